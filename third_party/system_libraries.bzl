@@ -1,0 +1,128 @@
+"""The one place that describes the libraries which Debian's packages provide.
+
+Each becomes a repository with one target of the same name, for example
+@abseil//:abseil. Headers that stand in the compiler's default folders need no
+description; static archives are preferred so that a program built here runs on
+a machine that has only libc and libstdc++.
+"""
+
+def _missing(name, package, what):
+    fail("%s (Debian package %s) was not found: %s. Run tools/setup.sh." % (name, package, what))
+
+def _static_link_flags(repository_ctx, modules):
+    """Asks pkg-config for the archives of `modules`, in an order that links."""
+    result = repository_ctx.execute(["pkg-config", "--static", "--libs"] + modules)
+    if result.return_code != 0:
+        _missing(repository_ctx.name, repository_ctx.attr.package, result.stderr.strip() or "pkg-config failed")
+    flags = []
+    for flag in result.stdout.strip().split(" "):
+        if flag.startswith("-labsl_"):
+            flags.append("-l:lib%s.a" % flag[len("-l"):])
+        elif flag:
+            flags.append(flag)
+    return flags
+
+def _system_library_impl(repository_ctx):
+    attr = repository_ctx.attr
+    header = repository_ctx.path(attr.header)
+    if not header.exists:
+        _missing(repository_ctx.name, attr.package, "there is no %s" % attr.header)
+    linkopts = list(attr.linkopts)
+    if attr.pkg_config:
+        linkopts = _static_link_flags(repository_ctx, attr.pkg_config) + linkopts
+    lines = ["cc_library(", "    name = %r," % repository_ctx.name]
+    if attr.include_dir:
+        repository_ctx.symlink(attr.include_dir, "include")
+        lines.append("    hdrs = glob(%r)," % ["include/" + pattern for pattern in attr.hdrs])
+        lines.append("    includes = [\"include\"],")
+    lines.append("    linkopts = %r," % linkopts)
+    lines.append("    visibility = [\"//visibility:public\"],")
+    lines.append(")")
+    repository_ctx.file("BUILD", "\n".join(lines) + "\n")
+
+_system_library = repository_rule(
+    implementation = _system_library_impl,
+    local = True,
+    attrs = {
+        "package": attr.string(mandatory = True, doc = "Debian package, for the message when it is missing"),
+        "header": attr.string(mandatory = True, doc = "a file that shows that the package is there"),
+        "pkg_config": attr.string_list(doc = "modules to link, statically"),
+        "linkopts": attr.string_list(),
+        "include_dir": attr.string(doc = "a folder of headers outside the compiler's default ones"),
+        "hdrs": attr.string_list(doc = "patterns below include_dir"),
+    },
+)
+
+def _googletest_impl(repository_ctx):
+    source = "/usr/src/googletest"
+    if not repository_ctx.path(source + "/googletest/src/gtest-all.cc").exists:
+        _missing("googletest", "googletest", "there is no %s" % source)
+    repository_ctx.symlink(source + "/googletest", "googletest")
+    repository_ctx.symlink(source + "/googlemock", "googlemock")
+    repository_ctx.file("BUILD", """
+cc_library(
+    name = "gtest_main",
+    srcs = glob(
+        [
+            "googletest/src/*.cc",
+            "googletest/src/*.h",
+            "googlemock/src/*.cc",
+        ],
+        exclude = [
+            "googletest/src/gtest-all.cc",
+            "googletest/src/gtest_main.cc",
+            "googlemock/src/gmock-all.cc",
+        ],
+    ),
+    hdrs = glob(["googletest/include/**/*.h", "googlemock/include/**/*.h"]),
+    includes = ["googletest", "googletest/include", "googlemock/include"],
+    linkopts = ["-lpthread"],
+    visibility = ["//visibility:public"],
+)
+""")
+
+# Compiled from source, as its authors ask: a test and its framework then share
+# one set of compiler flags, sanitizers included.
+_googletest = repository_rule(implementation = _googletest_impl, local = True)
+
+def system_libraries():
+    """Declares every system library that the project uses."""
+    _system_library(
+        name = "abseil",
+        package = "libabsl-dev",
+        header = "/usr/include/absl/status/statusor.h",
+        pkg_config = ["absl_statusor", "absl_status", "absl_str_format", "absl_strings", "absl_time"],
+        linkopts = ["-lpthread"],
+    )
+    _system_library(
+        name = "eigen",
+        package = "libeigen3-dev",
+        header = "/usr/include/eigen3/Eigen/Core",
+        include_dir = "/usr/include/eigen3",
+        hdrs = [
+            "Eigen/*",
+            "Eigen/src/**",
+            "unsupported/Eigen/CXX11/ThreadPool",
+            "unsupported/Eigen/CXX11/src/ThreadPool/**",
+            "unsupported/Eigen/CXX11/src/util/**",
+        ],
+        linkopts = ["-lpthread"],
+    )
+    _system_library(
+        name = "gflags",
+        package = "libgflags-dev",
+        header = "/usr/include/gflags/gflags.h",
+        linkopts = ["-l:libgflags.a", "-lpthread"],
+    )
+    _googletest(name = "googletest")
+    _system_library(
+        name = "nlohmann_json",
+        package = "nlohmann-json3-dev",
+        header = "/usr/include/nlohmann/json.hpp",
+    )
+    _system_library(
+        name = "zlib",
+        package = "zlib1g-dev",
+        header = "/usr/include/zlib.h",
+        linkopts = ["-l:libz.a"],
+    )
