@@ -1,0 +1,119 @@
+#include "common/files/files.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status/status.h"
+
+namespace convlab {
+namespace {
+
+// errno of a call on `path` as a status; whatever is not the machine's own
+// failure is an answer to a path that the user gave.
+absl::Status FileError(absl::string_view action, const std::string& path,
+                       int error) {
+  const std::string message =
+      absl::StrCat("cannot ", action, " ", path, ": ", std::strerror(error));
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return absl::NotFoundError(message);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(message);
+    case EISDIR:
+    case ENAMETOOLONG:
+    case ELOOP:
+      return absl::InvalidArgumentError(message);
+    default:
+      return absl::InternalError(message);
+  }
+}
+
+struct FileCloser {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, FileCloser>;
+
+// A new file beside `path`, with the permissions that a new file gets.
+absl::StatusOr<std::pair<std::string, File>> OpenTemporary(
+    const std::string& path) {
+  std::string name = absl::StrCat(path, ".XXXXXX");
+  const int descriptor = mkstemp(name.data());
+  if (descriptor < 0) return FileError("write", path, errno);
+  const mode_t mask = umask(0);
+  umask(mask);
+  fchmod(descriptor, 0666 & ~mask);
+  return std::make_pair(name, File(fdopen(descriptor, "wb")));
+}
+
+// Renaming over a folder fails late, over a device or a pipe destroys it.
+absl::Status CheckReplaceable(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) {
+    return absl::OkStatus();
+  }
+  if (S_ISDIR(info.st_mode)) return FileError("write", path, EISDIR);
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot write ", path, ": it is not a regular file"));
+}
+
+}  // namespace
+
+std::string UserPath(absl::string_view path) {
+  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
+  if (folder == nullptr || path.empty() || path.front() == '/') {
+    return std::string(path);
+  }
+  return absl::StrCat(folder, "/", path);
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  const File file(std::fopen(path.c_str(), "rb"));
+  if (file == nullptr) return FileError("read", path, errno);
+  std::string content;
+  char buffer[1 << 16];
+  size_t count;
+  while ((count = std::fread(buffer, 1, sizeof(buffer), file.get())) > 0) {
+    content.append(buffer, count);
+  }
+  if (std::ferror(file.get())) return FileError("read", path, errno);
+  return content;
+}
+
+absl::Status WriteFileAtomically(const std::string& path,
+                                 absl::string_view content) {
+  RETURN_IF_ERROR(CheckReplaceable(path));
+  ASSIGN_OR_RETURN(auto temporary, OpenTemporary(path));
+  auto& [name, file] = temporary;
+  const bool written = std::fwrite(content.data(), 1, content.size(),
+                                   file.get()) == content.size() &&
+                       std::fflush(file.get()) == 0 &&
+                       fsync(fileno(file.get())) == 0;
+  const int error = errno;
+  file.reset();
+  if (written && std::rename(name.c_str(), path.c_str()) == 0) {
+    return absl::OkStatus();
+  }
+  const int cause = written ? errno : error;
+  std::remove(name.c_str());
+  return FileError("write", path, cause);
+}
+
+absl::Status CheckWritable(const std::string& path) {
+  RETURN_IF_ERROR(CheckReplaceable(path));
+  ASSIGN_OR_RETURN(const auto temporary, OpenTemporary(path));
+  std::remove(temporary.first.c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace convlab

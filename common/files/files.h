@@ -1,0 +1,34 @@
+// Files as the programs of this project treat them: whole, named by the user
+// from the folder the user stands in, and never left half-written.
+#ifndef COMMON_FILES_FILES_H_
+#define COMMON_FILES_FILES_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace convlab {
+
+// `path` as the user meant it. `bazel run` starts a program in a folder of its
+// own and leaves the user's in BUILD_WORKING_DIRECTORY; a relative path is
+// resolved against that where it is set.
+std::string UserPath(absl::string_view path);
+
+// The content of the regular file `path`. The error names the path and says
+// what is wrong: NotFound, PermissionDenied, or InvalidArgument for a folder.
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+// Writes `content` to a temporary file beside `path` and renames it, so that
+// `path` holds either its old content or all of the new.
+absl::Status WriteFileAtomically(const std::string& path,
+                                 absl::string_view content);
+
+// Whether WriteFileAtomically(path) could begin: lets a program refuse a bad
+// path before hours of work rather than after. Leaves nothing behind.
+absl::Status CheckWritable(const std::string& path);
+
+}  // namespace convlab
+
+#endif  // COMMON_FILES_FILES_H_

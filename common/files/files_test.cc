@@ -1,0 +1,82 @@
+#include "common/files/files.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace convlab {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A fresh folder for each test, so that what is left behind can be counted.
+class FilesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = absl::StrCat(::testing::TempDir(), "/files.XXXXXX");
+    folder_ = mkdtemp(pattern.data());
+  }
+  std::string Path(absl::string_view name) {
+    return absl::StrCat(folder_, "/", name);
+  }
+  int Entries() {
+    DIR* folder = opendir(folder_.c_str());
+    int count = 0;
+    while (const dirent* entry = readdir(folder))
+      count += entry->d_name[0] != '.';
+    closedir(folder);
+    return count;
+  }
+  std::string folder_;
+};
+
+TEST_F(FilesTest, WritesAndReadsBack) {
+  const std::string content("a\0b\n", 4);
+  ASSERT_TRUE(WriteFileAtomically(Path("x"), content).ok());
+  ASSERT_TRUE(WriteFileAtomically(Path("x"), content + content).ok());
+  EXPECT_EQ(*ReadFile(Path("x")), content + content);
+  EXPECT_EQ(Entries(), 1);
+}
+
+TEST_F(FilesTest, ErrorsNameThePath) {
+  EXPECT_THAT(std::string(ReadFile(Path("none")).status().message()),
+              HasSubstr("files."));
+  EXPECT_EQ(ReadFile(Path("none")).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadFile(folder_).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(WriteFileAtomically(Path("no/x"), "").code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(WriteFileAtomically(folder_, "").code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(FilesTest, CheckWritableLeavesNothing) {
+  EXPECT_TRUE(CheckWritable(Path("x")).ok());
+  EXPECT_EQ(Entries(), 0);
+  EXPECT_FALSE(CheckWritable(Path("no/x")).ok());
+  EXPECT_FALSE(CheckWritable(folder_).ok());
+}
+
+TEST_F(FilesTest, DevicesAreNotReplaced) {
+  EXPECT_EQ(CheckWritable("/dev/null").code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(WriteFileAtomically("/dev/null", "x").code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(FilesTest, RelativePathsAreTheUsers) {
+  ASSERT_EQ(unsetenv("BUILD_WORKING_DIRECTORY"), 0);
+  EXPECT_EQ(UserPath("a/b"), "a/b");
+  ASSERT_EQ(setenv("BUILD_WORKING_DIRECTORY", "/home/u", 1), 0);
+  EXPECT_EQ(UserPath("a/b"), "/home/u/a/b");
+  EXPECT_EQ(UserPath("/a/b"), "/a/b");
+  EXPECT_EQ(UserPath(""), "");
+}
+
+}  // namespace
+}  // namespace convlab

@@ -1,0 +1,55 @@
+// What every package shares about errors: how a status is handed on, and which
+// exit status it becomes.
+//
+//   absl::StatusOr<int> Twice(const std::string& text) {
+//     ASSIGN_OR_RETURN(const int value, Parse(text));
+//     RETURN_IF_ERROR(CheckRange(value));
+//     return 2 * value;
+//   }
+//
+// The code says whose fault it is, and so the program's exit status:
+//   InvalidArgument, NotFound, PermissionDenied   bad usage or bad input    2
+//   Unavailable        the hardware asked for is not there                  3
+//   anything else      the program failed                                   1
+#ifndef COMMON_STATUS_STATUS_H_
+#define COMMON_STATUS_STATUS_H_
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace convlab {
+
+// The exit status that design and users' scripts rely on; 0 for OK.
+int ExitStatus(const absl::Status& status);
+
+// `status` with "`where`: " before its message, the code unchanged. OK stays
+// OK.
+absl::Status Annotate(const absl::Status& status, absl::string_view where);
+
+}  // namespace convlab
+
+#define CONVLAB_CONCAT_INNER(a, b) a##b
+#define CONVLAB_CONCAT(a, b) CONVLAB_CONCAT_INNER(a, b)
+
+// Returns from the enclosing function if `expression` is not OK.
+#define RETURN_IF_ERROR(expression)                                           \
+  do {                                                                        \
+    if (absl::Status returned_status = (expression); !returned_status.ok()) { \
+      return returned_status;                                                 \
+    }                                                                         \
+  } while (false)
+
+// Assigns the value of a StatusOr to `target` (a declaration or a variable), or
+// returns its status from the enclosing function.
+#define ASSIGN_OR_RETURN(target, expression)                             \
+  CONVLAB_ASSIGN_OR_RETURN(CONVLAB_CONCAT(status_or_, __LINE__), target, \
+                           expression)
+#define CONVLAB_ASSIGN_OR_RETURN(status_or, target, expression) \
+  auto status_or = (expression);                                \
+  if (!status_or.ok()) return std::move(status_or).status();    \
+  target = *std::move(status_or)
+
+#endif  // COMMON_STATUS_STATUS_H_
