@@ -1,0 +1,55 @@
+#include "common/parallel/parallel.h"
+
+#include <atomic>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace convlab {
+namespace {
+
+TEST(Workers, CoverEveryItemOnce) {
+  for (const int count : {1, 2, 5}) {
+    Workers workers(count);
+    for (const int64_t items : {0, 1, 7, 1000}) {
+      for (const int64_t grain : {1, 3, 2000}) {
+        std::vector<std::atomic<int>> seen(items);
+        workers.For(items, grain, [&](int worker, int64_t begin, int64_t end) {
+          EXPECT_GE(worker, 0);
+          EXPECT_LT(worker, count);
+          EXPECT_LE(end - begin, grain);
+          for (int64_t i = begin; i < end; ++i) ++seen[i];
+        });
+        for (const auto& times : seen) EXPECT_EQ(times, 1);
+      }
+    }
+  }
+}
+
+TEST(Workers, OneWorkerNeverRunsTwiceAtOnce) {
+  Workers workers(4);
+  std::vector<std::atomic<int>> running(4);
+  workers.For(10000, 1, [&](int worker, int64_t, int64_t) {
+    EXPECT_EQ(running[worker]++, 0);
+    --running[worker];
+  });
+}
+
+TEST(Workers, ResultsAreVisibleAfterwards) {
+  Workers workers(3);
+  std::vector<int64_t> squares(5000);
+  for (int round = 1; round <= 20; ++round) {
+    workers.For(5000, 16, [&](int, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) squares[i] = round * i * i;
+    });
+    for (int64_t i = 0; i < 5000; ++i) ASSERT_EQ(squares[i], round * i * i);
+  }
+}
+
+TEST(Workers, NoFewerThanOne) {
+  EXPECT_GE(Workers::Available(), 1);
+  EXPECT_EQ(Workers(0).count(), 1);
+}
+
+}  // namespace
+}  // namespace convlab

@@ -1,0 +1,101 @@
+#include "kernels/convolution/convolution.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace convlab {
+namespace {
+
+// Whether the product of the factors, all positive, is at most `limit`.
+bool ProductFits(std::initializer_list<int64_t> factors, int64_t limit) {
+  for (const int64_t factor : factors) {
+    if (factor > limit) return false;
+    limit /= factor;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::Status Problem::Validate() const {
+  const std::pair<const char*, int64_t> dimensions[] = {
+      {"B", batch}, {"C", channels}, {"H", height},
+      {"W", width}, {"M", filters},  {"K", kernel_size}};
+  for (const auto& [name, value] : dimensions) {
+    if (value < 1) {
+      return absl::InvalidArgumentError(absl::StrCat("convolution ", ToString(),
+                                                     ": ", name, " is ", value,
+                                                     ", expected at least 1"));
+    }
+  }
+  if (kernel_size > height || kernel_size > width) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "convolution ", ToString(), ": the kernel is larger than the image"));
+  }
+  // FLOPs are the largest number that is computed from a problem.
+  const int64_t limit = std::numeric_limits<int64_t>::max();
+  if (!ProductFits({4, batch, channels, height, width}, limit) ||
+      !ProductFits({8, batch, filters, output_height(), output_width(),
+                    channels, kernel_size, kernel_size},
+                   limit)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "convolution ", ToString(), ": too large to be counted in 64 bits"));
+  }
+  return absl::OkStatus();
+}
+
+std::string Problem::ToString() const {
+  return absl::StrCat("B=", batch, " C=", channels, " H=", height, " W=", width,
+                      " M=", filters, " K=", kernel_size);
+}
+
+absl::string_view Name(Backend backend) {
+  switch (backend) {
+    case Backend::kCpu:
+      return "cpu";
+    case Backend::kCuda:
+      return "cuda";
+  }
+  return "";
+}
+
+absl::string_view Name(AccuracyClass accuracy) {
+  switch (accuracy) {
+    case AccuracyClass::kFp32:
+      return "fp32";
+    case AccuracyClass::kTf32:
+      return "tf32";
+    case AccuracyClass::kFp16:
+      return "fp16";
+    case AccuracyClass::kBf16:
+      return "bf16";
+  }
+  return "";
+}
+
+double MaxRelativeError(AccuracyClass accuracy) {
+  switch (accuracy) {
+    case AccuracyClass::kFp32:
+      return 1e-6;
+    case AccuracyClass::kTf32:
+      return 5e-4;
+    case AccuracyClass::kFp16:
+      return 1e-3;
+    case AccuracyClass::kBf16:
+      return 5e-3;
+  }
+  return 0;
+}
+
+absl::StatusOr<std::unique_ptr<Convolution>> Variant::Create(
+    const Problem& problem, const Resources& resources) const {
+  if (absl::Status status = problem.Validate(); !status.ok()) return status;
+  if (absl::Status status = supports(problem); !status.ok()) return status;
+  return make(problem, resources);
+}
+
+absl::Status SupportsAll(const Problem&) { return absl::OkStatus(); }
+
+}  // namespace convlab

@@ -1,0 +1,95 @@
+// The interface, the table and the reference; the variants have parity_test.
+#include "kernels/convolution/convolution.h"
+
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/parallel/parallel.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/convolution/reference.h"
+#include "kernels/convolution/variants.h"
+
+namespace convlab {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Problem, CountsElementsFlopsAndBytes) {
+  // fa19's second convolution: 121.1 GFLOP in performance.md's table.
+  const Problem problem{10000, 12, 33, 33, 24, 5};
+  EXPECT_EQ(problem.output_height(), 29);
+  EXPECT_EQ(problem.input_elements(), 130680000);
+  EXPECT_EQ(problem.kernel_elements(), 7200);
+  EXPECT_EQ(problem.output_elements(), 201840000);
+  EXPECT_EQ(problem.flops(), 121104000000);
+  EXPECT_EQ(problem.min_bytes(), 4 * (130680000 + 7200 + 201840000));
+}
+
+TEST(Problem, RefusesWhatIsNoConvolution) {
+  EXPECT_TRUE((Problem{1, 1, 1, 1, 1, 1}).Validate().ok());
+  EXPECT_THAT(std::string((Problem{0, 1, 5, 5, 1, 3}).Validate().message()),
+              HasSubstr("B is 0"));
+  EXPECT_THAT(std::string((Problem{1, 1, 5, 5, -2, 3}).Validate().message()),
+              HasSubstr("M is -2"));
+  EXPECT_THAT(std::string((Problem{1, 1, 5, 4, 1, 5}).Validate().message()),
+              HasSubstr("larger than the image"));
+  const int64_t huge = int64_t{1} << 40;
+  EXPECT_THAT(
+      std::string((Problem{huge, 1, huge, 5, 1, 5}).Validate().message()),
+      HasSubstr("64 bits"));
+  EXPECT_FALSE(Variants()[0]->Create(Problem{0, 1, 1, 1, 1, 1}, {}).ok());
+}
+
+TEST(Reference, FollowsTheDefinition) {
+  // One 3x4 image of two channels, one 2x2 filter, worked out by hand.
+  const std::vector<float> x = {1, 2,  3, 4,  5, 6, 7, 8, 9, 10, 11, 12,
+                                0, -1, 0, -1, 1, 1, 1, 1, 2, 0,  2,  0};
+  const std::vector<float> k = {1, 10, 100, 1000, 1, 0, 0, 2};
+  Workers workers(2);
+  const std::vector<double> y =
+      ReferenceConvolution({1, 2, 3, 4, 1, 2}, x.data(), k.data(), workers);
+  // The first: 1 + 20 + 500 + 6000 from channel 0, 0 + 2 * 1 from channel 1.
+  EXPECT_EQ(y, (std::vector<double>{6521 + 2, 7632 + 1, 8743 + 2, 10965 + 1,
+                                    12076 + 5, 13187 + 1}));
+}
+
+TEST(RelativeError, NanAndInfinityPassNoBound) {
+  const std::vector<double> reference = {1, 2};
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> right = {1, 2}, wrong = {1, nan}, off = {1, 2.5};
+  EXPECT_EQ(RelativeError(right.data(), reference), 0);
+  EXPECT_FALSE(RelativeError(wrong.data(), reference) <= 1e9);
+  EXPECT_DOUBLE_EQ(RelativeError(off.data(), reference), 0.5 / std::sqrt(5));
+  EXPECT_FALSE(RelativeError(off.data(), {0, 0}) <= 1e9);
+}
+
+TEST(Variants, NamesAreUniqueAndDescribed) {
+  std::set<std::pair<Backend, std::string>> seen;
+  for (const Variant* variant : Variants()) {
+    EXPECT_TRUE(seen.emplace(variant->backend, variant->name).second);
+    EXPECT_GT(std::string(variant->summary).size(), 20u) << variant->name;
+    EXPECT_GT(std::string(variant->reason).size(), 20u) << variant->name;
+    EXPECT_EQ(*FindVariant(variant->backend, variant->name), variant);
+  }
+}
+
+TEST(Variants, RungsCountFromOneOnEachBackend) {
+  EXPECT_EQ(Rung(**FindVariant(Backend::kCpu, "naive")), 1);
+  EXPECT_EQ(Rung(**FindVariant(Backend::kCpu, "naive_parallel")), 2);
+  EXPECT_EQ(Rung(**FindVariant(Backend::kCpu, "im2col_eigen")), 3);
+}
+
+TEST(Variants, UnknownNamesListTheKnown) {
+  const absl::Status status = FindVariant(Backend::kCpu, "opt2").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'opt2'"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("im2col_eigen"));
+}
+
+}  // namespace
+}  // namespace convlab

@@ -1,0 +1,73 @@
+// Rung 1 on the CPU: the definition, written down.
+//
+// Idea. One loop per index of the formula: four that choose an output element
+// and three that sum its products. This is what the course hands its students,
+// on one thread, and what every later rung is measured against.
+//
+// Cost. 2*C*K*K FLOPs per output element. fa19's second convolution on 10,000
+// images is 121 GFLOP but only 1.3 GB of tensors, so memory is no excuse.
+//
+// Bound. Each addition waits for the one before: a float sum may not be
+// reordered, so the compiler can neither vectorize the inner loop nor overlap
+// its additions. One product per addition latency (3 to 4 cycles) at about 4
+// GHz is 2 GFLOP/s, a thirtieth of what one such core can do.
+#include <cstdint>
+#include <memory>
+
+#include "kernels/convolution/convolution.h"
+
+namespace convlab::cpu {
+namespace {
+
+class Naive : public Convolution {
+ public:
+  explicit Naive(const Problem& problem) : problem_(problem) {}
+
+  absl::Status Run(const float* x, const float* k, float* y) override {
+    const int64_t B = problem_.batch, C = problem_.channels;
+    const int64_t H = problem_.height, W = problem_.width;
+    const int64_t M = problem_.filters, K = problem_.kernel_size;
+    const int64_t H_out = problem_.output_height();
+    const int64_t W_out = problem_.output_width();
+    for (int64_t b = 0; b < B; ++b) {
+      for (int64_t m = 0; m < M; ++m) {
+        for (int64_t h = 0; h < H_out; ++h) {
+          for (int64_t w = 0; w < W_out; ++w) {
+            float sum = 0;
+            for (int64_t c = 0; c < C; ++c) {
+              for (int64_t p = 0; p < K; ++p) {
+                for (int64_t q = 0; q < K; ++q) {
+                  sum += x[((b * C + c) * H + h + p) * W + w + q] *
+                         k[((m * C + c) * K + p) * K + q];
+                }
+              }
+            }
+            y[((b * M + m) * H_out + h) * W_out + w] = sum;
+          }
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const Problem problem_;
+};
+
+}  // namespace
+
+extern const Variant kNaive;
+const Variant kNaive = {
+    "naive",
+    Backend::kCpu,
+    AccuracyClass::kFp32,
+    "The nested loops of the definition on one thread.",
+    "The starting point: nothing is done to be fast.",
+    SupportsAll,
+    [](const Problem& problem,
+       const Resources&) -> absl::StatusOr<std::unique_ptr<Convolution>> {
+      return std::make_unique<Naive>(problem);
+    },
+};
+
+}  // namespace convlab::cpu

@@ -1,0 +1,73 @@
+// Rung 2 on the CPU: the same loops on every core.
+//
+// Idea. An output plane (one image, one output channel) depends on no other, so
+// planes are handed out to the cores as these become free.
+//
+// Change against naive. The two outer loops become one loop over B*M planes,
+// shared among the workers; what is inside is the same code.
+//
+// Bound. Still one addition at a time, but on each core: the gain is the number
+// of cores, as long as there are more planes than cores.
+#include <cstdint>
+#include <memory>
+
+#include "kernels/convolution/convolution.h"
+
+namespace convlab::cpu {
+namespace {
+
+class NaiveParallel : public Convolution {
+ public:
+  NaiveParallel(const Problem& problem, Workers& workers)
+      : problem_(problem), workers_(workers) {}
+
+  absl::Status Run(const float* x, const float* k, float* y) override {
+    const int64_t C = problem_.channels;
+    const int64_t H = problem_.height, W = problem_.width;
+    const int64_t M = problem_.filters, K = problem_.kernel_size;
+    const int64_t H_out = problem_.output_height();
+    const int64_t W_out = problem_.output_width();
+    const auto plane = [=](int64_t b, int64_t m) {
+      for (int64_t h = 0; h < H_out; ++h) {
+        for (int64_t w = 0; w < W_out; ++w) {
+          float sum = 0;
+          for (int64_t c = 0; c < C; ++c) {
+            for (int64_t p = 0; p < K; ++p) {
+              for (int64_t q = 0; q < K; ++q) {
+                sum += x[((b * C + c) * H + h + p) * W + w + q] *
+                       k[((m * C + c) * K + p) * K + q];
+              }
+            }
+          }
+          y[((b * M + m) * H_out + h) * W_out + w] = sum;
+        }
+      }
+    };
+    workers_.For(problem_.batch * M, 1, [&](int, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) plane(i / M, i % M);
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  const Problem problem_;
+  Workers& workers_;
+};
+
+}  // namespace
+
+extern const Variant kNaiveParallel;
+const Variant kNaiveParallel = {
+    "naive_parallel",
+    Backend::kCpu,
+    AccuracyClass::kFp32,
+    "The nested loops, the planes of the output shared among all cores.",
+    "Output planes are independent, so the work divides by the cores.",
+    SupportsAll,
+    [](const Problem& problem, const Resources& resources)
+        -> absl::StatusOr<std::unique_ptr<Convolution>> {
+      return std::make_unique<NaiveParallel>(problem, *resources.workers);
+    },
+};
+
+}  // namespace convlab::cpu

@@ -1,0 +1,26 @@
+// The table of all variants, generated from the ladder in variants.bzl. Tests,
+// milestones, benchmark and reports are driven by it.
+#ifndef KERNELS_CONVOLUTION_VARIANTS_H_
+#define KERNELS_CONVOLUTION_VARIANTS_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "kernels/convolution/convolution.h"
+
+namespace convlab {
+
+// Every variant, the CPU's before the GPU's, in the order of the ladder.
+absl::Span<const Variant* const> Variants();
+
+// The variant of that name. The error lists the backend's variants, and says so
+// where the name is another backend's.
+absl::StatusOr<const Variant*> FindVariant(Backend backend,
+                                           absl::string_view name);
+
+// The variant's place on its backend's ladder, from 1.
+int Rung(const Variant& variant);
+
+}  // namespace convlab
+
+#endif  // KERNELS_CONVOLUTION_VARIANTS_H_
