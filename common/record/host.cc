@@ -1,0 +1,51 @@
+#include "common/record/host.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/files/files.h"
+#include "common/parallel/parallel.h"
+
+namespace convlab {
+namespace {
+
+// The value of the first line "key<separator>value" of a file.
+std::string ReadValue(const std::string& path, absl::string_view key,
+                      char separator) {
+  const auto content = ReadFile(path);
+  if (!content.ok()) return "";
+  for (absl::string_view line : absl::StrSplit(*content, '\n')) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(line, absl::MaxSplits(separator, 1));
+    if (absl::StripAsciiWhitespace(parts.first) == key) {
+      absl::string_view value = absl::StripAsciiWhitespace(parts.second);
+      absl::ConsumePrefix(&value, "\"");
+      absl::ConsumeSuffix(&value, "\"");
+      return std::string(value);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+HostFacts ReadHostFacts() {
+  HostFacts facts;
+  facts.cpu = ReadValue("/proc/cpuinfo", "model name", ':');
+  facts.cores = Workers::Available();
+  facts.memory_bytes =
+      int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE);
+  facts.operating_system = ReadValue("/etc/os-release", "PRETTY_NAME", '=');
+  utsname system;
+  if (uname(&system) == 0) {
+    facts.kernel = absl::StrCat(system.sysname, " ", system.release);
+  }
+  return facts;
+}
+
+}  // namespace convlab

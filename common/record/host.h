@@ -1,0 +1,23 @@
+// What machine a run was made on.
+#ifndef COMMON_RECORD_HOST_H_
+#define COMMON_RECORD_HOST_H_
+
+#include <cstdint>
+#include <string>
+
+namespace convlab {
+
+// A text is empty and a number 0 where the system does not tell it.
+struct HostFacts {
+  std::string cpu;               // "AMD EPYC 9654"
+  int cores = 0;                 // that the process may run on
+  int64_t memory_bytes = 0;      // of the machine
+  std::string operating_system;  // "Debian GNU/Linux 12 (bookworm)"
+  std::string kernel;            // "Linux 6.1.0"
+};
+
+HostFacts ReadHostFacts();
+
+}  // namespace convlab
+
+#endif  // COMMON_RECORD_HOST_H_

@@ -1,0 +1,136 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/files/files.h"
+#include "common/record/build_info.h"
+#include "common/record/host.h"
+#include "common/record/run_record.h"
+#include "common/record/usage.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace convlab {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::StrEq;
+
+RunRecord Example() {
+  RunRecord record;
+  record.milestone = "m2";
+  record.command = {"m2", "fa19", "--record", "a \"b\"\n"};
+  record.network = "fa19";
+  record.model = "ece408";
+  record.split = "t10k";
+  record.size = 1000;
+  record.slice = 500;
+  record.device = "cpu";
+  record.threads = 2;
+  record.git_revision = "0123456789ab";
+  record.build_mode = "opt";
+  record.started = "2026-11-21T01:02:03Z";
+  record.host = {"A CPU", 2, int64_t{24} << 30, "Debian", "Linux 6"};
+  record.weights = "fa19.safetensors";
+  record.weights_metadata = {{"correct_100", "91"}, {"recipe", "AdamW"}};
+  record.convolutions.resize(2);
+  record.convolutions[1] = {
+      1000, 12, 33, 33, 24, 5, 1, int64_t{1} << 40, "naive", {5, 6, 7}};
+  record.variants["naive"] = {"cpu", 1, "fp32", "loops", "none"};
+  record.correct = 905;
+  record.load_ns = 11;
+  record.inference_ns = {21, 22, 23};
+  record.usage = {1, 2, 3, 4096};
+  record.output = {"New Inference", "Op Time: 0.000006"};
+  return record;
+}
+
+TEST(RunRecord, RoundTripKeepsEveryField) {
+  const std::string json = ToJson(Example());
+  const auto parsed = ParseRunRecord(json);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(ToJson(*parsed), json);
+  EXPECT_NE(ToJson(RunRecord()), json);
+  EXPECT_EQ(parsed->command[3], "a \"b\"\n");
+  EXPECT_EQ(parsed->convolutions[1].op_time_ns,
+            (std::vector<int64_t>{5, 6, 7}));
+  EXPECT_EQ(parsed->convolutions[1].min_bytes, int64_t{1} << 40);
+  EXPECT_EQ(parsed->variants.at("naive").summary, "loops");
+  EXPECT_THAT(json, HasSubstr("\"schema\": \"convlab.run/1\""));
+}
+
+TEST(RunRecord, WritesWholeFilesAndReadsThem) {
+  const std::string path = ::testing::TempDir() + "/record.json";
+  ASSERT_TRUE(WriteRunRecord(path, Example()).ok());
+  ASSERT_TRUE(ReadRunRecord(path).ok());
+  EXPECT_EQ(ToJson(*ReadRunRecord(path)), *ReadFile(path));
+  ASSERT_TRUE(WriteFileAtomically(path, "{").ok());
+  EXPECT_THAT(std::string(ReadRunRecord(path).status().message()),
+              HasSubstr("record.json: not a run record: not valid JSON"));
+}
+
+TEST(RunRecord, RefusesWhatIsNoRecord) {
+  const auto error = [](const std::string& json) {
+    return std::string(ParseRunRecord(json).status().message());
+  };
+  EXPECT_THAT(error(""), HasSubstr("not valid JSON"));
+  EXPECT_THAT(error("[1]"), HasSubstr("no field \"schema\""));
+  EXPECT_THAT(error("{}"), HasSubstr("no field \"schema\""));
+  EXPECT_THAT(error(R"({"schema": "convlab.run/2"})"),
+              HasSubstr("unknown schema \"convlab.run/2\""));
+  EXPECT_THAT(error(R"({"schema": "convlab.run/1", "size": "big"})"),
+              HasSubstr("record.size is string, expected an integer"));
+  EXPECT_THAT(error(absl::StrReplaceAll(
+                  ToJson(Example()), {{"\"cpu\": \"A CPU\"", "\"cpu\": 3"}})),
+              HasSubstr("record.host.cpu is number, expected a string"));
+  const std::string json = ToJson(Example());
+  EXPECT_THAT(error(json.substr(0, json.size() / 2)),
+              HasSubstr("not valid JSON"));
+}
+
+TEST(RunRecord, BytesThatAreNoTextDoNotBreakTheRecord) {
+  RunRecord record;
+  record.command = {"m2\xff"};
+  EXPECT_TRUE(ParseRunRecord(ToJson(record)).ok());
+}
+
+TEST(Usage, IsFormattedAsGnuTimeDoes) {
+  EXPECT_EQ(FormatUsage(
+                {5180000000, 4200000000, 5660000000, int64_t{2975700} * 1024}),
+            "5.18user 4.20system 0:05.66elapsed 165%CPU (0avgtext+0avgdata "
+            "2975700maxresident)k");
+  EXPECT_THAT(FormatUsage({0, 0, 754321000000, 0}),
+              HasSubstr(" 12:34.32elapsed 0%CPU"));
+  EXPECT_THAT(FormatUsage({0, 0, 3723000000000, 0}),
+              HasSubstr(" 1:02:03elapsed"));
+  EXPECT_THAT(FormatUsage({0, 0, 0, 0}), HasSubstr("?%CPU"));
+}
+
+TEST(Usage, CountsThisProcess) {
+  const ResourceUsage before = CurrentUsage();
+  EXPECT_GT(before.max_resident_bytes, 1 << 20);
+  double sum = 0;
+  while (CurrentUsage().user_ns < before.user_ns + 20000000) sum += 1;
+  EXPECT_GT(sum, 0);
+  EXPECT_GE(CurrentUsage().elapsed_ns, before.elapsed_ns + 10000000);
+}
+
+TEST(Host, TellsWhatTheSystemTells) {
+  const HostFacts facts = ReadHostFacts();
+  EXPECT_GE(facts.cores, 1);
+  EXPECT_GT(facts.memory_bytes, int64_t{1} << 28);
+  EXPECT_THAT(facts.kernel, HasSubstr("Linux"));
+  EXPECT_FALSE(facts.operating_system.empty());
+}
+
+TEST(BuildInfo, NamesRevisionAndMode) {
+  EXPECT_THAT(kGitRevision, AnyOf(MatchesRegex("[0-9a-f]{12}(-modified)?"),
+                                  StrEq("unknown")));
+  EXPECT_THAT(kBuildMode,
+              AnyOf(StrEq("opt"), StrEq("dbg"), StrEq("fastbuild")));
+}
+
+}  // namespace
+}  // namespace convlab

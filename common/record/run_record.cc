@@ -1,0 +1,227 @@
+#include "common/record/run_record.h"
+
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "common/files/files.h"
+#include "common/status/status.h"
+#include "nlohmann/json.hpp"
+
+namespace convlab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The fields of each struct are listed once, in a Fields function, and visited
+// both ways: Writer makes JSON of them, Reader fills them from it.
+class Writer {
+ public:
+  template <typename T>
+  void operator()(const char* name, T& field) {
+    json_[name] = Encode(field);
+  }
+  Json Take() { return std::move(json_); }
+
+  template <typename T>
+  static Json Encode(T& value);
+
+ private:
+  Json json_ = Json::object();
+};
+
+class Reader {
+ public:
+  Reader(const Json& json, std::string where) : json_(json), where_(where) {}
+
+  template <typename T>
+  void operator()(const char* name, T& field) {
+    const auto found = json_.find(name);
+    if (status_.ok() && found != json_.end()) {
+      status_ = Decode(*found, absl::StrCat(where_, ".", name), field);
+    }
+  }
+  absl::Status Take() { return status_; }
+
+  template <typename T>
+  static absl::Status Decode(const Json& json, const std::string& where,
+                             T& value);
+
+ private:
+  const Json& json_;
+  const std::string where_;
+  absl::Status status_;
+};
+
+template <typename Visitor>
+void Fields(Visitor& visit, HostFacts& host) {
+  visit("cpu", host.cpu);
+  visit("cores", host.cores);
+  visit("memory_bytes", host.memory_bytes);
+  visit("operating_system", host.operating_system);
+  visit("kernel", host.kernel);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, ResourceUsage& usage) {
+  visit("user_ns", usage.user_ns);
+  visit("system_ns", usage.system_ns);
+  visit("elapsed_ns", usage.elapsed_ns);
+  visit("max_resident_bytes", usage.max_resident_bytes);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, ConvolutionRecord& convolution) {
+  visit("batch", convolution.batch);
+  visit("channels", convolution.channels);
+  visit("height", convolution.height);
+  visit("width", convolution.width);
+  visit("filters", convolution.filters);
+  visit("kernel_size", convolution.kernel_size);
+  visit("flops", convolution.flops);
+  visit("min_bytes", convolution.min_bytes);
+  visit("variant", convolution.variant);
+  visit("op_time_ns", convolution.op_time_ns);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, VariantRecord& variant) {
+  visit("backend", variant.backend);
+  visit("rung", variant.rung);
+  visit("accuracy_class", variant.accuracy_class);
+  visit("summary", variant.summary);
+  visit("reason", variant.reason);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, RunRecord& record) {
+  visit("milestone", record.milestone);
+  visit("command", record.command);
+  visit("network", record.network);
+  visit("model", record.model);
+  visit("split", record.split);
+  visit("size", record.size);
+  visit("slice", record.slice);
+  visit("device", record.device);
+  visit("threads", record.threads);
+  visit("git_revision", record.git_revision);
+  visit("build_mode", record.build_mode);
+  visit("started", record.started);
+  visit("host", record.host);
+  visit("weights", record.weights);
+  visit("weights_metadata", record.weights_metadata);
+  visit("convolutions", record.convolutions);
+  visit("variants", record.variants);
+  visit("correct", record.correct);
+  visit("load_ns", record.load_ns);
+  visit("inference_ns", record.inference_ns);
+  visit("usage", record.usage);
+  visit("output", record.output);
+}
+
+template <typename T>
+struct IsVector : std::false_type {};
+template <typename T>
+struct IsVector<std::vector<T>> : std::true_type {};
+template <typename T>
+struct IsMap : std::false_type {};
+template <typename T>
+struct IsMap<std::map<std::string, T>> : std::true_type {};
+
+template <typename T>
+Json Writer::Encode(T& value) {
+  if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+    return value;
+  } else if constexpr (IsVector<T>::value) {
+    Json list = Json::array();
+    for (auto& element : value) list.push_back(Encode(element));
+    return list;
+  } else if constexpr (IsMap<T>::value) {
+    Json object = Json::object();
+    for (auto& [key, element] : value) object[key] = Encode(element);
+    return object;
+  } else {
+    Writer writer;
+    Fields(writer, value);
+    return writer.Take();
+  }
+}
+
+template <typename T>
+absl::Status Reader::Decode(const Json& json, const std::string& where,
+                            T& value) {
+  const auto wrong_type = [&](absl::string_view expected) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, " is ", json.type_name(), ", expected ", expected));
+  };
+  if constexpr (std::is_same_v<T, std::string>) {
+    if (!json.is_string()) return wrong_type("a string");
+    value = json.get<std::string>();
+  } else if constexpr (std::is_integral_v<T>) {
+    if (!json.is_number_integer()) return wrong_type("an integer");
+    value = json.get<T>();
+  } else if constexpr (IsVector<T>::value) {
+    if (!json.is_array()) return wrong_type("an array");
+    value.assign(json.size(), {});
+    for (size_t i = 0; i < value.size(); ++i) {
+      RETURN_IF_ERROR(
+          Decode(json[i], absl::StrCat(where, "[", i, "]"), value[i]));
+    }
+  } else if constexpr (IsMap<T>::value) {
+    if (!json.is_object()) return wrong_type("an object");
+    value.clear();
+    for (const auto& [key, element] : json.items()) {
+      RETURN_IF_ERROR(
+          Decode(element, absl::StrCat(where, ".", key), value[key]));
+    }
+  } else {
+    if (!json.is_object()) return wrong_type("an object");
+    Reader reader(json, where);
+    Fields(reader, value);
+    return reader.Take();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string ToJson(const RunRecord& record) {
+  RunRecord copy = record;  // visitors take fields they could fill
+  Json json = {{"schema", kRunRecordSchema}};
+  json.update(Writer::Encode(copy));
+  // Command lines and paths may hold bytes that are not UTF-8.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+absl::StatusOr<RunRecord> ParseRunRecord(absl::string_view json) {
+  const Json parsed = Json::parse(json.begin(), json.end(), nullptr,
+                                  /*allow_exceptions=*/false);
+  if (parsed.is_discarded()) {
+    return absl::InvalidArgumentError("not a run record: not valid JSON");
+  }
+  const auto schema = parsed.find("schema");
+  if (!parsed.is_object() || schema == parsed.end()) {
+    return absl::InvalidArgumentError(
+        "not a run record: it has no field \"schema\"");
+  }
+  if (*schema != kRunRecordSchema) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown schema ", schema->dump(), ", expected \"",
+                     kRunRecordSchema, "\""));
+  }
+  RunRecord record;
+  RETURN_IF_ERROR(Reader::Decode(parsed, "record", record));
+  return record;
+}
+
+absl::Status WriteRunRecord(const std::string& path, const RunRecord& record) {
+  return WriteFileAtomically(path, ToJson(record));
+}
+
+absl::StatusOr<RunRecord> ReadRunRecord(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+  auto record = ParseRunRecord(content);
+  if (!record.ok()) return Annotate(record.status(), path);
+  return record;
+}
+
+}  // namespace convlab

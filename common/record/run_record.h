@@ -1,0 +1,82 @@
+// The run record: one JSON file per run of a milestone, which holds everything
+// that a report says about it. Samples are stored, statistics are derived.
+#ifndef COMMON_RECORD_RUN_RECORD_H_
+#define COMMON_RECORD_RUN_RECORD_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/record/host.h"
+#include "common/record/usage.h"
+
+namespace convlab {
+
+inline constexpr char kRunRecordSchema[] = "convlab.run/1";
+
+// One convolution of the network over the whole data set.
+struct ConvolutionRecord {
+  int64_t batch = 0, channels = 0, height = 0, width = 0, filters = 0,
+          kernel_size = 0;
+  int64_t flops = 0;      // multiplications and additions of the definition
+  int64_t min_bytes = 0;  // every tensor read or written once
+  std::string variant;    // a key of RunRecord::variants
+  std::vector<int64_t> op_time_ns;  // one sample per repetition
+};
+
+// What a report says of a variant.
+struct VariantRecord {
+  std::string backend;
+  int rung = 0;
+  std::string accuracy_class;
+  std::string summary;
+  std::string reason;
+};
+
+struct RunRecord {
+  std::string milestone;
+  std::vector<std::string> command;
+  std::string network;
+  std::string model;  // the network's name as the user gave it
+  std::string split;
+  int64_t size = 0;    // images
+  int64_t slice = 0;   // images that went through a layer at a time
+  std::string device;  // "cpu" or "gpu"
+  int threads = 0;     // of the CPU
+  std::string git_revision;
+  std::string build_mode;
+  std::string started;  // RFC 3339, UTC
+  HostFacts host;
+
+  std::string weights;  // the file's name
+  std::map<std::string, std::string> weights_metadata;
+
+  std::vector<ConvolutionRecord> convolutions;
+  std::map<std::string, VariantRecord> variants;
+  int64_t correct = 0;
+  int64_t load_ns = 0;  // reading the data set and the weights
+  // The network, all layers, one sample per repetition.
+  std::vector<int64_t> inference_ns;
+  ResourceUsage usage;
+
+  std::vector<std::string> output;  // standard output, line by line
+};
+
+std::string ToJson(const RunRecord& record);
+
+// The record in a file's content. A missing field keeps its default, so that
+// older records stay readable; the error says that it is no valid JSON, which
+// field has the wrong type, or which schema was found.
+absl::StatusOr<RunRecord> ParseRunRecord(absl::string_view json);
+
+// Both by whole files; errors name the path.
+absl::Status WriteRunRecord(const std::string& path, const RunRecord& record);
+absl::StatusOr<RunRecord> ReadRunRecord(const std::string& path);
+
+}  // namespace convlab
+
+#endif  // COMMON_RECORD_RUN_RECORD_H_
