@@ -1,0 +1,111 @@
+#include "common/flags/flags.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "common/status/status.h"
+#include "gflags/gflags.h"
+
+namespace convlab {
+namespace {
+
+bool FindFlag(const std::string& name, absl::string_view source_file,
+              gflags::CommandLineFlagInfo* info) {
+  // gflags itself and libraries define flags too; those are not ours to offer.
+  return gflags::GetCommandLineFlagInfo(name.c_str(), info) &&
+         info->filename == source_file;
+}
+
+// What a value of the flag's type looks like.
+std::string TypeName(const std::string& type) {
+  if (type == "string") return "text";
+  if (type == "bool") return "true or false";
+  if (type == "double") return "a number";
+  return "a whole number";
+}
+
+bool IsFlag(absl::string_view argument) {
+  return argument.size() > 1 && argument[0] == '-' &&
+         !absl::ascii_isdigit(argument[1]);
+}
+
+}  // namespace
+
+absl::StatusOr<ParsedFlags> ParseFlags(const std::vector<std::string>& args,
+                                       absl::string_view source_file) {
+  ParsedFlags parsed;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!IsFlag(args[i])) {
+      parsed.positional.push_back(args[i]);
+      continue;
+    }
+    if (args[i] == "--") {
+      parsed.positional.insert(parsed.positional.end(), args.begin() + i + 1,
+                               args.end());
+      break;
+    }
+    absl::string_view text = args[i];
+    absl::ConsumePrefix(&text, "-");
+    absl::ConsumePrefix(&text, "-");
+    const size_t equals = text.find('=');
+    std::string name(text.substr(0, equals));
+    if (equals == absl::string_view::npos && (name == "help" || name == "h")) {
+      parsed.help = true;
+      continue;
+    }
+    gflags::CommandLineFlagInfo info;
+    std::string value;
+    if (FindFlag(name, source_file, &info)) {
+      if (equals != absl::string_view::npos) {
+        value = std::string(text.substr(equals + 1));
+      } else if (info.type == "bool") {
+        value = "true";
+      } else if (i + 1 < args.size() && !IsFlag(args[i + 1])) {
+        value = args[++i];
+      } else {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "flag --", name, " needs a value, ", TypeName(info.type)));
+      }
+    } else if (equals == absl::string_view::npos &&
+               absl::StartsWith(name, "no") &&
+               FindFlag(name.substr(2), source_file, &info) &&
+               info.type == "bool") {
+      name = name.substr(2);
+      value = "false";
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown flag ", args[i], "; --help lists them"));
+    }
+    if (gflags::SetCommandLineOption(name.c_str(), value.c_str()).empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--", name, " is '", value, "', expected ", TypeName(info.type)));
+    }
+    parsed.given.insert(name);
+  }
+  return parsed;
+}
+
+std::string DescribeFlags(absl::string_view source_file) {
+  std::vector<gflags::CommandLineFlagInfo> flags;
+  gflags::GetAllFlags(&flags);
+  std::string text;
+  for (const gflags::CommandLineFlagInfo& flag : flags) {
+    if (flag.filename != source_file) continue;
+    const char* const value = flag.type == "bool"     ? ""
+                              : flag.type == "string" ? " TEXT"
+                                                      : " N";
+    absl::StrAppend(&text, absl::StrFormat("  %-16s %s",
+                                           absl::StrCat("--", flag.name, value),
+                                           flag.description));
+    if (flag.type != "bool" && !flag.default_value.empty()) {
+      absl::StrAppend(&text, " (default ", flag.default_value, ")");
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace convlab

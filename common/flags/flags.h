@@ -1,0 +1,37 @@
+// Command lines, over gflags. gflags' own parser ends the program with status 1
+// on a wrong flag and prints several lines; this one returns a status.
+//
+//   DEFINE_int32(repeat, 1, "measurements of each operation");
+//   int main(int argc, char** argv) {
+//     const auto parsed = ParseFlags({argv + 1, argv + argc}, __FILE__);
+#ifndef COMMON_FLAGS_FLAGS_H_
+#define COMMON_FLAGS_FLAGS_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace convlab {
+
+struct ParsedFlags {
+  std::vector<std::string> positional;
+  std::set<std::string> given;  // names of the flags that stood there
+  bool help = false;            // --help or -h was asked for
+};
+
+// Sets the flags that `source_file` defines (its __FILE__) from the arguments:
+// --name=value, --name value, --switch, --noswitch, one dash or two; "--" ends
+// the flags, and an argument like -5 is a number. InvalidArgument names the
+// flag that is unknown, lacks its value or has one of the wrong type.
+absl::StatusOr<ParsedFlags> ParseFlags(const std::vector<std::string>& args,
+                                       absl::string_view source_file);
+
+// One paragraph per flag of `source_file`, for --help.
+std::string DescribeFlags(absl::string_view source_file);
+
+}  // namespace convlab
+
+#endif  // COMMON_FLAGS_FLAGS_H_

@@ -1,0 +1,78 @@
+#include "common/flags/flags.h"
+
+#include <string>
+#include <vector>
+
+#include "gflags/gflags.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+DEFINE_string(name, "", "a name");
+DEFINE_int32(count, 3, "how many");
+DEFINE_bool(list, false, "only list");
+
+namespace convlab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class FlagsTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<ParsedFlags> Parse(const std::vector<std::string>& args) {
+    return ParseFlags(args, __FILE__);
+  }
+  std::string Error(const std::vector<std::string>& args) {
+    return std::string(Parse(args).status().message());
+  }
+  gflags::FlagSaver saver_;  // puts the flags back after each test
+};
+
+TEST_F(FlagsTest, TakesEveryForm) {
+  const auto parsed =
+      Parse({"fa19", "--name=a=b", "-count", "5", "--list", "100"});
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_THAT(parsed->positional, ElementsAre("fa19", "100"));
+  EXPECT_THAT(parsed->given, ElementsAre("count", "list", "name"));
+  EXPECT_EQ(FLAGS_name, "a=b");
+  EXPECT_EQ(FLAGS_count, 5);
+  EXPECT_TRUE(FLAGS_list);
+  ASSERT_TRUE(Parse({"--nolist", "--count=-7"}).ok());
+  EXPECT_FALSE(FLAGS_list);
+  EXPECT_EQ(FLAGS_count, -7);
+}
+
+TEST_F(FlagsTest, NumbersAndWhatFollowsDashesArePositional) {
+  EXPECT_THAT(Parse({"-5", "-", "--", "--name", "x"})->positional,
+              ElementsAre("-5", "-", "--name", "x"));
+}
+
+TEST_F(FlagsTest, HelpIsAskedForNotPrinted) {
+  EXPECT_TRUE(Parse({"--help"})->help);
+  EXPECT_TRUE(Parse({"-h"})->help);
+  EXPECT_FALSE(Parse({"x"})->help);
+}
+
+TEST_F(FlagsTest, ErrorsNameTheFlag) {
+  EXPECT_THAT(Error({"--nme", "x"}), HasSubstr("unknown flag --nme"));
+  EXPECT_THAT(Error({"--nothing"}), HasSubstr("unknown flag --nothing"));
+  EXPECT_THAT(Error({"--noname"}), HasSubstr("unknown flag --noname"));
+  EXPECT_THAT(Error({"--name"}), HasSubstr("--name needs a value, text"));
+  EXPECT_THAT(Error({"--name", "--list"}), HasSubstr("--name needs a value"));
+  EXPECT_THAT(Error({"--count", "many"}),
+              HasSubstr("--count is 'many', expected a whole number"));
+  EXPECT_THAT(Error({"--count=99999999999"}), HasSubstr("--count is"));
+  EXPECT_THAT(Error({"--list=maybe"}), HasSubstr("expected true or false"));
+}
+
+TEST_F(FlagsTest, FlagsOfLibrariesAreNotOffered) {
+  EXPECT_THAT(Error({"--flagfile=x"}), HasSubstr("unknown flag"));
+  const std::string help = DescribeFlags(__FILE__);
+  EXPECT_THAT(help, HasSubstr("--count N"));
+  EXPECT_THAT(help, HasSubstr("how many (default 3)"));
+  EXPECT_THAT(help, Not(HasSubstr("flagfile")));
+}
+
+}  // namespace
+}  // namespace convlab
