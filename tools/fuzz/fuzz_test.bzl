@@ -1,0 +1,89 @@
+"""fuzz_test: a fuzz target as a test, always under sanitizers.
+
+Whatever the build's own flags are, the target and all it depends on are
+compiled once more with the address and undefined-behaviour sanitizers.
+"""
+
+_FLAGS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+
+_COPTS = _FLAGS + [
+    "-O1",
+    "-g1",
+    "-fno-omit-frame-pointer",
+    # Bazel's own -c opt flags, undone: keep asserts, let the sanitizer check.
+    "-UNDEBUG",
+    "-U_FORTIFY_SOURCE",
+    # Checks operator[] against the size, where the capacity hides an error.
+    "-D_GLIBCXX_ASSERTIONS",
+]
+
+_COPT = "//command_line_option:copt"
+_LINKOPT = "//command_line_option:linkopt"
+
+def _sanitized_impl(settings, _attr):
+    if "-fsanitize=thread" in settings[_COPT]:
+        # It excludes the address sanitizer; the target still runs, under it.
+        return settings
+    return {_COPT: settings[_COPT] + _COPTS, _LINKOPT: settings[_LINKOPT] + _FLAGS}
+
+_sanitized = transition(
+    implementation = _sanitized_impl,
+    inputs = [_COPT, _LINKOPT],
+    outputs = [_COPT, _LINKOPT],
+)
+
+def _sanitized_test_impl(ctx):
+    binary = ctx.attr.binary[0][DefaultInfo]
+    executable = ctx.actions.declare_file(ctx.label.name)
+    ctx.actions.symlink(
+        output = executable,
+        target_file = binary.files_to_run.executable,
+        is_executable = True,
+    )
+    return [DefaultInfo(
+        executable = executable,
+        runfiles = ctx.runfiles(files = [executable]).merge(binary.default_runfiles),
+    )]
+
+_sanitized_test = rule(
+    implementation = _sanitized_test_impl,
+    test = True,
+    attrs = {
+        "binary": attr.label(mandatory = True, cfg = _sanitized),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+)
+
+def fuzz_test(name, srcs, deps, runs = 100000, size = "small", tags = []):
+    """A test that calls a fuzz target on mutations of its seeds.
+
+    Args:
+      name: the test's name.
+      srcs: define LLVMFuzzerTestOneInput and convlab::FuzzSeeds (seeds.h).
+      deps: what they need.
+      runs: how many inputs, the same ones each time; `--first` continues:
+        bazel run TARGET -- --first=100000 --runs=5000000
+      size: the test's size.
+      tags: the test's tags.
+    """
+    native.cc_binary(
+        name = name + "_binary",
+        testonly = True,
+        srcs = srcs,
+        # Built through the transition only.
+        tags = ["manual"],
+        visibility = ["//visibility:private"],
+        deps = deps + [
+            "//tools/fuzz:driver",
+            "//tools/fuzz:seeds",
+        ],
+    )
+    _sanitized_test(
+        name = name,
+        args = ["--runs=%d" % runs],
+        binary = ":%s_binary" % name,
+        size = size,
+        tags = tags,
+    )
