@@ -116,6 +116,13 @@ def system_libraries():
     )
     _googletest(name = "googletest")
     _system_library(
+        # SHA-256, for tests only.
+        name = "nettle",
+        package = "nettle-dev",
+        header = "/usr/include/nettle/sha2.h",
+        linkopts = ["-l:libnettle.a"],
+    )
+    _system_library(
         name = "nlohmann_json",
         package = "nlohmann-json3-dev",
         header = "/usr/include/nlohmann/json.hpp",

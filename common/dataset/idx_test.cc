@@ -1,0 +1,156 @@
+#include "common/dataset/idx.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/dataset/test_files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace convlab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr uint32_t kImages = 0x803;
+constexpr uint32_t kLabels = 0x801;
+
+// Two images of 2 x 3 pixels.
+std::string SmallImages(ByteOrder order = ByteOrder::kBig) {
+  return IdxFile({kImages, 2, 2, 3}, "abcdefABCDEF", order);
+}
+
+// Expects that `content` is refused, with `message` in the error.
+void ExpectImagesError(absl::string_view content, const std::string& message) {
+  const absl::Status status = ParseIdxImages(content).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+}
+
+void ExpectLabelsError(absl::string_view content, const std::string& message) {
+  const absl::Status status = ParseIdxLabels(content).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+}
+
+TEST(Idx, ImagesInBothByteOrdersGzippedAndPlain) {
+  for (const ByteOrder order : {ByteOrder::kBig, ByteOrder::kLittle}) {
+    const std::string plain = SmallImages(order);
+    for (const std::string& content : {plain, Gzip(plain)}) {
+      const auto images = ParseIdxImages(content);
+      ASSERT_TRUE(images.ok()) << images.status();
+      EXPECT_EQ(images->count, 2);
+      EXPECT_EQ(images->height, 2);
+      EXPECT_EQ(images->width, 3);
+      EXPECT_EQ(std::string(images->pixels.begin(), images->pixels.end()),
+                "abcdefABCDEF");
+    }
+  }
+}
+
+TEST(Idx, LabelsInBothByteOrdersGzippedAndPlain) {
+  for (const ByteOrder order : {ByteOrder::kBig, ByteOrder::kLittle}) {
+    const std::string plain =
+        IdxFile({kLabels, 3}, absl::string_view("\x09\x00\x04", 3), order);
+    for (const std::string& content : {plain, Gzip(plain)}) {
+      const auto labels = ParseIdxLabels(content);
+      ASSERT_TRUE(labels.ok()) << labels.status();
+      EXPECT_THAT(*labels, ElementsAre(9, 0, 4));
+    }
+  }
+}
+
+TEST(Idx, GzipMembersOneBehindTheOther) {
+  const std::string plain = SmallImages();
+  EXPECT_EQ(
+      ParseIdxImages(Gzip(plain.substr(0, 5)) + Gzip(plain.substr(5)))->pixels,
+      ParseIdxImages(plain)->pixels);
+}
+
+// Larger than any buffer inside, and cut at every power of two.
+TEST(Idx, LargeFiles) {
+  std::string pixels(300 * 28 * 28, '\0');
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = char(i * 7 + i / 251);
+  const std::string plain = IdxFile({kImages, 300, 28, 28}, pixels);
+  for (const std::string& content : {plain, Gzip(plain)}) {
+    const auto images = ParseIdxImages(content);
+    ASSERT_TRUE(images.ok()) << images.status();
+    EXPECT_EQ(std::string(images->pixels.begin(), images->pixels.end()),
+              pixels);
+  }
+  for (size_t size = 16; size < plain.size(); size *= 2) {
+    ExpectImagesError(
+        Gzip(plain.substr(0, size)),
+        absl::StrCat("235200 bytes behind it, the file holds ", size - 16));
+  }
+}
+
+TEST(Idx, DamagedGzip) {
+  const std::string good = Gzip(SmallImages());
+  ExpectImagesError(good.substr(0, good.size() - 9), "truncated gzip");
+  // The check sum alone is cut off, or is wrong.
+  ExpectImagesError(good.substr(0, good.size() - 1), "truncated gzip");
+  std::string bad = good;
+  bad[bad.size() - 8] ^= 1;
+  ExpectImagesError(bad, "incorrect data check");
+  ExpectImagesError(good + "tail", "damaged gzip");
+  ExpectImagesError("\x1f\x8b", "truncated gzip: the file's 2 bytes");
+}
+
+TEST(Idx, WrongMagicNumber) {
+  ExpectImagesError(IdxFile({kLabels, 12}, "123456789012"),
+                    "magic number 0x00000801 (labels), expected 0x00000803 "
+                    "(images)");
+  ExpectLabelsError(SmallImages(ByteOrder::kLittle),
+                    "magic number 0x00000803 (images), expected 0x00000801 "
+                    "(labels)");
+  ExpectImagesError(IdxFile({0x0d03, 1, 1, 1}, "1234"),
+                    "magic number 0x00000d03, expected 0x00000803");
+}
+
+TEST(Idx, HeaderCutOff) {
+  ExpectImagesError("", "ends after 0 bytes, within the IDX header of 16");
+  ExpectImagesError(SmallImages().substr(0, 15), "ends after 15 bytes");
+  ExpectLabelsError(IdxFile({kLabels}, ""), "IDX header of 8");
+}
+
+TEST(Idx, FileLongerOrShorterThanItsHeaderSays) {
+  for (const std::string bytes : {"abcdefABCDE", "abcdefABCDEFG"}) {
+    const std::string plain = IdxFile({kImages, 2, 2, 3}, bytes);
+    const std::string message = absl::StrCat(
+        "2 x 2 x 3 = 12 bytes behind it, the file holds ", bytes.size());
+    ExpectImagesError(plain, message);
+    ExpectImagesError(Gzip(plain), message);
+  }
+}
+
+TEST(Idx, AbsurdDimensions) {
+  ExpectImagesError(IdxFile({kImages, 0, 2, 3}, ""), "count is 0");
+  ExpectImagesError(IdxFile({kImages, 2, 2, 0}, ""), "width is 0");
+  ExpectImagesError(IdxFile({kImages, 2, 0xfffffffe, 3}, ""), "height is -2");
+  // 2^31 - 1 three times overflows 64 bits.
+  const uint32_t huge = 0x7fffffff;
+  ExpectImagesError(IdxFile({kImages, huge, huge, huge}, ""),
+                    "more than the 4294967296 that are accepted");
+  // Product 0 modulo 2^64.
+  ExpectImagesError(IdxFile({kImages, 0x40000000, 0x40000000, 0x40000000}, ""),
+                    "more than");
+  // Accepted as a header, but no 2 GiB are set aside for four bytes.
+  ExpectLabelsError(IdxFile({kLabels, huge}, "1234"), "the file holds 4");
+}
+
+TEST(Idx, LabelsOutsideTheClasses) {
+  ExpectLabelsError(IdxFile({kLabels, 3}, absl::string_view("\0\x09\x0a", 3)),
+                    "label 10 at index 2, expected 0 to 9");
+}
+
+TEST(Idx, ErrorsNameTheFile) {
+  const std::string images = absl::StrCat(::testing::TempDir(), "/none-images");
+  EXPECT_EQ(ReadIdxImages(images).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(ReadIdxImages("/dev/null").status().message()),
+              HasSubstr("/dev/null: the file ends after 0 bytes"));
+  EXPECT_THAT(std::string(ReadIdxLabels("/dev/null").status().message()),
+              HasSubstr("/dev/null: the file ends after 0 bytes"));
+}
+
+}  // namespace
+}  // namespace convlab
