@@ -149,7 +149,8 @@ std::string Input(const std::vector<std::string>& seeds, uint64_t index) {
   if (index < seeds.size()) return seeds[index];
   Random random(index);
   std::string input = seeds[random.Below(seeds.size())];
-  for (size_t i = random.Below(6) + 1; i > 0; --i) {
+  // Mostly a few mutations: many leave nothing that a parser takes.
+  for (size_t i = random.Below(random.Below(6) + 1) + 1; i > 0; --i) {
     Mutate(seeds, random, input);
   }
   return input;
@@ -161,20 +162,26 @@ void RunOne(const std::string& input) {
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
 }
 
-// Where the input goes that brought the target down.
+// Keeps the input that brought the target down: in the user's folder, or,
+// where only the test's outputs outlive its sandbox, among those.
 void ReportInput(uint64_t index, const std::string& input) {
-  const char* outputs = std::getenv("TEST_UNDECLARED_OUTPUTS_DIR");
   const std::string name = absl::StrCat("crash-", index);
-  const std::string path =
-      outputs != nullptr ? absl::StrCat(outputs, "/", name) : UserPath(name);
+  std::string path = UserPath(name);
+  std::string place = path;
+  const char* outputs = std::getenv("TEST_UNDECLARED_OUTPUTS_DIR");
+  if (outputs != nullptr && path == name) {
+    path = absl::StrCat(outputs, "/", name);
+    place = absl::StrCat(name, " in test.outputs beside the test's log");
+  }
   const absl::Status written = WriteFileAtomically(path, input);
   const char* target = std::getenv("TEST_TARGET");
   std::fprintf(stderr,
-               "Input %llu (%zu bytes) failed; %s %s.\n"
+               "Input %llu (%zu bytes) failed; %s\n"
                "Run it again: bazel run %s -- --first=%llu --runs=1\n",
                static_cast<unsigned long long>(index), input.size(),
-               written.ok() ? "written to" : "could not be written to",
-               path.c_str(), target != nullptr ? target : "TARGET",
+               written.ok() ? absl::StrCat("written to ", place).c_str()
+                            : written.ToString().c_str(),
+               target != nullptr ? target : "TARGET",
                static_cast<unsigned long long>(index));
 }
 

@@ -3,7 +3,7 @@
 # the failing input again; that command and the file it wrote fail likewise.
 set -u
 target=tools/fuzz/planted_overflow_test
-export TEST_UNDECLARED_OUTPUTS_DIR=$TEST_TMPDIR
+export BUILD_WORKING_DIRECTORY=$TEST_TMPDIR
 log=$TEST_TMPDIR/log
 
 fail() {
@@ -31,7 +31,7 @@ expect 'signed integer overflow' "$TEST_TMPDIR/undefined"
 # By mutation.
 expect 'Run it again: bazel run' --runs=100000
 again=$(sed -n 's/^Run it again: .* -- //p' "$log")
-input=$(sed -n 's/^Input .* written to \(.*\)\.$/\1/p' "$log")
+input=$(sed -n 's/^Input .* written to \(.*\)$/\1/p' "$log")
 error=$(grep -o -m 1 'heap-buffer-overflow\|signed integer overflow' "$log")
 [[ -n $error ]] || fail "no error named"
 # shellcheck disable=SC2086

@@ -21,10 +21,12 @@ _COPT = "//command_line_option:copt"
 _LINKOPT = "//command_line_option:linkopt"
 
 def _sanitized_impl(settings, _attr):
-    if "-fsanitize=thread" in settings[_COPT]:
-        # It excludes the address sanitizer; the target still runs, under it.
-        return settings
-    return {_COPT: settings[_COPT] + _COPTS, _LINKOPT: settings[_LINKOPT] + _FLAGS}
+    # The thread sanitizer excludes the address sanitizer.
+    kept = {
+        option: [flag for flag in settings[option] if flag != "-fsanitize=thread"]
+        for option in [_COPT, _LINKOPT]
+    }
+    return {_COPT: kept[_COPT] + _COPTS, _LINKOPT: kept[_LINKOPT] + _FLAGS}
 
 _sanitized = transition(
     implementation = _sanitized_impl,
