@@ -1,0 +1,22 @@
+// mini-dnn's .bin files, in the form that the course has used since fa20: i32
+// layer count, then per layer i32 float count and that many float32, all
+// little-endian. Layers without parameters are there with a count of 0.
+#ifndef COMMON_WEIGHTS_MINI_DNN_H_
+#define COMMON_WEIGHTS_MINI_DNN_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/weights/tensor_file.h"
+
+namespace convlab {
+
+// The tensors of `content`, a file's bytes, named as in our own files:
+// conv1.weight, conv2.weight, fc1.weight, fc1.bias, fc2.weight, fc2.bias. The
+// file has neither names nor shapes, so its layers must be fa20's. The
+// convolutions' biases are left out: the file stores them, but the course's
+// network does not add them. InvalidArgument for any other content.
+absl::StatusOr<TensorFile> ParseMiniDnn(absl::string_view content);
+
+}  // namespace convlab
+
+#endif  // COMMON_WEIGHTS_MINI_DNN_H_

@@ -1,0 +1,25 @@
+// MXNet's .params files, as mx.nd.save wrote them from version 0.11 to 1.3: the
+// course's trained weights. Little-endian: u64 magic number 0x112, u64
+// reserved, u64 array count, the arrays, u64 name count, the names.
+// Source: MXNet's src/ndarray/ndarray.cc, NDArray::Load and its LegacyLoad.
+#ifndef COMMON_WEIGHTS_MXNET_PARAMS_H_
+#define COMMON_WEIGHTS_MXNET_PARAMS_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/weights/tensor_file.h"
+
+namespace convlab {
+
+// The first eight bytes as a little-endian integer.
+inline constexpr uint64_t kMxnetMagic = 0x112;
+
+// The tensors of `content`, a file's bytes, under the file's own names, such as
+// "arg:new0_weight", and in its order. Takes the array headers of all those
+// versions; dense float32 only, saved from any device. InvalidArgument
+// otherwise, with the array's number.
+absl::StatusOr<TensorFile> ParseMxnetParams(absl::string_view content);
+
+}  // namespace convlab
+
+#endif  // COMMON_WEIGHTS_MXNET_PARAMS_H_

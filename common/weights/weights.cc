@@ -1,0 +1,163 @@
+#include "common/weights/weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/files/files.h"
+#include "common/status/status.h"
+#include "common/weights/byte_reader.h"
+#include "common/weights/mini_dnn.h"
+#include "common/weights/mxnet_params.h"
+#include "common/weights/safetensors.h"
+
+namespace convlab {
+namespace {
+
+struct ExpectedTensor {
+  std::vector<std::string> names;  // ours, then MXNet's
+  std::vector<int64_t> shape;
+};
+
+// The convolutions in order, then fc1's and fc2's weight and bias.
+std::vector<ExpectedTensor> ExpectedTensors(const Network& network) {
+  std::vector<ExpectedTensor> tensors;
+  for (size_t i = 0; i < network.stages.size(); ++i) {
+    const ConvolutionStage& stage = network.stages[i];
+    tensors.push_back({{absl::StrCat("conv", i + 1, ".weight"),
+                        absl::StrCat("arg:new", i, "_weight"),
+                        absl::StrCat("arg:convolution", i, "_weight")},
+                       {stage.output_channels, stage.input_channels,
+                        stage.kernel_size, stage.kernel_size}});
+  }
+  const int64_t sizes[] = {network.Flattened(), network.hidden, kClasses};
+  for (int i = 0; i < 2; ++i) {
+    tensors.push_back({{absl::StrCat("fc", i + 1, ".weight"),
+                        absl::StrCat("arg:fullyconnected", i, "_weight")},
+                       {sizes[i + 1], sizes[i]}});
+    tensors.push_back({{absl::StrCat("fc", i + 1, ".bias"),
+                        absl::StrCat("arg:fullyconnected", i, "_bias")},
+                       {sizes[i + 1]}});
+  }
+  return tensors;
+}
+
+// The first eight bytes are a safetensors file's header length, MXNet's magic
+// number, or mini-dnn's layer count and first layer's length. The brace comes
+// first, as a header may be as long as the magic number says.
+absl::StatusOr<TensorFile> ParseAnyFormat(absl::string_view content) {
+  const auto first = ByteReader(content).Integer<uint64_t>("");
+  if (first.ok()) {
+    const uint64_t low = *first & 0xffffffff;
+    const uint64_t high = *first >> 32;
+    constexpr uint64_t kMostLayers = 1000;
+    if (high == 0 && content.substr(8, 1) == "{") {
+      return ParseSafetensors(content);
+    }
+    if (*first == kMxnetMagic) return ParseMxnetParams(content);
+    if (high != 0 && low > 0 && low <= kMostLayers) {
+      return ParseMiniDnn(content);
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "begins with ", Quoted(content.substr(0, 9)),
+      ", expected a safetensors, MXNet .params or mini-dnn .bin file"));
+}
+
+// The file's tensors in the order of `expected`.
+absl::StatusOr<std::vector<Tensor*>> MatchNames(
+    std::vector<Tensor>& tensors, const std::vector<ExpectedTensor>& expected) {
+  std::vector<Tensor*> matched(expected.size(), nullptr);
+  std::vector<std::string> unexpected;
+  for (Tensor& tensor : tensors) {
+    const auto found =
+        std::find_if(expected.begin(), expected.end(), [&](const auto& wanted) {
+          return std::count(wanted.names.begin(), wanted.names.end(),
+                            tensor.name) > 0;
+        });
+    if (found != expected.end() && !matched[found - expected.begin()]) {
+      matched[found - expected.begin()] = &tensor;
+    } else {
+      unexpected.push_back(Quoted(tensor.name));
+    }
+  }
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (matched[i] != nullptr) continue;
+    missing.push_back(absl::StrJoin(expected[i].names, " or "));
+  }
+  std::vector<std::string> problems;
+  if (!missing.empty()) {
+    problems.push_back(absl::StrCat("lacks ", absl::StrJoin(missing, ", ")));
+  }
+  if (!unexpected.empty()) {
+    constexpr size_t kMostNamed = 8;
+    const size_t more =
+        unexpected.size() - std::min(unexpected.size(), kMostNamed);
+    unexpected.resize(unexpected.size() - more);
+    problems.push_back(
+        absl::StrCat("has unexpected ", absl::StrJoin(unexpected, ", "),
+                     more > 0 ? absl::StrCat(" and ", more, " more") : ""));
+  }
+  if (!problems.empty()) {
+    return absl::InvalidArgumentError(absl::StrJoin(problems, "; "));
+  }
+  return matched;
+}
+
+absl::Status CheckTensor(const Tensor& tensor,
+                         const std::vector<int64_t>& shape) {
+  if (tensor.shape != shape) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tensor ", Quoted(tensor.name), " has shape ",
+        ShapeString(tensor.shape), ", expected ", ShapeString(shape)));
+  }
+  const auto bad = std::find_if(tensor.values.begin(), tensor.values.end(),
+                                [](float x) { return !std::isfinite(x); });
+  if (bad == tensor.values.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("tensor ", Quoted(tensor.name), " is ", *bad, " at index ",
+                   bad - tensor.values.begin(), ", expected a finite number"));
+}
+
+FullyConnectedWeights TakeFullyConnected(Tensor& weight, Tensor& bias) {
+  return {weight.shape[1], weight.shape[0], std::move(weight.values),
+          std::move(bias.values)};
+}
+
+absl::StatusOr<NetworkWeights> ParseWeights(absl::string_view content,
+                                            const Network& network) {
+  ASSIGN_OR_RETURN(TensorFile file, ParseAnyFormat(content));
+  const std::vector<ExpectedTensor> expected = ExpectedTensors(network);
+  const std::string where = absl::StrCat("for network ", network.name);
+  const auto matched = MatchNames(file.tensors, expected);
+  RETURN_IF_ERROR(Annotate(matched.status(), where));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    RETURN_IF_ERROR(
+        Annotate(CheckTensor(*(*matched)[i], expected[i].shape), where));
+  }
+  NetworkWeights weights;
+  auto next = matched->begin();
+  for (size_t i = 0; i < network.stages.size(); ++i) {
+    weights.convolutions.push_back(std::move((*next++)->values));
+  }
+  weights.hidden = TakeFullyConnected(*next[0], *next[1]);
+  weights.output = TakeFullyConnected(*next[2], *next[3]);
+  weights.metadata = std::move(file.metadata);
+  return weights;
+}
+
+}  // namespace
+
+absl::StatusOr<NetworkWeights> LoadWeights(const std::string& path,
+                                           const Network& network) {
+  ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+  absl::StatusOr<NetworkWeights> weights = ParseWeights(content, network);
+  RETURN_IF_ERROR(Annotate(weights.status(), path));
+  return weights;
+}
+
+}  // namespace convlab
