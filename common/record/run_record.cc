@@ -1,6 +1,7 @@
 #include "common/record/run_record.h"
 
 #include <type_traits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/files/files.h"
@@ -31,7 +32,8 @@ class Writer {
 
 class Reader {
  public:
-  Reader(const Json& json, std::string where) : json_(json), where_(where) {}
+  Reader(const Json& json, std::string where)
+      : json_(json), where_(std::move(where)) {}
 
   template <typename T>
   void operator()(const char* name, T& field) {

@@ -1,0 +1,57 @@
+// Runs a network over a data set with chosen convolutions, and measures them.
+#ifndef KERNELS_INFERENCE_INFERENCE_H_
+#define KERNELS_INFERENCE_INFERENCE_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/dataset/idx.h"
+#include "common/network/network.h"
+#include "common/parallel/parallel.h"
+#include "common/weights/weights.h"
+#include "kernels/convolution/convolution.h"
+
+namespace convlab {
+
+struct InferenceOptions {
+  // One per convolution of the network, all of one backend.
+  std::vector<const Variant*> variants;
+  // Times that the whole network is run; each gives one sample per convolution.
+  int repeat = 1;
+  // For the activations that are alive at one time. The batch is cut into
+  // slices that fit (one image at least), so memory does not grow with it.
+  int64_t activation_bytes = int64_t{128} << 20;
+  // Called now and then with the share of the work that is done, 0 to 1.
+  std::function<void(double)> progress;
+};
+
+struct InferenceResult {
+  std::vector<uint8_t> labels;  // the class found for each image
+  // Op time of each convolution in each repetition, [convolution][repetition]:
+  // host clock around Run, summed over the slices.
+  std::vector<std::vector<int64_t>> op_time_ns;
+  // All layers, enlarging the images included, one per repetition.
+  std::vector<int64_t> inference_ns;
+  int64_t slice = 0;  // images per slice
+};
+
+// The convolution of stage `stage` on `batch` images.
+Problem ConvolutionProblem(const Network& network, size_t stage, int64_t batch);
+
+// InvalidArgument unless the images are 28x28 or already of the network's size.
+absl::Status CheckImages(const Network& network, const ImageSet& images);
+
+// Classifies the first `size` images. InvalidArgument if CheckImages refuses
+// them or a variant does not support its layer.
+absl::StatusOr<InferenceResult> RunInference(const Network& network,
+                                             const NetworkWeights& weights,
+                                             const ImageSet& images,
+                                             int64_t size,
+                                             const InferenceOptions& options,
+                                             Workers& workers);
+
+}  // namespace convlab
+
+#endif  // KERNELS_INFERENCE_INFERENCE_H_

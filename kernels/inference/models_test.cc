@@ -1,0 +1,110 @@
+// The trained models on the real test images: the numbers of correct answers
+// are known to the last one, and no variant may change them.
+#include <cstdlib>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/dataset/fashion_mnist.h"
+#include "common/network/network.h"
+#include "common/parallel/parallel.h"
+#include "common/weights/weights.h"
+#include "gtest/gtest.h"
+#include "kernels/convolution/variants.h"
+#include "kernels/inference/inference.h"
+
+namespace convlab {
+namespace {
+
+struct Expected {
+  const char* network;
+  int64_t correct_100;
+  int64_t correct_1000;
+  int64_t correct_10000;
+};
+
+// As float64 arithmetic counted them when the models were trained.
+constexpr Expected kExpected[] = {
+    {"fa17-high", 88, 924, 9216},     {"fa17-low", 61, 626, 6158},
+    {"fa18", 89, 925, 9159},          {"sp19", 90, 923, 9062},
+    {"sp19-baseline", 88, 914, 9090}, {"fa19", 90, 921, 9193},
+    {"fa20", 91, 911, 9172},
+};
+
+const Dataset& TestImages() {
+  static const Dataset* const dataset =
+      new Dataset(*LoadFashionMnist(kFashionMnistFolder, "t10k"));
+  return *dataset;
+}
+
+NetworkWeights Weights(const Network& network) {
+  auto weights = LoadWeights(absl::StrCat(std::getenv("TEST_SRCDIR"),
+                                          "/convlab/common/weights/models/",
+                                          network.name, ".safetensors"),
+                             network);
+  EXPECT_TRUE(weights.ok()) << weights.status();
+  return *std::move(weights);
+}
+
+int64_t Correct(const InferenceResult& result, int64_t size) {
+  int64_t correct = 0;
+  for (int64_t i = 0; i < size; ++i) {
+    correct += result.labels[i] == TestImages().labels[i];
+  }
+  return correct;
+}
+
+class ModelsTest : public ::testing::TestWithParam<Expected> {
+ protected:
+  const Network& network_ = **FindNetwork(GetParam().network);
+  const NetworkWeights weights_ = Weights(network_);
+  Workers workers_{Workers::Available()};
+};
+
+TEST_P(ModelsTest, CountsStandInTheMetadata) {
+  const Expected& expected = GetParam();
+  EXPECT_EQ(weights_.metadata.at("network"), expected.network);
+  EXPECT_EQ(weights_.metadata.at("correct_100"),
+            absl::StrCat(expected.correct_100));
+  EXPECT_EQ(weights_.metadata.at("correct_1000"),
+            absl::StrCat(expected.correct_1000));
+  EXPECT_EQ(weights_.metadata.at("correct_10000"),
+            absl::StrCat(expected.correct_10000));
+  EXPECT_GT(weights_.metadata.at("recipe").size(), 20u);
+}
+
+TEST_P(ModelsTest, AllTestImages) {
+  InferenceOptions options;
+  options.variants.assign(network_.stages.size(),
+                          *FindVariant(Backend::kCpu, "im2col_eigen"));
+  const auto result = RunInference(network_, weights_, TestImages().images,
+                                   10000, options, workers_);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(Correct(*result, 100), GetParam().correct_100);
+  EXPECT_EQ(Correct(*result, 1000), GetParam().correct_1000);
+  EXPECT_EQ(Correct(*result, 10000), GetParam().correct_10000);
+}
+
+TEST_P(ModelsTest, EveryVariantOnAHundredImages) {
+  for (const Variant* variant : Variants()) {
+    if (variant->backend != Backend::kCpu) continue;
+    SCOPED_TRACE(variant->name);
+    InferenceOptions options;
+    options.variants.assign(network_.stages.size(), variant);
+    const auto result = RunInference(network_, weights_, TestImages().images,
+                                     100, options, workers_);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(Correct(*result, 100), GetParam().correct_100);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, ModelsTest, ::testing::ValuesIn(kExpected),
+                         [](const auto& network) {
+                           std::string name = network.param.network;
+                           for (char& c : name) {
+                             if (c == '-') c = '_';
+                           }
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace convlab
