@@ -1,0 +1,213 @@
+#include "milestones/command_line.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/dataset/fashion_mnist.h"
+#include "common/files/files.h"
+#include "common/flags/flags.h"
+#include "common/parallel/parallel.h"
+#include "common/status/status.h"
+#include "gflags/gflags.h"
+#include "kernels/convolution/variants.h"
+
+DEFINE_string(model, "fa19", "network to run; --list names them");
+DEFINE_string(size, "",
+              "images to classify, from the first; all of them if not given");
+DEFINE_string(weights, "",
+              "weight file of the network: safetensors, MXNet .params or "
+              "mini-dnn .bin; the trained weights if not given");
+DEFINE_string(data, convlab::kFashionMnistFolder,
+              "folder with Fashion-MNIST's four IDX files, gzipped or plain");
+DEFINE_string(split, "t10k", "images to classify: t10k or train");
+DEFINE_string(device, "auto",
+              "auto, cpu or gpu; auto takes the GPU if there is one");
+DEFINE_string(variant, "",
+              "convolution to use, or one per layer with commas between; "
+              "--list names them");
+DEFINE_int32(threads, 0, "threads of the CPU; all cores if not given");
+DEFINE_int32(repeat, 1,
+             "measurements of each operation; its median is printed");
+DEFINE_string(record, "", "JSON file to write everything about the run to");
+DEFINE_string(profile, "", "file to write a trace of the GPU's work to");
+DEFINE_bool(list, false, "list the networks and variants, and end");
+
+namespace convlab {
+namespace {
+
+// "expected 1 to 10000" is said where the data set's size is known.
+absl::StatusOr<int64_t> ParseSize(const std::string& text) {
+  int64_t size;
+  if (!absl::SimpleAtoi(text, &size)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "size is '", text, "', expected a whole number of images"));
+  }
+  if (size < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("size is ", size, ", expected at least 1"));
+  }
+  return size;
+}
+
+bool LooksLikeSize(absl::string_view text) {
+  return !text.empty() &&
+         (absl::ascii_isdigit(text[0]) || text[0] == '-' || text[0] == '+');
+}
+
+// Puts the positional arguments into the flags that they stand for.
+absl::Status TakePositional(const ParsedFlags& parsed) {
+  std::string model, size;
+  for (const std::string& text : parsed.positional) {
+    std::string& target = LooksLikeSize(text) ? size : model;
+    if (!target.empty() || text.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "unexpected argument '", text, "', expected [MODEL] [SIZE]"));
+    }
+    target = text;
+  }
+  const auto take = [&](const std::string& value, const char* flag,
+                        std::string* target) -> absl::Status {
+    if (value.empty()) return absl::OkStatus();
+    if (parsed.given.count(flag) > 0 && *target != value) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("both '", value, "' and --", flag, "=", *target,
+                       " are given, expected one"));
+    }
+    *target = value;
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(take(model, "model", &FLAGS_model));
+  return take(size, "size", &FLAGS_size);
+}
+
+absl::StatusOr<Device> ParseDevice(const std::string& text) {
+  if (text == "auto") return Device::kAuto;
+  if (text == "cpu") return Device::kCpu;
+  if (text == "gpu") return Device::kGpu;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--device is '", text, "', expected auto, cpu or gpu"));
+}
+
+absl::Status CheckRange(const char* flag, int value, int least, int most) {
+  if (value >= least && value <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--", flag, " is ", value, ", expected ", least, " to ", most));
+}
+
+// Flags that each make sense but not together, or not in this milestone.
+absl::Status CheckAgreement(const Milestone& milestone,
+                            const CommandLine& line) {
+  if (milestone.baseline && !line.variants.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--variant is given, but ", milestone.name,
+                     " runs the framework's own convolution"));
+  }
+  if (!milestone.gpu && line.device == Device::kGpu) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--device is gpu, but ", milestone.name, " is the ", milestone.title));
+  }
+  if (!line.profile.empty() &&
+      (line.device == Device::kCpu || !milestone.gpu)) {
+    return absl::InvalidArgumentError(
+        "--profile traces the GPU's work, but this run is on the CPU");
+  }
+  const size_t convolutions = line.network->stages.size();
+  if (line.variants.size() > 1 && line.variants.size() != convolutions) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--variant names ", line.variants.size(), " variants, expected 1 or ",
+        convolutions, " for the convolutions of ", line.network->name));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<CommandLine> ParseCommandLine(
+    const Milestone& milestone, const std::vector<std::string>& args) {
+  ASSIGN_OR_RETURN(const ParsedFlags parsed, ParseFlags(args, __FILE__));
+  CommandLine line;
+  line.help = parsed.help;
+  line.list = FLAGS_list;
+  if (line.help || line.list) return line;
+
+  RETURN_IF_ERROR(TakePositional(parsed));
+  line.model = FLAGS_model;
+  ASSIGN_OR_RETURN(line.network, FindNetwork(FLAGS_model));
+  if (!FLAGS_size.empty() || parsed.given.count("size") > 0) {
+    ASSIGN_OR_RETURN(line.size, ParseSize(FLAGS_size));
+  }
+  if (FLAGS_split != "t10k" && FLAGS_split != "train") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--split is '", FLAGS_split, "', expected t10k or train"));
+  }
+  line.split = FLAGS_split;
+  ASSIGN_OR_RETURN(line.device, ParseDevice(FLAGS_device));
+  if (!FLAGS_variant.empty()) {
+    line.variants = absl::StrSplit(FLAGS_variant, ',');
+  }
+  line.threads = Workers::Available();
+  if (parsed.given.count("threads") > 0) {
+    RETURN_IF_ERROR(CheckRange("threads", FLAGS_threads, 1, 1024));
+    line.threads = FLAGS_threads;
+  }
+  RETURN_IF_ERROR(CheckRange("repeat", FLAGS_repeat, 1, 1000000));
+  line.repeat = FLAGS_repeat;
+  line.weights = UserPath(FLAGS_weights);
+  line.data = UserPath(FLAGS_data);
+  line.record = UserPath(FLAGS_record);
+  line.profile = UserPath(FLAGS_profile);
+  RETURN_IF_ERROR(CheckAgreement(milestone, line));
+  return line;
+}
+
+std::string HelpText(const Milestone& milestone) {
+  return absl::StrCat(
+      milestone.name, ": ", milestone.title, "\n", milestone.help,
+      "\n\nUsage: bazel run //milestones:", milestone.name,
+      " -- [MODEL] [SIZE] [flags]\n\n", DescribeFlags(__FILE__),
+      "\nExit status: 0 done, 1 failed, 2 wrong usage or input, 3 the hardware "
+      "asked for\nis not there.\n");
+}
+
+std::string ListText() {
+  std::string text = "Networks:\n";
+  for (const Network& network : Networks()) {
+    const std::vector<StageShape> shapes = network.StageShapes();
+    std::vector<std::string> stages;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      const ConvolutionStage& stage = network.stages[i];
+      stages.push_back(absl::StrFormat(
+          "%dx%dx%d to %dx%dx%d with K=%d", stage.input_channels,
+          shapes[i].input_size, shapes[i].input_size, stage.output_channels,
+          shapes[i].output_size, shapes[i].output_size, stage.kernel_size));
+    }
+    absl::StrAppend(&text, absl::StrFormat("  %-14s %s", network.name,
+                                           absl::StrJoin(stages, ", ")));
+    if (!network.aliases.empty()) {
+      absl::StrAppend(&text, " (also ", absl::StrJoin(network.aliases, ", "),
+                      ")");
+    }
+    text += "\n";
+  }
+  for (const Backend backend : {Backend::kCpu, Backend::kCuda}) {
+    std::string variants;
+    for (const Variant* variant : Variants()) {
+      if (variant->backend != backend) continue;
+      absl::StrAppend(
+          &variants,
+          absl::StrFormat("  %-14s %s  %s\n", variant->name,
+                          Name(variant->accuracy), variant->summary));
+    }
+    if (!variants.empty()) {
+      absl::StrAppend(&text, "Variants on the ", Name(backend), ":\n",
+                      variants);
+    }
+  }
+  return text;
+}
+
+}  // namespace convlab

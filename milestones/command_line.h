@@ -1,0 +1,51 @@
+// The command line, the same for every milestone:
+//   NAME [MODEL] [SIZE] [--flags]
+#ifndef MILESTONES_COMMAND_LINE_H_
+#define MILESTONES_COMMAND_LINE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/network/network.h"
+#include "kernels/convolution/convolution.h"
+#include "milestones/milestone.h"
+
+namespace convlab {
+
+enum class Device { kAuto, kCpu, kGpu };
+
+struct CommandLine {
+  bool help = false;
+  bool list = false;
+  std::string model;  // as the user gave it
+  const Network* network = nullptr;
+  std::optional<int64_t> size;  // absent: the whole data set
+  std::string weights;          // a file; empty: the trained weights
+  std::string data;             // a folder
+  std::string split;
+  Device device = Device::kAuto;
+  std::vector<std::string> variants;  // one per convolution; empty: the default
+  int threads = 1;
+  int repeat = 1;
+  std::string record;   // a file; empty: none
+  std::string profile;  // a file; empty: none
+};
+
+// Parses and checks everything that can be checked without touching data or
+// hardware. Paths come out absolute or relative to the process's folder.
+// InvalidArgument says which argument is wrong and what was expected.
+absl::StatusOr<CommandLine> ParseCommandLine(
+    const Milestone& milestone, const std::vector<std::string>& args);
+
+// What --help prints.
+std::string HelpText(const Milestone& milestone);
+
+// What --list prints: the networks and the variants to choose from.
+std::string ListText();
+
+}  // namespace convlab
+
+#endif  // MILESTONES_COMMAND_LINE_H_

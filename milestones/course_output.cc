@@ -1,0 +1,41 @@
+#include "milestones/course_output.h"
+
+#include <charconv>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace convlab {
+namespace {
+
+// correct / images as Python prints a float: the shortest digits that read back
+// as the same number, with a point, and an exponent below 1e-4.
+std::string Share(int64_t correct, int64_t images) {
+  const double share = static_cast<double>(correct) / images;
+  const auto format = share != 0 && share < 1e-4 ? std::chars_format::scientific
+                                                 : std::chars_format::fixed;
+  char buffer[32];
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof(buffer), share, format).ptr;
+  std::string text(buffer, end);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+}  // namespace
+
+std::string OpTimeLine(int64_t nanoseconds) {
+  return absl::StrFormat("Op Time: %.6f", nanoseconds * 1e-9);
+}
+
+std::string CorrectnessLine(int64_t correct, int64_t images,
+                            absl::string_view model) {
+  return absl::StrCat("Correctness: ", Share(correct, images),
+                      " Model: ", std::string(model));
+}
+
+std::string EvalMetricLine(int64_t correct, int64_t images) {
+  return absl::StrCat("EvalMetric: {'accuracy': ", Share(correct, images), "}");
+}
+
+}  // namespace convlab

@@ -1,0 +1,6 @@
+// Milestone 1: the network run by a framework's own operators, to be profiled.
+#include "milestones/runner.h"
+
+int main(int argc, char** argv) {
+  return convlab::RunMilestone("m1", argc, argv);
+}

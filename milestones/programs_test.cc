@@ -1,0 +1,367 @@
+// The milestones as a user runs them: exit status, standard output and standard
+// error of the programs themselves.
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/files/files.h"
+#include "common/network/network.h"
+#include "common/record/run_record.h"
+#include "common/weights/safetensors.h"
+#include "common/weights/weights.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "zlib.h"
+
+namespace convlab {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::SizeIs;
+
+constexpr char kUsageLine[] =
+    "[0-9.]+user [0-9.]+system [0-9:.]+elapsed [0-9]+%CPU "
+    "\\(0avgtext\\+0avgdata [0-9]+maxresident\\)k";
+
+struct Outcome {
+  int exit_status;
+  std::vector<std::string> out;  // lines
+  std::vector<std::string> err;
+};
+
+std::vector<std::string> Lines(const std::string& path) {
+  std::vector<std::string> lines = absl::StrSplit(*ReadFile(path), '\n');
+  lines.pop_back();  // what follows the last line's end
+  return lines;
+}
+
+std::string Runfile(absl::string_view path) {
+  return absl::StrCat(getenv("TEST_SRCDIR"), "/convlab/", path);
+}
+
+std::string Model(absl::string_view network) {
+  return Runfile(
+      absl::StrCat("common/weights/models/", network, ".safetensors"));
+}
+
+class ProgramsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = ::testing::TempDir() + "/programs.XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+  }
+
+  std::string Path(absl::string_view name) const {
+    return absl::StrCat(folder_, "/", name);
+  }
+
+  std::string Write(absl::string_view name, absl::string_view content) const {
+    EXPECT_TRUE(WriteFileAtomically(Path(name), content).ok());
+    return Path(name);
+  }
+
+  // Arguments are separated by blanks; none of ours contains one.
+  Outcome Run(absl::string_view program, absl::string_view arguments) const {
+    const int status =
+        system(absl::StrCat("cd ", folder_, " && ", Runfile("milestones/"),
+                            program, " ", arguments, " >out 2>err </dev/null")
+                   .c_str());
+    return {WEXITSTATUS(status), Lines(Path("out")), Lines(Path("err"))};
+  }
+
+  // Bad input: status 2, and one line that names the program and the mistake.
+  void ExpectRefused(absl::string_view program, absl::string_view arguments,
+                     const std::vector<std::string>& words) const {
+    SCOPED_TRACE(absl::StrCat(program, " ", arguments));
+    const Outcome outcome = Run(program, arguments);
+    EXPECT_EQ(outcome.exit_status, 2);
+    ASSERT_THAT(outcome.err, SizeIs(1)) << absl::StrJoin(outcome.err, "\n");
+    EXPECT_EQ(outcome.err[0].substr(0, program.size() + 2),
+              absl::StrCat(program, ": "));
+    for (const std::string& word : words) {
+      EXPECT_THAT(outcome.err[0], HasSubstr(word));
+    }
+  }
+
+  std::string folder_;
+};
+
+TEST_F(ProgramsTest, M2PrintsTheCoursesLines) {
+  const Outcome outcome = Run("m2", "ece408 20");
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_THAT(
+      outcome.out,
+      ElementsAre("Loading fashion-mnist data... done", "Loading model... done",
+                  "New Inference", MatchesRegex("Op Time: [0-9]+\\.[0-9]{6}"),
+                  MatchesRegex("Op Time: [0-9]+\\.[0-9]{6}"),
+                  MatchesRegex("Correctness: (0\\.[0-9]+|1\\.0) Model: ece408"),
+                  MatchesRegex(kUsageLine)));
+  EXPECT_THAT(outcome.err, ElementsAre(HasSubstr("m2: running on the CPU")));
+}
+
+TEST_F(ProgramsTest, TheOldestTermAnnouncesFirstAndHasOneConvolution) {
+  const Outcome outcome = Run("final", "20 fa17-high");
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_THAT(outcome.out,
+              ElementsAre("New Inference", "Loading fashion-mnist data... done",
+                          "Loading model... done",
+                          MatchesRegex("Op Time: [0-9]+\\.[0-9]{6}"),
+                          MatchesRegex("Correctness: .* Model: fa17-high"),
+                          MatchesRegex(kUsageLine)));
+}
+
+TEST_F(ProgramsTest, M1PrintsTheFrameworksAccuracy) {
+  const Outcome outcome = Run("m1", "sp19-baseline 50");
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_THAT(
+      outcome.out,
+      ElementsAre("Loading fashion-mnist data... done", "Loading model... done",
+                  "New Inference",
+                  MatchesRegex("EvalMetric: \\{'accuracy': 0\\.[0-9]+\\}"),
+                  MatchesRegex(kUsageLine)));
+}
+
+TEST_F(ProgramsTest, VariantsAgreeAndTheRecordHoldsTheRun) {
+  ASSERT_EQ(Run("m2", "fa19 30 --record a.json --variant naive").exit_status,
+            0);
+  ASSERT_EQ(Run("m2",
+                "--repeat=3 fa19 30 --threads 2 --record b.json "
+                "--variant naive_parallel,im2col_eigen")
+                .exit_status,
+            0);
+  const auto a = ReadRunRecord(Path("a.json"));
+  const auto b = ReadRunRecord(Path("b.json"));
+  ASSERT_TRUE(a.ok()) << a.status();
+  ASSERT_TRUE(b.ok()) << b.status();
+  EXPECT_GT(a->correct, 20);
+  EXPECT_EQ(a->correct, b->correct);
+  EXPECT_EQ(b->milestone, "m2");
+  EXPECT_EQ(b->size, 30);
+  EXPECT_EQ(b->threads, 2);
+  EXPECT_EQ(b->device, "cpu");
+  ASSERT_THAT(b->convolutions, SizeIs(2));
+  EXPECT_EQ(b->convolutions[0].variant, "naive_parallel");
+  EXPECT_EQ(b->convolutions[1].variant, "im2col_eigen");
+  EXPECT_THAT(b->convolutions[1].op_time_ns, SizeIs(3));
+  EXPECT_EQ(b->convolutions[1].flops, 30 * 12110400);
+  EXPECT_THAT(b->variants, SizeIs(2));
+  EXPECT_EQ(b->weights, "fa19.safetensors");
+  EXPECT_EQ(b->weights_metadata.at("network"), "fa19");
+  EXPECT_THAT(b->output, SizeIs(7));
+  EXPECT_THAT(b->output, ::testing::Contains(HasSubstr("Model: fa19")));
+  EXPECT_GT(b->usage.elapsed_ns, b->inference_ns[0]);
+}
+
+TEST_F(ProgramsTest, HelpAndListGoToStandardOutput) {
+  for (const char* program : {"m1", "m2", "final"}) {
+    const Outcome help = Run(program, "--help");
+    EXPECT_EQ(help.exit_status, 0);
+    EXPECT_THAT(absl::StrJoin(help.out, "\n"),
+                AllOf(HasSubstr("Usage: bazel run //milestones:"),
+                      HasSubstr("--weights TEXT"), HasSubstr("Exit status")));
+    EXPECT_THAT(help.err, SizeIs(0));
+  }
+  const Outcome list = Run("m2", "--list");
+  EXPECT_EQ(list.exit_status, 0);
+  EXPECT_THAT(absl::StrJoin(list.out, "\n"),
+              AllOf(HasSubstr("sp19-baseline"), HasSubstr("ece408-low"),
+                    HasSubstr("naive_parallel")));
+}
+
+TEST_F(ProgramsTest, MissingHardwareHasItsOwnStatus) {
+  for (const char* program : {"m1", "final"}) {
+    const Outcome outcome = Run(program, "--device=gpu 10");
+    EXPECT_EQ(outcome.exit_status, 3);
+    EXPECT_THAT(outcome.err, ElementsAre(HasSubstr("--device cpu")));
+  }
+}
+
+TEST_F(ProgramsTest, WrongArgumentsAreRefused) {
+  ExpectRefused("m2", "fa21", {"unknown model 'fa21'", "sp19-baseline"});
+  ExpectRefused("m2", "--variant=opt2 10",
+                {"unknown variant 'opt2'", "im2col_eigen"});
+  ExpectRefused("m2", "0", {"size is 0"});
+  ExpectRefused("m2", "-- -3", {"size is -3"});
+  ExpectRefused("m2", "-3", {"size is -3"});
+  ExpectRefused("m2", "12a", {"size is '12a'"});
+  ExpectRefused("final", "10001", {"size is 10001", "1 to 10000"});
+  ExpectRefused("final", "60001 --split=train", {"1 to 60000", "train"});
+  ExpectRefused("m2", "--thread=2", {"unknown flag --thread=2"});
+  ExpectRefused("m2", "sp19 --model fa19", {"both 'sp19' and --model=fa19"});
+  ExpectRefused("m2", "--device=gpu", {"--device is gpu"});
+  ExpectRefused("m1", "--variant=naive", {"--variant is given"});
+  ExpectRefused("final", "--profile=p --device=cpu", {"--profile"});
+}
+
+TEST_F(ProgramsTest, ABadRecordPathIsFoundBeforeTheWorkStarts) {
+  ExpectRefused("m2", "10 --record no/r.json", {"cannot write", "no/r.json"});
+  EXPECT_THAT(Run("m2", "10 --record no/r.json").out, SizeIs(0));
+  ExpectRefused("m2", "10 --record .", {"cannot write"});
+  ExpectRefused("m2", "10 --record /dev/null", {"cannot write /dev/null"});
+}
+
+std::string BigEndian(uint32_t value) {
+  return {static_cast<char>(value >> 24), static_cast<char>(value >> 16),
+          static_cast<char>(value >> 8), static_cast<char>(value)};
+}
+
+std::string Gzip(const std::string& content) {
+  std::string packed(content.size() + 1000, '\0');
+  z_stream stream = {};
+  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+  stream.avail_in = content.size();
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = packed.size();
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+// A data folder of three images, which each test damages in one way.
+class DataTest : public ProgramsTest {
+ protected:
+  void SetUp() override {
+    ProgramsTest::SetUp();
+    images_ = absl::StrCat(BigEndian(0x803), BigEndian(3), BigEndian(28),
+                           BigEndian(28), std::string(3 * 28 * 28, 'x'));
+    labels_ =
+        absl::StrCat(BigEndian(0x801), BigEndian(3), std::string("\1\2\3", 3));
+  }
+
+  void ExpectDataRefused(const std::vector<std::string>& words) {
+    Write("t10k-images-idx3-ubyte", images_);
+    Write("t10k-labels-idx1-ubyte", labels_);
+    ExpectRefused("final", "--data=.", words);
+  }
+
+  std::string images_;
+  std::string labels_;
+};
+
+TEST_F(DataTest, ASmallDataSetIsFine) {
+  Write("t10k-images-idx3-ubyte.gz", Gzip(images_));
+  Write("t10k-labels-idx1-ubyte", labels_);
+  const Outcome outcome = Run("final", "--data=.");
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_THAT(outcome.out, ::testing::Contains(HasSubstr("Correctness: ")));
+}
+
+TEST_F(DataTest, MissingFolder) {
+  ExpectRefused("final", "--data=nowhere", {"nowhere", "tools/setup.sh"});
+}
+
+TEST_F(DataTest, TruncatedGzip) {
+  images_ = Gzip(images_);
+  images_.resize(images_.size() / 2);
+  ExpectDataRefused({"t10k-images-idx3-ubyte", "gzip"});
+}
+
+TEST_F(DataTest, WrongMagic) {
+  images_[3] = 7;
+  ExpectDataRefused({"t10k-images-idx3-ubyte", "magic"});
+}
+
+TEST_F(DataTest, CountsDiffer) {
+  labels_ = absl::StrCat(BigEndian(0x801), BigEndian(2), "\1\2");
+  ExpectDataRefused({"3 images", "2 labels"});
+}
+
+TEST_F(DataTest, FileLongerThanItsHeaderSays) {
+  images_ += "x";
+  ExpectDataRefused({"t10k-images-idx3-ubyte", "2352", "2353"});
+}
+
+TEST_F(DataTest, FileShorterThanItsHeaderSays) {
+  labels_.pop_back();
+  ExpectDataRefused({"t10k-labels-idx1-ubyte", "says 3", "holds 2"});
+}
+
+TEST_F(DataTest, AbsurdDimensions) {
+  images_.replace(4, 4, BigEndian(0x7fffffff));
+  images_.replace(8, 4, BigEndian(0x7fffffff));
+  ExpectDataRefused({"t10k-images-idx3-ubyte", "2147483647"});
+}
+
+TEST_F(DataTest, ImagesOfAnotherSize) {
+  images_ = absl::StrCat(BigEndian(0x803), BigEndian(3), BigEndian(30),
+                         BigEndian(30), std::string(3 * 30 * 30, 'x'));
+  ExpectDataRefused({"30x30", "28x28 or 70x70"});
+}
+
+// Weight files, made from the trained ones where that is possible.
+class WeightsTest : public ProgramsTest {
+ protected:
+  TensorFile Trained(absl::string_view network) {
+    return *ParseSafetensors(*ReadFile(Model(network)));
+  }
+  void ExpectWeightsRefused(const std::string& content,
+                            const std::vector<std::string>& words) {
+    Write("w", content);
+    ExpectRefused("final", "fa20 10 --weights=w", words);
+  }
+};
+
+TEST_F(WeightsTest, OfAnotherNetwork) {
+  ExpectRefused(
+      "final", "fa19 10 --weights=" + Model("fa18"),
+      {"fa18.safetensors", "conv1.weight", "fa19", "[12,1,7,7]", "[12,1,5,5]"});
+}
+
+TEST_F(WeightsTest, Missing) {
+  ExpectRefused("final", "10 --weights=nothing", {"cannot read", "nothing"});
+}
+
+TEST_F(WeightsTest, WithNan) {
+  TensorFile file = Trained("fa20");
+  file.tensors[0].values[5] = std::numeric_limits<float>::quiet_NaN();
+  ExpectWeightsRefused(*SerializeSafetensors(file), {"nan", "conv1.weight"});
+}
+
+TEST_F(WeightsTest, OfUnknownType) {
+  std::string content = *ReadFile(Model("fa20"));
+  content.replace(content.find("\"F16\""), 5, "\"F61\"");
+  ExpectWeightsRefused(content, {"F61"});
+}
+
+TEST_F(WeightsTest, Truncated) {
+  const std::string content = *ReadFile(Model("fa20"));
+  ExpectWeightsRefused(content.substr(0, content.size() - 100), {"w: "});
+  ExpectWeightsRefused(content.substr(0, 50), {"w: "});
+  ExpectWeightsRefused("", {"w: "});
+}
+
+std::string LittleEndian(int64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
+  return text;
+}
+
+TEST_F(WeightsTest, OfUnknownMxnetStorageOrType) {
+  const auto params = [](int storage, int type) {
+    return absl::StrCat(
+        LittleEndian(0x112, 8), LittleEndian(0, 8), LittleEndian(1, 8),
+        LittleEndian(0xF993FAC9, 4), LittleEndian(storage, 4),
+        LittleEndian(1, 4), LittleEndian(1, 8), LittleEndian(1, 4),
+        LittleEndian(0, 4), LittleEndian(type, 4), LittleEndian(0, 4),
+        LittleEndian(1, 8), LittleEndian(1, 8), "a");
+  };
+  ExpectWeightsRefused(params(1, 0), {"storage type 1"});
+  ExpectWeightsRefused(params(0, 4), {"type 4"});
+  ExpectWeightsRefused(params(0, 0), {"w: "});
+}
+
+}  // namespace
+}  // namespace convlab

@@ -1,0 +1,28 @@
+// A progress bar on standard error, shown only on a terminal.
+#ifndef MILESTONES_PROGRESS_H_
+#define MILESTONES_PROGRESS_H_
+
+#include <chrono>
+#include <string>
+
+namespace convlab {
+
+class ProgressBar {
+ public:
+  ProgressBar();
+  ~ProgressBar();  // wipes the bar off the terminal
+
+  // Draws `share`, 0 to 1, of the work done.
+  void Show(double share);
+
+ private:
+  const bool visible_;
+  const std::chrono::steady_clock::time_point start_;
+};
+
+// "[######      ]  50 %, 3 s left", from the share and the seconds it took.
+std::string ProgressLine(double share, double seconds);
+
+}  // namespace convlab
+
+#endif  // MILESTONES_PROGRESS_H_
