@@ -1,0 +1,45 @@
+#!/bin/bash
+# Dependencies go one way: common <- kernels <- milestones, and reports <- common
+# alone. Asks Bazel what each part reaches; a dependency against the direction
+# fails, and the path that leads to it is shown.
+set -u
+
+workspace=$(dirname "$(readlink -f WORKSPACE)")
+cd "$workspace" || exit 1
+
+# A Bazel server of its own: the one that runs this test is busy with it.
+own_bazel() {
+  bazel --output_user_root="$TEST_TMPDIR/bazel" "$@" 2>"$TEST_TMPDIR/errors"
+}
+trap 'own_bazel shutdown' EXIT
+
+query() {
+  own_bazel query --noimplicit_deps --noshow_progress "$1" || {
+    cat "$TEST_TMPDIR/errors" >&2
+    return 1
+  }
+}
+
+failed=0
+# forbid PART TARGETS: nothing in PART may depend on any of TARGETS.
+forbid() {
+  local found
+  found=$(query "deps(//$1/...) intersect ($2)") || exit 1
+  if [ -n "$found" ]; then
+    printf '//%s must not depend on\n%s\nas it does by\n' "$1" "$found"
+    query "somepath(//$1/..., $2)"
+    failed=1
+  fi
+}
+
+# The same question with a known answer: the check does see dependencies.
+if [ -z "$(query 'deps(//kernels/...) intersect //common/...')" ]; then
+  echo "found no dependency of //kernels on //common: is the query right?"
+  exit 1
+fi
+
+forbid common "//kernels/... + //milestones/... + //reports/..."
+forbid kernels "//milestones/... + //reports/..."
+forbid milestones "//reports/..."
+forbid reports "//kernels/... + //milestones/..."
+exit $failed

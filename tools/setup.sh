@@ -1,0 +1,77 @@
+#!/bin/sh
+# Installs the Debian packages that building, testing and running need.
+set -eu
+
+usage() {
+  cat <<'END'
+Usage: tools/setup.sh [--check] [--developer]
+
+Installs every Debian package that building, testing and running need, the
+Fashion-MNIST data set among them. Does nothing, and needs neither root nor the
+network, when all are there.
+
+  --check       install nothing; list what is missing and exit 1 if anything is
+  --developer   also the tools that .ci/run checks format and style with
+END
+}
+
+# What each is for: build; the libraries of third_party/system_libraries.bzl; the
+# data set.
+packages="
+  g++ git pkg-config bazel-bootstrap bazel-rules-java bazel-skylib
+  libabsl-dev libeigen3-dev libgflags-dev googletest nlohmann-json3-dev zlib1g-dev
+  nettle-dev zip
+  dataset-fashion-mnist
+"
+developer_packages="clang-format clang-tidy shellcheck python3"
+
+check=false
+for argument; do
+  case $argument in
+    --check) check=true ;;
+    --developer) packages="$packages $developer_packages" ;;
+    -h | --help) usage; exit 0 ;;
+    *)
+      echo "tools/setup.sh: unknown argument '$argument'; --help lists them" >&2
+      exit 2
+      ;;
+  esac
+done
+
+if ! command -v dpkg-query >/dev/null; then
+  echo "tools/setup.sh: this is not a Debian system; install the equivalents of:" $packages >&2
+  exit 1
+fi
+
+missing=
+count=0
+for package in $packages; do
+  count=$((count + 1))
+  status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$status" = installed ] || missing="$missing $package"
+done
+
+if [ -z "$missing" ]; then
+  echo "tools/setup.sh: all $count packages are installed"
+  exit 0
+fi
+if $check; then
+  echo "tools/setup.sh: missing:$missing"
+  exit 1
+fi
+
+if [ "$(id -u)" -eq 0 ]; then
+  as_root=
+elif command -v sudo >/dev/null; then
+  as_root=sudo
+else
+  echo "tools/setup.sh: needs root or sudo to install:$missing" >&2
+  exit 1
+fi
+
+echo "tools/setup.sh: installing$missing"
+export DEBIAN_FRONTEND=noninteractive
+$as_root apt-get update --quiet
+# shellcheck disable=SC2086  # a list of words
+$as_root apt-get install --quiet --yes --no-install-recommends $missing
+echo "tools/setup.sh: done"
