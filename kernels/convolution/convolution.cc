@@ -19,36 +19,44 @@ bool ProductFits(std::initializer_list<int64_t> factors, int64_t limit) {
 
 }  // namespace
 
-absl::Status Problem::Validate() const {
+absl::Status CheckProblem(const Problem& problem) {
   const std::pair<const char*, int64_t> dimensions[] = {
-      {"B", batch}, {"C", channels}, {"H", height},
-      {"W", width}, {"M", filters},  {"K", kernel_size}};
+      {"B", problem.batch},   {"C", problem.channels},
+      {"H", problem.height},  {"W", problem.width},
+      {"M", problem.filters}, {"K", problem.kernel_size}};
   for (const auto& [name, value] : dimensions) {
     if (value < 1) {
-      return absl::InvalidArgumentError(absl::StrCat("convolution ", ToString(),
-                                                     ": ", name, " is ", value,
-                                                     ", expected at least 1"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("convolution ", ToString(problem), ": ", name, " is ",
+                       value, ", expected at least 1"));
     }
   }
-  if (kernel_size > height || kernel_size > width) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "convolution ", ToString(), ": the kernel is larger than the image"));
+  if (problem.kernel_size > problem.height ||
+      problem.kernel_size > problem.width) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("convolution ", ToString(problem),
+                     ": the kernel is larger than the image"));
   }
   // FLOPs are the largest number that is computed from a problem.
   const int64_t limit = std::numeric_limits<int64_t>::max();
-  if (!ProductFits({4, batch, channels, height, width}, limit) ||
-      !ProductFits({8, batch, filters, output_height(), output_width(),
-                    channels, kernel_size, kernel_size},
+  if (!ProductFits(
+          {4, problem.batch, problem.channels, problem.height, problem.width},
+          limit) ||
+      !ProductFits({8, problem.batch, problem.filters, problem.output_height(),
+                    problem.output_width(), problem.channels,
+                    problem.kernel_size, problem.kernel_size},
                    limit)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "convolution ", ToString(), ": too large to be counted in 64 bits"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("convolution ", ToString(problem),
+                     ": too large to be counted in 64 bits"));
   }
   return absl::OkStatus();
 }
 
-std::string Problem::ToString() const {
-  return absl::StrCat("B=", batch, " C=", channels, " H=", height, " W=", width,
-                      " M=", filters, " K=", kernel_size);
+std::string ToString(const Problem& problem) {
+  return absl::StrCat("B=", problem.batch, " C=", problem.channels,
+                      " H=", problem.height, " W=", problem.width,
+                      " M=", problem.filters, " K=", problem.kernel_size);
 }
 
 absl::string_view Name(Backend backend) {
@@ -91,7 +99,7 @@ double MaxRelativeError(AccuracyClass accuracy) {
 
 absl::StatusOr<std::unique_ptr<Convolution>> Variant::Create(
     const Problem& problem, const Resources& resources) const {
-  if (absl::Status status = problem.Validate(); !status.ok()) return status;
+  if (absl::Status status = CheckProblem(problem); !status.ok()) return status;
   if (absl::Status status = supports(problem); !status.ok()) return status;
   return make(problem, resources);
 }

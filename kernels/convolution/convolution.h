@@ -6,19 +6,26 @@
 #define KERNELS_CONVOLUTION_CONVOLUTION_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/parallel/parallel.h"
+#include "kernels/convolution/accuracy.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab {
 
-enum class Backend { kCpu, kCuda };
+// InvalidArgument, naming the dimension, unless all dimensions are positive,
+// the kernel fits into the image and the FLOPs and bytes can be counted in 63
+// bits.
+absl::Status CheckProblem(const Problem& problem);
 
-// By the relative L2 error against float64 on random inputs.
-enum class AccuracyClass { kFp32, kTf32, kFp16, kBf16 };
+// "B=100 C=12 H=33 W=33 M=24 K=5"
+std::string ToString(const Problem& problem);
+
+enum class Backend { kCpu, kCuda };
 
 absl::string_view Name(Backend backend);         // "cpu", "cuda"
 absl::string_view Name(AccuracyClass accuracy);  // "fp32", ...

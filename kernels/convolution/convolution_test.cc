@@ -31,17 +31,16 @@ TEST(Problem, CountsElementsFlopsAndBytes) {
 }
 
 TEST(Problem, RefusesWhatIsNoConvolution) {
-  EXPECT_TRUE((Problem{1, 1, 1, 1, 1, 1}).Validate().ok());
-  EXPECT_THAT(std::string((Problem{0, 1, 5, 5, 1, 3}).Validate().message()),
+  EXPECT_TRUE(CheckProblem({1, 1, 1, 1, 1, 1}).ok());
+  EXPECT_THAT(std::string(CheckProblem({0, 1, 5, 5, 1, 3}).message()),
               HasSubstr("B is 0"));
-  EXPECT_THAT(std::string((Problem{1, 1, 5, 5, -2, 3}).Validate().message()),
+  EXPECT_THAT(std::string(CheckProblem({1, 1, 5, 5, -2, 3}).message()),
               HasSubstr("M is -2"));
-  EXPECT_THAT(std::string((Problem{1, 1, 5, 4, 1, 5}).Validate().message()),
+  EXPECT_THAT(std::string(CheckProblem({1, 1, 5, 4, 1, 5}).message()),
               HasSubstr("larger than the image"));
   const int64_t huge = int64_t{1} << 40;
-  EXPECT_THAT(
-      std::string((Problem{huge, 1, huge, 5, 1, 5}).Validate().message()),
-      HasSubstr("64 bits"));
+  EXPECT_THAT(std::string(CheckProblem({huge, 1, huge, 5, 1, 5}).message()),
+              HasSubstr("64 bits"));
   EXPECT_FALSE(Variants()[0]->Create(Problem{0, 1, 1, 1, 1, 1}, {}).ok());
 }
 

@@ -1,9 +1,13 @@
 """The ladder: every variant of the convolution, in the order of its rungs.
 
-Adding a kernel is a file `<backend>/<name>.cc` that defines the Variant
-k<Name> (im2col_eigen: kIm2colEigen), and a row here. Library target, table,
-tests, milestones and reports follow from the row.
+Adding a kernel is a file and a row. The file is `cpu/<name>.cc`, which defines
+the Variant k<Name>, or `cuda/<name>.cu`, which defines the KernelVariant k<Name>
+(im2col_eigen: kIm2colEigen). Library target, table, tests, milestones and
+reports follow from the row.
 """
+
+load("@local_cuda//:defs.bzl", "CUDA")
+load("//tools/cuda:cuda_library.bzl", "cuda_library")
 
 def _row(name, backend, deps = []):
     return struct(name = name, backend = backend, deps = deps)
@@ -12,6 +16,7 @@ LADDER = [
     _row("naive", "cpu"),
     _row("naive_parallel", "cpu"),
     _row("im2col_eigen", "cpu", ["@eigen"]),
+    _row("naive", "cuda"),
 ]
 
 def _symbol(row):
@@ -20,7 +25,9 @@ def _symbol(row):
 def variant_libraries(backend):
     """One target per variant of `backend`, so that each compiles and rebuilds alone."""
     for row in LADDER:
-        if row.backend == backend:
+        if row.backend != backend:
+            continue
+        elif backend == "cpu":
             native.cc_library(
                 name = row.name,
                 srcs = [row.name + ".cc"],
@@ -32,40 +39,66 @@ def variant_libraries(backend):
                 ] + row.deps,
                 visibility = ["//kernels/convolution:__pkg__"],
             )
+        else:
+            cuda_library(
+                name = row.name,
+                srcs = [row.name + ".cu"],
+                deps = [":kernel"] + row.deps,
+                visibility = ["//kernels/convolution:__pkg__"],
+            )
 
-def variant_table(name, hdrs, visibility):
+_TABLE = """cat > $@ <<'END'
+// Generated from variants.bzl.
+#include "kernels/convolution/variants.h"
+{include}
+
+namespace convlab {{
+{declarations}
+absl::Span<const Variant* const> Variants() {{
+{adapted}
+  static const Variant* const kTable[] = {{
+{pointers}
+  }};
+  return kTable;
+}}
+
+}}  // namespace convlab
+END
+"""
+
+def variant_table(name, hdrs, srcs, visibility):
     """The C++ table of all variants, generated: no registration at start-up."""
-    declarations = "".join([
-        "namespace %s { extern const Variant %s; }\n" % (row.backend, _symbol(row))
-        for row in LADDER
-    ])
-    pointers = "".join(["    &%s::%s,\n" % (row.backend, _symbol(row)) for row in LADDER])
+    rows = [row for row in LADDER if row.backend == "cpu" or CUDA.available]
+    declarations = []
+    adapted = []
+    pointers = []
+    for row in rows:
+        symbol = "%s::%s" % (row.backend, _symbol(row))
+        if row.backend == "cpu":
+            declarations.append("namespace cpu { extern const Variant %s; }" % _symbol(row))
+            pointers.append("    &%s," % symbol)
+        else:
+            declarations.append("namespace cuda { extern const KernelVariant %s; }" % _symbol(row))
+            adapted.append("  static const Variant %s = cuda::Adapt<%s>();" % (row.name, symbol))
+            pointers.append("    &%s," % row.name)
     native.genrule(
         name = name + "_source",
         outs = [name + ".cc"],
-        cmd = """cat > $@ <<'END'
-// Generated from variants.bzl.
-#include "kernels/convolution/%s"
-
-namespace convlab {
-%s
-absl::Span<const Variant* const> Variants() {
-  static constexpr const Variant* kTable[] = {
-%s  };
-  return kTable;
-}
-
-}  // namespace convlab
-END
-""" % (hdrs[0], declarations, pointers),
+        cmd = _TABLE.format(
+            include = "#include \"kernels/convolution/cuda/adapt.h\"" if CUDA.available else "",
+            declarations = "\n".join(declarations),
+            adapted = "\n".join(adapted),
+            pointers = "\n".join(pointers),
+        ),
     )
     native.cc_library(
         name = name,
-        srcs = [name + ".cc", "find_variant.cc"],
+        srcs = [name + ".cc"] + srcs,
         hdrs = hdrs,
         deps = [
             ":convolution",
             "@abseil",
-        ] + ["//kernels/convolution/%s:%s" % (row.backend, row.name) for row in LADDER],
+        ] + ["//kernels/convolution/%s:%s" % (row.backend, row.name) for row in rows] +
+               (["//kernels/convolution/cuda:adapt"] if CUDA.available else []),
         visibility = visibility,
     )

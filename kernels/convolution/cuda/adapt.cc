@@ -1,0 +1,52 @@
+#include "kernels/convolution/cuda/adapt.h"
+
+#include <utility>
+
+#include "common/status/status.h"
+#include "kernels/convolution/cuda/kernel.h"
+#include "kernels/cuda/device.h"
+
+namespace convlab::cuda {
+namespace {
+
+class KernelConvolution : public Convolution {
+ public:
+  explicit KernelConvolution(std::unique_ptr<Kernel> kernel)
+      : kernel_(std::move(kernel)) {}
+
+  absl::Status Run(const float* x, const float* k, float* y) override {
+    return ToStatus(kernel_->Run(x, k, y));
+  }
+
+ private:
+  const std::unique_ptr<Kernel> kernel_;
+};
+
+}  // namespace
+
+absl::Status Supports(const KernelVariant& kernel, const Problem& problem) {
+  const char* const reason = kernel.reject(problem);
+  if (reason == nullptr) return absl::OkStatus();
+  return absl::UnimplementedError(reason);
+}
+
+absl::StatusOr<std::unique_ptr<Convolution>> MakeConvolution(
+    const KernelVariant& kernel, const Problem& problem) {
+  RETURN_IF_ERROR(FindDevice().status());
+  Error error;
+  std::unique_ptr<Kernel> made(kernel.make(problem, &error));
+  RETURN_IF_ERROR(ToStatus(error));
+  return std::make_unique<KernelConvolution>(std::move(made));
+}
+
+Variant Describe(const KernelVariant& kernel) {
+  Variant variant = {};
+  variant.name = kernel.name;
+  variant.backend = Backend::kCuda;
+  variant.accuracy = kernel.accuracy;
+  variant.summary = kernel.summary;
+  variant.reason = kernel.reason;
+  return variant;
+}
+
+}  // namespace convlab::cuda

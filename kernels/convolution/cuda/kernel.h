@@ -1,0 +1,99 @@
+// What a rung of the GPU's ladder defines. Its .cu file holds the kernels, a
+// class Kernel that launches them, and the KernelVariant k<Name>; adapt.h makes
+// a Variant of it. Light on purpose: nvcc parses it once per architecture.
+#ifndef KERNELS_CONVOLUTION_CUDA_KERNEL_H_
+#define KERNELS_CONVOLUTION_CUDA_KERNEL_H_
+
+#include <cstdint>
+
+#include "kernels/convolution/accuracy.h"
+#include "kernels/convolution/problem.h"
+#include "kernels/cuda/error.h"
+
+namespace convlab::cuda {
+
+// A convolution made ready for one problem on the current device.
+class Kernel {
+ public:
+  explicit Kernel(const Problem& problem) : problem_(problem) {}
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+  virtual ~Kernel() = default;
+
+  // Called once, before Run: allocates workspace, raises limits.
+  virtual Error Prepare() { return {}; }
+
+  // Starts the convolution of x with k into y, all on the device, in the
+  // default stream. Need not wait for the end.
+  virtual Error Run(const float* x, const float* k, float* y) = 0;
+
+ protected:
+  const Problem problem_;
+};
+
+// The GPU's counterpart of Variant (convolution.h), with the same meaning.
+struct KernelVariant {
+  const char* name;
+  AccuracyClass accuracy;
+  const char* summary;
+  const char* reason;
+
+  // Why the problem is not taken, or null if it is. Asked only with a GPU
+  // there.
+  const char* (*reject)(const Problem& problem);
+  // Never null; the caller deletes it. On failure `error` is set.
+  Kernel* (*make)(const Problem& problem, Error* error);
+};
+
+// For KernelVariant::reject and ::make.
+inline const char* TakeAll(const Problem&) { return nullptr; }
+
+template <typename K>
+Kernel* Make(const Problem& problem, Error* error) {
+  K* kernel = new K(problem);
+  *error = kernel->Prepare();
+  return kernel;
+}
+
+// 90 for compute capability 9.0; 0 if the device cannot be asked.
+inline int ComputeCapability() {
+  int major = 0, minor = 0;
+  if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) !=
+          cudaSuccess ||
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0) !=
+          cudaSuccess) {
+    cudaGetLastError();
+    return 0;
+  }
+  return 10 * major + minor;
+}
+
+// Device memory of a kernel's own.
+class Workspace {
+ public:
+  Workspace() = default;
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+  ~Workspace() { cudaFree(data_); }
+
+  Error Allocate(int64_t bytes) {
+    RETURN_IF_CUDA_ERROR(cudaMalloc(&data_, bytes));
+    return {};
+  }
+  template <typename T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  void* data_ = nullptr;
+};
+
+constexpr int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// The largest grid in y and z; in x it is 2^31 - 1.
+constexpr int64_t kMaxGridYZ = 65535;
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_KERNEL_H_

@@ -1,0 +1,128 @@
+#include "kernels/cuda/device.h"
+
+#include <cuda_runtime_api.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/status/status.h"
+#include "kernels/cuda/error.h"
+
+namespace convlab::cuda {
+namespace {
+
+absl::Status CudaStatus(cudaError_t code, const char* call) {
+  return ToStatus(Check(code, call));
+}
+
+}  // namespace
+
+absl::Status ToStatus(const Error& error) {
+  if (!error.failed()) return absl::OkStatus();
+  const std::string message = absl::StrCat(error.call, ": ", error.reason);
+  return error.out_of_memory ? absl::ResourceExhaustedError(message)
+                             : absl::InternalError(message);
+}
+
+absl::StatusOr<DeviceFacts> FindDevice() {
+  int count = 0;
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  if (code != cudaSuccess || count == 0) {
+    // No driver, no device, or a driver that is too old for the runtime.
+    return absl::UnavailableError(absl::StrCat("no NVIDIA GPU can be used: ",
+                                               code == cudaSuccess
+                                                   ? "the driver sees none"
+                                                   : cudaGetErrorString(code)));
+  }
+  cudaDeviceProp properties;
+  RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, 0),
+                             "cudaGetDeviceProperties"));
+  DeviceFacts facts;
+  facts.name = properties.name;
+  facts.compute_capability = 10 * properties.major + properties.minor;
+  facts.multiprocessors = properties.multiProcessorCount;
+  facts.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
+  facts.l2_bytes = properties.l2CacheSize;
+  RETURN_IF_ERROR(CudaStatus(cudaDriverGetVersion(&facts.driver_version),
+                             "cudaDriverGetVersion"));
+  RETURN_IF_ERROR(CudaStatus(cudaRuntimeGetVersion(&facts.runtime_version),
+                             "cudaRuntimeGetVersion"));
+  return facts;
+}
+
+absl::StatusOr<int64_t> FreeMemory() {
+  size_t free_bytes, total_bytes;
+  RETURN_IF_ERROR(
+      CudaStatus(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo"));
+  return static_cast<int64_t>(free_bytes);
+}
+
+absl::Status Synchronize() {
+  return CudaStatus(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+}
+
+absl::Status CopyToDevice(void* device, const void* host, int64_t bytes) {
+  return CudaStatus(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice),
+                    "cudaMemcpy to the device");
+}
+
+absl::Status CopyToHost(void* host, const void* device, int64_t bytes) {
+  return CudaStatus(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost),
+                    "cudaMemcpy to the host");
+}
+
+absl::Status FillBytes(void* device, uint8_t value, int64_t bytes) {
+  return CudaStatus(cudaMemset(device, value, bytes), "cudaMemset");
+}
+
+absl::StatusOr<DeviceBuffer> DeviceBuffer::Allocate(int64_t bytes) {
+  DeviceBuffer buffer;
+  if (cudaError_t code = cudaMalloc(&buffer.data_, bytes);
+      code != cudaSuccess) {
+    return Annotate(CudaStatus(code, "cudaMalloc"),
+                    absl::StrCat(bytes, " bytes"));
+  }
+  buffer.bytes_ = bytes;
+  return buffer;
+}
+
+DeviceBuffer::~DeviceBuffer() { cudaFree(data_); }
+
+absl::StatusOr<PinnedBuffer> PinnedBuffer::Allocate(int64_t bytes) {
+  PinnedBuffer buffer;
+  RETURN_IF_ERROR(
+      CudaStatus(cudaMallocHost(&buffer.data_, bytes), "cudaMallocHost"));
+  return buffer;
+}
+
+PinnedBuffer::~PinnedBuffer() { cudaFreeHost(data_); }
+
+absl::StatusOr<Event> Event::Create() {
+  Event event;
+  RETURN_IF_ERROR(
+      CudaStatus(cudaEventCreate(reinterpret_cast<cudaEvent_t*>(&event.event_)),
+                 "cudaEventCreate"));
+  return event;
+}
+
+Event::~Event() {
+  if (event_ != nullptr) cudaEventDestroy(static_cast<cudaEvent_t>(event_));
+}
+
+absl::Status Event::Record() {
+  return CudaStatus(cudaEventRecord(static_cast<cudaEvent_t>(event_)),
+                    "cudaEventRecord");
+}
+
+absl::StatusOr<int64_t> Event::Since(const Event& start) const {
+  RETURN_IF_ERROR(
+      CudaStatus(cudaEventSynchronize(static_cast<cudaEvent_t>(event_)),
+                 "cudaEventSynchronize"));
+  float milliseconds = 0;
+  RETURN_IF_ERROR(
+      CudaStatus(cudaEventElapsedTime(&milliseconds,
+                                      static_cast<cudaEvent_t>(start.event_),
+                                      static_cast<cudaEvent_t>(event_)),
+                 "cudaEventElapsedTime"));
+  return static_cast<int64_t>(milliseconds * 1e6);
+}
+
+}  // namespace convlab::cuda

@@ -1,0 +1,112 @@
+// The GPU for host code: what it is, its memory, streams and events. Free of
+// CUDA types, so that nothing that includes it needs the toolkit's headers. All
+// work goes to the first visible device; one thread uses it at a time.
+#ifndef KERNELS_CUDA_DEVICE_H_
+#define KERNELS_CUDA_DEVICE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace convlab::cuda {
+
+struct Error;
+
+// Internal, or ResourceExhausted where memory ran out: "cudaMalloc(...): out of
+// memory". OK if nothing failed.
+absl::Status ToStatus(const Error& error);
+
+struct DeviceFacts {
+  std::string name;            // "NVIDIA H200"
+  int compute_capability = 0;  // 90 for 9.0
+  int multiprocessors = 0;
+  int64_t memory_bytes = 0;
+  int64_t l2_bytes = 0;
+  int driver_version = 0;   // 13000 for 13.0, the newest CUDA it supports
+  int runtime_version = 0;  // that this program was built with
+};
+
+// Unavailable if there is no usable GPU, with the reason.
+absl::StatusOr<DeviceFacts> FindDevice();
+
+// Bytes of device memory that can still be allocated.
+absl::StatusOr<int64_t> FreeMemory();
+
+// Waits for all work on the device; an error may be that of an earlier launch.
+absl::Status Synchronize();
+
+// Host memory is ordinary or pinned; both return when the copy is done.
+absl::Status CopyToDevice(void* device, const void* host, int64_t bytes);
+absl::Status CopyToHost(void* host, const void* device, int64_t bytes);
+absl::Status FillBytes(void* device, uint8_t value, int64_t bytes);
+
+// Memory on the device, freed with the object. Movable.
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  // ResourceExhausted if there is not enough.
+  static absl::StatusOr<DeviceBuffer> Allocate(int64_t bytes);
+  DeviceBuffer(DeviceBuffer&& other) noexcept { swap(other); }
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~DeviceBuffer();
+
+  void* data() const { return data_; }
+  float* floats() const { return static_cast<float*>(data_); }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  void swap(DeviceBuffer& other) {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+  }
+  void* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+// Page-locked host memory, from which copies overlap with kernels. Movable.
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  static absl::StatusOr<PinnedBuffer> Allocate(int64_t bytes);
+  PinnedBuffer(PinnedBuffer&& other) noexcept { std::swap(data_, other.data_); }
+  PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    return *this;
+  }
+  ~PinnedBuffer();
+
+  void* data() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
+};
+
+// A point in the default stream's work, with a time. Movable.
+class Event {
+ public:
+  static absl::StatusOr<Event> Create();
+  Event(Event&& other) noexcept { std::swap(event_, other.event_); }
+  Event& operator=(Event&& other) noexcept {
+    std::swap(event_, other.event_);
+    return *this;
+  }
+  ~Event();
+
+  absl::Status Record();
+  // Nanoseconds from `start` to this event; waits for both.
+  absl::StatusOr<int64_t> Since(const Event& start) const;
+
+ private:
+  Event() = default;
+  void* event_ = nullptr;  // cudaEvent_t
+};
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CUDA_DEVICE_H_

@@ -1,0 +1,36 @@
+// device.h in a build without the CUDA Toolkit: there is no GPU to be found,
+// and nobody gets as far as using one.
+#include "kernels/cuda/device.h"
+
+namespace convlab::cuda {
+namespace {
+
+absl::Status NoCuda() {
+  return absl::UnavailableError(
+      "no NVIDIA GPU can be used: this program was built without the CUDA "
+      "Toolkit");
+}
+
+}  // namespace
+
+absl::Status ToStatus(const Error&) { return NoCuda(); }
+absl::StatusOr<DeviceFacts> FindDevice() { return NoCuda(); }
+absl::StatusOr<int64_t> FreeMemory() { return NoCuda(); }
+absl::Status Synchronize() { return NoCuda(); }
+absl::Status CopyToDevice(void*, const void*, int64_t) { return NoCuda(); }
+absl::Status CopyToHost(void*, const void*, int64_t) { return NoCuda(); }
+absl::Status FillBytes(void*, uint8_t, int64_t) { return NoCuda(); }
+absl::StatusOr<DeviceBuffer> DeviceBuffer::Allocate(int64_t) {
+  return NoCuda();
+}
+DeviceBuffer::~DeviceBuffer() = default;
+absl::StatusOr<PinnedBuffer> PinnedBuffer::Allocate(int64_t) {
+  return NoCuda();
+}
+PinnedBuffer::~PinnedBuffer() = default;
+absl::StatusOr<Event> Event::Create() { return NoCuda(); }
+Event::~Event() = default;
+absl::Status Event::Record() { return NoCuda(); }
+absl::StatusOr<int64_t> Event::Since(const Event&) const { return NoCuda(); }
+
+}  // namespace convlab::cuda
