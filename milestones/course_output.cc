@@ -24,7 +24,7 @@ std::string Share(int64_t correct, int64_t images) {
 
 }  // namespace
 
-std::string OpTimeLine(int64_t nanoseconds) {
+std::string OpTimeLine(double nanoseconds) {
   return absl::StrFormat("Op Time: %.6f", nanoseconds * 1e-9);
 }
 

@@ -11,7 +11,7 @@
 namespace convlab {
 
 // "Op Time: 0.021170", in seconds.
-std::string OpTimeLine(int64_t nanoseconds);
+std::string OpTimeLine(double nanoseconds);
 
 // "Correctness: 0.7653 Model: ece408"
 std::string CorrectnessLine(int64_t correct, int64_t images,

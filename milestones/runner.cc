@@ -1,6 +1,5 @@
 #include "milestones/runner.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "common/record/build_info.h"
 #include "common/record/host.h"
 #include "common/record/run_record.h"
+#include "common/record/statistics.h"
 #include "common/record/usage.h"
 #include "common/status/status.h"
 #include "common/weights/weights.h"
@@ -74,13 +74,6 @@ absl::StatusOr<std::vector<const Variant*>> ChooseVariants(
     variants.push_back(variant);
   }
   return variants;
-}
-
-int64_t Median(std::vector<int64_t> samples) {
-  const auto middle = samples.begin() + samples.size() / 2;
-  std::nth_element(samples.begin(), middle, samples.end());
-  if (samples.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(samples.begin(), middle)) / 2;
 }
 
 // Everything about the run but its output and resources.

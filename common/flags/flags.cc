@@ -100,7 +100,10 @@ std::string DescribeFlags(absl::string_view source_file) {
     absl::StrAppend(&text, absl::StrFormat("  %-16s %s",
                                            absl::StrCat("--", flag.name, value),
                                            flag.description));
-    if (flag.type != "bool" && !flag.default_value.empty()) {
+    // An empty text and 0 stand for "not given", which the description
+    // explains.
+    if (flag.type != "bool" && !flag.default_value.empty() &&
+        flag.default_value != "0") {
       absl::StrAppend(&text, " (default ", flag.default_value, ")");
     }
     text += "\n";

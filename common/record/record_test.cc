@@ -6,6 +6,7 @@
 #include "common/record/build_info.h"
 #include "common/record/host.h"
 #include "common/record/run_record.h"
+#include "common/record/statistics.h"
 #include "common/record/usage.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -115,6 +116,12 @@ TEST(Usage, CountsThisProcess) {
   while (CurrentUsage().user_ns < before.user_ns + 20000000) sum += 1;
   EXPECT_GT(sum, 0);
   EXPECT_GE(CurrentUsage().elapsed_ns, before.elapsed_ns + 10000000);
+}
+
+TEST(Statistics, MedianIsTheMiddle) {
+  EXPECT_EQ(Median({5}), 5);
+  EXPECT_EQ(Median({9, 1, 5}), 5);
+  EXPECT_EQ(Median({9, 1, 5, 6}), 5.5);
 }
 
 TEST(Host, TellsWhatTheSystemTells) {

@@ -1,0 +1,27 @@
+// Tables of run records, as Markdown. Pure functions: the same records give the
+// same text.
+#ifndef REPORTS_TABLES_H_
+#define REPORTS_TABLES_H_
+
+#include <string>
+#include <vector>
+
+#include "common/record/run_record.h"
+
+namespace convlab {
+
+// The sum of the medians of a run's op times, in seconds.
+double OpTimeSum(const RunRecord& record);
+
+// One row per record, each of which ran one variant for all convolutions of the
+// same network and size: op times, their sum, and how many times faster the sum
+// is than the row before and than the first. Rows stand in the ladder's order.
+std::string LadderTable(std::vector<RunRecord> records);
+
+// One row per record: network, images, correct answers, op times, program time
+// and memory.
+std::string NetworksTable(const std::vector<RunRecord>& records);
+
+}  // namespace convlab
+
+#endif  // REPORTS_TABLES_H_
