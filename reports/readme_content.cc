@@ -46,7 +46,8 @@ absl::StatusOr<std::string> UpdateReadme(absl::string_view readme,
                 "final-sp19-baseline", "final-fa19", "final-fa20"}));
   const RunRecord& shown = networks[5];
   const std::string output =
-      absl::StrCat("```\n$ bazel run //milestones:final\n",
+      absl::StrCat("```\n$ bazel run //milestones:", shown.milestone, " -- ",
+                   shown.model, " --device ", shown.device, "\n",
                    absl::StrJoin(shown.output, "\n"), "\n```\n");
   ASSIGN_OR_RETURN(std::string document,
                    ReplacePassage(readme, "output", output));

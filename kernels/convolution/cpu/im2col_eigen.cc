@@ -26,7 +26,7 @@
 namespace convlab::cpu {
 namespace {
 
-constexpr int64_t kWorkspaceFloats = 64 << 10;  // 256 KiB per worker
+constexpr int64_t kWorkspaceFloats = 128 << 10;  // 512 KiB per worker
 
 using Matrix =
     Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
