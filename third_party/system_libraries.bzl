@@ -85,6 +85,25 @@ cc_library(
 # one set of compiler flags, sanitizers included.
 _googletest = repository_rule(implementation = _googletest_impl, local = True)
 
+def _fashion_mnist_impl(repository_ctx):
+    folder = "/usr/share/datasets/fashion-mnist"
+    names = ["t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"]
+    for name in names:
+        if not repository_ctx.path(folder + "/" + name).exists:
+            _missing("the data set", "dataset-fashion-mnist", "there is no %s in %s" % (name, folder))
+        repository_ctx.symlink(folder + "/" + name, name)
+    repository_ctx.file("BUILD", """
+filegroup(
+    name = "t10k",
+    srcs = %r,
+    visibility = ["//visibility:public"],
+)
+""" % names)
+
+# The test images, to be packed into the bundle. Programs and tests read the
+# package's own folder.
+_fashion_mnist = repository_rule(implementation = _fashion_mnist_impl, local = True)
+
 def system_libraries():
     """Declares every system library that the project uses."""
     _system_library(
@@ -114,6 +133,7 @@ def system_libraries():
         header = "/usr/include/gflags/gflags.h",
         linkopts = ["-l:libgflags.a", "-lpthread"],
     )
+    _fashion_mnist(name = "fashion_mnist")
     _googletest(name = "googletest")
     _system_library(
         # SHA-256, for tests only.

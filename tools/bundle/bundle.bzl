@@ -1,0 +1,40 @@
+"""bundle: programs, tests and data as one archive for a machine without Bazel."""
+
+def bundle(name, programs, tests, weights, data, launcher):
+    """A tar.gz with a folder convlab: bin/, tests/, weights/, data/ and the launcher.
+
+    Args:
+      name: the target's name, and the archive's.
+      programs: labels of programs, each named as its file.
+      tests: labels of tests, each named as its file.
+      weights: label of the trained weights, or None.
+      data: label of the data set's files.
+      launcher: label of the launcher.
+    """
+    parts = [("bin", programs), ("tests", tests), ("data", [data])]
+    if weights:
+        parts.append(("weights", [weights]))
+    commands = []
+    for folder, labels in parts:
+        commands.append("mkdir -p $$root/%s" % folder)
+        for label in labels:
+            commands.append("cp -L $(locations %s) $$root/%s/" % (label, folder))
+    native.genrule(
+        name = name,
+        srcs = programs + tests + [data, launcher] + ([weights] if weights else []),
+        outs = [name + ".tar.gz"],
+        # The same inputs give the same bytes: no times, owners or order of the
+        # folder in the archive. Programs lose their symbols, half of their size.
+        cmd = """
+root=$$(mktemp -d)/convlab
+mkdir -p $$root
+{commands}
+cp -L $(location {launcher}) $$root/
+chmod -R u+w,a+rX $$root
+strip $$root/bin/* $$root/tests/*
+tar --create --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner \
+  --directory $$root/.. convlab | gzip -9 -n > $@
+rm -rf $$root
+""".format(commands = "\n".join(commands), launcher = launcher),
+        visibility = ["//visibility:public"],
+    )
