@@ -21,8 +21,9 @@ DEFINE_string(size, "",
 DEFINE_string(weights, "",
               "weight file of the network: safetensors, MXNet .params or "
               "mini-dnn .bin; the trained weights if not given");
-DEFINE_string(data, convlab::kFashionMnistFolder,
-              "folder with Fashion-MNIST's four IDX files, gzipped or plain");
+DEFINE_string(data, "",
+              "folder with Fashion-MNIST's four IDX files, gzipped or plain; "
+              "if not given, what CONVLAB_DATA says, or Debian's");
 DEFINE_string(split, "t10k", "images to classify: t10k or train");
 DEFINE_string(device, "auto",
               "auto, cpu or gpu; auto takes the GPU if there is one");
@@ -157,7 +158,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(
   RETURN_IF_ERROR(CheckRange("repeat", FLAGS_repeat, 1, 1000000));
   line.repeat = FLAGS_repeat;
   line.weights = UserPath(FLAGS_weights);
-  line.data = UserPath(FLAGS_data);
+  line.data = UserPath(FLAGS_data.empty() ? FashionMnistFolder() : FLAGS_data);
   line.record = UserPath(FLAGS_record);
   line.profile = UserPath(FLAGS_profile);
   RETURN_IF_ERROR(CheckAgreement(milestone, line));

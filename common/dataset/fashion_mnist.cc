@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <cstdlib>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/status/status.h"
@@ -10,7 +12,8 @@ namespace convlab {
 namespace {
 
 constexpr char kWayOn[] =
-    "; tools/setup.sh installs Fashion-MNIST, --data names another folder";
+    "; tools/setup.sh installs Fashion-MNIST, --data or CONVLAB_DATA names "
+    "another folder";
 
 // What `read` makes of `name`.gz in `folder`, or of `name` where there is none.
 template <typename T>
@@ -26,6 +29,12 @@ absl::StatusOr<T> ReadGzippedOrPlain(
 }
 
 }  // namespace
+
+std::string FashionMnistFolder() {
+  const char* const folder = std::getenv("CONVLAB_DATA");
+  if (folder != nullptr && *folder != '\0') return folder;
+  return "/usr/share/datasets/fashion-mnist";
+}
 
 absl::StatusOr<Dataset> LoadFashionMnist(const std::string& folder,
                                          absl::string_view split) {

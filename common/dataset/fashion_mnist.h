@@ -14,9 +14,9 @@
 
 namespace convlab {
 
-// Where Debian's dataset-fashion-mnist puts its files.
-inline constexpr char kFashionMnistFolder[] =
-    "/usr/share/datasets/fashion-mnist";
+// The folder to read unless the user names one: what the environment variable
+// CONVLAB_DATA says, or where Debian's dataset-fashion-mnist puts its files.
+std::string FashionMnistFolder();
 
 struct Dataset {
   ImageSet images;              // square, at least one

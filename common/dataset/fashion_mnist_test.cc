@@ -1,6 +1,7 @@
 #include "common/dataset/fashion_mnist.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -46,7 +47,7 @@ std::string Labels(uint32_t count) {
 TEST_F(FashionMnistTest, DebiansFilesAreFashionMnist) {
   for (const auto& [split, count] :
        {std::pair("t10k", 10000), std::pair("train", 60000)}) {
-    const auto dataset = LoadFashionMnist(kFashionMnistFolder, split);
+    const auto dataset = LoadFashionMnist(FashionMnistFolder(), split);
     ASSERT_TRUE(dataset.ok()) << dataset.status();
     EXPECT_EQ(dataset->images.count, count);
     EXPECT_EQ(dataset->images.height, 28);
@@ -58,6 +59,16 @@ TEST_F(FashionMnistTest, DebiansFilesAreFashionMnist) {
           count / 10);
     }
   }
+}
+
+TEST_F(FashionMnistTest, TheEnvironmentNamesTheFolder) {
+  const char* const given = getenv("CONVLAB_DATA");
+  const std::string before = given == nullptr ? "" : given;
+  setenv("CONVLAB_DATA", "/elsewhere", 1);
+  EXPECT_EQ(FashionMnistFolder(), "/elsewhere");
+  setenv("CONVLAB_DATA", "", 1);
+  EXPECT_EQ(FashionMnistFolder(), "/usr/share/datasets/fashion-mnist");
+  if (!before.empty()) setenv("CONVLAB_DATA", before.c_str(), 1);
 }
 
 TEST_F(FashionMnistTest, TakesGzippedBeforePlain) {
@@ -102,7 +113,7 @@ TEST_F(FashionMnistTest, ImagesMustBeSquare) {
 
 TEST_F(FashionMnistTest, UnknownSplit) {
   const absl::Status status =
-      LoadFashionMnist(kFashionMnistFolder, "test").status();
+      LoadFashionMnist(FashionMnistFolder(), "test").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("'test'"));
 }

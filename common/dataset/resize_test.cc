@@ -54,7 +54,7 @@ std::vector<uint8_t> Definition(const std::vector<uint8_t>& image, int64_t s,
 // Reference checksums of the definition over all test images, in file order.
 // skimage 0.19 differs from it in at most 0.4 % of the pixels, by one.
 TEST(Resize, GoldenChecksumsOfAllTestImages) {
-  const auto dataset = LoadFashionMnist(kFashionMnistFolder, "t10k");
+  const auto dataset = LoadFashionMnist(FashionMnistFolder(), "t10k");
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   const struct {
     int size;

@@ -32,7 +32,7 @@ constexpr Expected kExpected[] = {
 
 const Dataset& TestImages() {
   static const Dataset* const dataset =
-      new Dataset(*LoadFashionMnist(kFashionMnistFolder, "t10k"));
+      new Dataset(*LoadFashionMnist(FashionMnistFolder(), "t10k"));
   return *dataset;
 }
 
