@@ -67,12 +67,6 @@ std::vector<Network> MakeNetworks() {
 
 }  // namespace
 
-int64_t MaxPool::Output(int64_t in) const {
-  if (size == 0) return in;
-  const int64_t steps = in - size;
-  return (ceil ? (steps + stride - 1) / stride : steps / stride) + 1;
-}
-
 std::vector<StageShape> Network::StageShapes() const {
   std::vector<StageShape> shapes;
   int64_t size = image_size;

@@ -13,23 +13,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/network/layer.h"
 
 namespace convlab {
 
 inline constexpr int kClasses = 10;
-
-enum class Activation { kNone, kTanh, kRelu };
-
-// Max pooling without padding. The last window of a row may stick out of the
-// image only with `ceil`; size 0 means no pooling.
-struct MaxPool {
-  int size = 0;
-  int stride = 0;
-  bool ceil = false;
-
-  // Rows (or columns) that come out for `in` of them.
-  int64_t Output(int64_t in) const;
-};
 
 struct ConvolutionStage {
   int input_channels;   // C

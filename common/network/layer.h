@@ -1,0 +1,29 @@
+// The parameters of single layers. Light on purpose: nvcc parses this header
+// once per architecture.
+#ifndef COMMON_NETWORK_LAYER_H_
+#define COMMON_NETWORK_LAYER_H_
+
+#include <cstdint>
+
+namespace convlab {
+
+enum class Activation { kNone, kTanh, kRelu };
+
+// Max pooling without padding. The last window of a row may stick out of the
+// image only with `ceil`; size 0 means no pooling.
+struct MaxPool {
+  int size = 0;
+  int stride = 0;
+  bool ceil = false;
+
+  // Rows (or columns) that come out for `in` of them.
+  int64_t Output(int64_t in) const {
+    if (size == 0) return in;
+    const int64_t steps = in - size;
+    return (ceil ? (steps + stride - 1) / stride : steps / stride) + 1;
+  }
+};
+
+}  // namespace convlab
+
+#endif  // COMMON_NETWORK_LAYER_H_

@@ -1,0 +1,29 @@
+// What the .cu files define: layers.h with Error for absl::Status. Light on
+// purpose: nvcc parses it once per architecture.
+#ifndef KERNELS_LAYERS_CUDA_LAUNCHES_H_
+#define KERNELS_LAYERS_CUDA_LAUNCHES_H_
+
+#include <cstdint>
+
+#include "common/network/layer.h"
+#include "kernels/cuda/error.h"
+
+namespace convlab::cuda {
+
+Error LaunchEnlarge(const uint8_t* images, int64_t count, int size,
+                    int enlarged, float* out);
+Error LaunchActivate(Activation activation, int64_t count, float* values);
+Error LaunchPoolMax(const MaxPool& pool, Activation activation, int64_t planes,
+                    int64_t size, const float* in, float* out);
+Error LaunchFullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
+                           const float* in, const float* weight,
+                           const float* bias, float* out, float* scratch,
+                           int64_t scratch_floats);
+Error LaunchClassify(int64_t batch, int classes, float* values,
+                     uint8_t* labels);
+
+constexpr int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_LAYERS_CUDA_LAUNCHES_H_

@@ -1,0 +1,47 @@
+// The layers around the convolutions, on the GPU: the counterparts of
+// kernels/layers/layers.h, with the same meaning. Every pointer is to device
+// memory, every tensor row-major, sizes are positive. A function starts its
+// work in the default stream and need not wait for the end; its status says
+// whether the work could be started.
+#ifndef KERNELS_LAYERS_CUDA_LAYERS_H_
+#define KERNELS_LAYERS_CUDA_LAYERS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "common/network/layer.h"
+
+namespace convlab::cuda {
+
+// Enlarges `count` images of size x size bytes to enlarged x enlarged, byte for
+// byte as EnlargeImages (common/dataset/resize.h), and makes floats of the
+// bytes. Images that have the size already are only converted. `enlarged` is at
+// most 2048: sums are computed in 32 bits.
+absl::Status EnlargeToFloats(const uint8_t* images, int64_t count, int size,
+                             int enlarged, float* out);
+
+// Applies the activation to `count` values in place. tanh errs by 2 ulp at
+// most (CUDA C++ Programming Guide, mathematical functions).
+absl::Status Activate(Activation activation, int64_t count, float* values);
+
+// PoolMax of layers.h with the activation behind it: activations rise, so the
+// maximum may be taken first, and a pooled image needs far fewer of them.
+absl::Status PoolMax(const MaxPool& pool, Activation activation, int64_t planes,
+                     int64_t size, const float* in, float* out);
+
+// FullyConnected of layers.h. `scratch` is memory for up to scratch_floats
+// partial sums, with which small batches fill the GPU too; may be none. The sum
+// of an output is split in a way that depends on the sizes alone.
+absl::Status FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
+                            const float* in, const float* weight,
+                            const float* bias, float* out, float* scratch,
+                            int64_t scratch_floats);
+
+// Softmax of layers.h, and for each row the index of its largest probability,
+// the first of equal ones. At most 256 classes.
+absl::Status Classify(int64_t batch, int classes, float* values,
+                      uint8_t* labels);
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_LAYERS_CUDA_LAYERS_H_
