@@ -1,142 +1,212 @@
 #include "kernels/inference/inference.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/dataset/resize.h"
 #include "common/status/status.h"
-#include "kernels/layers/layers.h"
+#include "kernels/inference/machine.h"
 
 namespace convlab {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-int64_t NanosecondsSince(Clock::time_point start) {
-  return std::chrono::nanoseconds(Clock::now() - start).count();
+int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Activations alternate between two buffers: a layer reads the one and writes
+// the other, and the images come into the first. Floats that each holds for one
+// image.
+std::array<int64_t, 2> BufferFloats(const Network& network) {
+  std::array<int64_t, 2> floats = {};
+  int in = 0;
+  const auto grow = [&](int buffer, int64_t count) {
+    floats[buffer] = std::max(floats[buffer], count);
+  };
+  const int64_t pixels = int64_t{network.image_size} * network.image_size;
+  grow(0, pixels);
+  // The images' bytes, before they are enlarged.
+  grow(1, CeilDivide(pixels, sizeof(float)));
+  const std::vector<StageShape> shapes = network.StageShapes();
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const int64_t channels = network.stages[i].output_channels;
+    grow(1 - in, channels * shapes[i].output_size * shapes[i].output_size);
+    if (network.stages[i].pool.size > 0) {
+      grow(in, channels * shapes[i].pooled_size * shapes[i].pooled_size);
+    } else {
+      in = 1 - in;
+    }
+  }
+  grow(1 - in, network.hidden);
+  grow(in, kClasses);
+  return floats;
 }
 
-// The network made ready for slices of one number of images. Activations
-// alternate between two buffers: a layer reads the one and writes the other.
+// The weights where the machine reads them.
+struct PlacedWeights {
+  struct FullyConnected {
+    int64_t inputs, outputs;
+    std::shared_ptr<const float> weight, bias;
+  };
+  std::vector<std::shared_ptr<const float>> convolutions;
+  FullyConnected hidden, output;
+};
+
+absl::StatusOr<PlacedWeights::FullyConnected> PlaceLayer(
+    Machine& machine, const FullyConnectedWeights& layer) {
+  ASSIGN_OR_RETURN(auto weight, machine.Place(layer.weight));
+  ASSIGN_OR_RETURN(auto bias, machine.Place(layer.bias));
+  return PlacedWeights::FullyConnected{layer.inputs, layer.outputs, weight,
+                                       bias};
+}
+
+absl::StatusOr<PlacedWeights> PlaceWeights(Machine& machine,
+                                           const NetworkWeights& weights) {
+  PlacedWeights placed;
+  for (const std::vector<float>& kernel : weights.convolutions) {
+    ASSIGN_OR_RETURN(auto values, machine.Place(kernel));
+    placed.convolutions.push_back(std::move(values));
+  }
+  ASSIGN_OR_RETURN(placed.hidden, PlaceLayer(machine, weights.hidden));
+  ASSIGN_OR_RETURN(placed.output, PlaceLayer(machine, weights.output));
+  return placed;
+}
+
+// The network made ready for slices of up to `slice` images.
 class Pipeline {
  public:
-  static absl::StatusOr<Pipeline> Create(const Network& network,
-                                         const NetworkWeights& weights,
-                                         const InferenceOptions& options,
-                                         int64_t batch, Workers& workers) {
-    Pipeline pipeline(network, weights, batch, workers);
-    Resources resources;
-    resources.workers = &workers;
-    for (size_t i = 0; i < network.stages.size(); ++i) {
-      auto convolution = options.variants[i]->Create(
-          ConvolutionProblem(network, i, batch), resources);
-      if (!convolution.ok()) {
-        return Annotate(convolution.status(),
-                        absl::StrCat("variant ", options.variants[i]->name,
-                                     " on convolution ", i + 1));
-      }
-      pipeline.convolutions_.push_back(*std::move(convolution));
+  // ResourceExhausted where the slice is too large for the machine's memory.
+  static absl::StatusOr<std::unique_ptr<Pipeline>> Create(
+      const Network& network, const PlacedWeights& weights, Machine& machine,
+      int64_t slice) {
+    auto pipeline = std::unique_ptr<Pipeline>(
+        new Pipeline(network, weights, machine, slice));
+    for (int i = 0; i < 2; ++i) {
+      ASSIGN_OR_RETURN(pipeline->buffers_[i],
+                       machine.Allocate(slice * pipeline->floats_[i]));
     }
     return pipeline;
   }
 
-  // Floats that the two buffers hold for one image.
-  static std::pair<int64_t, int64_t> BufferFloats(const Network& network) {
-    const std::vector<StageShape> shapes = network.StageShapes();
-    int64_t even = 0;  // inputs of convolutions, and what leaves the last stage
-    int64_t odd = 0;   // outputs of convolutions
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      const ConvolutionStage& stage = network.stages[i];
-      const auto floats = [](int64_t channels, int64_t size) {
-        return channels * size * size;
-      };
-      even = std::max({even, floats(stage.input_channels, shapes[i].input_size),
-                       floats(stage.output_channels, shapes[i].pooled_size)});
-      odd = std::max(odd, floats(stage.output_channels, shapes[i].output_size));
-    }
-    return {even, std::max<int64_t>(odd, network.hidden)};
-  }
-
-  // Classifies `batch` images of `size` x `size` bytes and adds the
-  // convolutions' times to op_time_ns.
-  absl::Status Run(const uint8_t* images, int size, uint8_t* labels,
-                   std::vector<int64_t>& op_time_ns) {
-    Load(images, size);
-    const std::vector<StageShape> shapes = network_.StageShapes();
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      const ConvolutionStage& stage = network_.stages[i];
-      const Clock::time_point start = Clock::now();
-      RETURN_IF_ERROR(convolutions_[i]->Run(
-          even_.data(), weights_.convolutions[i].data(), odd_.data()));
-      op_time_ns[i] += NanosecondsSince(start);
-      const int64_t planes = batch_ * stage.output_channels;
-      Activate(stage.activation,
-               planes * shapes[i].output_size * shapes[i].output_size,
-               odd_.data(), workers_);
-      if (stage.pool.size > 0) {
-        PoolMax(stage.pool, planes, shapes[i].output_size, odd_.data(),
-                even_.data(), workers_);
-      } else {
-        std::swap(even_, odd_);
+  // Must be called before the first Run on that many images.
+  absl::Status Prepare(int64_t batch,
+                       const std::vector<const Variant*>& variants,
+                       const Resources& resources) {
+    Convolutions& convolutions = convolutions_.emplace_back();
+    convolutions.batch = batch;
+    for (size_t i = 0; i < network_.stages.size(); ++i) {
+      auto convolution = variants[i]->Create(
+          ConvolutionProblem(network_, i, batch), resources);
+      if (!convolution.ok()) {
+        return Annotate(convolution.status(),
+                        absl::StrCat("variant ", variants[i]->name,
+                                     " on convolution ", i + 1));
       }
+      convolutions.layers.push_back(*std::move(convolution));
     }
-    Classify(labels);
     return absl::OkStatus();
   }
 
- private:
-  Pipeline(const Network& network, const NetworkWeights& weights, int64_t batch,
-           Workers& workers)
-      : network_(network), weights_(weights), batch_(batch), workers_(workers) {
-    const auto [even, odd] = BufferFloats(network);
-    // Either may come to play the other's part when a stage has no pooling.
-    even_.resize(batch * std::max(even, odd));
-    odd_.resize(batch * std::max(even, odd));
-  }
-
-  // Enlarges the images to the network's size and makes floats of them.
-  void Load(const uint8_t* images, int size) {
-    const int64_t in = int64_t{size} * size;
-    const int64_t out = int64_t{network_.image_size} * network_.image_size;
-    workers_.For(batch_, 16, [&](int, int64_t begin, int64_t end) {
-      std::vector<uint8_t> enlarged((end - begin) * out);
-      EnlargeImages(images + begin * in, end - begin, size, network_.image_size,
-                    enlarged.data());
-      std::copy(enlarged.begin(), enlarged.end(), even_.data() + begin * out);
-    });
-  }
-
-  // From the flattened activations in even_ to the most probable class.
-  void Classify(uint8_t* labels) {
-    const FullyConnectedWeights& hidden = weights_.hidden;
-    FullyConnected(batch_, hidden.inputs, hidden.outputs, even_.data(),
-                   hidden.weight.data(), hidden.bias.data(), odd_.data(),
-                   workers_);
-    Activate(network_.hidden_activation, batch_ * hidden.outputs, odd_.data(),
-             workers_);
-    const FullyConnectedWeights& output = weights_.output;
-    FullyConnected(batch_, output.inputs, output.outputs, odd_.data(),
-                   output.weight.data(), output.bias.data(), even_.data(),
-                   workers_);
-    Softmax(batch_, output.outputs, even_.data());
-    for (int64_t b = 0; b < batch_; ++b) {
-      const float* row = even_.data() + b * output.outputs;
-      labels[b] = std::max_element(row, row + output.outputs) - row;
+  // Classifies `batch` images of `size` x `size` bytes and adds the
+  // convolutions' times to `times`.
+  absl::Status Run(const uint8_t* images, int size, int64_t batch,
+                   uint8_t* labels, std::vector<OpTime>& times) {
+    const auto prepared = std::find_if(
+        convolutions_.begin(), convolutions_.end(),
+        [&](const Convolutions& ready) { return ready.batch == batch; });
+    int in = 0;  // the buffer to read; the other is to be written
+    const auto at = [&](int buffer) { return buffers_[buffer].get(); };
+    RETURN_IF_ERROR(
+        machine_.Load(images, batch, size, network_.image_size, at(1), at(0)));
+    const std::vector<StageShape> shapes = network_.StageShapes();
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      const ConvolutionStage& stage = network_.stages[i];
+      RETURN_IF_ERROR(machine_.Convolve(*prepared->layers[i], at(in),
+                                        weights_.convolutions[i].get(),
+                                        at(1 - in), times[i]));
+      const int64_t planes = batch * stage.output_channels;
+      const int64_t out = shapes[i].output_size;
+      if (stage.pool.size > 0) {
+        RETURN_IF_ERROR(machine_.ActivateAndPool(
+            stage.activation, stage.pool, planes, out, at(1 - in), at(in)));
+      } else {
+        RETURN_IF_ERROR(machine_.Activate(stage.activation, planes * out * out,
+                                          at(1 - in)));
+        in = 1 - in;
+      }
     }
+    RETURN_IF_ERROR(Connect(weights_.hidden, batch, in));
+    RETURN_IF_ERROR(machine_.Activate(network_.hidden_activation,
+                                      batch * network_.hidden, at(1 - in)));
+    RETURN_IF_ERROR(Connect(weights_.output, batch, 1 - in));
+    return machine_.Classify(batch, kClasses, at(in), at(1 - in), labels);
+  }
+
+ private:
+  struct Convolutions {
+    int64_t batch;
+    std::vector<std::unique_ptr<Convolution>> layers;
+  };
+
+  Pipeline(const Network& network, const PlacedWeights& weights,
+           Machine& machine, int64_t slice)
+      : network_(network),
+        weights_(weights),
+        machine_(machine),
+        slice_(slice),
+        floats_(BufferFloats(network)) {}
+
+  // From buffer `in` to the other, whose remaining room is scratch.
+  absl::Status Connect(const PlacedWeights::FullyConnected& layer,
+                       int64_t batch, int in) {
+    float* const out = buffers_[1 - in].get();
+    const int64_t used = batch * layer.outputs;
+    return machine_.FullyConnected(batch, layer.inputs, layer.outputs,
+                                   buffers_[in].get(), layer.weight.get(),
+                                   layer.bias.get(), out, out + used,
+                                   slice_ * floats_[1 - in] - used);
   }
 
   const Network& network_;
-  const NetworkWeights& weights_;
-  const int64_t batch_;
-  Workers& workers_;
-  std::vector<std::unique_ptr<Convolution>> convolutions_;
-  std::vector<float> even_;
-  std::vector<float> odd_;
+  const PlacedWeights& weights_;
+  Machine& machine_;
+  const int64_t slice_;
+  const std::array<int64_t, 2> floats_;
+  std::array<std::shared_ptr<float>, 2> buffers_;
+  std::vector<Convolutions> convolutions_;
 };
+
+absl::StatusOr<std::unique_ptr<Pipeline>> CreateAndPrepare(
+    const Network& network, const PlacedWeights& weights, Machine& machine,
+    const std::vector<const Variant*>& variants, const Resources& resources,
+    int64_t size, int64_t slice) {
+  ASSIGN_OR_RETURN(auto pipeline,
+                   Pipeline::Create(network, weights, machine, slice));
+  RETURN_IF_ERROR(pipeline->Prepare(slice, variants, resources));
+  // What is left after the last whole slice.
+  if (size % slice > 0) {
+    RETURN_IF_ERROR(pipeline->Prepare(size % slice, variants, resources));
+  }
+  return pipeline;
+}
+
+absl::StatusOr<std::unique_ptr<Machine>> MakeMachine(
+    const std::vector<const Variant*>& variants, Workers& workers) {
+  const Backend backend = variants.front()->backend;
+  for (const Variant* variant : variants) {
+    if (variant->backend != backend) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "variant ", variant->name, " is of the ", Name(variant->backend),
+          ", but the network runs on the ", Name(backend)));
+    }
+  }
+  if (backend == Backend::kCuda) return MakeGpuMachine();
+  return MakeCpuMachine(workers);
+}
 
 }  // namespace
 
@@ -171,38 +241,66 @@ absl::StatusOr<InferenceResult> RunInference(const Network& network,
                                              const InferenceOptions& options,
                                              Workers& workers) {
   RETURN_IF_ERROR(CheckImages(network, images));
-  const auto [even, odd] = Pipeline::BufferFloats(network);
-  const int64_t image_bytes = 2 * sizeof(float) * std::max(even, odd);
+  ASSIGN_OR_RETURN(const auto machine, MakeMachine(options.variants, workers));
+  const bool on_gpu = options.variants.front()->backend == Backend::kCuda;
+  ASSIGN_OR_RETURN(const PlacedWeights placed, PlaceWeights(*machine, weights));
+  Resources resources;
+  resources.workers = &workers;
+
   InferenceResult result;
-  result.slice =
-      std::clamp<int64_t>(options.activation_bytes / image_bytes, 1, size);
-  ASSIGN_OR_RETURN(Pipeline slices, Pipeline::Create(network, weights, options,
-                                                     result.slice, workers));
-  // What is left after the last whole slice.
-  const int64_t rest = size % result.slice;
-  ASSIGN_OR_RETURN(Pipeline remainder,
-                   Pipeline::Create(network, weights, options,
-                                    std::max<int64_t>(rest, 1), workers));
+  const auto [first, second] = BufferFloats(network);
+  const int64_t image_bytes = sizeof(float) * (first + second);
+  ASSIGN_OR_RETURN(const int64_t bytes, machine->ActivationBytes(options));
+  int64_t slices =
+      CeilDivide(size, std::clamp<int64_t>(bytes / image_bytes, 1, size));
+  std::unique_ptr<Pipeline> pipeline;
+  while (pipeline == nullptr) {
+    result.slice = CeilDivide(size, slices);
+    auto prepared =
+        CreateAndPrepare(network, placed, *machine, options.variants, resources,
+                         size, result.slice);
+    if (prepared.ok()) {
+      pipeline = *std::move(prepared);
+    } else if (absl::IsResourceExhausted(prepared.status()) &&
+               result.slice > 1) {
+      // The convolutions' workspaces did not fit beside the activations.
+      slices = std::min(size, 2 * slices);
+    } else {
+      return prepared.status();
+    }
+  }
+  slices = CeilDivide(size, result.slice);
+  if (on_gpu && slices > 1) {
+    result.note = absl::StrCat("memory for ", result.slice,
+                               " images at a time; the batch was cut into ",
+                               slices, " slices");
+  }
+  ASSIGN_OR_RETURN(result.device_memory_peak_bytes, machine->MemoryInUse());
+
   result.labels.resize(size);
-  result.op_time_ns.resize(network.stages.size());
+  const size_t convolutions = network.stages.size();
+  result.op_time_ns.resize(convolutions);
+  result.kernel_time_ns.resize(convolutions);
   const int64_t pixels = int64_t{images.height} * images.width;
   for (int repetition = 0; repetition < options.repeat; ++repetition) {
-    std::vector<int64_t> op_time_ns(network.stages.size());
+    std::vector<OpTime> times(convolutions);
     const Clock::time_point start = Clock::now();
-    for (int64_t first = 0; first < size; first += result.slice) {
-      Pipeline& pipeline = size - first >= result.slice ? slices : remainder;
-      RETURN_IF_ERROR(pipeline.Run(images.pixels.data() + first * pixels,
-                                   images.height, result.labels.data() + first,
-                                   op_time_ns));
+    for (int64_t begin = 0; begin < size; begin += result.slice) {
+      const int64_t batch = std::min(result.slice, size - begin);
+      RETURN_IF_ERROR(pipeline->Run(images.pixels.data() + begin * pixels,
+                                    images.height, batch,
+                                    result.labels.data() + begin, times));
       if (options.progress) {
-        const int64_t done = std::min(size, first + result.slice);
-        options.progress((repetition + static_cast<double>(done) / size) /
-                         options.repeat);
+        options.progress(
+            (repetition + static_cast<double>(begin + batch) / size) /
+            options.repeat);
       }
     }
-    result.inference_ns.push_back(NanosecondsSince(start));
-    for (size_t i = 0; i < op_time_ns.size(); ++i) {
-      result.op_time_ns[i].push_back(op_time_ns[i]);
+    result.inference_ns.push_back(
+        std::chrono::nanoseconds(Clock::now() - start).count());
+    for (size_t i = 0; i < convolutions; ++i) {
+      result.op_time_ns[i].push_back(times[i].op_ns);
+      if (on_gpu) result.kernel_time_ns[i].push_back(times[i].kernel_ns);
     }
   }
   return result;

@@ -1,9 +1,11 @@
 // Runs a network over a data set with chosen convolutions, and measures them.
+// All layers run where the convolutions do, on the CPU or on the GPU.
 #ifndef KERNELS_INFERENCE_INFERENCE_H_
 #define KERNELS_INFERENCE_INFERENCE_H_
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,8 +23,11 @@ struct InferenceOptions {
   // Times that the whole network is run; each gives one sample per convolution.
   int repeat = 1;
   // For the activations that are alive at one time. The batch is cut into
-  // slices that fit (one image at least), so memory does not grow with it.
+  // slices that fit (one image at least), so memory does not grow with it. On
+  // the CPU:
   int64_t activation_bytes = int64_t{128} << 20;
+  // and on the GPU; 0: what is free, but for a reserve.
+  int64_t device_memory_bytes = 0;
   // Called now and then with the share of the work that is done, 0 to 1.
   std::function<void(double)> progress;
 };
@@ -30,11 +35,18 @@ struct InferenceOptions {
 struct InferenceResult {
   std::vector<uint8_t> labels;  // the class found for each image
   // Op time of each convolution in each repetition, [convolution][repetition]:
-  // host clock around Run, summed over the slices.
+  // host clock around Run, on the GPU with the device synchronized before and
+  // after, summed over the slices.
   std::vector<std::vector<int64_t>> op_time_ns;
+  // Kernel time likewise: device events around Run. On the CPU no repetitions.
+  std::vector<std::vector<int64_t>> kernel_time_ns;
   // All layers, enlarging the images included, one per repetition.
   std::vector<int64_t> inference_ns;
   int64_t slice = 0;  // images per slice
+  // Device memory that weights, activations and the convolutions' workspaces
+  // took; 0 on the CPU.
+  int64_t device_memory_peak_bytes = 0;
+  std::string note;  // for the user: that the GPU's memory was short; or empty
 };
 
 // The convolution of stage `stage` on `batch` images.
@@ -44,7 +56,9 @@ Problem ConvolutionProblem(const Network& network, size_t stage, int64_t batch);
 absl::Status CheckImages(const Network& network, const ImageSet& images);
 
 // Classifies the first `size` images. InvalidArgument if CheckImages refuses
-// them or a variant does not support its layer.
+// them or a variant does not support its layer, Unavailable if the variants are
+// the GPU's and there is none, ResourceExhausted if its memory is too small for
+// one image.
 absl::StatusOr<InferenceResult> RunInference(const Network& network,
                                              const NetworkWeights& weights,
                                              const ImageSet& images,

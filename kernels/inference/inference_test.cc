@@ -1,27 +1,36 @@
 // The runner against a network written out in double precision, with random
-// weights: slices, repetitions and threads must not change an answer. The
-// trained models are tested where they are used, in milestones.
+// weights, on the CPU and, where there is one, on the GPU: slices, repetitions
+// and threads must not change an answer.
 #include "kernels/inference/inference.h"
 
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <tuple>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/dataset/resize.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/variants.h"
+#include "kernels/cuda/device.h"
 
 namespace convlab {
 namespace {
 
 using ::testing::HasSubstr;
 
-class InferenceTest : public ::testing::TestWithParam<std::string> {
+class InferenceTest
+    : public ::testing::TestWithParam<std::tuple<std::string, Backend>> {
  protected:
   void SetUp() override {
-    network_ = *FindNetwork(GetParam());
+    const auto& [network, backend] = GetParam();
+    if (backend == Backend::kCuda) {
+      const auto device = cuda::FindDevice();
+      if (!device.ok()) GTEST_SKIP() << device.status().message();
+    }
+    network_ = *FindNetwork(network);
     images_.count = 11;
     images_.height = images_.width = 28;
     std::uniform_int_distribution<int> pixel(0, 255);
@@ -38,8 +47,10 @@ class InferenceTest : public ::testing::TestWithParam<std::string> {
     }
     weights_.hidden = RandomLayer(network_->Flattened(), network_->hidden);
     weights_.output = RandomLayer(network_->hidden, kClasses);
-    options_.variants.assign(network_->stages.size(),
-                             *FindVariant(Backend::kCpu, "im2col_eigen"));
+    options_.variants.assign(
+        network_->stages.size(),
+        *FindVariant(backend,
+                     backend == Backend::kCpu ? "im2col_eigen" : "naive"));
   }
 
   std::vector<float> Random(int64_t count, float range) {
@@ -115,6 +126,8 @@ class InferenceTest : public ::testing::TestWithParam<std::string> {
     return out;
   }
 
+  bool on_gpu() const { return std::get<1>(GetParam()) == Backend::kCuda; }
+
   const Network* network_ = nullptr;
   ImageSet images_;
   NetworkWeights weights_;
@@ -146,23 +159,37 @@ TEST_P(InferenceTest, SlicesAndRepetitionsChangeNothing) {
                                   options_, workers_);
   ASSERT_TRUE(whole.ok()) << whole.status();
   EXPECT_EQ(whole->slice, images_.count);
+  EXPECT_EQ(whole->note, "");
+  EXPECT_EQ(whole->device_memory_peak_bytes > 0, on_gpu());
   std::vector<double> progress;
   options_.progress = [&](double share) { progress.push_back(share); };
   options_.repeat = 3;
-  const int64_t bytes_of_all = options_.activation_bytes;
-  for (const int64_t bytes : {int64_t{1}, bytes_of_all / 200}) {
-    options_.activation_bytes = bytes;
+  // One image at a time, and a few.
+  for (const int64_t bytes : {1, 300000}) {
+    options_.activation_bytes = options_.device_memory_bytes = bytes;
     progress.clear();
     const auto sliced =
         RunInference(*network_, weights_, images_, 10, options_, workers_);
     ASSERT_TRUE(sliced.ok()) << sliced.status();
     EXPECT_LT(sliced->slice, 10);
+    EXPECT_EQ(sliced->slice == 1, bytes == 1);
+    EXPECT_EQ(sliced->note.find("the batch was cut into") != std::string::npos,
+              on_gpu());
     EXPECT_EQ(sliced->labels, std::vector<uint8_t>(whole->labels.begin(),
                                                    whole->labels.begin() + 10));
     ASSERT_EQ(sliced->op_time_ns.size(), network_->stages.size());
     for (const auto& samples : sliced->op_time_ns) {
       ASSERT_EQ(samples.size(), 3u);
       for (const int64_t sample : samples) EXPECT_GT(sample, 0);
+    }
+    ASSERT_EQ(sliced->kernel_time_ns.size(), network_->stages.size());
+    for (size_t i = 0; i < network_->stages.size(); ++i) {
+      const std::vector<int64_t>& samples = sliced->kernel_time_ns[i];
+      ASSERT_EQ(samples.size(), on_gpu() ? 3u : 0u);
+      for (size_t r = 0; r < samples.size(); ++r) {
+        EXPECT_GT(samples[r], 0);
+        EXPECT_LT(samples[r], sliced->op_time_ns[i][r]);
+      }
     }
     EXPECT_EQ(sliced->inference_ns.size(), 3u);
     EXPECT_TRUE(std::is_sorted(progress.begin(), progress.end()));
@@ -190,15 +217,58 @@ TEST_P(InferenceTest, ImagesMayAlreadyBeEnlarged) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("the images are 29x"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, InferenceTest,
-                         ::testing::Values("fa17-high", "sp19", "fa20"),
-                         [](const auto& network) {
-                           std::string name = network.param;
-                           name.erase(
-                               std::remove(name.begin(), name.end(), '-'),
-                               name.end());
-                           return name;
-                         });
+// A variant that has memory for three images, and its workings.
+absl::StatusOr<std::unique_ptr<Convolution>> MakeForThree(
+    const Problem& problem, const Resources& resources) {
+  if (problem.batch > 3) return absl::ResourceExhaustedError("for three");
+  return (*FindVariant(Backend::kCpu, "naive"))->Create(problem, resources);
+}
+
+TEST_P(InferenceTest, WorkspacesThatDoNotFitCutTheBatch) {
+  if (on_gpu()) GTEST_SKIP() << "the same code as on the CPU";
+  const auto whole =
+      RunInference(*network_, weights_, images_, 11, options_, workers_);
+  Variant variant = **FindVariant(Backend::kCpu, "naive");
+  variant.make = MakeForThree;
+  options_.variants.back() = &variant;
+  const auto cut =
+      RunInference(*network_, weights_, images_, 11, options_, workers_);
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  EXPECT_EQ(cut->slice, 3);
+  EXPECT_EQ(cut->labels, whole->labels);
+  variant.make =
+      [](const Problem&,
+         const Resources&) -> absl::StatusOr<std::unique_ptr<Convolution>> {
+    return absl::ResourceExhaustedError("for none");
+  };
+  const absl::Status status =
+      RunInference(*network_, weights_, images_, 11, options_, workers_)
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("variant naive on"));
+}
+
+TEST_P(InferenceTest, VariantsOfTwoBackendsAreRefused) {
+  Variant other = *options_.variants.front();
+  other.backend = on_gpu() ? Backend::kCpu : Backend::kCuda;
+  options_.variants = {options_.variants.front(), &other};
+  const absl::Status status =
+      RunInference(*network_, weights_, images_, 1, options_, workers_)
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the network runs on"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Networks, InferenceTest,
+    ::testing::Combine(::testing::Values("fa17-high", "sp19", "fa20"),
+                       ::testing::Values(Backend::kCpu, Backend::kCuda)),
+    [](const auto& test) {
+      std::string name = absl::StrCat(std::get<0>(test.param), "_",
+                                      Name(std::get<1>(test.param)));
+      name.erase(std::remove(name.begin(), name.end(), '-'), name.end());
+      return name;
+    });
 
 }  // namespace
 }  // namespace convlab

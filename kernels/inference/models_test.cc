@@ -10,6 +10,7 @@
 #include "common/weights/weights.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/variants.h"
+#include "kernels/cuda/device.h"
 #include "kernels/inference/inference.h"
 
 namespace convlab {
@@ -94,6 +95,31 @@ TEST_P(ModelsTest, EveryVariantOnAHundredImages) {
                                      100, options, workers_);
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_EQ(Correct(*result, 100), GetParam().correct_100);
+  }
+}
+
+TEST_P(ModelsTest, TheGpuFindsWhatTheCpuFinds) {
+  const auto device = cuda::FindDevice();
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  InferenceOptions options;
+  options.variants.assign(network_.stages.size(),
+                          *FindVariant(Backend::kCpu, "im2col_eigen"));
+  const auto on_cpu = RunInference(network_, weights_, TestImages().images,
+                                   10000, options, workers_);
+  ASSERT_TRUE(on_cpu.ok()) << on_cpu.status();
+  options.variants.assign(network_.stages.size(),
+                          *FindVariant(Backend::kCuda, "naive"));
+  // All that is free, and memory for few and for many images of 10,000.
+  for (const int64_t bytes : {0, 8 << 20, 200 << 20}) {
+    SCOPED_TRACE(bytes);
+    options.device_memory_bytes = bytes;
+    const auto on_gpu = RunInference(network_, weights_, TestImages().images,
+                                     10000, options, workers_);
+    ASSERT_TRUE(on_gpu.ok()) << on_gpu.status();
+    EXPECT_EQ(on_gpu->slice == 10000, bytes == 0) << on_gpu->slice;
+    EXPECT_LT(on_gpu->device_memory_peak_bytes, int64_t{8000000000});
+    EXPECT_EQ(on_gpu->labels, on_cpu->labels);
+    EXPECT_EQ(Correct(*on_gpu, 10000), GetParam().correct_10000);
   }
 }
 

@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <chrono>
+
+#include "common/dataset/resize.h"
+#include "common/status/status.h"
+#include "kernels/inference/machine.h"
+#include "kernels/layers/layers.h"
+
+namespace convlab {
+namespace {
+
+class CpuMachine : public Machine {
+ public:
+  explicit CpuMachine(Workers& workers) : workers_(workers) {}
+
+  absl::StatusOr<int64_t> ActivationBytes(
+      const InferenceOptions& options) override {
+    return options.activation_bytes;
+  }
+
+  absl::StatusOr<std::shared_ptr<float>> Allocate(int64_t floats) override {
+    // Written once here, so that no layer's time holds the page faults.
+    const auto values = std::make_shared<std::vector<float>>(floats);
+    return std::shared_ptr<float>(values, values->data());
+  }
+
+  absl::StatusOr<std::shared_ptr<const float>> Place(
+      const std::vector<float>& host) override {
+    return std::shared_ptr<const float>(std::shared_ptr<void>(), host.data());
+  }
+
+  absl::StatusOr<int64_t> MemoryInUse() override { return 0; }
+
+  absl::Status Load(const uint8_t* host_images, int64_t count, int size,
+                    int enlarged, float*, float* out) override {
+    const int64_t in_pixels = int64_t{size} * size;
+    const int64_t out_pixels = int64_t{enlarged} * enlarged;
+    workers_.For(count, 16, [&](int, int64_t begin, int64_t end) {
+      std::vector<uint8_t> bytes((end - begin) * out_pixels);
+      EnlargeImages(host_images + begin * in_pixels, end - begin, size,
+                    enlarged, bytes.data());
+      std::copy(bytes.begin(), bytes.end(), out + begin * out_pixels);
+    });
+    return absl::OkStatus();
+  }
+
+  absl::Status Convolve(Convolution& convolution, const float* x,
+                        const float* k, float* y, OpTime& time) override {
+    const auto start = std::chrono::steady_clock::now();
+    RETURN_IF_ERROR(convolution.Run(x, k, y));
+    time.op_ns +=
+        std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
+            .count();
+    return absl::OkStatus();
+  }
+
+  absl::Status Activate(Activation activation, int64_t count,
+                        float* values) override {
+    convlab::Activate(activation, count, values, workers_);
+    return absl::OkStatus();
+  }
+
+  absl::Status ActivateAndPool(Activation activation, const MaxPool& pool,
+                               int64_t planes, int64_t size, float* in,
+                               float* out) override {
+    convlab::Activate(activation, planes * size * size, in, workers_);
+    PoolMax(pool, planes, size, in, out, workers_);
+    return absl::OkStatus();
+  }
+
+  absl::Status FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
+                              const float* in, const float* weight,
+                              const float* bias, float* out, float*,
+                              int64_t) override {
+    convlab::FullyConnected(batch, inputs, outputs, in, weight, bias, out,
+                            workers_);
+    return absl::OkStatus();
+  }
+
+  absl::Status Classify(int64_t batch, int classes, float* values, float*,
+                        uint8_t* host_labels) override {
+    Softmax(batch, classes, values);
+    for (int64_t b = 0; b < batch; ++b) {
+      const float* row = values + b * classes;
+      host_labels[b] = std::max_element(row, row + classes) - row;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Workers& workers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Machine> MakeCpuMachine(Workers& workers) {
+  return std::make_unique<CpuMachine>(workers);
+}
+
+}  // namespace convlab

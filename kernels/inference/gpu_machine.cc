@@ -1,0 +1,126 @@
+// All layers on the GPU: bytes of images go up, labels come down.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "common/status/status.h"
+#include "kernels/cuda/device.h"
+#include "kernels/inference/machine.h"
+#include "kernels/layers/cuda/layers.h"
+
+namespace convlab {
+namespace {
+
+class GpuMachine : public Machine {
+ public:
+  static absl::StatusOr<std::unique_ptr<Machine>> Create() {
+    RETURN_IF_ERROR(cuda::FindDevice().status());
+    ASSIGN_OR_RETURN(cuda::Event start, cuda::Event::Create());
+    ASSIGN_OR_RETURN(cuda::Event stop, cuda::Event::Create());
+    // The first of these calls makes the CUDA context, which takes memory too,
+    // and is none of the network's.
+    ASSIGN_OR_RETURN(const int64_t free, cuda::FreeMemory());
+    return std::unique_ptr<Machine>(
+        new GpuMachine(std::move(start), std::move(stop), free));
+  }
+
+  absl::StatusOr<int64_t> ActivationBytes(
+      const InferenceOptions& options) override {
+    if (options.device_memory_bytes > 0) return options.device_memory_bytes;
+    ASSIGN_OR_RETURN(const int64_t free, cuda::FreeMemory());
+    // For the convolutions' small workspaces, the kernels' code and others.
+    constexpr int64_t kReserve = int64_t{256} << 20;
+    return free - std::min(kReserve, free / 8);
+  }
+
+  absl::StatusOr<std::shared_ptr<float>> Allocate(int64_t floats) override {
+    ASSIGN_OR_RETURN(auto allocated,
+                     cuda::DeviceBuffer::Allocate(
+                         floats * static_cast<int64_t>(sizeof(float))));
+    const auto buffer =
+        std::make_shared<cuda::DeviceBuffer>(std::move(allocated));
+    return std::shared_ptr<float>(buffer, buffer->floats());
+  }
+
+  absl::StatusOr<std::shared_ptr<const float>> Place(
+      const std::vector<float>& host) override {
+    ASSIGN_OR_RETURN(const auto placed, Allocate(host.size()));
+    RETURN_IF_ERROR(cuda::CopyToDevice(placed.get(), host.data(),
+                                       host.size() * sizeof(float)));
+    return placed;
+  }
+
+  absl::StatusOr<int64_t> MemoryInUse() override {
+    ASSIGN_OR_RETURN(const int64_t free, cuda::FreeMemory());
+    return std::max<int64_t>(0, free_at_first_ - free);
+  }
+
+  absl::Status Load(const uint8_t* host_images, int64_t count, int size,
+                    int enlarged, float* scratch, float* out) override {
+    RETURN_IF_ERROR(
+        cuda::CopyToDevice(scratch, host_images, count * size * size));
+    return cuda::EnlargeToFloats(reinterpret_cast<const uint8_t*>(scratch),
+                                 count, size, enlarged, out);
+  }
+
+  // The first run of a kernel loads its code, and its op time holds that: the
+  // course measured so too, and --repeat shows the difference.
+  absl::Status Convolve(Convolution& convolution, const float* x,
+                        const float* k, float* y, OpTime& time) override {
+    RETURN_IF_ERROR(cuda::Synchronize());
+    const auto start = std::chrono::steady_clock::now();
+    RETURN_IF_ERROR(start_.Record());
+    RETURN_IF_ERROR(convolution.Run(x, k, y));
+    RETURN_IF_ERROR(stop_.Record());
+    RETURN_IF_ERROR(cuda::Synchronize());
+    time.op_ns +=
+        std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
+            .count();
+    ASSIGN_OR_RETURN(const int64_t kernel_ns, stop_.Since(start_));
+    time.kernel_ns += kernel_ns;
+    return absl::OkStatus();
+  }
+
+  absl::Status Activate(Activation activation, int64_t count,
+                        float* values) override {
+    return cuda::Activate(activation, count, values);
+  }
+
+  absl::Status ActivateAndPool(Activation activation, const MaxPool& pool,
+                               int64_t planes, int64_t size, float* in,
+                               float* out) override {
+    return cuda::PoolMax(pool, activation, planes, size, in, out);
+  }
+
+  absl::Status FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
+                              const float* in, const float* weight,
+                              const float* bias, float* out, float* scratch,
+                              int64_t scratch_floats) override {
+    return cuda::FullyConnected(batch, inputs, outputs, in, weight, bias, out,
+                                scratch, scratch_floats);
+  }
+
+  absl::Status Classify(int64_t batch, int classes, float* values,
+                        float* scratch, uint8_t* host_labels) override {
+    auto* const labels = reinterpret_cast<uint8_t*>(scratch);
+    RETURN_IF_ERROR(cuda::Classify(batch, classes, values, labels));
+    return cuda::CopyToHost(host_labels, labels, batch);
+  }
+
+ private:
+  GpuMachine(cuda::Event start, cuda::Event stop, int64_t free)
+      : start_(std::move(start)),
+        stop_(std::move(stop)),
+        free_at_first_(free) {}
+
+  cuda::Event start_, stop_;
+  const int64_t free_at_first_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Machine>> MakeGpuMachine() {
+  return GpuMachine::Create();
+}
+
+}  // namespace convlab

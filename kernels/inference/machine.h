@@ -1,0 +1,74 @@
+// Where a network runs, the CPU or the GPU: its memory, its layers and its
+// clock. inference.cc runs every network in terms of it.
+#ifndef KERNELS_INFERENCE_MACHINE_H_
+#define KERNELS_INFERENCE_MACHINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/network/network.h"
+#include "common/parallel/parallel.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/inference/inference.h"
+
+namespace convlab {
+
+struct OpTime {
+  int64_t op_ns = 0;
+  int64_t kernel_ns = 0;  // stays 0 on the CPU
+};
+
+// Pointers are to the machine's own memory unless they are called host.
+class Machine {
+ public:
+  virtual ~Machine() = default;
+
+  // Bytes that activations may take together.
+  virtual absl::StatusOr<int64_t> ActivationBytes(
+      const InferenceOptions& options) = 0;
+  // Memory, freed with the last pointer to it. ResourceExhausted if there is
+  // not enough.
+  virtual absl::StatusOr<std::shared_ptr<float>> Allocate(int64_t floats) = 0;
+  // The values where layers can read them; `host` outlives the pointer.
+  virtual absl::StatusOr<std::shared_ptr<const float>> Place(
+      const std::vector<float>& host) = 0;
+  // Bytes taken since the machine was made; 0 on the CPU, where the process's
+  // resource usage says it.
+  virtual absl::StatusOr<int64_t> MemoryInUse() = 0;
+
+  // Enlarges `count` images and makes floats of them. `scratch` has room for
+  // the bytes of as many enlarged ones.
+  virtual absl::Status Load(const uint8_t* host_images, int64_t count, int size,
+                            int enlarged, float* scratch, float* out) = 0;
+  // Runs the convolution and adds to `time` what it took.
+  virtual absl::Status Convolve(Convolution& convolution, const float* x,
+                                const float* k, float* y, OpTime& time) = 0;
+  virtual absl::Status Activate(Activation activation, int64_t count,
+                                float* values) = 0;
+  // Activation, then pooling; `in` may be changed.
+  virtual absl::Status ActivateAndPool(Activation activation,
+                                       const MaxPool& pool, int64_t planes,
+                                       int64_t size, float* in, float* out) = 0;
+  // `scratch` has room for scratch_floats, which may be 0.
+  virtual absl::Status FullyConnected(int64_t batch, int64_t inputs,
+                                      int64_t outputs, const float* in,
+                                      const float* weight, const float* bias,
+                                      float* out, float* scratch,
+                                      int64_t scratch_floats) = 0;
+  // The most probable class of each row of `values`, which are changed.
+  // `scratch` has room for a byte per row.
+  virtual absl::Status Classify(int64_t batch, int classes, float* values,
+                                float* scratch, uint8_t* host_labels) = 0;
+};
+
+std::unique_ptr<Machine> MakeCpuMachine(Workers& workers);
+
+// Unavailable if there is no usable GPU.
+absl::StatusOr<std::unique_ptr<Machine>> MakeGpuMachine();
+
+}  // namespace convlab
+
+#endif  // KERNELS_INFERENCE_MACHINE_H_
