@@ -106,6 +106,7 @@ RunRecord Describe(const Milestone& milestone, const CommandLine& line,
                                    problem.flops(),
                                    problem.min_bytes(),
                                    variant.name,
+                                   {},
                                    {}});
     record.variants[variant.name] = {
         std::string(Name(variant.backend)), Rung(variant),

@@ -34,16 +34,19 @@ RunRecord Example() {
   record.build_mode = "opt";
   record.started = "2026-11-21T01:02:03Z";
   record.host = {"A CPU", 2, int64_t{24} << 30, "Debian", "Linux 6"};
+  record.gpu = {"A GPU", 90, 132, int64_t{140} << 30, 13010, 13000};
   record.weights = "fa19.safetensors";
   record.weights_metadata = {{"correct_100", "91"}, {"recipe", "AdamW"}};
   record.convolutions.resize(2);
-  record.convolutions[1] = {
-      1000, 12, 33, 33, 24, 5, 1, int64_t{1} << 40, "naive", {5, 6, 7}};
+  record.convolutions[1] = {1000,    12,        33,       33,
+                            24,      5,         1,        int64_t{1} << 40,
+                            "naive", {5, 6, 7}, {3, 4, 5}};
   record.variants["naive"] = {"cpu", 1, "fp32", "loops", "none"};
   record.correct = 905;
   record.load_ns = 11;
   record.inference_ns = {21, 22, 23};
   record.usage = {1, 2, 3, 4096};
+  record.device_memory_peak_bytes = int64_t{3} << 30;
   record.output = {"New Inference", "Op Time: 0.000006"};
   return record;
 }
@@ -57,6 +60,11 @@ TEST(RunRecord, RoundTripKeepsEveryField) {
   EXPECT_EQ(parsed->command[3], "a \"b\"\n");
   EXPECT_EQ(parsed->convolutions[1].op_time_ns,
             (std::vector<int64_t>{5, 6, 7}));
+  EXPECT_EQ(parsed->convolutions[1].kernel_time_ns,
+            (std::vector<int64_t>{3, 4, 5}));
+  EXPECT_EQ(parsed->gpu.name, "A GPU");
+  EXPECT_EQ(parsed->gpu.runtime_version, 13000);
+  EXPECT_EQ(parsed->device_memory_peak_bytes, int64_t{3} << 30);
   EXPECT_EQ(parsed->convolutions[1].min_bytes, int64_t{1} << 40);
   EXPECT_EQ(parsed->variants.at("naive").summary, "loops");
   EXPECT_THAT(json, HasSubstr("\"schema\": \"convlab.run/1\""));

@@ -64,6 +64,16 @@ void Fields(Visitor& visit, HostFacts& host) {
 }
 
 template <typename Visitor>
+void Fields(Visitor& visit, GpuFacts& gpu) {
+  visit("name", gpu.name);
+  visit("compute_capability", gpu.compute_capability);
+  visit("multiprocessors", gpu.multiprocessors);
+  visit("memory_bytes", gpu.memory_bytes);
+  visit("driver_version", gpu.driver_version);
+  visit("runtime_version", gpu.runtime_version);
+}
+
+template <typename Visitor>
 void Fields(Visitor& visit, ResourceUsage& usage) {
   visit("user_ns", usage.user_ns);
   visit("system_ns", usage.system_ns);
@@ -83,6 +93,7 @@ void Fields(Visitor& visit, ConvolutionRecord& convolution) {
   visit("min_bytes", convolution.min_bytes);
   visit("variant", convolution.variant);
   visit("op_time_ns", convolution.op_time_ns);
+  visit("kernel_time_ns", convolution.kernel_time_ns);
 }
 
 template <typename Visitor>
@@ -109,6 +120,7 @@ void Fields(Visitor& visit, RunRecord& record) {
   visit("build_mode", record.build_mode);
   visit("started", record.started);
   visit("host", record.host);
+  visit("gpu", record.gpu);
   visit("weights", record.weights);
   visit("weights_metadata", record.weights_metadata);
   visit("convolutions", record.convolutions);
@@ -117,6 +129,7 @@ void Fields(Visitor& visit, RunRecord& record) {
   visit("load_ns", record.load_ns);
   visit("inference_ns", record.inference_ns);
   visit("usage", record.usage);
+  visit("device_memory_peak_bytes", record.device_memory_peak_bytes);
   visit("output", record.output);
 }
 

@@ -25,7 +25,8 @@ struct ConvolutionRecord {
   int64_t flops = 0;      // multiplications and additions of the definition
   int64_t min_bytes = 0;  // every tensor read or written once
   std::string variant;    // a key of RunRecord::variants
-  std::vector<int64_t> op_time_ns;  // one sample per repetition
+  std::vector<int64_t> op_time_ns;      // one sample per repetition
+  std::vector<int64_t> kernel_time_ns;  // likewise; empty on the CPU
 };
 
 // What a report says of a variant.
@@ -35,6 +36,16 @@ struct VariantRecord {
   std::string accuracy_class;
   std::string summary;
   std::string reason;
+};
+
+// Of a run on the GPU; empty for others.
+struct GpuFacts {
+  std::string name;            // "NVIDIA H200"
+  int compute_capability = 0;  // 90 for 9.0
+  int multiprocessors = 0;
+  int64_t memory_bytes = 0;
+  int driver_version = 0;   // 13000 for 13.0, the newest CUDA it supports
+  int runtime_version = 0;  // that the program was built with
 };
 
 struct RunRecord {
@@ -51,6 +62,7 @@ struct RunRecord {
   std::string build_mode;
   std::string started;  // RFC 3339, UTC
   HostFacts host;
+  GpuFacts gpu;
 
   std::string weights;  // the file's name
   std::map<std::string, std::string> weights_metadata;
@@ -62,6 +74,8 @@ struct RunRecord {
   // The network, all layers, one sample per repetition.
   std::vector<int64_t> inference_ns;
   ResourceUsage usage;
+  // Device memory that the network took; 0 on the CPU.
+  int64_t device_memory_peak_bytes = 0;
 
   std::vector<std::string> output;  // standard output, line by line
 };
