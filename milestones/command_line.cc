@@ -107,12 +107,12 @@ absl::Status CheckAgreement(const Milestone& milestone,
         absl::StrCat("--variant is given, but ", milestone.name,
                      " runs the framework's own convolution"));
   }
-  if (!milestone.gpu && line.device == Device::kGpu) {
+  const bool cpu_only = milestone.hardware == Hardware::kCpu;
+  if (cpu_only && line.device == Device::kGpu) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--device is gpu, but ", milestone.name, " is the ", milestone.title));
   }
-  if (!line.profile.empty() &&
-      (line.device == Device::kCpu || !milestone.gpu)) {
+  if (!line.profile.empty() && (line.device == Device::kCpu || cpu_only)) {
     return absl::InvalidArgumentError(
         "--profile traces the GPU's work, but this run is on the CPU");
   }

@@ -9,16 +9,19 @@ constexpr Milestone kMilestones[] = {
     {"m1", "profile the baseline",
      "Runs the network with a framework's operators (Eigen on the CPU) and "
      "prints its accuracy.",
-     /*baseline=*/true, /*gpu=*/true, "im2col_eigen"},
+     /*baseline=*/true, Hardware::kGpuOrCpu, "im2col_eigen", ""},
     {"m2", "CPU convolution",
      "Runs the network with a convolution on the CPU and prints the time of "
-     "each "
-     "convolution and the share of correct answers.",
-     /*baseline=*/false, /*gpu=*/false, "naive_parallel"},
+     "each convolution and the share of correct answers.",
+     /*baseline=*/false, Hardware::kCpu, "naive_parallel", ""},
+    {"m3", "GPU convolution",
+     "Runs the network with the textbook's convolution on the GPU and prints "
+     "the time of each convolution and the share of correct answers.",
+     /*baseline=*/false, Hardware::kGpu, "naive_parallel", "naive"},
     {"final", "the fastest convolution",
      "Runs the network with the fastest convolution for each layer and prints "
      "the time of each convolution and the share of correct answers.",
-     /*baseline=*/false, /*gpu=*/true, "im2col_eigen"},
+     /*baseline=*/false, Hardware::kGpuOrCpu, "im2col_eigen", "naive"},
 };
 
 }  // namespace

@@ -6,6 +6,13 @@
 
 namespace convlab {
 
+// Where a milestone runs unless --device says it.
+enum class Hardware {
+  kCpu,       // nowhere else
+  kGpuOrCpu,  // on the GPU if there is one
+  kGpu,       // on the CPU only if asked to
+};
+
 struct Milestone {
   absl::string_view name;   // of the program, "m2"
   absl::string_view title;  // "CPU convolution"
@@ -13,8 +20,10 @@ struct Milestone {
   // The framework's operators stand in for the convolution: no variant can be
   // chosen, and the accuracy is printed as the framework printed it.
   bool baseline;
-  bool gpu;                       // whether it has anything to run on a GPU
-  absl::string_view cpu_variant;  // runs on the CPU unless --variant is given
+  Hardware hardware;
+  // What runs on each unless --variant is given.
+  absl::string_view cpu_variant;
+  absl::string_view gpu_variant;  // empty: there is nothing for the GPU
 };
 
 // The milestone of that name, which must exist.

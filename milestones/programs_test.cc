@@ -18,6 +18,7 @@
 #include "common/weights/weights.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/cuda/device.h"
 #include "zlib.h"
 
 namespace convlab {
@@ -164,7 +165,7 @@ TEST_F(ProgramsTest, VariantsAgreeAndTheRecordHoldsTheRun) {
 }
 
 TEST_F(ProgramsTest, HelpAndListGoToStandardOutput) {
-  for (const char* program : {"m1", "m2", "final"}) {
+  for (const char* program : {"m1", "m2", "m3", "final"}) {
     const Outcome help = Run(program, "--help");
     EXPECT_EQ(help.exit_status, 0);
     EXPECT_THAT(absl::StrJoin(help.out, "\n"),
@@ -180,11 +181,57 @@ TEST_F(ProgramsTest, HelpAndListGoToStandardOutput) {
 }
 
 TEST_F(ProgramsTest, MissingHardwareHasItsOwnStatus) {
-  for (const char* program : {"m1", "final"}) {
-    const Outcome outcome = Run(program, "--device=gpu 10");
+  if (cuda::FindDevice().ok()) GTEST_SKIP() << "there is a GPU";
+  for (const char* command :
+       {"m1 --device=gpu", "final --device=gpu", "m3 --device=gpu", "m3"}) {
+    SCOPED_TRACE(command);
+    const Outcome outcome = Run(command, "10");
     EXPECT_EQ(outcome.exit_status, 3);
-    EXPECT_THAT(outcome.err, ElementsAre(HasSubstr("--device cpu")));
+    EXPECT_THAT(outcome.out, SizeIs(0));
+    EXPECT_THAT(outcome.err, ElementsAre(AllOf(HasSubstr("--device cpu"),
+                                               HasSubstr("//tools:bundle"))));
   }
+  // Where the CPU may stand in, it does, and says why.
+  const Outcome outcome = Run("final", "10");
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_THAT(outcome.err,
+              ElementsAre(AllOf(HasSubstr("final: running on the CPU"),
+                                HasSubstr("no NVIDIA GPU can be used"))));
+}
+
+TEST_F(ProgramsTest, M3RunsOnTheCpuIfAsked) {
+  const Outcome outcome = Run("m3", "10 --device=cpu");
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_THAT(outcome.err,
+              ElementsAre(AllOf(HasSubstr("m3: running on the CPU"),
+                                HasSubstr("naive_parallel for the GPU's"))));
+}
+
+TEST_F(ProgramsTest, TheGpuGivesTheCpusAnswers) {
+  const auto gpu = cuda::FindDevice();
+  if (!gpu.ok()) GTEST_SKIP() << gpu.status().message();
+  ASSERT_EQ(Run("m2", "fa20 500 --record cpu.json").exit_status, 0);
+  const Outcome outcome = Run("m3", "fa20 500 --repeat 2 --record gpu.json");
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_THAT(outcome.err, ElementsAre("m3: running on the GPU, " + gpu->name));
+  const auto on_cpu = ReadRunRecord(Path("cpu.json"));
+  const auto on_gpu = ReadRunRecord(Path("gpu.json"));
+  ASSERT_TRUE(on_cpu.ok()) << on_cpu.status();
+  ASSERT_TRUE(on_gpu.ok()) << on_gpu.status();
+  EXPECT_EQ(on_gpu->correct, on_cpu->correct);
+  EXPECT_EQ(on_gpu->device, "gpu");
+  EXPECT_EQ(on_gpu->gpu.name, gpu->name);
+  EXPECT_EQ(on_gpu->slice, 500);
+  EXPECT_GT(on_gpu->device_memory_peak_bytes, 0);
+  EXPECT_EQ(on_gpu->variants.at("naive").backend, "cuda");
+  for (const ConvolutionRecord& convolution : on_gpu->convolutions) {
+    ASSERT_THAT(convolution.op_time_ns, SizeIs(2));
+    ASSERT_THAT(convolution.kernel_time_ns, SizeIs(2));
+    EXPECT_GT(convolution.kernel_time_ns[1], 0);
+    EXPECT_LT(convolution.kernel_time_ns[1], convolution.op_time_ns[1]);
+  }
+  EXPECT_EQ(on_cpu->gpu.name, "");
+  EXPECT_THAT(on_cpu->convolutions[0].kernel_time_ns, SizeIs(0));
 }
 
 TEST_F(ProgramsTest, WrongArgumentsAreRefused) {

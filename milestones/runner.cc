@@ -23,6 +23,7 @@
 #include "common/status/status.h"
 #include "common/weights/weights.h"
 #include "kernels/convolution/variants.h"
+#include "kernels/cuda/device.h"
 #include "kernels/inference/inference.h"
 #include "milestones/command_line.h"
 #include "milestones/course_output.h"
@@ -63,14 +64,70 @@ absl::StatusOr<std::string> TrainedWeights(const char* program,
                                           network.name, ".safetensors"));
 }
 
+// Where the network runs.
+struct ChosenDevice {
+  Backend backend = Backend::kCpu;
+  cuda::DeviceFacts gpu;    // of Backend::kCuda
+  std::string why_not_gpu;  // for the user; may be empty
+};
+
+// Takes the device that the user asked for, or that the milestone is made for.
+// Unavailable, naming the way on, if that is a GPU that is not there.
+absl::StatusOr<ChosenDevice> ChooseDevice(const Milestone& milestone,
+                                          Device asked) {
+  ChosenDevice chosen;
+  if (asked == Device::kCpu || milestone.hardware == Hardware::kCpu) {
+    return chosen;
+  }
+  const absl::StatusOr<cuda::DeviceFacts> gpu =
+      milestone.gpu_variant.empty()
+          ? absl::UnavailableError(absl::StrCat(
+                milestone.name, " has nothing to run on a GPU in this build"))
+          : cuda::FindDevice();
+  if (gpu.ok()) {
+    chosen.backend = Backend::kCuda;
+    chosen.gpu = *gpu;
+  } else if (asked == Device::kAuto &&
+             milestone.hardware == Hardware::kGpuOrCpu) {
+    chosen.why_not_gpu = std::string(gpu.status().message());
+  } else {
+    return absl::UnavailableError(absl::StrCat(
+        gpu.status().message(),
+        "; use --device cpu, or carry the bundle (bazel build //tools:bundle) "
+        "to a machine with a GPU"));
+  }
+  return chosen;
+}
+
+// "the GPU, NVIDIA H200"
+std::string DescribeDevice(const Milestone& milestone, const CommandLine& line,
+                           const ChosenDevice& device) {
+  if (device.backend == Backend::kCuda) {
+    return absl::StrCat("the GPU, ", device.gpu.name);
+  }
+  std::string text = absl::StrCat("the CPU, ", line.threads, " thread",
+                                  line.threads == 1 ? "" : "s");
+  if (milestone.hardware == Hardware::kGpu && line.variants.empty()) {
+    absl::StrAppend(&text, ", with ", milestone.cpu_variant, " for the GPU's ",
+                    milestone.gpu_variant);
+  }
+  if (!device.why_not_gpu.empty()) {
+    absl::StrAppend(&text, "; ", device.why_not_gpu);
+  }
+  return text;
+}
+
 absl::StatusOr<std::vector<const Variant*>> ChooseVariants(
-    const Milestone& milestone, const CommandLine& line) {
+    const Milestone& milestone, const CommandLine& line, Backend backend) {
   std::vector<std::string> names = line.variants;
-  if (names.empty()) names.emplace_back(milestone.cpu_variant);
+  if (names.empty()) {
+    names.emplace_back(backend == Backend::kCuda ? milestone.gpu_variant
+                                                 : milestone.cpu_variant);
+  }
   names.resize(line.network->stages.size(), names.front());
   std::vector<const Variant*> variants;
   for (const std::string& name : names) {
-    ASSIGN_OR_RETURN(const Variant* variant, FindVariant(Backend::kCpu, name));
+    ASSIGN_OR_RETURN(const Variant* variant, FindVariant(backend, name));
     variants.push_back(variant);
   }
   return variants;
@@ -79,6 +136,7 @@ absl::StatusOr<std::vector<const Variant*>> ChooseVariants(
 // Everything about the run but its output and resources.
 RunRecord Describe(const Milestone& milestone, const CommandLine& line,
                    const std::vector<std::string>& command,
+                   const ChosenDevice& device,
                    const std::vector<const Variant*>& variants, int64_t size) {
   RunRecord record;
   record.milestone = std::string(milestone.name);
@@ -87,13 +145,19 @@ RunRecord Describe(const Milestone& milestone, const CommandLine& line,
   record.model = line.model;
   record.split = line.split;
   record.size = size;
-  record.device = "cpu";
+  record.device = device.backend == Backend::kCuda ? "gpu" : "cpu";
   record.threads = line.threads;
   record.git_revision = kGitRevision;
   record.build_mode = kBuildMode;
   record.started =
       absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());
   record.host = ReadHostFacts();
+  record.gpu = {device.gpu.name,
+                device.gpu.compute_capability,
+                device.gpu.multiprocessors,
+                device.gpu.memory_bytes,
+                device.gpu.driver_version,
+                device.gpu.runtime_version};
   for (size_t i = 0; i < variants.size(); ++i) {
     const Variant& variant = *variants[i];
     const Problem problem = ConvolutionProblem(*line.network, i, size);
@@ -118,12 +182,14 @@ RunRecord Describe(const Milestone& milestone, const CommandLine& line,
 absl::Status Run(const Milestone& milestone, const CommandLine& line,
                  const std::vector<std::string>& command) {
   if (!line.record.empty()) RETURN_IF_ERROR(CheckWritable(line.record));
-  if (line.device == Device::kGpu || !line.profile.empty()) {
+  if (!line.profile.empty()) {
     return absl::UnavailableError(
-        "this build has no GPU code: use --device cpu, without --profile");
+        "this build cannot trace the GPU's work: leave --profile out");
   }
+  ASSIGN_OR_RETURN(const ChosenDevice device,
+                   ChooseDevice(milestone, line.device));
   ASSIGN_OR_RETURN(const std::vector<const Variant*> variants,
-                   ChooseVariants(milestone, line));
+                   ChooseVariants(milestone, line, device.backend));
   const char* const program = command.front().c_str();
   std::string weights_file = line.weights;
   if (weights_file.empty()) {
@@ -149,10 +215,10 @@ absl::Status Run(const Milestone& milestone, const CommandLine& line,
       std::chrono::steady_clock::now() - load_start;
   if (!line.network->announces_first) transcript.Print("New Inference");
 
-  absl::FPrintF(stderr, "%s: running on the CPU, %d thread%s\n", milestone.name,
-                line.threads, line.threads == 1 ? "" : "s");
+  absl::FPrintF(stderr, "%s: running on %s\n", milestone.name,
+                DescribeDevice(milestone, line, device));
 
-  RunRecord record = Describe(milestone, line, command, variants, size);
+  RunRecord record = Describe(milestone, line, command, device, variants, size);
   Workers workers(line.threads);
   InferenceOptions options;
   options.variants = variants;
@@ -163,12 +229,16 @@ absl::Status Run(const Milestone& milestone, const CommandLine& line,
                    RunInference(*line.network, weights, dataset.images, size,
                                 options, workers));
   progress.reset();
+  if (!result.note.empty()) {
+    absl::FPrintF(stderr, "%s: %s\n", milestone.name, result.note);
+  }
 
   for (int64_t i = 0; i < size; ++i) {
     record.correct += result.labels[i] == dataset.labels[i];
   }
   for (size_t i = 0; i < result.op_time_ns.size(); ++i) {
     record.convolutions[i].op_time_ns = result.op_time_ns[i];
+    record.convolutions[i].kernel_time_ns = result.kernel_time_ns[i];
     if (!milestone.baseline) {
       transcript.Print(OpTimeLine(Median(result.op_time_ns[i])));
     }
@@ -177,6 +247,7 @@ absl::Status Run(const Milestone& milestone, const CommandLine& line,
                        ? EvalMetricLine(record.correct, size)
                        : CorrectnessLine(record.correct, size, line.model));
   record.slice = result.slice;
+  record.device_memory_peak_bytes = result.device_memory_peak_bytes;
   record.inference_ns = result.inference_ns;
   record.load_ns = load_time.count();
   record.weights = weights_file.substr(weights_file.rfind('/') + 1);
