@@ -9,19 +9,28 @@ constexpr Milestone kMilestones[] = {
     {"m1", "profile the baseline",
      "Runs the network with a framework's operators (Eigen on the CPU) and "
      "prints its accuracy.",
-     /*baseline=*/true, Hardware::kGpuOrCpu, "im2col_eigen", ""},
+     /*baseline=*/true, /*ladder=*/false, Hardware::kGpuOrCpu, "im2col_eigen",
+     ""},
     {"m2", "CPU convolution",
      "Runs the network with a convolution on the CPU and prints the time of "
      "each convolution and the share of correct answers.",
-     /*baseline=*/false, Hardware::kCpu, "naive_parallel", ""},
+     /*baseline=*/false, /*ladder=*/false, Hardware::kCpu, "naive_parallel",
+     ""},
     {"m3", "GPU convolution",
      "Runs the network with the textbook's convolution on the GPU and prints "
      "the time of each convolution and the share of correct answers.",
-     /*baseline=*/false, Hardware::kGpu, "naive_parallel", "naive"},
+     /*baseline=*/false, /*ladder=*/false, Hardware::kGpu, "naive_parallel",
+     "naive"},
+    {"m4", "the ladder of optimizations",
+     "Runs the network with every variant that supports it, verified first and "
+     "then timed, and prints a table; with --variant runs that one alone.",
+     /*baseline=*/false, /*ladder=*/true, Hardware::kGpu, "naive_parallel",
+     "naive"},
     {"final", "the fastest convolution",
      "Runs the network with the fastest convolution for each layer and prints "
      "the time of each convolution and the share of correct answers.",
-     /*baseline=*/false, Hardware::kGpuOrCpu, "im2col_eigen", "naive"},
+     /*baseline=*/false, /*ladder=*/false, Hardware::kGpuOrCpu, "im2col_eigen",
+     "naive"},
 };
 
 }  // namespace

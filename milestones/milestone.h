@@ -20,6 +20,8 @@ struct Milestone {
   // The framework's operators stand in for the convolution: no variant can be
   // chosen, and the accuracy is printed as the framework printed it.
   bool baseline;
+  // Runs every variant of the ladder, unless one is chosen.
+  bool ladder;
   Hardware hardware;
   // What runs on each unless --variant is given.
   absl::string_view cpu_variant;

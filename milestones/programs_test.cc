@@ -164,6 +164,39 @@ TEST_F(ProgramsTest, VariantsAgreeAndTheRecordHoldsTheRun) {
   EXPECT_GT(b->usage.elapsed_ns, b->inference_ns[0]);
 }
 
+TEST_F(ProgramsTest, M4RunsTheWholeLadder) {
+  const Outcome outcome = Run("m4", "fa19 20 --device=cpu --record r.json");
+  EXPECT_EQ(outcome.exit_status, 0);
+  const std::string out = absl::StrJoin(outcome.out, "\n");
+  for (const char* variant : {"naive", "naive_parallel", "im2col_eigen"}) {
+    EXPECT_THAT(out, ContainsRegex(absl::StrCat(
+                         "== ", variant,
+                         " ==\nNew Inference\nOp Time: .*\n"
+                         "Op Time: .*\nCorrectness: .* Model: fa19\n")));
+    // A row of the table: two op times and their sum, ratios, class, error.
+    EXPECT_THAT(out, ContainsRegex(absl::StrCat(
+                         "\n", variant, " +[0-9.]+ +[0-9.]+ +[0-9.]+ .*fp32")));
+  }
+  const auto record = ReadRunRecord(Path("r.json"));
+  ASSERT_TRUE(record.ok()) << record.status();
+  ASSERT_THAT(record->ladder, SizeIs(3));
+  for (const LadderRun& run : record->ladder) {
+    EXPECT_EQ(run.failure, "");
+    EXPECT_EQ(run.correct, record->ladder[0].correct);
+    EXPECT_THAT(run.convolutions, SizeIs(2));
+    EXPECT_LT(run.relative_error, 1e-6);
+    EXPECT_GT(run.relative_error, 0);
+  }
+}
+
+TEST_F(ProgramsTest, M4WithOneVariantPrintsTheCoursesLinesAlone) {
+  const Outcome outcome =
+      Run("m4", "fa19 20 --device=cpu --variant=im2col_eigen");
+  EXPECT_EQ(outcome.exit_status, 0);
+  ASSERT_THAT(outcome.out, SizeIs(7));
+  EXPECT_EQ(outcome.out[2], "New Inference");
+}
+
 TEST_F(ProgramsTest, HelpAndListGoToStandardOutput) {
   for (const char* program : {"m1", "m2", "m3", "final"}) {
     const Outcome help = Run(program, "--help");

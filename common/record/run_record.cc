@@ -106,6 +106,27 @@ void Fields(Visitor& visit, VariantRecord& variant) {
 }
 
 template <typename Visitor>
+void Fields(Visitor& visit, LadderRun& run) {
+  visit("variant", run.variant);
+  visit("failure", run.failure);
+  visit("relative_error", run.relative_error);
+  visit("convolutions", run.convolutions);
+  visit("correct", run.correct);
+  visit("inference_ns", run.inference_ns);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, PeerRecord& peer) {
+  visit("layer", peer.layer);
+  visit("library", peer.library);
+  visit("algorithm", peer.algorithm);
+  visit("accuracy_class", peer.accuracy_class);
+  visit("relative_error", peer.relative_error);
+  visit("plans", peer.plans);
+  visit("kernel_time_ns", peer.kernel_time_ns);
+}
+
+template <typename Visitor>
 void Fields(Visitor& visit, RunRecord& record) {
   visit("milestone", record.milestone);
   visit("command", record.command);
@@ -125,6 +146,8 @@ void Fields(Visitor& visit, RunRecord& record) {
   visit("weights_metadata", record.weights_metadata);
   visit("convolutions", record.convolutions);
   visit("variants", record.variants);
+  visit("ladder", record.ladder);
+  visit("peers", record.peers);
   visit("correct", record.correct);
   visit("load_ns", record.load_ns);
   visit("inference_ns", record.inference_ns);
@@ -173,6 +196,9 @@ absl::Status Reader::Decode(const Json& json, const std::string& where,
     value = json.get<std::string>();
   } else if constexpr (std::is_integral_v<T>) {
     if (!json.is_number_integer()) return wrong_type("an integer");
+    value = json.get<T>();
+  } else if constexpr (std::is_floating_point_v<T>) {
+    if (!json.is_number()) return wrong_type("a number");
     value = json.get<T>();
   } else if constexpr (IsVector<T>::value) {
     if (!json.is_array()) return wrong_type("an array");

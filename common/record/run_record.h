@@ -48,6 +48,27 @@ struct GpuFacts {
   int runtime_version = 0;  // that the program was built with
 };
 
+// One variant's turn in a run that compares several.
+struct LadderRun {
+  std::string variant;  // a key of RunRecord::variants
+  std::string failure;  // why it was not timed, or what it did wrong; or empty
+  double relative_error = 0;  // the largest of its layers, against float64
+  std::vector<ConvolutionRecord> convolutions;
+  int64_t correct = 0;
+  std::vector<int64_t> inference_ns;
+};
+
+// The best of a library's algorithms on one of the network's convolutions.
+struct PeerRecord {
+  int layer = 0;          // from 1
+  std::string library;    // "cuDNN 9.14.0"
+  std::string algorithm;  // and layout, as the library calls them
+  std::string accuracy_class;
+  double relative_error = 0;
+  int plans = 0;  // algorithms and layouts that were compared
+  std::vector<int64_t> kernel_time_ns;
+};
+
 struct RunRecord {
   std::string milestone;
   std::vector<std::string> command;
@@ -69,6 +90,9 @@ struct RunRecord {
 
   std::vector<ConvolutionRecord> convolutions;
   std::map<std::string, VariantRecord> variants;
+  // Of a run that compares variants; `convolutions` is then empty.
+  std::vector<LadderRun> ladder;
+  std::vector<PeerRecord> peers;
   int64_t correct = 0;
   int64_t load_ns = 0;  // reading the data set and the weights
   // The network, all layers, one sample per repetition.

@@ -48,6 +48,17 @@ struct KernelVariant {
 // For KernelVariant::reject and ::make.
 inline const char* TakeAll(const Problem&) { return nullptr; }
 
+// Kernels count within one image and one filter in 32 bits.
+inline const char* RejectHugeImages(const Problem& problem) {
+  constexpr int64_t kMost = int64_t{1} << 31;
+  const int64_t image = problem.height * problem.width;
+  if (image * problem.channels < kMost && image * problem.filters < kMost &&
+      problem.kernel_elements() < kMost) {
+    return nullptr;
+  }
+  return "one image, in or out, or the weights have more than 2^31 elements";
+}
+
 template <typename K>
 Kernel* Make(const Problem& problem, Error* error) {
   K* kernel = new K(problem);

@@ -1,0 +1,172 @@
+#include "milestones/ladder.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/record/statistics.h"
+#include "kernels/convolution/variants.h"
+#include "kernels/convolution/verify.h"
+#include "milestones/course_output.h"
+
+namespace convlab {
+namespace {
+
+// Images that a variant is verified on: more than one, and few enough for the
+// float64 reference.
+constexpr int64_t kVerifiedImages = 3;
+
+// On the GPU a repetition takes milliseconds, so the median of some can be had.
+constexpr int kGpuRepeat = 5;
+
+// Whether the variant takes all of the network's layers; otherwise the reason.
+absl::Status SupportsNetwork(const Session& session, const Variant& variant) {
+  const Network& network = *session.line.network;
+  for (size_t i = 0; i < network.stages.size(); ++i) {
+    const absl::Status status =
+        variant.supports(ConvolutionProblem(network, i, session.size));
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// The largest relative error over the network's layers.
+absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant) {
+  Resources resources;
+  resources.workers = &session.workers;
+  const Network& network = *session.line.network;
+  double largest = 0;
+  for (size_t i = 0; i < network.stages.size(); ++i) {
+    const absl::StatusOr<double> error = Verify(
+        variant, ConvolutionProblem(network, i, kVerifiedImages), resources);
+    if (!error.ok()) return error;
+    largest = std::max(largest, *error);
+  }
+  return largest;
+}
+
+// Verifies and times one variant; what goes wrong becomes run.failure.
+absl::Status Measure(Session& session, const Variant& variant, int repeat,
+                     LadderRun& run) {
+  const absl::StatusOr<double> error = VerifyLayers(session, variant);
+  if (!error.ok()) return error.status();
+  run.relative_error = *error;
+  const std::vector<const Variant*> variants(
+      session.line.network->stages.size(), &variant);
+  const absl::StatusOr<InferenceResult> result =
+      RunNetwork(session, variants, repeat);
+  if (!result.ok()) return result.status();
+  if (!result->note.empty()) session.Tell(result->note);
+  run.convolutions = DescribeConvolutions(session, variants, *result);
+  run.correct = CorrectAnswers(session, *result);
+  run.inference_ns = result->inference_ns;
+  for (const ConvolutionRecord& convolution : run.convolutions) {
+    session.Print(OpTimeLine(Median(convolution.op_time_ns)));
+  }
+  session.Print(CorrectnessLine(run.correct, session.size, session.line.model));
+  return absl::OkStatus();
+}
+
+double OpTimeSum(const LadderRun& run) {
+  double sum = 0;
+  for (const ConvolutionRecord& convolution : run.convolutions) {
+    sum += Median(convolution.op_time_ns);
+  }
+  return sum;
+}
+
+std::string Milliseconds(double nanoseconds) {
+  return absl::StrFormat("%10.3f", nanoseconds * 1e-6);
+}
+
+// "12.3x", or a dash if there is nothing to compare with.
+std::string Ratio(double slower, double faster) {
+  return slower > 0 && faster > 0 ? absl::StrFormat("%8.2fx", slower / faster)
+                                  : absl::StrFormat("%9s", "-");
+}
+
+}  // namespace
+
+absl::Status RunLadder(Session& session) {
+  const int repeat = session.line.repeat > 1 || session.backend == Backend::kCpu
+                         ? session.line.repeat
+                         : kGpuRepeat;
+  std::vector<std::string> failed;
+  for (const Variant* variant : Variants()) {
+    if (variant->backend != session.backend) continue;
+    session.record.variants[variant->name] = DescribeVariant(*variant);
+    LadderRun run;
+    run.variant = variant->name;
+    if (absl::Status supported = SupportsNetwork(session, *variant);
+        !supported.ok()) {
+      run.failure = absl::StrCat("rejected: ", supported.message());
+    } else {
+      session.Print(absl::StrCat("== ", variant->name, " =="));
+      session.Print("New Inference");
+      if (absl::Status status = Measure(session, *variant, repeat, run);
+          !status.ok()) {
+        run.failure = absl::StrCat("FAILED: ", status.message());
+        session.Print(run.failure);
+        failed.push_back(variant->name);
+      }
+    }
+    session.record.ladder.push_back(std::move(run));
+  }
+  session.Print(LadderText(session.record));
+  if (failed.empty()) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("failed: ", absl::StrJoin(failed, ", ")));
+}
+
+std::string LadderText(const RunRecord& record) {
+  size_t layers = 0;
+  for (const LadderRun& run : record.ladder) {
+    layers = std::max(layers, run.convolutions.size());
+  }
+  std::string text = absl::StrFormat("%-18s", "variant");
+  for (size_t i = 0; i < layers; ++i) {
+    absl::StrAppend(
+        &text, absl::StrFormat(" %10s", absl::StrCat("op ", i + 1, " ms")));
+  }
+  absl::StrAppend(&text, absl::StrFormat(" %10s %9s %9s  %-5s %8s %9s\n",
+                                         "sum ms", "than last", "than 1st",
+                                         "class", "error", "correct"));
+  double first = 0, before = 0;
+  for (const LadderRun& run : record.ladder) {
+    absl::StrAppend(&text, absl::StrFormat("%-18s", run.variant));
+    if (!run.failure.empty()) {
+      absl::StrAppend(&text, " ", run.failure, "\n");
+      continue;
+    }
+    const double sum = OpTimeSum(run);
+    for (const ConvolutionRecord& convolution : run.convolutions) {
+      absl::StrAppend(&text, " ", Milliseconds(Median(convolution.op_time_ns)));
+    }
+    absl::StrAppend(
+        &text, " ", Milliseconds(sum), " ", Ratio(before, sum), " ",
+        Ratio(first, sum),
+        absl::StrFormat("  %-5s %8.1e %9d\n",
+                        record.variants.at(run.variant).accuracy_class,
+                        run.relative_error, run.correct));
+    before = sum;
+    if (first == 0) first = sum;
+  }
+  if (!record.peers.empty()) {
+    double sum = 0;
+    absl::StrAppend(&text, absl::StrFormat("%-18s", record.peers[0].library));
+    for (const PeerRecord& peer : record.peers) {
+      sum += Median(peer.kernel_time_ns);
+      absl::StrAppend(&text, " ", Milliseconds(Median(peer.kernel_time_ns)));
+    }
+    absl::StrAppend(&text, " ", Milliseconds(sum), " ", Ratio(before, sum), " ",
+                    Ratio(first, sum), "  ", record.peers[0].accuracy_class,
+                    "  (the best of its algorithms, kernel time)\n");
+  }
+  // Printed as one line of the transcript.
+  text.pop_back();
+  return text;
+}
+
+}  // namespace convlab

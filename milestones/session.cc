@@ -1,0 +1,215 @@
+#include "milestones/session.h"
+
+#include <chrono>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/files/files.h"
+#include "common/record/build_info.h"
+#include "common/record/host.h"
+#include "common/record/usage.h"
+#include "common/status/status.h"
+#include "kernels/convolution/variants.h"
+#include "milestones/progress.h"
+#include "tools/cpp/runfiles/runfiles.h"
+
+namespace convlab {
+namespace {
+
+// The trained weights of a network, among the files that Bazel puts beside the
+// program.
+absl::StatusOr<std::string> TrainedWeights(const char* program,
+                                           const Network& network) {
+  using bazel::tools::cpp::runfiles::Runfiles;
+  std::string error;
+  const std::unique_ptr<Runfiles> runfiles(Runfiles::Create(program, &error));
+  if (runfiles == nullptr) {
+    return absl::NotFoundError(
+        "the trained weights are not beside the program: name a file with "
+        "--weights, or use bazel run");
+  }
+  return runfiles->Rlocation(absl::StrCat("convlab/common/weights/models/",
+                                          network.name, ".safetensors"));
+}
+
+// Takes the device that the user asked for, or that the milestone is made for.
+// Unavailable, naming the way on, if that is a GPU that is not there.
+absl::Status ChooseDevice(Session& session) {
+  const Device asked = session.line.device;
+  const Hardware hardware = session.milestone.hardware;
+  if (asked == Device::kCpu || hardware == Hardware::kCpu) {
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<cuda::DeviceFacts> gpu = cuda::FindDevice();
+  if (gpu.ok()) {
+    session.backend = Backend::kCuda;
+    session.gpu = *gpu;
+  } else if (asked == Device::kAuto && hardware == Hardware::kGpuOrCpu) {
+    session.why_not_gpu = std::string(gpu.status().message());
+  } else {
+    return absl::UnavailableError(absl::StrCat(
+        gpu.status().message(),
+        "; use --device cpu, or carry the bundle (bazel build //tools:bundle) "
+        "to a machine with a GPU"));
+  }
+  return absl::OkStatus();
+}
+
+// "the GPU, NVIDIA H200"
+std::string DescribeDevice(const Session& session) {
+  if (session.backend == Backend::kCuda) {
+    return absl::StrCat("the GPU, ", session.gpu.name);
+  }
+  std::string text = absl::StrCat("the CPU, ", session.line.threads, " thread",
+                                  session.line.threads == 1 ? "" : "s");
+  const Milestone& milestone = session.milestone;
+  if (milestone.hardware == Hardware::kGpu && !session.ladder &&
+      session.line.variants.empty()) {
+    absl::StrAppend(&text, ", with ", milestone.cpu_variant, " for the GPU's ",
+                    milestone.gpu_variant);
+  }
+  if (!session.why_not_gpu.empty()) {
+    absl::StrAppend(&text, "; ", session.why_not_gpu);
+  }
+  return text;
+}
+
+// Everything that is known of the run before it starts.
+RunRecord Describe(const Session& session,
+                   const std::vector<std::string>& command,
+                   const std::string& weights_file) {
+  RunRecord record;
+  record.milestone = std::string(session.milestone.name);
+  record.command = command;
+  record.network = session.line.network->name;
+  record.model = session.line.model;
+  record.split = session.line.split;
+  record.size = session.size;
+  record.device = session.backend == Backend::kCuda ? "gpu" : "cpu";
+  record.threads = session.line.threads;
+  record.git_revision = kGitRevision;
+  record.build_mode = kBuildMode;
+  record.started =
+      absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());
+  record.host = ReadHostFacts();
+  record.gpu = {session.gpu.name,
+                session.gpu.compute_capability,
+                session.gpu.multiprocessors,
+                session.gpu.memory_bytes,
+                session.gpu.driver_version,
+                session.gpu.runtime_version};
+  record.weights = weights_file.substr(weights_file.rfind('/') + 1);
+  record.weights_metadata = session.weights.metadata;
+  return record;
+}
+
+}  // namespace
+
+void Session::Print(const std::string& text) {
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+  record.output.push_back(text);
+}
+
+void Session::Tell(const std::string& text) const {
+  absl::FPrintF(stderr, "%s: %s\n", milestone.name, text);
+}
+
+absl::StatusOr<std::unique_ptr<Session>> OpenSession(const Milestone& milestone,
+                                                     const CommandLine& line) {
+  if (!line.record.empty()) RETURN_IF_ERROR(CheckWritable(line.record));
+  if (!line.profile.empty()) {
+    return absl::UnavailableError(
+        "this build cannot trace the GPU's work: leave --profile out");
+  }
+  auto session = std::make_unique<Session>(milestone, line);
+  RETURN_IF_ERROR(ChooseDevice(*session));
+  return session;
+}
+
+absl::Status LoadSession(Session& session,
+                         const std::vector<std::string>& command) {
+  const CommandLine& line = session.line;
+  std::string weights_file = line.weights;
+  if (weights_file.empty()) {
+    ASSIGN_OR_RETURN(weights_file,
+                     TrainedWeights(command.front().c_str(), *line.network));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  ASSIGN_OR_RETURN(session.dataset, LoadFashionMnist(line.data, line.split));
+  const int64_t images = session.dataset.images.count;
+  session.size = line.size.value_or(images);
+  if (session.size > images) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("size is ", session.size, ", expected 1 to ", images,
+                     ", the images of ", line.split));
+  }
+  RETURN_IF_ERROR(CheckImages(*line.network, session.dataset.images));
+  ASSIGN_OR_RETURN(session.weights, LoadWeights(weights_file, *line.network));
+  const std::chrono::nanoseconds load_time =
+      std::chrono::steady_clock::now() - start;
+
+  session.record = Describe(session, command, weights_file);
+  session.record.load_ns = load_time.count();
+  // A ladder announces each of its inferences.
+  const bool first = line.network->announces_first;
+  if (first && !session.ladder) session.Print("New Inference");
+  session.Print("Loading fashion-mnist data... done");
+  session.Print("Loading model... done");
+  if (!first && !session.ladder) session.Print("New Inference");
+  session.Tell("running on " + DescribeDevice(session));
+  return absl::OkStatus();
+}
+
+absl::Status CloseSession(Session& session) {
+  session.record.usage = CurrentUsage();
+  session.Print(FormatUsage(session.record.usage));
+  if (session.line.record.empty()) return absl::OkStatus();
+  return WriteRunRecord(session.line.record, session.record);
+}
+
+absl::StatusOr<InferenceResult> RunNetwork(
+    Session& session, const std::vector<const Variant*>& variants, int repeat) {
+  InferenceOptions options;
+  options.variants = variants;
+  options.repeat = repeat;
+  ProgressBar progress;
+  options.progress = [&](double share) { progress.Show(share); };
+  return RunInference(*session.line.network, session.weights,
+                      session.dataset.images, session.size, options,
+                      session.workers);
+}
+
+int64_t CorrectAnswers(const Session& session, const InferenceResult& result) {
+  int64_t correct = 0;
+  for (int64_t i = 0; i < session.size; ++i) {
+    correct += result.labels[i] == session.dataset.labels[i];
+  }
+  return correct;
+}
+
+std::vector<ConvolutionRecord> DescribeConvolutions(
+    const Session& session, const std::vector<const Variant*>& variants,
+    const InferenceResult& result) {
+  std::vector<ConvolutionRecord> convolutions;
+  for (size_t i = 0; i < variants.size(); ++i) {
+    const Problem problem =
+        ConvolutionProblem(*session.line.network, i, session.size);
+    convolutions.push_back({problem.batch, problem.channels, problem.height,
+                            problem.width, problem.filters, problem.kernel_size,
+                            problem.flops(), problem.min_bytes(),
+                            variants[i]->name, result.op_time_ns[i],
+                            result.kernel_time_ns[i]});
+  }
+  return convolutions;
+}
+
+VariantRecord DescribeVariant(const Variant& variant) {
+  return {std::string(Name(variant.backend)), Rung(variant),
+          std::string(Name(variant.accuracy)), variant.summary, variant.reason};
+}
+
+}  // namespace convlab

@@ -1,0 +1,78 @@
+// What every milestone does around its measurements: choose the device, load
+// data and weights, print the course's lines, keep the record.
+#ifndef MILESTONES_SESSION_H_
+#define MILESTONES_SESSION_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/dataset/fashion_mnist.h"
+#include "common/parallel/parallel.h"
+#include "common/record/run_record.h"
+#include "common/weights/weights.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/cuda/device.h"
+#include "kernels/inference/inference.h"
+#include "milestones/command_line.h"
+#include "milestones/milestone.h"
+
+namespace convlab {
+
+struct Session {
+  Session(const Milestone& its_milestone, const CommandLine& its_line)
+      : milestone(its_milestone),
+        line(its_line),
+        ladder(its_milestone.ladder && its_line.variants.empty()),
+        workers(its_line.threads) {}
+
+  // Prints a line on standard output, which the record keeps word for word.
+  void Print(const std::string& text);
+  // Prints a line on standard error, after the program's name.
+  void Tell(const std::string& text) const;
+
+  const Milestone& milestone;
+  const CommandLine line;
+  const bool ladder;  // runs every variant, not one
+  Backend backend = Backend::kCpu;
+  cuda::DeviceFacts gpu;    // of Backend::kCuda
+  std::string why_not_gpu;  // for the user; may be empty
+  Dataset dataset;
+  int64_t size = 0;  // images to classify
+  NetworkWeights weights;
+  Workers workers;
+  RunRecord record;
+};
+
+// Checks what can be checked before the work starts and chooses the device.
+// Unavailable if the GPU that was asked for is not there.
+absl::StatusOr<std::unique_ptr<Session>> OpenSession(const Milestone& milestone,
+                                                     const CommandLine& line);
+
+// Loads data and weights, says so, and fills the record with everything that is
+// known before the run. `command` is the program's argv.
+absl::Status LoadSession(Session& session,
+                         const std::vector<std::string>& command);
+
+// Prints the resource line and writes the record, if one was asked for.
+absl::Status CloseSession(Session& session);
+
+// Runs the network with one variant per convolution, behind a progress bar.
+absl::StatusOr<InferenceResult> RunNetwork(
+    Session& session, const std::vector<const Variant*>& variants, int repeat);
+
+// Images that the result classifies as their label says.
+int64_t CorrectAnswers(const Session& session, const InferenceResult& result);
+
+// The record's view of convolutions by these variants, with the result's times.
+std::vector<ConvolutionRecord> DescribeConvolutions(
+    const Session& session, const std::vector<const Variant*>& variants,
+    const InferenceResult& result);
+
+VariantRecord DescribeVariant(const Variant& variant);
+
+}  // namespace convlab
+
+#endif  // MILESTONES_SESSION_H_
