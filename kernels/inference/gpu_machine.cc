@@ -103,7 +103,8 @@ class GpuMachine : public Machine {
   absl::Status Classify(int64_t batch, int classes, float* values,
                         float* scratch, uint8_t* host_labels) override {
     auto* const labels = reinterpret_cast<uint8_t*>(scratch);
-    RETURN_IF_ERROR(cuda::Classify(batch, classes, values, labels));
+    RETURN_IF_ERROR(cuda::Softmax(batch, classes, values));
+    RETURN_IF_ERROR(cuda::Label(batch, classes, values, labels));
     return cuda::CopyToHost(host_labels, labels, batch);
   }
 

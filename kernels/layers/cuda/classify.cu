@@ -8,8 +8,7 @@ namespace {
 
 constexpr int kThreads = 128;
 
-__global__ void ClassifyKernel(int64_t batch, int classes, float* values,
-                               uint8_t* labels) {
+__global__ void SoftmaxKernel(int64_t batch, int classes, float* values) {
   const int64_t b = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (b >= batch) return;
   float* const row = values + b * classes;
@@ -20,9 +19,16 @@ __global__ void ClassifyKernel(int64_t batch, int classes, float* values,
     row[i] = expf(row[i] - largest);
     sum += row[i];
   }
+  for (int i = 0; i < classes; ++i) row[i] /= sum;
+}
+
+__global__ void LabelKernel(int64_t batch, int classes, const float* values,
+                            uint8_t* labels) {
+  const int64_t b = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (b >= batch) return;
+  const float* const row = values + b * classes;
   int label = 0;
-  for (int i = 0; i < classes; ++i) {
-    row[i] /= sum;
+  for (int i = 1; i < classes; ++i) {
     // The first of equals, as on the CPU.
     if (row[i] > row[label]) label = i;
   }
@@ -31,11 +37,17 @@ __global__ void ClassifyKernel(int64_t batch, int classes, float* values,
 
 }  // namespace
 
-Error LaunchClassify(int64_t batch, int classes, float* values,
-                     uint8_t* labels) {
-  ClassifyKernel<<<CeilDivide(batch, kThreads), kThreads>>>(batch, classes,
-                                                            values, labels);
-  return CheckLaunch("ClassifyKernel");
+Error LaunchSoftmax(int64_t batch, int classes, float* values) {
+  SoftmaxKernel<<<CeilDivide(batch, kThreads), kThreads>>>(batch, classes,
+                                                           values);
+  return CheckLaunch("SoftmaxKernel");
+}
+
+Error LaunchLabel(int64_t batch, int classes, const float* values,
+                  uint8_t* labels) {
+  LabelKernel<<<CeilDivide(batch, kThreads), kThreads>>>(batch, classes, values,
+                                                         labels);
+  return CheckLaunch("LabelKernel");
 }
 
 }  // namespace convlab::cuda

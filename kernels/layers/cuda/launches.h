@@ -19,8 +19,9 @@ Error LaunchFullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
                            const float* in, const float* weight,
                            const float* bias, float* out, float* scratch,
                            int64_t scratch_floats);
-Error LaunchClassify(int64_t batch, int classes, float* values,
-                     uint8_t* labels);
+Error LaunchSoftmax(int64_t batch, int classes, float* values);
+Error LaunchLabel(int64_t batch, int classes, const float* values,
+                  uint8_t* labels);
 
 constexpr int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 

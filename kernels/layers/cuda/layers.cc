@@ -27,9 +27,13 @@ absl::Status FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
                                        out, scratch, scratch_floats));
 }
 
-absl::Status Classify(int64_t batch, int classes, float* values,
-                      uint8_t* labels) {
-  return ToStatus(LaunchClassify(batch, classes, values, labels));
+absl::Status Softmax(int64_t batch, int classes, float* values) {
+  return ToStatus(LaunchSoftmax(batch, classes, values));
+}
+
+absl::Status Label(int64_t batch, int classes, const float* values,
+                   uint8_t* labels) {
+  return ToStatus(LaunchLabel(batch, classes, values, labels));
 }
 
 }  // namespace convlab::cuda

@@ -37,10 +37,13 @@ absl::Status FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
                             const float* bias, float* out, float* scratch,
                             int64_t scratch_floats);
 
-// Softmax of layers.h, and for each row the index of its largest probability,
-// the first of equal ones. At most 256 classes.
-absl::Status Classify(int64_t batch, int classes, float* values,
-                      uint8_t* labels);
+// Softmax of layers.h.
+absl::Status Softmax(int64_t batch, int classes, float* values);
+
+// For each row the index of its largest value, the first of equal ones. At most
+// 256 classes.
+absl::Status Label(int64_t batch, int classes, const float* values,
+                   uint8_t* labels);
 
 }  // namespace convlab::cuda
 

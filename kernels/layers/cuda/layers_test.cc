@@ -309,9 +309,9 @@ TEST_F(CudaLayersTest, ClassifiesAsOnTheCpu) {
   values[classes + 3] = values[classes + 7] = 0;
   const Tensor<float> probabilities(values);
   const Tensor<uint8_t> labels(batch);
-  ASSERT_TRUE(
-      Classify(batch, classes, probabilities.data(), labels.data()).ok());
-  Softmax(batch, classes, values.data());
+  ASSERT_TRUE(Softmax(batch, classes, probabilities.data()).ok());
+  ASSERT_TRUE(Label(batch, classes, probabilities.data(), labels.data()).ok());
+  convlab::Softmax(batch, classes, values.data());
   const std::vector<float> result = probabilities.Read();
   const std::vector<uint8_t> found = labels.Read();
   EXPECT_EQ(found[0], 0);
