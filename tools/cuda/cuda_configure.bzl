@@ -1,7 +1,8 @@
 """Finds the CUDA Toolkit on this machine and describes it as @local_cuda.
 
 @local_cuda//:defs.bzl holds CUDA, a struct: `available`, and if so `nvcc` (its
-path) and `release` (its version). The header targets of libraries that are not
+path) and `release` (its version); and whether the headers of a library are
+there, `has_cublas`, `has_cudnn` and `has_cupti`. The header targets of libraries that are not
 there are marked incompatible, so that what needs them, and only that, is
 skipped. CUDA_HOME or CUDA_PATH name another toolkit; CUDA_HOME=none means none.
 """
@@ -10,6 +11,13 @@ _USUAL_FOLDERS = ["/usr/local/cuda", "/opt/cuda"]
 
 _INCLUDE_FOLDERS = ["include", "targets/x86_64-linux/include"]
 _LIBRARY_FOLDERS = ["lib64", "targets/x86_64-linux/lib", "lib"]
+
+# Opened at run time; of each the header that says it is there.
+_LIBRARIES = {
+    "cublas": "cublas_v2.h",
+    "cudnn": "cudnn.h",
+    "cupti": "cupti.h",
+}
 
 # Our own target that no platform is compatible with.
 _INCOMPATIBLE = "[\"@convlab//tools/cuda:not_on_this_machine\"]"
@@ -74,12 +82,13 @@ def _cuda_configure_impl(repository_ctx):
         has_headers = _symlink_first(repository_ctx, toolkit, _INCLUDE_FOLDERS, "cuda_runtime.h", "include")
         has_archive = _symlink_first(repository_ctx, toolkit, _LIBRARY_FOLDERS, "libcudart_static.a", "lib")
         available = has_headers and has_archive
+    fields = {"available": available}
     if available:
-        nvcc = toolkit + "/bin/nvcc"
-        repository_ctx.file("defs.bzl", "CUDA = struct(available = True, nvcc = %r, release = %r)\n" %
-                                        (nvcc, _release(repository_ctx, nvcc)))
-    else:
-        repository_ctx.file("defs.bzl", "CUDA = struct(available = False)\n")
+        fields["nvcc"] = toolkit + "/bin/nvcc"
+        fields["release"] = _release(repository_ctx, fields["nvcc"])
+    for name, header in _LIBRARIES.items():
+        fields["has_" + name] = available and repository_ctx.path("include/" + header).exists
+    repository_ctx.file("defs.bzl", "CUDA = struct(**%r)\n" % fields)
 
     # The runtime is linked statically; it opens the driver itself. The headers are
     # for host code, nvcc finds its own.
@@ -105,9 +114,8 @@ cc_library(
         ]),
         compatible = "[]" if available else _INCOMPATIBLE,
     )
-    for name, header in [("cublas", "cublas_v2.h"), ("cudnn", "cudnn.h"), ("cupti", "cupti.h")]:
-        found = available and repository_ctx.path("include/" + header).exists
-        build += _header_target(name, found, [name + "*.h"], [":cuda_runtime"])
+    for name in _LIBRARIES:
+        build += _header_target(name, fields["has_" + name], [name + "*.h"], [":cuda_runtime"])
     repository_ctx.file("BUILD", build)
 
 cuda_configure = repository_rule(

@@ -1,0 +1,2 @@
+// The part that libconvlab_test.so opens.
+extern "C" int PartVersion() { return VERSION; }
