@@ -17,6 +17,11 @@ LADDER = [
     _row("naive_parallel", "cpu"),
     _row("im2col_eigen", "cpu", ["@eigen"]),
     _row("naive", "cuda"),
+    _row("im2col_cublas", "cuda", ["//kernels/cuda:cublas"]),
+    _row("streams", "cuda", [
+        ":streams_header",
+        "//kernels/cuda:stream",
+    ]),
 ]
 
 def _symbol(row):
