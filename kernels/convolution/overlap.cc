@@ -140,9 +140,9 @@ absl::StatusOr<OverlapTimes> MeasureStreams(const Problem& problem,
                        std::vector<int64_t>& samples) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point start = Clock::now();
-    const absl::Status status = convolution.Run(
-        static_cast<const float*>(x.data()),
-        static_cast<const float*>(k.data()), static_cast<float*>(y.data()));
+    absl::Status status = convolution.Run(static_cast<const float*>(x.data()),
+                                          static_cast<const float*>(k.data()),
+                                          static_cast<float*>(y.data()));
     samples.push_back(std::chrono::nanoseconds(Clock::now() - start).count());
     return status;
   };

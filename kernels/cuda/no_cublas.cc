@@ -7,7 +7,7 @@ const char* WhyNoCublas() {
   return "this program was built with a CUDA Toolkit that lacks cuBLAS";
 }
 
-Cublas::~Cublas() = default;
+Cublas::~Cublas() {}
 Error Cublas::Create() { return {"cuBLAS", WhyNoCublas()}; }
 Error Cublas::Multiply(const MatrixProduct&, const float*, const float*,
                        float*) {

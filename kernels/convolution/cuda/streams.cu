@@ -20,6 +20,14 @@
 // before, and what is started there later waits for them, because the streams
 // are made without cudaStreamNonBlocking: callers see no difference.
 //
+// Measured on an H200 (10,000 images): as an operation fa19's layers take 6.61
+// and 21.2 ms in eight slices, the same in one, and 6.62 and 21.2 in 32:
+// nothing is gained, and next to nothing lost. As a program, from pinned memory
+// to pinned memory, eight slices take 48.1 ms one after another and 39.9 in
+// three streams for the first layer, which is the download alone at 52
+// GB/s; 45.7 and 24.2 for the second, and 21.8 with 50 slices, whose first
+// upload and last download are shorter.
+//
 // The kernel. As in the naive rung a thread computes an output position, but
 // for four output channels, so that an input is loaded once for four products;
 // a slice is another batch and other pointers.
