@@ -15,7 +15,7 @@ _LIBRARY_FOLDERS = ["lib64", "targets/x86_64-linux/lib", "lib"]
 # Opened at run time; of each the header that says it is there.
 _LIBRARIES = {
     "cublas": "cublas_v2.h",
-    "cudnn": "cudnn.h",
+    "cudnn": "cudnn_graph.h",  # from cuDNN 9 on
     "cupti": "cupti.h",
 }
 

@@ -1,0 +1,357 @@
+// The baseline on a GPU: its convolution against float64, its layers against
+// the CPU's, and the trained models, whose answers it must not change.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/dataset/fashion_mnist.h"
+#include "common/dataset/resize.h"
+#include "common/network/network.h"
+#include "common/parallel/parallel.h"
+#include "common/weights/weights.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/baseline/convolution.h"
+#include "kernels/baseline/layers.h"
+#include "kernels/convolution/host_run.h"
+#include "kernels/convolution/reference.h"
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/library.h"
+#include "kernels/layers/layers.h"
+
+namespace convlab {
+namespace {
+
+using cuda::DeviceBuffer;
+using ::testing::HasSubstr;
+
+Workers& TestWorkers() {
+  static Workers* const workers = new Workers(Workers::Available());
+  return *workers;
+}
+
+TEST(BaselineWithoutGpu, SaysWhatIsMissing) {
+  const auto layers = MakeBaselineLayers();
+  if (layers.ok()) GTEST_SKIP() << "nothing is missing";
+  EXPECT_EQ(layers.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(layers.status().message()),
+              ::testing::AnyOf(HasSubstr("GPU"), HasSubstr("cuDNN"),
+                               HasSubstr("cuBLAS")));
+  const Problem problem{1, 1, 5, 5, 1, 3};
+  EXPECT_EQ(kCudnnVariant.Create(problem, {}).status(), layers.status());
+  EXPECT_EQ(MeasureCudnn(problem, AccuracyClass::kFp32, TestWorkers()).status(),
+            layers.status());
+}
+
+class BaselineTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto layers = MakeBaselineLayers();
+    if (absl::IsUnavailable(layers.status())) {
+      GTEST_SKIP() << layers.status().message();
+    }
+    ASSERT_TRUE(layers.ok()) << layers.status();
+    layers_ = *std::move(layers);
+  }
+
+  std::vector<float> Random(int64_t count, float range = 1) {
+    std::uniform_real_distribution<float> distribution(-range, range);
+    std::vector<float> values(count);
+    for (float& value : values) value = distribution(generator_);
+    return values;
+  }
+
+  static DeviceBuffer Upload(const std::vector<float>& values) {
+    DeviceBuffer buffer = Allocate(values.size());
+    EXPECT_TRUE(
+        cuda::CopyToDevice(buffer.data(), values.data(), buffer.bytes()).ok());
+    return buffer;
+  }
+
+  static DeviceBuffer Allocate(int64_t floats) {
+    auto buffer = DeviceBuffer::Allocate(floats * 4);
+    EXPECT_TRUE(buffer.ok()) << buffer.status();
+    EXPECT_TRUE(cuda::FillBytes(buffer->data(), 0xff, buffer->bytes()).ok());
+    return *std::move(buffer);
+  }
+
+  static std::vector<float> Download(const DeviceBuffer& buffer) {
+    std::vector<float> values(buffer.bytes() / 4);
+    EXPECT_TRUE(
+        cuda::CopyToHost(values.data(), buffer.data(), buffer.bytes()).ok());
+    return values;
+  }
+
+  static void ExpectNear(const std::vector<float>& values,
+                         const std::vector<float>& expected, float tolerance) {
+    ASSERT_EQ(values.size(), expected.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      // Also false for NaN.
+      ASSERT_TRUE(std::abs(values[i] - expected[i]) <= tolerance)
+          << values[i] << " instead of " << expected[i] << " at " << i;
+    }
+  }
+
+  std::unique_ptr<BaselineLayers> layers_;
+  std::mt19937 generator_{11};
+};
+
+TEST_F(BaselineTest, PartsOfCudnnComeFromOneFolder) {
+  std::string folder;
+  for (const cuda::Library* library : cuda::OpenedLibraries()) {
+    if (library->name != "cuDNN") continue;
+    folder = library->path.substr(0, library->path.rfind('/'));
+  }
+  std::set<std::string> folders;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const size_t name = line.find("/libcudnn");
+    if (name == std::string::npos) continue;
+    folders.insert(line.substr(line.find('/'), name - line.find('/')));
+  }
+  EXPECT_THAT(folders, ::testing::ElementsAre(folder));
+}
+
+TEST_F(BaselineTest, ConvolutionStaysInItsClass) {
+  std::vector<Problem> problems = {
+      {2, 3, 13, 40, 6, 3}, {2, 17, 12, 12, 8, 3}, {2500, 1, 6, 6, 2, 3}};
+  for (const Network& network : Networks()) {
+    const std::vector<StageShape> shapes = network.StageShapes();
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      problems.push_back({5, network.stages[i].input_channels,
+                          shapes[i].input_size, shapes[i].input_size,
+                          network.stages[i].output_channels,
+                          network.stages[i].kernel_size});
+    }
+  }
+  for (const Problem& problem : problems) {
+    SCOPED_TRACE(ToString(problem));
+    const std::vector<float> x = Random(problem.input_elements());
+    const std::vector<float> k = Random(problem.kernel_elements());
+    const auto y = RunOnHostTensors(kCudnnVariant, problem, {}, x, k);
+    ASSERT_TRUE(y.ok()) << y.status();
+    EXPECT_LE(
+        RelativeError(y->data(), ReferenceConvolution(problem, x.data(),
+                                                      k.data(), TestWorkers())),
+        MaxRelativeError(AccuracyClass::kFp32));
+  }
+}
+
+TEST_F(BaselineTest, MeasuresEveryAlgorithmInBothLayouts) {
+  const Problem problem{16, 12, 33, 33, 24, 5};
+  for (const AccuracyClass accuracy :
+       {AccuracyClass::kFp32, AccuracyClass::kTf32, AccuracyClass::kFp16}) {
+    SCOPED_TRACE(Name(accuracy));
+    const auto measured = MeasureCudnn(problem, accuracy, TestWorkers(), 10);
+    ASSERT_TRUE(measured.ok()) << measured.status();
+    EXPECT_THAT(measured->version, HasSubstr("9."));
+    EXPECT_EQ(measured->plans.size(), 16u);
+    const CudnnPlan* const best = measured->best();
+    ASSERT_NE(best, nullptr);
+    EXPECT_EQ(best->samples_ns.size(), 10u);
+    EXPECT_GT(best->median_ns, 1000);
+    // Exact to the bit would mean that nothing was computed.
+    EXPECT_GT(best->relative_error, 1e-9);
+    for (const CudnnPlan& plan : measured->plans) {
+      SCOPED_TRACE(absl::StrCat(plan.layout, " ", plan.algorithm));
+      if (!plan.rejected.empty()) continue;
+      EXPECT_LE(plan.relative_error, MaxRelativeError(accuracy));
+      EXPECT_GE(plan.median_ns, best->median_ns);
+    }
+  }
+  EXPECT_EQ(MeasureCudnn(problem, AccuracyClass::kBf16, TestWorkers())
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(BaselineTest, ActivationsAreTheCpus) {
+  for (const Activation activation :
+       {Activation::kNone, Activation::kTanh, Activation::kRelu}) {
+    std::vector<float> values = Random(100003, 5);
+    const DeviceBuffer device = Upload(values);
+    ASSERT_TRUE(
+        layers_->Activate(activation, values.size(), device.floats()).ok());
+    Activate(activation, values.size(), values.data(), TestWorkers());
+    ExpectNear(Download(device), values, 1e-6f);
+  }
+}
+
+TEST_F(BaselineTest, PoolingIsTheCpus) {
+  struct Case {
+    MaxPool pool;
+    int64_t planes;
+    int64_t size;
+  };
+  // The last two: fa20's second pooling, whose last windows stick out, and more
+  // planes than cuDNN takes at a time.
+  for (const Case& c : {Case{{2, 2, false}, 7, 24}, Case{{2, 2, false}, 3, 25},
+                        Case{{3, 2, true}, 5, 10}, Case{{4, 4, true}, 160, 34},
+                        Case{{2, 2, false}, 150001, 24}}) {
+    SCOPED_TRACE(absl::StrCat(c.planes, " planes of ", c.size));
+    // Negative values, so that a window that took a zero from outside shows.
+    std::vector<float> in = Random(c.planes * c.size * c.size);
+    for (float& value : in) value -= 2;
+    const int64_t pooled = c.pool.Output(c.size);
+    std::vector<float> expected(c.planes * pooled * pooled);
+    PoolMax(c.pool, c.planes, c.size, in.data(), expected.data(),
+            TestWorkers());
+    const DeviceBuffer device_in = Upload(in);
+    const DeviceBuffer device_out = Allocate(expected.size());
+    const absl::Status status = layers_->PoolMax(
+        c.pool, c.planes, c.size, device_in.floats(), device_out.floats());
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(Download(device_out), expected);
+  }
+}
+
+TEST_F(BaselineTest, FullyConnectedAndSoftmaxAreTheCpus) {
+  const int64_t batch = 33, inputs = 700, outputs = 10;
+  const std::vector<float> in = Random(batch * inputs);
+  const std::vector<float> weight = Random(outputs * inputs, 0.1f);
+  const std::vector<float> bias = Random(outputs);
+  const DeviceBuffer device_in = Upload(in), device_weight = Upload(weight),
+                     device_bias = Upload(bias);
+  const DeviceBuffer device_out = Allocate(batch * outputs);
+  absl::Status status = layers_->FullyConnected(
+      batch, inputs, outputs, device_in.floats(), device_weight.floats(),
+      device_bias.floats(), device_out.floats());
+  ASSERT_TRUE(status.ok()) << status;
+  std::vector<float> expected(batch * outputs);
+  FullyConnected(batch, inputs, outputs, in.data(), weight.data(), bias.data(),
+                 expected.data(), TestWorkers());
+  ExpectNear(Download(device_out), expected, 1e-5f);
+  status = layers_->Softmax(batch, outputs, device_out.floats());
+  ASSERT_TRUE(status.ok()) << status;
+  Softmax(batch, outputs, expected.data());
+  ExpectNear(Download(device_out), expected, 1e-5f);
+}
+
+class BaselineModelsTest : public BaselineTest,
+                           public ::testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    BaselineTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    network_ = *FindNetwork(GetParam());
+    auto weights = LoadWeights(absl::StrCat(std::getenv("TEST_SRCDIR"),
+                                            "/convlab/common/weights/models/",
+                                            network_->name, ".safetensors"),
+                               *network_);
+    ASSERT_TRUE(weights.ok()) << weights.status();
+    weights_ = *std::move(weights);
+    const char* const folder = std::getenv("CONVLAB_DATA");
+    auto dataset = LoadFashionMnist(
+        folder == nullptr ? kFashionMnistFolder : folder, "t10k");
+    ASSERT_TRUE(dataset.ok()) << dataset.status();
+    dataset_ = *std::move(dataset);
+  }
+
+  // Logits' softmax, of `count` images from `first` on.
+  std::vector<float> Probabilities(int64_t first, int64_t count) {
+    const int64_t pixels = int64_t{network_->image_size} * network_->image_size;
+    std::vector<uint8_t> enlarged(count * pixels);
+    EnlargeImages(dataset_.images.pixels.data() + first * 28 * 28, count, 28,
+                  network_->image_size, enlarged.data());
+    DeviceBuffer in =
+        Upload(std::vector<float>(enlarged.begin(), enlarged.end()));
+    const std::vector<StageShape> shapes = network_->StageShapes();
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      const ConvolutionStage& stage = network_->stages[i];
+      const int64_t planes = count * stage.output_channels;
+      const int64_t size = shapes[i].output_size,
+                    pooled = shapes[i].pooled_size;
+      const auto convolution = kCudnnVariant.Create(
+          {count, stage.input_channels, shapes[i].input_size,
+           shapes[i].input_size, stage.output_channels, stage.kernel_size},
+          {});
+      EXPECT_TRUE(convolution.ok()) << convolution.status();
+      DeviceBuffer out = Allocate(planes * size * size);
+      EXPECT_TRUE((*convolution)
+                      ->Run(in.floats(),
+                            Upload(weights_.convolutions[i]).floats(),
+                            out.floats())
+                      .ok());
+      EXPECT_TRUE(
+          layers_->Activate(stage.activation, out.bytes() / 4, out.floats())
+              .ok());
+      if (stage.pool.size == 0) {
+        in = std::move(out);
+        continue;
+      }
+      in = Allocate(planes * pooled * pooled);
+      EXPECT_TRUE(
+          layers_->PoolMax(stage.pool, planes, size, out.floats(), in.floats())
+              .ok());
+    }
+    const DeviceBuffer hidden = Connect(weights_.hidden, count, in);
+    EXPECT_TRUE(layers_
+                    ->Activate(network_->hidden_activation, hidden.bytes() / 4,
+                               hidden.floats())
+                    .ok());
+    const DeviceBuffer output = Connect(weights_.output, count, hidden);
+    EXPECT_TRUE(layers_->Softmax(count, kClasses, output.floats()).ok());
+    return Download(output);
+  }
+
+  DeviceBuffer Connect(const FullyConnectedWeights& layer, int64_t count,
+                       const DeviceBuffer& in) {
+    DeviceBuffer out = Allocate(count * layer.outputs);
+    const DeviceBuffer weight = Upload(layer.weight), bias = Upload(layer.bias);
+    EXPECT_TRUE(layers_
+                    ->FullyConnected(count, layer.inputs, layer.outputs,
+                                     in.floats(), weight.floats(),
+                                     bias.floats(), out.floats())
+                    .ok());
+    return out;
+  }
+
+  const Network* network_ = nullptr;
+  NetworkWeights weights_;
+  Dataset dataset_;
+};
+
+TEST_P(BaselineModelsTest, EveryCorrectAnswerIsTheCpus) {
+  // Slices that do not divide the images evenly.
+  const int64_t slice = 3000;
+  int64_t correct = 0;
+  std::vector<std::string> counts;
+  for (int64_t first = 0; first < 10000; first += slice) {
+    const int64_t count = std::min(slice, 10000 - first);
+    const std::vector<float> probabilities = Probabilities(first, count);
+    for (int64_t i = 0; i < count; ++i) {
+      const float* row = probabilities.data() + i * kClasses;
+      correct += std::max_element(row, row + kClasses) - row ==
+                 dataset_.labels[first + i];
+      const int64_t done = first + i + 1;
+      if (done == 100 || done == 1000 || done == 10000) {
+        counts.push_back(absl::StrCat(correct));
+      }
+    }
+  }
+  EXPECT_THAT(counts,
+              ::testing::ElementsAre(weights_.metadata.at("correct_100"),
+                                     weights_.metadata.at("correct_1000"),
+                                     weights_.metadata.at("correct_10000")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, BaselineModelsTest,
+                         ::testing::Values("fa17-high", "fa17-low", "fa18",
+                                           "sp19", "sp19-baseline", "fa19",
+                                           "fa20"),
+                         [](const auto& network) {
+                           std::string name = network.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace convlab

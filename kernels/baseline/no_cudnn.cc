@@ -1,0 +1,42 @@
+// The baseline in a build without the CUDA Toolkit, or with one that lacks
+// cuDNN 9 or cuBLAS.
+#include "absl/status/status.h"
+#include "common/status/status.h"
+#include "kernels/baseline/convolution.h"
+#include "kernels/baseline/layers.h"
+#include "kernels/cuda/device.h"
+
+namespace convlab {
+namespace {
+
+absl::Status NoCudnn() {
+  RETURN_IF_ERROR(cuda::FindDevice().status());
+  return absl::UnavailableError(
+      "this program was built with a CUDA Toolkit that lacks cuDNN 9 or "
+      "cuBLAS");
+}
+
+}  // namespace
+
+const Variant kCudnnVariant = {
+    "cudnn",
+    Backend::kCuda,
+    AccuracyClass::kFp32,
+    "NVIDIA's cuDNN, which this program was built without.",
+    "The library that frameworks call, and what a kernel of one's own is "
+    "measured against.",
+    SupportsAll,
+    [](const Problem&, const Resources&)
+        -> absl::StatusOr<std::unique_ptr<Convolution>> { return NoCudnn(); },
+};
+
+absl::StatusOr<CudnnMeasurement> MeasureCudnn(const Problem&, AccuracyClass,
+                                              Workers&, int) {
+  return NoCudnn();
+}
+
+absl::StatusOr<std::unique_ptr<BaselineLayers>> MakeBaselineLayers() {
+  return NoCudnn();
+}
+
+}  // namespace convlab
