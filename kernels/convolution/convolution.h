@@ -63,6 +63,10 @@ struct Variant {
   absl::StatusOr<std::unique_ptr<Convolution>> (*make)(
       const Problem& problem, const Resources& resources);
 
+  // Whether sums of products of small integers come out exactly, as they do
+  // unless the algorithm computes with other numbers than the tensors'.
+  bool exact_on_integers = true;
+
   // Checks the problem and makes the convolution ready for it.
   absl::StatusOr<std::unique_ptr<Convolution>> Create(
       const Problem& problem, const Resources& resources) const;

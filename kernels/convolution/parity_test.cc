@@ -2,8 +2,12 @@
 // the shapes where indexing goes wrong. The output is poisoned before each run.
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -22,19 +26,29 @@
 namespace convlab {
 namespace {
 
-std::vector<Problem> Problems() {
-  std::vector<Problem> problems;
+// The layers of all networks at `batches`, each shape once.
+void AddLayers(std::initializer_list<int64_t> batches,
+               std::vector<Problem>& problems) {
+  std::set<std::string> seen;
   for (const Network& network : Networks()) {
     const std::vector<StageShape> shapes = network.StageShapes();
     for (size_t i = 0; i < shapes.size(); ++i) {
       const ConvolutionStage& stage = network.stages[i];
-      for (const int64_t batch : {1, 3}) {
-        problems.push_back({batch, stage.input_channels, shapes[i].input_size,
-                            shapes[i].input_size, stage.output_channels,
-                            stage.kernel_size});
+      for (const int64_t batch : batches) {
+        const Problem problem = {batch,
+                                 stage.input_channels,
+                                 shapes[i].input_size,
+                                 shapes[i].input_size,
+                                 stage.output_channels,
+                                 stage.kernel_size};
+        if (seen.insert(ToString(problem)).second) problems.push_back(problem);
       }
     }
   }
+}
+
+std::vector<Problem> Problems(Backend backend) {
+  std::vector<Problem> problems;
   const Problem odd[] = {
       {1, 1, 1, 1, 1, 1},     // nothing but one product
       {2, 3, 9, 9, 4, 1},     // K = 1
@@ -52,7 +66,33 @@ std::vector<Problem> Problems() {
       {257, 1, 6, 6, 2, 3},    // many small images
   };
   problems.insert(problems.end(), std::begin(odd), std::end(odd));
+  if (backend == Backend::kCpu) {
+    AddLayers({1, 3}, problems);
+    return problems;
+  }
+  AddLayers({1, 7, 100}, problems);
+  const Problem large[] = {
+      {2, 2, 45, 50, 3, 37},   // a filter larger than any tile
+      {8767, 2, 9, 8, 5, 3},   // a batch that nothing divides
+      {70000, 1, 5, 4, 3, 3},  // more images than a grid has in y or z
+      {3, 1, 5, 5, 70000, 3},  // and more filters
+  };
+  problems.insert(problems.end(), std::begin(large), std::end(large));
   return problems;
+}
+
+// All problems of all variants. The variants of one problem follow each other,
+// so that its tensors are made once.
+std::vector<std::tuple<const Variant*, Problem>> Cases() {
+  std::vector<std::tuple<const Variant*, Problem>> cases;
+  for (const Backend backend : {Backend::kCpu, Backend::kCuda}) {
+    for (const Problem& problem : Problems(backend)) {
+      for (const Variant* variant : Variants()) {
+        if (variant->backend == backend) cases.emplace_back(variant, problem);
+      }
+    }
+  }
+  return cases;
 }
 
 // More workers than cores, so that a race has a chance to show.
@@ -61,31 +101,75 @@ Workers& TestWorkers() {
   return *workers;
 }
 
+// A problem's input tensors and what must come out.
+struct Tensors {
+  std::vector<float> x, k;
+  std::vector<double> y;
+};
+
+// Of integers up to `largest`, or of floats up to 1 where that is 0. Kept until
+// another problem is asked for.
+const Tensors& TensorsOf(const Problem& problem, int largest) {
+  static std::string* const name = new std::string;
+  static auto* const kept = new std::map<int, Tensors>;
+  if (*name != ToString(problem)) kept->clear();
+  *name = ToString(problem);
+  const auto [entry, is_new] = kept->try_emplace(largest);
+  Tensors& tensors = entry->second;
+  if (!is_new) return tensors;
+  std::mt19937 generator(20261121);
+  const auto fill = [&](int64_t count, int limit, std::vector<float>& values) {
+    std::uniform_real_distribution<float> floats(-1, 1);
+    std::uniform_int_distribution<int> integers(-limit, limit);
+    values.resize(count);
+    for (float& value : values) {
+      value = largest == 0 ? floats(generator) : integers(generator);
+    }
+  };
+  fill(problem.input_elements(), largest, tensors.x);
+  fill(problem.kernel_elements(), largest / 2, tensors.k);
+  tensors.y = ReferenceConvolution(problem, tensors.x.data(), tensors.k.data(),
+                                   TestWorkers());
+  return tensors;
+}
+
+// The classes are stated for sums like the course's. The rounding errors of a
+// longer float32 sum grow with the square root of its length.
+double MaxError(const Variant& variant, const Problem& problem) {
+  const double terms =
+      problem.channels * problem.kernel_size * problem.kernel_size;
+  return MaxRelativeError(variant.accuracy) *
+         std::max(1.0, std::sqrt(terms / 2048));
+}
+
+// Skips what cannot run here.
+void SkipUnlessSupported(const Variant& variant, const Problem& problem) {
+  if (variant.backend != Backend::kCuda) return;
+  const auto device = cuda::FindDevice();
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  const absl::Status supported = variant.supports(problem);
+  // A variant may decline a problem, but it has to say why.
+  if (!supported.ok()) {
+    EXPECT_GT(supported.message().size(), 10u);
+    GTEST_SKIP() << supported.message();
+  }
+}
+
 class Parity
     : public ::testing::TestWithParam<std::tuple<const Variant*, Problem>> {
  protected:
   void SetUp() override {
-    if (std::get<0>(GetParam())->backend != Backend::kCuda) return;
-    const auto device = cuda::FindDevice();
-    if (!device.ok()) GTEST_SKIP() << device.status().message();
-    const absl::Status supported =
-        std::get<0>(GetParam())->supports(std::get<1>(GetParam()));
-    // A variant may decline a problem, but it has to say why.
-    if (!supported.ok()) {
-      EXPECT_GT(supported.message().size(), 10u);
-      GTEST_SKIP() << supported.message();
-    }
+    SkipUnlessSupported(*std::get<0>(GetParam()), std::get<1>(GetParam()));
   }
 
   // y of the variant, which ran twice; nothing may be left over from the first
   // run.
-  std::vector<float> Run(const std::vector<float>& x,
-                         const std::vector<float>& k, bool deterministic) {
+  std::vector<float> Run(const Tensors& tensors, bool deterministic) {
     const auto& [variant, problem] = GetParam();
     Resources resources;
     resources.workers = &TestWorkers();
-    auto y =
-        RunOnHostTensors(*variant, problem, resources, x, k, 2, deterministic);
+    auto y = RunOnHostTensors(*variant, problem, resources, tensors.x,
+                              tensors.k, 2, deterministic);
     EXPECT_TRUE(y.ok()) << y.status();
     if (!y.ok()) {
       return std::vector<float>(problem.output_elements(),
@@ -93,15 +177,6 @@ class Parity
     }
     return *std::move(y);
   }
-
-  template <typename Distribution>
-  std::vector<float> Random(int64_t count, Distribution distribution) {
-    std::vector<float> values(count);
-    for (float& value : values) value = distribution(generator_);
-    return values;
-  }
-
-  std::mt19937 generator_{20261121};
 };
 
 // Sums of products of small integers are exact in float32 in any order; of very
@@ -113,35 +188,26 @@ TEST_P(Parity, IntegersAreExact) {
       1 << 24);
   const bool half = variant->accuracy == AccuracyClass::kFp16 ||
                     variant->accuracy == AccuracyClass::kBf16;
-  const int largest = half ? 2 : 8;
-  std::uniform_int_distribution<int> inputs(-largest, largest);
-  std::uniform_int_distribution<int> weights(-largest / 2, largest / 2);
-  const std::vector<float> x = Random(problem.input_elements(), inputs);
-  const std::vector<float> k = Random(problem.kernel_elements(), weights);
-  const std::vector<float> y = Run(x, k, true);
-  const std::vector<double> reference =
-      ReferenceConvolution(problem, x.data(), k.data(), TestWorkers());
-  for (size_t i = 0; i < reference.size(); ++i) {
-    ASSERT_EQ(y[i], reference[i]) << "at output element " << i;
+  const Tensors& tensors = TensorsOf(problem, half ? 2 : 8);
+  const std::vector<float> y = Run(tensors, true);
+  if (!variant->exact_on_integers) {
+    EXPECT_LE(RelativeError(y.data(), tensors.y), MaxError(*variant, problem));
+    return;
+  }
+  for (size_t i = 0; i < y.size(); ++i) {
+    if (y[i] != tensors.y[i]) {
+      FAIL() << "output element " << i << " is " << y[i] << " instead of "
+             << tensors.y[i];
+    }
   }
 }
 
 TEST_P(Parity, RandomFloatsStayInTheAccuracyClass) {
   const auto& [variant, problem] = GetParam();
-  std::uniform_real_distribution<float> distribution(-1, 1);
-  const std::vector<float> x = Random(problem.input_elements(), distribution);
-  const std::vector<float> k = Random(problem.kernel_elements(), distribution);
+  const Tensors& tensors = TensorsOf(problem, 0);
   // Atomic additions may come in another order and round differently.
-  const std::vector<float> y = Run(x, k, false);
-  // The classes are stated for sums like the course's. The rounding errors of a
-  // longer float32 sum grow with the square root of its length.
-  const double terms =
-      problem.channels * problem.kernel_size * problem.kernel_size;
-  const double length = std::max(1.0, std::sqrt(terms / 2048));
-  EXPECT_LE(
-      RelativeError(y.data(), ReferenceConvolution(problem, x.data(), k.data(),
-                                                   TestWorkers())),
-      MaxRelativeError(variant->accuracy) * length);
+  const std::vector<float> y = Run(tensors, false);
+  EXPECT_LE(RelativeError(y.data(), tensors.y), MaxError(*variant, problem));
 }
 
 std::string CaseName(const ::testing::TestParamInfo<Parity::ParamType>& info) {
@@ -152,12 +218,92 @@ std::string CaseName(const ::testing::TestParamInfo<Parity::ParamType>& info) {
       info.index);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    AllVariants, Parity,
-    ::testing::Combine(::testing::ValuesIn(Variants().begin(),
-                                           Variants().end()),
-                       ::testing::ValuesIn(Problems())),
-    CaseName);
+INSTANTIATE_TEST_SUITE_P(AllVariants, Parity, ::testing::ValuesIn(Cases()),
+                         CaseName);
+
+// Tensors on the device that are too large for a reference: images that repeat
+// after a while, and a few thousand outputs worked out by the definition.
+class HugeTensor : public ::testing::TestWithParam<const Variant*> {};
+
+std::vector<const Variant*> CudaVariants() {
+  std::vector<const Variant*> variants;
+  for (const Variant* variant : Variants()) {
+    if (variant->backend == Backend::kCuda) variants.push_back(variant);
+  }
+  return variants;
+}
+
+TEST_P(HugeTensor, OutputsBeyondTwoToThe31Elements) {
+  const Variant& variant = *GetParam();
+  const int64_t kPeriod = 9973;
+  const Problem problem = {190 * kPeriod, 1, 8, 8, 32, 3};
+  ASSERT_GT(problem.output_elements(), int64_t{1} << 31);
+  SkipUnlessSupported(variant, problem);
+  if (IsSkipped()) return;
+  const auto free_bytes = cuda::FreeMemory();
+  ASSERT_TRUE(free_bytes.ok()) << free_bytes.status();
+  // A GiB for the variant's workspace.
+  if (*free_bytes < problem.min_bytes() + (int64_t{1} << 30)) {
+    GTEST_SKIP() << "the device has not enough free memory";
+  }
+
+  Problem period = problem;
+  period.batch = kPeriod;
+  const Tensors& tensors = TensorsOf(period, 2);
+  auto x = cuda::DeviceBuffer::Allocate(problem.input_elements() * 4);
+  auto k = cuda::DeviceBuffer::Allocate(problem.kernel_elements() * 4);
+  auto y = cuda::DeviceBuffer::Allocate(problem.output_elements() * 4);
+  ASSERT_TRUE(x.ok() && k.ok() && y.ok());
+  for (int64_t b = 0; b < problem.batch; b += kPeriod) {
+    const int64_t per_image = problem.input_elements() / problem.batch;
+    ASSERT_TRUE(cuda::CopyToDevice(x->floats() + b * per_image,
+                                   tensors.x.data(), tensors.x.size() * 4)
+                    .ok());
+  }
+  ASSERT_TRUE(cuda::CopyToDevice(k->data(), tensors.k.data(), k->bytes()).ok());
+  ASSERT_TRUE(cuda::FillBytes(y->data(), 0xff, y->bytes()).ok());
+
+  Resources resources;
+  resources.workers = &TestWorkers();
+  auto convolution = variant.Create(problem, resources);
+  ASSERT_TRUE(convolution.ok()) << convolution.status();
+  const absl::Status ran =
+      (*convolution)->Run(x->floats(), k->floats(), y->floats());
+  ASSERT_TRUE(ran.ok()) << ran;
+  const absl::Status finished = cuda::Synchronize();
+  ASSERT_TRUE(finished.ok()) << finished;
+
+  const int64_t last = problem.output_elements() - 1;
+  std::vector<int64_t> samples = {0, last};
+  for (const int64_t power : {30, 31}) {
+    samples.push_back((int64_t{1} << power) - 1);
+    samples.push_back(int64_t{1} << power);
+  }
+  std::mt19937_64 generator(20261121);
+  std::uniform_int_distribution<int64_t> anywhere(0, last);
+  while (samples.size() < 3000) samples.push_back(anywhere(generator));
+  double difference = 0, norm = 0;
+  for (const int64_t sample : samples) {
+    float got;
+    ASSERT_TRUE(cuda::CopyToHost(&got, y->floats() + sample, 4).ok());
+    const double expected = tensors.y[sample % tensors.y.size()];
+    if (variant.exact_on_integers) {
+      ASSERT_EQ(got, expected) << "at output element " << sample;
+    }
+    difference += (got - expected) * (got - expected);
+    norm += expected * expected;
+  }
+  EXPECT_LE(std::sqrt(difference / norm), MaxError(variant, problem));
+}
+
+std::string VariantName(const ::testing::TestParamInfo<const Variant*>& info) {
+  return info.param->name;
+}
+
+// Without the toolkit there are none.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(HugeTensor);
+INSTANTIATE_TEST_SUITE_P(CudaVariants, HugeTensor,
+                         ::testing::ValuesIn(CudaVariants()), VariantName);
 
 }  // namespace
 }  // namespace convlab

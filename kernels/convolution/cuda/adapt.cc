@@ -46,6 +46,7 @@ Variant Describe(const KernelVariant& kernel) {
   variant.accuracy = kernel.accuracy;
   variant.summary = kernel.summary;
   variant.reason = kernel.reason;
+  variant.exact_on_integers = kernel.exact_on_integers;
   return variant;
 }
 

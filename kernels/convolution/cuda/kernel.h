@@ -43,6 +43,8 @@ struct KernelVariant {
   const char* (*reject)(const Problem& problem);
   // Never null; the caller deletes it. On failure `error` is set.
   Kernel* (*make)(const Problem& problem, Error* error);
+
+  bool exact_on_integers = true;
 };
 
 // For KernelVariant::reject and ::make.
@@ -102,8 +104,13 @@ class Workspace {
 
 constexpr int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// The largest grid in y and z; in x it is 2^31 - 1.
+// The largest grid in x, and in y and z.
+constexpr int64_t kMaxGridX = 0x7fffffff;
 constexpr int64_t kMaxGridYZ = 65535;
+
+// A reason for KernelVariant::reject.
+inline constexpr char kTooManyBlocks[] =
+    "needs more than 2^31 - 1 blocks of threads";
 
 }  // namespace convlab::cuda
 
