@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/record/statistics.h"
+#include "kernels/baseline/convolution.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/convolution/verify.h"
 #include "milestones/course_output.h"
@@ -45,6 +46,36 @@ absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant) {
     largest = std::max(largest, *error);
   }
   return largest;
+}
+
+// Adds cuDNN's best time for each layer to the record. Without cuDNN there is
+// nothing to compare with, which is told.
+void MeasurePeer(Session& session) {
+  const Network& network = *session.line.network;
+  std::vector<PeerRecord> peers;
+  for (size_t i = 0; i < network.stages.size(); ++i) {
+    const absl::StatusOr<CudnnMeasurement> measured =
+        MeasureCudnn(ConvolutionProblem(network, i, session.size),
+                     AccuracyClass::kFp32, session.workers);
+    if (!measured.ok() || measured->best() == nullptr) {
+      session.Tell(absl::StrCat(
+          "cuDNN was not measured: ",
+          measured.ok() ? "no algorithm takes the layer"
+                        : std::string(measured.status().message())));
+      return;
+    }
+    const CudnnPlan& best = *measured->best();
+    PeerRecord peer;
+    peer.layer = static_cast<int>(i) + 1;
+    peer.library = absl::StrCat("cuDNN ", measured->version);
+    peer.algorithm = absl::StrCat(best.algorithm, " ", best.layout);
+    peer.accuracy_class = std::string(Name(AccuracyClass::kFp32));
+    peer.relative_error = best.relative_error;
+    peer.plans = static_cast<int>(measured->plans.size());
+    peer.kernel_time_ns = best.samples_ns;
+    peers.push_back(std::move(peer));
+  }
+  session.record.peers = std::move(peers);
 }
 
 // Verifies and times one variant; what goes wrong becomes run.failure.
@@ -114,6 +145,7 @@ absl::Status RunLadder(Session& session) {
     }
     session.record.ladder.push_back(std::move(run));
   }
+  if (session.backend == Backend::kCuda) MeasurePeer(session);
   session.Print(LadderText(session.record));
   if (failed.empty()) return absl::OkStatus();
   return absl::InternalError(

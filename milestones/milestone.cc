@@ -5,10 +5,13 @@
 namespace convlab {
 namespace {
 
+// Not a rung of the ladder: the library.
+constexpr absl::string_view kCudnn = "cudnn";
+
 constexpr Milestone kMilestones[] = {
     {"m1", "profile the baseline",
-     "Runs the network with a framework's operators (Eigen on the CPU) and "
-     "prints its accuracy.",
+     "Runs the network with a framework's operators (cuDNN and cuBLAS on the "
+     "GPU, Eigen on the CPU) and prints its accuracy.",
      /*baseline=*/true, /*ladder=*/false, Hardware::kGpuOrCpu, "im2col_eigen",
      ""},
     {"m2", "CPU convolution",

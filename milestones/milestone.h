@@ -23,7 +23,8 @@ struct Milestone {
   // Runs every variant of the ladder, unless one is chosen.
   bool ladder;
   Hardware hardware;
-  // What runs on each unless --variant is given.
+  // What runs on each unless --variant is given; the baseline's on the GPU is
+  // the library's convolution, which is no rung of the ladder.
   absl::string_view cpu_variant;
   absl::string_view gpu_variant;  // empty: there is nothing for the GPU
 };

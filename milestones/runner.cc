@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
+#include "kernels/baseline/convolution.h"
 #include "kernels/convolution/variants.h"
 #include "milestones/command_line.h"
 #include "milestones/course_output.h"
@@ -20,12 +21,16 @@ namespace {
 
 absl::StatusOr<std::vector<const Variant*>> ChooseVariants(
     const Milestone& milestone, const CommandLine& line, Backend backend) {
+  const size_t convolutions = line.network->stages.size();
+  if (milestone.baseline && backend == Backend::kCuda) {
+    return std::vector<const Variant*>(convolutions, &kCudnnVariant);
+  }
   std::vector<std::string> names = line.variants;
   if (names.empty()) {
     names.emplace_back(backend == Backend::kCuda ? milestone.gpu_variant
                                                  : milestone.cpu_variant);
   }
-  names.resize(line.network->stages.size(), names.front());
+  names.resize(convolutions, names.front());
   std::vector<const Variant*> variants;
   for (const std::string& name : names) {
     ASSIGN_OR_RETURN(const Variant* variant, FindVariant(backend, name));

@@ -175,6 +175,7 @@ absl::StatusOr<InferenceResult> RunNetwork(
     Session& session, const std::vector<const Variant*>& variants, int repeat) {
   InferenceOptions options;
   options.variants = variants;
+  options.library_layers = session.milestone.baseline;
   options.repeat = repeat;
   ProgressBar progress;
   options.progress = [&](double share) { progress.Show(share); };

@@ -248,9 +248,7 @@ class BaselineModelsTest : public BaselineTest,
                                *network_);
     ASSERT_TRUE(weights.ok()) << weights.status();
     weights_ = *std::move(weights);
-    const char* const folder = std::getenv("CONVLAB_DATA");
-    auto dataset = LoadFashionMnist(
-        folder == nullptr ? kFashionMnistFolder : folder, "t10k");
+    auto dataset = LoadFashionMnist(FashionMnistFolder(), "t10k");
     ASSERT_TRUE(dataset.ok()) << dataset.status();
     dataset_ = *std::move(dataset);
   }

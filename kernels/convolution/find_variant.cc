@@ -31,9 +31,9 @@ int Rung(const Variant& variant) {
   int rung = 0;
   for (const Variant* other : Variants()) {
     rung += other->backend == variant.backend;
-    if (other == &variant) break;
+    if (other == &variant) return rung;
   }
-  return rung;
+  return 0;
 }
 
 }  // namespace convlab

@@ -17,11 +17,19 @@ LADDER = [
     _row("naive_parallel", "cpu"),
     _row("im2col_eigen", "cpu", ["@eigen"]),
     _row("naive", "cuda"),
+    _row("tiled_shared", "cuda"),
+    _row("constant_weights", "cuda"),
+    _row("restrict_unrolled", "cuda"),
+    _row("channel_parallel", "cuda"),
+    _row("channel_tree", "cuda"),
+    _row("channel_atomics", "cuda"),
     _row("im2col_cublas", "cuda", ["//kernels/cuda:cublas"]),
+    _row("layer_sizes", "cuda"),
     _row("streams", "cuda", [
         ":streams_header",
         "//kernels/cuda:stream",
     ]),
+    _row("fft", "cuda"),
 ]
 
 def _symbol(row):

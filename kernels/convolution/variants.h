@@ -18,7 +18,7 @@ absl::Span<const Variant* const> Variants();
 absl::StatusOr<const Variant*> FindVariant(Backend backend,
                                            absl::string_view name);
 
-// The variant's place on its backend's ladder, from 1.
+// The variant's place on its backend's ladder, from 1; 0 if it stands on none.
 int Rung(const Variant& variant);
 
 }  // namespace convlab

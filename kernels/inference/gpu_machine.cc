@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/status/status.h"
+#include "kernels/baseline/layers.h"
 #include "kernels/cuda/device.h"
 #include "kernels/inference/machine.h"
 #include "kernels/layers/cuda/layers.h"
@@ -13,15 +14,19 @@ namespace {
 
 class GpuMachine : public Machine {
  public:
-  static absl::StatusOr<std::unique_ptr<Machine>> Create() {
+  static absl::StatusOr<std::unique_ptr<Machine>> Create(bool library_layers) {
     RETURN_IF_ERROR(cuda::FindDevice().status());
+    std::unique_ptr<BaselineLayers> library;
+    if (library_layers) {
+      ASSIGN_OR_RETURN(library, MakeBaselineLayers());
+    }
     ASSIGN_OR_RETURN(cuda::Event start, cuda::Event::Create());
     ASSIGN_OR_RETURN(cuda::Event stop, cuda::Event::Create());
     // The first of these calls makes the CUDA context, which takes memory too,
     // and is none of the network's.
     ASSIGN_OR_RETURN(const int64_t free, cuda::FreeMemory());
-    return std::unique_ptr<Machine>(
-        new GpuMachine(std::move(start), std::move(stop), free));
+    return std::unique_ptr<Machine>(new GpuMachine(
+        std::move(start), std::move(stop), free, std::move(library)));
   }
 
   absl::StatusOr<int64_t> ActivationBytes(
@@ -83,12 +88,19 @@ class GpuMachine : public Machine {
 
   absl::Status Activate(Activation activation, int64_t count,
                         float* values) override {
+    if (library_ != nullptr) {
+      return library_->Activate(activation, count, values);
+    }
     return cuda::Activate(activation, count, values);
   }
 
   absl::Status ActivateAndPool(Activation activation, const MaxPool& pool,
                                int64_t planes, int64_t size, float* in,
                                float* out) override {
+    if (library_ != nullptr) {
+      RETURN_IF_ERROR(library_->Activate(activation, planes * size * size, in));
+      return library_->PoolMax(pool, planes, size, in, out);
+    }
     return cuda::PoolMax(pool, activation, planes, size, in, out);
   }
 
@@ -96,6 +108,10 @@ class GpuMachine : public Machine {
                               const float* in, const float* weight,
                               const float* bias, float* out, float* scratch,
                               int64_t scratch_floats) override {
+    if (library_ != nullptr) {
+      return library_->FullyConnected(batch, inputs, outputs, in, weight, bias,
+                                      out);
+    }
     return cuda::FullyConnected(batch, inputs, outputs, in, weight, bias, out,
                                 scratch, scratch_floats);
   }
@@ -103,25 +119,31 @@ class GpuMachine : public Machine {
   absl::Status Classify(int64_t batch, int classes, float* values,
                         float* scratch, uint8_t* host_labels) override {
     auto* const labels = reinterpret_cast<uint8_t*>(scratch);
-    RETURN_IF_ERROR(cuda::Softmax(batch, classes, values));
+    RETURN_IF_ERROR(library_ != nullptr
+                        ? library_->Softmax(batch, classes, values)
+                        : cuda::Softmax(batch, classes, values));
     RETURN_IF_ERROR(cuda::Label(batch, classes, values, labels));
     return cuda::CopyToHost(host_labels, labels, batch);
   }
 
  private:
-  GpuMachine(cuda::Event start, cuda::Event stop, int64_t free)
+  GpuMachine(cuda::Event start, cuda::Event stop, int64_t free,
+             std::unique_ptr<BaselineLayers> library)
       : start_(std::move(start)),
         stop_(std::move(stop)),
-        free_at_first_(free) {}
+        free_at_first_(free),
+        library_(std::move(library)) {}
 
   cuda::Event start_, stop_;
   const int64_t free_at_first_;
+  // Computes the layers in our own kernels' place; null: it does not.
+  const std::unique_ptr<BaselineLayers> library_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Machine>> MakeGpuMachine() {
-  return GpuMachine::Create();
+absl::StatusOr<std::unique_ptr<Machine>> MakeGpuMachine(bool library_layers) {
+  return GpuMachine::Create(library_layers);
 }
 
 }  // namespace convlab

@@ -195,16 +195,16 @@ absl::StatusOr<std::unique_ptr<Pipeline>> CreateAndPrepare(
 }
 
 absl::StatusOr<std::unique_ptr<Machine>> MakeMachine(
-    const std::vector<const Variant*>& variants, Workers& workers) {
-  const Backend backend = variants.front()->backend;
-  for (const Variant* variant : variants) {
+    const InferenceOptions& options, Workers& workers) {
+  const Backend backend = options.variants.front()->backend;
+  for (const Variant* variant : options.variants) {
     if (variant->backend != backend) {
       return absl::InvalidArgumentError(absl::StrCat(
           "variant ", variant->name, " is of the ", Name(variant->backend),
           ", but the network runs on the ", Name(backend)));
     }
   }
-  if (backend == Backend::kCuda) return MakeGpuMachine();
+  if (backend == Backend::kCuda) return MakeGpuMachine(options.library_layers);
   return MakeCpuMachine(workers);
 }
 
@@ -241,7 +241,7 @@ absl::StatusOr<InferenceResult> RunInference(const Network& network,
                                              const InferenceOptions& options,
                                              Workers& workers) {
   RETURN_IF_ERROR(CheckImages(network, images));
-  ASSIGN_OR_RETURN(const auto machine, MakeMachine(options.variants, workers));
+  ASSIGN_OR_RETURN(const auto machine, MakeMachine(options, workers));
   const bool on_gpu = options.variants.front()->backend == Backend::kCuda;
   ASSIGN_OR_RETURN(const PlacedWeights placed, PlaceWeights(*machine, weights));
   Resources resources;

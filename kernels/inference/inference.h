@@ -20,6 +20,9 @@ namespace convlab {
 struct InferenceOptions {
   // One per convolution of the network, all of one backend.
   std::vector<const Variant*> variants;
+  // On the GPU: the other layers too by cuDNN and cuBLAS, the baseline, instead
+  // of our own.
+  bool library_layers = false;
   // Times that the whole network is run; each gives one sample per convolution.
   int repeat = 1;
   // For the activations that are alive at one time. The batch is cut into

@@ -66,8 +66,9 @@ class Machine {
 
 std::unique_ptr<Machine> MakeCpuMachine(Workers& workers);
 
-// Unavailable if there is no usable GPU.
-absl::StatusOr<std::unique_ptr<Machine>> MakeGpuMachine();
+// With `library_layers` cuDNN and cuBLAS compute the layers. Unavailable if
+// there is no usable GPU, or they are missing and asked for.
+absl::StatusOr<std::unique_ptr<Machine>> MakeGpuMachine(bool library_layers);
 
 }  // namespace convlab
 

@@ -4,7 +4,7 @@
 
 namespace convlab {
 
-absl::StatusOr<std::unique_ptr<Machine>> MakeGpuMachine() {
+absl::StatusOr<std::unique_ptr<Machine>> MakeGpuMachine(bool) {
   return cuda::FindDevice().status();
 }
 

@@ -23,6 +23,7 @@ def bundle(name, programs, tests, weights, data, launcher):
         name = name,
         srcs = programs + tests + [data, launcher] + ([weights] if weights else []),
         outs = [name + ".tar.gz"],
+        testonly = True,
         # The same inputs give the same bytes: no times, owners or order of the
         # folder in the archive. Programs lose their symbols, half of their size.
         cmd = """
