@@ -26,7 +26,7 @@ struct Milestone {
   // What runs on each unless --variant is given; the baseline's on the GPU is
   // the library's convolution, which is no rung of the ladder.
   absl::string_view cpu_variant;
-  absl::string_view gpu_variant;  // empty: there is nothing for the GPU
+  absl::string_view gpu_variant;
 };
 
 // The milestone of that name, which must exist.

@@ -9,6 +9,7 @@
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/baseline/convolution.h"
+#include "kernels/convolution/fastest.h"
 #include "kernels/convolution/variants.h"
 #include "milestones/command_line.h"
 #include "milestones/course_output.h"
@@ -19,22 +20,32 @@
 namespace convlab {
 namespace {
 
+// One variant per convolution: those that the user named, or the milestone's.
 absl::StatusOr<std::vector<const Variant*>> ChooseVariants(
-    const Milestone& milestone, const CommandLine& line, Backend backend) {
+    const Session& session) {
+  const CommandLine& line = session.line;
+  const Milestone& milestone = session.milestone;
   const size_t convolutions = line.network->stages.size();
-  if (milestone.baseline && backend == Backend::kCuda) {
+  const bool on_gpu = session.backend == Backend::kCuda;
+  if (milestone.baseline && on_gpu) {
     return std::vector<const Variant*>(convolutions, &kCudnnVariant);
   }
   std::vector<std::string> names = line.variants;
-  if (names.empty()) {
-    names.emplace_back(backend == Backend::kCuda ? milestone.gpu_variant
-                                                 : milestone.cpu_variant);
-  }
-  names.resize(convolutions, names.front());
-  std::vector<const Variant*> variants;
-  for (const std::string& name : names) {
-    ASSIGN_OR_RETURN(const Variant* variant, FindVariant(backend, name));
-    variants.push_back(variant);
+  const absl::string_view usual =
+      on_gpu ? milestone.gpu_variant : milestone.cpu_variant;
+  if (names.empty() && !usual.empty()) names.emplace_back(usual);
+  if (!names.empty()) names.resize(convolutions, names.front());
+  std::vector<const Variant*> variants(convolutions);
+  for (size_t i = 0; i < convolutions; ++i) {
+    if (names.empty()) {
+      // The batch does not matter to the choice, only that one image fits.
+      ASSIGN_OR_RETURN(
+          variants[i],
+          FastestVariant(session.backend, session.gpu.compute_capability,
+                         ConvolutionProblem(*line.network, i, 1)));
+    } else {
+      ASSIGN_OR_RETURN(variants[i], FindVariant(session.backend, names[i]));
+    }
   }
   return variants;
 }
@@ -77,8 +88,7 @@ absl::Status ParseAndRun(const Milestone& milestone,
   }
 
   ASSIGN_OR_RETURN(const auto session, OpenSession(milestone, line));
-  ASSIGN_OR_RETURN(const auto variants,
-                   ChooseVariants(milestone, line, session->backend));
+  ASSIGN_OR_RETURN(const auto variants, ChooseVariants(*session));
   RETURN_IF_ERROR(LoadSession(*session, command));
   absl::Status measured;
   if (session->ladder) {

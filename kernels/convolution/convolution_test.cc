@@ -11,6 +11,7 @@
 #include "common/parallel/parallel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/convolution/fastest.h"
 #include "kernels/convolution/reference.h"
 #include "kernels/convolution/variants.h"
 
@@ -88,6 +89,31 @@ TEST(Variants, UnknownNamesListTheKnown) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("'opt2'"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("im2col_eigen"));
+}
+
+TEST(FastestVariant, OnTheCpuIsTheLastRungForEveryLayer) {
+  for (const Problem& problem :
+       {Problem{1, 1, 28, 28, 50, 5}, Problem{7, 3, 9, 30, 2, 1}}) {
+    const auto variant = FastestVariant(Backend::kCpu, 0, problem);
+    ASSERT_TRUE(variant.ok()) << variant.status();
+    EXPECT_STREQ((*variant)->name, "im2col_eigen");
+  }
+}
+
+TEST(FastestVariant, OnAGpuIsOfClassFp32AndTakesTheProblem) {
+  if (!FindVariant(Backend::kCuda, "naive").ok()) {
+    GTEST_SKIP() << "built without CUDA";
+  }
+  for (const int capability : {75, 80, 90, 120}) {
+    for (const Problem& problem :
+         {Problem{1000, 1, 70, 70, 12, 5}, Problem{7, 17, 9, 30, 2, 1}}) {
+      const auto variant = FastestVariant(Backend::kCuda, capability, problem);
+      ASSERT_TRUE(variant.ok()) << variant.status();
+      EXPECT_EQ((*variant)->backend, Backend::kCuda);
+      EXPECT_EQ((*variant)->accuracy, AccuracyClass::kFp32);
+      EXPECT_TRUE((*variant)->supports(problem).ok());
+    }
+  }
 }
 
 }  // namespace

@@ -50,9 +50,10 @@ struct KernelVariant {
 // For KernelVariant::reject and ::make.
 inline const char* TakeAll(const Problem&) { return nullptr; }
 
-// Kernels count within one image and one filter in 32 bits.
+// Kernels count within one image and one filter in 32 bits, and a block of
+// threads may reach beyond the end.
 inline const char* RejectHugeImages(const Problem& problem) {
-  constexpr int64_t kMost = int64_t{1} << 31;
+  constexpr int64_t kMost = (int64_t{1} << 31) - 1024;
   const int64_t image = problem.height * problem.width;
   if (image * problem.channels < kMost && image * problem.filters < kMost &&
       problem.kernel_elements() < kMost) {

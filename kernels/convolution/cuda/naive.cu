@@ -4,9 +4,10 @@
 // the GPU's thousands of threads hide each other's waiting. This is the
 // course's third milestone, kept as the textbook has it.
 //
-// Shape of the launch. A block is 16 x 16 output positions of one image's one
-// output channel. The grid's x counts all blocks of the batch: x alone may
-// exceed 65,535, and a batch may have more images than that.
+// Shape of the launch. A block is 256 consecutive output elements of one image;
+// only an image's last block has idle threads. The grid's x counts all blocks
+// of the batch: x alone may exceed 65,535, and a batch may have more images
+// than that.
 //
 // Cost. 2*C*K*K FLOPs per thread, and as many loads: every product reads an
 // input and a weight through the caches. fa19's second layer on 10,000 images
@@ -22,32 +23,41 @@
 namespace convlab::cuda {
 namespace {
 
-constexpr int kTile = 16;
+constexpr int kThreads = 256;
 
 __global__ void NaiveKernel(const float* x, const float* k, float* y, int C,
-                            int H, int W, int M, int K, int blocks_x,
-                            int blocks_y) {
-  // Which tile of which plane (image and output channel) this block computes.
-  const int64_t plane = blockIdx.x / (blocks_x * blocks_y);
-  const int tile = blockIdx.x % (blocks_x * blocks_y);
-  const int h = tile / blocks_x * kTile + threadIdx.y;
-  const int w = tile % blocks_x * kTile + threadIdx.x;
+                            int H, int W, int M, int K, int blocks_per_image) {
   const int H_out = H - K + 1;
   const int W_out = W - K + 1;
-  if (h >= H_out || w >= W_out) return;
+  const int64_t b = blockIdx.x / blocks_per_image;
+  const int i = blockIdx.x % blocks_per_image * kThreads + threadIdx.x;
+  if (i >= M * H_out * W_out) return;
+  const int m = i / (H_out * W_out);
+  const int h = i / W_out % H_out;
+  const int w = i % W_out;
   // Whole tensors exceed 2^31 elements, one image and one filter do not: 64-bit
   // arithmetic stays out of the loop.
-  x += plane / M * C * H * W;
-  k += plane % M * C * K * K;
+  const float* image = x + b * C * H * W;
+  const float* filter = k + int64_t{m} * C * K * K;
   float sum = 0;
   for (int c = 0; c < C; ++c) {
     for (int p = 0; p < K; ++p) {
       for (int q = 0; q < K; ++q) {
-        sum += x[(c * H + h + p) * W + w + q] * k[(c * K + p) * K + q];
+        sum += image[(c * H + h + p) * W + w + q] * filter[(c * K + p) * K + q];
       }
     }
   }
-  y[plane * H_out * W_out + h * W_out + w] = sum;
+  y[b * M * H_out * W_out + i] = sum;
+}
+
+int64_t BlocksPerImage(const Problem& p) {
+  return CeilDivide(p.filters * p.output_height() * p.output_width(), kThreads);
+}
+
+const char* Reject(const Problem& problem) {
+  if (const char* reason = RejectHugeImages(problem)) return reason;
+  return problem.batch * BlocksPerImage(problem) > kMaxGridX ? kTooManyBlocks
+                                                             : nullptr;
 }
 
 class Naive : public Kernel {
@@ -56,12 +66,10 @@ class Naive : public Kernel {
 
   Error Run(const float* x, const float* k, float* y) override {
     const Problem& p = problem_;
-    const int64_t blocks_x = CeilDivide(p.output_width(), kTile);
-    const int64_t blocks_y = CeilDivide(p.output_height(), kTile);
-    const int64_t blocks = p.batch * p.filters * blocks_x * blocks_y;
-    NaiveKernel<<<blocks, dim3(kTile, kTile)>>>(
+    const int64_t blocks_per_image = BlocksPerImage(p);
+    NaiveKernel<<<p.batch * blocks_per_image, kThreads>>>(
         x, k, y, p.channels, p.height, p.width, p.filters, p.kernel_size,
-        blocks_x, blocks_y);
+        blocks_per_image);
     return CheckLaunch("NaiveKernel");
   }
 };
@@ -75,7 +83,7 @@ const KernelVariant kNaive = {
     "One thread computes one output element with the loops of the definition.",
     "The starting point on the GPU: thousands of threads instead of a few "
     "cores.",
-    RejectHugeImages,
+    Reject,
     Make<Naive>,
 };
 
