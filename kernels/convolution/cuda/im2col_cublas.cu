@@ -131,7 +131,10 @@ const KernelVariant kIm2colCublas = {
     "cuBLAS, one product per image.",
     "The library's matrix product is tuned for this GPU, where a kernel of "
     "one's own leaves arithmetic units idle.",
-    [](const Problem&) { return WhyNoCublas(); },
+    [](const Problem& problem) {
+      const char* const reason = RejectHugeImages(problem);
+      return reason != nullptr ? reason : WhyNoCublas();
+    },
     Make<Im2colCublas>,
 };
 

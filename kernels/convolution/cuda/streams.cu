@@ -129,7 +129,7 @@ const KernelVariant kStreams = {
     "Slices in different streams may overlap with each other and with copies "
     "to and from the device; with everything on the device already there is "
     "nothing to gain, the program's time is where it shows.",
-    TakeAll,
+    RejectHugeImages,
     Make<Streams>,
 };
 
