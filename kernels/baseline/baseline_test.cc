@@ -1,22 +1,16 @@
 // The baseline on a GPU: its convolution against float64, its layers against
-// the CPU's, and the trained models, whose answers it must not change.
+// the CPU's. Trained models are in kernels/inference/models_test.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
-#include "common/dataset/fashion_mnist.h"
-#include "common/dataset/resize.h"
 #include "common/network/network.h"
 #include "common/parallel/parallel.h"
-#include "common/weights/weights.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/baseline/convolution.h"
@@ -234,122 +228,6 @@ TEST_F(BaselineTest, FullyConnectedAndSoftmaxAreTheCpus) {
   Softmax(batch, outputs, expected.data());
   ExpectNear(Download(device_out), expected, 1e-5f);
 }
-
-class BaselineModelsTest : public BaselineTest,
-                           public ::testing::WithParamInterface<const char*> {
- protected:
-  void SetUp() override {
-    BaselineTest::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    network_ = *FindNetwork(GetParam());
-    auto weights = LoadWeights(absl::StrCat(std::getenv("TEST_SRCDIR"),
-                                            "/convlab/common/weights/models/",
-                                            network_->name, ".safetensors"),
-                               *network_);
-    ASSERT_TRUE(weights.ok()) << weights.status();
-    weights_ = *std::move(weights);
-    auto dataset = LoadFashionMnist(FashionMnistFolder(), "t10k");
-    ASSERT_TRUE(dataset.ok()) << dataset.status();
-    dataset_ = *std::move(dataset);
-  }
-
-  // Logits' softmax, of `count` images from `first` on.
-  std::vector<float> Probabilities(int64_t first, int64_t count) {
-    const int64_t pixels = int64_t{network_->image_size} * network_->image_size;
-    std::vector<uint8_t> enlarged(count * pixels);
-    EnlargeImages(dataset_.images.pixels.data() + first * 28 * 28, count, 28,
-                  network_->image_size, enlarged.data());
-    DeviceBuffer in =
-        Upload(std::vector<float>(enlarged.begin(), enlarged.end()));
-    const std::vector<StageShape> shapes = network_->StageShapes();
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      const ConvolutionStage& stage = network_->stages[i];
-      const int64_t planes = count * stage.output_channels;
-      const int64_t size = shapes[i].output_size,
-                    pooled = shapes[i].pooled_size;
-      const auto convolution = kCudnnVariant.Create(
-          {count, stage.input_channels, shapes[i].input_size,
-           shapes[i].input_size, stage.output_channels, stage.kernel_size},
-          {});
-      EXPECT_TRUE(convolution.ok()) << convolution.status();
-      DeviceBuffer out = Allocate(planes * size * size);
-      EXPECT_TRUE((*convolution)
-                      ->Run(in.floats(),
-                            Upload(weights_.convolutions[i]).floats(),
-                            out.floats())
-                      .ok());
-      EXPECT_TRUE(
-          layers_->Activate(stage.activation, out.bytes() / 4, out.floats())
-              .ok());
-      if (stage.pool.size == 0) {
-        in = std::move(out);
-        continue;
-      }
-      in = Allocate(planes * pooled * pooled);
-      EXPECT_TRUE(
-          layers_->PoolMax(stage.pool, planes, size, out.floats(), in.floats())
-              .ok());
-    }
-    const DeviceBuffer hidden = Connect(weights_.hidden, count, in);
-    EXPECT_TRUE(layers_
-                    ->Activate(network_->hidden_activation, hidden.bytes() / 4,
-                               hidden.floats())
-                    .ok());
-    const DeviceBuffer output = Connect(weights_.output, count, hidden);
-    EXPECT_TRUE(layers_->Softmax(count, kClasses, output.floats()).ok());
-    return Download(output);
-  }
-
-  DeviceBuffer Connect(const FullyConnectedWeights& layer, int64_t count,
-                       const DeviceBuffer& in) {
-    DeviceBuffer out = Allocate(count * layer.outputs);
-    const DeviceBuffer weight = Upload(layer.weight), bias = Upload(layer.bias);
-    EXPECT_TRUE(layers_
-                    ->FullyConnected(count, layer.inputs, layer.outputs,
-                                     in.floats(), weight.floats(),
-                                     bias.floats(), out.floats())
-                    .ok());
-    return out;
-  }
-
-  const Network* network_ = nullptr;
-  NetworkWeights weights_;
-  Dataset dataset_;
-};
-
-TEST_P(BaselineModelsTest, EveryCorrectAnswerIsTheCpus) {
-  // Slices that do not divide the images evenly.
-  const int64_t slice = 3000;
-  int64_t correct = 0;
-  std::vector<std::string> counts;
-  for (int64_t first = 0; first < 10000; first += slice) {
-    const int64_t count = std::min(slice, 10000 - first);
-    const std::vector<float> probabilities = Probabilities(first, count);
-    for (int64_t i = 0; i < count; ++i) {
-      const float* row = probabilities.data() + i * kClasses;
-      correct += std::max_element(row, row + kClasses) - row ==
-                 dataset_.labels[first + i];
-      const int64_t done = first + i + 1;
-      if (done == 100 || done == 1000 || done == 10000) {
-        counts.push_back(absl::StrCat(correct));
-      }
-    }
-  }
-  EXPECT_THAT(counts,
-              ::testing::ElementsAre(weights_.metadata.at("correct_100"),
-                                     weights_.metadata.at("correct_1000"),
-                                     weights_.metadata.at("correct_10000")));
-}
-
-INSTANTIATE_TEST_SUITE_P(Networks, BaselineModelsTest,
-                         ::testing::Values("fa17-high", "fa17-low", "fa18",
-                                           "sp19", "sp19-baseline", "fa19",
-                                           "fa20"),
-                         [](const auto& network) {
-                           std::string name = network.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
 
 }  // namespace
 }  // namespace convlab

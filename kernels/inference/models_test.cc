@@ -9,6 +9,7 @@
 #include "common/parallel/parallel.h"
 #include "common/weights/weights.h"
 #include "gtest/gtest.h"
+#include "kernels/baseline/convolution.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/cuda/device.h"
 #include "kernels/inference/inference.h"
@@ -120,6 +121,25 @@ TEST_P(ModelsTest, TheGpuFindsWhatTheCpuFinds) {
     EXPECT_LT(on_gpu->device_memory_peak_bytes, int64_t{8000000000});
     EXPECT_EQ(on_gpu->labels, on_cpu->labels);
     EXPECT_EQ(Correct(*on_gpu, 10000), GetParam().correct_10000);
+  }
+}
+
+TEST_P(ModelsTest, TheBaselineFindsEveryCorrectAnswer) {
+  InferenceOptions options;
+  options.variants.assign(network_.stages.size(), &kCudnnVariant);
+  options.library_layers = true;
+  // All at once, and in slices.
+  for (const int64_t bytes : {0, 200 << 20}) {
+    options.device_memory_bytes = bytes;
+    const auto result = RunInference(network_, weights_, TestImages().images,
+                                     10000, options, workers_);
+    if (absl::IsUnavailable(result.status())) {
+      GTEST_SKIP() << result.status().message();
+    }
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(Correct(*result, 100), GetParam().correct_100);
+    EXPECT_EQ(Correct(*result, 1000), GetParam().correct_1000);
+    EXPECT_EQ(Correct(*result, 10000), GetParam().correct_10000);
   }
 }
 
