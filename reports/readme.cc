@@ -1,9 +1,11 @@
-// Writes README.md's generated passages anew from the records in
+// Writes README.md's generated passages and charts anew from the records in
 // reports/measured: bazel run //reports:readme
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/files/files.h"
 #include "common/status/status.h"
@@ -23,7 +25,26 @@ absl::Status Update() {
   ASSIGN_OR_RETURN(
       const std::string updated,
       UpdateReadme(readme, std::string(workspace) + "/reports/measured"));
-  return WriteFileAtomically(path, updated);
+  RETURN_IF_ERROR(WriteFileAtomically(path, updated));
+
+  ASSIGN_OR_RETURN(const auto charts,
+                   ReadmeCharts(std::string(workspace) + "/reports/measured"));
+  const std::string folder = std::string(workspace) + "/reports/charts";
+  for (const auto& [name, content] : charts) {
+    RETURN_IF_ERROR(
+        WriteFileAtomically(absl::StrCat(folder, "/", name), content));
+  }
+  for (const auto& [name, content] : charts) {
+    if (!absl::EndsWith(name, ".gp")) continue;
+    const std::string draw =
+        absl::StrCat("cd '", folder, "' && gnuplot ", name);
+    if (std::system(draw.c_str()) != 0) {
+      return absl::InternalError(
+          absl::StrCat("gnuplot did not draw ", name,
+                       ": is it installed (tools/setup.sh)?"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace

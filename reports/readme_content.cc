@@ -25,9 +25,18 @@ absl::StatusOr<std::vector<RunRecord>> ReadRecords(
 
 // Where and on what the numbers below it were measured.
 std::string Caption(const RunRecord& record) {
-  return absl::StrCat("Measured on ", record.host.cpu, ", ", record.threads,
-                      record.threads == 1 ? " thread" : " threads",
-                      ", revision ", record.git_revision, ".\n\n");
+  const std::string machine =
+      record.device == "gpu"
+          ? record.gpu.name
+          : absl::StrCat(record.host.cpu, ", ", record.threads,
+                         record.threads == 1 ? " thread" : " threads");
+  return absl::StrCat("Measured on ", machine, ", revision ",
+                      record.git_revision, ".\n\n");
+}
+
+// The run of the whole ladder on the GPU that the README shows.
+absl::StatusOr<RunRecord> GpuLadder(const std::string& measured) {
+  return ReadRunRecord(measured + "/h200/m4-fa19.json");
 }
 
 }  // namespace
@@ -54,9 +63,31 @@ absl::StatusOr<std::string> UpdateReadme(absl::string_view readme,
   ASSIGN_OR_RETURN(document, ReplacePassage(document, "cpu ladder",
                                             absl::StrCat(Caption(ladder[1]),
                                                          LadderTable(ladder))));
+  ASSIGN_OR_RETURN(document,
+                   ReplacePassage(document, "networks",
+                                  absl::StrCat(Caption(networks[0]),
+                                               NetworksTable(networks))));
+  ASSIGN_OR_RETURN(const RunRecord gpu_ladder, GpuLadder(measured));
+  ASSIGN_OR_RETURN(document,
+                   ReplacePassage(document, "gpu ladder",
+                                  absl::StrCat(Caption(gpu_ladder),
+                                               ComparisonTable(gpu_ladder))));
+  ASSIGN_OR_RETURN(
+      const std::vector<RunRecord> gpu_networks,
+      ReadRecords(measured + "/h200", {"final-fa17-high", "final-sp19",
+                                       "final-fa19", "final-fa20"}));
   return ReplacePassage(
-      document, "networks",
-      absl::StrCat(Caption(networks[0]), NetworksTable(networks)));
+      document, "gpu networks",
+      absl::StrCat(Caption(gpu_networks[0]), NetworksTable(gpu_networks)));
+}
+
+absl::StatusOr<std::map<std::string, std::string>> ReadmeCharts(
+    const std::string& measured) {
+  ASSIGN_OR_RETURN(const RunRecord gpu_ladder, GpuLadder(measured));
+  const Chart chart =
+      LadderChart(gpu_ladder, "ladder-fa19.dat", "ladder-fa19.svg");
+  return std::map<std::string, std::string>{{"ladder-fa19.dat", chart.data},
+                                            {"ladder-fa19.gp", chart.script}};
 }
 
 }  // namespace convlab

@@ -2,6 +2,7 @@
 #ifndef REPORTS_README_CONTENT_H_
 #define REPORTS_README_CONTENT_H_
 
+#include <map>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -13,6 +14,11 @@ namespace convlab {
 // `measured`. Errors name the record or the passage.
 absl::StatusOr<std::string> UpdateReadme(absl::string_view readme,
                                          const std::string& measured);
+
+// The README's charts: name and content of the data and script files that stand
+// in reports/charts, from which gnuplot draws the SVG files beside them.
+absl::StatusOr<std::map<std::string, std::string>> ReadmeCharts(
+    const std::string& measured);
 
 }  // namespace convlab
 

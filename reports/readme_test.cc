@@ -24,6 +24,15 @@ TEST(Readme, SaysWhatTheRecordsSay) {
   EXPECT_EQ(*updated, readme) << "stale: run bazel run //reports:readme";
 }
 
+TEST(Readme, ChartsShowWhatTheRecordsSay) {
+  const auto charts = ReadmeCharts(Source("reports/measured"));
+  ASSERT_TRUE(charts.ok()) << charts.status();
+  for (const auto& [name, content] : *charts) {
+    EXPECT_EQ(*ReadFile(Source("reports/charts/" + name)), content)
+        << "stale: run bazel run //reports:readme";
+  }
+}
+
 TEST(Readme, ChangedNumbersAreFound) {
   const std::string readme = *ReadFile(Source("README.md"));
   const std::string changed =

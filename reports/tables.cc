@@ -11,7 +11,10 @@ namespace {
 
 // Three significant digits at least: what a table needs and a run can repeat.
 std::string Seconds(double seconds) {
-  return absl::StrFormat(seconds < 1 ? "%.4f" : "%.3f", seconds);
+  return absl::StrFormat(seconds < 0.1 ? "%.6f"
+                         : seconds < 1 ? "%.4f"
+                                       : "%.3f",
+                         seconds);
 }
 
 double OpTime(const ConvolutionRecord& convolution) {
@@ -29,6 +32,25 @@ std::string OpTimes(const RunRecord& record) {
 
 int RungOf(const RunRecord& record) {
   return record.variants.at(record.convolutions.at(0).variant).rung;
+}
+
+std::string Milliseconds(double nanoseconds) {
+  return absl::StrFormat("%.3f", nanoseconds * 1e-6);
+}
+
+// "12.3×", or a dash where there is nothing to compare.
+std::string Ratio(double slower, double faster) {
+  return slower > 0 && faster > 0 ? absl::StrFormat("%.2f×", slower / faster)
+                                  : "–";
+}
+
+// In ns.
+double OpTimeSum(const std::vector<ConvolutionRecord>& convolutions) {
+  double sum = 0;
+  for (const ConvolutionRecord& convolution : convolutions) {
+    sum += Median(convolution.op_time_ns);
+  }
+  return sum;
 }
 
 double Gflops(const RunRecord& record) {
@@ -74,6 +96,91 @@ std::string LadderTable(std::vector<RunRecord> records) {
     before = &record;
   }
   return table;
+}
+
+std::string ComparisonTable(const RunRecord& record) {
+  double peer_sum = 0;
+  std::string peer_cells;
+  for (const PeerRecord& peer : record.peers) {
+    const double ns = Median(peer.kernel_time_ns);
+    peer_sum += ns;
+    absl::StrAppend(&peer_cells, peer_cells.empty() ? "" : " + ",
+                    Milliseconds(ns));
+  }
+  std::string table =
+      "| rung | variant | op times, ms | sum, ms | than the rung before | than "
+      "the first | than the library | class | error | correct "
+      "|\n|---|---|---|---|---|---|---|---|---|---|\n";
+  double first = 0, before = 0;
+  for (const LadderRun& run : record.ladder) {
+    absl::StrAppend(&table, "| ", record.variants.at(run.variant).rung, " | `",
+                    run.variant, "` | ");
+    if (!run.failure.empty()) {
+      absl::StrAppend(&table, run.failure, " | | | | | | | |\n");
+      continue;
+    }
+    const double sum = OpTimeSum(run.convolutions);
+    std::string cells;
+    for (const ConvolutionRecord& convolution : run.convolutions) {
+      absl::StrAppend(&cells, cells.empty() ? "" : " + ",
+                      Milliseconds(Median(convolution.op_time_ns)));
+    }
+    absl::StrAppend(
+        &table, cells, " | ", Milliseconds(sum), " | ", Ratio(before, sum),
+        " | ", Ratio(first, sum), " | ", Ratio(peer_sum, sum), " | ",
+        record.variants.at(run.variant).accuracy_class,
+        absl::StrFormat(" | %.0e | ", run.relative_error), run.correct, " |\n");
+    before = sum;
+    if (first == 0) first = sum;
+  }
+  if (!record.peers.empty()) {
+    absl::StrAppend(
+        &table, "| – | ", record.peers[0].library, ", the best of ",
+        record.peers[0].plans, " plans | ", peer_cells, " | ",
+        Milliseconds(peer_sum), " | – | ", Ratio(first, peer_sum), " | – | ",
+        record.peers[0].accuracy_class,
+        absl::StrFormat(" | %.0e | – |\n", record.peers[0].relative_error));
+  }
+  return table;
+}
+
+Chart LadderChart(const RunRecord& record, const std::string& data,
+                  const std::string& svg) {
+  Chart chart;
+  chart.data = "# variant, sum of the op times in ms\n";
+  for (const LadderRun& run : record.ladder) {
+    if (!run.failure.empty()) continue;
+    absl::StrAppend(&chart.data, run.variant, " ",
+                    absl::StrFormat("%.4f", OpTimeSum(run.convolutions) * 1e-6),
+                    "\n");
+  }
+  double peer = 0;
+  for (const PeerRecord& layer : record.peers) {
+    peer += Median(layer.kernel_time_ns) * 1e-6;
+  }
+  chart.script = absl::StrCat(
+      "# gnuplot ", data.substr(0, data.rfind('.')), ".gp\n",
+      "set terminal svg size 760,430 font 'sans-serif,13' background 'white'\n",
+      "set output '", svg, "'\n", "set title '", record.network, ", ",
+      record.size, " images, ", record.gpu.name, "'\n",
+      "set ylabel 'sum of op times, ms (logarithmic)'\n",
+      "set logscale y\nset yrange [0.5:*]\nset grid y\nset border 3\n"
+      "set style fill solid\nset boxwidth 0.7\nunset key\n"
+      "set xtics rotate by -40 nomirror\nset ytics nomirror\n");
+  if (peer > 0) {
+    absl::StrAppend(
+        &chart.script,
+        absl::StrFormat(
+            "set arrow from graph 0, first %.4f to graph 1, first "
+            "%.4f nohead dt 2 lc rgb '#b03030' lw 2 front\n"
+            "set label '%s %.1f ms' at graph 0.99, first %.4f right "
+            "offset 0,0.7 tc rgb '#b03030' front\n",
+            peer, peer, record.peers[0].library, peer, peer));
+  }
+  absl::StrAppend(&chart.script, "plot '", data,
+                  "' using 0:2:xtic(1) with boxes lc rgb '#3060a0', '' using "
+                  "0:2:(sprintf('%.3g', $2)) with labels offset 0,0.6\n");
+  return chart;
 }
 
 std::string NetworksTable(const std::vector<RunRecord>& records) {

@@ -18,6 +18,22 @@ double OpTimeSum(const RunRecord& record);
 // is than the row before and than the first. Rows stand in the ladder's order.
 std::string LadderTable(std::vector<RunRecord> records);
 
+// One row per variant of one run that compared them (RunRecord::ladder), and
+// one for the library: op times in ms, their sum, how many times faster the sum
+// is than the rung before, the first and the library, accuracy and correct
+// answers.
+std::string ComparisonTable(const RunRecord& record);
+
+// The chart of the same: a bar per variant, the sum of its op times in ms on a
+// logarithmic scale, and the library's as a line. Data and script for gnuplot,
+// which writes `svg`; the script reads `data`.
+struct Chart {
+  std::string data;
+  std::string script;
+};
+Chart LadderChart(const RunRecord& record, const std::string& data,
+                  const std::string& svg);
+
 // One row per record: network, images, correct answers, op times, program time
 // and memory.
 std::string NetworksTable(const std::vector<RunRecord>& records);

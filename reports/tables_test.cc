@@ -1,6 +1,8 @@
 #include "reports/tables.h"
 
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -46,6 +48,54 @@ TEST(Tables, NetworksShowCorrectAnswers) {
       NetworksTable({Record("x", 1, {1000000000}, {2000000000})}),
       HasSubstr(
           "| fa19 | 1000 | 921 (92.10 %) | 1.000 + 2.000 | 3.5 | 200 |\n"));
+}
+
+RunRecord Comparison() {
+  RunRecord record;
+  record.network = "fa19";
+  record.size = 10000;
+  record.gpu.name = "A GPU";
+  for (const auto& [name, rung, ns] :
+       {std::make_tuple("naive", 1, 4000000), {"fast", 2, 500000}}) {
+    LadderRun run;
+    run.variant = name;
+    run.relative_error = 3e-7;
+    run.correct = 9193;
+    run.convolutions.resize(2);
+    run.convolutions[0].op_time_ns = {ns, 3 * ns, ns};
+    run.convolutions[1].op_time_ns = {ns};
+    record.ladder.push_back(run);
+    record.variants[name] = {"cuda", rung, "fp32", "", ""};
+  }
+  record.ladder.push_back({"odd", "rejected: too odd", 0, {}, 0, {}});
+  record.variants["odd"].rung = 3;
+  record.peers = {{1, "cuDNN 9", "FFT NCHW", "fp32", 2e-7, 12, {1500000}},
+                  {2, "cuDNN 9", "FFT NCHW", "fp32", 2e-7, 12, {500000}}};
+  return record;
+}
+
+TEST(Tables, ComparisonHoldsTheLibrary) {
+  const std::string table = ComparisonTable(Comparison());
+  EXPECT_THAT(table,
+              HasSubstr("| 1 | `naive` | 4.000 + 4.000 | 8.000 | – | – | "
+                        "0.25× | fp32 | 3e-07 | 9193 |\n"));
+  EXPECT_THAT(
+      table, HasSubstr("| 2 | `fast` | 0.500 + 0.500 | 1.000 | 8.00× | 8.00× | "
+                       "2.00× | fp32 | 3e-07 | 9193 |\n"));
+  EXPECT_THAT(table, HasSubstr("| 3 | `odd` | rejected: too odd |"));
+  EXPECT_THAT(table, HasSubstr("| – | cuDNN 9, the best of 12 plans | 1.500 + "
+                               "0.500 | 2.000 | – | 4.00× | – | fp32 | 2e-07 | "
+                               "– |\n"));
+}
+
+TEST(Tables, ChartShowsWhatWasTimed) {
+  const Chart chart = LadderChart(Comparison(), "d.dat", "d.svg");
+  EXPECT_EQ(
+      chart.data,
+      "# variant, sum of the op times in ms\nnaive 8.0000\nfast 1.0000\n");
+  EXPECT_THAT(chart.script, HasSubstr("set output 'd.svg'"));
+  EXPECT_THAT(chart.script, HasSubstr("set title 'fa19, 10000 images, A GPU'"));
+  EXPECT_THAT(chart.script, HasSubstr("'cuDNN 9 2.0 ms'"));
 }
 
 TEST(Markers, OnlyThePassageIsReplaced) {
