@@ -1,5 +1,8 @@
 #include "common/flags/flags.h"
 
+#include <map>
+#include <utility>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -37,6 +40,7 @@ bool IsFlag(absl::string_view argument) {
 absl::StatusOr<ParsedFlags> ParseFlags(const std::vector<std::string>& args,
                                        absl::string_view source_file) {
   ParsedFlags parsed;
+  std::map<std::string, std::string> values;
   for (size_t i = 0; i < args.size(); ++i) {
     if (!IsFlag(args[i])) {
       parsed.positional.push_back(args[i]);
@@ -82,6 +86,14 @@ absl::StatusOr<ParsedFlags> ParseFlags(const std::vector<std::string>& args,
     if (gflags::SetCommandLineOption(name.c_str(), value.c_str()).empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "--", name, " is '", value, "', expected ", TypeName(info.type)));
+    }
+    // As gflags writes it, so that 3 and 03 are the same.
+    gflags::GetCommandLineOption(name.c_str(), &value);
+    const auto [first, is_first] = values.emplace(name, value);
+    if (!is_first && first->second != value) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("both --", name, "=", first->second, " and --", name,
+                       "=", value, " are given, expected one"));
     }
     parsed.given.insert(name);
   }

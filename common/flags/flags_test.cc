@@ -66,6 +66,15 @@ TEST_F(FlagsTest, ErrorsNameTheFlag) {
   EXPECT_THAT(Error({"--list=maybe"}), HasSubstr("expected true or false"));
 }
 
+TEST_F(FlagsTest, TwoValuesForOneFlagAreRefused) {
+  EXPECT_EQ(Error({"--name=a", "--name", "b"}),
+            "both --name=a and --name=b are given, expected one");
+  EXPECT_THAT(Error({"--list", "--nolist"}),
+              HasSubstr("both --list=true and --list=false"));
+  EXPECT_THAT(Error({"--name=", "--name=b"}), HasSubstr("both --name= and"));
+  EXPECT_TRUE(Parse({"--name=a", "--count=3", "--name=a", "--count=03"}).ok());
+}
+
 TEST_F(FlagsTest, FlagsOfLibrariesAreNotOffered) {
   EXPECT_THAT(Error({"--flagfile=x"}), HasSubstr("unknown flag"));
   const std::string help = DescribeFlags(__FILE__);
