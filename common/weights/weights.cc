@@ -123,6 +123,17 @@ absl::Status CheckTensor(const Tensor& tensor,
                    bad - tensor.values.begin(), ", expected a finite number"));
 }
 
+// Networks of the same shapes differ in their metadata alone.
+absl::Status CheckMetadata(const TensorFile& file, const Network& network) {
+  const auto named = file.metadata.find("network");
+  if (named == file.metadata.end()) return absl::OkStatus();
+  const auto found = FindNetwork(named->second);
+  if (found.ok() && (*found)->name == network.name) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the metadata names network ",
+                                                 Quoted(named->second),
+                                                 ", expected ", network.name));
+}
+
 FullyConnectedWeights TakeFullyConnected(Tensor& weight, Tensor& bias) {
   return {weight.shape[1], weight.shape[0], std::move(weight.values),
           std::move(bias.values)};
@@ -139,6 +150,7 @@ absl::StatusOr<NetworkWeights> ParseWeights(absl::string_view content,
     RETURN_IF_ERROR(
         Annotate(CheckTensor(*(*matched)[i], expected[i].shape), where));
   }
+  RETURN_IF_ERROR(CheckMetadata(file, network));
   NetworkWeights weights;
   auto next = matched->begin();
   for (size_t i = 0; i < network.stages.size(); ++i) {

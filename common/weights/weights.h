@@ -37,8 +37,9 @@ struct NetworkWeights {
 
 // Reads the file `path`, safetensors, MXNet .params or mini-dnn .bin, told by
 // its content. Its tensors must be exactly those of `network`, in any order,
-// and finite. The error names the file and what is wrong in it: NotFound or
-// PermissionDenied where it cannot be read, InvalidArgument otherwise.
+// and finite, and its metadata may not name another network. The error names
+// the file and what is wrong in it: NotFound or PermissionDenied where it
+// cannot be read, InvalidArgument otherwise.
 absl::StatusOr<NetworkWeights> LoadWeights(const std::string& path,
                                            const Network& network);
 

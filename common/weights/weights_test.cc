@@ -204,6 +204,23 @@ TEST(LoadWeights, WrongShapes) {
               "[5184,140], expected [140,5184]");
 }
 
+TEST(LoadWeights, MetadataThatNameAnotherNetwork) {
+  const std::vector<Tensor> tensors = OurTensors(Find("fa17-low"));
+  const auto file = [&](const std::string& name) {
+    return *SerializeSafetensors({tensors, {{"network", name}}});
+  };
+  // Both have the same shapes.
+  ExpectError(file("fa17-low"), Find("fa17-high"),
+              "the metadata names network 'fa17-low', expected fa17-high");
+  ExpectError(file("my\nown"), Find("fa17-low"),
+              "the metadata names network 'my\\nown', expected fa17-low");
+  EXPECT_TRUE(LoadWeights(Write(file("ece408-low")), Find("fa17-low")).ok());
+  EXPECT_TRUE(
+      LoadWeights(Write(*SerializeSafetensors({tensors, {{"by", "me"}}})),
+                  Find("fa17-low"))
+          .ok());
+}
+
 TEST(LoadWeights, NumbersThatAreNotFinite) {
   const Network& network = Find("sp19");
   std::vector<Tensor> tensors = OurTensors(network);
