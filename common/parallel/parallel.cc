@@ -1,25 +1,63 @@
 #include "common/parallel/parallel.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 #include "unsupported/Eigen/CXX11/ThreadPool"
 
 namespace convlab {
 
-struct Workers::Pool : Eigen::ThreadPool {
-  using Eigen::ThreadPool::ThreadPool;
+namespace {
+
+// Threads for Eigen's pool, which would wait for ever in its own destructor for
+// one that the system refuses: the pool goes without, and its owner asks why.
+struct Environment : Eigen::StlThreadEnvironment {
+  explicit Environment(std::exception_ptr* its_failure)
+      : failure(its_failure) {}
+
+  EnvThread* CreateThread(std::function<void()> work) {
+    if (*failure != nullptr) return nullptr;
+    try {
+      return new EnvThread(std::move(work));
+    } catch (const std::exception&) {
+      *failure = std::current_exception();
+      return nullptr;
+    }
+  }
+
+  std::exception_ptr* const failure;
+};
+
+}  // namespace
+
+struct Workers::Pool : Eigen::ThreadPoolTempl<Environment> {
+  using ThreadPoolTempl::ThreadPoolTempl;
 };
 
 int Workers::Available() {
-  // glibc counts the cores of the process's affinity mask.
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof(cores), &cores) == 0) {
+    return std::max(1, CPU_COUNT(&cores));
+  }
+  // There are more cores than a cpu_set_t has bits.
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
 Workers::Workers(int count) : count_(std::max(1, count)) {
+  if (count_ == 1) return;
   // The caller's thread is the last worker.
-  if (count_ > 1) pool_ = std::make_unique<Pool>(count_ - 1);
+  std::exception_ptr failure;
+  pool_ = std::make_unique<Pool>(count_ - 1, Environment(&failure));
+  if (failure == nullptr) return;
+  pool_->Cancel();
+  pool_.reset();
+  std::rethrow_exception(failure);
 }
 
 Workers::~Workers() = default;
@@ -27,11 +65,19 @@ Workers::~Workers() = default;
 void Workers::For(int64_t items, int64_t grain, const Work& work) {
   grain = std::max<int64_t>(1, grain);
   std::atomic<int64_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr failure;  // the first
   const auto run = [&](int worker) {
-    for (;;) {
-      const int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
-      if (begin >= items) return;
-      work(worker, begin, std::min(items, begin + grain));
+    try {
+      for (;;) {
+        const int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
+        if (begin >= items) return;
+        work(worker, begin, std::min(items, begin + grain));
+      }
+    } catch (...) {
+      next = items;
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (failure == nullptr) failure = std::current_exception();
     }
   };
   const int64_t pieces = (items + grain - 1) / grain;
@@ -47,6 +93,7 @@ void Workers::For(int64_t items, int64_t grain, const Work& work) {
   }
   run(count_ - 1);
   done.Wait();
+  if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 }  // namespace convlab

@@ -22,16 +22,19 @@ class Workers {
   // `worker` is in [0, count()) and no two calls with the same one overlap.
   using Work = std::function<void(int worker, int64_t begin, int64_t end)>;
 
-  // The cores that this process may run on.
+  // The cores that this process may run on, by its affinity mask.
   static int Available();
 
+  // Throws what std::thread throws (std::system_error) if the system refuses
+  // that many.
   explicit Workers(int count);
   ~Workers();
 
   int count() const { return count_; }
 
   // Covers [0, items) with calls of `work` on pieces of `grain` items, handed
-  // out as workers become free, and returns when all of them are done.
+  // out as workers become free, and returns when all of them are done. If one
+  // throws (std::bad_alloc), the rest are left out and it is thrown on.
   void For(int64_t items, int64_t grain, const Work& work);
 
  private:

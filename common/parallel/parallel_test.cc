@@ -1,6 +1,9 @@
 #include "common/parallel/parallel.h"
 
+#include <sched.h>
+
 #include <atomic>
+#include <new>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -43,6 +46,35 @@ TEST(Workers, ResultsAreVisibleAfterwards) {
       for (int64_t i = begin; i < end; ++i) squares[i] = round * i * i;
     });
     for (int64_t i = 0; i < 5000; ++i) ASSERT_EQ(squares[i], round * i * i);
+  }
+}
+
+TEST(Workers, AvailableAreTheCoresOfTheAffinityMask) {
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+  EXPECT_EQ(Workers::Available(), CPU_COUNT(&all));
+  int core = 0;
+  while (!CPU_ISSET(core, &all)) ++core;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  EXPECT_EQ(Workers::Available(), 1);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
+TEST(Workers, WhatWorkThrowsReachesTheCaller) {
+  for (const int count : {1, 4}) {
+    Workers workers(count);
+    EXPECT_THROW(workers.For(1000, 1,
+                             [](int, int64_t begin, int64_t) {
+                               if (begin >= 5) throw std::bad_alloc();
+                             }),
+                 std::bad_alloc);
+    // And they work on.
+    std::atomic<int64_t> sum{0};
+    workers.For(10, 1, [&](int, int64_t begin, int64_t) { sum += begin; });
+    EXPECT_EQ(sum, 45);
   }
 }
 
