@@ -1,7 +1,5 @@
 #include "kernels/convolution/cuda/adapt.h"
 
-#include <utility>
-
 #include "common/status/status.h"
 #include "kernels/convolution/cuda/kernel.h"
 #include "kernels/cuda/device.h"
@@ -11,8 +9,7 @@ namespace {
 
 class KernelConvolution : public Convolution {
  public:
-  explicit KernelConvolution(std::unique_ptr<Kernel> kernel)
-      : kernel_(std::move(kernel)) {}
+  explicit KernelConvolution(Kernel* kernel) : kernel_(kernel) {}
 
   absl::Status Run(const float* x, const float* k, float* y) override {
     return ToStatus(kernel_->Run(x, k, y));
@@ -34,9 +31,13 @@ absl::StatusOr<std::unique_ptr<Convolution>> MakeConvolution(
     const KernelVariant& kernel, const Problem& problem) {
   RETURN_IF_ERROR(FindDevice().status());
   Error error;
-  std::unique_ptr<Kernel> made(kernel.make(problem, &error));
+  auto convolution = WrapKernel(kernel.make(problem, &error));
   RETURN_IF_ERROR(ToStatus(error));
-  return std::make_unique<KernelConvolution>(std::move(made));
+  return convolution;
+}
+
+std::unique_ptr<Convolution> WrapKernel(Kernel* kernel) {
+  return std::make_unique<KernelConvolution>(kernel);
 }
 
 Variant Describe(const KernelVariant& kernel) {

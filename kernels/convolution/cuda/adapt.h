@@ -10,12 +10,16 @@
 
 namespace convlab::cuda {
 
+class Kernel;
 struct KernelVariant;
 
 absl::Status Supports(const KernelVariant& kernel, const Problem& problem);
 absl::StatusOr<std::unique_ptr<Convolution>> MakeConvolution(
     const KernelVariant& kernel, const Problem& problem);
 Variant Describe(const KernelVariant& kernel);
+
+// Takes ownership.
+std::unique_ptr<Convolution> WrapKernel(Kernel* kernel);
 
 // A Variant's functions take no variant, so each kernel gets a pair of its own.
 template <const KernelVariant& kernel>

@@ -1,0 +1,138 @@
+// Runs every compiled instance of the tuned kernel on one layer, and prints
+// what each takes: how the variant `tuned` came to its choice.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/flags/flags.h"
+#include "common/status/status.h"
+#include "gflags/gflags.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/convolution/cuda/tuned_instances.h"
+#include "kernels/cuda/device.h"
+#include "tools/sweep/layer.h"
+
+DEFINE_int64(batch, 10000, "images of a layer that is given by its name");
+DEFINE_int32(samples, 20, "measurements of each instance");
+
+namespace convlab {
+namespace {
+
+// As in the parity test: errors of long sums grow with the root of the length.
+double MaxError(const Problem& problem) {
+  const double terms =
+      problem.channels * problem.kernel_size * problem.kernel_size;
+  return MaxRelativeError(AccuracyClass::kFp32) *
+         std::max(1.0, std::sqrt(terms / 2048));
+}
+
+struct Row {
+  int instance = 0;
+  cuda::TunedUsage usage;
+  double error = 0;
+  std::vector<int64_t> times_ns;
+};
+
+void PrintTable(const Problem& problem, const std::vector<Row>& rows) {
+  absl::PrintF(
+      "   K filters rows columns threads weights  | regs spill shared blocks "
+      "occ padding |    error |       ms     IQR TFLOP/s\n");
+  const int chosen = cuda::ChooseTunedInstance(problem);
+  for (const Row& row : rows) {
+    const cuda::TunedParameters parameters = cuda::TunedInstance(row.instance);
+    const double median = Quantile(row.times_ns, 0.5);
+    const std::string k = parameters.kernel_size == 0
+                              ? "any"
+                              : absl::StrCat(parameters.kernel_size);
+    absl::PrintF(
+        "%c%3s %7d %4d %7d %3d/%3d %-8s | %4d %5d %5.1fK %6d %2.0f%% %7.2f | "
+        "%.2e | %8.4f %7.4f %7.2f\n",
+        row.instance == chosen ? '*' : ' ', k, parameters.filters,
+        parameters.rows, parameters.columns, row.usage.threads,
+        parameters.threads, parameters.constant_filters ? "constant" : "shared",
+        row.usage.registers, row.usage.spill_bytes,
+        row.usage.shared_bytes / 1024.0, row.usage.blocks,
+        100 * row.usage.occupancy, row.usage.padding, row.error, median / 1e6,
+        (Quantile(row.times_ns, 0.75) - Quantile(row.times_ns, 0.25)) / 1e6,
+        problem.flops() / median / 1e3);
+  }
+}
+
+absl::Status Sweep(const Problem& problem) {
+  ASSIGN_OR_RETURN(const cuda::DeviceFacts device, cuda::FindDevice());
+  ASSIGN_OR_RETURN(Layer layer, Layer::Create(problem));
+  std::vector<Row> rows;
+  std::vector<std::string> wrong;
+  for (int i = 0; i < cuda::TunedInstances(); ++i) {
+    if (!cuda::TunedInstanceTakes(i, problem)) continue;
+    Row row;
+    row.instance = i;
+    ASSIGN_OR_RETURN(row.usage, cuda::FindTunedUsage(i, problem));
+    ASSIGN_OR_RETURN(const auto convolution,
+                     cuda::MakeTunedConvolution(i, problem));
+    ASSIGN_OR_RETURN(row.error, layer.Verify(*convolution));
+    // NaN is larger than no bound.
+    if (!(row.error <= MaxError(problem))) {
+      wrong.push_back(absl::StrCat("instance ", i, " (error ", row.error, ")"));
+      continue;
+    }
+    ASSIGN_OR_RETURN(row.times_ns, layer.Time(*convolution, FLAGS_samples));
+    rows.push_back(row);
+  }
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return Quantile(a.times_ns, 0.5) < Quantile(b.times_ns, 0.5);
+  });
+  absl::PrintF("%s on %s: %.1f GFLOP, %.0f MB, %d samples, cold L2\n",
+               ToString(problem), device.name, problem.flops() / 1e9,
+               problem.min_bytes() / 1e6, FLAGS_samples);
+  PrintTable(problem, rows);
+  if (!wrong.empty()) {
+    return absl::InternalError(
+        absl::StrCat("wrong results, not timed: ", absl::StrJoin(wrong, ", ")));
+  }
+  if (rows.empty()) {
+    return absl::UnimplementedError("no instance takes this problem");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ParseAndRun(const std::vector<std::string>& args) {
+  ASSIGN_OR_RETURN(const ParsedFlags parsed, ParseFlags(args, __FILE__));
+  if (parsed.help) {
+    std::printf(
+        "usage: sweep LAYER [--flags]\n\n"
+        "Runs every compiled instance of the tuned convolution kernel on one "
+        "layer on\nthe GPU, verifies it, times it, and prints a table by time; "
+        "* marks the one\nthat the variant takes. LAYER is fa19-L2, say, or "
+        "sizes B,C,H,W,M,K.\n\n%s",
+        DescribeFlags(__FILE__).c_str());
+    return absl::OkStatus();
+  }
+  if (parsed.positional.size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(parsed.positional.size(),
+                     " layers are given, expected one; --help says more"));
+  }
+  if (FLAGS_samples < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--samples is ", FLAGS_samples, ", expected at least 1"));
+  }
+  ASSIGN_OR_RETURN(const Problem problem,
+                   ParseLayer(parsed.positional[0], FLAGS_batch));
+  return Sweep(problem);
+}
+
+}  // namespace
+}  // namespace convlab
+
+int main(int argc, char** argv) {
+  const absl::Status status = convlab::ParseAndRun({argv + 1, argv + argc});
+  if (!status.ok()) absl::FPrintF(stderr, "sweep: %s\n", status.message());
+  return convlab::ExitStatus(status);
+}
