@@ -37,6 +37,13 @@ constexpr Milestone kMilestones[] = {
 
 }  // namespace
 
+bool IsMilestone(absl::string_view name) {
+  for (const Milestone& milestone : kMilestones) {
+    if (milestone.name == name) return true;
+  }
+  return false;
+}
+
 const Milestone& FindMilestone(absl::string_view name) {
   for (const Milestone& milestone : kMilestones) {
     if (milestone.name == name) return milestone;

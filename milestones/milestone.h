@@ -29,6 +29,8 @@ struct Milestone {
   absl::string_view gpu_variant;
 };
 
+bool IsMilestone(absl::string_view name);
+
 // The milestone of that name, which must exist.
 const Milestone& FindMilestone(absl::string_view name);
 

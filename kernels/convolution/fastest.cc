@@ -20,16 +20,16 @@ struct Choice {
 constexpr Choice kMeasured[] = {
     // The H200.
     {90, 1, 28, 50, 5, "layer_sizes"},   // fa17
-    {90, 1, 48, 6, 5, "layer_sizes"},    // sp19
+    {90, 1, 48, 6, 5, "tuned"},          // sp19
     {90, 6, 22, 16, 5, "layer_sizes"},   // sp19
-    {90, 1, 70, 12, 5, "layer_sizes"},   // fa19
+    {90, 1, 70, 12, 5, "tuned"},         // fa19
     {90, 12, 33, 24, 5, "layer_sizes"},  // fa19
     {90, 1, 86, 4, 7, "layer_sizes"},    // fa20
     {90, 4, 40, 16, 7, "layer_sizes"},   // fa20
 };
 
 // Best first; the last takes everything that its backend can hold.
-constexpr const char* kGeneralOnGpu[] = {"layer_sizes", "naive"};
+constexpr const char* kGeneralOnGpu[] = {"layer_sizes", "tuned", "naive"};
 constexpr const char* kGeneralOnCpu[] = {"im2col_eigen"};
 
 }  // namespace

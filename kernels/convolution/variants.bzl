@@ -23,13 +23,23 @@ LADDER = [
     _row("channel_parallel", "cuda"),
     _row("channel_tree", "cuda"),
     _row("channel_atomics", "cuda"),
+    _row("im2col_shared", "cuda"),
     _row("im2col_cublas", "cuda", ["//kernels/cuda:cublas"]),
+    _row("fused_im2col", "cuda"),
+    _row("register_tiled", "cuda"),
+    _row("tuned", "cuda", [
+        ":direct_plan",
+        ":tuned_h",
+    ]),
     _row("layer_sizes", "cuda"),
     _row("streams", "cuda", [
         ":streams_header",
         "//kernels/cuda:stream",
     ]),
     _row("fft", "cuda"),
+    _row("half2", "cuda", [":direct_plan"]),
+    _row("tensor_tf32", "cuda", [":tensor_core"]),
+    _row("tensor_fp16", "cuda", [":tensor_core"]),
 ]
 
 def _symbol(row):
