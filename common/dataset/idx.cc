@@ -3,7 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cstring>
+#include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -25,80 +25,149 @@ constexpr uint32_t kLabelsMagic = 0x00000801;
 // Fashion-MNIST's 60,000 images are 0.4 GiB at 86 x 86.
 constexpr int64_t kMostBytes = int64_t{1} << 32;
 
+// A file's bytes, front to back, wherever they are kept.
+class Source {
+ public:
+  virtual ~Source() = default;
+  // Fills `out` with the next `size` bytes, or with fewer where the file ends;
+  // returns how many.
+  virtual absl::StatusOr<size_t> Read(uint8_t* out, size_t size) = 0;
+  // All bytes of the file; 0 if that is not known.
+  virtual int64_t size() const = 0;
+};
+
+class StringSource : public Source {
+ public:
+  explicit StringSource(absl::string_view content)
+      : size_(content.size()), rest_(content) {}
+  absl::StatusOr<size_t> Read(uint8_t* out, size_t size) override {
+    const size_t count = std::min(size, rest_.size());
+    std::copy_n(rest_.data(), count, out);
+    rest_.remove_prefix(count);
+    return count;
+  }
+  int64_t size() const override { return size_; }
+
+ private:
+  const int64_t size_;
+  absl::string_view rest_;
+};
+
+class FileSource : public Source {
+ public:
+  explicit FileSource(FileReader file) : file_(std::move(file)) {}
+  absl::StatusOr<size_t> Read(uint8_t* out, size_t size) override {
+    return file_.Read(out, size);
+  }
+  int64_t size() const override { return file_.size(); }
+
+ private:
+  FileReader file_;
+};
+
 // The decompressed bytes of a file, front to back; a plain file's own bytes.
 class ByteStream {
  public:
-  explicit ByteStream(absl::string_view content)
-      : size_(content.size()), rest_(content) {
-    gzipped_ =
-        content.size() >= 2 && content[0] == '\x1f' && content[1] == '\x8b';
+  static absl::StatusOr<std::unique_ptr<ByteStream>> Open(Source& source) {
+    auto stream = std::unique_ptr<ByteStream>(new ByteStream(source));
+    RETURN_IF_ERROR(stream->ReadPiece());
+    const uint8_t* const piece = stream->piece_.get();
+    stream->gzipped_ =
+        stream->piece_size_ >= 2 && piece[0] == 0x1f && piece[1] == 0x8b;
     constexpr int kGzip = 16;  // expect gzip's header and check sum
-    if (gzipped_) opened_ = inflateInit2(&stream_, MAX_WBITS + kGzip);
+    if (stream->gzipped_ &&
+        inflateInit2(&stream->zlib_, MAX_WBITS + kGzip) != Z_OK) {
+      return absl::ResourceExhaustedError("zlib did not start");
+    }
+    return stream;
   }
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
   ~ByteStream() {
-    if (gzipped_ && opened_ == Z_OK) inflateEnd(&stream_);
+    if (gzipped_) inflateEnd(&zlib_);
   }
 
   // Fills `out` with the next `size` bytes, or with fewer where the file ends;
   // returns how many.
   absl::StatusOr<size_t> Read(uint8_t* out, size_t size) {
     if (gzipped_) return Inflate(out, size);
-    const size_t count = std::min(size, rest_.size());
-    std::copy_n(rest_.data(), count, out);
-    rest_.remove_prefix(count);
-    return count;
+    const size_t ready = std::min(size, piece_size_);
+    std::copy_n(zlib_.next_in, ready, out);
+    zlib_.next_in += ready;
+    piece_size_ -= ready;
+    if (ready == size) return size;
+    ASSIGN_OR_RETURN(const size_t count,
+                     source_.Read(out + ready, size - ready));
+    return ready + count;
+  }
+
+  // A bound on the bytes of the whole stream; 0 if there is none.
+  int64_t MostBytes() const {
+    // Deflate's densest code is a bit for 258 bytes and another for where they
+    // are to be found.
+    constexpr int64_t kDensest = 1032;
+    return gzipped_ ? source_.size() * kDensest : source_.size();
   }
 
  private:
-  // zlib counts in 32 bits.
-  static constexpr size_t kLargestStep = size_t{1} << 30;
+  explicit ByteStream(Source& source)
+      : source_(source),
+        capacity_(source.size() > 0 ? std::min<int64_t>(source.size(), kPiece)
+                                    : kPiece),
+        piece_(new uint8_t[capacity_]) {}
+
+  absl::Status ReadPiece() {
+    ASSIGN_OR_RETURN(piece_size_, source_.Read(piece_.get(), capacity_));
+    zlib_.next_in = piece_.get();
+    zlib_.avail_in = static_cast<uInt>(piece_size_);
+    taken_ += piece_size_;
+    return absl::OkStatus();
+  }
 
   absl::StatusOr<size_t> Inflate(uint8_t* out, size_t size) {
-    if (opened_ != Z_OK) return absl::InternalError("zlib did not start");
     size_t count = 0;
     while (count < size) {
-      if (stream_.avail_in == 0) {
-        const size_t step = std::min(rest_.size(), kLargestStep);
-        stream_.next_in =
-            reinterpret_cast<Bytef*>(const_cast<char*>(rest_.data()));
-        stream_.avail_in = static_cast<uInt>(step);
-        rest_.remove_prefix(step);
-      }
+      if (zlib_.avail_in == 0) RETURN_IF_ERROR(ReadPiece());
       if (ended_) {
-        if (stream_.avail_in == 0) break;
+        if (zlib_.avail_in == 0) break;
         // A gzip file may hold several members, one behind the other.
-        inflateReset(&stream_);
+        inflateReset(&zlib_);
         ended_ = false;
       }
-      const size_t step = std::min(size - count, kLargestStep);
-      stream_.next_out = out + count;
-      stream_.avail_out = static_cast<uInt>(step);
-      const int result = inflate(&stream_, Z_NO_FLUSH);
-      count += step - stream_.avail_out;
+      // zlib counts in 32 bits.
+      const size_t step = std::min(size - count, size_t{1} << 30);
+      zlib_.next_out = out + count;
+      zlib_.avail_out = static_cast<uInt>(step);
+      const int result = inflate(&zlib_, Z_NO_FLUSH);
+      count += step - zlib_.avail_out;
       if (result == Z_STREAM_END) {
         ended_ = true;
       } else if (result == Z_BUF_ERROR) {
         return absl::InvalidArgumentError(
-            absl::StrCat("truncated gzip: the file's ", size_,
+            absl::StrCat("truncated gzip: the file's ", taken_,
                          " bytes end within the compressed data"));
+      } else if (result == Z_MEM_ERROR) {
+        return absl::ResourceExhaustedError("zlib has not enough memory");
       } else if (result != Z_OK) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "damaged gzip at byte ", size_ - rest_.size() - stream_.avail_in,
-            " of ", size_, ": ",
-            stream_.msg != nullptr ? stream_.msg : zError(result)));
+        return absl::InvalidArgumentError(
+            absl::StrCat("damaged gzip at byte ", taken_ - zlib_.avail_in, ": ",
+                         zlib_.msg != nullptr ? zlib_.msg : zError(result)));
       }
     }
     return count;
   }
 
-  size_t size_;
-  absl::string_view rest_;  // not yet read, or not yet given to zlib
+  static constexpr int64_t kPiece = 1 << 16;
+
+  Source& source_;
+  const int64_t capacity_;
+  // What was read last; zlib_.next_in is where it is used up to, gzip or not.
+  const std::unique_ptr<uint8_t[]> piece_;
+  size_t piece_size_ = 0;  // of a plain file: what is left of the piece
+  int64_t taken_ = 0;      // bytes read from the source
   bool gzipped_ = false;
   bool ended_ = false;  // zlib has met the end of a gzip member
-  int opened_ = Z_OK;
-  z_stream stream_ = {};
+  z_stream zlib_ = {};
 };
 
 uint32_t BigEndian(const uint8_t* bytes) {
@@ -164,44 +233,62 @@ absl::StatusOr<std::vector<int64_t>> ReadHeader(ByteStream& stream,
   return dimensions;
 }
 
-absl::StatusOr<Idx> ParseIdx(absl::string_view content,
-                             uint32_t expected_magic) {
-  ByteStream stream(content);
-  Idx idx;
-  ASSIGN_OR_RETURN(idx.dimensions, ReadHeader(stream, expected_magic));
-  int64_t expected = 1;
-  for (const int64_t dimension : idx.dimensions) expected *= dimension;
-
-  // The header may lie, so the buffer grows as bytes come.
+// Reads `expected` bytes. The header that says so may lie: memory is taken as
+// bytes come, and once, where it can be known how many may come, as growing a
+// buffer means to hold its content twice.
+absl::StatusOr<std::vector<uint8_t>> ReadBytes(ByteStream& stream,
+                                               int64_t expected) {
+  // From where on it matters.
+  constexpr int64_t kLarge = 1 << 20;
+  std::vector<uint8_t> bytes;
   int64_t found = 0;
   while (found < expected) {
-    const int64_t room =
-        std::min(expected, std::max<int64_t>(2 * found, 1 << 16));
-    idx.bytes.resize(room);
+    if (found >= kLarge) {
+      bytes.reserve(std::min(expected, std::max(found, stream.MostBytes())));
+    }
+    // Reserved pages are the process's only when they are written.
+    const int64_t step = std::clamp<int64_t>(found, 1 << 16, kLarge);
+    const int64_t room = std::min(expected, found + step);
+    bytes.resize(room);
     ASSIGN_OR_RETURN(const size_t count,
-                     stream.Read(idx.bytes.data() + found, room - found));
+                     stream.Read(bytes.data() + found, room - found));
     found += count;
     if (found < room) break;
   }
-  // Reading to the end also makes zlib compare the check sum.
-  while (found >= expected) {
+  bytes.resize(found);
+  return bytes;
+}
+
+absl::StatusOr<Idx> ParseIdx(Source& source, uint32_t expected_magic) {
+  ASSIGN_OR_RETURN(const auto stream, ByteStream::Open(source));
+  Idx idx;
+  ASSIGN_OR_RETURN(idx.dimensions, ReadHeader(*stream, expected_magic));
+  int64_t expected = 1;
+  for (const int64_t dimension : idx.dimensions) expected *= dimension;
+  ASSIGN_OR_RETURN(idx.bytes, ReadBytes(*stream, expected));
+
+  int64_t found = idx.bytes.size();
+  bool more = false;
+  if (found == expected) {
+    // Reading to the end also makes zlib compare the check sum. Of a surplus
+    // one piece is enough to know: there may be no end of it.
     uint8_t surplus[1 << 12];
-    ASSIGN_OR_RETURN(const size_t count, stream.Read(surplus, sizeof(surplus)));
-    if (count == 0) break;
+    ASSIGN_OR_RETURN(const size_t count,
+                     stream->Read(surplus, sizeof(surplus)));
     found += count;
+    more = count == sizeof(surplus);
   }
   if (found != expected) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the header says ", absl::StrJoin(idx.dimensions, " x "), " = ",
-        expected, " bytes behind it, the file holds ", found));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the header says ", absl::StrJoin(idx.dimensions, " x "),
+                     " = ", expected, " bytes behind it, the file holds ",
+                     more ? "more" : absl::StrCat(found)));
   }
   return idx;
 }
 
-}  // namespace
-
-absl::StatusOr<ImageSet> ParseIdxImages(absl::string_view content) {
-  ASSIGN_OR_RETURN(Idx idx, ParseIdx(content, kImagesMagic));
+absl::StatusOr<ImageSet> ParseImages(Source& source) {
+  ASSIGN_OR_RETURN(Idx idx, ParseIdx(source, kImagesMagic));
   ImageSet images;
   images.count = idx.dimensions[0];
   images.height = static_cast<int>(idx.dimensions[1]);
@@ -210,8 +297,8 @@ absl::StatusOr<ImageSet> ParseIdxImages(absl::string_view content) {
   return images;
 }
 
-absl::StatusOr<std::vector<uint8_t>> ParseIdxLabels(absl::string_view content) {
-  ASSIGN_OR_RETURN(Idx idx, ParseIdx(content, kLabelsMagic));
+absl::StatusOr<std::vector<uint8_t>> ParseLabels(Source& source) {
+  ASSIGN_OR_RETURN(Idx idx, ParseIdx(source, kLabelsMagic));
   for (size_t i = 0; i < idx.bytes.size(); ++i) {
     if (idx.bytes[i] >= kClasses) {
       return absl::InvalidArgumentError(
@@ -222,18 +309,35 @@ absl::StatusOr<std::vector<uint8_t>> ParseIdxLabels(absl::string_view content) {
   return std::move(idx.bytes);
 }
 
+// What `parse` makes of the file `path`, which its errors name.
+template <typename T>
+absl::StatusOr<T> ReadIdx(const std::string& path,
+                          absl::StatusOr<T> (*parse)(Source&)) {
+  ASSIGN_OR_RETURN(FileReader file, FileReader::Open(path));
+  FileSource source(std::move(file));
+  absl::StatusOr<T> result = parse(source);
+  RETURN_IF_ERROR(Annotate(result.status(), path));
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<ImageSet> ParseIdxImages(absl::string_view content) {
+  StringSource source(content);
+  return ParseImages(source);
+}
+
+absl::StatusOr<std::vector<uint8_t>> ParseIdxLabels(absl::string_view content) {
+  StringSource source(content);
+  return ParseLabels(source);
+}
+
 absl::StatusOr<ImageSet> ReadIdxImages(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
-  absl::StatusOr<ImageSet> images = ParseIdxImages(content);
-  RETURN_IF_ERROR(Annotate(images.status(), path));
-  return images;
+  return ReadIdx(path, &ParseImages);
 }
 
 absl::StatusOr<std::vector<uint8_t>> ReadIdxLabels(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
-  absl::StatusOr<std::vector<uint8_t>> labels = ParseIdxLabels(content);
-  RETURN_IF_ERROR(Annotate(labels.status(), path));
-  return labels;
+  return ReadIdx(path, &ParseLabels);
 }
 
 }  // namespace convlab

@@ -30,7 +30,8 @@ struct ImageSet {
 // the file holds and what was expected: damaged or truncated gzip, another
 // magic number, dimensions below 1 or beyond 4 GiB together, fewer or more
 // bytes than the header says, a label outside 0 to 9. Memory grows with the
-// bytes that are there, not with those that the header promises.
+// bytes that are there, not with those that the header promises, and large
+// files are held once.
 absl::StatusOr<ImageSet> ParseIdxImages(absl::string_view content);
 absl::StatusOr<std::vector<uint8_t>> ParseIdxLabels(absl::string_view content);
 

@@ -1,7 +1,10 @@
 #include "common/dataset/idx.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/dataset/test_files.h"
+#include "common/files/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -120,6 +123,41 @@ TEST(Idx, FileLongerOrShorterThanItsHeaderSays) {
         "2 x 2 x 3 = 12 bytes behind it, the file holds ", bytes.size());
     ExpectImagesError(plain, message);
     ExpectImagesError(Gzip(plain), message);
+  }
+}
+
+// A megabyte of nothing packs into a few kilobytes; reading stops long before
+// its end.
+TEST(Idx, GzipBombs) {
+  const std::string bomb = IdxFile({kImages, 2, 2, 3}, std::string(1 << 20, 0));
+  const std::string message = "= 12 bytes behind it, the file holds more";
+  ExpectImagesError(bomb, message);
+  ExpectImagesError(Gzip(bomb), message);
+  // Not even the damage behind it is noticed.
+  const std::string packed = Gzip(bomb);
+  ExpectImagesError(packed.substr(0, packed.size() - 9), message);
+  // A header that lies about a large file.
+  ExpectLabelsError(
+      Gzip(IdxFile({kLabels, 0x7fffffff}, std::string(5 << 20, 0))),
+      "the file holds 5242880");
+}
+
+// The content comes in whole, whatever way it is read.
+TEST(Idx, LargeFilesFromDisk) {
+  std::string pixels(5000 * 28 * 28, '\0');
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = char(i * 7 + i / 251);
+  const std::string plain = IdxFile({kImages, 5000, 28, 28}, pixels);
+  const std::string path = absl::StrCat(::testing::TempDir(), "/images");
+  for (const std::string& content : {plain, Gzip(plain)}) {
+    ASSERT_TRUE(WriteFileAtomically(path, content).ok());
+    const auto images = ReadIdxImages(path);
+    ASSERT_TRUE(images.ok()) << images.status();
+    EXPECT_EQ(images->count, 5000);
+    EXPECT_TRUE(std::equal(pixels.begin(), pixels.end(), images->pixels.begin(),
+                           images->pixels.end(),
+                           [](char a, uint8_t b) { return uint8_t(a) == b; }));
+    // Not grown by doubling.
+    EXPECT_EQ(images->pixels.capacity(), pixels.size());
   }
 }
 

@@ -77,17 +77,37 @@ std::string UserPath(absl::string_view path) {
   return absl::StrCat(folder, "/", path);
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  const File file(std::fopen(path.c_str(), "rb"));
+absl::StatusOr<FileReader> FileReader::Open(const std::string& path) {
+  std::FILE* const file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) return FileError("read", path, errno);
+  return FileReader(path, file);
+}
+
+FileReader::FileReader(std::string path, std::FILE* file)
+    : path_(std::move(path)), file_(file) {
+  struct stat info;
+  if (fstat(fileno(file), &info) == 0 && S_ISREG(info.st_mode)) {
+    size_ = info.st_size;
+  }
+}
+
+absl::StatusOr<size_t> FileReader::Read(void* out, size_t size) {
+  const size_t count = std::fread(out, 1, size, file_.get());
+  if (count < size && std::ferror(file_.get())) {
+    return FileError("read", path_, errno);
+  }
+  return count;
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  ASSIGN_OR_RETURN(FileReader file, FileReader::Open(path));
   std::string content;
   char buffer[1 << 16];
-  size_t count;
-  while ((count = std::fread(buffer, 1, sizeof(buffer), file.get())) > 0) {
+  for (;;) {
+    ASSIGN_OR_RETURN(const size_t count, file.Read(buffer, sizeof(buffer)));
+    if (count == 0) return content;
     content.append(buffer, count);
   }
-  if (std::ferror(file.get())) return FileError("read", path, errno);
-  return content;
 }
 
 absl::Status WriteFileAtomically(const std::string& path,

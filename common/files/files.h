@@ -3,6 +3,9 @@
 #ifndef COMMON_FILES_FILES_H_
 #define COMMON_FILES_FILES_H_
 
+#include <cstdint>
+#include <cstdio>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
@@ -16,7 +19,33 @@ namespace convlab {
 // resolved against that where it is set.
 std::string UserPath(absl::string_view path);
 
-// The content of the regular file `path`. The error names the path and says
+// A file read from its beginning, piece by piece.
+class FileReader {
+ public:
+  // The error names the path and says what is wrong: NotFound or
+  // PermissionDenied.
+  static absl::StatusOr<FileReader> Open(const std::string& path);
+
+  // Fills `out` with the next `size` bytes, or with fewer where the file ends;
+  // returns how many. InvalidArgument for a folder.
+  absl::StatusOr<size_t> Read(void* out, size_t size);
+
+  // Bytes of a regular file; 0 for a pipe or a device.
+  int64_t size() const { return size_; }
+
+ private:
+  struct Closer {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  FileReader(std::string path, std::FILE* file);
+
+  std::string path_;
+  std::unique_ptr<std::FILE, Closer> file_;
+  int64_t size_ = 0;
+};
+
+// The content of the file `path`. The error names the path and says
 // what is wrong: NotFound, PermissionDenied, or InvalidArgument for a folder.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 

@@ -55,6 +55,25 @@ TEST_F(FilesTest, ErrorsNameThePath) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(FilesTest, ReadsPieceByPiece) {
+  ASSERT_TRUE(WriteFileAtomically(Path("x"), "abcdefg").ok());
+  auto file = FileReader::Open(Path("x"));
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(file->size(), 7);
+  char bytes[5];
+  EXPECT_EQ(*file->Read(bytes, 5), 5u);
+  EXPECT_EQ(std::string(bytes, 5), "abcde");
+  EXPECT_EQ(*file->Read(bytes, 5), 2u);
+  EXPECT_EQ(std::string(bytes, 2), "fg");
+  EXPECT_EQ(*file->Read(bytes, 5), 0u);
+
+  EXPECT_EQ(FileReader::Open("/dev/zero")->size(), 0);
+  EXPECT_EQ(FileReader::Open(folder_)->Read(bytes, 1).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(FileReader::Open(Path("none")).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
 TEST_F(FilesTest, CheckWritableLeavesNothing) {
   EXPECT_TRUE(CheckWritable(Path("x")).ok());
   EXPECT_EQ(Entries(), 0);
