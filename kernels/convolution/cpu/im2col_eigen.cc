@@ -16,6 +16,7 @@
 // may assume (SSE2 on x86-64), less the time to copy C*K*K values per output
 // position, which M = 12 or 24 products must pay for.
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -27,6 +28,9 @@ namespace convlab::cpu {
 namespace {
 
 constexpr int64_t kWorkspaceFloats = 128 << 10;  // 512 KiB per worker
+// Together at most 64 MiB, or one column's: beyond 128 workers the blocks
+// become smaller, and where not even a column per worker fits, fewer work.
+constexpr int64_t kAllWorkspacesFloats = 16 << 20;
 
 using Matrix =
     Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -38,29 +42,36 @@ class Im2colEigen : public Convolution {
         workers_(workers),
         rows_(problem.channels * problem.kernel_size * problem.kernel_size),
         positions_(problem.output_height() * problem.output_width()),
-        block_(std::clamp<int64_t>(kWorkspaceFloats / rows_, 1, positions_)),
-        workspaces_(workers.count(), std::vector<float>(rows_ * block_)) {}
+        block_(std::clamp<int64_t>(
+            std::min(kWorkspaceFloats, kAllWorkspacesFloats / workers.count()) /
+                rows_,
+            1, positions_)),
+        blocks_((positions_ + block_ - 1) / block_),
+        workspaces_(
+            std::clamp<int64_t>(
+                kAllWorkspacesFloats / (rows_ * block_), 1,
+                std::min<int64_t>(workers.count(), problem.batch * blocks_)),
+            std::vector<float>(rows_ * block_)) {}
 
   absl::Status Run(const float* x, const float* k, float* y) override {
-    const int64_t blocks = (positions_ + block_ - 1) / block_;
     const int64_t M = problem_.filters;
     const Eigen::Map<const Matrix> weights(k, M, rows_);
     const int64_t image = problem_.channels * problem_.height * problem_.width;
-    workers_.For(problem_.batch * blocks, 1,
-                 [&](int worker, int64_t begin, int64_t end) {
-                   float* unrolled = workspaces_[worker].data();
-                   for (int64_t i = begin; i < end; ++i) {
-                     const int64_t b = i / blocks;
-                     const int64_t first = i % blocks * block_;
-                     const int64_t count = std::min(block_, positions_ - first);
-                     Unroll(x + b * image, first, count, unrolled);
-                     Eigen::Map<Matrix, 0, Eigen::OuterStride<>>(
-                         y + b * M * positions_ + first, M, count,
-                         Eigen::OuterStride<>(positions_))
-                         .noalias() = weights * Eigen::Map<const Matrix>(
-                                                    unrolled, rows_, count);
-                   }
-                 });
+    std::atomic<int64_t> next{0};
+    workers_.For(workspaces_.size(), 1, [&](int, int64_t workspace, int64_t) {
+      float* unrolled = workspaces_[workspace].data();
+      for (int64_t i; (i = next++) < problem_.batch * blocks_;) {
+        const int64_t b = i / blocks_;
+        const int64_t first = i % blocks_ * block_;
+        const int64_t count = std::min(block_, positions_ - first);
+        Unroll(x + b * image, first, count, unrolled);
+        Eigen::Map<Matrix, 0, Eigen::OuterStride<>>(
+            y + b * M * positions_ + first, M, count,
+            Eigen::OuterStride<>(positions_))
+            .noalias() =
+            weights * Eigen::Map<const Matrix>(unrolled, rows_, count);
+      }
+    });
     return absl::OkStatus();
   }
 
@@ -93,7 +104,8 @@ class Im2colEigen : public Convolution {
   const int64_t rows_;                          // C*K*K
   const int64_t positions_;                     // output positions of one image
   const int64_t block_;                         // columns unrolled at a time
-  std::vector<std::vector<float>> workspaces_;  // one per worker
+  const int64_t blocks_;                        // of one image
+  std::vector<std::vector<float>> workspaces_;  // one per worker at most
 };
 
 }  // namespace
