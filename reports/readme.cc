@@ -52,6 +52,7 @@ absl::Status Update() {
 
 int main() {
   const absl::Status status = convlab::Update();
-  if (!status.ok()) absl::FPrintF(stderr, "readme: %s\n", status.message());
+  if (!status.ok())
+    absl::FPrintF(stderr, "readme: %s\n", OneLine(status.message()));
   return convlab::ExitStatus(status);
 }

@@ -14,6 +14,7 @@
 #ifndef COMMON_STATUS_STATUS_H_
 #define COMMON_STATUS_STATUS_H_
 
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -28,6 +29,10 @@ int ExitStatus(const absl::Status& status);
 // `status` with "`where`: " before its message, the code unchanged. OK stays
 // OK.
 absl::Status Annotate(const absl::Status& status, absl::string_view where);
+
+// `text` on one line, for a terminal: control characters, which a path may
+// hold, as "\n" or "\x1b"; all else as it is.
+std::string OneLine(absl::string_view text);
 
 }  // namespace convlab
 

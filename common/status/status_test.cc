@@ -45,5 +45,11 @@ TEST(Status, AnnotateKeepsTheCode) {
   EXPECT_TRUE(Annotate(absl::OkStatus(), "weights").ok());
 }
 
+TEST(Status, OneLineKeepsAllButControlCharacters) {
+  EXPECT_EQ(OneLine("cannot read 'a\\b': É"), "cannot read 'a\\b': É");
+  EXPECT_EQ(OneLine(absl::string_view("a\nb\r\t\x1b[2J\0\x7f", 11)),
+            "a\\nb\\r\\t\\x1b[2J\\x00\\x7f");
+}
+
 }  // namespace
 }  // namespace convlab
