@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
@@ -100,25 +101,45 @@ absl::StatusOr<ParsedFlags> ParseFlags(const std::vector<std::string>& args,
   return parsed;
 }
 
-std::string DescribeFlags(absl::string_view source_file) {
+std::string WrapText(absl::string_view text, size_t column, size_t indent) {
+  constexpr size_t kWidth = 80;
+  std::string wrapped;
+  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
+    if (column + 1 + word.size() > kWidth && column > indent) {
+      absl::StrAppend(&wrapped, "\n", std::string(indent, ' '));
+      column = indent;
+    } else if (!wrapped.empty()) {
+      wrapped += ' ';
+      ++column;
+    }
+    absl::StrAppend(&wrapped, word);
+    column += word.size();
+  }
+  return wrapped;
+}
+
+std::string DescribeFlags(absl::string_view source_file,
+                          const std::set<std::string>& without) {
   std::vector<gflags::CommandLineFlagInfo> flags;
   gflags::GetAllFlags(&flags);
   std::string text;
   for (const gflags::CommandLineFlagInfo& flag : flags) {
-    if (flag.filename != source_file) continue;
+    if (flag.filename != source_file || without.count(flag.name) > 0) continue;
     const char* const value = flag.type == "bool"     ? ""
                               : flag.type == "string" ? " TEXT"
                                                       : " N";
-    absl::StrAppend(&text, absl::StrFormat("  %-16s %s",
-                                           absl::StrCat("--", flag.name, value),
-                                           flag.description));
+    std::string description = flag.description;
     // An empty text and 0 stand for "not given", which the description
     // explains.
     if (flag.type != "bool" && !flag.default_value.empty() &&
         flag.default_value != "0") {
-      absl::StrAppend(&text, " (default ", flag.default_value, ")");
+      absl::StrAppend(&description, " (default ", flag.default_value, ")");
     }
-    text += "\n";
+    constexpr size_t kIndent = 19;
+    absl::StrAppend(
+        &text,
+        absl::StrFormat("  %-16s ", absl::StrCat("--", flag.name, value)),
+        WrapText(description, kIndent, kIndent), "\n");
   }
   return text;
 }

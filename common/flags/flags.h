@@ -30,8 +30,14 @@ struct ParsedFlags {
 absl::StatusOr<ParsedFlags> ParseFlags(const std::vector<std::string>& args,
                                        absl::string_view source_file);
 
-// One paragraph per flag of `source_file`, for --help.
-std::string DescribeFlags(absl::string_view source_file);
+// `text`, which follows `column` characters of its line, broken at blanks so
+// that no line is longer than 80 where words allow; further lines are indented
+// by `indent`.
+std::string WrapText(absl::string_view text, size_t column, size_t indent);
+
+// One paragraph per flag of `source_file` but those in `without`, for --help.
+std::string DescribeFlags(absl::string_view source_file,
+                          const std::set<std::string>& without = {});
 
 }  // namespace convlab
 

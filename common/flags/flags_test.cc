@@ -83,5 +83,22 @@ TEST_F(FlagsTest, FlagsOfLibrariesAreNotOffered) {
   EXPECT_THAT(help, Not(HasSubstr("flagfile")));
 }
 
+TEST_F(FlagsTest, FlagsCanBeLeftOutOfTheDescription) {
+  EXPECT_THAT(DescribeFlags(__FILE__, {"count"}), Not(HasSubstr("--count")));
+  EXPECT_THAT(DescribeFlags(__FILE__, {"count"}), HasSubstr("--name TEXT"));
+}
+
+TEST(WrapText, BreaksLinesAtEightyCharacters) {
+  EXPECT_EQ(WrapText("one two", 10, 4), "one two");
+  const std::string word(30, 'x');
+  EXPECT_EQ(WrapText(word + " " + word + " " + word, 4, 4),
+            word + " " + word + "\n    " + word);
+  EXPECT_EQ(WrapText(word + " " + word, 45, 2), word + "\n  " + word);
+  // What is longer than a line stands on one of its own.
+  EXPECT_EQ(WrapText("a " + std::string(90, 'y') + " b", 2, 2),
+            "a\n  " + std::string(90, 'y') + "\n  b");
+  EXPECT_EQ(WrapText("", 3, 3), "");
+}
+
 }  // namespace
 }  // namespace convlab
