@@ -1,5 +1,9 @@
 #include "milestones/command_line.h"
 
+#include <set>
+#include <utility>
+
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -99,6 +103,57 @@ absl::Status CheckRange(const char* flag, int value, int least, int most) {
       "--", flag, " is ", value, ", expected ", least, " to ", most));
 }
 
+// A script's "--record=$file" with no file set means something else than none.
+absl::Status CheckNotEmpty(const ParsedFlags& parsed) {
+  const std::pair<const char*, const std::string&> texts[] = {
+      {"weights", FLAGS_weights}, {"data", FLAGS_data},
+      {"variant", FLAGS_variant}, {"record", FLAGS_record},
+      {"profile", FLAGS_profile},
+  };
+  for (const auto& [flag, text] : texts) {
+    if (parsed.given.count(flag) == 0 || !text.empty()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--", flag, " is empty, expected a value or no such flag"));
+  }
+  return absl::OkStatus();
+}
+
+// The backends that the milestone runs on where the user does not choose, as
+// far as can be said without looking for a GPU.
+bool MayRunOn(Backend backend, const Milestone& milestone, Device device) {
+  if (backend == Backend::kCpu) {
+    return device == Device::kCpu ||
+           (device == Device::kAuto && milestone.hardware != Hardware::kGpu);
+  }
+  return device != Device::kCpu && milestone.hardware != Hardware::kCpu;
+}
+
+// A name that no backend in question knows is wrong whatever hardware is there.
+absl::Status CheckVariantNames(const Milestone& milestone,
+                               const CommandLine& line) {
+  std::vector<std::string> names;
+  bool any_on_gpu = false;
+  for (const Variant* variant : Variants()) {
+    any_on_gpu |= variant->backend == Backend::kCuda;
+    if (MayRunOn(variant->backend, milestone, line.device) &&
+        !absl::c_linear_search(names, variant->name)) {
+      names.emplace_back(variant->name);
+    }
+  }
+  // Built without CUDA: which names its machine would know is not known here.
+  if (!any_on_gpu && MayRunOn(Backend::kCuda, milestone, line.device) &&
+      names.empty()) {
+    return absl::OkStatus();
+  }
+  for (const std::string& name : line.variants) {
+    if (absl::c_linear_search(names, name)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("unknown variant '", name,
+                                                   "': expected one of ",
+                                                   absl::StrJoin(names, ", ")));
+  }
+  return absl::OkStatus();
+}
+
 // Flags that each make sense but not together, or not in this milestone.
 absl::Status CheckAgreement(const Milestone& milestone,
                             const CommandLine& line) {
@@ -119,10 +174,11 @@ absl::Status CheckAgreement(const Milestone& milestone,
   const size_t convolutions = line.network->stages.size();
   if (line.variants.size() > 1 && line.variants.size() != convolutions) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--variant names ", line.variants.size(), " variants, expected 1 or ",
-        convolutions, " for the convolutions of ", line.network->name));
+        "--variant names ", line.variants.size(), " variants, expected 1",
+        convolutions > 1 ? absl::StrCat(" or ", convolutions) : "", " for ",
+        line.network->name));
   }
-  return absl::OkStatus();
+  return CheckVariantNames(milestone, line);
 }
 
 }  // namespace
@@ -136,6 +192,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(
   if (line.help || line.list) return line;
 
   RETURN_IF_ERROR(TakePositional(parsed));
+  RETURN_IF_ERROR(CheckNotEmpty(parsed));
   line.model = FLAGS_model;
   ASSIGN_OR_RETURN(line.network, FindNetwork(FLAGS_model));
   if (!FLAGS_size.empty() || parsed.given.count("size") > 0) {
@@ -166,15 +223,19 @@ absl::StatusOr<CommandLine> ParseCommandLine(
 }
 
 std::string HelpText(const Milestone& milestone) {
+  std::set<std::string> refused;
+  if (milestone.baseline) refused.insert("variant");
+  if (milestone.hardware == Hardware::kCpu) refused.insert("profile");
   return absl::StrCat(
-      milestone.name, ": ", milestone.title, "\n", milestone.help,
+      milestone.name, ": ", milestone.title, "\n",
+      WrapText(milestone.help, 0, 0),
       "\n\nUsage: bazel run //milestones:", milestone.name,
-      " -- [MODEL] [SIZE] [flags]\n\n", DescribeFlags(__FILE__),
+      " -- [MODEL] [SIZE] [flags]\n\n", DescribeFlags(__FILE__, refused),
       "\nExit status: 0 done, 1 failed, 2 wrong usage or input, 3 the hardware "
       "asked for\nis not there.\n");
 }
 
-std::string ListText() {
+std::string ListText(const Milestone& milestone) {
   std::string text = "Networks:\n";
   for (const Network& network : Networks()) {
     const std::vector<StageShape> shapes = network.StageShapes();
@@ -186,22 +247,27 @@ std::string ListText() {
           shapes[i].input_size, shapes[i].input_size, stage.output_channels,
           shapes[i].output_size, shapes[i].output_size, stage.kernel_size));
     }
-    absl::StrAppend(&text, absl::StrFormat("  %-14s %s", network.name,
-                                           absl::StrJoin(stages, ", ")));
+    std::string description = absl::StrJoin(stages, ", ");
     if (!network.aliases.empty()) {
-      absl::StrAppend(&text, " (also ", absl::StrJoin(network.aliases, ", "),
-                      ")");
+      absl::StrAppend(&description, " (also ",
+                      absl::StrJoin(network.aliases, ", "), ")");
     }
-    text += "\n";
+    absl::StrAppend(&text, absl::StrFormat("  %-14s ", network.name),
+                    WrapText(description, 17, 17), "\n");
   }
+  if (milestone.baseline) return text;
   for (const Backend backend : {Backend::kCpu, Backend::kCuda}) {
+    if (backend == Backend::kCuda && milestone.hardware == Hardware::kCpu) {
+      continue;
+    }
     std::string variants;
     for (const Variant* variant : Variants()) {
       if (variant->backend != backend) continue;
-      absl::StrAppend(
-          &variants,
-          absl::StrFormat("  %-14s %s  %s\n", variant->name,
-                          Name(variant->accuracy), variant->summary));
+      const std::string name = absl::StrFormat("  %-17s %-5s ", variant->name,
+                                               Name(variant->accuracy));
+      absl::StrAppend(&variants, name,
+                      WrapText(variant->summary, name.size(), name.size()),
+                      "\n");
     }
     if (!variants.empty()) {
       absl::StrAppend(&text, "Variants on the ", Name(backend), ":\n",

@@ -43,8 +43,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(
 // What --help prints.
 std::string HelpText(const Milestone& milestone);
 
-// What --list prints: the networks and the variants to choose from.
-std::string ListText();
+// What --list prints: the networks and the variants that the milestone takes.
+std::string ListText(const Milestone& milestone);
 
 }  // namespace convlab
 

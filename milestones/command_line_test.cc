@@ -1,16 +1,30 @@
 #include "milestones/command_line.h"
 
 #include <cstdlib>
+#include <cstring>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gflags/gflags.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/convolution/variants.h"
 
 namespace convlab {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Not where CUDA was left out of the build.
+bool HasGpuVariants() {
+  return absl::c_any_of(Variants(), [](const Variant* variant) {
+    return variant->backend == Backend::kCuda;
+  });
+}
 
 class CommandLineTest : public ::testing::Test {
  protected:
@@ -74,9 +88,9 @@ TEST_F(CommandLineTest, OneVariantOrOneForEachConvolution) {
   EXPECT_THAT(Parse({"--variant", "naive,im2col_eigen"}).variants,
               ElementsAre("naive", "im2col_eigen"));
   EXPECT_THAT(Error({"--variant=a,b,c"}),
-              HasSubstr("names 3 variants, expected 1 or 2"));
+              HasSubstr("names 3 variants, expected 1 or 2 for fa19"));
   EXPECT_THAT(Error({"fa17-high", "--variant=a,b"}),
-              HasSubstr("names 2 variants, expected 1 or 1"));
+              HasSubstr("names 2 variants, expected 1 for fa17-high"));
 }
 
 TEST_F(CommandLineTest, WrongArgumentsAreNamed) {
@@ -109,13 +123,61 @@ TEST_F(CommandLineTest, ContradictionsAreRefused) {
               HasSubstr("m1 runs the framework's own convolution"));
 }
 
+TEST_F(CommandLineTest, VariantsAreKnownBeforeTheHardwareIs) {
+  for (const char* device : {"auto", "cpu", "gpu"}) {
+    if (device == std::string("gpu") && !HasGpuVariants()) continue;
+    EXPECT_THAT(Error({"--variant=opt2", "--device", device}),
+                HasSubstr("unknown variant 'opt2': expected one of naive"));
+    EXPECT_THAT(Error({"--variant=naive,", "--device", device}),
+                HasSubstr("unknown variant ''"));
+  }
+  EXPECT_THAT(Error({"--variant=opt2"}, "m2"), HasSubstr("im2col_eigen"));
+  EXPECT_THAT(Parse({"--variant=naive", "--device=gpu"}).variants,
+              ElementsAre("naive"));
+  if (!HasGpuVariants()) GTEST_SKIP() << "built without CUDA";
+  EXPECT_THAT(Error({"--variant=im2col_eigen"}, "m3"),
+              HasSubstr("unknown variant 'im2col_eigen'"));
+  EXPECT_THAT(Error({"--variant=opt2"}, "m3"), HasSubstr("tiled_shared"));
+}
+
+TEST_F(CommandLineTest, EmptyValuesAreRefused) {
+  for (const char* flag :
+       {"--record=", "--weights=", "--variant=", "--profile=", "--data="}) {
+    EXPECT_EQ(Error({flag}),
+              absl::StrCat(std::string(flag, strlen(flag) - 1),
+                           " is empty, expected a value or no such flag"));
+  }
+  EXPECT_THAT(Error({"--data", ""}), HasSubstr("--data is empty"));
+}
+
 TEST_F(CommandLineTest, HelpAndListAnswerWhateverElseIsGiven) {
   EXPECT_TRUE(Parse({"--help", "fa21"}).help);
   EXPECT_TRUE(Parse({"--list"}).list);
   EXPECT_THAT(HelpText(FindMilestone("m2")), HasSubstr("--record TEXT"));
   EXPECT_THAT(HelpText(FindMilestone("m2")), HasSubstr("//milestones:m2"));
-  EXPECT_THAT(ListText(), HasSubstr("fa18"));
-  EXPECT_THAT(ListText(), HasSubstr("im2col_eigen"));
+  EXPECT_THAT(ListText(FindMilestone("m2")), HasSubstr("fa18"));
+  EXPECT_THAT(ListText(FindMilestone("m2")), HasSubstr("im2col_eigen"));
+}
+
+TEST_F(CommandLineTest, HelpAndListSayWhatTheMilestoneTakes) {
+  EXPECT_THAT(HelpText(FindMilestone("final")), HasSubstr("--variant"));
+  EXPECT_THAT(HelpText(FindMilestone("final")), HasSubstr("--profile"));
+  EXPECT_THAT(HelpText(FindMilestone("m1")), Not(HasSubstr("--variant")));
+  EXPECT_THAT(HelpText(FindMilestone("m2")), Not(HasSubstr("--profile")));
+  EXPECT_THAT(ListText(FindMilestone("m1")), Not(HasSubstr("naive")));
+  EXPECT_THAT(ListText(FindMilestone("m2")), Not(HasSubstr("on the cuda")));
+  EXPECT_EQ(absl::StrContains(ListText(FindMilestone("m4")), "on the cuda"),
+            HasGpuVariants());
+}
+
+TEST_F(CommandLineTest, HelpAndListFitIntoATerminal) {
+  for (const char* name : {"m1", "m2", "m3", "m4", "final"}) {
+    const std::string text = absl::StrCat(HelpText(FindMilestone(name)),
+                                          ListText(FindMilestone(name)));
+    for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+      EXPECT_LE(line.size(), 80) << line;
+    }
+  }
 }
 
 }  // namespace

@@ -2,24 +2,29 @@
 // error of the programs themselves.
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/dataset/fashion_mnist.h"
+#include "common/dataset/resize.h"
+#include "common/dataset/test_files.h"
 #include "common/files/files.h"
 #include "common/network/network.h"
 #include "common/record/run_record.h"
 #include "common/weights/safetensors.h"
+#include "common/weights/test_files.h"
 #include "common/weights/weights.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/cuda/device.h"
-#include "zlib.h"
 
 namespace convlab {
 namespace {
@@ -30,6 +35,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::SizeIs;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
 
 constexpr char kUsageLine[] =
     "[0-9.]+user [0-9.]+system [0-9:.]+elapsed [0-9]+%CPU "
@@ -56,6 +67,13 @@ std::string Model(absl::string_view network) {
       absl::StrCat("common/weights/models/", network, ".safetensors"));
 }
 
+std::string CorrectnessOf(const Outcome& outcome) {
+  for (const std::string& line : outcome.out) {
+    if (absl::StartsWith(line, "Correctness: ")) return line;
+  }
+  return "none in:\n" + absl::StrJoin(outcome.out, "\n");
+}
+
 class ProgramsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -74,10 +92,17 @@ class ProgramsTest : public ::testing::Test {
 
   // Arguments are separated by blanks; none of ours contains one.
   Outcome Run(absl::string_view program, absl::string_view arguments) const {
-    const int status =
-        system(absl::StrCat("cd ", folder_, " && ", Runfile("milestones/"),
-                            program, " ", arguments, " >out 2>err </dev/null")
-                   .c_str());
+    return Shell(
+        absl::StrCat(Runfile("milestones/"), program, " ", arguments, " >out"));
+  }
+
+  // The outcome of a command that the shell runs in the test's folder; its
+  // standard output is what the command leaves in "out".
+  Outcome Shell(absl::string_view command) const {
+    Write("out", "");
+    const int status = system(
+        absl::StrCat("cd ", folder_, " && (", command, ") 2>err </dev/null")
+            .c_str());
     return {WEXITSTATUS(status), Lines(Path("out")), Lines(Path("err"))};
   }
 
@@ -278,10 +303,93 @@ TEST_F(ProgramsTest, WrongArgumentsAreRefused) {
   ExpectRefused("final", "10001", {"size is 10001", "1 to 10000"});
   ExpectRefused("final", "60001 --split=train", {"1 to 60000", "train"});
   ExpectRefused("m2", "--thread=2", {"unknown flag --thread=2"});
+  ExpectRefused("m2", "--size=10 --size 20",
+                {"both --size=10 and --size=20 are given"});
+  ExpectRefused("m2", "10 --record=", {"--record is empty"});
+  ExpectRefused("final", "--device=gpu --variant=bogus",
+                {"unknown variant 'bogus'", "naive"});
   ExpectRefused("m2", "sp19 --model fa19", {"both 'sp19' and --model=fa19"});
   ExpectRefused("m2", "--device=gpu", {"--device is gpu"});
   ExpectRefused("m1", "--variant=naive", {"--variant is given"});
   ExpectRefused("final", "--profile=p --device=cpu", {"--profile"});
+}
+
+TEST_F(ProgramsTest, AnErrorIsOneLineWhateverThePathHolds) {
+  ExpectRefused("final", "--data='a\nb\x1b'", {"folder a\\nb\\x1b;"});
+}
+
+TEST_F(ProgramsTest, OutputThatCannotBeWrittenIsAFailure) {
+  for (const char* arguments : {"10", "--list", "--help"}) {
+    const Outcome outcome = Shell(
+        absl::StrCat(Runfile("milestones/m2 "), arguments, " >/dev/full"));
+    EXPECT_EQ(outcome.exit_status, 1);
+    EXPECT_EQ(outcome.err.back(), "m2: cannot write standard output");
+  }
+}
+
+TEST_F(ProgramsTest, WhatTheSystemRefusesIsAFailure) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer takes address space of its own";
+  // Each thread takes 8 MB of it for its stack.
+  const std::string program = Runfile("milestones/m2");
+  const Outcome threads =
+      Shell(absl::StrCat("ulimit -s 8192; ulimit -v 1000000; ", program,
+                         " 10 --threads 1000 >out"));
+  EXPECT_EQ(threads.exit_status, 1);
+  EXPECT_THAT(threads.err,
+              ElementsAre(HasSubstr("m2: cannot start the threads: ")));
+  const Outcome memory = Shell(
+      absl::StrCat("ulimit -v 100000; ", program, " 10000 --threads 1 >out"));
+  EXPECT_EQ(memory.exit_status, 1);
+  EXPECT_EQ(memory.err.back(), "m2: there is not enough memory");
+}
+
+TEST_F(ProgramsTest, MemoryDoesNotGrowWithTheThreads) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer takes memory of its own";
+  const Outcome outcome = Run(
+      "m2", "fa19 500 --variant=im2col_eigen --threads=1000 --record=r.json");
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_LT(ReadRunRecord(Path("r.json"))->usage.max_resident_bytes,
+            int64_t{600} << 20);
+}
+
+// The weights are found beside the program, however it was started.
+TEST_F(ProgramsTest, StartedByAnotherName) {
+  const std::string models = Runfile("common/weights/models");
+  ASSERT_EQ(
+      Shell(absl::StrCat("mkdir -p bin/m2.runfiles/convlab/common/weights && "
+                         "cp -rL ",
+                         models,
+                         " bin/m2.runfiles/convlab/common/weights && cp -L ",
+                         Runfile("milestones/m2"), " bin && ln -s bin/m2 link"))
+          .exit_status,
+      0);
+  for (const char* command : {"bin/m2", "./link", "PATH=bin m2"}) {
+    SCOPED_TRACE(command);
+    const Outcome outcome = Shell(
+        absl::StrCat("unset RUNFILES_DIR RUNFILES_MANIFEST_FILE TEST_SRCDIR; ",
+                     command, " 10 >out"));
+    EXPECT_EQ(outcome.exit_status, 0) << absl::StrJoin(outcome.err, "\n");
+    EXPECT_THAT(CorrectnessOf(outcome), HasSubstr("Model: fa19"));
+  }
+}
+
+TEST_F(ProgramsTest, RelativePathsAreTheUsers) {
+  const Outcome outcome = Shell(absl::StrCat(
+      "mkdir user && cd / && BUILD_WORKING_DIRECTORY=", Path("user"), " ",
+      Runfile("milestones/m2"), " 10 --record=r.json >", Path("out")));
+  EXPECT_EQ(outcome.exit_status, 0) << absl::StrJoin(outcome.err, "\n");
+  EXPECT_TRUE(ReadRunRecord(Path("user/r.json")).ok());
+}
+
+TEST_F(ProgramsTest, ATerminalShowsTheProgress) {
+  const Outcome outcome =
+      Shell(absl::StrCat("script -qec '", Runfile("milestones/m2"),
+                         " 10 >out' terminal >/dev/null"));
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_THAT(*ReadFile(Path("terminal")),
+              AllOf(HasSubstr("m2: running on"),
+                    HasSubstr("[##############################] 100 %")));
+  EXPECT_THAT(outcome.out, SizeIs(7));
 }
 
 TEST_F(ProgramsTest, ABadRecordPathIsFoundBeforeTheWorkStarts) {
@@ -291,34 +399,13 @@ TEST_F(ProgramsTest, ABadRecordPathIsFoundBeforeTheWorkStarts) {
   ExpectRefused("m2", "10 --record /dev/null", {"cannot write /dev/null"});
 }
 
-std::string BigEndian(uint32_t value) {
-  return {static_cast<char>(value >> 24), static_cast<char>(value >> 16),
-          static_cast<char>(value >> 8), static_cast<char>(value)};
-}
-
-std::string Gzip(const std::string& content) {
-  std::string packed(content.size() + 1000, '\0');
-  z_stream stream = {};
-  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  stream.avail_in = content.size();
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = packed.size();
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
-}
-
 // A data folder of three images, which each test damages in one way.
 class DataTest : public ProgramsTest {
  protected:
   void SetUp() override {
     ProgramsTest::SetUp();
-    images_ = absl::StrCat(BigEndian(0x803), BigEndian(3), BigEndian(28),
-                           BigEndian(28), std::string(3 * 28 * 28, 'x'));
-    labels_ =
-        absl::StrCat(BigEndian(0x801), BigEndian(3), std::string("\1\2\3", 3));
+    images_ = IdxFile({0x803, 3, 28, 28}, std::string(3 * 28 * 28, 'x'));
+    labels_ = IdxFile({0x801, 3}, "\1\2\3");
   }
 
   void ExpectDataRefused(const std::vector<std::string>& words) {
@@ -355,7 +442,7 @@ TEST_F(DataTest, WrongMagic) {
 }
 
 TEST_F(DataTest, CountsDiffer) {
-  labels_ = absl::StrCat(BigEndian(0x801), BigEndian(2), "\1\2");
+  labels_ = IdxFile({0x801, 2}, "\1\2");
   ExpectDataRefused({"3 images", "2 labels"});
 }
 
@@ -370,15 +457,58 @@ TEST_F(DataTest, FileShorterThanItsHeaderSays) {
 }
 
 TEST_F(DataTest, AbsurdDimensions) {
-  images_.replace(4, 4, BigEndian(0x7fffffff));
-  images_.replace(8, 4, BigEndian(0x7fffffff));
+  images_ = IdxFile({0x803, 0x7fffffff, 0x7fffffff, 28}, "x");
   ExpectDataRefused({"t10k-images-idx3-ubyte", "2147483647"});
 }
 
 TEST_F(DataTest, ImagesOfAnotherSize) {
-  images_ = absl::StrCat(BigEndian(0x803), BigEndian(3), BigEndian(30),
-                         BigEndian(30), std::string(3 * 30 * 30, 'x'));
+  images_ = IdxFile({0x803, 3, 30, 30}, std::string(3 * 30 * 30, 'x'));
   ExpectDataRefused({"30x30", "28x28 or 70x70"});
+}
+
+TEST_F(DataTest, GzipBomb) {
+  images_ = Gzip(IdxFile({0x803, 3, 28, 28}, std::string(1 << 20, 'x')));
+  ExpectDataRefused({"2352 bytes behind it, the file holds more"});
+}
+
+// The course's own files: little-endian headers, images enlarged already.
+TEST_F(DataTest, TheCoursesFiles) {
+  const Outcome expected = Run("final", "fa19 20");
+  ASSERT_EQ(expected.exit_status, 0);
+  const Dataset dataset = *LoadFashionMnist(FashionMnistFolder(), "t10k");
+  constexpr int kSize = 70;
+  std::vector<uint8_t> enlarged(20 * kSize * kSize);
+  EnlargeImages(dataset.images.pixels.data(), 20, 28, kSize, enlarged.data());
+  Write("t10k-images-idx3-ubyte",
+        IdxFile({0x803, 20, kSize, kSize},
+                std::string(enlarged.begin(), enlarged.end()),
+                ByteOrder::kLittle));
+  Write(
+      "t10k-labels-idx1-ubyte",
+      IdxFile({0x801, 20},
+              std::string(dataset.labels.begin(), dataset.labels.begin() + 20),
+              ByteOrder::kLittle));
+  const Outcome outcome = Run("final", "fa19 --data=.");
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_EQ(CorrectnessOf(outcome), CorrectnessOf(expected));
+}
+
+// A million images take little more memory than their 784 MB.
+TEST_F(DataTest, ManyImagesAreHeldOnce) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer takes memory of its own";
+  constexpr int64_t kImages = 1000000;
+  Write("t10k-images-idx3-ubyte", IdxFile({0x803, kImages, 28, 28}, ""));
+  Write("t10k-labels-idx1-ubyte", IdxFile({0x801, kImages}, ""));
+  // The rest are zeros, which take no room on the disk.
+  ASSERT_EQ(
+      truncate(Path("t10k-images-idx3-ubyte").c_str(), 16 + kImages * 28 * 28),
+      0);
+  ASSERT_EQ(truncate(Path("t10k-labels-idx1-ubyte").c_str(), 8 + kImages), 0);
+  const Outcome outcome =
+      Run("final", "fa17-high 5 --data=. --device=cpu --record=r.json");
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_LT(ReadRunRecord(Path("r.json"))->usage.max_resident_bytes,
+            int64_t{1000} << 20);
 }
 
 // Weight files, made from the trained ones where that is possible.
@@ -392,12 +522,67 @@ class WeightsTest : public ProgramsTest {
     Write("w", content);
     ExpectRefused("final", "fa20 10 --weights=w", words);
   }
+  // The trained weights in another file: the same answers.
+  void ExpectTrainedAnswers(absl::string_view network,
+                            const std::string& content) {
+    Write("w", content);
+    const Outcome expected = Run("final", absl::StrCat(network, " 100"));
+    ASSERT_EQ(expected.exit_status, 0);
+    const Outcome outcome =
+        Run("final", absl::StrCat(network, " 100 --weights=w"));
+    EXPECT_EQ(outcome.exit_status, 0) << absl::StrJoin(outcome.err, "\n");
+    EXPECT_EQ(CorrectnessOf(outcome), CorrectnessOf(expected));
+  }
 };
 
 TEST_F(WeightsTest, OfAnotherNetwork) {
   ExpectRefused(
       "final", "fa19 10 --weights=" + Model("fa18"),
       {"fa18.safetensors", "conv1.weight", "fa19", "[12,1,7,7]", "[12,1,5,5]"});
+}
+
+TEST_F(WeightsTest, OfAnotherNetworkOfTheSameShapes) {
+  ExpectRefused("final", "fa17-high 10 --weights=" + Model("fa17-low"),
+                {"fa17-low.safetensors", "names network 'fa17-low'",
+                 "expected fa17-high"});
+}
+
+TEST_F(WeightsTest, MxnetParams) {
+  TensorFile file = Trained("fa19");
+  const std::map<std::string, std::string> names = {
+      {"conv1.weight", "arg:new0_weight"},
+      {"conv2.weight", "arg:new1_weight"},
+      {"fc1.weight", "arg:fullyconnected0_weight"},
+      {"fc1.bias", "arg:fullyconnected0_bias"},
+      {"fc2.weight", "arg:fullyconnected1_weight"},
+      {"fc2.bias", "arg:fullyconnected1_bias"}};
+  for (Tensor& tensor : file.tensors) tensor.name = names.at(tensor.name);
+  ExpectTrainedAnswers("fa19",
+                       MxnetFile(MxnetHeader::kStorageType, file.tensors));
+}
+
+TEST_F(WeightsTest, MiniDnn) {
+  std::map<std::string, std::vector<float>> tensors;
+  for (const Tensor& tensor : Trained("fa20").tensors) {
+    tensors[tensor.name] = tensor.values;
+  }
+  // The file has biases for the convolutions, which the network does not add.
+  const auto join = [](std::vector<float> weight, std::vector<float> bias) {
+    weight.insert(weight.end(), bias.begin(), bias.end());
+    return weight;
+  };
+  const std::string file =
+      MiniDnnFile({join(tensors["conv1.weight"], std::vector<float>(4, 1e6f)),
+                   {},
+                   {},
+                   join(tensors["conv2.weight"], std::vector<float>(16, 1e6f)),
+                   {},
+                   {},
+                   join(tensors["fc1.weight"], tensors["fc1.bias"]),
+                   {},
+                   join(tensors["fc2.weight"], tensors["fc2.bias"]),
+                   {}});
+  ExpectTrainedAnswers("fa20", file);
 }
 
 TEST_F(WeightsTest, Missing) {
@@ -423,20 +608,13 @@ TEST_F(WeightsTest, Truncated) {
   ExpectWeightsRefused("", {"w: "});
 }
 
-std::string LittleEndian(int64_t value, int bytes) {
-  std::string text;
-  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
-  return text;
-}
-
 TEST_F(WeightsTest, OfUnknownMxnetStorageOrType) {
-  const auto params = [](int storage, int type) {
+  const auto params = [](int32_t storage, int32_t type) {
     return absl::StrCat(
-        LittleEndian(0x112, 8), LittleEndian(0, 8), LittleEndian(1, 8),
-        LittleEndian(0xF993FAC9, 4), LittleEndian(storage, 4),
-        LittleEndian(1, 4), LittleEndian(1, 8), LittleEndian(1, 4),
-        LittleEndian(0, 4), LittleEndian(type, 4), LittleEndian(0, 4),
-        LittleEndian(1, 8), LittleEndian(1, 8), "a");
+        Bytes(uint64_t{0x112}), Bytes(uint64_t{0}), Bytes(uint64_t{1}),
+        Bytes(uint32_t{0xF993FAC9}), Bytes(storage), Bytes(uint32_t{1}),
+        Bytes(int64_t{1}), Bytes(int32_t{1}), Bytes(int32_t{0}), Bytes(type),
+        FloatBytes({0}), Bytes(uint64_t{1}), Bytes(uint64_t{1}), "a");
   };
   ExpectWeightsRefused(params(1, 0), {"storage type 1"});
   ExpectWeightsRefused(params(0, 4), {"type 4"});

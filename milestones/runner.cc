@@ -1,10 +1,13 @@
 #include "milestones/runner.h"
 
 #include <cstdio>
+#include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
@@ -83,7 +86,8 @@ absl::Status ParseAndRun(const Milestone& milestone,
       const CommandLine line,
       ParseCommandLine(milestone, {command.begin() + 1, command.end()}));
   if (line.help || line.list) {
-    std::fputs((line.help ? HelpText(milestone) : ListText()).c_str(), stdout);
+    std::fputs((line.help ? HelpText(milestone) : ListText(milestone)).c_str(),
+               stdout);
     return absl::OkStatus();
   }
 
@@ -101,13 +105,30 @@ absl::Status ParseAndRun(const Milestone& milestone,
   return measured;
 }
 
+// ParseAndRun, where the system's refusals are statuses too.
+absl::Status ParseAndRunCatching(const Milestone& milestone,
+                                 const std::vector<std::string>& command) {
+  try {
+    return ParseAndRun(milestone, command);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("there is not enough memory");
+  } catch (const std::system_error& error) {
+    // Threads are what is asked of the system in this way.
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot start the threads: ", error.what()));
+  }
+}
+
 }  // namespace
 
 int RunMilestone(absl::string_view name, int argc, char** argv) {
-  const absl::Status status =
-      ParseAndRun(FindMilestone(name), {argv, argv + argc});
+  absl::Status status =
+      ParseAndRunCatching(FindMilestone(name), {argv, argv + argc});
+  if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
+    status = absl::InternalError("cannot write standard output");
+  }
   if (!status.ok()) {
-    absl::FPrintF(stderr, "%s: %s\n", name, status.message());
+    absl::FPrintF(stderr, "%s: %s\n", name, OneLine(status.message()));
   }
   return ExitStatus(status);
 }

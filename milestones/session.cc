@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -20,12 +22,19 @@ namespace convlab {
 namespace {
 
 // The trained weights of a network, among the files that Bazel puts beside the
-// program.
+// program, which may have been started by another name: through PATH, or a
+// symbolic link.
 absl::StatusOr<std::string> TrainedWeights(const char* program,
                                            const Network& network) {
   using bazel::tools::cpp::runfiles::Runfiles;
   std::string error;
-  const std::unique_ptr<Runfiles> runfiles(Runfiles::Create(program, &error));
+  std::unique_ptr<Runfiles> runfiles(Runfiles::Create(program, &error));
+  if (runfiles == nullptr) {
+    std::error_code no_link;
+    const std::string itself =
+        std::filesystem::read_symlink("/proc/self/exe", no_link);
+    runfiles.reset(Runfiles::Create(itself, &error));
+  }
   if (runfiles == nullptr) {
     return absl::NotFoundError(
         "the trained weights are not beside the program: name a file with "
@@ -115,7 +124,7 @@ void Session::Print(const std::string& text) {
 }
 
 void Session::Tell(const std::string& text) const {
-  absl::FPrintF(stderr, "%s: %s\n", milestone.name, text);
+  absl::FPrintF(stderr, "%s: %s\n", milestone.name, OneLine(text));
 }
 
 absl::StatusOr<std::unique_ptr<Session>> OpenSession(const Milestone& milestone,
