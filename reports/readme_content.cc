@@ -12,12 +12,18 @@
 namespace convlab {
 namespace {
 
+absl::StatusOr<RunRecord> ReadCompleteRecord(const std::string& path) {
+  ASSIGN_OR_RETURN(RunRecord record, ReadRunRecord(path));
+  RETURN_IF_ERROR(Annotate(CheckComplete(record), path));
+  return record;
+}
+
 absl::StatusOr<std::vector<RunRecord>> ReadRecords(
     const std::string& folder, const std::vector<std::string>& names) {
   std::vector<RunRecord> records;
   for (const std::string& name : names) {
-    ASSIGN_OR_RETURN(RunRecord record,
-                     ReadRunRecord(absl::StrCat(folder, "/", name, ".json")));
+    ASSIGN_OR_RETURN(RunRecord record, ReadCompleteRecord(absl::StrCat(
+                                           folder, "/", name, ".json")));
     records.push_back(std::move(record));
   }
   return records;
@@ -36,7 +42,7 @@ std::string Caption(const RunRecord& record) {
 
 // The run of the whole ladder on the GPU that the README shows.
 absl::StatusOr<RunRecord> GpuLadder(const std::string& measured) {
-  return ReadRunRecord(measured + "/h200/m4-fa19.json");
+  return ReadCompleteRecord(measured + "/h200/m4-fa19.json");
 }
 
 }  // namespace

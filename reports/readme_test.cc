@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <cstdlib>
 #include <string>
 
@@ -39,6 +41,17 @@ TEST(Readme, ChangedNumbersAreFound) {
       absl::StrReplaceAll(readme, {{"| `im2col_eigen` | ", "| `x` | "}});
   ASSERT_NE(changed, readme);
   EXPECT_EQ(*UpdateReadme(changed, Source("reports/measured")), readme);
+}
+
+TEST(Readme, RecordsThatLackSomethingAreNamed) {
+  const std::string cpu = ::testing::TempDir() + "/cpu";
+  mkdir(cpu.c_str(), 0777);
+  ASSERT_TRUE(WriteFileAtomically(cpu + "/m2-fa19-1000-naive.json",
+                                  R"({"schema": "convlab.run/1"})")
+                  .ok());
+  EXPECT_THAT(
+      std::string(UpdateReadme("", ::testing::TempDir()).status().message()),
+      HasSubstr("m2-fa19-1000-naive.json: the record lacks convolutions"));
 }
 
 TEST(Readme, ErrorsNameRecordAndPassage) {

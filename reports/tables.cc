@@ -5,15 +5,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/record/statistics.h"
+#include "common/status/status.h"
 
 namespace convlab {
 namespace {
 
 // Three significant digits at least: what a table needs and a run can repeat.
 std::string Seconds(double seconds) {
-  return absl::StrFormat(seconds < 0.1 ? "%.6f"
-                         : seconds < 1 ? "%.4f"
-                                       : "%.3f",
+  return absl::StrFormat("%.*f",
+                         seconds < 0.1 ? 6
+                         : seconds < 1 ? 4
+                                       : 3,
                          seconds);
 }
 
@@ -62,6 +64,45 @@ double Gflops(const RunRecord& record) {
 }
 
 }  // namespace
+
+absl::Status CheckComplete(const RunRecord& record) {
+  const auto check = [&](const std::vector<ConvolutionRecord>& convolutions) {
+    if (convolutions.empty()) {
+      return absl::InvalidArgumentError("the record lacks convolutions");
+    }
+    for (size_t i = 0; i < convolutions.size(); ++i) {
+      const std::string where = absl::StrCat("convolution ", i + 1);
+      if (record.variants.count(convolutions[i].variant) == 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the record lacks variant '", convolutions[i].variant,
+                         "' of ", where));
+      }
+      if (convolutions[i].op_time_ns.empty()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the record lacks op times of ", where));
+      }
+    }
+    return absl::OkStatus();
+  };
+  if (record.ladder.empty()) return check(record.convolutions);
+  for (const LadderRun& run : record.ladder) {
+    if (record.variants.count(run.variant) == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the record lacks variant '", run.variant, "'"));
+    }
+    if (run.failure.empty()) {
+      RETURN_IF_ERROR(Annotate(check(run.convolutions),
+                               absl::StrCat("'", run.variant, "'")));
+    }
+  }
+  for (const PeerRecord& peer : record.peers) {
+    if (peer.kernel_time_ns.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the record lacks the library's kernel times of layer ", peer.layer));
+    }
+  }
+  return absl::OkStatus();
+}
 
 double OpTimeSum(const RunRecord& record) {
   double sum = 0;

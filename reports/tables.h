@@ -1,14 +1,20 @@
 // Tables of run records, as Markdown. Pure functions: the same records give the
-// same text.
+// same text. Every record must be one that CheckComplete accepts.
 #ifndef REPORTS_TABLES_H_
 #define REPORTS_TABLES_H_
 
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/record/run_record.h"
 
 namespace convlab {
+
+// InvalidArgument, saying what is missing, unless the record holds
+// convolutions, or a ladder of them, with op times and with their variants'
+// descriptions.
+absl::Status CheckComplete(const RunRecord& record);
 
 // The sum of the medians of a run's op times, in seconds.
 double OpTimeSum(const RunRecord& record);

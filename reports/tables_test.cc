@@ -43,6 +43,29 @@ TEST(Tables, LadderStandsInOrderAndComparesSums) {
       "| 2 | `fast` | 0.2500 + 0.7500 | 1.000 | 6.0 | 4.00× | 4.00× |\n");
 }
 
+TEST(Tables, RecordsThatLackSomethingAreFound) {
+  const auto error = [](const RunRecord& record) {
+    return std::string(CheckComplete(record).message());
+  };
+  RunRecord record = Record("fast", 2, {250000000}, {750000000});
+  EXPECT_EQ(error(record), "");
+  EXPECT_EQ(error(RunRecord()), "the record lacks convolutions");
+  record.convolutions[1].variant = "x";
+  EXPECT_EQ(error(record), "the record lacks variant 'x' of convolution 2");
+  record.convolutions[0].op_time_ns.clear();
+  EXPECT_EQ(error(record), "the record lacks op times of convolution 1");
+
+  RunRecord ladder;
+  ladder.ladder = {{"fast", "", 0, {}, 0, {}}};
+  EXPECT_EQ(error(ladder), "the record lacks variant 'fast'");
+  ladder.variants = record.variants;
+  EXPECT_EQ(error(ladder), "'fast': the record lacks convolutions");
+  ladder.ladder[0].failure = "rejected";
+  EXPECT_EQ(error(ladder), "");
+  ladder.peers.resize(1);
+  EXPECT_THAT(error(ladder), HasSubstr("lacks the library's kernel times"));
+}
+
 TEST(Tables, NetworksShowCorrectAnswers) {
   EXPECT_THAT(
       NetworksTable({Record("x", 1, {1000000000}, {2000000000})}),

@@ -104,6 +104,28 @@ TEST(RunRecord, RefusesWhatIsNoRecord) {
   const std::string json = ToJson(Example());
   EXPECT_THAT(error(json.substr(0, json.size() / 2)),
               HasSubstr("not valid JSON"));
+  EXPECT_THAT(error(R"({"schema": 1,, "size": 2})"),
+              HasSubstr("not valid JSON at byte 14"));
+}
+
+TEST(RunRecord, IntegersThatDoNotFitAreRefused) {
+  const auto parse = [](const std::string& field) {
+    return ParseRunRecord(
+        absl::StrCat(R"({"schema": "convlab.run/1", )", field, "}"));
+  };
+  const auto error = [&](const std::string& field) {
+    return std::string(parse(field).status().message());
+  };
+  EXPECT_EQ(parse(R"("size": 9223372036854775807)")->size,
+            int64_t{9223372036854775807});
+  EXPECT_EQ(parse(R"("threads": -2147483648)")->threads, -2147483648);
+  EXPECT_THAT(error(R"("size": 9223372036854775808)"),
+              HasSubstr("record.size is 9223372036854775808, expected -92233"));
+  EXPECT_THAT(error(R"("size": 99999999999999999999)"),
+              HasSubstr("record.size is number, expected an integer"));
+  EXPECT_THAT(error(R"("threads": 2147483648)"),
+              HasSubstr("record.threads is 2147483648, expected -2147483648"));
+  EXPECT_THAT(error(R"("threads": -2147483649)"), HasSubstr("threads is -21"));
 }
 
 TEST(RunRecord, BytesThatAreNoTextDoNotBreakTheRecord) {

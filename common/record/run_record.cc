@@ -1,5 +1,6 @@
 #include "common/record/run_record.h"
 
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -195,7 +196,16 @@ absl::Status Reader::Decode(const Json& json, const std::string& where,
     if (!json.is_string()) return wrong_type("a string");
     value = json.get<std::string>();
   } else if constexpr (std::is_integral_v<T>) {
+    using Limits = std::numeric_limits<T>;
     if (!json.is_number_integer()) return wrong_type("an integer");
+    const bool fits = json.is_number_unsigned()
+                          ? json.get<uint64_t>() <= uint64_t{Limits::max()}
+                          : json.get<int64_t>() >= Limits::min();
+    if (!fits) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, " is ", json.dump(), ", expected ", Limits::min(),
+                       " to ", Limits::max()));
+    }
     value = json.get<T>();
   } else if constexpr (std::is_floating_point_v<T>) {
     if (!json.is_number()) return wrong_type("a number");
@@ -223,6 +233,28 @@ absl::Status Reader::Decode(const Json& json, const std::string& where,
   return absl::OkStatus();
 }
 
+// Looks for the place where JSON is broken.
+struct ErrorFinder : nlohmann::json_sax<Json> {
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(size_t) override { return true; }
+  bool key(string_t&) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(size_t position, const std::string&,
+                   const Json::exception&) override {
+    byte = position;
+    return false;
+  }
+  size_t byte = 0;
+};
+
 }  // namespace
 
 std::string ToJson(const RunRecord& record) {
@@ -237,7 +269,10 @@ absl::StatusOr<RunRecord> ParseRunRecord(absl::string_view json) {
   const Json parsed = Json::parse(json.begin(), json.end(), nullptr,
                                   /*allow_exceptions=*/false);
   if (parsed.is_discarded()) {
-    return absl::InvalidArgumentError("not a run record: not valid JSON");
+    ErrorFinder finder;
+    Json::sax_parse(json.begin(), json.end(), &finder);
+    return absl::InvalidArgumentError(
+        absl::StrCat("not a run record: not valid JSON at byte ", finder.byte));
   }
   const auto schema = parsed.find("schema");
   if (!parsed.is_object() || schema == parsed.end()) {
