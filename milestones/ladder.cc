@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/record/statistics.h"
+#include "common/status/status.h"
 #include "kernels/baseline/convolution.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/convolution/verify.h"
@@ -26,9 +27,8 @@ constexpr int kGpuRepeat = 5;
 absl::Status SupportsNetwork(const Session& session, const Variant& variant) {
   const Network& network = *session.line.network;
   for (size_t i = 0; i < network.stages.size(); ++i) {
-    const absl::Status status =
-        variant.supports(ConvolutionProblem(network, i, session.size));
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(
+        variant.supports(ConvolutionProblem(network, i, session.size)));
   }
   return absl::OkStatus();
 }
@@ -40,10 +40,11 @@ absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant) {
   const Network& network = *session.line.network;
   double largest = 0;
   for (size_t i = 0; i < network.stages.size(); ++i) {
-    const absl::StatusOr<double> error = Verify(
-        variant, ConvolutionProblem(network, i, kVerifiedImages), resources);
-    if (!error.ok()) return error;
-    largest = std::max(largest, *error);
+    ASSIGN_OR_RETURN(
+        const double error,
+        Verify(variant, ConvolutionProblem(network, i, kVerifiedImages),
+               resources));
+    largest = std::max(largest, error);
   }
   return largest;
 }
