@@ -8,39 +8,116 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The course's own numbers: sizes after each convolution and each pooling, the
-// length of the flattened vector and of the hidden layer.
-struct Expected {
-  const char* name;
-  std::vector<int64_t> outputs;
-  std::vector<int64_t> pooled;
-  int64_t flattened;
-  int hidden;
+// The course's own table, column by column, and what follows from it: sizes
+// after each convolution and each pooling, the length of the flattened vector.
+struct ExpectedStage {
+  int channels, filters, kernel_size;
+  int64_t output;
+  Activation activation;
+  int pool_size, pool_stride;
+  bool pool_ceil;
+  int64_t pooled;
 };
 
-TEST(Network, ShapesAreTheCourses) {
+struct Expected {
+  const char* name;
+  int image_size;
+  std::vector<ExpectedStage> stages;
+  int64_t flattened;
+  int hidden;
+  Activation hidden_activation;
+  bool announces_first;
+};
+
+TEST(Network, TheTableIsTheCourses) {
+  constexpr Activation kNone = Activation::kNone;
+  constexpr Activation kTanh = Activation::kTanh;
+  constexpr Activation kRelu = Activation::kRelu;
   const Expected table[] = {
-      {"fa17-high", {24}, {12}, 7200, 500},
-      {"fa17-low", {24}, {12}, 7200, 500},
-      {"fa18", {66, 27}, {33, 27}, 17496, 160},
-      {"sp19", {44, 18}, {22, 18}, 5184, 140},
-      {"sp19-baseline", {42, 15}, {21, 15}, 5400, 160},
-      {"fa19", {66, 29}, {33, 29}, 20184, 160},
-      {"fa20", {80, 34}, {40, 9}, 1296, 32},
+      {"fa17-high",
+       28,
+       {{1, 50, 5, 24, kTanh, 2, 2, false, 12}},
+       7200,
+       500,
+       kTanh,
+       true},
+      {"fa17-low",
+       28,
+       {{1, 50, 5, 24, kTanh, 2, 2, false, 12}},
+       7200,
+       500,
+       kTanh,
+       true},
+      {"fa18",
+       72,
+       {{1, 12, 7, 66, kTanh, 2, 2, false, 33},
+        {12, 24, 7, 27, kNone, 0, 0, false, 27}},
+       17496,
+       160,
+       kTanh,
+       false},
+      {"sp19",
+       48,
+       {{1, 6, 5, 44, kTanh, 2, 2, false, 22},
+        {6, 16, 5, 18, kNone, 0, 0, false, 18}},
+       5184,
+       140,
+       kTanh,
+       false},
+      {"sp19-baseline",
+       48,
+       {{1, 12, 7, 42, kTanh, 2, 2, false, 21},
+        {12, 24, 7, 15, kNone, 0, 0, false, 15}},
+       5400,
+       160,
+       kTanh,
+       false},
+      {"fa19",
+       70,
+       {{1, 12, 5, 66, kTanh, 2, 2, false, 33},
+        {12, 24, 5, 29, kNone, 0, 0, false, 29}},
+       20184,
+       160,
+       kTanh,
+       false},
+      {"fa20",
+       86,
+       {{1, 4, 7, 80, kRelu, 2, 2, false, 40},
+        {4, 16, 7, 34, kRelu, 4, 4, true, 9}},
+       1296,
+       32,
+       kRelu,
+       false},
   };
   ASSERT_EQ(Networks().size(), std::size(table));
-  for (const Expected& expected : table) {
+  for (size_t row = 0; row < std::size(table); ++row) {
+    const Expected& expected = table[row];
     SCOPED_TRACE(expected.name);
-    const auto network = FindNetwork(expected.name);
-    ASSERT_TRUE(network.ok());
-    const std::vector<StageShape> shapes = (*network)->StageShapes();
-    ASSERT_EQ(shapes.size(), expected.outputs.size());
+    const Network& network = Networks()[row];
+    EXPECT_EQ(network.name, expected.name);
+    EXPECT_EQ(*FindNetwork(expected.name), &network);
+    EXPECT_EQ(network.image_size, expected.image_size);
+    const std::vector<StageShape> shapes = network.StageShapes();
+    ASSERT_EQ(network.stages.size(), expected.stages.size());
+    ASSERT_EQ(shapes.size(), expected.stages.size());
     for (size_t i = 0; i < shapes.size(); ++i) {
-      EXPECT_EQ(shapes[i].output_size, expected.outputs[i]);
-      EXPECT_EQ(shapes[i].pooled_size, expected.pooled[i]);
+      SCOPED_TRACE(i);
+      const ConvolutionStage& stage = network.stages[i];
+      const ExpectedStage& wanted = expected.stages[i];
+      EXPECT_EQ(stage.input_channels, wanted.channels);
+      EXPECT_EQ(stage.output_channels, wanted.filters);
+      EXPECT_EQ(stage.kernel_size, wanted.kernel_size);
+      EXPECT_EQ(shapes[i].output_size, wanted.output);
+      EXPECT_EQ(stage.activation, wanted.activation);
+      EXPECT_EQ(stage.pool.size, wanted.pool_size);
+      EXPECT_EQ(stage.pool.stride, wanted.pool_stride);
+      EXPECT_EQ(stage.pool.ceil, wanted.pool_ceil);
+      EXPECT_EQ(shapes[i].pooled_size, wanted.pooled);
     }
-    EXPECT_EQ((*network)->Flattened(), expected.flattened);
-    EXPECT_EQ((*network)->hidden, expected.hidden);
+    EXPECT_EQ(network.Flattened(), expected.flattened);
+    EXPECT_EQ(network.hidden, expected.hidden);
+    EXPECT_EQ(network.hidden_activation, expected.hidden_activation);
+    EXPECT_EQ(network.announces_first, expected.announces_first);
   }
 }
 
