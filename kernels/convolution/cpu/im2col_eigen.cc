@@ -13,8 +13,14 @@
 // and the workspace does not grow with the batch.
 //
 // Bound. The product's arithmetic, with the instruction set that the compiler
-// may assume (SSE2 on x86-64), less the time to copy C*K*K values per output
-// position, which M = 12 or 24 products must pay for.
+// may assume: SSE2 on x86-64, four lanes in two multipliers and two adders, 16
+// FLOPs per cycle, 67 GFLOP/s per core at 4.2 GHz. From that comes off the time
+// to copy C*K*K values per output position, each of which serves only M = 12 or
+// 24 products.
+//
+// Measured (README: fa19, 1,000 images). 73 GFLOP/s on two virtual cores of an
+// AMD EPYC, 54 % of their bound and 9.5 times naive_parallel: 50 in the first
+// layer, where M = 12, and 81 in the second, where M = 24.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>

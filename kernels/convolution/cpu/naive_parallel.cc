@@ -6,8 +6,12 @@
 // Change against naive. The two outer loops become one loop over B*M planes,
 // shared among the workers; what is inside is the same code.
 //
-// Bound. Still one addition at a time, but on each core: the gain is the number
-// of cores, as long as there are more planes than cores.
+// Bound. Still one addition at a time within an output, but on each core: the
+// gain is at most the number of cores, as long as there are more planes than
+// cores.
+//
+// Measured (README: fa19, 1,000 images). 7.7 GFLOP/s on two virtual cores of an
+// AMD EPYC, 1.45 times naive where 2 is the bound.
 #include <cstdint>
 #include <memory>
 
