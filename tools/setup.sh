@@ -15,14 +15,12 @@ network, when all are there.
 END
 }
 
-# What each is for: build; the libraries of third_party/system_libraries.bzl; the
-# data set.
-packages="
-  g++ git pkg-config bazel-bootstrap bazel-rules-java bazel-skylib
-  libabsl-dev libeigen3-dev libgflags-dev googletest nlohmann-json3-dev zlib1g-dev
-  nettle-dev zip gnuplot-nox
-  dataset-fashion-mnist
-"
+# The build; the libraries of third_party/system_libraries.bzl; zip, without which
+# Bazel drops what a failed test leaves for its user (a fuzz test: its input);
+# gnuplot for the README's charts; the data set.
+packages="g++ git pkg-config bazel-bootstrap bazel-rules-java bazel-skylib \
+libabsl-dev libeigen3-dev libgflags-dev googletest nlohmann-json3-dev zlib1g-dev \
+nettle-dev zip gnuplot-nox dataset-fashion-mnist"
 developer_packages="clang-format clang-tidy shellcheck python3"
 
 check=false
@@ -39,7 +37,7 @@ for argument; do
 done
 
 if ! command -v dpkg-query >/dev/null; then
-  echo "tools/setup.sh: this is not a Debian system; install the equivalents of:" $packages >&2
+  echo "tools/setup.sh: this is not a Debian system; install the equivalents of: $packages" >&2
   exit 1
 fi
 
@@ -70,8 +68,9 @@ else
 fi
 
 echo "tools/setup.sh: installing$missing"
-export DEBIAN_FRONTEND=noninteractive
 $as_root apt-get update --quiet
-# shellcheck disable=SC2086  # a list of words
-$as_root apt-get install --quiet --yes --no-install-recommends $missing
+# sudo hands no variables on. $missing is a list of words.
+# shellcheck disable=SC2086
+$as_root env DEBIAN_FRONTEND=noninteractive \
+  apt-get install --quiet --yes --no-install-recommends $missing
 echo "tools/setup.sh: done"
