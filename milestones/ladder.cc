@@ -9,6 +9,7 @@
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/baseline/convolution.h"
+#include "kernels/convolution/overlap.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/convolution/verify.h"
 #include "milestones/course_output.h"
@@ -79,6 +80,25 @@ void MeasurePeer(Session& session) {
   session.record.peers = std::move(peers);
 }
 
+// Adds to the record what streams gain a program whose images lie on the host.
+void MeasureOverlap(Session& session) {
+  // Pinned memory is the whole machine's loss: few enough images for any.
+  const int64_t images = std::min<int64_t>(session.size, 2000);
+  constexpr int kSlices = 8;
+  const Network& network = *session.line.network;
+  for (size_t i = 0; i < network.stages.size(); ++i) {
+    const absl::StatusOr<OverlapTimes> times =
+        MeasureStreams(ConvolutionProblem(network, i, images), kSlices);
+    if (!times.ok()) {
+      session.Tell(absl::StrCat("overlap was not measured: ",
+                                std::string(times.status().message())));
+      return;
+    }
+    session.record.overlaps.push_back({static_cast<int>(i) + 1, images, kSlices,
+                                       times->serial_ns, times->overlapped_ns});
+  }
+}
+
 // Verifies and times one variant; what goes wrong becomes run.failure.
 absl::Status Measure(Session& session, const Variant& variant, int repeat,
                      LadderRun& run) {
@@ -146,7 +166,10 @@ absl::Status RunLadder(Session& session) {
     }
     session.record.ladder.push_back(std::move(run));
   }
-  if (session.backend == Backend::kCuda) MeasurePeer(session);
+  if (session.backend == Backend::kCuda) {
+    MeasurePeer(session);
+    MeasureOverlap(session);
+  }
   session.Print(LadderText(session.record));
   if (failed.empty()) return absl::OkStatus();
   return absl::InternalError(
@@ -196,6 +219,17 @@ std::string LadderText(const RunRecord& record) {
     absl::StrAppend(&text, " ", Milliseconds(sum), " ", Ratio(before, sum), " ",
                     Ratio(first, sum), "  ", record.peers[0].accuracy_class,
                     "  (the best of its algorithms, kernel time)\n");
+  }
+  for (const OverlapRecord& overlap : record.overlaps) {
+    const double serial = Median(overlap.serial_ns);
+    const double overlapped = Median(overlap.overlapped_ns);
+    absl::StrAppend(
+        &text, absl::StrFormat(
+                   "convolution %d of %d images from and to host memory, %d "
+                   "slices: %.3f ms one after the other, %.3f ms in "
+                   "streams, %.2fx\n",
+                   overlap.layer, overlap.images, overlap.slices, serial * 1e-6,
+                   overlapped * 1e-6, serial / overlapped));
   }
   // Printed as one line of the transcript.
   text.pop_back();

@@ -46,6 +46,7 @@ RunRecord Example() {
   record.ladder[0] = {"naive", "too slow", 1.25e-7, record.convolutions,
                       904,     {31}};
   record.peers = {{2, "cuDNN 9", "WINOGRAD NHWC", "fp32", 3e-7, 12, {41, 42}}};
+  record.overlaps = {{1, 2000, 8, {51}, {31, 32}}};
   record.correct = 905;
   record.load_ns = 11;
   record.inference_ns = {21, 22, 23};
@@ -74,6 +75,7 @@ TEST(RunRecord, RoundTripKeepsEveryField) {
   EXPECT_EQ(parsed->ladder.at(0).relative_error, 1.25e-7);
   EXPECT_EQ(parsed->ladder.at(0).convolutions.size(), 2u);
   EXPECT_EQ(parsed->peers.at(0).kernel_time_ns.at(1), 42);
+  EXPECT_EQ(parsed->overlaps.at(0).overlapped_ns.at(1), 32);
   EXPECT_THAT(json, HasSubstr("\"schema\": \"convlab.run/1\""));
 }
 

@@ -128,6 +128,15 @@ void Fields(Visitor& visit, PeerRecord& peer) {
 }
 
 template <typename Visitor>
+void Fields(Visitor& visit, OverlapRecord& overlap) {
+  visit("layer", overlap.layer);
+  visit("images", overlap.images);
+  visit("slices", overlap.slices);
+  visit("serial_ns", overlap.serial_ns);
+  visit("overlapped_ns", overlap.overlapped_ns);
+}
+
+template <typename Visitor>
 void Fields(Visitor& visit, RunRecord& record) {
   visit("milestone", record.milestone);
   visit("command", record.command);
@@ -149,6 +158,7 @@ void Fields(Visitor& visit, RunRecord& record) {
   visit("variants", record.variants);
   visit("ladder", record.ladder);
   visit("peers", record.peers);
+  visit("overlaps", record.overlaps);
   visit("correct", record.correct);
   visit("load_ns", record.load_ns);
   visit("inference_ns", record.inference_ns);

@@ -69,6 +69,16 @@ struct PeerRecord {
   std::vector<int64_t> kernel_time_ns;
 };
 
+// A convolution from host memory to host memory in slices: one after the other,
+// and with uploads, kernels and downloads overlapped in streams.
+struct OverlapRecord {
+  int layer = 0;  // from 1
+  int64_t images = 0;
+  int slices = 0;
+  std::vector<int64_t> serial_ns;
+  std::vector<int64_t> overlapped_ns;
+};
+
 struct RunRecord {
   std::string milestone;
   std::vector<std::string> command;
@@ -93,6 +103,7 @@ struct RunRecord {
   // Of a run that compares variants; `convolutions` is then empty.
   std::vector<LadderRun> ladder;
   std::vector<PeerRecord> peers;
+  std::vector<OverlapRecord> overlaps;
   int64_t correct = 0;
   int64_t load_ns = 0;  // reading the data set and the weights
   // The network, all layers, one sample per repetition.

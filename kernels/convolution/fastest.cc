@@ -20,7 +20,9 @@ struct Choice {
 constexpr Choice kMeasured[] = {
     // The H200.
     {90, 1, 28, 50, 5, "layer_sizes"},   // fa17
-    {90, 1, 48, 6, 5, "tuned"},          // sp19
+    {90, 1, 72, 12, 7, "layer_sizes"},   // fa18
+    {90, 12, 33, 24, 7, "layer_sizes"},  // fa18
+    {90, 1, 48, 6, 5, "layer_sizes"},    // sp19
     {90, 6, 22, 16, 5, "layer_sizes"},   // sp19
     {90, 1, 70, 12, 5, "tuned"},         // fa19
     {90, 12, 33, 24, 5, "layer_sizes"},  // fa19

@@ -124,6 +124,27 @@ TEST_P(ModelsTest, TheGpuFindsWhatTheCpuFinds) {
   }
 }
 
+// Those of class fp32 to the last answer, the others within 5 images.
+TEST_P(ModelsTest, EveryGpuVariantKeepsTheCounts) {
+  const auto device = cuda::FindDevice();
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  for (const Variant* variant : Variants()) {
+    if (variant->backend != Backend::kCuda) continue;
+    SCOPED_TRACE(variant->name);
+    InferenceOptions options;
+    options.variants.assign(network_.stages.size(), variant);
+    const auto result = RunInference(network_, weights_, TestImages().images,
+                                     10000, options, workers_);
+    if (absl::IsUnimplemented(result.status())) continue;  // declined
+    ASSERT_TRUE(result.ok()) << result.status();
+    const int64_t most = variant->accuracy == AccuracyClass::kFp32 ? 0 : 5;
+    EXPECT_LE(std::abs(Correct(*result, 100) - GetParam().correct_100), most);
+    EXPECT_LE(std::abs(Correct(*result, 1000) - GetParam().correct_1000), most);
+    EXPECT_LE(std::abs(Correct(*result, 10000) - GetParam().correct_10000),
+              most);
+  }
+}
+
 TEST_P(ModelsTest, TheBaselineFindsEveryCorrectAnswer) {
   InferenceOptions options;
   options.variants.assign(network_.stages.size(), &kCudnnVariant);
