@@ -53,6 +53,6 @@ absl::Status Update() {
 int main() {
   const absl::Status status = convlab::Update();
   if (!status.ok())
-    absl::FPrintF(stderr, "readme: %s\n", OneLine(status.message()));
+    absl::FPrintF(stderr, "readme: %s\n", convlab::OneLine(status.message()));
   return convlab::ExitStatus(status);
 }

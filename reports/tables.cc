@@ -206,21 +206,19 @@ Chart LadderChart(const RunRecord& record, const std::string& data,
       record.size, " images, ", record.gpu.name, "'\n",
       "set ylabel 'sum of op times, ms (logarithmic)'\n",
       "set logscale y\nset yrange [0.5:*]\nset grid y\nset border 3\n"
-      "set style fill solid\nset boxwidth 0.7\nunset key\n"
-      "set xtics rotate by -40 nomirror\nset ytics nomirror\n");
+      "set style fill solid\nset boxwidth 0.7\nset key top right\n"
+      "set xtics rotate by 40 right nomirror noenhanced\nset ytics nomirror\n",
+      "plot '", data, "' using 0:2:xtic(1) notitle with boxes lc rgb '#3060a0'",
+      ", '' using 0:2:(sprintf('%.3g', $2)) notitle with labels offset 0,0.6");
   if (peer > 0) {
     absl::StrAppend(
         &chart.script,
         absl::StrFormat(
-            "set arrow from graph 0, first %.4f to graph 1, first "
-            "%.4f nohead dt 2 lc rgb '#b03030' lw 2 front\n"
-            "set label '%s %.1f ms' at graph 0.99, first %.4f right "
-            "offset 0,0.7 tc rgb '#b03030' front\n",
-            peer, peer, record.peers[0].library, peer, peer));
+            ", %.4f title '%s, %.1f ms' with lines dt 2 lw 2 lc rgb "
+            "'#b03030'",
+            peer, record.peers[0].library, peer));
   }
-  absl::StrAppend(&chart.script, "plot '", data,
-                  "' using 0:2:xtic(1) with boxes lc rgb '#3060a0', '' using "
-                  "0:2:(sprintf('%.3g', $2)) with labels offset 0,0.6\n");
+  chart.script += "\n";
   return chart;
 }
 
