@@ -22,8 +22,8 @@
 // Measured on one H200, fa19, 10,000 images: 9.8 and 32.9 ms, 2.7 and 3.7
 // TFLOP/s. Before, with 64-bit indices in the inner loop and 16 x 16 tiles of
 // positions, it took 14.1 and 43.8 ms; 32-bit indices alone gave 11.8 and 37.0,
-// and blocks of consecutive elements, which leave no thread idle at the edges of
-// a 29 x 29 plane, the rest.
+// and blocks of consecutive elements, which leave no thread idle at the edges
+// of a 29 x 29 plane, the rest.
 #include "kernels/convolution/cuda/kernel.h"
 
 namespace convlab::cuda {
