@@ -29,9 +29,9 @@ struct CommandLine {
   Device device = Device::kAuto;
   std::vector<std::string> variants;  // one per convolution; empty: the default
   int threads = 1;
-  int repeat = 1;
-  std::string record;   // a file; empty: none
-  std::string profile;  // a file; empty: none
+  std::optional<int> repeat;  // absent: the milestone decides
+  std::string record;         // a file; empty: none
+  std::string profile;        // a file; empty: none
 };
 
 // Parses and checks everything that can be checked without touching data or

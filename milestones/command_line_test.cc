@@ -51,7 +51,7 @@ TEST_F(CommandLineTest, DefaultsAreTheCourses) {
   EXPECT_FALSE(line.size.has_value());
   EXPECT_EQ(line.split, "t10k");
   EXPECT_EQ(line.device, Device::kAuto);
-  EXPECT_EQ(line.repeat, 1);
+  EXPECT_FALSE(line.repeat.has_value());
   EXPECT_GE(line.threads, 1);
   EXPECT_TRUE(line.variants.empty());
   EXPECT_EQ(line.data, "/usr/share/datasets/fashion-mnist");

@@ -5,9 +5,6 @@
 namespace convlab {
 namespace {
 
-// Not a rung of the ladder: the library.
-constexpr absl::string_view kCudnn = "cudnn";
-
 constexpr Milestone kMilestones[] = {
     {"m1", "profile the baseline",
      "Runs the network with a framework's operators (cuDNN and cuBLAS on the "

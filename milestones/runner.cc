@@ -56,8 +56,9 @@ absl::StatusOr<std::vector<const Variant*>> ChooseVariants(
 // One run of the network, with the course's lines.
 absl::Status RunOnce(Session& session,
                      const std::vector<const Variant*>& variants) {
-  ASSIGN_OR_RETURN(const InferenceResult result,
-                   RunNetwork(session, variants, session.line.repeat));
+  ASSIGN_OR_RETURN(
+      const InferenceResult result,
+      RunNetwork(session, variants, session.line.repeat.value_or(1)));
   if (!result.note.empty()) session.Tell(result.note);
   RunRecord& record = session.record;
   record.convolutions = DescribeConvolutions(session, variants, result);

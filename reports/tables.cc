@@ -227,12 +227,16 @@ std::string NetworksTable(const std::vector<RunRecord>& records) {
       "| network | images | correct | op times, s | program, s | memory, MB "
       "|\n|---|---|---|---|---|---|\n";
   for (const RunRecord& record : records) {
+    // Of the machine that the network's tensors are on.
+    const int64_t bytes = record.device == "gpu"
+                              ? record.device_memory_peak_bytes
+                              : record.usage.max_resident_bytes;
     absl::StrAppend(
         &table, "| ", record.network, " | ", record.size, " | ", record.correct,
         absl::StrFormat(" (%.2f %%)", 100.0 * record.correct / record.size),
         " | ", OpTimes(record), " | ",
         absl::StrFormat("%.1f | %d |\n", record.usage.elapsed_ns * 1e-9,
-                        record.usage.max_resident_bytes / 1000000));
+                        bytes / 1000000));
   }
   return table;
 }

@@ -41,7 +41,8 @@ Chart LadderChart(const RunRecord& record, const std::string& data,
                   const std::string& svg);
 
 // One row per record: network, images, correct answers, op times, program time
-// and memory.
+// and memory, the GPU's where
+// the network ran there.
 std::string NetworksTable(const std::vector<RunRecord>& records);
 
 }  // namespace convlab

@@ -23,7 +23,7 @@ run() {
     { failed=1; echo "$name failed:"; tail -n 5 "$out/$name.txt"; }
 }
 
-for network in fa17-high sp19 fa19 fa20; do
+for network in fa17-high fa18 sp19 fa19 fa20; do
   run "m1-$network-cpu" m1 $network --device cpu "$@"
   run "m1-$network-gpu" m1 $network --device gpu "$@"
   for size in 100 1000 10000; do

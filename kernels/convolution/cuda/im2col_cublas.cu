@@ -22,12 +22,12 @@
 // and more: much of a tile is computed for nothing.
 //
 // Measured on an H200 (10,000 images, kernel time from a cold L2): fa19's
-// layers 4.94 and 11.1 ms against the naive kernel's 14.1 and 43.8; fa18's 8.79
+// layers 4.94 and 11.1 ms against the naive kernel's 9.8 and 32.9; fa18's 8.79
 // and 18.8. Memory explains less than half of the second layers' time; the thin
 // products take the rest. fa17, with 50 output channels and a small image,
-// takes 1.18 ms (naive: 8.63), less than any algorithm of cuDNN's legacy
+// takes 1.18 ms (naive: 5.41), less than any algorithm of cuDNN's legacy
 // interface. fa20's first layer, M = 4, loses to the naive kernel: 11.5 ms
-// against 7.43.
+// against 6.54.
 //
 // Negative result. With a workspace that stays in the L2 (32 MiB of 60 MB) U
 // need not go to memory, but eight times as many launches of smaller products

@@ -46,8 +46,7 @@
 //   best. A block of threads that compute all filters has a larger tile, and
 //   fewer of these fit into shared memory.
 // - Unrolling the rows of the filter with weights in shared memory: the
-// compiler
-//   fetches all rows ahead and runs out of registers.
+//   compiler fetches all rows ahead and runs out of registers.
 // - Finding a tile's place (64-bit divisions) per tile, and each input's place
 //   (multiplications) per input: fa19's first layer took 1.29 ms. Blocks that
 //   keep their place, and offsets that are counted along, made it 0.80.
