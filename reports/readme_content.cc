@@ -78,10 +78,10 @@ absl::StatusOr<std::string> UpdateReadme(absl::string_view readme,
                    ReplacePassage(document, "gpu ladder",
                                   absl::StrCat(Caption(gpu_ladder),
                                                ComparisonTable(gpu_ladder))));
-  ASSIGN_OR_RETURN(
-      const std::vector<RunRecord> gpu_networks,
-      ReadRecords(measured + "/h200", {"final-fa17-high", "final-sp19",
-                                       "final-fa19", "final-fa20"}));
+  ASSIGN_OR_RETURN(const std::vector<RunRecord> gpu_networks,
+                   ReadRecords(measured + "/h200",
+                               {"final-fa17-high", "final-fa18", "final-sp19",
+                                "final-fa19", "final-fa20"}));
   return ReplacePassage(
       document, "gpu networks",
       absl::StrCat(Caption(gpu_networks[0]), NetworksTable(gpu_networks)));
