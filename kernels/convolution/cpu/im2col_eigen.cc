@@ -18,8 +18,8 @@
 // to copy C*K*K values per output position, each of which serves only M = 12 or
 // 24 products.
 //
-// Measured (README: fa19, 1,000 images). 73 GFLOP/s on two virtual cores of an
-// AMD EPYC, 54 % of their bound and 9.5 times naive_parallel: 50 in the first
+// Measured (README: fa19, 1,000 images). 78 GFLOP/s on two virtual cores of an
+// AMD EPYC, 58 % of their bound and 10.5 times naive_parallel: 64 in the first
 // layer, where M = 12, and 81 in the second, where M = 24.
 #include <algorithm>
 #include <atomic>

@@ -15,8 +15,8 @@
 // short sums overlap: the bound is passed by as much as its window holds of the
 // next sum.
 //
-// Measured (README: fa19, 1,000 images). 5.3 GFLOP/s: 7.6 in the first layer,
-// whose sums of 25 products overlap, and 5.0 in the second, whose sums of 300
+// Measured (README: fa19, 1,000 images). 5.0 GFLOP/s: 7.0 in the first layer,
+// whose sums of 25 products overlap, and 4.8 in the second, whose sums of 300
 // do so at their ends alone.
 #include <cstdint>
 #include <memory>

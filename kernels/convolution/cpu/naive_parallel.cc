@@ -10,8 +10,8 @@
 // gain is at most the number of cores, as long as there are more planes than
 // cores.
 //
-// Measured (README: fa19, 1,000 images). 7.7 GFLOP/s on two virtual cores of an
-// AMD EPYC, 1.45 times naive where 2 is the bound.
+// Measured (README: fa19, 1,000 images). 7.4 GFLOP/s on two virtual cores of an
+// AMD EPYC, 1.47 times naive where 2 is the bound.
 #include <cstdint>
 #include <memory>
 
