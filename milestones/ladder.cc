@@ -143,14 +143,6 @@ absl::Status Measure(Session& session, const Variant& variant, int repeat,
   return absl::OkStatus();
 }
 
-double OpTimeSum(const LadderRun& run) {
-  double sum = 0;
-  for (const ConvolutionRecord& convolution : run.convolutions) {
-    sum += Median(convolution.op_time_ns);
-  }
-  return sum;
-}
-
 std::string Milliseconds(double nanoseconds) {
   return absl::StrFormat("%10.3f", nanoseconds * 1e-6);
 }
@@ -220,7 +212,7 @@ std::string LadderText(const RunRecord& record) {
       absl::StrAppend(&text, " ", run.failure, "\n");
       continue;
     }
-    const double sum = OpTimeSum(run);
+    const double sum = OpTimeSum(run.convolutions);
     for (const ConvolutionRecord& convolution : run.convolutions) {
       absl::StrAppend(&text, " ", Milliseconds(Median(convolution.op_time_ns)));
     }

@@ -15,6 +15,7 @@
 #include "common/record/usage.h"
 #include "common/status/status.h"
 #include "kernels/convolution/variants.h"
+#include "kernels/cuda/library.h"
 #include "milestones/progress.h"
 #include "tools/cpp/runfiles/runfiles.h"
 
@@ -109,7 +110,10 @@ RunRecord Describe(const Session& session,
                 session.gpu.multiprocessors,
                 session.gpu.memory_bytes,
                 session.gpu.driver_version,
-                session.gpu.runtime_version};
+                session.gpu.runtime_version,
+                session.gpu.multiprocessor_clock_khz,
+                session.gpu.memory_clock_khz,
+                {}};
   record.weights = weights_file.substr(weights_file.rfind('/') + 1);
   record.weights_metadata = session.weights.metadata;
   return record;
@@ -174,6 +178,10 @@ absl::Status LoadSession(Session& session,
 }
 
 absl::Status CloseSession(Session& session) {
+  for (const cuda::Library* library : cuda::OpenedLibraries()) {
+    session.record.gpu.libraries[library->name] =
+        cuda::ToString(library->version);
+  }
   session.record.usage = CurrentUsage();
   session.Print(FormatUsage(session.record.usage));
   if (session.line.record.empty()) return absl::OkStatus();

@@ -46,21 +46,12 @@ std::string Ratio(double slower, double faster) {
                                   : "–";
 }
 
-// In ns.
-double OpTimeSum(const std::vector<ConvolutionRecord>& convolutions) {
-  double sum = 0;
-  for (const ConvolutionRecord& convolution : convolutions) {
-    sum += Median(convolution.op_time_ns);
-  }
-  return sum;
-}
-
 double Gflops(const RunRecord& record) {
   double flops = 0;
   for (const ConvolutionRecord& convolution : record.convolutions) {
     flops += convolution.flops;
   }
-  return flops / OpTimeSum(record) * 1e-9;
+  return flops / OpTimeSum(record.convolutions);
 }
 
 }  // namespace
@@ -104,14 +95,6 @@ absl::Status CheckComplete(const RunRecord& record) {
   return absl::OkStatus();
 }
 
-double OpTimeSum(const RunRecord& record) {
-  double sum = 0;
-  for (const ConvolutionRecord& convolution : record.convolutions) {
-    sum += OpTime(convolution);
-  }
-  return sum;
-}
-
 std::string LadderTable(std::vector<RunRecord> records) {
   std::stable_sort(records.begin(), records.end(),
                    [](const RunRecord& a, const RunRecord& b) {
@@ -124,16 +107,18 @@ std::string LadderTable(std::vector<RunRecord> records) {
   const RunRecord* before = nullptr;
   for (const RunRecord& record : records) {
     const auto faster_than = [&](const RunRecord* other) {
-      return other == nullptr ? std::string("–")
-                              : absl::StrFormat("%.2f×", OpTimeSum(*other) /
-                                                             OpTimeSum(record));
+      return other == nullptr
+                 ? std::string("–")
+                 : absl::StrFormat("%.2f×", OpTimeSum(other->convolutions) /
+                                                OpTimeSum(record.convolutions));
     };
-    absl::StrAppend(
-        &table, "| ", RungOf(record), " | `", record.convolutions[0].variant,
-        "` | ", OpTimes(record), " | ", Seconds(OpTimeSum(record)), " | ",
-        absl::StrFormat("%.1f", Gflops(record)), " | ", faster_than(before),
-        " | ", faster_than(before == nullptr ? nullptr : &records.front()),
-        " |\n");
+    absl::StrAppend(&table, "| ", RungOf(record), " | `",
+                    record.convolutions[0].variant, "` | ", OpTimes(record),
+                    " | ", Seconds(OpTimeSum(record.convolutions) * 1e-9),
+                    " | ", absl::StrFormat("%.1f", Gflops(record)), " | ",
+                    faster_than(before), " | ",
+                    faster_than(before == nullptr ? nullptr : &records.front()),
+                    " |\n");
     before = &record;
   }
   return table;

@@ -16,9 +16,6 @@ namespace convlab {
 // descriptions.
 absl::Status CheckComplete(const RunRecord& record);
 
-// The sum of the medians of a run's op times, in seconds.
-double OpTimeSum(const RunRecord& record);
-
 // One row per record, each of which ran one variant for all convolutions of the
 // same network and size: op times, their sum, and how many times faster the sum
 // is than the row before and than the first. Rows stand in the ladder's order.

@@ -1,4 +1,6 @@
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -17,6 +19,7 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 using ::testing::StrEq;
 
 RunRecord Example() {
@@ -34,7 +37,8 @@ RunRecord Example() {
   record.build_mode = "opt";
   record.started = "2026-11-21T01:02:03Z";
   record.host = {"A CPU", 2, int64_t{24} << 30, "Debian", "Linux 6"};
-  record.gpu = {"A GPU", 90, 132, int64_t{140} << 30, 13010, 13000};
+  record.gpu = {"A GPU", 90,      132,     int64_t{140} << 30,   13010,
+                13000,   1980000, 2619000, {{"cuDNN", "9.19.0"}}};
   record.weights = "fa19.safetensors";
   record.weights_metadata = {{"correct_100", "91"}, {"recipe", "AdamW"}};
   record.convolutions.resize(2);
@@ -44,7 +48,7 @@ RunRecord Example() {
   record.variants["naive"] = {"cpu", 1, "fp32", "loops", "none"};
   record.ladder.resize(1);
   record.ladder[0] = {"naive", "too slow", 1.25e-7, record.convolutions,
-                      904,     {31}};
+                      904,     {31},       250,     int64_t{5} << 30};
   record.peers = {{2, "cuDNN 9", "WINOGRAD NHWC", "fp32", 3e-7, 12, {41, 42}}};
   record.overlaps = {{1, 2000, 8, {51}, {31, 32}}};
   record.correct = 905;
@@ -53,6 +57,16 @@ RunRecord Example() {
   record.usage = {1, 2, 3, 4096};
   record.device_memory_peak_bytes = int64_t{3} << 30;
   record.output = {"New Inference", "Op Time: 0.000006"};
+  Profile& profile = record.profile.emplace();
+  profile.tool = "CUPTI";
+  profile.version = "13.0";
+  profile.gpu_activities.entries = {
+      {"[CUDA memcpy HtoD]", 20, 16772000, 838600.0, 1120, 16152000, 4096, {}}};
+  profile.api_calls.missing = "not in the file";
+  profile.launches = {{"kernel(int)",
+                       "(1, 2, 3)",
+                       "(4, 5, 6)",
+                       {{"dram__bytes.sum", "byte", 27595520}}}};
   return record;
 }
 
@@ -76,7 +90,19 @@ TEST(RunRecord, RoundTripKeepsEveryField) {
   EXPECT_EQ(parsed->ladder.at(0).convolutions.size(), 2u);
   EXPECT_EQ(parsed->peers.at(0).kernel_time_ns.at(1), 42);
   EXPECT_EQ(parsed->overlaps.at(0).overlapped_ns.at(1), 32);
+  const ProfileEntry& copies = parsed->profile->gpu_activities.entries.at(0);
+  EXPECT_EQ(copies.total_ns, 16772000);
+  EXPECT_EQ(copies.printed_share, std::nullopt);
+  EXPECT_EQ(parsed->profile->launches.at(0).counters.at(0).value, 27595520);
   EXPECT_THAT(json, HasSubstr("\"schema\": \"convlab.run/1\""));
+}
+
+TEST(RunRecord, WhatIsAbsentIsLeftOut) {
+  EXPECT_THAT(ToJson(RunRecord()), Not(HasSubstr("profile")));
+  EXPECT_FALSE(ParseRunRecord(ToJson(RunRecord()))->profile.has_value());
+  const std::string json = ToJson(Example());
+  EXPECT_THAT(json, HasSubstr("\"bytes\": 4096"));
+  EXPECT_THAT(json, Not(HasSubstr("printed_share")));
 }
 
 TEST(RunRecord, WritesWholeFilesAndReadsThem) {
@@ -161,6 +187,13 @@ TEST(Statistics, MedianIsTheMiddle) {
   EXPECT_EQ(Median({5}), 5);
   EXPECT_EQ(Median({9, 1, 5}), 5);
   EXPECT_EQ(Median({9, 1, 5, 6}), 5.5);
+}
+
+TEST(Statistics, OpTimesAreSummedOverConvolutions) {
+  std::vector<ConvolutionRecord> convolutions(2);
+  convolutions[0].op_time_ns = {3, 1, 2};
+  convolutions[1].op_time_ns = {10, 11};
+  EXPECT_EQ(OpTimeSum(convolutions), 12.5);
 }
 
 TEST(Host, TellsWhatTheSystemTells) {

@@ -1,11 +1,13 @@
 #include "common/record/run_record.h"
 
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/files/files.h"
+#include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "nlohmann/json.hpp"
 
@@ -20,7 +22,9 @@ class Writer {
  public:
   template <typename T>
   void operator()(const char* name, T& field) {
-    json_[name] = Encode(field);
+    Json encoded = Encode(field);
+    // An absent value is left out.
+    if (!encoded.is_null()) json_[name] = std::move(encoded);
   }
   Json Take() { return std::move(json_); }
 
@@ -72,6 +76,9 @@ void Fields(Visitor& visit, GpuFacts& gpu) {
   visit("memory_bytes", gpu.memory_bytes);
   visit("driver_version", gpu.driver_version);
   visit("runtime_version", gpu.runtime_version);
+  visit("multiprocessor_clock_khz", gpu.multiprocessor_clock_khz);
+  visit("memory_clock_khz", gpu.memory_clock_khz);
+  visit("libraries", gpu.libraries);
 }
 
 template <typename Visitor>
@@ -114,6 +121,8 @@ void Fields(Visitor& visit, LadderRun& run) {
   visit("convolutions", run.convolutions);
   visit("correct", run.correct);
   visit("inference_ns", run.inference_ns);
+  visit("slice", run.slice);
+  visit("device_memory_peak_bytes", run.device_memory_peak_bytes);
 }
 
 template <typename Visitor>
@@ -134,6 +143,48 @@ void Fields(Visitor& visit, OverlapRecord& overlap) {
   visit("slices", overlap.slices);
   visit("serial_ns", overlap.serial_ns);
   visit("overlapped_ns", overlap.overlapped_ns);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, ProfileEntry& entry) {
+  visit("name", entry.name);
+  visit("calls", entry.calls);
+  visit("total_ns", entry.total_ns);
+  visit("average_ns", entry.average_ns);
+  visit("min_ns", entry.min_ns);
+  visit("max_ns", entry.max_ns);
+  visit("bytes", entry.bytes);
+  visit("printed_share", entry.printed_share);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, ProfileSection& section) {
+  visit("entries", section.entries);
+  visit("missing", section.missing);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, Counter& counter) {
+  visit("name", counter.name);
+  visit("unit", counter.unit);
+  visit("value", counter.value);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, LaunchCounters& launch) {
+  visit("kernel", launch.kernel);
+  visit("grid", launch.grid);
+  visit("block", launch.block);
+  visit("counters", launch.counters);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, Profile& profile) {
+  visit("tool", profile.tool);
+  visit("version", profile.version);
+  visit("gpu_activities", profile.gpu_activities);
+  visit("api_calls", profile.api_calls);
+  visit("launches", profile.launches);
 }
 
 template <typename Visitor>
@@ -165,6 +216,7 @@ void Fields(Visitor& visit, RunRecord& record) {
   visit("usage", record.usage);
   visit("device_memory_peak_bytes", record.device_memory_peak_bytes);
   visit("output", record.output);
+  visit("profile", record.profile);
 }
 
 template <typename T>
@@ -175,6 +227,11 @@ template <typename T>
 struct IsMap : std::false_type {};
 template <typename T>
 struct IsMap<std::map<std::string, T>> : std::true_type {};
+
+template <typename T>
+struct IsOptional : std::false_type {};
+template <typename T>
+struct IsOptional<std::optional<T>> : std::true_type {};
 
 template <typename T>
 Json Writer::Encode(T& value) {
@@ -188,6 +245,8 @@ Json Writer::Encode(T& value) {
     Json object = Json::object();
     for (auto& [key, element] : value) object[key] = Encode(element);
     return object;
+  } else if constexpr (IsOptional<T>::value) {
+    return value ? Encode(*value) : Json();
   } else {
     Writer writer;
     Fields(writer, value);
@@ -234,6 +293,9 @@ absl::Status Reader::Decode(const Json& json, const std::string& where,
       RETURN_IF_ERROR(
           Decode(element, absl::StrCat(where, ".", key), value[key]));
     }
+  } else if constexpr (IsOptional<T>::value) {
+    value.reset();
+    if (!json.is_null()) return Decode(json, where, value.emplace());
   } else {
     if (!json.is_object()) return wrong_type("an object");
     Reader reader(json, where);
@@ -266,6 +328,14 @@ struct ErrorFinder : nlohmann::json_sax<Json> {
 };
 
 }  // namespace
+
+double OpTimeSum(const std::vector<ConvolutionRecord>& convolutions) {
+  double sum = 0;
+  for (const ConvolutionRecord& convolution : convolutions) {
+    sum += Median(convolution.op_time_ns);
+  }
+  return sum;
+}
 
 std::string ToJson(const RunRecord& record) {
   RunRecord copy = record;  // visitors take fields they could fill

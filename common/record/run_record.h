@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/record/host.h"
+#include "common/record/profile.h"
 #include "common/record/usage.h"
 
 namespace convlab {
@@ -46,6 +48,10 @@ struct GpuFacts {
   int64_t memory_bytes = 0;
   int driver_version = 0;   // 13000 for 13.0, the newest CUDA it supports
   int runtime_version = 0;  // that the program was built with
+  int multiprocessor_clock_khz = 0;  // the highest that the card allows
+  int memory_clock_khz = 0;
+  // Opened at run time: "cuDNN" -> "9.19.0".
+  std::map<std::string, std::string> libraries;
 };
 
 // One variant's turn in a run that compares several.
@@ -56,6 +62,8 @@ struct LadderRun {
   std::vector<ConvolutionRecord> convolutions;
   int64_t correct = 0;
   std::vector<int64_t> inference_ns;
+  int64_t slice = 0;
+  int64_t device_memory_peak_bytes = 0;
 };
 
 // The best of a library's algorithms on one of the network's convolutions.
@@ -113,7 +121,15 @@ struct RunRecord {
   int64_t device_memory_peak_bytes = 0;
 
   std::vector<std::string> output;  // standard output, line by line
+
+  // Of a traced run. Tracing takes time: a traced run's op times are not for
+  // tables of times.
+  std::optional<Profile> profile;
 };
+
+// The course's measure: the sum over the network's convolutions of the median
+// op time, in ns. Each has a sample at least.
+double OpTimeSum(const std::vector<ConvolutionRecord>& convolutions);
 
 std::string ToJson(const RunRecord& record);
 

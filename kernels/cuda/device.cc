@@ -2,6 +2,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "common/status/status.h"
 #include "kernels/cuda/error.h"
@@ -41,6 +43,13 @@ absl::StatusOr<DeviceFacts> FindDevice() {
   facts.multiprocessors = properties.multiProcessorCount;
   facts.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
   facts.l2_bytes = properties.l2CacheSize;
+  // Fields of cudaDeviceProp no longer, since CUDA 13.
+  for (const auto& [attribute, khz] :
+       {std::pair(cudaDevAttrClockRate, &facts.multiprocessor_clock_khz),
+        std::pair(cudaDevAttrMemoryClockRate, &facts.memory_clock_khz)}) {
+    RETURN_IF_ERROR(CudaStatus(cudaDeviceGetAttribute(khz, attribute, 0),
+                               "cudaDeviceGetAttribute"));
+  }
   RETURN_IF_ERROR(CudaStatus(cudaDriverGetVersion(&facts.driver_version),
                              "cudaDriverGetVersion"));
   RETURN_IF_ERROR(CudaStatus(cudaRuntimeGetVersion(&facts.runtime_version),

@@ -25,6 +25,8 @@ struct DeviceFacts {
   int multiprocessors = 0;
   int64_t memory_bytes = 0;
   int64_t l2_bytes = 0;
+  int multiprocessor_clock_khz = 0;  // the highest that the card allows
+  int memory_clock_khz = 0;
   int driver_version = 0;   // 13000 for 13.0, the newest CUDA it supports
   int runtime_version = 0;  // that this program was built with
 };
