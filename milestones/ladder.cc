@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -51,21 +52,31 @@ absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant) {
   return largest;
 }
 
+// Whether the machine lacks what a measurement needs, rather than that the
+// measurement went wrong.
+bool CannotBeHad(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsUnimplemented(status) ||
+         absl::IsResourceExhausted(status);
+}
+
 // Adds cuDNN's best time for each layer to the record. Without cuDNN there is
 // nothing to compare with, which is told.
-void MeasurePeer(Session& session) {
+absl::Status MeasurePeer(Session& session) {
   const Network& network = *session.line.network;
   std::vector<PeerRecord> peers;
   for (size_t i = 0; i < network.stages.size(); ++i) {
     const absl::StatusOr<CudnnMeasurement> measured =
         MeasureCudnn(ConvolutionProblem(network, i, session.size),
                      AccuracyClass::kFp32, session.workers);
+    if (!measured.ok() && !CannotBeHad(measured.status())) {
+      return Annotate(measured.status(), "cuDNN");
+    }
     if (!measured.ok() || measured->best() == nullptr) {
       session.Tell(absl::StrCat(
           "cuDNN was not measured: ",
           measured.ok() ? "no algorithm takes the layer"
                         : std::string(measured.status().message())));
-      return;
+      return absl::OkStatus();
     }
     const CudnnPlan& best = *measured->best();
     PeerRecord peer;
@@ -79,6 +90,7 @@ void MeasurePeer(Session& session) {
     peers.push_back(std::move(peer));
   }
   session.record.peers = std::move(peers);
+  return absl::OkStatus();
 }
 
 // Adds to the record what streams gain a program whose images lie on the host.
@@ -90,8 +102,7 @@ absl::Status MeasureOverlap(Session& session) {
   for (size_t i = 0; i < network.stages.size(); ++i) {
     const absl::StatusOr<OverlapTimes> times =
         MeasureStreams(ConvolutionProblem(network, i, images), kSlices);
-    if (absl::IsResourceExhausted(times.status()) ||
-        absl::IsUnavailable(times.status())) {
+    if (CannotBeHad(times.status())) {
       session.Tell(absl::StrCat("overlap was not measured: ",
                                 std::string(times.status().message())));
       return absl::OkStatus();
@@ -135,6 +146,8 @@ absl::Status Measure(Session& session, const Variant& variant, int repeat,
   run.convolutions = DescribeConvolutions(session, variants, *result);
   run.correct = CorrectAnswers(session, *result);
   run.inference_ns = result->inference_ns;
+  run.slice = result->slice;
+  run.device_memory_peak_bytes = result->device_memory_peak_bytes;
   RETURN_IF_ERROR(CheckCounts(session, variant, run));
   for (const ConvolutionRecord& convolution : run.convolutions) {
     session.Print(OpTimeLine(Median(convolution.op_time_ns)));
@@ -180,10 +193,12 @@ absl::Status RunLadder(Session& session) {
     session.record.ladder.push_back(std::move(run));
   }
   if (session.backend == Backend::kCuda) {
-    MeasurePeer(session);
-    if (absl::Status status = MeasureOverlap(session); !status.ok()) {
+    for (const auto& [what, status] :
+         {std::pair("the library's time", MeasurePeer(session)),
+          std::pair("streams at program level", MeasureOverlap(session))}) {
+      if (status.ok()) continue;
       session.Print(absl::StrCat("FAILED: ", status.message()));
-      failed.push_back("streams at program level");
+      failed.emplace_back(what);
     }
   }
   session.Print(LadderText(session.record));
@@ -223,7 +238,7 @@ std::string LadderText(const RunRecord& record) {
                         record.variants.at(run.variant).accuracy_class,
                         run.relative_error, run.correct));
     before = sum;
-    if (first == 0) first = sum;
+    if (&run == &record.ladder.front()) first = sum;
   }
   if (!record.peers.empty()) {
     double sum = 0;

@@ -157,7 +157,7 @@ std::string ComparisonTable(const RunRecord& record) {
         record.variants.at(run.variant).accuracy_class,
         absl::StrFormat(" | %.0e | ", run.relative_error), run.correct, " |\n");
     before = sum;
-    if (first == 0) first = sum;
+    if (&run == &record.ladder.front()) first = sum;
   }
   if (!record.peers.empty()) {
     absl::StrAppend(

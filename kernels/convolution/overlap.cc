@@ -7,9 +7,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/parallel/parallel.h"
 #include "common/status/status.h"
+#include "kernels/convolution/accuracy.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/convolution/cuda/streams.h"
+#include "kernels/convolution/reference.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/stream.h"
 
@@ -98,6 +101,20 @@ absl::StatusOr<PinnedBuffer> RandomFloats(int64_t count) {
   return buffer;
 }
 
+// Internal unless image `b` of y is the convolution in class fp32.
+absl::Status CheckImage(const Problem& problem, int64_t b, const float* x,
+                        const float* k, const float* y) {
+  Problem image = problem;
+  image.batch = 1;
+  Workers workers(1);
+  const double error = RelativeError(
+      y + b * image.output_elements(),
+      ReferenceConvolution(image, x + b * image.input_elements(), k, workers));
+  if (error <= MaxRelativeError(AccuracyClass::kFp32)) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("streams on ", ToString(problem),
+                                          ": image ", b, " has error ", error));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SlicedConvolution>> SlicedConvolution::Create(
@@ -157,6 +174,11 @@ absl::StatusOr<OverlapTimes> MeasureStreams(const Problem& problem,
     return absl::InternalError(
         absl::StrCat("streams on ", ToString(problem), " in ", slices,
                      " slices: overlapped slices gave another result"));
+  }
+  for (const int64_t b : {int64_t{0}, problem.batch - 1}) {
+    RETURN_IF_ERROR(CheckImage(problem, b, static_cast<const float*>(x.data()),
+                               static_cast<const float*>(k.data()),
+                               static_cast<const float*>(serial_y.data())));
   }
   return times;
 }

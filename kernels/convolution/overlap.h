@@ -38,7 +38,8 @@ struct OverlapTimes {
 };
 
 // Times the same slices in one stream and in three, after a warm-up, on random
-// tensors in pinned memory. Internal if the two results differ in any bit.
+// tensors in pinned memory. Internal if the two results differ in any bit, or
+// if the first or the last image is not the convolution in class fp32.
 absl::StatusOr<OverlapTimes> MeasureStreams(const Problem& problem,
                                             int64_t slices,
                                             int repetitions = 5);

@@ -223,7 +223,13 @@ INSTANTIATE_TEST_SUITE_P(AllVariants, Parity, ::testing::ValuesIn(Cases()),
 
 // Tensors on the device that are too large for a reference: images that repeat
 // after a while, and a few thousand outputs worked out by the definition.
-class HugeTensor : public ::testing::TestWithParam<const Variant*> {};
+class HugeTensor
+    : public ::testing::TestWithParam<std::tuple<const Variant*, Problem>> {};
+
+constexpr int64_t kPeriod = 9973;
+// More than 2^31 elements in the output, and in the input.
+constexpr Problem kHugeOutput = {190 * kPeriod, 1, 8, 8, 32, 3};
+constexpr Problem kHugeInput = {110 * kPeriod, 32, 8, 8, 1, 3};
 
 std::vector<const Variant*> CudaVariants() {
   std::vector<const Variant*> variants;
@@ -233,11 +239,11 @@ std::vector<const Variant*> CudaVariants() {
   return variants;
 }
 
-TEST_P(HugeTensor, OutputsBeyondTwoToThe31Elements) {
-  const Variant& variant = *GetParam();
-  const int64_t kPeriod = 9973;
-  const Problem problem = {190 * kPeriod, 1, 8, 8, 32, 3};
-  ASSERT_GT(problem.output_elements(), int64_t{1} << 31);
+TEST_P(HugeTensor, IndicesReachBeyondTwoToThe31) {
+  const Variant& variant = *std::get<0>(GetParam());
+  const Problem& problem = std::get<1>(GetParam());
+  ASSERT_GT(std::max(problem.input_elements(), problem.output_elements()),
+            int64_t{1} << 31);
   SkipUnlessSupported(variant, problem);
   if (IsSkipped()) return;
   const auto free_bytes = cuda::FreeMemory();
@@ -276,6 +282,7 @@ TEST_P(HugeTensor, OutputsBeyondTwoToThe31Elements) {
   const int64_t last = problem.output_elements() - 1;
   std::vector<int64_t> samples = {0, last};
   for (const int64_t power : {30, 31}) {
+    if (int64_t{1} << power > last) continue;
     samples.push_back((int64_t{1} << power) - 1);
     samples.push_back(int64_t{1} << power);
   }
@@ -296,14 +303,19 @@ TEST_P(HugeTensor, OutputsBeyondTwoToThe31Elements) {
   EXPECT_LE(std::sqrt(difference / norm), MaxError(variant, problem));
 }
 
-std::string VariantName(const ::testing::TestParamInfo<const Variant*>& info) {
-  return info.param->name;
+std::string HugeName(
+    const ::testing::TestParamInfo<HugeTensor::ParamType>& info) {
+  const auto& [variant, problem] = info.param;
+  return absl::StrCat(variant->name, problem.channels == 1 ? "_out" : "_in");
 }
 
 // Without the toolkit there are none.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(HugeTensor);
 INSTANTIATE_TEST_SUITE_P(CudaVariants, HugeTensor,
-                         ::testing::ValuesIn(CudaVariants()), VariantName);
+                         ::testing::Combine(::testing::ValuesIn(CudaVariants()),
+                                            ::testing::Values(kHugeOutput,
+                                                              kHugeInput)),
+                         HugeName);
 
 }  // namespace
 }  // namespace convlab
