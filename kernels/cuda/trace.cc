@@ -374,11 +374,11 @@ absl::StatusOr<Activities> StopTrace() {
   }
   std::vector<std::string> missing;
   const auto add = [&](int64_t count, const char* what) {
-    if (count > 0) missing.push_back(absl::StrCat(count, what));
+    if (count > 0) missing.push_back(absl::StrCat(what, ": ", count));
   };
-  add(static_cast<int64_t>(dropped), " records that CUPTI dropped");
-  add(records.untimed, " records without times");
-  add(records.unreadable, " buffers not read to their end");
+  add(static_cast<int64_t>(dropped), "records that CUPTI dropped");
+  add(records.untimed, "records without times");
+  add(records.unreadable, "buffers not read to their end");
   Activities activities = MakeActivities(tracer, std::move(records));
   activities.missing = absl::StrJoin(missing, "; ");
   return activities;
