@@ -64,18 +64,6 @@ smsp__average_warps_issue_stalled_${reason}_per_issue_active.ratio"
 done
 metrics=$(echo "$counters" | paste -s -d ,)
 
-# A network has one layer or two.
-layers=
-for layer in "$network-L1" "$network-L2"; do
-  status=0
-  reason=$("$bundle/bin/run_once" naive "$layer" --batch 1 2>&1) || status=$?
-  case $status in
-    0) layers="$layers $layer" ;;
-    2) [ -n "$layers" ] || { echo "$reason" >&2; exit 2; } ;;
-    *) echo "$reason" >&2; exit $status ;;
-  esac
-done
-
 if [ $# -eq 0 ]; then
   # Names are words.
   # shellcheck disable=SC2046
@@ -88,14 +76,12 @@ for variant; do
   csv=$out/$variant.csv
   rm -f "$csv"
   # One launch of each grid, block and shared memory: a variant that cuts the
-  # batch into pieces launches the same kernels again and again. $layers is a
-  # list of words.
+  # batch into pieces launches the same kernels again and again.
   status=0
-  # shellcheck disable=SC2086
   "$ncu" --profile-from-start off --filter-mode per-launch-config \
     --launch-count 1 --clock-control none --print-units base --page raw --csv \
     --log-file "$csv.part" --metrics "$metrics" \
-    "$bundle/bin/run_once" "$variant" $layers >"$log" 2>&1 || status=$?
+    "$bundle/bin/run_once" "$variant" "$network" >"$log" 2>&1 || status=$?
   if grep -q ERR_NVGPUCTRPERM "$log" "$csv.part" 2>/dev/null; then
     rm -f "$csv.part" "$log"
     echo "measure_ncu.sh: this machine's administrator does not permit hardware counters (ERR_NVGPUCTRPERM): nothing was measured" >&2

@@ -58,6 +58,7 @@ class Summary {
 // Those calls that no other call of their thread makes.
 std::vector<const ApiCall*> OutermostCalls(const std::vector<ApiCall>& calls) {
   std::vector<const ApiCall*> sorted;
+  sorted.reserve(calls.size());
   for (const ApiCall& call : calls) sorted.push_back(&call);
   std::stable_sort(
       sorted.begin(), sorted.end(), [](const ApiCall* a, const ApiCall* b) {

@@ -60,7 +60,8 @@ std::string ApiName(absl::string_view name);
 
 // One entry per name, the longest total first. A call that another one makes on
 // the same thread is part of that one and no entry of its own: the runtime
-// calls the driver, and time must not count twice. nvprof counts so too.
+// calls the driver, and time must not count twice. So cudaLaunchKernel stands
+// without cuLaunchKernel, as nvprof and nsys have it.
 Profile MakeProfile(const Activities& activities);
 
 }  // namespace convlab

@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -342,10 +345,8 @@ absl::Status StartTrace() {
     tracer.records = {};
   }
   const Functions& f = tracer.functions;
+  RETURN_IF_ERROR(CuptiStatus(f.timestamp(&tracer.start), "cuptiGetTimestamp"));
   absl::Status status = Enable(f);
-  if (status.ok()) {
-    status = CuptiStatus(f.timestamp(&tracer.start), "cuptiGetTimestamp");
-  }
   if (!status.ok()) {
     Disable(f, kHostKinds);
     Disable(f, kGpuKinds);

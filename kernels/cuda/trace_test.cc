@@ -16,12 +16,19 @@
 #include "common/weights/weights.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/convolution/variants.h"
+#include "kernels/convolution/cuda/adapt.h"
 #include "kernels/cuda/device.h"
 #include "kernels/inference/inference.h"
 
 namespace convlab::cuda {
+
+extern const KernelVariant kNaive;
+
 namespace {
+
+// Of the ladder's kernels this one alone: all of them would triple the test's
+// size in the bundle.
+const Variant kNaiveVariant = Adapt<kNaive>();
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -159,8 +166,7 @@ TEST_F(TraceTest, EveryLaunchIsThereWithTheTimeThatEventsMeasure) {
   auto k = DeviceBuffer::Allocate(problem.kernel_elements() * 4);
   auto y = DeviceBuffer::Allocate(problem.output_elements() * 4);
   ASSERT_TRUE(x.ok() && k.ok() && y.ok());
-  auto convolution =
-      (*FindVariant(Backend::kCuda, "naive"))->Create(problem, {});
+  auto convolution = kNaiveVariant.Create(problem, {});
   ASSERT_TRUE(convolution.ok()) << convolution.status();
   const auto run = [&] {
     return (*convolution)->Run(x->floats(), k->floats(), y->floats());
@@ -213,8 +219,7 @@ TEST_F(TraceTest, AnInferenceIsTracedWhole) {
   weights.hidden = layer(network.Flattened(), network.hidden);
   weights.output = layer(network.hidden, kClasses);
   InferenceOptions options;
-  options.variants.assign(network.stages.size(),
-                          *FindVariant(Backend::kCuda, "naive"));
+  options.variants.assign(network.stages.size(), &kNaiveVariant);
   options.repeat = kRepeat;
   Workers workers(1);
   const auto result =

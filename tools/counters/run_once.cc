@@ -1,5 +1,5 @@
-// Runs one variant on layers, each once between cudaProfilerStart and
-// cudaProfilerStop: what a profiler of hardware counters is to look at, and
+// Runs one variant on a network's layers, each once between cudaProfilerStart
+// and cudaProfilerStop: what a profiler of hardware counters is to look at, and
 // nothing else. tools/measure_ncu.sh is its user.
 #include <cuda_profiler_api.h>
 
@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/flags/flags.h"
+#include "common/network/network.h"
 #include "common/parallel/parallel.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
@@ -17,9 +19,9 @@
 #include "kernels/convolution/variants.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/error.h"
-#include "tools/sweep/layer.h"
+#include "kernels/inference/inference.h"
 
-DEFINE_int64(batch, 10000, "images of a layer that is given by its name");
+DEFINE_int64(batch, 10000, "images of each layer");
 DEFINE_bool(list, false, "list the variants on the GPU, and end");
 
 namespace convlab {
@@ -53,11 +55,10 @@ absl::Status RunOnce(const Variant& variant, const Problem& problem,
 
 void PrintHelp() {
   std::printf(
-      "usage: run_once VARIANT LAYER... [--flags]\n\n"
-      "Runs one variant of the GPU once on each layer, between the marks by "
-      "which a\nprofiler starts and stops (ncu --profile-from-start off). "
-      "LAYER "
-      "is fa19-L2, say,\nor sizes B,C,H,W,M,K.\n\n%s\n",
+      "usage: run_once VARIANT [NETWORK] [--flags]\n\n"
+      "Runs one variant of the GPU once on each layer of the network (default "
+      "fa19),\nbetween the marks by which a profiler starts and stops (ncu "
+      "--profile-from-start\noff).\n\n%s\n",
       DescribeFlags(__FILE__).c_str());
 }
 
@@ -73,17 +74,21 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
     }
     return absl::OkStatus();
   }
-  if (parsed.positional.size() < 2) {
-    return absl::InvalidArgumentError(
-        "expected a variant and a layer at least; --help says more");
+  const std::vector<std::string>& names = parsed.positional;
+  if (names.empty() || names.size() > 2) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        names.size(),
+        " names are given, expected VARIANT [NETWORK]; --help says more"));
   }
   ASSIGN_OR_RETURN(const Variant* variant,
-                   FindVariant(Backend::kCuda, parsed.positional[0]));
+                   FindVariant(Backend::kCuda, names[0]));
+  ASSIGN_OR_RETURN(const Network* network,
+                   FindNetwork(names.size() > 1 ? names[1] : "fa19"));
   std::vector<Problem> problems;
-  for (size_t i = 1; i < parsed.positional.size(); ++i) {
-    ASSIGN_OR_RETURN(const Problem problem,
-                     ParseLayer(parsed.positional[i], FLAGS_batch));
-    RETURN_IF_ERROR(Annotate(variant->supports(problem), parsed.positional[i]));
+  for (size_t i = 0; i < network->stages.size(); ++i) {
+    const Problem problem = ConvolutionProblem(*network, i, FLAGS_batch);
+    RETURN_IF_ERROR(CheckProblem(problem));
+    RETURN_IF_ERROR(variant->supports(problem));
     problems.push_back(problem);
   }
   RETURN_IF_ERROR(cuda::FindDevice().status());

@@ -16,15 +16,17 @@ expect() {
   fi
 }
 
-expect 0 'usage: run_once VARIANT LAYER' --help
+expect 0 'usage: run_once VARIANT' --help
 expect 0 'im2col_cublas' --list
-expect 2 'expected a variant and a layer' naive
-expect 2 "bogus" bogus fa19-L1
-expect 2 "unknown layer 'fa21'" naive fa21
-expect 2 'unknown flag --sample' naive fa19-L1 --sample 3
+expect 2 '0 names are given'
+expect 2 '3 names are given' naive fa19 fa20
+expect 2 "unknown variant 'bogus'" bogus fa19
+expect 2 "unknown model 'fa21'" naive fa21
+expect 2 'unknown flag --sample' naive fa19 --sample 3
+expect 2 'B is 0' naive fa19 --batch 0
 
-# Both layers and sizes; without a GPU that is what is missing.
-output=$("$program" naive fa19-L2 10,3,20,20,8,5 --batch 10 2>&1)
+# Without a GPU that is what is missing.
+output=$("$program" naive sp19 --batch 10 2>&1)
 status=$?
 if [ $status -ne 0 ] && { [ $status -ne 3 ] || [[ $output != *"no NVIDIA GPU"* ]]; }; then
   echo "run_once naive: status $status: $output"
