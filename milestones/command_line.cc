@@ -40,7 +40,10 @@ DEFINE_int32(
     "measurements of each operation, whose median is printed; 1 if not "
     "given, on the GPU's ladder 5");
 DEFINE_string(record, "", "JSON file to write everything about the run to");
-DEFINE_string(profile, "", "file to write a trace of the GPU's work to");
+DEFINE_string(profile, "",
+              "JSON file to write a trace of the GPU's work to, for "
+              "ui.perfetto.dev or chrome://tracing; its sums go to standard "
+              "error and into the record");
 DEFINE_bool(list, false, "list the networks and variants, and end");
 
 namespace convlab {
@@ -172,6 +175,11 @@ absl::Status CheckAgreement(const Milestone& milestone,
   if (!line.profile.empty() && (line.device == Device::kCpu || cpu_only)) {
     return absl::InvalidArgumentError(
         "--profile traces the GPU's work, but this run is on the CPU");
+  }
+  if (!line.profile.empty() && line.profile == line.record) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--profile and --record are both ", line.profile,
+                     ", expected two files"));
   }
   const size_t convolutions = line.network->stages.size();
   if (line.variants.size() > 1 && line.variants.size() != convolutions) {

@@ -262,6 +262,9 @@ std::string LadderText(const RunRecord& record) {
                    overlap.layer, overlap.images, overlap.slices, serial * 1e-6,
                    overlapped * 1e-6, serial / overlapped));
   }
+  if (record.profile.has_value()) {
+    absl::StrAppend(&text, "traced: times hold what the tracing costs\n");
+  }
   // Printed as one line of the transcript.
   text.pop_back();
   return text;

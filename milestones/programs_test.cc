@@ -257,6 +257,52 @@ TEST_F(ProgramsTest, MissingHardwareHasItsOwnStatus) {
                                 HasSubstr("no NVIDIA GPU can be used"))));
 }
 
+TEST_F(ProgramsTest, ARunOnTheCpuHasNoProfileAndSaysSo) {
+  if (cuda::FindDevice().ok()) GTEST_SKIP() << "there is a GPU";
+  const Outcome outcome = Run("final", "10 --profile t.json --record r.json");
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_THAT(outcome.err,
+              ElementsAre("final: no profile: the run is on the CPU",
+                          HasSubstr("final: running on the CPU")));
+  EXPECT_FALSE(ReadFile(Path("t.json")).ok());
+  EXPECT_FALSE(ReadRunRecord(Path("r.json"))->profile.has_value());
+  // Where no CPU may stand in, the GPU is what is missing, not its profile.
+  const Outcome m3 = Run("m3", "10 --device gpu --profile t.json");
+  EXPECT_EQ(m3.exit_status, 3);
+  EXPECT_THAT(m3.err, ElementsAre(HasSubstr("no NVIDIA GPU")));
+}
+
+TEST_F(ProgramsTest, ATracedRunIsMarkedAndShowsItsProfile) {
+  const auto gpu = cuda::FindDevice();
+  if (!gpu.ok()) GTEST_SKIP() << gpu.status().message();
+  const Outcome outcome =
+      Run("m3", "fa20 500 --profile t.json --record r.json");
+  EXPECT_EQ(outcome.exit_status, 0);
+  const std::string err = absl::StrJoin(outcome.err, "\n");
+  EXPECT_THAT(err, HasSubstr("m3: running on the GPU"));
+  const auto record = ReadRunRecord(Path("r.json"));
+  ASSERT_TRUE(record.ok()) << record.status();
+  if (absl::StrContains(err, "no profile: ")) {
+    EXPECT_FALSE(ReadFile(Path("t.json")).ok());
+    EXPECT_FALSE(record->profile.has_value());
+    GTEST_SKIP() << err;
+  }
+  EXPECT_THAT(
+      err, AllOf(HasSubstr("m3: traced: "), HasSubstr("== Profiling result:\n"),
+                 HasSubstr("GPU activities: "),
+                 HasSubstr("NaiveKernel(float const*"),
+                 HasSubstr("[CUDA memcpy HtoD]"), HasSubstr("API calls: "),
+                 HasSubstr("cudaLaunchKernel")));
+  ASSERT_TRUE(record->profile.has_value());
+  EXPECT_EQ(record->profile->tool, "CUPTI");
+  EXPECT_EQ(record->profile->version, record->gpu.libraries.at("CUPTI"));
+  EXPECT_EQ(record->profile->gpu_activities.missing, "");
+  EXPECT_FALSE(record->profile->gpu_activities.entries.empty());
+  EXPECT_FALSE(record->profile->api_calls.entries.empty());
+  EXPECT_THAT(*ReadFile(Path("t.json")),
+              AllOf(HasSubstr("\"traceEvents\":["), HasSubstr(gpu->name)));
+}
+
 TEST_F(ProgramsTest, M3RunsOnTheCpuIfAsked) {
   const Outcome outcome = Run("m3", "10 --device=cpu");
   EXPECT_EQ(outcome.exit_status, 0);
@@ -401,6 +447,7 @@ TEST_F(ProgramsTest, ABadRecordPathIsFoundBeforeTheWorkStarts) {
   EXPECT_THAT(Run("m2", "10 --record no/r.json").out, SizeIs(0));
   ExpectRefused("m2", "10 --record .", {"cannot write"});
   ExpectRefused("m2", "10 --record /dev/null", {"cannot write /dev/null"});
+  ExpectRefused("final", "10 --profile no/t.json", {"cannot write no/t.json"});
 }
 
 // A data folder of three images, which each test damages in one way.

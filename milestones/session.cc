@@ -10,12 +10,16 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/files/files.h"
+#include "common/record/activities.h"
 #include "common/record/build_info.h"
 #include "common/record/host.h"
+#include "common/record/profile_text.h"
+#include "common/record/trace.h"
 #include "common/record/usage.h"
 #include "common/status/status.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/cuda/library.h"
+#include "kernels/cuda/trace.h"
 #include "milestones/progress.h"
 #include "tools/cpp/runfiles/runfiles.h"
 
@@ -119,6 +123,22 @@ RunRecord Describe(const Session& session,
   return record;
 }
 
+// What the trace saw, summed up in the record too; where it failed the record
+// says why, and so does a line.
+absl::StatusOr<Activities> EndTrace(Session& session) {
+  if (!session.traced) return Activities();
+  absl::StatusOr<Activities> activities = cuda::StopTrace();
+  Profile& profile = *session.record.profile;
+  if (activities.ok()) {
+    profile = MakeProfile(*activities);
+  } else {
+    const std::string reason(activities.status().message());
+    session.Tell("no profile: " + reason);
+    profile.gpu_activities.missing = profile.api_calls.missing = reason;
+  }
+  return activities;
+}
+
 }  // namespace
 
 void Session::Print(const std::string& text) {
@@ -134,12 +154,20 @@ void Session::Tell(const std::string& text) const {
 absl::StatusOr<std::unique_ptr<Session>> OpenSession(const Milestone& milestone,
                                                      const CommandLine& line) {
   if (!line.record.empty()) RETURN_IF_ERROR(CheckWritable(line.record));
-  if (!line.profile.empty()) {
-    return absl::UnavailableError(
-        "this build cannot trace the GPU's work: leave --profile out");
-  }
+  if (!line.profile.empty()) RETURN_IF_ERROR(CheckWritable(line.profile));
   auto session = std::make_unique<Session>(milestone, line);
+  // Before the first look for a GPU, so that no call is missed.
+  absl::Status tracing;
+  if (!line.profile.empty()) tracing = cuda::StartTrace();
   RETURN_IF_ERROR(ChooseDevice(*session));
+  if (line.profile.empty()) return session;
+  if (session->backend != Backend::kCuda) {
+    session->Tell("no profile: the run is on the CPU");
+  } else if (!tracing.ok()) {
+    session->Tell(absl::StrCat("no profile: ", tracing.message()));
+  } else {
+    session->traced = true;
+  }
   return session;
 }
 
@@ -174,18 +202,32 @@ absl::Status LoadSession(Session& session,
   session.Print("Loading model... done");
   if (!first && !session.ladder) session.Print("New Inference");
   session.Tell("running on " + DescribeDevice(session));
+  if (session.traced) {
+    // Known as traced from here on, whatever becomes of the trace.
+    session.record.profile.emplace();
+    session.Tell("traced: op times hold what the tracing costs");
+  }
   return absl::OkStatus();
 }
 
 absl::Status CloseSession(Session& session) {
+  absl::StatusOr<Activities> activities = EndTrace(session);
   for (const cuda::Library* library : cuda::OpenedLibraries()) {
     session.record.gpu.libraries[library->name] =
         cuda::ToString(library->version);
   }
   session.record.usage = CurrentUsage();
   session.Print(FormatUsage(session.record.usage));
-  if (session.line.record.empty()) return absl::OkStatus();
-  return WriteRunRecord(session.line.record, session.record);
+  if (!session.line.record.empty()) {
+    RETURN_IF_ERROR(WriteRunRecord(session.line.record, session.record));
+  }
+  if (!session.traced || !activities.ok()) return absl::OkStatus();
+  RETURN_IF_ERROR(WriteFileAtomically(
+      session.line.profile,
+      ChromeTrace(*activities, session.milestone.name, session.gpu.name)));
+  absl::FPrintF(stderr, "==%d== Profiling result:\n%s", activities->process,
+                ProfileText(*session.record.profile));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<InferenceResult> RunNetwork(

@@ -37,6 +37,7 @@ struct Session {
   const CommandLine line;
   const bool ladder;  // runs every variant, not one
   Backend backend = Backend::kCpu;
+  bool traced = false;      // --profile, on a GPU that can be traced
   cuda::DeviceFacts gpu;    // of Backend::kCuda
   std::string why_not_gpu;  // for the user; may be empty
   Dataset dataset;
@@ -46,8 +47,10 @@ struct Session {
   RunRecord record;
 };
 
-// Checks what can be checked before the work starts and chooses the device.
-// Unavailable if the GPU that was asked for is not there.
+// Checks what can be checked before the work starts, chooses the device and, if
+// a profile was asked for, starts the tracing; where that cannot be had, a line
+// says so and the run goes on. Unavailable if the GPU that was asked for is not
+// there.
 absl::StatusOr<std::unique_ptr<Session>> OpenSession(const Milestone& milestone,
                                                      const CommandLine& line);
 
@@ -56,7 +59,8 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const Milestone& milestone,
 absl::Status LoadSession(Session& session,
                          const std::vector<std::string>& command);
 
-// Prints the resource line and writes the record, if one was asked for.
+// Ends the tracing, prints the resource line, writes the record and the trace
+// that were asked for, and tells the profile.
 absl::Status CloseSession(Session& session);
 
 // Runs the network with one variant per convolution, behind a progress bar.

@@ -57,6 +57,11 @@ double Gflops(const RunRecord& record) {
 }  // namespace
 
 absl::Status CheckComplete(const RunRecord& record) {
+  if (record.profile.has_value()) {
+    return absl::InvalidArgumentError(
+        "the record is of a traced run, whose times hold what the tracing "
+        "costs: make one without --profile");
+  }
   const auto check = [&](const std::vector<ConvolutionRecord>& convolutions) {
     if (convolutions.empty()) {
       return absl::InvalidArgumentError("the record lacks convolutions");

@@ -13,7 +13,7 @@ namespace convlab {
 
 // InvalidArgument, saying what is missing, unless the record holds
 // convolutions, or a ladder of them, with op times and with their variants'
-// descriptions.
+// descriptions; and for a traced run, whose times are not to be shown.
 absl::Status CheckComplete(const RunRecord& record);
 
 // One row per record, each of which ran one variant for all convolutions of the

@@ -64,6 +64,8 @@ TEST(Tables, RecordsThatLackSomethingAreFound) {
   EXPECT_EQ(error(ladder), "");
   ladder.peers.resize(1);
   EXPECT_THAT(error(ladder), HasSubstr("lacks the library's kernel times"));
+  record.profile.emplace();
+  EXPECT_THAT(error(record), HasSubstr("a traced run"));
 }
 
 TEST(Tables, NetworksShowCorrectAnswers) {

@@ -67,7 +67,7 @@ def variant_libraries(backend):
                 name = row.name,
                 srcs = [row.name + ".cu"],
                 deps = [":kernel"] + row.deps,
-                visibility = ["//kernels/convolution:__pkg__"],
+                visibility = ["//kernels:__subpackages__"],
             )
 
 _TABLE = """cat > $@ <<'END'

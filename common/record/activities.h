@@ -1,0 +1,69 @@
+// What a tracer saw, one by one: every kernel, copy and memset of the GPU and
+// every API call of the host, with their times. MakeProfile sums them up,
+// trace.h lays them out in time.
+#ifndef COMMON_RECORD_ACTIVITIES_H_
+#define COMMON_RECORD_ACTIVITIES_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "common/record/profile.h"
+
+namespace convlab {
+
+// Times are in ns since the tracing began.
+struct GpuActivity {
+  enum class Kind { kKernel, kCopy, kMemset };
+
+  Kind kind = Kind::kKernel;
+  std::string name;  // as ProfileEntry has it
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  int64_t device = 0;
+  int64_t stream = 0;
+  int64_t correlation = 0;  // the API call that started it has the same
+  // Of kernels.
+  std::array<int64_t, 3> grid = {};
+  std::array<int64_t, 3> block = {};
+  int64_t registers_per_thread = 0;
+  int64_t static_shared_bytes = 0;   // per block
+  int64_t dynamic_shared_bytes = 0;  // likewise
+  // Of copies and memsets.
+  int64_t bytes = 0;
+};
+
+struct ApiCall {
+  std::string name;  // as ApiName gives it
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  int64_t thread = 0;  // the system's number of it
+  int64_t correlation = 0;
+};
+
+// In any order.
+struct Activities {
+  std::string tool;  // "CUPTI"
+  std::string version;
+  int64_t process = 0;  // the system's number, which its first thread shares
+  std::vector<GpuActivity> gpu;
+  std::vector<ApiCall> api;
+  std::string missing;  // what the tracer lost, for the user; empty: nothing
+};
+
+// The name that the programmer knows a function by: without the suffixes of its
+// version and of per-thread streams ("cudaMalloc_v3020", "cuMemcpy_v2_ptds"),
+// and "cudaLaunchKernel" for what <<<>>> calls in its place.
+std::string ApiName(absl::string_view name);
+
+// One entry per name, the longest total first. A call that another one makes on
+// the same thread is part of that one and no entry of its own: the runtime
+// calls the driver, and time must not count twice. So cudaLaunchKernel stands
+// without cuLaunchKernel, as nvprof and nsys have it.
+Profile MakeProfile(const Activities& activities);
+
+}  // namespace convlab
+
+#endif  // COMMON_RECORD_ACTIVITIES_H_

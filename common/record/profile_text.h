@@ -1,0 +1,22 @@
+// A profile as nvprof printed its summaries, for people and for what reads
+// those.
+#ifndef COMMON_RECORD_PROFILE_TEXT_H_
+#define COMMON_RECORD_PROFILE_TEXT_H_
+
+#include <string>
+
+#include "common/record/profile.h"
+
+namespace convlab {
+
+// "948ns", "1.1200us", "16.772ms", "3.14080s": nvprof's digits.
+std::string ProfileTime(double ns);
+
+// A line with the columns' names, then a line per entry, GPU activities before
+// API calls, each section in its entries' order. A value that the profile does
+// not hold is "-". What is missing from a section is said on a line at the end.
+std::string ProfileText(const Profile& profile);
+
+}  // namespace convlab
+
+#endif  // COMMON_RECORD_PROFILE_TEXT_H_
