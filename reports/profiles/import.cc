@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/files/files.h"
 #include "common/record/run_record.h"
@@ -19,12 +20,32 @@
 namespace convlab {
 namespace {
 
+// That a record's values can be what they are called, as those that the other
+// importers read are.
+absl::Status Check(absl::string_view name, const ProfileSection& section) {
+  for (size_t i = 0; i < section.entries.size(); ++i) {
+    const ProfileEntry& entry = section.entries[i];
+    const double share = entry.printed_share.value_or(0);
+    if (entry.name.empty() || entry.calls.value_or(1) <= 0 ||
+        entry.total_ns.value_or(0) < 0 || entry.average_ns.value_or(0) < 0 ||
+        entry.min_ns.value_or(0) < 0 || entry.max_ns.value_or(0) < 0 ||
+        entry.bytes.value_or(0) < 0 || share < 0 || share > 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "record.profile.", name, ".entries[", i,
+          "] lacks a name, or holds a number that is no time, count or share"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Profile> ParseRecordedProfile(absl::string_view content) {
   ASSIGN_OR_RETURN(RunRecord record, ParseRunRecord(content));
   if (!record.profile) {
     return absl::InvalidArgumentError(
         "the run record holds no profile: the run was not traced (--profile)");
   }
+  RETURN_IF_ERROR(Check("gpu_activities", record.profile->gpu_activities));
+  RETURN_IF_ERROR(Check("api_calls", record.profile->api_calls));
   return *std::move(record.profile);
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -130,9 +131,9 @@ Grid ShareGrid(const ShareList& list,
 }
 
 std::string ListTitle(const ShareList& list, double threshold_percent) {
-  return absl::StrFormat(
-      "%d of %d, which together take more than %g %% of the time",
-      list.shares.size(), list.entries, threshold_percent);
+  if (!list.exceeds) return absl::StrCat("all ", list.shares.size());
+  return absl::StrFormat("%d of %d together take more than %g %% of the time",
+                         list.shares.size(), list.entries, threshold_percent);
 }
 
 // A number with as many digits as tell launches apart.
@@ -448,7 +449,9 @@ std::string ShortKernelName(absl::string_view name, size_t width) {
     const size_t around = 2 + Width(parameters);
     if (opening != kNone && opening > 0 &&
         Width(name.substr(0, opening + 1)) + around <= width) {
-      return absl::StrCat(Left(name, width - around), "…>", parameters);
+      return absl::StrCat(
+          absl::StripTrailingAsciiWhitespace(Left(name, width - around)), "…>",
+          parameters);
     }
   }
   return absl::StrCat(Left(name, width - 1), "…");

@@ -275,13 +275,16 @@ absl::StatusOr<Profile> ReadNsysSqlite(const std::string& path) {
 }
 
 absl::StatusOr<Profile> ParseNsysSqlite(absl::string_view content) {
+  if (!IsSqlite(content)) {
+    return absl::InvalidArgumentError("this is no SQLite database");
+  }
   sqlite3* database = nullptr;
   int code =
       sqlite3_open_v2(":memory:", &database, SQLITE_OPEN_READWRITE, nullptr);
   DatabaseHandle handle(database);
   // SQLite frees it.
   auto* const bytes =
-      static_cast<unsigned char*>(sqlite3_malloc64(content.size() + 1));
+      static_cast<unsigned char*>(sqlite3_malloc64(content.size()));
   if (bytes == nullptr) return absl::InternalError("out of memory");
   std::memcpy(bytes, content.data(), content.size());
   if (code == SQLITE_OK) {

@@ -67,9 +67,9 @@ ShareList LargestShares(const ProfileSection& section,
     list.shares[i].cumulative = list.listed;
     // Sums of shares that make exactly 90 % are not more than it.
     constexpr double kRounding = 1e-9;
-    if (kept == list.shares.size() &&
-        list.listed * 100 > threshold_percent + kRounding) {
+    if (!list.exceeds && list.listed * 100 > threshold_percent + kRounding) {
       kept = i + 1;
+      list.exceeds = true;
     }
   }
   list.shares.resize(kept);
@@ -94,8 +94,7 @@ std::vector<std::string> ShareNotes(const ProfileSection& section,
     notes.push_back(
         absl::StrCat(list.without_time, " entries have no time in the file"));
   }
-  if (!list.shares.empty() &&
-      list.shares.back().cumulative * 100 <= threshold_percent + 1e-9) {
+  if (!list.shares.empty() && !list.exceeds) {
     notes.push_back(absl::StrFormat(
         "all that is listed makes up %.2f %%, which does not exceed %g %%",
         list.listed * 100, threshold_percent));

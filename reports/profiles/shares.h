@@ -24,6 +24,7 @@ struct ShareList {
   // How many entries the section has, and the sum of all their shares.
   size_t entries = 0;
   double listed = 0;
+  bool exceeds = false;  // the threshold, which only a list of all may not
   // The tool's printed percentages: the times in the file are not all times.
   bool from_printed = false;
   // Entries without a time, which no list can hold.

@@ -181,6 +181,10 @@ bool IsQuantity(const Cell& piece) {
          (unit.empty() || unit == "%" || NanosecondsPer(unit).has_value());
 }
 
+bool IsInteger(const Cell& piece) {
+  return std::all_of(piece.text.begin(), piece.text.end(), absl::ascii_isdigit);
+}
+
 bool IsPercentage(const Cell& piece) {
   const auto [number, unit] = SplitUnit(piece);
   return !number.text.empty() && unit == "%";
@@ -315,7 +319,7 @@ class TableReader {
       if (heading.column != Column::kOther) row[heading.column] = pieces[at];
       // A grid is "8 4 1", or "8,4,1".
       const bool three = absl::EndsWith(heading.title, "XYZ") &&
-                         IsQuantity(pieces[at]) && at + 2 < pieces.size();
+                         at + 2 < pieces.size() && IsInteger(pieces[at]);
       at += three ? 3 : 1;
     }
     Cell& name = row[Column::kName];
@@ -704,7 +708,7 @@ void MergeEntries(std::vector<ProfileEntry>& entries) {
     Combine<int64_t>(into.max_ns, entry.max_ns,
                      [](int64_t a, int64_t b) { return std::max(a, b); });
     Combine<double>(into.printed_share, entry.printed_share,
-                    [](double a, double b) { return a + b; });
+                    [](double a, double b) { return std::min(a + b, 1.0); });
     into.average_ns.reset();
     if (into.calls && into.total_ns) {
       into.average_ns = static_cast<double>(*into.total_ns) / *into.calls;
