@@ -1,6 +1,7 @@
 #include "reports/profiles/shares.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -20,8 +21,10 @@ double TimeSum(const std::vector<ProfileEntry>& entries) {
 
 double WholeTime(const std::vector<ProfileEntry>& entries) {
   const double sum = TimeSum(entries);
+  double printed_sum = 0;
   const ProfileEntry* largest = nullptr;
   for (const ProfileEntry& entry : entries) {
+    printed_sum += entry.printed_share.value_or(0);
     if (entry.total_ns && entry.printed_share &&
         (largest == nullptr ||
          *entry.printed_share > *largest->printed_share)) {
@@ -29,10 +32,15 @@ double WholeTime(const std::vector<ProfileEntry>& entries) {
     }
   }
   if (largest == nullptr || *largest->printed_share <= 0) return sum;
+  // Tools print shares to 0.1 or 0.01 %, and times to four digits or more.
+  constexpr double kHalfOfLastDigit = 0.0005;
+  const double rounding =
+      std::min(kHalfOfLastDigit * static_cast<double>(entries.size()), 0.02);
+  if (printed_sum > 1 - rounding - kHalfOfLastDigit) return sum;
   const double whole =
       static_cast<double>(*largest->total_ns) / *largest->printed_share;
-  // Tools print shares to 0.1 or 0.01 %, times to four digits or more.
-  const double tolerance = 0.0005 / *largest->printed_share + 0.0005;
+  const double tolerance =
+      kHalfOfLastDigit / *largest->printed_share + kHalfOfLastDigit;
   return sum < whole * (1 - tolerance) ? whole : sum;
 }
 
@@ -53,7 +61,12 @@ ShareList LargestShares(const ProfileSection& section,
       list.shares.push_back({entry, *entry.printed_share, 0});
     } else if (entry.total_ns) {
       const double total = static_cast<double>(*entry.total_ns);
-      list.shares.push_back({entry, whole > 0 ? total / whole : 0, 0});
+      const double share = whole > 0 ? total / whole : 0;
+      list.shares.push_back({entry, share, 0});
+      constexpr double kMuch = 0.005;
+      if (std::abs(entry.printed_share.value_or(share) - share) > kMuch) {
+        list.contradicts_printed = true;
+      }
     } else {
       ++list.without_time;
     }
@@ -89,6 +102,12 @@ std::vector<std::string> ShareNotes(const ProfileSection& section,
         "the times in the file are not all: shares are %s's printed "
         "percentages, of which the %d listed make up %.2f %%",
         tool, list.entries, list.listed * 100));
+  }
+  if (list.contradicts_printed) {
+    notes.push_back(absl::StrCat(
+        "the percentages that ", tool,
+        " printed do not fit the times, from which these shares are: is the "
+        "file damaged?"));
   }
   if (list.without_time > 0) {
     notes.push_back(

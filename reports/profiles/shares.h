@@ -27,6 +27,8 @@ struct ShareList {
   bool exceeds = false;  // the threshold, which only a list of all may not
   // The tool's printed percentages: the times in the file are not all times.
   bool from_printed = false;
+  // The tool printed percentages that do not fit the times at all.
+  bool contradicts_printed = false;
   // Entries without a time, which no list can hold.
   size_t without_time = 0;
 };
@@ -43,9 +45,8 @@ std::vector<std::string> ShareNotes(const ProfileSection& section,
                                     const std::string& tool,
                                     double threshold_percent);
 
-// The time of which the entries' times are shares, in ns: their sum, or what
-// the printed shares say where they say that the sum is not all. 0 if nothing
-// tells.
+// The time of which the entries' times are shares, in ns: their sum, or more
+// where the printed shares, which do not make up 100 % then, say so.
 double WholeTime(const std::vector<ProfileEntry>& entries);
 
 }  // namespace convlab

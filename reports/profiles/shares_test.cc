@@ -65,6 +65,17 @@ TEST(Shares, AreThePrintedOnesWhereTimesAreNotAll) {
                   HasSubstr("74.73 %, which does not exceed 90 %")));
 }
 
+TEST(Shares, SayWherePrintedOnesDoNotFit) {
+  // They make up 100 %, so the times are taken to be whole.
+  const ProfileSection section{{Entry("a", 600, 0.4), Entry("b", 400, 0.6)},
+                               ""};
+  const ShareList list = LargestShares(section, 90);
+  EXPECT_FALSE(list.from_printed);
+  EXPECT_DOUBLE_EQ(list.shares[0].share, 0.6);
+  EXPECT_THAT(ShareNotes(section, list, "nvprof", 90),
+              ElementsAre(HasSubstr("do not fit the times")));
+}
+
 TEST(Shares, SayWhatTheSourceLacks) {
   const ProfileSection section{{Entry("a", 100)}, "copies: not in the file"};
   EXPECT_THAT(ShareNotes(section, LargestShares(section, 90), "nsys", 90),
