@@ -175,6 +175,7 @@ constexpr FactColumn kFactColumns[] = {
 Grid LaunchGrid(const std::vector<LaunchCounters>& launches,
                 const std::function<std::string(absl::string_view)>& name) {
   std::vector<LaunchFacts> facts;
+  facts.reserve(launches.size());
   for (const LaunchCounters& launch : launches) {
     facts.push_back(FactsOf(launch));
   }

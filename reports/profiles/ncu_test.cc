@@ -1,6 +1,5 @@
 #include "reports/profiles/ncu.h"
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

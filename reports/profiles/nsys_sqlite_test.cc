@@ -1,6 +1,5 @@
 #include "reports/profiles/nsys_sqlite.h"
 
-#include "absl/strings/str_cat.h"
 #include "common/files/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,7 +1,6 @@
 #include "reports/profiles/nsys_stats.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -10,7 +9,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "common/status/status.h"
 #include "reports/profiles/numbers.h"
 #include "reports/profiles/shares.h"

@@ -1,7 +1,6 @@
 #include "reports/profiles/summary.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <utility>
