@@ -148,6 +148,12 @@ def system_libraries():
         header = "/usr/include/nlohmann/json.hpp",
     )
     _system_library(
+        name = "sqlite3",
+        package = "libsqlite3-dev",
+        header = "/usr/include/sqlite3.h",
+        linkopts = ["-l:libsqlite3.a", "-lm", "-lpthread", "-ldl"],
+    )
+    _system_library(
         name = "zlib",
         package = "zlib1g-dev",
         header = "/usr/include/zlib.h",

@@ -20,7 +20,7 @@ END
 # gnuplot for the README's charts; the data set.
 packages="g++ git pkg-config bazel-bootstrap bazel-rules-java bazel-skylib \
 libabsl-dev libeigen3-dev libgflags-dev googletest nlohmann-json3-dev zlib1g-dev \
-nettle-dev zip gnuplot-nox dataset-fashion-mnist"
+libsqlite3-dev nettle-dev zip gnuplot-nox dataset-fashion-mnist"
 developer_packages="clang-format clang-tidy shellcheck python3"
 
 check=false
