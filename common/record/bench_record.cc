@@ -38,6 +38,7 @@ void Fields(Visitor& visit, BenchRow& row) {
   visit("sm_clock_mhz", row.sm_clock_mhz);
   visit("tflops", row.tflops);
   visit("gbs", row.gbs);
+  visit("of_peak", row.of_peak);
   visit("floor_ms", row.floor_ms);
   visit("arguments", row.arguments);
 }

@@ -43,6 +43,8 @@ struct BenchRow {
   std::optional<double> sm_clock_mhz;  // seen while it ran
   double tflops = 0;                   // of the definition, at the median
   double gbs = 0;                      // least bytes, at the median
+  // tflops by the fused multiply-adds measured beside it; CPU.
+  std::optional<double> of_peak;
   // What the ceilings allow at best; absent where none of them applies.
   std::optional<double> floor_ms;
   std::string arguments;  // of the benchmark, that measure this again

@@ -82,14 +82,7 @@ class GpuBench {
     measurement.accuracy = variant.accuracy;
     measurement.bytes = tensors.bytes();
     ASSIGN_OR_RETURN(measurement.error, tensors.Verify(run));
-    // Not "error > allowed": NaN must not pass.
-    if (!(measurement.error <= MaxRelativeError(variant.accuracy))) {
-      return absl::DataLossError(absl::StrFormat(
-          "relative error %.2g against float64, expected at most %.0e in class "
-          "%s",
-          measurement.error, MaxRelativeError(variant.accuracy),
-          Name(variant.accuracy)));
-    }
+    RETURN_IF_ERROR(CheckError(measurement.error, variant.accuracy));
     ASSIGN_OR_RETURN(const GpuTimes times, timer_.Time(run, options_.rule));
     RETURN_IF_ERROR(tensors.CheckInputs());
     measurement.samples_ns = times.samples_ns;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "kernels/convolution/accuracy.h"
@@ -43,6 +44,9 @@ struct ChosenVariants {
 absl::StatusOr<ChosenVariants> ParseVariants(
     absl::string_view text, Backend backend,
     const std::vector<AccuracyClass>& classes, bool peers);
+
+// DataLoss if a relative error exceeds what the class allows, or is no number.
+absl::Status CheckError(double error, AccuracyClass accuracy);
 
 }  // namespace convlab
 

@@ -51,6 +51,9 @@ void Report::Add(const NamedLayer& layer, const Measurement& m,
   row.sm_clock_mhz = m.sm_clock_mhz;
   row.tflops = p.flops() / median_ns * 1e-3;
   row.gbs = m.bytes / median_ns;
+  if (options_.backend == Backend::kCpu && ceilings.fp32_tflops) {
+    row.of_peak = row.tflops / *ceilings.fp32_tflops;
+  }
   row.floor_ms = FloorMs(p, m.accuracy, m.bytes, ceilings);
   row.arguments = Arguments(options_, layer, m.provider, m.variant, m.accuracy);
   record_.rows.push_back(std::move(row));
@@ -79,7 +82,7 @@ void Report::PrintLayer() {
   }
   for (; printed_omissions_ < record_.omissions.size(); ++printed_omissions_) {
     const BenchOmission& omission = record_.omissions[printed_omissions_];
-    absl::PrintF("%-9s %6d %-8s %-22s %-4s  not measured: %s\n", omission.layer,
+    absl::PrintF("%-9s %6d %-8s %-22s %-5s not measured: %s\n", omission.layer,
                  omission.batch, omission.provider, omission.variant,
                  omission.accuracy_class, omission.reason);
   }
@@ -129,22 +132,26 @@ std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
 }
 
 std::string TableHead(Backend backend) {
+  const bool gpu = backend == Backend::kCuda;
   return absl::StrFormat(
-      "%-9s %6s %-8s %-22s %-4s %7s %10s %8s %10s %3s %4s %8s %6s %6s %7s  %s",
-      "layer", "batch", "provider", "variant", "clas", "error", "median ms",
-      "IQR ms", "min ms", "n", "MHz", "TFLOP/s", "GB/s", "floor",
-      backend == Backend::kCuda ? "x cuDNN" : "xoneDNN", "arguments");
+      "%-9s %6s %-8s %-22s %-5s %7s %10s %8s %10s %3s %5s %8s %6s %6s %8s  %s",
+      "layer", "batch", "provider", "variant", "class", "error", "median ms",
+      "IQR ms", "min ms", "n", gpu ? "MHz" : "peak", "TFLOP/s", "GB/s", "floor",
+      gpu ? "x cuDNN" : "x oneDNN", "arguments");
 }
 
 std::string TableLine(const BenchRecord& record, const BenchRow& row) {
   std::optional<double> floor_share;
   if (row.floor_ms) floor_share = 100 * *row.floor_ms / row.median_ms;
+  const std::string clock_or_peak =
+      row.of_peak ? absl::StrFormat("%.1f%%", 100 * *row.of_peak)
+                  : OrDash(row.sm_clock_mhz, 0);
   return absl::StrFormat(
-      "%-9s %6d %-8s %-22s %-4s %7.1e %10.4f %8.4f %10.4f %3d %4s %8.3f %6.1f "
-      "%6s %7s  %s",
+      "%-9s %6d %-8s %-22s %-5s %7.1e %10.4f %8.4f %10.4f %3d %5s %8.3f %6.1f "
+      "%6s %8s  %s",
       row.layer, row.batch, row.provider, Cut(row.variant, 22),
       row.accuracy_class, row.error, row.median_ms, row.iqr_ms, row.min_ms,
-      row.samples, OrDash(row.sm_clock_mhz, 0), row.tflops, row.gbs,
+      row.samples, clock_or_peak, row.tflops, row.gbs,
       OrDash(floor_share, 1, "%"), OrDash(PeerRatio(record, row), 2),
       row.arguments);
 }
