@@ -118,7 +118,7 @@ struct Contestant {
   std::function<absl::Status()> run;
   std::function<absl::Status()> poison;
   std::function<absl::Status()> collect;  // the output into y of the tensors
-  int64_t spent_ns = 0;
+  int64_t spent_ns = 0;  // in its turns, what comes before a run included
   bool done = false;
 };
 
@@ -266,6 +266,7 @@ class CpuBench {
         report_.Progress(absl::StrCat(layer.name, ": round ", round, ", ",
                                       measurement.provider, " ",
                                       measurement.variant));
+        const Clock::time_point turn = Clock::now();
         std::this_thread::sleep_for(kPause);
         const Clock::time_point flush = Clock::now();
         triad_.Run();
@@ -280,7 +281,7 @@ class CpuBench {
           continue;
         }
         measurement.samples_ns.push_back(ns);
-        contestant.spent_ns += ns;
+        contestant.spent_ns += Nanoseconds(Clock::now() - turn);
         contestant.done = EnoughSamples(
             measurement.samples_ns, contestant.spent_ns * 1e-9, options_.rule);
       }

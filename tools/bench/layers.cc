@@ -91,7 +91,9 @@ absl::StatusOr<NamedLayer> ParseLayer(absl::string_view text, int64_t batch) {
   if (IsSizes(text)) return ParseSizes(text);
   std::vector<std::string> names;
   for (const NamedLayer& layer : NamedLayers(batch)) {
-    if (text == layer.name || text == absl::StrCat(layer.name, "-L1")) {
+    const bool only = layer.name.find("-L") == std::string::npos;
+    if (text == layer.name ||
+        (only && text == absl::StrCat(layer.name, "-L1"))) {
       RETURN_IF_ERROR(CheckProblem(layer.problem));
       return layer;
     }
