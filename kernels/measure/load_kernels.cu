@@ -176,16 +176,19 @@ __device__ uint64_t OperandDescriptor(const void* shared) {
 
 template <bool kTf32>
 __device__ void Wgmma(float (&c)[kWgmmaRegisters], uint64_t a, uint64_t b) {
+  // The predicate says that the product is added to what is there.
   if constexpr (kTf32) {
     asm volatile(
+        "{ .reg .pred add; setp.eq.b32 add, 0, 0; "
         "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32."
-        "tf32 " CONVLAB_SUM_NAMES ", %64, %65, 1, 1, 1;"
+        "tf32 " CONVLAB_SUM_NAMES ", %64, %65, add, 1, 1; }"
         : CONVLAB_SUMS
         : "l"(a), "l"(b));
   } else {
     asm volatile(
+        "{ .reg .pred add; setp.eq.b32 add, 0, 0; "
         "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 " CONVLAB_SUM_NAMES
-        ", %64, %65, 1, 1, 1, 0, 0;"
+        ", %64, %65, add, 1, 1, 0, 0; }"
         : CONVLAB_SUMS
         : "l"(a), "l"(b));
   }
@@ -324,6 +327,10 @@ Error LaunchMma(bool tf32, int rounds, float* sink, double* flops) {
   RETURN_IF_FAILED(AskDevice(&device));
   if (device.capability < 80) return {};
   const auto kernel = tf32 ? MmaKernel<true> : MmaKernel<false>;
+  cudaFuncAttributes attributes;
+  RETURN_IF_CUDA_ERROR(cudaFuncGetAttributes(&attributes, kernel));
+  // Compiled by the driver from PTX of an older architecture it is empty.
+  if (attributes.ptxVersion < 80) return {};
   int blocks = 0;
   RETURN_IF_FAILED(AskBlocks(kernel, &blocks));
   const int depth = tf32 ? 8 : 16;
