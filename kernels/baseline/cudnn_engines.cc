@@ -1,7 +1,10 @@
 #include "kernels/baseline/cudnn_engines.h"
 
+#include <cudnn.h>
+
 #include <algorithm>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,41 +17,28 @@ namespace {
 // Names of the tensors within the graph.
 enum TensorId : int64_t { kX = 1, kK, kY };
 
-// Which C++ type carries a value of which backend type.
+// The backend's name for a C++ type.
 template <typename T>
-struct AttributeType;
-template <>
-struct AttributeType<int64_t> {
-  static constexpr auto kValue = CUDNN_TYPE_INT64;
-};
-template <>
-struct AttributeType<float> {
-  static constexpr auto kValue = CUDNN_TYPE_FLOAT;
-};
-template <>
-struct AttributeType<cudnnHandle_t> {
-  static constexpr auto kValue = CUDNN_TYPE_HANDLE;
-};
-template <>
-struct AttributeType<cudnnDataType_t> {
-  static constexpr auto kValue = CUDNN_TYPE_DATA_TYPE;
-};
-template <>
-struct AttributeType<cudnnConvolutionMode_t> {
-  static constexpr auto kValue = CUDNN_TYPE_CONVOLUTION_MODE;
-};
-template <>
-struct AttributeType<cudnnBackendHeurMode_t> {
-  static constexpr auto kValue = CUDNN_TYPE_HEUR_MODE;
-};
-template <>
-struct AttributeType<cudnnBackendKnobType_t> {
-  static constexpr auto kValue = CUDNN_TYPE_KNOB_TYPE;
-};
-template <>
-struct AttributeType<cudnnBackendNumericalNote_t> {
-  static constexpr auto kValue = CUDNN_TYPE_NUMERICAL_NOTE;
-};
+constexpr cudnnBackendAttributeType_t TypeOf() {
+  if constexpr (std::is_same_v<T, int64_t>) return CUDNN_TYPE_INT64;
+  if constexpr (std::is_same_v<T, float>) return CUDNN_TYPE_FLOAT;
+  if constexpr (std::is_same_v<T, cudnnHandle_t>) return CUDNN_TYPE_HANDLE;
+  if constexpr (std::is_same_v<T, cudnnDataType_t>) {
+    return CUDNN_TYPE_DATA_TYPE;
+  }
+  if constexpr (std::is_same_v<T, cudnnConvolutionMode_t>) {
+    return CUDNN_TYPE_CONVOLUTION_MODE;
+  }
+  if constexpr (std::is_same_v<T, cudnnBackendHeurMode_t>) {
+    return CUDNN_TYPE_HEUR_MODE;
+  }
+  if constexpr (std::is_same_v<T, cudnnBackendKnobType_t>) {
+    return CUDNN_TYPE_KNOB_TYPE;
+  }
+  if constexpr (std::is_same_v<T, cudnnBackendNumericalNote_t>) {
+    return CUDNN_TYPE_NUMERICAL_NOTE;
+  }
+}
 
 absl::StatusOr<BackendDescriptor> Make(const Cudnn& cudnn,
                                        cudnnBackendDescriptorType_t type) {
@@ -68,11 +58,11 @@ class Builder {
 
   template <typename T>
   Builder& Set(cudnnBackendAttributeName_t name, const std::vector<T>& values) {
-    return Set(name, AttributeType<T>::kValue, values.size(), values.data());
+    return Set(name, TypeOf<T>(), values.size(), values.data());
   }
   template <typename T>
   Builder& Set(cudnnBackendAttributeName_t name, const T& value) {
-    return Set(name, AttributeType<T>::kValue, 1, &value);
+    return Set(name, TypeOf<T>(), 1, &value);
   }
   Builder& SetDescriptor(cudnnBackendAttributeName_t name,
                          const BackendDescriptor& value) {
@@ -117,9 +107,8 @@ absl::StatusOr<std::vector<T>> Get(const Cudnn& cudnn,
                                    int64_t most) {
   std::vector<T> values(most);
   int64_t count = 0;
-  RETURN_IF_CUDNN_ERROR(cudnn.get_attribute(descriptor.get(), name,
-                                            AttributeType<T>::kValue, most,
-                                            &count, values.data()));
+  RETURN_IF_CUDNN_ERROR(cudnn.get_attribute(descriptor.get(), name, TypeOf<T>(),
+                                            most, &count, values.data()));
   values.resize(std::clamp<int64_t>(count, 0, most));
   return values;
 }

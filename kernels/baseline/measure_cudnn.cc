@@ -1,3 +1,5 @@
+#include <cudnn.h>
+
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -33,7 +35,7 @@ constexpr double kNearBest = 1.25;
 // A first run so much slower than the best, by the host's clock and apart from
 // the time that loading a kernel may take, is not repeated.
 constexpr double kHopeless = 10;
-constexpr int64_t kLoadingNs = 200 * 1000 * 1000;
+constexpr int64_t kLoadingNs = 200000000;
 
 // A plan that is ready to run.
 class Plan {

@@ -18,8 +18,9 @@ volatile float sink;
 template <typename Vector, int Sums>
 __attribute__((always_inline)) inline void FmaLoop(int64_t rounds) {
   constexpr int kLanes = sizeof(Vector) / sizeof(float);
-  constexpr int kSteps = kFmaRoundFlops / 2 / (kLanes * Sums);
-  static_assert(2 * kLanes * Sums * kSteps == kFmaRoundFlops);
+  constexpr int64_t kStepFlops = int64_t{2} * kLanes * Sums;
+  constexpr int kSteps = kFmaRoundFlops / kStepFlops;
+  static_assert(kFmaRoundFlops % kStepFlops == 0);
   Vector sums[Sums], factor = {}, term = {};
   factor += 0.5f;
   term += 0.5f;

@@ -16,7 +16,7 @@ std::string WidestFma();
 
 // Float32 operations of fused multiply-adds in registers: rounds of
 // kFmaRoundFlops by each worker.
-inline constexpr int64_t kFmaRoundFlops = 2 * 384;
+inline constexpr int64_t kFmaRoundFlops = 768;
 void RunFma(Workers& workers, int64_t rounds);
 
 // The triad a[i] = b[i] + s * c[i] of float32 over arrays larger than any

@@ -2,6 +2,7 @@
 
 #include "common/status/status.h"
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/error.h"
 #include "kernels/measure/load_kernels.h"
 
 namespace convlab::cuda {

@@ -199,20 +199,20 @@ template <bool kTf32>
 __global__ void __launch_bounds__(kThreads)
     WgmmaKernel(int rounds, float* sink) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  __shared__ alignas(128)
-      uint32_t a_words[kWgmmaWarpgroups][kWgmmaRows * kWgmmaRowBytes / 4];
-  __shared__ alignas(128) uint32_t b_words[kWgmmaColumns * kWgmmaRowBytes / 4];
-  constexpr int kA = sizeof(a_words) / 4, kB = sizeof(b_words) / 4;
-  for (int i = threadIdx.x; i < kA; i += kThreads) {
-    a_words[0][i] = ScrambledWord<kTf32>(i);
+  constexpr int kA = kWgmmaRows * kWgmmaRowBytes / 4;  // words
+  constexpr int kB = kWgmmaColumns * kWgmmaRowBytes / 4;
+  __shared__ alignas(128) uint32_t a_words[kWgmmaWarpgroups * kA];
+  __shared__ alignas(128) uint32_t b_words[kB];
+  for (int i = threadIdx.x; i < kWgmmaWarpgroups * kA; i += kThreads) {
+    a_words[i] = ScrambledWord<kTf32>(i);
   }
   for (int i = threadIdx.x; i < kB; i += kThreads) {
-    b_words[i] = ScrambledWord<kTf32>(kA + i);
+    b_words[i] = ScrambledWord<kTf32>(kWgmmaWarpgroups * kA + i);
   }
   // wgmma reads shared memory by another path than the stores went.
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncthreads();
-  const uint64_t a = OperandDescriptor(a_words[threadIdx.x / 128]);
+  const uint64_t a = OperandDescriptor(a_words + threadIdx.x / 128 * kA);
   const uint64_t b = OperandDescriptor(b_words);
   float c[kWgmmaRegisters] = {};
   for (int round = 0; round < rounds; ++round) {

@@ -1,18 +1,17 @@
 // The benchmark as a user runs it.
-#include <cstdio>
 #include <cstdlib>
 #include <set>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "common/files/files.h"
 #include "common/record/bench_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/baseline/onednn.h"
 #include "kernels/cuda/device.h"
+#include "tools/run_program.h"
 
 namespace convlab {
 namespace {
@@ -20,24 +19,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-struct Outcome {
-  int exit_status = -1;
-  std::string output;  // of both streams
-};
-
 Outcome Bench(const std::string& arguments) {
-  Outcome outcome;
-  FILE* const pipe =
-      popen(("tools/bench/bench " + arguments + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return outcome;
-  char buffer[4096];
-  size_t count;
-  while ((count = fread(buffer, 1, sizeof(buffer), pipe)) > 0) {
-    outcome.output.append(buffer, count);
-  }
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) outcome.exit_status = WEXITSTATUS(status);
-  return outcome;
+  return RunProgram("tools/bench/bench " + arguments);
 }
 
 std::string Path(const char* name) {
