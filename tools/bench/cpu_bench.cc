@@ -322,6 +322,7 @@ absl::Status BenchCpu(const BenchOptions& options, Workers& workers,
                       BenchRecord& record, Report& report) {
   CpuBench bench(options, workers, record, report);
   for (const NamedLayer& layer : options.layers) {
+    report.BeginLayer(layer);
     RETURN_IF_ERROR(bench.MeasureLayer(layer));
   }
   record.ceilings = bench.OverallCeilings();

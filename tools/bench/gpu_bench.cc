@@ -181,6 +181,7 @@ absl::Status BenchGpu(const BenchOptions& options, Workers& workers,
   GpuBench bench(options, workers, record, report, std::move(timer),
                  std::move(limits));
   for (const NamedLayer& layer : options.layers) {
+    report.BeginLayer(layer);
     RETURN_IF_ERROR(bench.MeasureLayer(layer));
   }
   return absl::OkStatus();

@@ -89,6 +89,11 @@ void Report::PrintLayer() {
   std::fflush(stdout);
 }
 
+void Report::BeginLayer(const NamedLayer& layer) {
+  Tell(absl::StrCat(layer.name, ", ", ++layers_begun_, " of ",
+                    options_.layers.size()));
+}
+
 void Report::Progress(absl::string_view text) {
   // Line after line would bury the rest where it is not a terminal.
   if (!isatty(STDERR_FILENO)) return;

@@ -46,7 +46,9 @@ class Report {
   // table's head if they are the first.
   void PrintLayer();
 
-  // A line on standard error: what is being done, or a remark.
+  // On standard error: which layer it is, what is being done with it (shown on
+  // a terminal only), and remarks.
+  void BeginLayer(const NamedLayer& layer);
   void Progress(absl::string_view text);
   void Tell(absl::string_view text);
 
@@ -57,6 +59,7 @@ class Report {
   const BenchOptions& options_;
   BenchRecord& record_;
   size_t printed_rows_ = 0, printed_omissions_ = 0;
+  size_t layers_begun_ = 0;
   bool progress_shown_ = false;
   int failures_ = 0;
   std::string first_failure_;
