@@ -279,27 +279,27 @@ absl::StatusOr<ConvolutionEngines> ConvolutionEngines::Find(
   ConvolutionEngines engines;
   ASSIGN_OR_RETURN(BackendDescriptor graph,
                    MakeGraph(*cudnn, problem, format, type, engines.graph_));
-  absl::Status failure = absl::UnimplementedError("no engine is proposed");
   std::set<std::string> names;
-  for (const cudnnBackendHeurMode_t mode :
-       {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK}) {
+  for (const auto& [mode, mode_name] :
+       {std::pair(CUDNN_HEUR_MODE_A, "heuristic mode A"),
+        std::pair(CUDNN_HEUR_MODE_B, "heuristic mode B"),
+        std::pair(CUDNN_HEUR_MODE_FALLBACK, "fallback heuristic")}) {
     auto proposed = Propose(*cudnn, graph, mode);
     if (!proposed.ok()) {
-      failure = proposed.status();
+      engines.failures_.push_back({mode_name, proposed.status()});
       continue;
     }
-    for (BackendDescriptor& descriptor : *proposed) {
-      ASSIGN_OR_RETURN(EngineConfig config,
-                       Describe(*cudnn, std::move(descriptor)));
-      if (names.insert(config.name).second) {
-        engines.configs_.push_back(std::move(config));
+    for (size_t i = 0; i < proposed->size(); ++i) {
+      auto config = Describe(*cudnn, std::move((*proposed)[i]));
+      if (!config.ok()) {
+        engines.failures_.push_back(
+            {absl::StrCat(mode_name, ", proposal ", i + 1), config.status()});
+      } else if (names.insert(config->name).second) {
+        engines.configs_.push_back(*std::move(config));
       }
     }
   }
   engines.graph_.push_back(std::move(graph));
-  if (engines.configs_.empty()) {
-    return absl::UnimplementedError(failure.message());
-  }
   return engines;
 }
 

@@ -33,19 +33,27 @@ struct EngineConfig {
 // configuration once, in that order.
 class ConvolutionEngines {
  public:
-  // Unimplemented if no mode has a proposal, with the last one's reason.
-  // OpenCudnn must have succeeded.
+  // Fails if the convolution cannot be described to cuDNN; Unavailable as
+  // OpenCudnn.
   static absl::StatusOr<ConvolutionEngines> Find(const Problem& problem,
                                                  cudnnTensorFormat_t format,
                                                  cudnnDataType_t type);
 
   const std::vector<EngineConfig>& configs() const { return configs_; }
 
+  // What could not be asked, a mode or one of its proposals, and why.
+  struct Failure {
+    std::string name;  // "heuristic mode B"
+    absl::Status status;
+  };
+  const std::vector<Failure>& failures() const { return failures_; }
+
  private:
   ConvolutionEngines() = default;
   // Those that a configuration refers to.
   std::vector<BackendDescriptor> graph_;
   std::vector<EngineConfig> configs_;
+  std::vector<Failure> failures_;
 };
 
 // A configuration made ready to run.

@@ -167,6 +167,9 @@ CandidateList ListCandidates(const Problem& problem, cudnnTensorFormat_t format,
     reject("the engines of the graph interface", engines.status());
     return list;
   }
+  for (const ConvolutionEngines::Failure& failure : engines->failures()) {
+    reject(failure.name, failure.status);
+  }
   for (const cuda::EngineConfig& config : engines->configs()) {
     if (config.tensor_core && !types.tensor_cores) {
       reject(config.name,
