@@ -298,7 +298,7 @@ std::string FormatForReaders(const std::vector<NamedProfile>& profiles,
                              double threshold_percent, bool markdown) {
   const auto short_name = [markdown](size_t width) {
     return [=](absl::string_view text) {
-      return markdown ? MarkdownCode(text)
+      return markdown ? MarkdownCode(WithoutUnnamed(text))
                       : ShortKernelName(OneLine(text), width);
     };
   };

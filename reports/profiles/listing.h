@@ -23,7 +23,8 @@ struct NamedProfile {
   Profile profile;
 };
 
-// Text is for terminals and shortens long names; the others hold them whole.
+// Text and Markdown leave unnamed namespaces out of names, and text, which is
+// for terminals, shortens long ones; CSV and JSON hold names as the file does.
 // CSV has one table of all lists and, where there are launches, one of all
 // counters behind an empty line.
 std::string FormatProfiles(const std::vector<NamedProfile>& profiles,

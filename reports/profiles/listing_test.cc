@@ -176,6 +176,13 @@ TEST(Listing, NamesWithoutUnnamedNamespaces) {
   for (const auto& [name, expected] : names) {
     EXPECT_EQ(ShortKernelName(name, 80), expected);
   }
+  Profile profile;
+  profile.launches = {{"void unnamed>::f(int)", "", "", {}}};
+  EXPECT_THAT(FormatProfiles({{"a", profile}}, 90, ListingFormat::kMarkdown),
+              HasSubstr("| `void f(int)` |"));
+  profile.launches[0].counters = {{"c", "", 1}};
+  EXPECT_THAT(FormatProfiles({{"a", profile}}, 90, ListingFormat::kCsv),
+              HasSubstr("void unnamed>::f(int)"));
   EXPECT_EQ(ShortKernelName("void a::(anonymous namespace)::f<1, 2>(int)", 14),
             "a::f<1, 2>(…)");
 }
