@@ -81,15 +81,15 @@ absl::Status ForceCpuTarget(absl::string_view name) {
     }
     names.push_back(Name(target));
   }
-  const std::string expected = absl::StrCat(
-      "expected one of ", absl::StrJoin(names, ", "), " on this machine");
+  const std::string expected =
+      absl::StrCat("expected one of ", absl::StrJoin(names, ", "));
   for (int target = 0; target < kCpuTargets; ++target) {
     if (Name(static_cast<CpuTarget>(target)) != name) continue;
-    return absl::UnavailableError(absl::StrCat("the processor has no ", name,
-                                               " instructions, ", expected));
+    return absl::UnavailableError(absl::StrCat(
+        "this processor cannot run the CPU target '", name, "': ", expected));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("CPU target is '", name, "', ", expected));
+      absl::StrCat("unknown CPU target '", name, "': ", expected));
 }
 
 }  // namespace convlab
