@@ -356,7 +356,7 @@ TEST_F(ProgramsTest, WhatTheSystemRefusesIsAFailure) {
   EXPECT_THAT(threads.err,
               ElementsAre(HasSubstr("m2: cannot start the threads: ")));
   const Outcome memory = Shell(
-      absl::StrCat("ulimit -v 100000; ", program, " 10000 --threads 1 >out"));
+      absl::StrCat("ulimit -v 75000; ", program, " 10000 --threads 1 >out"));
   EXPECT_EQ(memory.exit_status, 1);
   EXPECT_EQ(memory.err.back(), "m2: there is not enough memory");
 }

@@ -150,7 +150,9 @@ def system_libraries():
             # Vectors whose length the compiler does not know make no arrays;
             # between SSE2 and SSE4 there is no processor worth the code.
             "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)",
-            # No kernel encrypts, so none needs a processor that does.
+            # No kernel encrypts or reads half floats, so none needs a
+            # processor that does.
+            "HWY_DISABLE_F16C",
             "HWY_DISABLE_PCLMUL_AES",
         ],
     )

@@ -22,7 +22,7 @@ namespace convlab::layers {
 
 // What this file is compiled to for one set of instructions.
 struct Kernel {
-  int lanes;
+  int64_t lanes;
   void (*activate)(Activation activation, int64_t count, float* values);
   // Pools one image; `row` has room for one of its rows.
   void (*pool)(const MaxPool& pool, int64_t size, const float* in, float* row,
@@ -43,7 +43,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
-constexpr int kLanes = hn::MaxLanes(D());
+constexpr int64_t kLanes = hn::MaxLanes(D());
 
 // Floats between what is pooled and what is fetched: a few rows.
 constexpr int64_t kFetchAhead = 512;

@@ -21,7 +21,7 @@ std::vector<CpuTarget> Detect() {
   const bool avx2 =
       sse4 && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
       __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+      __builtin_cpu_supports("bmi2");
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
                       __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512dq") &&

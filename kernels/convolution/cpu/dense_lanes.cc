@@ -110,7 +110,7 @@ struct Block {
 
 // What this file is compiled to for one set of instructions.
 struct Kernel {
-  int lanes;
+  int64_t lanes;
   int most_filters;  // of a block
   void (*convolve)(const Plan& plan, const Block& block);
 };
@@ -124,7 +124,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using D = hn::ScalableTag<float>;
-constexpr int kLanes = hn::MaxLanes(D());
+constexpr int64_t kLanes = hn::MaxLanes(D());
 constexpr int kFloatsPerLine = 16;  // of a cache
 
 constexpr bool k32Registers = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
@@ -295,8 +295,9 @@ class DenseLanes : public Convolution {
     // Small batches are cut, so that no worker stays idle; a part has two spans
     // at least, because the last two may share outputs.
     const int64_t spans = spans_.size();
-    parts_ = std::clamp<int64_t>(CeilDivide(4 * workers.count(), problem.batch),
-                                 1, std::max<int64_t>(1, spans / 2));
+    parts_ = std::clamp<int64_t>(
+        CeilDivide(int64_t{4} * workers.count(), problem.batch), 1,
+        std::max<int64_t>(1, spans / 2));
     // Planes of whole vectors, which are aligned in all images where they are
     // in one.
     stream_ = parts_ == 1 && positions_ % kernel_.lanes == 0 &&
@@ -322,7 +323,7 @@ class DenseLanes : public Convolution {
     const int64_t pieces = problem_.batch * parts_;
     // Images that follow each other, as many as leave every worker some turns.
     const int64_t grain =
-        std::min<int64_t>(8, pieces / (32 * workers_.count()));
+        std::min<int64_t>(8, pieces / (int64_t{32} * workers_.count()));
     workers_.For(pieces, grain, [&](int, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t b = i / parts_, part = i % parts_;

@@ -40,7 +40,7 @@ constexpr int kFilters = 4;
 
 // What this file is compiled to for one set of instructions.
 struct Kernel {
-  int lanes;
+  int64_t lanes;
   // Computes the output planes of one image and `filters` filters, at most
   // kFilters, whose weights stand beside each other: [C, K, K, filters].
   void (*convolve)(const Problem& problem, const float* image,
@@ -56,7 +56,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using D = hn::ScalableTag<float>;
-constexpr int kLanes = hn::MaxLanes(D());
+constexpr int64_t kLanes = hn::MaxLanes(D());
 // With the inputs and a weight the sums fill 32 registers, or 16.
 constexpr int kMostVectors =
     HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 6 : 3;

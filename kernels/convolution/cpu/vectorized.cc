@@ -40,7 +40,7 @@ namespace convlab::cpu::vectorized {
 
 // What this file is compiled to for one set of instructions.
 struct Kernel {
-  int lanes;
+  int64_t lanes;
   // Computes the output plane of one image and one filter.
   void (*convolve)(const Problem& problem, const float* image,
                    const float* filter, float* out);
@@ -55,7 +55,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using D = hn::ScalableTag<float>;
-constexpr int kLanes = hn::MaxLanes(D());
+constexpr int64_t kLanes = hn::MaxLanes(D());
 
 // kVectors vectors of neighbouring outputs of one row.
 template <int kVectors>
