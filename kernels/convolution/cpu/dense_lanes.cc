@@ -31,7 +31,8 @@
 //
 // Measured. One core, fa19, AVX-512: 222 and 239 GFLOP/s, 88 and 95 % of the
 // peak; AVX2 120 and 114 of 127, SSE4 43 and 41, one lane 13 and 14. Two cores,
-// 1,000 images, the best of 21, against oneDNN 2.6 in the same run:
+// 1,000 images, the best of 15 to 21 on a shared machine, each against oneDNN
+// 2.6 and the peak (500 to 525 GFLOP/s) in the same run:
 //
 //   layer     ms     GFLOP/s  of peak  times oneDNN: NCHW  preferred layout
 //   fa17      4.7    305      60 %     1.4                 1.2
