@@ -243,6 +243,157 @@ std::string CaseName(const ::testing::TestParamInfo<Parity::ParamType>& info) {
 INSTANTIATE_TEST_SUITE_P(AllVariants, Parity, ::testing::ValuesIn(Cases()),
                          CaseName);
 
+// The variants that scale their operands: they promise their class for operands
+// of any scale, and infinities and NaN where the reference has them.
+class Range : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const auto variant = FindVariant(Backend::kCuda, GetParam());
+    if (!variant.ok()) GTEST_SKIP() << "built without CUDA";
+    variant_ = *variant;
+    for (const Problem& problem : kProblems) {
+      SkipUnlessSupported(*variant_, problem);
+      if (IsSkipped()) return;
+    }
+  }
+
+  // Runs the variant, and expects of each image by itself what the reference
+  // says: NaN and infinities in their places, and the rest within the class.
+  void ExpectReference(const Problem& problem, const std::vector<float>& x,
+                       const std::vector<float>& k) {
+    Resources resources;
+    resources.workers = &TestWorkers();
+    const auto y = RunOnHostTensors(*variant_, problem, resources, x, k, 2);
+    ASSERT_TRUE(y.ok()) << y.status();
+    const std::vector<double> reference =
+        ReferenceConvolution(problem, x.data(), k.data(), TestWorkers());
+    const size_t image = reference.size() / problem.batch;
+    for (int64_t b = 0; b < problem.batch; ++b) {
+      std::vector<float> got;
+      std::vector<double> expected;
+      for (size_t i = b * image; i < (b + 1) * image; ++i) {
+        if (std::isfinite(reference[i])) {
+          got.push_back((*y)[i]);
+          expected.push_back(reference[i]);
+        } else if (std::isnan(reference[i])) {
+          ASSERT_TRUE(std::isnan((*y)[i])) << "element " << i;
+        } else {
+          ASSERT_EQ((*y)[i], reference[i]) << "element " << i;
+        }
+      }
+      EXPECT_LE(RelativeError(got.data(), expected),
+                MaxError(*variant_, problem))
+          << ToString(problem) << ", image " << b;
+    }
+  }
+
+  // One and several channels, whole images and tiles, rows of even and odd
+  // length.
+  static constexpr Problem kProblems[] = {{5, 1, 20, 22, 6, 5},
+                                          {5, 1, 21, 23, 6, 7},
+                                          {5, 6, 22, 22, 16, 5},
+                                          {2, 3, 90, 131, 7, 4}};
+
+  const Variant* variant_ = nullptr;
+};
+
+TEST_P(Range, OneOperandMayHaveAnyScale) {
+  for (const Problem& problem : kProblems) {
+    const Tensors& tensors = TensorsOf(problem, 0);
+    for (const float scale : {1e-20f, 1e-12f, 1e-6f, 1e6f, 1e12f, 1e20f}) {
+      SCOPED_TRACE(scale);
+      const auto scaled = [&](std::vector<float> values) {
+        for (float& value : values) value *= scale;
+        return values;
+      };
+      ExpectReference(problem, scaled(tensors.x), tensors.k);
+      ExpectReference(problem, tensors.x, scaled(tensors.k));
+    }
+  }
+}
+
+TEST_P(Range, OppositeScalesOfBothOperandsCancel) {
+  const Problem& problem = kProblems[2];
+  const Tensors& tensors = TensorsOf(problem, 0);
+  for (const float scale : {1e-36f, 1e36f}) {
+    SCOPED_TRACE(scale);
+    std::vector<float> x = tensors.x, k = tensors.k;
+    for (float& value : x) value *= scale;
+    for (float& value : k) value /= scale;
+    ExpectReference(problem, x, k);
+  }
+}
+
+TEST_P(Range, EveryImageHasItsOwnScale) {
+  for (const Problem& problem : kProblems) {
+    const Tensors& tensors = TensorsOf(problem, 0);
+    std::vector<float> x = tensors.x;
+    const int64_t image = x.size() / problem.batch;
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = std::ldexp(x[i], static_cast<int>(i / image) * 23 - 40);
+    }
+    ExpectReference(problem, x, tensors.k);
+  }
+}
+
+TEST_P(Range, InfinitiesAndNanGoWhereTheReferenceHasThem) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (const Problem& problem : kProblems) {
+    const Tensors& tensors = TensorsOf(problem, 0);
+    // A zero weight makes NaN of an infinity.
+    std::vector<float> k = tensors.k;
+    k[1] = 0;
+    std::vector<float> x = tensors.x;
+    x[x.size() / 2] = kInfinity;
+    ExpectReference(problem, x, k);
+    x[x.size() / 3] = -kInfinity;
+    x[x.size() - 1] = kNan;
+    ExpectReference(problem, x, k);
+    k[k.size() / 2] = -kInfinity;
+    ExpectReference(problem, tensors.x, k);
+    k[k.size() - 1] = kNan;
+    ExpectReference(problem, tensors.x, k);
+  }
+}
+
+TEST_P(Range, TensorsNeedNoMoreAlignmentThanAFloats) {
+  for (const Problem& problem : kProblems) {
+    const Tensors& tensors = TensorsOf(problem, 8);
+    auto x = cuda::DeviceBuffer::Allocate((tensors.x.size() + 1) * 4);
+    auto k = cuda::DeviceBuffer::Allocate((tensors.k.size() + 1) * 4);
+    auto y = cuda::DeviceBuffer::Allocate((tensors.y.size() + 1) * 4);
+    ASSERT_TRUE(x.ok() && k.ok() && y.ok());
+    ASSERT_TRUE(cuda::CopyToDevice(x->floats() + 1, tensors.x.data(),
+                                   tensors.x.size() * 4)
+                    .ok());
+    ASSERT_TRUE(cuda::CopyToDevice(k->floats() + 1, tensors.k.data(),
+                                   tensors.k.size() * 4)
+                    .ok());
+    ASSERT_TRUE(cuda::FillBytes(y->data(), 0xff, y->bytes()).ok());
+    Resources resources;
+    resources.workers = &TestWorkers();
+    auto convolution = variant_->Create(problem, resources);
+    ASSERT_TRUE(convolution.ok()) << convolution.status();
+    const absl::Status ran =
+        (*convolution)->Run(x->floats() + 1, k->floats() + 1, y->floats() + 1);
+    ASSERT_TRUE(ran.ok()) << ran;
+    std::vector<float> got(tensors.y.size() + 1);
+    ASSERT_TRUE(cuda::CopyToHost(got.data(), y->floats(), y->bytes()).ok());
+    EXPECT_TRUE(std::isnan(got[0])) << "written before the output";
+    EXPECT_LE(RelativeError(got.data() + 1, tensors.y),
+              MaxError(*variant_, problem))
+        << ToString(problem);
+  }
+}
+
+std::string RangeName(const ::testing::TestParamInfo<const char*>& info) {
+  return info.param;
+}
+
+INSTANTIATE_TEST_SUITE_P(ScaledVariants, Range,
+                         ::testing::Values("tensor_split"), RangeName);
+
 // Tensors on the device that are too large for a reference: images that repeat
 // after a while, and a few thousand outputs worked out by the definition.
 class HugeTensor

@@ -44,6 +44,7 @@ LADDER = [
     _row("half2", "cuda", [":direct_plan"]),
     _row("tensor_tf32", "cuda", [":tensor_core"]),
     _row("tensor_fp16", "cuda", [":tensor_core"]),
+    _row("tensor_split", "cuda", [":split_core"]),
 ]
 
 def _symbol(row):

@@ -1,0 +1,65 @@
+// The instructions that split_core.cuh is made of, which CUDA C++ has no words
+// for. Needs compute capability 8.0.
+#ifndef KERNELS_CONVOLUTION_CUDA_SPLIT_PTX_CUH_
+#define KERNELS_CONVOLUTION_CUDA_SPLIT_PTX_CUH_
+
+#include <cstdint>
+
+namespace convlab::cuda {
+
+// c += a * b on the tensor cores: 16 x 16 halves by 16 x 8 halves, float32
+// sums. Which lane holds what is in tensor_core.cuh.
+__device__ __forceinline__ void MultiplyAdd(const uint32_t (&a)[4], uint32_t b0,
+                                            uint32_t b1, float (&c)[4]) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#endif
+}
+
+// A barrier among `threads` threads of the block, which use the same id. 0 is
+// that of __syncthreads.
+__device__ __forceinline__ void SyncGroup(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+// Where a pointer to shared memory points, as the loads below want it.
+__device__ __forceinline__ uint32_t SharedAddress(const void* p) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
+}
+
+// Loads from shared memory, of 4, 8 and 16 bytes. They stay in the order in
+// which they are written, and their offset is part of the instruction.
+template <int kOffset>
+__device__ __forceinline__ uint32_t LoadShared(uint32_t address) {
+  uint32_t v;
+  asm volatile("ld.shared.b32 %0, [%1+%2];"
+               : "=r"(v)
+               : "r"(address), "n"(kOffset));
+  return v;
+}
+__device__ __forceinline__ uint2 LoadShared2(uint32_t address) {
+  uint2 v;
+  asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
+               : "=r"(v.x), "=r"(v.y)
+               : "r"(address));
+  return v;
+}
+__device__ __forceinline__ uint4 LoadShared4(uint32_t address) {
+  uint4 v;
+  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "r"(address));
+  return v;
+}
+
+// Has the line that holds *p brought to the L2 cache.
+__device__ __forceinline__ void PrefetchToL2(const void* p) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+}
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_SPLIT_PTX_CUH_
