@@ -90,6 +90,8 @@ TEST(ApiName, HasNoVersion) {
   EXPECT_EQ(ApiName("__cudaRegisterVar"), "__cudaRegisterVar");
   EXPECT_EQ(ApiName(""), "");
   EXPECT_EQ(ApiName("12"), "12");
+  EXPECT_EQ(ApiName(" cudaFree "), "cudaFree");
+  EXPECT_EQ(ApiName("_v2"), "_v2");
 }
 
 TEST(MakeProfile, SumsByName) {

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/record/activities.h"
 #include "common/status/status.h"
 #include "reports/profiles/summary.h"
 #include "reports/profiles/text.h"

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/record/activities.h"
 #include "common/status/status.h"
 #include "reports/profiles/numbers.h"
 #include "reports/profiles/summary.h"

@@ -672,16 +672,6 @@ std::string ActivityName(absl::string_view name) {
                                    {{"[CUDA ", "[CUDA Unified Memory "}});
 }
 
-std::string ApiName(absl::string_view name) {
-  name = absl::StripAsciiWhitespace(name);
-  const size_t suffix = name.rfind("_v");
-  if (suffix != absl::string_view::npos && name.size() - suffix >= 6 &&
-      std::all_of(name.begin() + suffix + 2, name.end(), absl::ascii_isdigit)) {
-    name = name.substr(0, suffix);
-  }
-  return std::string(name);
-}
-
 bool IsApiName(absl::string_view name) {
   return (absl::ConsumePrefix(&name, "cuda") ||
           absl::ConsumePrefix(&name, "cu")) &&

@@ -69,10 +69,6 @@ absl::StatusOr<ProfileEntry> ReadRow(absl::string_view content,
 // "[CUDA memcpy HtoD]" for "[CUDA memcpy Host-to-Device]". Other names stay.
 std::string ActivityName(absl::string_view name);
 
-// An API function without the version that CUPTI puts behind its name:
-// "cudaMalloc" for "cudaMalloc_v3020". "cuMemAlloc_v2" stays: it is the name.
-std::string ApiName(absl::string_view name);
-
 // Whether a list of this name is one of CUDA's API functions, for lists that
 // nothing else tells about.
 bool IsApiName(absl::string_view name);
