@@ -63,6 +63,13 @@ absl::StatusOr<Profile> ParseNvprof(absl::string_view content) {
       (is_api ? profile.api_calls : profile.gpu_activities)
           .entries.push_back(std::move(entry));
     }
+    if (!had_gpu) {
+      RETURN_IF_ERROR(
+          CheckShares(content, table, profile.gpu_activities.entries));
+    }
+    if (!had_api) {
+      RETURN_IF_ERROR(CheckShares(content, table, profile.api_calls.entries));
+    }
   }
   for (ProfileSection* section :
        {&profile.gpu_activities, &profile.api_calls}) {
