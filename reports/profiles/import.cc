@@ -1,6 +1,5 @@
 #include "reports/profiles/import.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
