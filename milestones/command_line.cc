@@ -1,5 +1,6 @@
 #include "milestones/command_line.h"
 
+#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -181,7 +182,11 @@ absl::Status CheckAgreement(const Milestone& milestone,
     return absl::InvalidArgumentError(
         "--profile traces the GPU's work, but this run is on the CPU");
   }
-  if (!line.profile.empty() && line.profile == line.record) {
+  const auto normal = [](const std::string& path) {
+    return std::filesystem::absolute(path).lexically_normal();
+  };
+  if (!line.profile.empty() && !line.record.empty() &&
+      normal(line.profile) == normal(line.record)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--profile and --record are both ", line.profile,
                      ", expected two files"));

@@ -121,6 +121,8 @@ TEST_F(CommandLineTest, ContradictionsAreRefused) {
   EXPECT_THAT(Error({"--profile=p"}, "m2"), HasSubstr("--profile"));
   EXPECT_THAT(Error({"--profile=/p", "--record=/p"}, "m3"),
               HasSubstr("both /p"));
+  EXPECT_THAT(Error({"--profile=p", "--record=q/.././p"}, "m3"),
+              HasSubstr("both "));
   EXPECT_THAT(Error({"--device=gpu"}, "m2"),
               HasSubstr("--device is gpu, but m2 is the CPU convolution"));
   EXPECT_THAT(Error({"--variant=naive"}, "m1"),

@@ -1,4 +1,5 @@
-// The counters that the ladder's chapters cite, as they were measured.
+// That the measured files hold the counters of which the ladder's chapters cite
+// values.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -25,7 +26,7 @@ std::vector<std::string> Files() {
   return files;
 }
 
-TEST(Counters, EachFileHasWhatTheChaptersCite) {
+TEST(Counters, EachLaunchHasEveryCounter) {
   const std::vector<std::string> files = Files();
   EXPECT_THAT(files, SizeIs(18));
   for (const std::string& file : files) {

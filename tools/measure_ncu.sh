@@ -74,7 +74,6 @@ for variant; do
   echo "== $variant"
   log=$out/$variant.log
   csv=$out/$variant.csv
-  rm -f "$csv"
   # One launch of each grid, block and shared memory: a variant that cuts the
   # batch into pieces launches the same kernels again and again.
   status=0

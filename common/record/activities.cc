@@ -79,11 +79,13 @@ std::vector<const ApiCall*> OutermostCalls(const std::vector<ApiCall>& calls) {
 }  // namespace
 
 std::string ApiName(absl::string_view name) {
+  name = absl::StripAsciiWhitespace(name);
+  const absl::string_view whole = name;
   while (ConsumeVersion(name) || absl::ConsumeSuffix(&name, "_ptsz") ||
          absl::ConsumeSuffix(&name, "_ptds")) {
   }
   if (name == "__cudaLaunchKernel") name.remove_prefix(2);
-  return std::string(name);
+  return std::string(name.empty() ? whole : name);
 }
 
 Profile MakeProfile(const Activities& activities) {

@@ -55,7 +55,8 @@ struct Activities {
 
 // The name that the programmer knows a function by: without the suffixes of its
 // version and of per-thread streams ("cudaMalloc_v3020", "cuMemcpy_v2_ptds"),
-// and "cudaLaunchKernel" for what <<<>>> calls in its place.
+// without blanks round it, and "cudaLaunchKernel" for what <<<>>> calls in its
+// place. What is nothing but a suffix stays.
 std::string ApiName(absl::string_view name);
 
 // One entry per name, the longest total first. A call that another one makes on

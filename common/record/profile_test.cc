@@ -90,6 +90,8 @@ TEST(ApiName, HasNoVersion) {
   EXPECT_EQ(ApiName("__cudaRegisterVar"), "__cudaRegisterVar");
   EXPECT_EQ(ApiName(""), "");
   EXPECT_EQ(ApiName("12"), "12");
+  EXPECT_EQ(ApiName(" cudaFree "), "cudaFree");
+  EXPECT_EQ(ApiName("_v2"), "_v2");
 }
 
 TEST(MakeProfile, SumsByName) {
@@ -179,8 +181,8 @@ TEST(ProfileText, SaysWhatIsNotThere) {
       ProfileText(profile),
       R"(            Type  Time(%)      Time     Calls       Avg       Min       Max  Name
  GPU activities:   40.00%         -         3  5.0000us         -         -  kernel
-GPU activities: not all: the file ends early
-API calls: none: not in the file
+== Warning: GPU activities: not all: the file ends early
+== Warning: API calls: none: not in the file
 )");
 }
 
@@ -275,6 +277,15 @@ TEST(ChromeTrace, ArrowsLeadFromTheCallToWhatItStarted) {
   EXPECT_THAT(arrows, UnorderedElementsAre(
                           std::pair(200.0, 300.0), std::pair(330.0, 350.0),
                           std::pair(335.0, 400.0), std::pair(340.0, 1500.0)));
+}
+
+TEST(ChromeTrace, NoArrowLeadsBackInTime) {
+  Activities activities = Example();
+  for (ApiCall& call : activities.api) {
+    call.start_ns += 10000000;
+    call.end_ns += 10000000;
+  }
+  for (const Json& event : Events(activities)) EXPECT_NE(event["ph"], "s");
 }
 
 TEST(ChromeTrace, WhatOverlapsGetsATrackOfItsOwn) {

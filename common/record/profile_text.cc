@@ -56,7 +56,8 @@ void AppendSection(const char* type, const ProfileSection& section,
 void AppendMissing(const char* type, const ProfileSection& section,
                    std::string& text) {
   if (section.missing.empty()) return;
-  absl::StrAppend(&text, type,
+  // As nvprof begins what is no row.
+  absl::StrAppend(&text, "== Warning: ", type,
                   section.entries.empty() ? " none: " : " not all: ",
                   section.missing, "\n");
 }

@@ -14,7 +14,8 @@ std::string ProfileTime(double ns);
 
 // A line with the columns' names, then a line per entry, GPU activities before
 // API calls, each section in its entries' order. A value that the profile does
-// not hold is "-". What is missing from a section is said on a line at the end.
+// not hold is "-". What is missing from a section is said on a line at the end,
+// "== Warning: API calls: not all: ...".
 std::string ProfileText(const Profile& profile);
 
 }  // namespace convlab

@@ -194,6 +194,8 @@ std::string ChromeTrace(const Activities& activities, absl::string_view program,
     const auto caller = callers.find(slice.activity->correlation);
     if (caller == callers.end()) continue;
     const auto& [call, call_track] = caller->second;
+    // The two clocks need not agree, and an arrow must not lead back in time.
+    if (slice.start_ns < call->start_ns) continue;
     ++arrows;
     writer.Add(Arrow("s", arrows, kHost, call_track, call->start_ns));
     writer.Add(Arrow("f", arrows, slice.group, track, slice.start_ns));

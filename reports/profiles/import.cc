@@ -1,6 +1,5 @@
 #include "reports/profiles/import.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -26,10 +25,15 @@ absl::Status Check(absl::string_view name, const ProfileSection& section) {
   for (size_t i = 0; i < section.entries.size(); ++i) {
     const ProfileEntry& entry = section.entries[i];
     const double share = entry.printed_share.value_or(0);
-    if (entry.name.empty() || entry.calls.value_or(1) <= 0 ||
-        entry.total_ns.value_or(0) < 0 || entry.average_ns.value_or(0) < 0 ||
-        entry.min_ns.value_or(0) < 0 || entry.max_ns.value_or(0) < 0 ||
-        entry.bytes.value_or(0) < 0 || share < 0 || share > 1) {
+    const auto is_bounded = [](const auto& value) {
+      constexpr int64_t kLargest = int64_t{1} << 53;
+      return value.value_or(0) >= 0 && value.value_or(0) <= kLargest;
+    };
+    if (entry.name.empty() || entry.calls.value_or(1) == 0 ||
+        !is_bounded(entry.calls) || !is_bounded(entry.total_ns) ||
+        !is_bounded(entry.average_ns) || !is_bounded(entry.min_ns) ||
+        !is_bounded(entry.max_ns) || !is_bounded(entry.bytes) || share < 0 ||
+        share > 1) {
       return absl::InvalidArgumentError(absl::StrCat(
           "record.profile.", name, ".entries[", i,
           "] lacks a name, or holds a number that is no time, count or share"));
@@ -64,8 +68,8 @@ absl::Status Unknown(absl::string_view content) {
   }
   if (absl::StrContains(content, "==PROF==")) {
     return absl::InvalidArgumentError(
-        "ncu's output without a CSV page: run ncu with --csv --page details "
-        "or --page raw");
+        "ncu's output without the header of a CSV page: run ncu with --csv "
+        "--page details or --page raw");
   }
   return absl::InvalidArgumentError(
       "no profile found: expected the summary of nvprof, nsys stats (text or "
@@ -89,10 +93,7 @@ absl::StatusOr<Profile> ParseProfile(absl::string_view content) {
     return ParseNcu(content);
   }
   if (header.empty()) return Unknown(content);
-  const bool is_nsys = std::any_of(
-      header.begin(), header.end(),
-      [](const Heading& heading) { return heading.title == "Total Time"; });
-  return is_nsys ? ParseNsysStats(content) : ParseNvprof(content);
+  return IsNsysHeader(header) ? ParseNsysStats(content) : ParseNvprof(content);
 }
 
 absl::StatusOr<Profile> ImportProfile(const std::string& path) {

@@ -1,7 +1,9 @@
 #include "reports/profiles/import.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/files/files.h"
+#include "common/record/profile_text.h"
 #include "common/record/run_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -49,6 +51,31 @@ TEST(Import, OurOwnRecordsComeBackWhole) {
   }
 }
 
+TEST(Import, OurOwnSummariesComeBack) {
+  Profile profile;
+  profile.gpu_activities.entries = {
+      {"f(int, int)", 3, 15000, 5000.0, 4000, 6000, {}, {}},
+      {"void g<2>(float*)", {}, 9000, {}, {}, {}, {}, {}},
+      {"[CUDA memset]", 3, 1000, 333.0, {}, {}, {}, {}}};
+  profile.gpu_activities.missing = "2 records were dropped";
+  profile.api_calls.entries = {{"cudaMalloc", {}, 800, {}, {}, {}, {}, {}}};
+  profile.api_calls.missing = "2 records were dropped";
+  const auto again = ParseProfile(ProfileText(profile));
+  ASSERT_TRUE(again.ok()) << again.status();
+  for (const auto& [before, after] :
+       {std::pair(profile.gpu_activities, again->gpu_activities),
+        std::pair(profile.api_calls, again->api_calls)}) {
+    ASSERT_EQ(after.entries.size(), before.entries.size());
+    for (size_t i = 0; i < before.entries.size(); ++i) {
+      EXPECT_EQ(after.entries[i].name, before.entries[i].name);
+      EXPECT_EQ(after.entries[i].calls, before.entries[i].calls);
+      EXPECT_EQ(after.entries[i].total_ns, before.entries[i].total_ns);
+      EXPECT_EQ(after.entries[i].average_ns, before.entries[i].average_ns);
+      EXPECT_EQ(after.entries[i].max_ns, before.entries[i].max_ns);
+    }
+  }
+}
+
 TEST(Import, RecordsOfImpossibleNumbers) {
   RunRecord record;
   ProfileEntry entry;
@@ -58,6 +85,9 @@ TEST(Import, RecordsOfImpossibleNumbers) {
   EXPECT_THAT(Error(ToJson(record)),
               HasSubstr("record.profile.api_calls.entries[0] lacks a name, or "
                         "holds a number that is no time"));
+  record.profile->api_calls.entries[0].total_ns = int64_t{1} << 62;
+  EXPECT_THAT(Error(ToJson(record)),
+              HasSubstr("holds a number that is no time"));
 }
 
 TEST(Import, WhatHoldsNoProfile) {
@@ -73,6 +103,9 @@ TEST(Import, WhatHoldsNoProfile) {
               HasSubstr("UTF-16"));
   EXPECT_THAT(Error("==PROF== Connected\n  conv(float *), Context 1\n"),
               HasSubstr("run ncu with --csv"));
+  const std::string raw = TestFile("ncu/raw_2024.csv");
+  EXPECT_THAT(Error(absl::StrReplaceAll(raw, {{"Kernel Name", "Kerne Name"}})),
+              HasSubstr("without the header of a CSV page"));
   EXPECT_THAT(Error(TestFile("ncu/raw_2024.csv") +
                     TestFile("nvprof/fa19_naive_api.txt")),
               HasSubstr("profiles of two tools"));

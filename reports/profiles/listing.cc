@@ -275,6 +275,8 @@ std::vector<Grid> LaunchGrids(
 constexpr const char* kLaunchNotes[] = {
     "DRAM, SM, tensor and occupancy in percent of the peak; stalls in cycles "
     "per instruction",
+    "hits above 100 % stand as ncu wrote them, but are no share of the "
+    "accesses",
     "every counter that the file holds: --format csv or json"};
 
 std::string ToolName(const Profile& profile) {

@@ -114,14 +114,39 @@ class NcuReader {
     }
     for (Value& value : values_) {
       ASSIGN_OR_RETURN(const double number, numbers_.Read(value.number));
+      RETURN_IF_ERROR(CheckRange(value, number));
       profile_.launches[value.launch].counters.push_back(
           {std::move(value.name), std::move(value.unit), number});
     }
-    AddActivities();
+    RETURN_IF_ERROR(AddActivities());
     return std::move(profile_);
   }
 
  private:
+  // Times are not negative, and percentages of a peak on average never far
+  // above 100. Hit rates may be, and the peak of one unit (".max"): ncu writes
+  // such.
+  absl::Status CheckRange(const Value& value, double number) const {
+    constexpr double kMostPercent = 1000;
+    const bool is_percentage =
+        value.unit == "%" &&
+        (absl::StrContains(value.name, ".avg.pct_of_peak") ||
+         !absl::StrContains(value.name, "__")) &&
+        !absl::StrContains(value.name, "Hit");
+    const bool is_time = NanosecondsPer(value.unit).has_value();
+    if ((is_time || is_percentage) && number < 0) {
+      return ErrorAt(content_, value.number.offset,
+                     absl::StrCat(Quoted(value.number.text), " of ",
+                                  Quoted(value.name), " is less than 0"));
+    }
+    if (is_percentage && number > kMostPercent) {
+      return ErrorAt(content_, value.number.offset,
+                     absl::StrCat(Quoted(value.number.text), " % of ",
+                                  Quoted(value.name), " is too much"));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Require(const Header& header, size_t column,
                        absl::string_view title) const {
     if (column != kNone) return absl::OkStatus();
@@ -139,6 +164,38 @@ class NcuReader {
     if (HeaderAt(content_, next)) return std::optional<Record>();
     ASSIGN_OR_RETURN(Record record, ReadCsvRecord(content_, at));
     return std::optional<Record>(std::move(record));
+  }
+
+  // The launch that `record` of a page is of, by its number and its process'.
+  // The same number again on another page, or with another kernel, is an error.
+  absl::StatusOr<size_t> LaunchOf(const Header& header, const Record& record,
+                                  std::map<std::string, size_t>& page) {
+    std::string key;
+    for (const size_t column : {header.id, header.process}) {
+      if (column == kNone) continue;
+      const std::string number = TextAt(record, column);
+      if (number.empty() ||
+          !std::all_of(number.begin(), number.end(), absl::ascii_isdigit)) {
+        return ErrorAt(
+            content_, record[column].offset,
+            absl::StrCat("expected the ", header.columns[column].text,
+                         ", a whole number, found ",
+                         Quoted(record[column].text)));
+      }
+      absl::StrAppend(&key, number, " ");
+    }
+    const auto found = page.find(key);
+    if (found != page.end() && profile_.launches[found->second].kernel ==
+                                   TextAt(record, header.kernel)) {
+      return found->second;
+    }
+    if (!launch_keys_.insert(key).second) {
+      return ErrorAt(content_, record[header.id].offset,
+                     absl::StrCat("a second launch of the ID ",
+                                  Quoted(TextAt(record, header.id)),
+                                  ": give each run a file of its own"));
+    }
+    return page[key] = AddLaunch(header, record);
   }
 
   size_t AddLaunch(const Header& header, const Record& record) {
@@ -176,8 +233,9 @@ class NcuReader {
     RETURN_IF_ERROR(Require(header, header.value, "Metric Value"));
     // Some versions leave out what follows the last column that a row fills.
     const size_t least =
-        1 + std::max({header.id, header.kernel, header.metric, header.value});
-    std::map<std::string, size_t> launches;  // by ID, process and kernel
+        1 + std::max({header.id, header.kernel, header.metric, header.value,
+                      header.process == kNone ? 0 : header.process});
+    std::map<std::string, size_t> launches;
     for (;;) {
       const size_t begin = at;
       ASSIGN_OR_RETURN(const auto row, NextRow(at));
@@ -188,15 +246,10 @@ class NcuReader {
             absl::StrCat("this row has ", row->size(),
                          " columns, its header has ", header.columns.size()));
       }
-      const auto [launch, is_new] =
-          launches.emplace(absl::StrCat((*row)[header.id].text, "\n",
-                                        TextAt(*row, header.process), "\n",
-                                        (*row)[header.kernel].text),
-                           0);
-      if (is_new) launch->second = AddLaunch(header, *row);
+      ASSIGN_OR_RETURN(const size_t launch, LaunchOf(header, *row, launches));
       const std::string name = TextAt(*row, header.metric);
       if (name.empty()) continue;  // a rule's advice
-      RETURN_IF_ERROR(AddValue(launch->second, name, TextAt(*row, header.unit),
+      RETURN_IF_ERROR(AddValue(launch, name, TextAt(*row, header.unit),
                                (*row)[header.value]));
     }
   }
@@ -222,7 +275,8 @@ class NcuReader {
         units = row;
         continue;
       }
-      const size_t launch = AddLaunch(header, *row);
+      std::map<std::string, size_t> none;  // each row is a launch
+      ASSIGN_OR_RETURN(const size_t launch, LaunchOf(header, *row, none));
       for (size_t i = 0; i < row->size(); ++i) {
         if (!header.IsMetric(i)) continue;
         RETURN_IF_ERROR(AddValue(launch, header.columns[i].text,
@@ -231,16 +285,21 @@ class NcuReader {
     }
   }
 
-  void AddActivities() {
+  absl::Status AddActivities() {
     ProfileSection& gpu = profile_.gpu_activities;
     profile_.api_calls.missing = "not in the file";
+    size_t without = 0, number = 0;  // of launches
     for (const LaunchCounters& launch : profile_.launches) {
+      ++number;
       const auto duration = FactsOf(launch).duration_ns;
+      if (!duration) {
+        if (without == 0) without = number;
+        continue;
+      }
       constexpr double kLargest = int64_t{1} << 53;
-      if (!duration || *duration < 0 || *duration > kLargest) {
-        gpu = {};
-        gpu.missing = "not in the file";
-        return;
+      if (*duration > kLargest) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("launch ", number, "'s duration is too large"));
       }
       ProfileEntry entry;
       entry.name = launch.kernel;
@@ -249,16 +308,23 @@ class NcuReader {
       entry.average_ns = *duration;
       gpu.entries.push_back(std::move(entry));
     }
-    MergeEntries(gpu.entries);
+    if (without > 0) {
+      gpu.missing = gpu.entries.empty()
+                        ? "not in the file"
+                        : absl::StrCat("launch ", without, " has no duration");
+      gpu.entries.clear();
+      return absl::OkStatus();
+    }
     gpu.missing =
-        "only the launches that ncu measured, at the clocks of that run; "
-        "copies "
-        "and memsets: not in the file";
+        "only the launches that ncu measured, which may be one of many alike, "
+        "at the clocks of that run; copies and memsets: not in the file";
+    return MergeEntries(gpu.entries);
   }
 
   const absl::string_view content_;
   NumberReader numbers_;
   Profile profile_;
+  std::set<std::string> launch_keys_;
   std::vector<Value> values_;
 };
 

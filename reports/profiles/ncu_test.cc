@@ -98,9 +98,48 @@ TEST(Ncu, RawPage) {
 
 TEST(Ncu, RunsBehindOneAnotherAreLaunchesOfTheirOwn) {
   const std::string one = TestFile("ncu/details_european_locale.csv");
-  const auto profile = ParseNcu(one + one);
+  const auto profile =
+      ParseNcu(one + absl::StrReplaceAll(one, {{"143016", "143017"}}));
   ASSERT_TRUE(profile.ok()) << profile.status();
   EXPECT_THAT(profile->launches, SizeIs(6));
+}
+
+TEST(Ncu, LaunchesHaveNumbersOfTheirOwn) {
+  const std::string details = TestFile("ncu/details_european_locale.csv");
+  const std::string raw = TestFile("ncu/raw_2024.csv");
+  EXPECT_THAT(Error(details + details),
+              HasSubstr("line 15, column 1: a second launch of the ID '0'"));
+  EXPECT_THAT(Error(raw + raw), HasSubstr("a second launch of the ID '0'"));
+  EXPECT_THAT(
+      Error(std::string(details).replace(details.find("\n\"0\"") + 2, 1, "O")),
+      HasSubstr("line 3, column 1: expected the ID, a whole number, found "
+                "'O'"));
+  EXPECT_THAT(
+      Error(
+          std::string(details).replace(details.find("\"143016\"") + 1, 1, "l")),
+      HasSubstr("expected the Process ID, a whole number, found 'l43016'"));
+}
+
+TEST(Ncu, NumbersOutOfRange) {
+  const std::string details = TestFile("ncu/details_2021.csv");
+  const auto with = [&](const char* from, const char* to) {
+    return Error(absl::StrReplaceAll(details, {{from, to}}));
+  };
+  EXPECT_THAT(with("\"1,117.34\"", "\"-1,117.34\""),
+              HasSubstr("line 9, column 144: '-1,117.34' of 'Duration' is less "
+                        "than 0"));
+  EXPECT_THAT(with("\"81.20\"", "\"9000\""),
+              HasSubstr("'9000' % of 'Compute (SM) Throughput' is too much"));
+  EXPECT_TRUE(
+      ParseNcu(absl::StrReplaceAll(details, {{"\"88.12\"", "\"9000\""}})).ok());
+}
+
+TEST(Ncu, SaysWhichLaunchHasNoDuration) {
+  const auto profile = ParseNcu(absl::StrReplaceAll(
+      TestFile("ncu/details_2025.csv"), {{"250.00", "n/a"}}));
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_THAT(profile->gpu_activities.entries, IsEmpty());
+  EXPECT_EQ(profile->gpu_activities.missing, "launch 2 has no duration");
 }
 
 TEST(Ncu, NumbersThatMayBeTwoAreRefused) {

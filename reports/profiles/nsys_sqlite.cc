@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/record/activities.h"
 #include "common/status/status.h"
 #include "reports/profiles/summary.h"
 #include "reports/profiles/text.h"
@@ -68,8 +69,8 @@ class Database {
     for (ProfileEntry& entry : profile.api_calls.entries) {
       entry.name = ApiName(entry.name);
     }
-    MergeEntries(gpu);
-    MergeEntries(profile.api_calls.entries);
+    RETURN_IF_ERROR(MergeEntries(gpu));
+    RETURN_IF_ERROR(MergeEntries(profile.api_calls.entries));
     for (ProfileSection* section :
          {&profile.gpu_activities, &profile.api_calls}) {
       if (section->entries.empty()) section->missing = "not in the file";
@@ -162,7 +163,8 @@ class Database {
 
   // What every query below selects behind a name's columns.
   static std::string Times() {
-    return "COUNT(*), SUM(end - start), MIN(end - start), MAX(end - start)";
+    return "COUNT(*), SUM(end - start), MIN(end - start), MAX(end - start), "
+           "COUNT(end - start)";
   }
 
   // The column as a number that a double holds too, as totals of others are.
@@ -173,16 +175,27 @@ class Database {
         value < 0 || value > int64_t{1} << 53) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the database is damaged: ", table, " holds ",
-          Quoted(Text(query, column)), " where times and sizes are expected"));
+          Quoted(Text(query, column)), " where a number is expected"));
     }
     return value;
   }
 
-  // An entry of the four columns of Times(), the first of which is `column`.
+  // Sums pass over rows that lack the value: that the `column` counts all rows.
+  absl::Status CheckCount(const Query& query, int column, int64_t rows,
+                          absl::string_view table) const {
+    ASSIGN_OR_RETURN(const int64_t count, Integer(query, column, table));
+    if (count == rows) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("the database is damaged: ", rows - count, " of ", rows,
+                     " rows of ", table, " lack a time or a size"));
+  }
+
+  // An entry of the five columns of Times(), the first of which is `column`.
   absl::StatusOr<ProfileEntry> Entry(const Query& query, int column,
                                      absl::string_view table) const {
     ProfileEntry entry;
     ASSIGN_OR_RETURN(entry.calls, Integer(query, column, table));
+    RETURN_IF_ERROR(CheckCount(query, column + 4, *entry.calls, table));
     ASSIGN_OR_RETURN(entry.total_ns, Integer(query, column + 1, table));
     ASSIGN_OR_RETURN(entry.min_ns, Integer(query, column + 2, table));
     ASSIGN_OR_RETURN(entry.max_ns, Integer(query, column + 3, table));
@@ -220,28 +233,32 @@ class Database {
   absl::Status Copies(std::vector<ProfileEntry>& entries) const {
     ASSIGN_OR_RETURN(
         const Query query,
-        Prepare(absl::StrCat("SELECT copyKind, SUM(bytes), ", Times(), " FROM ",
-                             kCopies, " GROUP BY copyKind ORDER BY 4 DESC"),
+        Prepare(absl::StrCat("SELECT copyKind, SUM(bytes), ", Times(),
+                             ", COUNT(bytes) FROM ", kCopies,
+                             " GROUP BY copyKind ORDER BY 4 DESC"),
                 kCopies));
     for (;;) {
       ASSIGN_OR_RETURN(const bool row, Step(query, kCopies));
       if (!row) return absl::OkStatus();
       ASSIGN_OR_RETURN(ProfileEntry entry, Entry(query, 2, kCopies));
-      entry.name = CopyName(sqlite3_column_int64(query.get(), 0));
+      RETURN_IF_ERROR(CheckCount(query, 7, *entry.calls, kCopies));
+      ASSIGN_OR_RETURN(const int64_t kind, Integer(query, 0, kCopies));
+      entry.name = CopyName(kind);
       ASSIGN_OR_RETURN(entry.bytes, Integer(query, 1, kCopies));
       entries.push_back(std::move(entry));
     }
   }
 
   absl::Status Memsets(std::vector<ProfileEntry>& entries) const {
-    ASSIGN_OR_RETURN(
-        const Query query,
-        Prepare(absl::StrCat("SELECT SUM(bytes), ", Times(), " FROM ", kMemsets,
-                             " HAVING COUNT(*) > 0"),
-                kMemsets));
+    ASSIGN_OR_RETURN(const Query query,
+                     Prepare(absl::StrCat("SELECT SUM(bytes), ", Times(),
+                                          ", COUNT(bytes) FROM ", kMemsets,
+                                          " HAVING COUNT(*) > 0"),
+                             kMemsets));
     ASSIGN_OR_RETURN(const bool row, Step(query, kMemsets));
     if (!row) return absl::OkStatus();
     ASSIGN_OR_RETURN(ProfileEntry entry, Entry(query, 1, kMemsets));
+    RETURN_IF_ERROR(CheckCount(query, 6, *entry.calls, kMemsets));
     entry.name = "[CUDA memset]";
     ASSIGN_OR_RETURN(entry.bytes, Integer(query, 0, kMemsets));
     entries.push_back(std::move(entry));

@@ -1,5 +1,6 @@
 #include "reports/profiles/nsys_sqlite.h"
 
+#include "absl/strings/str_cat.h"
 #include "common/files/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -38,8 +39,7 @@ void ExpectExample(const absl::StatusOr<Profile>& profile) {
   EXPECT_EQ(gpu[4].bytes, 256);
   EXPECT_THAT(Over90(profile->api_calls),
               ElementsAre("cudaMalloc 90.00", "cudaLaunchKernel 96.00"));
-  // The driver's own names end so too.
-  EXPECT_EQ(profile->api_calls.entries.at(2).name, "cuMemAlloc_v2");
+  EXPECT_EQ(profile->api_calls.entries.at(2).name, "cuMemAlloc");
 }
 
 TEST(NsysSqlite, ContentAndFile) {
@@ -90,6 +90,23 @@ TEST(NsysSqlite, DamagedValues) {
   EXPECT_THAT(
       Error(NsysDatabase("UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = 'x';")),
       HasSubstr("the database is damaged: CUPTI_ACTIVITY_KIND_MEMCPY"));
+  EXPECT_THAT(Error(NsysDatabase("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = "
+                                 "NULL WHERE correlationId = 3;")),
+              HasSubstr("1 of 2 rows of CUPTI_ACTIVITY_KIND_KERNEL lack a "
+                        "time or a size"));
+  for (const char* const table : {"MEMCPY", "MEMSET"}) {
+    EXPECT_THAT(
+        Error(NsysDatabase(absl::StrCat(
+            "INSERT INTO CUPTI_ACTIVITY_KIND_", table,
+            " (start, end, bytes) SELECT start, end, NULL FROM "
+            "CUPTI_ACTIVITY_KIND_",
+            table, ";UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind=1;"))),
+        HasSubstr("lack a time or a size"))
+        << table;
+  }
+  EXPECT_THAT(Error(NsysDatabase(
+                  "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind = NULL;")),
+              HasSubstr("CUPTI_ACTIVITY_KIND_MEMCPY holds '' where a number"));
   EXPECT_THAT(Error(NsysDatabase("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = "
                                  "9223372036854775807, start = 0;")),
               HasSubstr("CUPTI_ACTIVITY_KIND_RUNTIME: integer overflow"));

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/record/activities.h"
 #include "common/status/status.h"
 #include "reports/profiles/numbers.h"
 #include "reports/profiles/shares.h"
@@ -215,13 +216,14 @@ absl::StatusOr<Profile> ParseNsysStats(absl::string_view content) {
         "cuda_gpu_kern_sum,cuda_gpu_mem_time_sum,cuda_api_sum");
   }
   for (auto& [kind, list] : lists) {
+    RETURN_IF_ERROR(CheckShares(content, *list.table, list.entries));
     // A kernel has a row for each of its grids. Text cuts long names, so that
     // different kernels may look the same.
     const bool cut = std::any_of(list.entries.begin(), list.entries.end(),
                                  [](const ProfileEntry& entry) {
                                    return absl::EndsWith(entry.name, "…");
                                  });
-    if (!cut) MergeEntries(list.entries);
+    if (!cut) RETURN_IF_ERROR(MergeEntries(list.entries));
   }
   Profile profile;
   profile.tool = "nsys";

@@ -9,6 +9,7 @@
 namespace convlab {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -106,13 +107,13 @@ TEST(NsysStats, GridsInText) {
       "Time (%)  Total Time (ms)  Instances  Avg (us)  GridXYZ  BlockXYZ  "
       "Name\n"
       "-------- ------- ---- ---- ---- ---- ----\n"
-      "60.0  6.5  2  3250.0  896 1 1  256 1 1  f(int, int)\n"
-      "40.0  4.5  1  4500.0  8,8,1  256,1,1  g(int)\n");
+      "60.0  6.6  2  3300.0  896 1 1  256 1 1  f(int, int)\n"
+      "40.0  4.4  1  4400.0  8,8,1  256,1,1  g(int)\n");
   ASSERT_TRUE(profile.ok()) << profile.status();
   ASSERT_THAT(profile->gpu_activities.entries, SizeIs(2));
   EXPECT_EQ(profile->gpu_activities.entries[0].name, "f(int, int)");
-  EXPECT_EQ(profile->gpu_activities.entries[0].total_ns, 6500000);
-  EXPECT_EQ(profile->gpu_activities.entries[0].average_ns, 3250000);
+  EXPECT_EQ(profile->gpu_activities.entries[0].total_ns, 6600000);
+  EXPECT_EQ(profile->gpu_activities.entries[0].average_ns, 3300000);
   EXPECT_EQ(profile->gpu_activities.entries[1].name, "g(int)");
 }
 
@@ -168,6 +169,59 @@ TEST(NsysStats, DamagedFiles) {
   EXPECT_THAT(with("(ns)", "(furlongs)"), HasSubstr("'furlongs'"));
   EXPECT_THAT(Error(good + "\n" + good),
               HasSubstr("line 11, column 1: a second list of the same"));
+}
+
+TEST(NsysStats, HeadersThatLostATitle) {
+  const std::string good = TestFile("nsys/stats_text_2023_2.txt");
+  for (const char* const title :
+       {"Num Calls", "Avg (ns)", "Med (ns)", "Max (ns)", "StdDev (ns)"}) {
+    EXPECT_THAT(
+        Error(absl::StrReplaceAll(good, {{title, ""}})),
+        HasSubstr("line 5, column 1: this header has 8 titles, but the rule "
+                  "under it is for 9"))
+        << title;
+  }
+}
+
+TEST(NsysStats, TitlesThatStandTwice) {
+  const std::string good = TestFile("nsys/kern_sum.csv");
+  for (const char* const title : {"Med (ns)", "Min (ns)", "Max (ns)"}) {
+    EXPECT_THAT(Error(absl::StrReplaceAll(good, {{title, "Avg (ns)"}})),
+                HasSubstr("line 3, column 1: this header has 2 columns for "
+                          "'Avg', expected 1"))
+        << title;
+  }
+}
+
+// `content` without the line that begins at `at`.
+std::string WithoutLine(std::string content, size_t at) {
+  return content.erase(at, content.find('\n', at) + 1 - at);
+}
+
+TEST(NsysStats, EveryLostHeaderIsMissed) {
+  for (const char* const name :
+       {"nsys/stats_text_2020.txt", "nsys/stats_text_2023_2.txt",
+        "nsys/stats_text_2025.txt", "nsys/stats_csv_2022.csv"}) {
+    const std::string good = TestFile(name);
+    int headers = 0;
+    for (size_t at = 0; at < good.size(); at = good.find('\n', at) + 1) {
+      const std::string line = good.substr(at, good.find('\n', at) - at);
+      if (line.find("Total Time") == std::string::npos) continue;
+      ++headers;
+      SCOPED_TRACE(line);
+      EXPECT_THAT(Error(WithoutLine(good, at)),
+                  AnyOf(HasSubstr("a rule below no header"),
+                        HasSubstr("a row that belongs to no table")));
+      if (name == std::string("nsys/stats_csv_2022.csv")) continue;
+      std::string damaged = good;
+      EXPECT_THAT(Error(damaged.replace(good.find("Total", at), 5, "Totl")),
+                  HasSubstr("a rule below no header"));
+      // Its rule too.
+      EXPECT_THAT(Error(WithoutLine(WithoutLine(good, at), at)),
+                  HasSubstr("a row that belongs to no table"));
+    }
+    EXPECT_GE(headers, 3);
+  }
 }
 
 TEST(NsysStats, FilesOfOtherReports) {

@@ -158,6 +158,19 @@ absl::StatusOr<double> NumberReader::Read(const Cell& number) const {
   return *value;
 }
 
+double NumberReader::LastDigit(const Cell& number) const {
+  const Parts parts = TakeApart(number.text);
+  const absl::string_view decimal = decimal_comma_.value_or(false) ? "," : ".";
+  double digit = 1;
+  if (!parts.separators.empty() && parts.separators.back() == decimal) {
+    digit = std::pow(10.0, -static_cast<double>(parts.groups.back().size()));
+  }
+  double scale = 1;
+  if (!absl::SimpleAtod(absl::StrCat("1", parts.exponent), &scale))
+    return digit;
+  return digit * scale;
+}
+
 std::pair<Cell, absl::string_view> SplitUnit(const Cell& quantity) {
   absl::string_view text = absl::StripAsciiWhitespace(quantity.text);
   const size_t offset =
@@ -190,7 +203,7 @@ bool IsAbsent(absl::string_view text) {
   text = absl::StripAsciiWhitespace(text);
   absl::ConsumePrefix(&text, "(!)");
   text = absl::StripLeadingAsciiWhitespace(text);
-  if (text.empty()) return true;
+  if (text.empty() || text == "-") return true;
   if (!absl::ConsumePrefix(&text, "-")) absl::ConsumePrefix(&text, "+");
   for (const absl::string_view word : {"n/a", "nan", "inf", "nan(ind)"}) {
     if (absl::EqualsIgnoreCase(text, word)) return true;

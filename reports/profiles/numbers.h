@@ -37,6 +37,10 @@ class NumberReader {
   // file shows nowhere which.
   absl::StatusOr<double> Read(const Cell& number) const;
 
+  // What one in the last digit of a number that Read takes is worth: 0.001 of
+  // "59.841".
+  double LastDigit(const Cell& number) const;
+
  private:
   absl::string_view content_;
   std::optional<bool> decimal_comma_;

@@ -135,12 +135,22 @@ TEST(Numbers, UnitsOfTime) {
   EXPECT_EQ(NanosecondsPer("byte"), std::nullopt);
 }
 
+TEST(Numbers, LastDigits) {
+  NumberReader point(""), comma("");
+  ASSERT_TRUE(point.Observe({"59.8415", 0}).ok());
+  ASSERT_TRUE(comma.Observe({"59,8415", 0}).ok());
+  EXPECT_DOUBLE_EQ(point.LastDigit({"59.841", 0}), 0.001);
+  EXPECT_DOUBLE_EQ(point.LastDigit({"59,841", 0}), 1);
+  EXPECT_DOUBLE_EQ(comma.LastDigit({"59.841,25", 0}), 0.01);
+  EXPECT_DOUBLE_EQ(point.LastDigit({"1.25e+06", 0}), 1e4);
+}
+
 TEST(Numbers, AbsentOnes) {
   for (const char* text : {"", " ", "n/a", "N/A", "nan", "NaN", "-nan", "inf",
-                           "-inf", "(!) n/a", "-nan(ind)"}) {
+                           "-inf", "(!) n/a", "-nan(ind)", "-"}) {
     EXPECT_TRUE(IsAbsent(text)) << text;
   }
-  for (const char* text : {"0", "n", "-", "none", "(!) 3"}) {
+  for (const char* text : {"0", "n", "--", "none", "(!) 3"}) {
     EXPECT_FALSE(IsAbsent(text)) << text;
   }
 }

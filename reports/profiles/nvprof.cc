@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/record/activities.h"
 #include "common/status/status.h"
 #include "reports/profiles/numbers.h"
 #include "reports/profiles/summary.h"
@@ -61,6 +62,13 @@ absl::StatusOr<Profile> ParseNvprof(absl::string_view content) {
       entry.name = is_api ? ApiName(entry.name) : ActivityName(entry.name);
       (is_api ? profile.api_calls : profile.gpu_activities)
           .entries.push_back(std::move(entry));
+    }
+    if (!had_gpu) {
+      RETURN_IF_ERROR(
+          CheckShares(content, table, profile.gpu_activities.entries));
+    }
+    if (!had_api) {
+      RETURN_IF_ERROR(CheckShares(content, table, profile.api_calls.entries));
     }
   }
   for (ProfileSection* section :

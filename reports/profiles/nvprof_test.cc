@@ -183,6 +183,22 @@ TEST(Nvprof, DamagedRowsAreRefusedWithTheirPlace) {
   EXPECT_THAT(rows("Done.\n"), HasSubstr("line 1, column 1: no row follows"));
 }
 
+TEST(Nvprof, TimesThatContradictTheFile) {
+  const std::string good = TestFile("nvprof/fa19_naive_gpu.txt");
+  const auto with = [&](const char* from, const char* to) {
+    return Error(absl::StrReplaceAll(good, {{from, to}}));
+  };
+  EXPECT_THAT(with("119.68ms", "19.68ms"),
+              HasSubstr("line 12, column 24: '19.68ms' is not 2 times the "
+                        "average '59.841ms'"));
+  EXPECT_THAT(with("119.68ms", "11968ms"), HasSubstr("is not 2 times"));
+  EXPECT_THAT(with("119.68ms", "119.68us"), HasSubstr("is not 2 times"));
+  EXPECT_THAT(with("59.841ms", "5.9841ms"), HasSubstr("is not 2 times"));
+  EXPECT_THAT(with("63.01%", "36.01%"),
+              HasSubstr("line 11, column 1: the shares and times of this table "
+                        "contradict each other"));
+}
+
 TEST(Nvprof, DamagedHeaders) {
   EXPECT_EQ(
       Error("Time(%)  Time  Calls  Avg  Min  Max\n50% 1ms 1 1ms 1ms 1ms f"),

@@ -9,6 +9,14 @@
 namespace convlab {
 namespace {
 
+// Tools print shares to 0.1 or 0.01 %, and times to four digits or more.
+constexpr double kHalfOfLastDigit = 0.0005;
+
+// By how much the printed shares of a whole list may miss 100 %.
+double SumRounding(const std::vector<ProfileEntry>& entries) {
+  return std::min(kHalfOfLastDigit * static_cast<double>(entries.size()), 0.02);
+}
+
 double TimeSum(const std::vector<ProfileEntry>& entries) {
   double sum = 0;
   for (const ProfileEntry& entry : entries) {
@@ -32,16 +40,24 @@ double WholeTime(const std::vector<ProfileEntry>& entries) {
     }
   }
   if (largest == nullptr || *largest->printed_share <= 0) return sum;
-  // Tools print shares to 0.1 or 0.01 %, and times to four digits or more.
-  constexpr double kHalfOfLastDigit = 0.0005;
-  const double rounding =
-      std::min(kHalfOfLastDigit * static_cast<double>(entries.size()), 0.02);
-  if (printed_sum > 1 - rounding - kHalfOfLastDigit) return sum;
+  if (printed_sum > 1 - SumRounding(entries) - kHalfOfLastDigit) return sum;
   const double whole =
       static_cast<double>(*largest->total_ns) / *largest->printed_share;
   const double tolerance =
       kHalfOfLastDigit / *largest->printed_share + kHalfOfLastDigit;
   return sum < whole * (1 - tolerance) ? whole : sum;
+}
+
+const ProfileEntry* FindContradiction(
+    const std::vector<ProfileEntry>& entries) {
+  const double whole = WholeTime(entries);
+  const double much = 0.005 + SumRounding(entries);
+  for (const ProfileEntry& entry : entries) {
+    if (whole <= 0 || !entry.total_ns || !entry.printed_share) continue;
+    const double share = static_cast<double>(*entry.total_ns) / whole;
+    if (std::abs(share - *entry.printed_share) > much) return &entry;
+  }
+  return nullptr;
 }
 
 ShareList LargestShares(const ProfileSection& section,
@@ -63,10 +79,6 @@ ShareList LargestShares(const ProfileSection& section,
       const double total = static_cast<double>(*entry.total_ns);
       const double share = whole > 0 ? total / whole : 0;
       list.shares.push_back({entry, share, 0});
-      constexpr double kMuch = 0.005;
-      if (std::abs(entry.printed_share.value_or(share) - share) > kMuch) {
-        list.contradicts_printed = true;
-      }
     } else {
       ++list.without_time;
     }
@@ -102,12 +114,6 @@ std::vector<std::string> ShareNotes(const ProfileSection& section,
         "the times in the file are not all: shares are %s's printed "
         "percentages, of which the %d listed make up %.2f %%",
         tool, list.entries, list.listed * 100));
-  }
-  if (list.contradicts_printed) {
-    notes.push_back(absl::StrCat(
-        "the percentages that ", tool,
-        " printed do not fit the times, from which these shares are: is the "
-        "file damaged?"));
   }
   if (list.without_time > 0) {
     notes.push_back(

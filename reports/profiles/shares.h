@@ -27,8 +27,6 @@ struct ShareList {
   bool exceeds = false;  // the threshold, which only a list of all may not
   // The tool's printed percentages: the times in the file are not all times.
   bool from_printed = false;
-  // The tool printed percentages that do not fit the times at all.
-  bool contradicts_printed = false;
   // Entries without a time, which no list can hold.
   size_t without_time = 0;
 };
@@ -44,6 +42,10 @@ std::vector<std::string> ShareNotes(const ProfileSection& section,
                                     const ShareList& list,
                                     const std::string& tool,
                                     double threshold_percent);
+
+// The first of `entries` whose printed share does not fit its time at all,
+// nullptr if there is none.
+const ProfileEntry* FindContradiction(const std::vector<ProfileEntry>& entries);
 
 // The time of which the entries' times are shares, in ns: their sum, or more
 // where the printed shares, which do not make up 100 % then, say so.

@@ -65,15 +65,17 @@ TEST(Shares, AreThePrintedOnesWhereTimesAreNotAll) {
                   HasSubstr("74.73 %, which does not exceed 90 %")));
 }
 
-TEST(Shares, SayWherePrintedOnesDoNotFit) {
-  // They make up 100 %, so the times are taken to be whole.
-  const ProfileSection section{{Entry("a", 600, 0.4), Entry("b", 400, 0.6)},
-                               ""};
-  const ShareList list = LargestShares(section, 90);
-  EXPECT_FALSE(list.from_printed);
-  EXPECT_DOUBLE_EQ(list.shares[0].share, 0.6);
-  EXPECT_THAT(ShareNotes(section, list, "nvprof", 90),
-              ElementsAre(HasSubstr("do not fit the times")));
+TEST(Shares, ContradictionsOfPrintedOnes) {
+  const auto find = [](const std::vector<ProfileEntry>& entries) {
+    const ProfileEntry* const found = FindContradiction(entries);
+    return found == nullptr ? "" : found->name;
+  };
+  EXPECT_EQ(find({Entry("a", 600, 0.6), Entry("b", 400, 0.4)}), "");
+  EXPECT_EQ(find({Entry("a", 600, 0.4), Entry("b", 400, 0.6)}), "a");
+  // Of a list that is not whole too.
+  EXPECT_EQ(find({Entry("a", 400, 0.4), Entry("b", 300, 0.3)}), "");
+  EXPECT_EQ(find({Entry("a", 400, 0.4), Entry("b", 100, 0.3)}), "b");
+  EXPECT_EQ(find({Entry("a", 0, 0.5), Entry("b", 0, 0.5)}), "");
 }
 
 TEST(Shares, SayWhatTheSourceLacks) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/status/status.h"
+#include "reports/profiles/shares.h"
 
 namespace convlab {
 namespace {
@@ -23,18 +24,18 @@ struct Title {
 
 // Every title of every version. Where one begins another, the longer is first.
 constexpr Title kTitles[] = {
-    {"Type", Column::kType},      {"Total Time", Column::kTotal},
-    {"Time", Column::kTotal},     {"Num Calls", Column::kCalls},
-    {"Calls", Column::kCalls},    {"Instances", Column::kCalls},
-    {"Count", Column::kCalls},    {"Average", Column::kAverage},
-    {"Avg", Column::kAverage},    {"Median", Column::kOther},
-    {"Med", Column::kOther},      {"Minimum", Column::kMin},
-    {"Min", Column::kMin},        {"Maximum", Column::kMax},
-    {"Max", Column::kMax},        {"StdDev", Column::kOther},
-    {"GridXYZ", Column::kOther},  {"BlockXYZ", Column::kOther},
-    {"Style", Column::kOther},    {"Category", Column::kCategory},
-    {"Operation", Column::kName}, {"Range", Column::kName},
-    {"Name", Column::kName},
+    {"Type", Column::kType},         {"Total Time", Column::kTotal},
+    {"Time", Column::kTotal},        {"Num Calls", Column::kCalls},
+    {"Calls", Column::kCalls},       {"Instances", Column::kCalls},
+    {"Count", Column::kCalls},       {"Average", Column::kAverage},
+    {"Avg", Column::kAverage},       {"Median", Column::kOther},
+    {"Med", Column::kOther},         {"Minimum", Column::kMin},
+    {"Min", Column::kMin},           {"Maximum", Column::kMax},
+    {"Max", Column::kMax},           {"StdDev", Column::kOther},
+    {"GridXYZ", Column::kOther},     {"BlockXYZ", Column::kOther},
+    {"Style", Column::kOther},       {"Source", Column::kOther},
+    {"Category", Column::kCategory}, {"Operation", Column::kName},
+    {"Range", Column::kName},        {"Name", Column::kName},
 };
 
 void SkipBlanks(absl::string_view& text) {
@@ -175,6 +176,7 @@ std::vector<Heading> ParseHeader(absl::string_view content, const Line& line,
 // Whether a piece of text is a number, with or without a unit that these tables
 // have.
 bool IsQuantity(const Cell& piece) {
+  if (piece.text == "-") return true;  // has none
   const auto [number, unit] = SplitUnit(piece);
   return !number.text.empty() &&
          (unit.empty() || unit == "%" || NanosecondsPer(unit).has_value());
@@ -187,6 +189,16 @@ bool IsInteger(const Cell& piece) {
 bool IsPercentage(const Cell& piece) {
   const auto [number, unit] = SplitUnit(piece);
   return !number.text.empty() && unit == "%";
+}
+
+// The cells of a row in whichever form it looks to be.
+std::vector<Cell> Pieces(absl::string_view content, const Line& line) {
+  if (IsBox(line.text)) return SplitBox(line, absl::string_view::npos);
+  std::vector<Cell> pieces = SplitAtBlanks(line);
+  if (pieces.empty() || IsQuantity(pieces[0])) return pieces;
+  size_t end = line.offset;
+  auto record = ReadCsvRecord(content, end);
+  return record.ok() && record->size() > 1 ? *std::move(record) : pieces;
 }
 
 // The type in front of a row of nvprof's: "GPU activities" of
@@ -211,6 +223,7 @@ class TableReader {
   absl::StatusOr<std::vector<SummaryTable>> Read() {
     std::vector<SummaryTable> tables;
     size_t behind = 0;  // the last table
+    const bool is_nsys = IsNsysHeader(FirstSummaryHeader(content_));
     for (size_t at = 0; at < content_.size();) {
       const Line line = LineAt(content_, at);
       size_t next;
@@ -221,9 +234,12 @@ class TableReader {
         if (LooksLikeTimedRow(line)) {
           return ErrorAt(content_, at, "a row that belongs to no table");
         }
+        if (is_nsys) RETURN_IF_ERROR(CheckOtherLine(line));
         at = next;
         continue;
       }
+      above_ = {};
+      in_other_table_ = false;
       table_.offset = at;
       table_.preamble = content_.substr(behind, at - behind);
       RETURN_IF_ERROR(CheckHeader());
@@ -245,18 +261,20 @@ class TableReader {
 
  private:
   absl::Status CheckHeader() const {
-    for (const auto& [column, title] : {std::pair(Column::kName, "Name"),
-                                        std::pair(Column::kTotal, "Time")}) {
-      const auto count =
-          std::count_if(table_.header.begin(), table_.header.end(),
-                        [&, wanted = column](const Heading& heading) {
-                          return heading.column == wanted;
-                        });
-      if (count != 1) {
-        return ErrorAt(content_, table_.offset,
-                       absl::StrCat("this header has ", count, " columns for '",
-                                    title, "', expected 1"));
-      }
+    const auto check = [&](Column column, absl::string_view title) {
+      const auto count = std::count_if(
+          table_.header.begin(), table_.header.end(),
+          [&](const Heading& heading) { return heading.column == column; });
+      if (count == 1) return absl::OkStatus();
+      return ErrorAt(content_, table_.offset,
+                     absl::StrCat("this header has ", count, " columns for '",
+                                  title, "', expected 1"));
+    };
+    RETURN_IF_ERROR(check(Column::kName, "Name"));
+    RETURN_IF_ERROR(check(Column::kTotal, "Time"));
+    for (const Heading& heading : table_.header) {
+      if (heading.column == Column::kOther) continue;
+      RETURN_IF_ERROR(check(heading.column, heading.title));
     }
     if (form_ == Form::kText && table_.header.back().column != Column::kName) {
       return ErrorAt(content_, table_.offset,
@@ -273,6 +291,54 @@ class TableReader {
     return pieces.size() >= 3 && IsPercentage(pieces[0]) &&
            IsQuantity(pieces[1]) && IsQuantity(pieces[2]) &&
            !SplitUnit(pieces[1]).second.empty();
+  }
+
+  // A rule of dashes under a header has a group for each title.
+  absl::Status CheckRule(const Line& rule) const {
+    const size_t groups = SplitAtBlanks(rule).size();
+    if (groups == table_.header.size()) return absl::OkStatus();
+    return ErrorAt(
+        content_, table_.offset,
+        absl::StrCat("this header has ", table_.header.size(),
+                     " titles, but the rule under it is for ", groups));
+  }
+
+  // Refuses what is left of a table of nsys' whose header is lost: a rule below
+  // no header, or a row. Tables of other things than times have both too, but
+  // below a header of their own.
+  absl::Status CheckOtherLine(const Line& line) {
+    const Line above = std::exchange(above_, line);
+    if (IsBlank(line.text)) {
+      in_other_table_ = false;
+      return absl::OkStatus();
+    }
+    const auto is_title = [](absl::string_view text) {
+      return !IsBlank(text) && !absl::StrContains(text, '%') &&
+             !absl::StartsWith(absl::StripAsciiWhitespace(text), "Time");
+    };
+    constexpr size_t kLeast = 4;  // columns of a table
+    const std::vector<Cell> pieces = Pieces(content_, line);
+    if (IsRule(line.text)) {
+      if (pieces.size() < kLeast) return absl::OkStatus();
+      if (!is_title(above.text)) {
+        return ErrorAt(content_, line.offset,
+                       "a rule below no header that is known");
+      }
+      in_other_table_ = true;
+      return absl::OkStatus();
+    }
+    const auto first = pieces.begin();
+    const auto quantities = std::count_if(
+        first, first + std::min<size_t>(pieces.size(), 6), IsQuantity);
+    // A header in cells needs no rule.
+    if (pieces.size() >= kLeast && quantities == 0 && is_title(line.text)) {
+      in_other_table_ |= IsBox(line.text) || absl::StrContains(line.text, ',');
+    }
+    if (!in_other_table_ && quantities >= 4 && IsQuantity(pieces.front()) &&
+        !IsQuantity(pieces.back())) {
+      return ErrorAt(content_, line.offset, "a row that belongs to no table");
+    }
+    return absl::OkStatus();
   }
 
   // A row of the table at hand, even a damaged one. A name that goes on in
@@ -361,7 +427,7 @@ class TableReader {
       const Column column = table_.header[i].column;
       if (column != Column::kOther) row[column] = cells[i];
     }
-    if (row[Column::kName].text.empty()) {
+    if (IsBlank(row[Column::kName].text)) {
       return ErrorAt(content_, offset, "this row has no name");
     }
     table_.rows.push_back(std::move(row));
@@ -391,7 +457,10 @@ class TableReader {
         continue;
       }
       if (IsRule(line.text)) {
-        if (table_.rows.empty()) continue;
+        if (table_.rows.empty()) {
+          RETURN_IF_ERROR(CheckRule(line));
+          continue;
+        }
         break;  // under the header of some other table
       }
       if (IsBlank(line.text) && !LooksLikeRow(NextText(next))) break;
@@ -481,6 +550,9 @@ class TableReader {
   const absl::string_view content_;
   SummaryTable table_;
   Form form_ = Form::kText;
+  // Of what stands outside of the tables.
+  Line above_;
+  bool in_other_table_ = false;
 };
 
 const Cell* FindNumber(const SummaryRow& row, Column column) {
@@ -534,9 +606,7 @@ class RowReader {
     ASSIGN_OR_RETURN(const std::optional<double> value, Number(column));
     if (!value) return value;
     const Cell& cell = row_.at(column);
-    absl::string_view unit = SplitUnit(cell).second;
-    if (unit.empty()) unit = table_.Find(column)->unit;
-    if (unit.empty()) unit = default_unit_;
+    const std::string unit = Unit(column);
     const std::optional<double> ns = NanosecondsPer(unit);
     if (!ns) {
       return ErrorAt(
@@ -547,6 +617,13 @@ class RowReader {
                        ", expected ns, us, ms or s"));
     }
     return std::optional<double>(*value * *ns);
+  }
+
+  // By how many ns a time that Nanoseconds took may be rounded: half of its
+  // last digit.
+  double Rounding(Column column) const {
+    return numbers_.LastDigit(SplitUnit(row_.at(column)).first) / 2 *
+           NanosecondsPer(Unit(column)).value_or(0);
   }
 
   absl::StatusOr<std::optional<int64_t>> Integer(
@@ -563,6 +640,14 @@ class RowReader {
   }
 
  private:
+  // In the cell, or else in the heading, or else the default.
+  std::string Unit(Column column) const {
+    const absl::string_view unit = SplitUnit(row_.at(column)).second;
+    if (!unit.empty()) return std::string(unit);
+    const std::string& heading = table_.Find(column)->unit;
+    return heading.empty() ? std::string(default_unit_) : heading;
+  }
+
   const absl::string_view content_;
   const SummaryTable& table_;
   const SummaryRow& row_;
@@ -599,6 +684,12 @@ std::vector<Heading> FirstSummaryHeader(absl::string_view content) {
     if (!header.empty()) return header;
   }
   return {};
+}
+
+bool IsNsysHeader(const std::vector<Heading>& header) {
+  return std::any_of(header.begin(), header.end(), [](const Heading& heading) {
+    return heading.title == "Total Time";
+  });
 }
 
 absl::Status ObserveRow(const SummaryRow& row, NumberReader& numbers) {
@@ -643,11 +734,35 @@ absl::StatusOr<ProfileEntry> ReadRow(absl::string_view content,
                                 " is no number of calls"));
   }
   ASSIGN_OR_RETURN(entry.average_ns, reader.Nanoseconds(Column::kAverage));
+  if (calls && entry.average_ns) {
+    const double average = *entry.average_ns;
+    // nvprof cuts averages to whole ns.
+    const double rounding = *calls * (1 + reader.Rounding(Column::kAverage)) +
+                            reader.Rounding(Column::kTotal);
+    if (std::abs(*calls * average - *total) > rounding * (1 + 1e-9)) {
+      return ErrorAt(
+          content, row.at(Column::kTotal).offset,
+          absl::StrCat(Quoted(row.at(Column::kTotal).text), " is not ",
+                       *entry.calls, " times the average ",
+                       Quoted(row.at(Column::kAverage).text)));
+    }
+  }
   ASSIGN_OR_RETURN(const auto min, reader.Nanoseconds(Column::kMin));
   ASSIGN_OR_RETURN(entry.min_ns, reader.Integer(Column::kMin, min));
   ASSIGN_OR_RETURN(const auto max, reader.Nanoseconds(Column::kMax));
   ASSIGN_OR_RETURN(entry.max_ns, reader.Integer(Column::kMax, max));
   return entry;
+}
+
+absl::Status CheckShares(absl::string_view content, const SummaryTable& table,
+                         const std::vector<ProfileEntry>& entries) {
+  const ProfileEntry* const entry = FindContradiction(entries);
+  if (entry == nullptr) return absl::OkStatus();
+  return ErrorAt(
+      content, table.offset,
+      absl::StrCat("the shares and times of this table contradict each other, "
+                   "as those of ",
+                   Quoted(entry->name)));
 }
 
 std::string ActivityName(absl::string_view name) {
@@ -672,23 +787,13 @@ std::string ActivityName(absl::string_view name) {
                                    {{"[CUDA ", "[CUDA Unified Memory "}});
 }
 
-std::string ApiName(absl::string_view name) {
-  name = absl::StripAsciiWhitespace(name);
-  const size_t suffix = name.rfind("_v");
-  if (suffix != absl::string_view::npos && name.size() - suffix >= 6 &&
-      std::all_of(name.begin() + suffix + 2, name.end(), absl::ascii_isdigit)) {
-    name = name.substr(0, suffix);
-  }
-  return std::string(name);
-}
-
 bool IsApiName(absl::string_view name) {
   return (absl::ConsumePrefix(&name, "cuda") ||
           absl::ConsumePrefix(&name, "cu")) &&
          !name.empty() && absl::ascii_isupper(name[0]);
 }
 
-void MergeEntries(std::vector<ProfileEntry>& entries) {
+absl::Status MergeEntries(std::vector<ProfileEntry>& entries) {
   std::map<std::string, size_t> places;
   std::vector<ProfileEntry> merged;
   for (ProfileEntry& entry : entries) {
@@ -698,6 +803,7 @@ void MergeEntries(std::vector<ProfileEntry>& entries) {
       continue;
     }
     ProfileEntry& into = merged[place->second];
+    // Neither is more than 2^53.
     const auto add = [](int64_t a, int64_t b) { return a + b; };
     Combine<int64_t>(into.calls, entry.calls, add);
     Combine<int64_t>(into.total_ns, entry.total_ns, add);
@@ -708,12 +814,19 @@ void MergeEntries(std::vector<ProfileEntry>& entries) {
                      [](int64_t a, int64_t b) { return std::max(a, b); });
     Combine<double>(into.printed_share, entry.printed_share,
                     [](double a, double b) { return std::min(a + b, 1.0); });
+    for (const auto& sum : {into.calls, into.total_ns, into.bytes}) {
+      if (sum.value_or(0) > int64_t{1} << 53) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "the sums of ", Quoted(into.name), " are too large numbers"));
+      }
+    }
     into.average_ns.reset();
     if (into.calls && into.total_ns) {
       into.average_ns = static_cast<double>(*into.total_ns) / *into.calls;
     }
   }
   entries = std::move(merged);
+  return absl::OkStatus();
 }
 
 }  // namespace convlab

@@ -55,6 +55,7 @@ absl::StatusOr<std::vector<SummaryTable>> ReadSummaryTables(
 
 // The header of the first table, empty if there is none: tells tools apart.
 std::vector<Heading> FirstSummaryHeader(absl::string_view content);
+bool IsNsysHeader(const std::vector<Heading>& header);
 
 // The numbers of a row. Units stand in the cell, or else in the heading, or are
 // `default_unit`; an error says where there is none.
@@ -65,20 +66,22 @@ absl::StatusOr<ProfileEntry> ReadRow(absl::string_view content,
                                      absl::string_view default_unit,
                                      const NumberReader& numbers);
 
+// That the printed shares of a table's rows fit their times; an error names the
+// row that does not.
+absl::Status CheckShares(absl::string_view content, const SummaryTable& table,
+                         const std::vector<ProfileEntry>& entries);
+
 // One name for each kind of copy, whatever a tool's version calls it:
 // "[CUDA memcpy HtoD]" for "[CUDA memcpy Host-to-Device]". Other names stay.
 std::string ActivityName(absl::string_view name);
-
-// An API function without the version that CUPTI puts behind its name:
-// "cudaMalloc" for "cudaMalloc_v3020". "cuMemAlloc_v2" stays: it is the name.
-std::string ApiName(absl::string_view name);
 
 // Whether a list of this name is one of CUDA's API functions, for lists that
 // nothing else tells about.
 bool IsApiName(absl::string_view name);
 
-// Makes one entry of those with the same name, at the place of the first.
-void MergeEntries(std::vector<ProfileEntry>& entries);
+// Makes one entry of those with the same name, at the place of the first. An
+// error: their sum is more than 2^53, which a double does not hold exactly.
+absl::Status MergeEntries(std::vector<ProfileEntry>& entries);
 
 }  // namespace convlab
 
