@@ -80,9 +80,10 @@ absl::StatusOr<Backend> ChooseBackend() {
 }
 
 absl::Status CheckNumbers() {
-  if (FLAGS_samples < 1 || FLAGS_samples > 10000) {
+  if (FLAGS_samples < StoppingRule::kFewestSamples || FLAGS_samples > 10000) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--samples is ", FLAGS_samples, ", expected 1 to 10000"));
+        absl::StrCat("--samples is ", FLAGS_samples, ", expected ",
+                     StoppingRule::kFewestSamples, " to 10000"));
   }
   // Not "<= 0": NaN is no time either.
   if (!(FLAGS_seconds > 0)) {
