@@ -127,6 +127,7 @@ absl::StatusOr<BenchOptions> ReadOptions() {
   options.rule.max_samples = std::max(options.rule.max_samples, FLAGS_samples);
   options.rule.max_seconds = FLAGS_seconds;
   options.verbose = FLAGS_verbose;
+  options.threads = FLAGS_threads;
   if (options.variants.empty() && !options.peers) {
     return absl::InvalidArgumentError(absl::StrCat(
         "nothing to measure: no variant on the ", gpu ? "gpu" : "cpu",

@@ -101,7 +101,7 @@ TEST(Bench, MeasuresOnTheCpu) {
 TEST(Bench, ARowsArgumentsMeasureIt) {
   const Outcome outcome = Bench(
       "--device cpu --layers 4,3,20,20,8,5 --variants im2col_eigen "
-      "--class fp32 --samples 3 --seconds 0.1 --nopeers");
+      "--class fp32 --samples 3 --seconds 0.1 --threads 1 --nopeers");
   ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
   const size_t arguments = outcome.output.find("--device");
   ASSERT_NE(arguments, std::string::npos);

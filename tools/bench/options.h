@@ -22,6 +22,7 @@ struct BenchOptions {
   bool peers = true;  // the library too
   std::vector<AccuracyClass> classes;
   StoppingRule rule;
+  int threads = 0;  // of the CPU; 0: one for each core
   bool verbose = false;
 };
 

@@ -95,8 +95,9 @@ TEST_F(ReportTest, ArgumentsMeasureTheRowAgain) {
   options_.rule.min_samples = 7;
   options_.rule.max_seconds = 0.5;
   EXPECT_EQ(arguments({"2,1,9,9,3,3", {2, 1, 9, 9, 3, 3}}, "onednn", "nchw"),
+  options_.threads = 3;
             "--device cpu --layers 2,1,9,9,3,3 --variants onednn --class tf32 "
-            "--samples 7 --seconds 0.5");
+            "--samples 7 --seconds 0.5 --threads 3");
 }
 
 TEST_F(ReportTest, ColumnsStandUnderTheirHeads) {
