@@ -129,9 +129,11 @@ absl::StatusOr<BenchOptions> ReadOptions() {
   options.verbose = FLAGS_verbose;
   options.threads = FLAGS_threads;
   if (options.variants.empty() && !options.peers) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "nothing to measure: no variant on the ", gpu ? "gpu" : "cpu",
-        " is of --class ", FLAGS_class, ", and the library was not asked for"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("nothing to measure: no variant on the ",
+                     gpu ? "gpu" : "cpu", " is of --class ", FLAGS_class,
+                     FLAGS_peers ? ", nor is the library"
+                                 : ", and the library was not asked for"));
   }
   return options;
 }

@@ -39,8 +39,9 @@ TEST(Bench, RefusesWrongArguments) {
        {"fa19-L1", "--layers fa21", "--layers 1,2,3", "--layers ''",
         "--device tpu", "--device cpu --variants tuned",
         "--device cpu --variants cudnn", "--device cpu --class fp64",
-        "--device cpu --class fp16 --nopeers",
-        "--device cpu --class fp16 --variants naive", "--samples 0",
+        "--device cpu --class fp16 --nopeers", "--device cpu --class fp16",
+        "--device cpu --class tf32 --variants onednn",
+        "--device cpu --class fp16 --variants naive", "--samples 2",
         "--seconds 0", "--seconds nan", "--batch -1", "--threads -1",
         "--device cpu --json /nowhere/bench.json", "--layer fa17"}) {
     const Outcome outcome = Bench(arguments);
