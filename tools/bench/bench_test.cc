@@ -17,6 +17,7 @@ namespace convlab {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 
 Outcome Bench(const std::string& arguments) {
@@ -51,6 +52,32 @@ TEST(Bench, RefusesWrongArguments) {
     EXPECT_EQ(outcome.output.find('\n'), outcome.output.size() - 1)
         << outcome.output;
   }
+}
+
+TEST(Bench, WhatTheMemoryDoesNotHoldIsAFailure) {
+  const std::string json = Path("large.json");
+  for (const char* layers : {"--layers 200000,64,100,100,64,3",
+                             "--layers fa19-L2 --batch 9999999999"}) {
+    const Outcome outcome =
+        Bench(absl::StrCat("--device cpu --json ", json, " ", layers));
+    EXPECT_EQ(outcome.exit_status, 1) << outcome.output;
+    EXPECT_THAT(outcome.output,
+                MatchesRegex("bench: there is not enough memory: .* takes at "
+                             "least .* GB, and the host has .* GB\n"));
+    EXPECT_FALSE(ReadFile(json).ok());
+  }
+}
+
+TEST(Bench, WhatTheSystemRefusesIsAFailure) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer takes address space of its own";
+#endif
+  // Less than the arrays of the triad.
+  const Outcome outcome = RunProgram(
+      "(ulimit -v 300000; tools/bench/bench --device cpu --threads 1 --layers "
+      "2,1,9,9,3,3)");
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_EQ(outcome.output, "bench: there is not enough memory\n");
 }
 
 TEST(Bench, MeasuresOnTheCpu) {

@@ -316,10 +316,39 @@ class CpuBench {
   std::vector<int64_t> fma_ns_, triad_ns_;
 };
 
+// The least memory in bytes that measuring the problem takes: the tensors, what
+// they were at first, and the library's copies in both layouts. Not an integer,
+// which it may overflow.
+double LeastMemory(const Problem& problem, bool peers) {
+  const double x = 4.0 * problem.input_elements();
+  const double k = 4.0 * problem.kernel_elements();
+  const double y = 4.0 * problem.output_elements();
+  return 2 * (x + k) + y + (peers ? 2 * (x + k + y) : 0);
+}
+
+// ResourceExhausted if the host, whose memory is 0 where it is not known, has
+// less: the system may promise it, and kill the process for taking it.
+absl::Status CheckMemory(const NamedLayer& layer, bool peers,
+                         int64_t host_bytes) {
+  const double bytes = LeastMemory(layer.problem, peers);
+  if (host_bytes == 0 || bytes <= static_cast<double>(host_bytes)) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "there is not enough memory: %s (%s) takes at least %.3g GB, and the "
+      "host has %.3g GB",
+      layer.name, ToString(layer.problem), bytes * 1e-9, host_bytes * 1e-9));
+}
+
 }  // namespace
 
 absl::Status BenchCpu(const BenchOptions& options, Workers& workers,
                       BenchRecord& record, Report& report) {
+  // Not after hours with the layers before.
+  for (const NamedLayer& layer : options.layers) {
+    RETURN_IF_ERROR(
+        CheckMemory(layer, options.peers, record.host.memory_bytes));
+  }
   CpuBench bench(options, workers, record, report);
   for (const NamedLayer& layer : options.layers) {
     report.BeginLayer(layer);
