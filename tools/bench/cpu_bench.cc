@@ -23,8 +23,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A library's threads wait for more work for a while before they sleep, and
-// would take cores from what runs next.
+// Threads that wait for more work for a while before they sleep, as oneDNN's do
+// if OMP_WAIT_POLICY asks for it, would take cores from what runs next.
 constexpr auto kPause = std::chrono::milliseconds(5);
 
 // About as long as a convolution.
