@@ -5,7 +5,6 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "kernels/baseline/onednn.h"
 #include "kernels/convolution/reference.h"
 #include "kernels/measure/cpu_ceilings.h"
+#include "kernels/measure/inputs.h"
 
 namespace convlab {
 namespace {
@@ -30,18 +30,8 @@ constexpr auto kPause = std::chrono::milliseconds(5);
 // About as long as a convolution.
 constexpr double kFmaSeconds = 0.02;
 
-constexpr int64_t kCheckedImages = 5;
-
 int64_t Nanoseconds(Clock::duration duration) {
   return std::chrono::nanoseconds(duration).count();
-}
-
-std::vector<float> RandomFloats(int64_t count, int seed) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<float> distribution(-1, 1);
-  std::vector<float> values(count);
-  for (float& value : values) value = distribution(generator);
-  return values;
 }
 
 // A convolution's tensors in host memory, and what some images become.
@@ -53,13 +43,11 @@ class HostTensors {
         k_(RandomFloats(problem.kernel_elements(), 2)),
         first_x_(x_),
         first_k_(k_),
-        y_(problem.output_elements()) {
+        y_(problem.output_elements()),
+        checked_(CheckedImages(problem.batch)) {
     Problem image = problem;
     image.batch = 1;
-    const int64_t count = std::min(kCheckedImages, problem.batch);
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t b = count == 1 ? 0 : i * (problem.batch - 1) / (count - 1);
-      checked_.push_back(b);
+    for (const int64_t b : checked_) {
       const std::vector<double> y = ReferenceConvolution(
           image, x_.data() + b * image.input_elements(), k_.data(), workers);
       reference_.insert(reference_.end(), y.begin(), y.end());
@@ -108,8 +96,8 @@ class HostTensors {
   std::vector<float> x_, k_;
   const std::vector<float> first_x_, first_k_;
   std::vector<float> y_;
-  std::vector<int64_t> checked_;   // images
-  std::vector<double> reference_;  // theirs, one after another
+  const std::vector<int64_t> checked_;  // images
+  std::vector<double> reference_;       // theirs, one after another
 };
 
 // One implementation in the rounds of a layer.
