@@ -13,7 +13,8 @@
 namespace convlab {
 
 // "2.6.3". Opens the library when first called; Unavailable where it is missing
-// or does not run on OpenMP's threads, whose number can be set.
+// or does not run on OpenMP's threads, whose number can be set. Those sleep
+// while they wait, as Workers do, unless OMP_WAIT_POLICY says otherwise.
 absl::StatusOr<std::string> OpenOneDnn();
 
 enum class OneDnnLayout {

@@ -1,8 +1,11 @@
 // oneDNN, where it is installed, against float64.
 #include "kernels/baseline/onednn.h"
 
+#include <chrono>
+#include <ctime>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -35,6 +38,20 @@ class OneDnnTest : public ::testing::TestWithParam<OneDnnLayout> {
     EXPECT_THAT(*version, ::testing::StartsWith("2."));
   }
 };
+
+// They would take a core from whatever runs next.
+TEST_P(OneDnnTest, ThreadsSleepWhenTheirWorkIsDone) {
+  const Problem problem = {16, 3, 40, 40, 16, 5};
+  const std::vector<float> x(problem.input_elements(), 1);
+  const std::vector<float> k(problem.kernel_elements(), 1);
+  const auto convolution =
+      OneDnnConvolution::Create(problem, GetParam(), 2, x.data(), k.data());
+  ASSERT_TRUE(convolution.ok()) << convolution.status();
+  ASSERT_TRUE((*convolution)->Run().ok());
+  const std::clock_t used = std::clock();  // by all threads
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_LT(1.0 * (std::clock() - used) / CLOCKS_PER_SEC, 0.001);
+}
 
 TEST_P(OneDnnTest, IsRightInItsClass) {
   std::mt19937 generator(5);

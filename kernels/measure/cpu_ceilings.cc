@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <new>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -101,8 +102,10 @@ struct Free {
 using Array = std::unique_ptr<float[], Free>;
 
 Array Allocate() {
-  return Array(static_cast<float*>(
+  Array array(static_cast<float*>(
       std::aligned_alloc(4096, kTriadFloats * sizeof(float))));
+  if (array == nullptr) throw std::bad_alloc();
+  return array;
 }
 
 }  // namespace

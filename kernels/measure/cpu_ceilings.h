@@ -24,6 +24,7 @@ void RunFma(Workers& workers, int64_t rounds);
 // bytes() are all that move.
 class Triad {
  public:
+  // Throws std::bad_alloc if the system refuses the memory.
   explicit Triad(Workers& workers);
   ~Triad();
 

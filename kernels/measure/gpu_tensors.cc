@@ -1,7 +1,6 @@
 #include "kernels/measure/gpu_tensors.h"
 
 #include <algorithm>
-#include <random>
 
 #include "Eigen/Core"
 #include "absl/strings/str_cat.h"
@@ -9,6 +8,7 @@
 #include "kernels/convolution/convolution.h"
 #include "kernels/convolution/reference.h"
 #include "kernels/measure/gpu_loads.h"
+#include "kernels/measure/inputs.h"
 
 namespace convlab {
 namespace {
@@ -16,8 +16,6 @@ namespace {
 // Inputs repeat after so many values, which no algorithm can know of. Odd, so
 // that images differ.
 constexpr int64_t kPeriod = (int64_t{1} << 22) + 1;
-
-constexpr int64_t kCheckedImages = 5;
 
 // NaN in either type, once per float and twice in a pair of halves.
 constexpr uint8_t kPoison = 0xff;
@@ -34,14 +32,6 @@ void ForElements(Layout layout, int64_t C, int64_t H, int64_t W, Visit visit) {
       }
     }
   }
-}
-
-std::vector<float> RandomFloats(int64_t count, int seed) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<float> distribution(-1, 1);
-  std::vector<float> values(count);
-  for (float& value : values) value = distribution(generator);
-  return values;
 }
 
 // Fills the buffer with `values`, as T, again and again.
@@ -101,12 +91,12 @@ absl::Status GpuTensors::Fill(Workers& workers) {
   ASSIGN_OR_RETURN(x_fingerprint_, cuda::Fingerprint(x_.data(), x_.bytes()));
   ASSIGN_OR_RETURN(k_fingerprint_, cuda::Fingerprint(k_.data(), k_.bytes()));
 
-  const int64_t count = std::min(kCheckedImages, p.batch);
+  checked_ = CheckedImages(p.batch);
+  const int64_t count = checked_.size();
   const int64_t image = p.input_elements() / p.batch;
   std::vector<float> x(count * image);
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t b = count == 1 ? 0 : i * (p.batch - 1) / (count - 1);
-    checked_.push_back(b);
+    const int64_t b = checked_[i];
     ForElements(layout_, p.channels, p.height, p.width,
                 [&](int64_t plain, int64_t offset) {
                   x[i * image + plain] =

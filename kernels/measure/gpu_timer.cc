@@ -9,7 +9,9 @@
 namespace convlab {
 namespace {
 
-// Longer than a host takes to start what any operation consists of.
+// Longer than a host takes to start most operations. One of many launches, such
+// as a variant that works in slices, may outlast it: its time then holds the
+// gaps in which the GPU waited for the host.
 constexpr int kWaitMicroseconds = 100;
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "kernels/measure/stopping.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -22,7 +23,7 @@ bool EnoughSamples(const std::vector<int64_t>& samples, double seconds,
   return count >= rule.max_samples ||
          (count >= StoppingRule::kFewestSamples &&
           seconds >= rule.max_seconds) ||
-         (count >= rule.min_samples &&
+         (count >= std::max(rule.min_samples, StoppingRule::kFewestSamples) &&
           MedianUncertainty(samples) <= rule.precision);
 }
 

@@ -9,7 +9,8 @@
 namespace convlab {
 
 // Measuring ends with the first of these:
-//   - there are min_samples, and the median is known to within `precision`
+//   - there are min_samples and kFewestSamples, and the median is known to
+//   within `precision`
 //   - there are max_samples
 //   - there are kFewestSamples, and max_seconds have passed
 struct StoppingRule {

@@ -33,6 +33,15 @@ TEST(EnoughSamples, AsksForTheLeastNumberFirst) {
   EXPECT_TRUE(EnoughSamples(Samples(20, 100, 100), 0, rule));
 }
 
+// The spread of one or two says nothing.
+TEST(EnoughSamples, NeverTrustsTheSpreadOfTooFew) {
+  StoppingRule rule;
+  rule.min_samples = 1;
+  EXPECT_FALSE(EnoughSamples(Samples(1, 100, 100), 0, rule));
+  EXPECT_FALSE(EnoughSamples(Samples(2, 100, 100), 0, rule));
+  EXPECT_TRUE(EnoughSamples(Samples(3, 100, 100), 0, rule));
+}
+
 TEST(EnoughSamples, GoesOnWhileTheSpreadIsLarge) {
   StoppingRule rule;
   EXPECT_FALSE(EnoughSamples(Samples(20, 90, 110), 0, rule));

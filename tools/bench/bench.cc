@@ -2,6 +2,7 @@
 // and the hardware do in the same run.
 #include <cstdio>
 #include <memory>
+#include <new>
 #include <set>
 #include <string>
 #include <system_error>
@@ -80,9 +81,10 @@ absl::StatusOr<Backend> ChooseBackend() {
 }
 
 absl::Status CheckNumbers() {
-  if (FLAGS_samples < 1 || FLAGS_samples > 10000) {
+  if (FLAGS_samples < StoppingRule::kFewestSamples || FLAGS_samples > 10000) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--samples is ", FLAGS_samples, ", expected 1 to 10000"));
+        absl::StrCat("--samples is ", FLAGS_samples, ", expected ",
+                     StoppingRule::kFewestSamples, " to 10000"));
   }
   // Not "<= 0": NaN is no time either.
   if (!(FLAGS_seconds > 0)) {
@@ -125,11 +127,14 @@ absl::StatusOr<BenchOptions> ReadOptions() {
   options.rule.min_samples = FLAGS_samples;
   options.rule.max_samples = std::max(options.rule.max_samples, FLAGS_samples);
   options.rule.max_seconds = FLAGS_seconds;
+  options.threads = FLAGS_threads;
   options.verbose = FLAGS_verbose;
   if (options.variants.empty() && !options.peers) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "nothing to measure: no variant on the ", gpu ? "gpu" : "cpu",
-        " is of --class ", FLAGS_class, ", and the library was not asked for"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("nothing to measure: no variant on the ",
+                     gpu ? "gpu" : "cpu", " is of --class ", FLAGS_class,
+                     FLAGS_peers ? ", nor is the library"
+                                 : ", and the library was not asked for"));
   }
   return options;
 }
@@ -188,11 +193,21 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
   return Bench(command);
 }
 
+// ParseAndRun, where the system's refusal is a status too.
+absl::Status ParseAndRunCatching(const std::vector<std::string>& args) {
+  try {
+    return ParseAndRun(args);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("there is not enough memory");
+  }
+}
+
 }  // namespace
 }  // namespace convlab
 
 int main(int argc, char** argv) {
-  const absl::Status status = convlab::ParseAndRun({argv + 1, argv + argc});
+  const absl::Status status =
+      convlab::ParseAndRunCatching({argv + 1, argv + argc});
   if (!status.ok()) {
     absl::FPrintF(stderr, "bench: %s\n", convlab::OneLine(status.message()));
   }

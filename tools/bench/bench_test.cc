@@ -17,6 +17,7 @@ namespace convlab {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 
 Outcome Bench(const std::string& arguments) {
@@ -39,8 +40,9 @@ TEST(Bench, RefusesWrongArguments) {
        {"fa19-L1", "--layers fa21", "--layers 1,2,3", "--layers ''",
         "--device tpu", "--device cpu --variants tuned",
         "--device cpu --variants cudnn", "--device cpu --class fp64",
-        "--device cpu --class fp16 --nopeers",
-        "--device cpu --class fp16 --variants naive", "--samples 0",
+        "--device cpu --class fp16 --nopeers", "--device cpu --class fp16",
+        "--device cpu --class tf32 --variants onednn",
+        "--device cpu --class fp16 --variants naive", "--samples 2",
         "--seconds 0", "--seconds nan", "--batch -1", "--threads -1",
         "--device cpu --json /nowhere/bench.json", "--layer fa17"}) {
     const Outcome outcome = Bench(arguments);
@@ -50,6 +52,32 @@ TEST(Bench, RefusesWrongArguments) {
     EXPECT_EQ(outcome.output.find('\n'), outcome.output.size() - 1)
         << outcome.output;
   }
+}
+
+TEST(Bench, WhatTheMemoryDoesNotHoldIsAFailure) {
+  const std::string json = Path("large.json");
+  for (const char* layers : {"--layers 200000,64,100,100,64,3",
+                             "--layers fa19-L2 --batch 9999999999"}) {
+    const Outcome outcome =
+        Bench(absl::StrCat("--device cpu --json ", json, " ", layers));
+    EXPECT_EQ(outcome.exit_status, 1) << outcome.output;
+    EXPECT_THAT(outcome.output,
+                MatchesRegex("bench: there is not enough memory: .* takes at "
+                             "least .* GB, and the host has .* GB\n"));
+    EXPECT_FALSE(ReadFile(json).ok());
+  }
+}
+
+TEST(Bench, WhatTheSystemRefusesIsAFailure) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer takes address space of its own";
+#endif
+  // Less than the arrays of the triad.
+  const Outcome outcome = RunProgram(
+      "(ulimit -v 300000; tools/bench/bench --device cpu --threads 1 --layers "
+      "2,1,9,9,3,3)");
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_EQ(outcome.output, "bench: there is not enough memory\n");
 }
 
 TEST(Bench, MeasuresOnTheCpu) {
@@ -101,7 +129,7 @@ TEST(Bench, MeasuresOnTheCpu) {
 TEST(Bench, ARowsArgumentsMeasureIt) {
   const Outcome outcome = Bench(
       "--device cpu --layers 4,3,20,20,8,5 --variants im2col_eigen "
-      "--class fp32 --samples 3 --seconds 0.1 --nopeers");
+      "--class fp32 --samples 3 --seconds 0.1 --threads 1 --nopeers");
   ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
   const size_t arguments = outcome.output.find("--device");
   ASSERT_NE(arguments, std::string::npos);

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,31 +16,22 @@
 #include "kernels/baseline/onednn.h"
 #include "kernels/convolution/reference.h"
 #include "kernels/measure/cpu_ceilings.h"
+#include "kernels/measure/inputs.h"
 
 namespace convlab {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A library's threads wait for more work for a while before they sleep, and
-// would take cores from what runs next.
+// Threads that wait for more work for a while before they sleep, as oneDNN's do
+// if OMP_WAIT_POLICY asks for it, would take cores from what runs next.
 constexpr auto kPause = std::chrono::milliseconds(5);
 
 // About as long as a convolution.
 constexpr double kFmaSeconds = 0.02;
 
-constexpr int64_t kCheckedImages = 5;
-
 int64_t Nanoseconds(Clock::duration duration) {
   return std::chrono::nanoseconds(duration).count();
-}
-
-std::vector<float> RandomFloats(int64_t count, int seed) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<float> distribution(-1, 1);
-  std::vector<float> values(count);
-  for (float& value : values) value = distribution(generator);
-  return values;
 }
 
 // A convolution's tensors in host memory, and what some images become.
@@ -53,13 +43,11 @@ class HostTensors {
         k_(RandomFloats(problem.kernel_elements(), 2)),
         first_x_(x_),
         first_k_(k_),
-        y_(problem.output_elements()) {
+        y_(problem.output_elements()),
+        checked_(CheckedImages(problem.batch)) {
     Problem image = problem;
     image.batch = 1;
-    const int64_t count = std::min(kCheckedImages, problem.batch);
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t b = count == 1 ? 0 : i * (problem.batch - 1) / (count - 1);
-      checked_.push_back(b);
+    for (const int64_t b : checked_) {
       const std::vector<double> y = ReferenceConvolution(
           image, x_.data() + b * image.input_elements(), k_.data(), workers);
       reference_.insert(reference_.end(), y.begin(), y.end());
@@ -108,8 +96,8 @@ class HostTensors {
   std::vector<float> x_, k_;
   const std::vector<float> first_x_, first_k_;
   std::vector<float> y_;
-  std::vector<int64_t> checked_;   // images
-  std::vector<double> reference_;  // theirs, one after another
+  const std::vector<int64_t> checked_;  // images
+  std::vector<double> reference_;       // theirs, one after another
 };
 
 // One implementation in the rounds of a layer.
@@ -316,10 +304,39 @@ class CpuBench {
   std::vector<int64_t> fma_ns_, triad_ns_;
 };
 
+// The least memory in bytes that measuring the problem takes: the tensors, what
+// they were at first, and the library's copies in both layouts. Not an integer,
+// which it may overflow.
+double LeastMemory(const Problem& problem, bool peers) {
+  const double x = 4.0 * problem.input_elements();
+  const double k = 4.0 * problem.kernel_elements();
+  const double y = 4.0 * problem.output_elements();
+  return 2 * (x + k) + y + (peers ? 2 * (x + k + y) : 0);
+}
+
+// ResourceExhausted if the host, whose memory is 0 where it is not known, has
+// less: the system may promise it, and kill the process for taking it.
+absl::Status CheckMemory(const NamedLayer& layer, bool peers,
+                         int64_t host_bytes) {
+  const double bytes = LeastMemory(layer.problem, peers);
+  if (host_bytes == 0 || bytes <= static_cast<double>(host_bytes)) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "there is not enough memory: %s (%s) takes at least %.3g GB, and the "
+      "host has %.3g GB",
+      layer.name, ToString(layer.problem), bytes * 1e-9, host_bytes * 1e-9));
+}
+
 }  // namespace
 
 absl::Status BenchCpu(const BenchOptions& options, Workers& workers,
                       BenchRecord& record, Report& report) {
+  // Not after hours with the layers before.
+  for (const NamedLayer& layer : options.layers) {
+    RETURN_IF_ERROR(
+        CheckMemory(layer, options.peers, record.host.memory_bytes));
+  }
   CpuBench bench(options, workers, record, report);
   for (const NamedLayer& layer : options.layers) {
     report.BeginLayer(layer);

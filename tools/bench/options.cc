@@ -43,11 +43,15 @@ absl::string_view PeerName(Backend backend) {
   return backend == Backend::kCuda ? "cudnn" : "onednn";
 }
 
+bool PeerHolds(Backend backend, const std::vector<AccuracyClass>& classes) {
+  return backend == Backend::kCuda || Holds(classes, AccuracyClass::kFp32);
+}
+
 absl::StatusOr<ChosenVariants> ParseVariants(
     absl::string_view text, Backend backend,
     const std::vector<AccuracyClass>& classes, bool peers) {
   ChosenVariants chosen;
-  chosen.peers = peers;
+  chosen.peers = peers && PeerHolds(backend, classes);
   if (text == "all") {
     for (const Variant* variant : Variants()) {
       if (variant->backend == backend && Holds(classes, variant->accuracy)) {
@@ -58,6 +62,10 @@ absl::StatusOr<ChosenVariants> ParseVariants(
   }
   for (const absl::string_view name : absl::StrSplit(text, ',')) {
     if (name == PeerName(backend)) {
+      if (!PeerHolds(backend, classes)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "'", name, "' is of class fp32, which --class leaves out"));
+      }
       chosen.peers = true;
       continue;
     }

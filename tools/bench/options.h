@@ -22,6 +22,7 @@ struct BenchOptions {
   bool peers = true;  // the library too
   std::vector<AccuracyClass> classes;
   StoppingRule rule;
+  int threads = 0;  // of the CPU; 0: one for each core
   bool verbose = false;
 };
 
@@ -33,13 +34,18 @@ absl::StatusOr<std::vector<AccuracyClass>> ParseClasses(absl::string_view text);
 // with.
 absl::string_view PeerName(Backend backend);
 
+// Whether it is measured in any of these classes: cuDNN in each, oneDNN in
+// fp32.
+bool PeerHolds(Backend backend, const std::vector<AccuracyClass>& classes);
+
 struct ChosenVariants {
   std::vector<const Variant*> variants;
   bool peers = false;
 };
 
 // The backend's variants of these classes for "all"; for a list those that it
-// names, of whatever rung, with the peer's name for the library alone.
+// names, of whatever rung, with the peer's name for the library alone. `peers`
+// asks for the library, as far as it is measured in these classes.
 // InvalidArgument for an unknown name, or one whose class was not asked for.
 absl::StatusOr<ChosenVariants> ParseVariants(
     absl::string_view text, Backend backend,

@@ -133,6 +133,9 @@ std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
   if (options.rule.max_seconds != usual.max_seconds) {
     absl::StrAppend(&arguments, " --seconds ", options.rule.max_seconds);
   }
+  if (options.threads != 0) {
+    absl::StrAppend(&arguments, " --threads ", options.threads);
+  }
   return arguments;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <string>
+#include <tuple>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -94,9 +95,10 @@ TEST_F(ReportTest, ArgumentsMeasureTheRowAgain) {
   options_.backend = Backend::kCpu;
   options_.rule.min_samples = 7;
   options_.rule.max_seconds = 0.5;
+  options_.threads = 3;
   EXPECT_EQ(arguments({"2,1,9,9,3,3", {2, 1, 9, 9, 3, 3}}, "onednn", "nchw"),
             "--device cpu --layers 2,1,9,9,3,3 --variants onednn --class tf32 "
-            "--samples 7 --seconds 0.5");
+            "--samples 7 --seconds 0.5 --threads 3");
 }
 
 TEST_F(ReportTest, ColumnsStandUnderTheirHeads) {
@@ -157,6 +159,20 @@ TEST(Variants, AreNamesOrAll) {
   ASSERT_EQ(named->variants.size(), 2u);
   EXPECT_STREQ(named->variants[0]->name, "im2col_eigen");
   EXPECT_FALSE(named->peers);
+  // oneDNN is of class fp32.
+  for (const auto& [backend, classes, peers] :
+       {std::tuple(Backend::kCpu, "fp16", false),
+        std::tuple(Backend::kCpu, "fp16,fp32", true),
+        std::tuple(Backend::kCuda, "fp16", true)}) {
+    EXPECT_EQ(
+        ParseVariants("all", backend, *ParseClasses(classes), true)->peers,
+        peers)
+        << classes;
+  }
+  EXPECT_EQ(ParseVariants("onednn", Backend::kCpu, {AccuracyClass::kFp16}, true)
+                .status()
+                .message(),
+            "'onednn' is of class fp32, which --class leaves out");
   const auto peer = ParseVariants("onednn", Backend::kCpu, fp32, false);
   ASSERT_TRUE(peer.ok()) << peer.status();
   EXPECT_TRUE(peer->variants.empty());

@@ -134,9 +134,10 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
         absl::StrCat(parsed.positional.size(),
                      " layers are given, expected one; --help says more"));
   }
-  if (FLAGS_samples < 1) {
+  if (FLAGS_samples < StoppingRule::kFewestSamples) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--samples is ", FLAGS_samples, ", expected at least 1"));
+        absl::StrCat("--samples is ", FLAGS_samples, ", expected at least ",
+                     StoppingRule::kFewestSamples));
   }
   ASSIGN_OR_RETURN(const NamedLayer layer,
                    ParseLayer(parsed.positional[0], FLAGS_batch));

@@ -21,7 +21,7 @@ TEST(Sweep, Helps) {
 TEST(Sweep, RefusesWrongArguments) {
   for (const char* arguments :
        {"", "fa19-L1 fa19-L2", "fa21", "1,2,3", "fa19-L2 --sample 3",
-        "fa19-L2 --samples 0", "fa19-L2 --batch 0"}) {
+        "fa19-L2 --samples 2", "fa19-L2 --batch 0"}) {
     const Outcome outcome = Sweep(arguments);
     EXPECT_EQ(outcome.exit_status, 2) << arguments << ": " << outcome.output;
     EXPECT_EQ(outcome.output.rfind("sweep: ", 0), 0u) << outcome.output;
