@@ -49,6 +49,11 @@ double PeerSum(const RunRecord& ladder) {
   return sum;
 }
 
+// Points of a chart: as circles, since weasyprint cannot draw the markers of
+// gnuplot's SVG.
+constexpr char kCircles[] =
+    "set style circle radius screen 0.008\nset style fill solid noborder\n";
+
 // Rows of horizontal bars, the first on top.
 std::string BarRows(size_t rows) {
   return absl::StrFormat(
@@ -125,14 +130,15 @@ Chart OpTimeChart(const std::string& name, const std::string& title,
     }
     absl::StrAppend(
         &plot, i > 0 ? ", " : "", "'", name, ".dat' index ", i,
-        " with linespoints lw 2 pt ", 7 + 2 * (i % 2), " ps 0.7 lc rgb '",
-        kColors[i % 4], "' title ", Quote(curves[i].title));
+        " with lines lw 2 lc rgb '", kColors[i % 4], "' title ",
+        Quote(curves[i].title), ", '' index ", i,
+        " with circles lc rgb '", kColors[i % 4], "' notitle");
   }
   chart.script = absl::StrCat(
-      Begin(name, 360, title),
+      Begin(name, 360, title), kCircles,
       "set logscale xy\nset xlabel 'images'\nset ylabel 'op time, ms'\n"
       "set grid lc rgb '#dddddd'\nset key below left Left reverse\n"
-      "set format x '%.0f'\nset format y '%g'\nset offsets 0,0,0.2,0.2\n"
+      "set format x '%.0f'\nset format y '%g'\nset offsets graph 0.05, graph 0.05, graph 0.08, graph 0.08\n"
       "plot ",
       plot, "\n");
   return chart;
@@ -180,7 +186,7 @@ Chart RooflineChart(const std::string& name, const RunRecord& ladder,
     }
     const std::string color = kColors[layer % 2];
     absl::StrAppend(&plot, ", '", name, ".dat' index ", layer,
-                    " using 1:2 with points pt 7 ps 0.5 lc rgb '", color,
+                    " using 1:2 with circles lc rgb '", color,
                     "' title 'convolution ", layer + 1, "'");
     for (int side = 0; side < 4; ++side) {
       const bool left = side % 2 == 1;
@@ -203,7 +209,7 @@ Chart RooflineChart(const std::string& name, const RunRecord& ladder,
       Begin(name, 480,
             absl::StrCat(ladder.network, ", ", Count(ladder.size), " images, ",
                          ladder.gpu.name)),
-      "set logscale xy\nset samples 400\n",
+      kCircles, "set logscale xy\nset samples 400\n",
       absl::StrFormat("set xrange [%.3g:%.3g]\nset yrange [%.3g:%.4g]\n", left,
                       right, least_y / 1.6, limits.tensor_flops * 1.6e-12),
       "set xlabel 'FLOP per byte that must move'\nset ylabel 'TFLOP/s'\n"
