@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -83,20 +84,20 @@ Chart LadderChart(const std::string& name, const RunRecord& ladder,
   if (floor > 0) least = std::min(least, floor);
   const double left = least * 1e-6 / 1.6, right = most * 1e-6 * 2.5;
   chart.script = absl::StrCat(
-      Begin(name, 130 + 22 * static_cast<int>(rows),
+      Begin(name, 140 + 22 * static_cast<int>(rows),
             absl::StrCat(ladder.network, ", ", Count(ladder.size), " images, ",
                          ladder.gpu.name)),
       BarRows(rows), "set logscale x\nset xrange [",
       absl::StrFormat("%.4g:%.4g", left, right),
       "]\nset xlabel 'sum of the op times, ms (logarithmic)'\n"
       "set grid x lc rgb '#dddddd'\nset border 3\n"
-      "set key below left Left reverse samplen 2\n"
+      "set style textbox opaque noborder margins 0.3,0.1\n"
+      "set key above left Left reverse samplen 2\n"
       "plot '",
       name, ".dat' using (", absl::StrFormat("%.4g", left),
       "):0:(", absl::StrFormat("%.4g", left),
       "):2:($0-0.36):($0+0.36):ytic(1) with boxxyerror lc rgb '", kBlue,
-      "' notitle, '' using 2:0:(sprintf('%.3g', $2)) with labels left offset "
-      "0.4,0 notitle");
+      "' notitle");
   const auto line = [&](double ns, const std::string& title,
                         const char* color, int dash) {
     const double ms = ns * 1e-6;
@@ -111,8 +112,10 @@ Chart LadderChart(const std::string& name, const RunRecord& ladder,
   if (PeerSum(ladder) > 0) {
     line(PeerSum(ladder), ladder.peers[0].library, kRed, 2);
   }
-  if (floor > 0) line(floor, "floor", kGreen, 3);
-  chart.script += "\n";
+  if (floor > 0) line(floor, "floor", kGreen, 1);
+  absl::StrAppend(&chart.script, ", '", name,
+                  ".dat' using 2:0:(sprintf('%.3g', $2)) with labels left boxed "
+                  "offset 0.4,0 notitle\n");
   return chart;
 }
 
@@ -121,10 +124,16 @@ Chart OpTimeChart(const std::string& name, const std::string& title,
   Chart chart = {name, "# images, op time in ms; a block per line\n", ""};
   std::string plot;
   constexpr const char* kColors[] = {kBlue, kRed, kGreen, kGrey};
+  int64_t fewest = std::numeric_limits<int64_t>::max(), most = 0;
+  double least = HUGE_VAL, longest = 0;
   for (size_t i = 0; i < curves.size(); ++i) {
     absl::StrAppend(&chart.data, i > 0 ? "\n\n" : "", "# ",
                     OneLine(curves[i].title), "\n");
     for (const auto& [images, ns] : curves[i].points) {
+      fewest = std::min(fewest, images);
+      most = std::max(most, images);
+      least = std::min(least, ns);
+      longest = std::max(longest, ns);
       absl::StrAppend(&chart.data, images,
                       absl::StrFormat(" %.6f\n", ns * 1e-6));
     }
@@ -137,10 +146,13 @@ Chart OpTimeChart(const std::string& name, const std::string& title,
   chart.script = absl::StrCat(
       Begin(name, 360, title), kCircles,
       "set logscale xy\nset xlabel 'images'\nset ylabel 'op time, ms'\n"
-      "set grid lc rgb '#dddddd'\nset key below left Left reverse\n"
-      "set format x '%.0f'\nset format y '%g'\nset offsets graph 0.05, graph 0.05, graph 0.08, graph 0.08\n"
-      "plot ",
-      plot, "\n");
+      "set grid lc rgb '#dddddd'\nset key above left Left reverse\n"
+      "set format x '%.0f'\nset format y '%g'\n",
+      absl::StrFormat("set xrange [%.4g:%.4g]\nset yrange [%.4g:%.4g]\n",
+                      static_cast<double>(fewest) / 1.3,
+                      static_cast<double>(most) * 1.3, least * 1e-6 / 1.6,
+                      longest * 1e-6 * 1.6),
+      "plot ", plot, "\n");
   return chart;
 }
 
@@ -188,15 +200,15 @@ Chart RooflineChart(const std::string& name, const RunRecord& ladder,
     absl::StrAppend(&plot, ", '", name, ".dat' index ", layer,
                     " using 1:2 with circles lc rgb '", color,
                     "' title 'convolution ", layer + 1, "'");
+    // Right, left, further right, further left.
     for (int side = 0; side < 4; ++side) {
       const bool left = side % 2 == 1;
-      absl::StrAppend(&plot, ", '' index ", layer,
-                      absl::StrFormat(" using ($5==%d?$1:NaN):2:3 with labels %s "
-                                      "offset %s0.%d,0 font ',11' textcolor rgb "
-                                      "'%s' notitle",
-                                      side, left ? "right" : "left",
-                                      left ? "-" : "", 6, color));
-      if (side == 1) break;
+      absl::StrAppend(
+          &plot, ", '' index ", layer,
+          absl::StrFormat(" using ($5==%d?$1:NaN):2:3 with labels %s offset "
+                          "%s%.1f,0 font ',11' textcolor rgb '%s' notitle",
+                          side, left ? "right" : "left", left ? "-" : "",
+                          side < 2 ? 0.7 : 2.7, color));
     }
   }
   const double left = std::min(least_x / 4, 2.0), right = most_x * 8;
@@ -206,7 +218,7 @@ Chart RooflineChart(const std::string& name, const RunRecord& ladder,
                            limits.bytes_per_second * 1e-12, flops * 1e-12);
   };
   chart.script = absl::StrCat(
-      Begin(name, 480,
+      Begin(name, 560,
             absl::StrCat(ladder.network, ", ", Count(ladder.size), " images, ",
                          ladder.gpu.name)),
       kCircles, "set logscale xy\nset samples 400\n",
@@ -214,7 +226,7 @@ Chart RooflineChart(const std::string& name, const RunRecord& ladder,
                       right, least_y / 1.6, limits.tensor_flops * 1.6e-12),
       "set xlabel 'FLOP per byte that must move'\nset ylabel 'TFLOP/s'\n"
       "set grid lc rgb '#e4e4e4'\n"
-      "set key below left Left reverse samplen 2\n"
+      "set key above left Left reverse samplen 2\n"
       "set format y '%g'\nplot ",
       ceiling(limits.tensor_flops), " lw 2 lc rgb '", kGreen,
       "' title 'tensor cores, FP16', ", ceiling(limits.fp32_flops),
