@@ -195,7 +195,7 @@ Deliverable KernelsAgainstApiCalls(const Source& source) {
       " of the host's time.")});
   const ShareList list = LargestShares(profile.api_calls, 90);
   const ProfileEntry* context = ContextCall(profile);
-  if (context != nullptr) {
+  if (context != nullptr && !list.shares.empty()) {
     const double rest = static_cast<double>(context->total_ns.value_or(0)) -
                         static_cast<double>(*context->max_ns);
     Text text = Text("What the first call paid: the longest call of ") +
@@ -211,13 +211,19 @@ Deliverable KernelsAgainstApiCalls(const Source& source) {
         "that needs one creates it, and the time is charged to that call, "
         "whatever it is called for.";
     text += WhenCalled(FindTimeline(source, *record), context->name);
-    if (!list.shares.empty() && list.shares[0].entry.name == context->name) {
+    const std::string leader =
+        list.shares[0].entry.name;
+    if (leader == context->name) {
       text +=
           " This is why a function that does so little leads the list of API "
           "calls.";
     } else {
-      text += " This is why a function that does so little stands so high in "
-              "the list of API calls.";
+      text += " This is why a function that does so little stands high in the "
+              "list of API calls. ";
+      text += Text("The list's first, ") + Code(leader) +
+              absl::StrFormat(" with %.1f %%", 100 * list.shares[0].share);
+      const std::string meaning = Meaning(leader);
+      text += meaning.empty() ? "." : absl::StrCat(", ", meaning, ".");
     }
     blocks.push_back(Paragraph{std::move(text)});
   } else {

@@ -38,7 +38,7 @@ Deliverable FinalOpTimes(const Source& source) {
                   {"fastest, ms"},
                   {"samples"},
                   {"TFLOP/s"},
-                  {"of the floor"}},
+                  {"share of the floor"}},
                  {}};
   for (size_t i = 0; i < record->convolutions.size(); ++i) {
     const ConvolutionRecord& convolution = record->convolutions[i];
@@ -56,13 +56,13 @@ Deliverable FinalOpTimes(const Source& source) {
          Milliseconds(spread.least), Count(spread.samples),
          absl::StrFormat("%.2f", convolution.flops / spread.median * 1e-3),
          limits ? absl::StrFormat(
-                      "%.0f %%",
+                      "%.1f %%",
                       100 * FloorNs(convolution, *limits) / spread.median)
                 : "–"});
   }
   table.rows.push_back(
       {"sum", "", Milliseconds(OpTimeSum(record->convolutions)), "", "", "", "",
-       limits ? absl::StrFormat("%.0f %%",
+       limits ? absl::StrFormat("%.1f %%",
                                 100 * FloorNs(record->convolutions, *limits) /
                                     OpTimeSum(record->convolutions))
               : "–"});

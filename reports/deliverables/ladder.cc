@@ -334,7 +334,7 @@ Deliverable Ladder(const Source& source) {
                   {"than the rung before"},
                   {"than the first"},
                   {"than the library"},
-                  {"of the floor"},
+                  {"share of the floor"},
                   {"class", false},
                   {"error"},
                   {"correct"}},
@@ -359,7 +359,7 @@ Deliverable Ladder(const Source& source) {
          Ratio(before == nullptr ? 0 : OpTimeSum(before->convolutions), sum),
          before == nullptr ? "–" : Ratio(first, sum), Ratio(peer, sum),
          limits ? absl::StrFormat(
-                      "%.0f %%", 100 * FloorNs(run.convolutions, *limits) / sum)
+                      "%.1f %%", 100 * FloorNs(run.convolutions, *limits) / sum)
                 : "–",
          variant.accuracy_class, absl::StrFormat("%.0e", run.relative_error),
          Count(run.correct)});
@@ -402,7 +402,7 @@ Deliverable Ladder(const Source& source) {
       const std::string layer = absl::StrCat("conv. ", i + 1, ", ");
       roofline.columns.push_back({layer + "FLOP/byte"});
       roofline.columns.push_back({layer + "TFLOP/s"});
-      roofline.columns.push_back({layer + "of the floor"});
+      roofline.columns.push_back({layer + "share of the floor"});
     }
     for (const LadderRun& run : ladder->ladder) {
       if (!run.failure.empty()) continue;
@@ -414,7 +414,7 @@ Deliverable Ladder(const Source& source) {
         row.insert(row.end(),
                    {absl::StrFormat("%.1f", flops / convolution.min_bytes),
                     absl::StrFormat("%.2f", flops / time * 1e-3),
-                    absl::StrFormat("%.0f %%", 100 * FloorNs(convolution, *limits) / time)});
+                    absl::StrFormat("%.1f %%", 100 * FloorNs(convolution, *limits) / time)});
       }
       row.resize(roofline.columns.size(), "–");
     }
@@ -470,7 +470,7 @@ std::vector<Deliverable> Optimizations(const Source& source) {
         variant.accuracy_class, run.relative_error,
         Flops(run.convolutions) / sum * 1e-3);
     if (const auto limits = FindLimits(ladder->gpu.name)) {
-      place += absl::StrFormat(", %.0f %% of the floor",
+      place += absl::StrFormat(", %.1f %% of the floor",
                                100 * FloorNs(run.convolutions, *limits) / sum);
     }
     blocks.push_back(Paragraph{Strong("Its place. ") + place + "."});

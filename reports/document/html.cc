@@ -33,13 +33,14 @@ table { border-collapse: collapse; font-size: .88rem; line-height: 1.4;
   font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .6rem; border-bottom: 1px solid #d9dde3;
   text-align: left; vertical-align: top; }
-td { overflow-wrap: normal; }
-td.words { min-width: 9rem; }
+td code { white-space: nowrap; }
+td.words { min-width: 15rem; }
+td.words code { white-space: normal; }
 th { border-bottom: 2px solid #8a94a3; vertical-align: bottom; }
 th.number, td.number { text-align: right; }
 td.number { white-space: nowrap; }
 figure { margin: 1.2rem 0; }
-figure img { display: block; width: 100%; max-width: 40rem; height: auto; }
+figure img { display: block; width: 100%; max-width: 36rem; height: auto; }
 figcaption { font-size: .88rem; color: #4a5360; margin-top: .4rem; }
 @page { size: A4; margin: 16mm 14mm;
   @bottom-center { content: counter(page); font: 8pt sans-serif; } }
@@ -51,7 +52,7 @@ figcaption { font-size: .88rem; color: #4a5360; margin-top: .4rem; }
   figure img { max-width: 13cm; }
   table { font-size: 7.2pt; }
   th, td { padding: 1.2mm 1.5mm; }
-  td.words { min-width: 0; }
+  td.words { min-width: 30mm; }
   .table, pre { overflow: visible; }
   pre { white-space: pre-wrap; font-size: 7.5pt; }
 }
@@ -81,7 +82,7 @@ std::string CellClass(const Table& table, size_t column, const Text& cell) {
   if (table.columns[column].number) return " class=\"number\"";
   size_t length = 0;
   for (const Span& span : cell.spans()) length += span.text.size();
-  constexpr size_t kShort = 24;
+  constexpr size_t kShort = 30;
   return length > kShort ? " class=\"words\"" : "";
 }
 

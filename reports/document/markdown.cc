@@ -123,6 +123,7 @@ std::string TableText(const Table& table, bool padded) {
 
 struct Writer {
   const Drawings& drawings;
+  bool padded = false;
 
   std::string operator()(const Heading& heading) const {
     return absl::StrCat(std::string(heading.level, '#'), " ",
@@ -139,7 +140,7 @@ struct Writer {
     return text;
   }
   std::string operator()(const Table& table) const {
-    return TableText(table, /*padded=*/false);
+    return TableText(table, padded);
   }
   std::string operator()(const Figure& figure) const {
     const std::string& name = figure.chart.name;
@@ -176,8 +177,13 @@ std::string EscapeMarkdown(absl::string_view text) {
   return escaped;
 }
 
-std::string WriteMarkdownTable(const Table& table) {
-  return TableText(table, /*padded=*/true);
+std::string WriteBlocks(const std::vector<Block>& blocks) {
+  std::string text;
+  for (const Block& block : blocks) {
+    absl::StrAppend(&text, text.empty() ? "" : "\n",
+                    std::visit(Writer{{}, /*padded=*/true}, block));
+  }
+  return text;
 }
 
 std::string WriteMarkdown(const Document& document, const Drawings& drawings) {

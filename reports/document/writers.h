@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "reports/document/document.h"
@@ -20,9 +21,9 @@ using Drawings = std::map<std::string, std::string>;
 // GitHub's Markdown; figures are links into kChartsFolder.
 std::string WriteMarkdown(const Document& document, const Drawings& drawings);
 
-// The table alone, its columns padded to one width each, which is also
-// legible on a terminal.
-std::string WriteMarkdownTable(const Table& table);
+// Blocks without a document round them, for a terminal: the columns of tables
+// are padded to one width each.
+std::string WriteBlocks(const std::vector<Block>& blocks);
 
 // One file that needs no other: style and figures are in it. It fits screens
 // from 390 pixels and A4.

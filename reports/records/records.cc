@@ -18,9 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The paths of all files below `folder`, sorted.
+// The paths of all files below `folder`, sorted; itself if it is a file.
 absl::StatusOr<std::vector<fs::path>> FilesBelow(const std::string& folder) {
   std::error_code error;
+  if (fs::is_regular_file(folder, error)) return std::vector<fs::path>{folder};
   if (!fs::is_directory(folder, error)) {
     return absl::NotFoundError(absl::StrCat(
         "cannot read ", folder, ": ",
@@ -92,7 +93,8 @@ absl::StatusOr<Records> ReadRecords(const std::string& folder,
   Records records;
   records.folder = folder;
   for (const fs::path& path : files) {
-    if (path.extension() == ".json") {
+    // A file that is named itself is to be one, whatever its name is.
+    if (path.extension() == ".json" || path == fs::path(UserPath(folder))) {
       RETURN_IF_ERROR(ReadJson(path, network, records));
     } else if (path.extension() == ".csv") {
       RETURN_IF_ERROR(ReadCsv(path, records));

@@ -31,7 +31,7 @@ struct Records {
   std::map<std::string, std::string> traces;
 };
 
-// Everything below `folder`: run records and Chrome traces (*.json), and ncu's
+// Everything below `folder`, or the one record that it names: run records and Chrome traces (*.json), and ncu's
 // counters (*.csv); other files are passed over. With `network`, its records
 // alone. The error names the file that is no record, or is damaged, or says
 // that there is no record.
