@@ -154,6 +154,12 @@ def system_libraries():
         linkopts = ["-l:libsqlite3.a", "-lm", "-lpthread", "-ldl"],
     )
     _system_library(
+        # Headers only: the benchmark opens the library at run time.
+        name = "onednn",
+        package = "libdnnl-dev",
+        header = "/usr/include/oneapi/dnnl/dnnl.h",
+    )
+    _system_library(
         name = "zlib",
         package = "zlib1g-dev",
         header = "/usr/include/zlib.h",

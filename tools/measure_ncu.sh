@@ -89,8 +89,10 @@ for variant; do
   fi
   # The header and the units' row alone are no measurement.
   if [ $status -eq 0 ] && [ "$(grep -c '^"[0-9]' "$csv.part" 2>/dev/null)" -gt 0 ]; then
-    mv "$csv.part" "$csv"
-    rm -f "$log"
+    # Without ncu's own messages, which name the machine's folders.
+    grep '^"' "$csv.part" >"$csv.rows"
+    mv "$csv.rows" "$csv"
+    rm -f "$log" "$csv.part"
   else
     failed=1
     echo "$variant failed with status $status:" >&2

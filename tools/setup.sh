@@ -19,8 +19,8 @@ END
 # Bazel drops what a failed test leaves for its user (a fuzz test: its input);
 # gnuplot for the README's charts; the data set.
 packages="g++ git pkg-config bazel-bootstrap bazel-rules-java bazel-skylib \
-libabsl-dev libeigen3-dev libgflags-dev googletest nlohmann-json3-dev zlib1g-dev \
-libsqlite3-dev nettle-dev zip gnuplot-nox dataset-fashion-mnist"
+libabsl-dev libeigen3-dev libgflags-dev googletest nlohmann-json3-dev libdnnl-dev \
+libsqlite3-dev zlib1g-dev nettle-dev zip gnuplot-nox dataset-fashion-mnist"
 developer_packages="clang-format clang-tidy shellcheck python3"
 
 check=false

@@ -1,6 +1,7 @@
 // Activities made up by hand: their sums, their timeline, and the text.
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "common/record/activities.h"
 #include "common/record/profile_text.h"
 #include "common/record/trace.h"
+#include "common/record/trace_rules.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -196,46 +198,20 @@ std::vector<Json> Events(const Activities& activities) {
   const Json trace = Json::parse(text, nullptr, false);
   EXPECT_TRUE(trace.is_object()) << text;
   EXPECT_EQ(trace["displayTimeUnit"], "ns");
-  std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> tracks;
-  std::map<std::pair<int, int>, std::string> names;
-  std::map<int, std::vector<Json>> arrows;
+  const auto counts = CheckTrace(text);
+  EXPECT_TRUE(counts.ok()) << counts.status();
+  std::set<std::pair<int, int>> tracks, named_tracks;
   for (const Json& event : trace["traceEvents"]) {
     const std::pair track(event.value("pid", 0), event.value("tid", 0));
     EXPECT_GT(track.first, 0) << event;
     if (event["ph"] == "X") {
       EXPECT_GT(track.second, 0) << event;
-      EXPECT_GE(event["dur"].get<double>(), 0);
-      // In ns, where sums are exact.
-      const double start = 1000 * event["ts"].get<double>();
-      tracks[track].emplace_back(start,
-                                 start + 1000 * event["dur"].get<double>());
-    } else if (event["ph"] == "M") {
-      if (event["name"] == "thread_name") names[track] = event["args"]["name"];
-    } else {
-      EXPECT_THAT(event["ph"].get<std::string>(), ::testing::AnyOf("s", "f"));
-      arrows[event["id"]].push_back(event);
+      tracks.insert(track);
+    } else if (event["name"] == "thread_name") {
+      EXPECT_TRUE(named_tracks.insert(track).second) << event;
     }
   }
-  for (const auto& [track, slices] : tracks) {
-    EXPECT_EQ(names.count(track), 1u);
-    for (const auto& a : slices) {
-      for (const auto& b : slices) {
-        const bool crossing = a.first + 0.5 < b.first &&
-                              b.first + 0.5 < a.second &&
-                              a.second + 0.5 < b.second;
-        EXPECT_FALSE(crossing) << names[track] << " at " << b.first;
-      }
-    }
-  }
-  for (const auto& [id, ends] : arrows) {
-    EXPECT_EQ(ends.size(), 2u);
-    EXPECT_EQ(ends[0]["ph"], "s");
-    EXPECT_EQ(ends[1]["ph"], "f");
-    EXPECT_EQ(ends[1]["bp"], "e");
-    EXPECT_EQ(ends[0]["cat"], ends[1]["cat"]);
-    EXPECT_EQ(ends[0]["name"], ends[1]["name"]);
-    EXPECT_LE(ends[0]["ts"], ends[1]["ts"]);
-  }
+  EXPECT_EQ(named_tracks, tracks);
   return trace["traceEvents"].get<std::vector<Json>>();
 }
 

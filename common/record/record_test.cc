@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/files/files.h"
+#include "common/record/bench_record.h"
 #include "common/record/build_info.h"
 #include "common/record/host.h"
 #include "common/record/run_record.h"
@@ -187,6 +188,75 @@ TEST(Statistics, MedianIsTheMiddle) {
   EXPECT_EQ(Median({5}), 5);
   EXPECT_EQ(Median({9, 1, 5}), 5);
   EXPECT_EQ(Median({9, 1, 5, 6}), 5.5);
+}
+
+TEST(Statistics, QuantilesAreInterpolated) {
+  EXPECT_EQ(Quantile({7}, 0.5), 7);
+  EXPECT_EQ(Quantile({4, 1, 3, 2}, 0.5), 2.5);
+  EXPECT_EQ(Quantile({5, 1, 2, 3, 4}, 0.25), 2);
+  EXPECT_EQ(Quantile({5, 1, 2, 3, 4}, 1), 5);
+  EXPECT_EQ(InterquartileRange({5, 1, 2, 3, 4}), 2);
+}
+
+TEST(BenchRecord, GoesThroughJson) {
+  BenchRecord record;
+  record.command = {"bench", "--layers", "fa19-L1"};
+  record.device = "gpu";
+  record.gpu.name = "NVIDIA H200";
+  record.ceilings.fill_gbs = 4321.5;
+  BenchRow row;
+  row.layer = "fa19-L1";
+  row.batch = 10000;
+  row.provider = "convlab";
+  row.variant = "tuned";
+  row.accuracy_class = "fp32";
+  row.error = 3e-7;
+  row.median_ms = 0.8;
+  row.samples = 20;
+  row.floor_ms = 0.5;
+  record.rows = {row};
+  record.omissions = {{"fa19-L1", 10000, "cudnn", "", "fp32", "no cuDNN"}};
+  const std::string json = ToJson(record);
+  EXPECT_THAT(json, HasSubstr("\"schema\": \"convlab.bench/1\""));
+  EXPECT_THAT(json, HasSubstr("\"class\": \"fp32\""));
+  // What was not measured is not there.
+  EXPECT_THAT(json, Not(HasSubstr("sm_clock_mhz")));
+  EXPECT_THAT(json, Not(HasSubstr("triad_gbs")));
+  const auto parsed = ParseBenchRecord(json);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(ToJson(*parsed), json);
+  EXPECT_EQ(parsed->rows[0].floor_ms, 0.5);
+  EXPECT_EQ(parsed->rows[0].sm_clock_mhz, std::nullopt);
+  EXPECT_EQ(ParseBenchRecord("{}").status().message(),
+            "not a benchmark record: it has no field \"schema\"");
+  EXPECT_FALSE(ParseBenchRecord(ToJson(RunRecord())).ok());
+  EXPECT_THAT(std::string(ReadBenchRecord("/nowhere").status().message()),
+              HasSubstr("/nowhere"));
+}
+
+TEST(BenchRecord, RatioIsToTheFastestLibraryOfTheClass) {
+  BenchRow ours;
+  ours.layer = "fa19-L1";
+  ours.batch = 10;
+  ours.provider = "convlab";
+  ours.accuracy_class = "fp32";
+  ours.median_ms = 2;
+  BenchRecord record;
+  record.rows = {ours};
+  EXPECT_EQ(PeerRatio(record, ours), std::nullopt);
+  BenchRow peer = ours;
+  peer.provider = "onednn";
+  peer.median_ms = 8;
+  record.rows.push_back(peer);
+  peer.median_ms = 5;
+  record.rows.push_back(peer);
+  peer.median_ms = 1;
+  peer.accuracy_class = "fp16";
+  record.rows.push_back(peer);
+  peer.accuracy_class = "fp32";
+  peer.batch = 1;
+  record.rows.push_back(peer);
+  EXPECT_EQ(PeerRatio(record, ours), 2.5);
 }
 
 TEST(Statistics, OpTimesAreSummedOverConvolutions) {

@@ -3,18 +3,30 @@
 #define COMMON_RECORD_STATISTICS_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace convlab {
 
-// The middle sample, or the mean of the two; `samples` is not empty.
-inline double Median(std::vector<int64_t> samples) {
+// The value below which `share` (0 to 1) of the samples lie, interpolated
+// between the two nearest; `samples` is not empty.
+inline double Quantile(std::vector<int64_t> samples, double share) {
   std::sort(samples.begin(), samples.end());
-  const size_t middle = samples.size() / 2;
-  return samples.size() % 2 == 1
-             ? samples[middle]
-             : 0.5 * samples[middle - 1] + 0.5 * samples[middle];
+  const double place = share * (samples.size() - 1);
+  const size_t below = static_cast<size_t>(place);
+  const size_t above = std::min(below + 1, samples.size() - 1);
+  return samples[below] + (place - below) * (samples[above] - samples[below]);
+}
+
+// The middle sample, or the mean of the two; `samples` is not empty.
+inline double Median(const std::vector<int64_t>& samples) {
+  return Quantile(samples, 0.5);
+}
+
+// The range in which the middle half of the samples lies.
+inline double InterquartileRange(const std::vector<int64_t>& samples) {
+  return Quantile(samples, 0.75) - Quantile(samples, 0.25);
 }
 
 }  // namespace convlab

@@ -74,7 +74,13 @@ absl::Status LoadFunctions(const Library& library, Cudnn& cudnn) {
   RETURN_IF_ERROR(load("cudnnSetPooling2dDescriptor", cudnn.set_pooling));
   RETURN_IF_ERROR(load("cudnnPoolingForward", cudnn.pooling_forward));
   RETURN_IF_ERROR(load("cudnnAddTensor", cudnn.add_tensor));
-  return load("cudnnSoftmaxForward", cudnn.softmax_forward);
+  RETURN_IF_ERROR(load("cudnnSoftmaxForward", cudnn.softmax_forward));
+  RETURN_IF_ERROR(load("cudnnBackendCreateDescriptor", cudnn.create_backend));
+  RETURN_IF_ERROR(load("cudnnBackendDestroyDescriptor", cudnn.destroy_backend));
+  RETURN_IF_ERROR(load("cudnnBackendSetAttribute", cudnn.set_attribute));
+  RETURN_IF_ERROR(load("cudnnBackendGetAttribute", cudnn.get_attribute));
+  RETURN_IF_ERROR(load("cudnnBackendFinalize", cudnn.finalize));
+  return load("cudnnBackendExecute", cudnn.execute);
 }
 
 absl::Status CheckSize(std::initializer_list<int64_t> dimensions) {

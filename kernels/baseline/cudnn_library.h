@@ -42,6 +42,12 @@ struct Cudnn {
   decltype(cudnnPoolingForward)* pooling_forward;
   decltype(cudnnAddTensor)* add_tensor;
   decltype(cudnnSoftmaxForward)* softmax_forward;
+  decltype(cudnnBackendCreateDescriptor)* create_backend;
+  decltype(cudnnBackendDestroyDescriptor)* destroy_backend;
+  decltype(cudnnBackendSetAttribute)* set_attribute;
+  decltype(cudnnBackendGetAttribute)* get_attribute;
+  decltype(cudnnBackendFinalize)* finalize;
+  decltype(cudnnBackendExecute)* execute;
   cudnnHandle_t handle;
 };
 

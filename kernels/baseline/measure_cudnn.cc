@@ -1,304 +1,339 @@
-#include <cuda_runtime_api.h>
+#include <cudnn.h>
 
 #include <algorithm>
-#include <random>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <tuple>
 #include <utility>
 
-#include "Eigen/Core"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/baseline/convolution.h"
+#include "kernels/baseline/cudnn_engines.h"
 #include "kernels/baseline/cudnn_library.h"
-#include "kernels/convolution/reference.h"
 #include "kernels/cuda/device.h"
-#include "kernels/cuda/error.h"
 #include "kernels/cuda/library.h"
+#include "kernels/measure/gpu_tensors.h"
+#include "kernels/measure/gpu_timer.h"
 
 namespace convlab {
 namespace {
 
+using cuda::ConvolutionEngines;
 using cuda::DeviceBuffer;
-using cuda::Event;
+using cuda::EnginePlan;
 using cuda::Forward;
 
 constexpr int64_t kWorkspaceLimit = int64_t{4} << 30;
 
-// Values repeat from here on, which no algorithm can know of. Odd, so that
-// images differ.
-constexpr int64_t kPeriod = (int64_t{1} << 22) + 1;
+// Every plan is timed a few times. Those within this factor of the best are
+// then measured by the rule.
+constexpr double kNearBest = 1.25;
+// A first run so much slower than the best, by the host's clock and apart from
+// the time that loading a kernel may take, is not repeated.
+constexpr double kHopeless = 10;
+constexpr int64_t kLoadingNs = 200000000;
 
-// Where element (c, h, w) of an image of C x H x W lies in it.
-int64_t Offset(cudnnTensorFormat_t format, int64_t C, int64_t H, int64_t W,
-               int64_t c, int64_t h, int64_t w) {
-  return format == CUDNN_TENSOR_NCHW ? (c * H + h) * W + w
-                                     : (h * W + w) * C + c;
-}
-
-absl::Status CheckCuda(cudaError_t code, const char* call) {
-  return cuda::ToStatus(cuda::Check(code, call));
-}
-
-// Float32 values as they are, or in half precision.
-template <typename T>
-std::vector<T> Convert(const std::vector<float>& values) {
-  std::vector<T> converted(values.size());
-  std::transform(values.begin(), values.end(), converted.begin(),
-                 [](float value) { return static_cast<T>(value); });
-  return converted;
-}
-
-// Fills `elements` of device memory with `values` again and again.
-template <typename T>
-absl::StatusOr<DeviceBuffer> UploadRepeated(const std::vector<float>& values,
-                                            int64_t elements) {
-  ASSIGN_OR_RETURN(DeviceBuffer buffer,
-                   DeviceBuffer::Allocate(elements * sizeof(T)));
-  const std::vector<T> converted = Convert<T>(values);
-  int64_t done = std::min<int64_t>(elements, converted.size());
-  T* const data = static_cast<T*>(buffer.data());
-  RETURN_IF_ERROR(cuda::CopyToDevice(data, converted.data(), done * sizeof(T)));
-  while (done < elements) {
-    const int64_t count = std::min(done, elements - done);
-    RETURN_IF_ERROR(CheckCuda(cudaMemcpy(data + done, data, count * sizeof(T),
-                                         cudaMemcpyDeviceToDevice),
-                              "cudaMemcpy on the device"));
-    done += count;
-  }
-  return buffer;
-}
-
-// One layout and type of the tensors of a problem, with their right results.
-template <typename T>
-class Tensors {
+// A plan that is ready to run.
+class Plan {
  public:
-  Tensors(const Problem& problem, cudnnTensorFormat_t format)
-      : problem_(problem), format_(format) {}
+  virtual ~Plan() = default;
+  virtual int64_t workspace_bytes() const = 0;
+  // The tensors of the runs that follow, and a workspace of that size.
+  virtual absl::Status Bind(const GpuTensors& tensors,
+                            const DeviceBuffer& workspace) = 0;
+  virtual absl::Status Run() = 0;
+};
 
-  absl::Status Create(const std::vector<float>& values,
-                      const std::vector<float>& k, Workers& workers) {
-    const Problem& p = problem_;
-    ASSIGN_OR_RETURN(x_, UploadRepeated<T>(values, p.input_elements()));
-    const int64_t K = p.kernel_size, filter = p.channels * K * K;
-    std::vector<float> placed(k.size());
-    for (int64_t m = 0; m < p.filters; ++m) {
-      Place(p.channels, K, K, [&](int64_t plain, int64_t offset) {
-        placed[m * filter + offset] = k[m * filter + plain];
-      });
-    }
-    ASSIGN_OR_RETURN(k_, UploadRepeated<T>(placed, p.kernel_elements()));
-    ASSIGN_OR_RETURN(y_,
-                     DeviceBuffer::Allocate(p.output_elements() * sizeof(T)));
-    const int64_t image = p.input_elements() / p.batch;
-    std::vector<float> x(2 * image);
-    for (int i = 0; i < 2; ++i) {
-      const int64_t first = i * (p.batch - 1) * image;
-      Place(p.channels, p.height, p.width, [&](int64_t plain, int64_t offset) {
-        x[i * image + plain] = values[(first + offset) % values.size()];
-      });
-    }
-    Problem two = p;
-    two.batch = 2;
-    reference_ = ReferenceConvolution(two, x.data(), k.data(), workers);
+// A plan that has yet to be made ready.
+struct Candidate {
+  std::string algorithm;
+  std::function<absl::StatusOr<std::unique_ptr<Plan>>()> prepare;
+};
+
+// An algorithm of the older interface.
+class AlgorithmPlan : public Plan {
+ public:
+  static absl::StatusOr<std::unique_ptr<Plan>> Create(
+      std::shared_ptr<const Forward> forward,
+      cudnnConvolutionFwdAlgo_t algorithm) {
+    ASSIGN_OR_RETURN(const int64_t bytes,
+                     cuda::WorkspaceBytes(*forward, algorithm));
+    return std::unique_ptr<Plan>(
+        new AlgorithmPlan(std::move(forward), algorithm, bytes));
+  }
+
+  int64_t workspace_bytes() const override { return workspace_bytes_; }
+
+  absl::Status Bind(const GpuTensors& tensors,
+                    const DeviceBuffer& workspace) override {
+    tensors_ = &tensors;
+    workspace_ = &workspace;
     return absl::OkStatus();
   }
 
-  absl::Status Poison() {
-    return cuda::FillBytes(y_.data(), 0xff, y_.bytes());  // NaN in both types
+  absl::Status Run() override {
+    return cuda::RunForward(*forward_, algorithm_, tensors_->x(), tensors_->k(),
+                            tensors_->y(), *workspace_);
   }
-
-  // Error of the first and the last image of y, after a run.
-  absl::StatusOr<double> Error() const {
-    const Problem& p = problem_;
-    const int64_t image = p.output_elements() / p.batch;
-    std::vector<float> y(2 * image);
-    std::vector<T> read(image);
-    for (int i = 0; i < 2; ++i) {
-      RETURN_IF_ERROR(cuda::CopyToHost(
-          read.data(),
-          static_cast<const T*>(y_.data()) + i * (p.batch - 1) * image,
-          image * sizeof(T)));
-      Place(p.filters, p.output_height(), p.output_width(),
-            [&](int64_t plain, int64_t offset) {
-              y[i * image + plain] = static_cast<float>(read[offset]);
-            });
-    }
-    return RelativeError(y.data(), reference_);
-  }
-
-  const void* x() const { return x_.data(); }
-  const void* k() const { return k_.data(); }
-  void* y() const { return y_.data(); }
 
  private:
-  // Calls visit(index in CHW, index in this layout) for an image's elements.
-  template <typename Visit>
-  void Place(int64_t C, int64_t H, int64_t W, Visit visit) const {
-    int64_t plain = 0;
-    for (int64_t c = 0; c < C; ++c) {
-      for (int64_t h = 0; h < H; ++h) {
-        for (int64_t w = 0; w < W; ++w) {
-          visit(plain++, Offset(format_, C, H, W, c, h, w));
-        }
-      }
-    }
-  }
+  AlgorithmPlan(std::shared_ptr<const Forward> forward,
+                cudnnConvolutionFwdAlgo_t algorithm, int64_t workspace_bytes)
+      : forward_(std::move(forward)),
+        algorithm_(algorithm),
+        workspace_bytes_(workspace_bytes) {}
 
-  const Problem problem_;
-  const cudnnTensorFormat_t format_;
-  DeviceBuffer x_, k_, y_;
-  std::vector<double> reference_;  // of two images
+  const std::shared_ptr<const Forward> forward_;
+  const cudnnConvolutionFwdAlgo_t algorithm_;
+  const int64_t workspace_bytes_;
+  const GpuTensors* tensors_ = nullptr;
+  const DeviceBuffer* workspace_ = nullptr;
 };
 
-// Times runs that begin with nothing of the tensors in the L2.
-class Timer {
+// An engine of the graph interface.
+class GraphPlan : public Plan {
  public:
-  static absl::StatusOr<Timer> Create() {
-    ASSIGN_OR_RETURN(const cuda::DeviceFacts device, cuda::FindDevice());
-    ASSIGN_OR_RETURN(Event start, Event::Create());
-    ASSIGN_OR_RETURN(Event stop, Event::Create());
-    ASSIGN_OR_RETURN(DeviceBuffer flush,
-                     DeviceBuffer::Allocate(3 * device.l2_bytes));
-    return Timer(std::move(start), std::move(stop), std::move(flush));
+  explicit GraphPlan(EnginePlan plan) : plan_(std::move(plan)) {}
+
+  int64_t workspace_bytes() const override { return plan_.workspace_bytes(); }
+
+  absl::Status Bind(const GpuTensors& tensors,
+                    const DeviceBuffer& workspace) override {
+    return plan_.Bind(tensors.x(), tensors.k(), tensors.y(), workspace.data());
   }
 
-  template <typename Run>
-  absl::StatusOr<int64_t> Time(Run run) {
-    RETURN_IF_ERROR(cuda::FillBytes(flush_.data(), 0, flush_.bytes()));
-    RETURN_IF_ERROR(start_.Record());
-    RETURN_IF_ERROR(run());
-    RETURN_IF_ERROR(stop_.Record());
-    return stop_.Since(start_);
-  }
+  absl::Status Run() override { return plan_.Run(); }
 
  private:
-  Timer(Event start, Event stop, DeviceBuffer flush)
-      : start_(std::move(start)),
-        stop_(std::move(stop)),
-        flush_(std::move(flush)) {}
-
-  Event start_, stop_;
-  DeviceBuffer flush_;
+  EnginePlan plan_;
 };
 
-int64_t Median(std::vector<int64_t> samples) {
-  std::sort(samples.begin(), samples.end());
-  return samples[samples.size() / 2];
+// How tensors and arithmetic of a class are described to cuDNN.
+struct Types {
+  ElementType element;
+  cudnnDataType_t data;
+  cudnnMathType_t math;  // of the older interface
+  bool tensor_cores;     // of engines
+};
+
+Types TypesOf(AccuracyClass accuracy) {
+  switch (accuracy) {
+    case AccuracyClass::kFp16:
+      return {ElementType::kHalf, CUDNN_DATA_HALF, CUDNN_TENSOR_OP_MATH, true};
+    case AccuracyClass::kTf32:
+      return {ElementType::kFloat, CUDNN_DATA_FLOAT, CUDNN_DEFAULT_MATH, true};
+    default:
+      return {ElementType::kFloat, CUDNN_DATA_FLOAT, CUDNN_FMA_MATH, false};
+  }
 }
 
-// Checks and times one plan. `best_ns` is the best median so far, 0 for none.
-template <typename T>
-absl::Status MeasurePlan(const Forward& forward,
-                         cudnnConvolutionFwdAlgo_t algorithm,
-                         AccuracyClass accuracy, int samples, int64_t best_ns,
-                         Tensors<T>& tensors, Timer& timer, CudnnPlan& plan) {
-  ASSIGN_OR_RETURN(plan.workspace_bytes,
-                   cuda::WorkspaceBytes(forward, algorithm));
-  if (plan.workspace_bytes > kWorkspaceLimit) {
-    return absl::UnimplementedError(
-        absl::StrCat("needs a workspace of ", plan.workspace_bytes, " bytes"));
-  }
-  ASSIGN_OR_RETURN(const DeviceBuffer workspace,
-                   DeviceBuffer::Allocate(plan.workspace_bytes));
-  const auto run = [&] {
-    return cuda::RunForward(forward, algorithm, tensors.x(), tensors.k(),
-                            tensors.y(), workspace);
+struct CandidateList {
+  std::vector<Candidate> candidates;
+  std::vector<CudnnPlan> rejected;
+};
+
+// All plans of one layout, whether they will do or not. What `engines` holds
+// has to outlive them.
+CandidateList ListCandidates(const Problem& problem, cudnnTensorFormat_t format,
+                             const Types& types,
+                             absl::StatusOr<ConvolutionEngines>& engines) {
+  CandidateList list;
+  const auto reject = [&](const std::string& name, const absl::Status& why) {
+    CudnnPlan plan;
+    plan.algorithm = name;
+    plan.rejected = std::string(why.message());
+    list.rejected.push_back(std::move(plan));
   };
-  // The check is the warm-up too.
-  RETURN_IF_ERROR(tensors.Poison());
-  RETURN_IF_ERROR(run());
-  ASSIGN_OR_RETURN(plan.relative_error, tensors.Error());
-  if (!(plan.relative_error <= MaxRelativeError(accuracy))) {
-    return absl::UnimplementedError(
-        absl::StrFormat("its relative error %.1e exceeds the class %s",
-                        plan.relative_error, Name(accuracy)));
-  }
-  for (int i = 0; i < samples; ++i) {
-    ASSIGN_OR_RETURN(const int64_t ns, timer.Time(run));
-    plan.samples_ns.push_back(ns);
-    if (best_ns > 0 && ns > 3 * best_ns) break;
-  }
-  plan.median_ns = Median(plan.samples_ns);
-  return absl::OkStatus();
-}
-
-std::vector<float> RandomFloats(int64_t count, int seed) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<float> distribution(-1, 1);
-  std::vector<float> values(count);
-  for (float& value : values) value = distribution(generator);
-  return values;
-}
-
-template <typename T>
-absl::Status MeasurePlans(const Problem& problem, AccuracyClass accuracy,
-                          cudnnDataType_t type, cudnnMathType_t math,
-                          Workers& workers, int samples,
-                          std::vector<CudnnPlan>& plans) {
-  ASSIGN_OR_RETURN(Timer timer, Timer::Create());
-  const std::vector<float> values =
-      RandomFloats(std::min(kPeriod, problem.input_elements()), 1);
-  const std::vector<float> k = RandomFloats(problem.kernel_elements(), 2);
-  int64_t best_ns = 0;
-  for (const cudnnTensorFormat_t format :
-       {CUDNN_TENSOR_NCHW, CUDNN_TENSOR_NHWC}) {
-    Tensors<T> tensors(problem, format);
-    RETURN_IF_ERROR(tensors.Create(values, k, workers));
-    ASSIGN_OR_RETURN(const Forward forward,
-                     cuda::DescribeForward(problem, format, type, math));
+  auto described =
+      cuda::DescribeForward(problem, format, types.data, types.math);
+  if (described.ok()) {
+    const auto forward = std::make_shared<const Forward>(*std::move(described));
     for (int i = 0; i < CUDNN_CONVOLUTION_FWD_ALGO_COUNT; ++i) {
       const auto algorithm = static_cast<cudnnConvolutionFwdAlgo_t>(i);
+      list.candidates.push_back({cuda::Name(algorithm), [forward, algorithm] {
+                                   return AlgorithmPlan::Create(forward,
+                                                                algorithm);
+                                 }});
+    }
+  } else {
+    reject("the algorithms of the older interface", described.status());
+  }
+  engines = ConvolutionEngines::Find(problem, format, types.data);
+  if (!engines.ok()) {
+    reject("the engines of the graph interface", engines.status());
+    return list;
+  }
+  for (const ConvolutionEngines::Failure& failure : engines->failures()) {
+    reject(failure.name, failure.status);
+  }
+  for (const cuda::EngineConfig& config : engines->configs()) {
+    if (config.tensor_core && !types.tensor_cores) {
+      reject(config.name,
+             absl::UnimplementedError(
+                 "it cuts its inputs to fewer bits, by its own notes"));
+      continue;
+    }
+    list.candidates.push_back(
+        {config.name, [&config]() -> absl::StatusOr<std::unique_ptr<Plan>> {
+           ASSIGN_OR_RETURN(EnginePlan plan, EnginePlan::Create(config));
+           return std::make_unique<GraphPlan>(std::move(plan));
+         }});
+  }
+  return list;
+}
+
+class Search {
+ public:
+  Search(AccuracyClass accuracy, const StoppingRule& rule, GpuTimer timer)
+      : accuracy_(accuracy), rule_(rule), timer_(std::move(timer)) {}
+
+  absl::Status MeasureLayout(const Problem& problem, cudnnTensorFormat_t format,
+                             Workers& workers) {
+    const bool nchw = format == CUDNN_TENSOR_NCHW;
+    const Types types = TypesOf(accuracy_);
+    ASSIGN_OR_RETURN(const GpuTensors tensors,
+                     GpuTensors::Create(problem, workers,
+                                        nchw ? Layout::kNchw : Layout::kNhwc,
+                                        types.element));
+    absl::StatusOr<ConvolutionEngines> engines;
+    const CandidateList list = ListCandidates(problem, format, types, engines);
+    const size_t first = plans_.size();
+    std::vector<std::unique_ptr<Plan>> ready(list.candidates.size());
+    for (size_t i = 0; i < ready.size(); ++i) {
       CudnnPlan plan;
-      plan.algorithm = cuda::Name(algorithm);
-      plan.layout = format == CUDNN_TENSOR_NCHW ? "NCHW" : "NHWC";
-      const absl::Status status = MeasurePlan(
-          forward, algorithm, accuracy, samples, best_ns, tensors, timer, plan);
-      if (status.ok()) {
-        best_ns =
-            best_ns == 0 ? plan.median_ns : std::min(best_ns, plan.median_ns);
-      } else {
-        plan.rejected = std::string(status.message());
+      plan.algorithm = list.candidates[i].algorithm;
+      plan.tensor_bytes = tensors.bytes();
+      if (absl::Status status =
+              Screen(list.candidates[i], tensors, plan, ready[i]);
+          !status.ok()) {
+        plan.rejected = OneLine(status.message());
         // A failed launch would fail all that follow: that is no rejection.
         RETURN_IF_ERROR(cuda::Synchronize());
       }
-      plans.push_back(std::move(plan));
+      plans_.push_back(std::move(plan));
     }
+    for (size_t i = 0; i < ready.size(); ++i) {
+      CudnnPlan& plan = plans_[first + i];
+      if (!plan.rejected.empty() || ready[i] == nullptr ||
+          plan.median_ns > kNearBest * best_ns_) {
+        continue;
+      }
+      RETURN_IF_ERROR(
+          Annotate(Measure(*ready[i], tensors, plan), plan.algorithm));
+    }
+    plans_.insert(plans_.end(), list.rejected.begin(), list.rejected.end());
+    for (size_t i = first; i < plans_.size(); ++i) {
+      plans_[i].layout = nchw ? "NCHW" : "NHWC";
+    }
+    return tensors.CheckInputs();
   }
-  return absl::OkStatus();
+
+  std::vector<CudnnPlan> Take() { return std::move(plans_); }
+
+ private:
+  // Makes the plan ready, checks it and times it a few times, if that is worth
+  // it.
+  absl::Status Screen(const Candidate& candidate, const GpuTensors& tensors,
+                      CudnnPlan& plan, std::unique_ptr<Plan>& ready) {
+    ASSIGN_OR_RETURN(ready, candidate.prepare());
+    plan.workspace_bytes = ready->workspace_bytes();
+    if (plan.workspace_bytes > kWorkspaceLimit) {
+      return absl::UnimplementedError(absl::StrCat(
+          "needs a workspace of ", plan.workspace_bytes, " bytes"));
+    }
+    ASSIGN_OR_RETURN(const DeviceBuffer workspace,
+                     DeviceBuffer::Allocate(plan.workspace_bytes));
+    RETURN_IF_ERROR(ready->Bind(tensors, workspace));
+    int64_t host_ns = 0;
+    ASSIGN_OR_RETURN(plan.relative_error, tensors.Verify([&]() -> absl::Status {
+      using Clock = std::chrono::steady_clock;
+      const Clock::time_point start = Clock::now();
+      RETURN_IF_ERROR(ready->Run());
+      RETURN_IF_ERROR(cuda::Synchronize());
+      host_ns = std::chrono::nanoseconds(Clock::now() - start).count();
+      return absl::OkStatus();
+    }));
+    if (!(plan.relative_error <= MaxRelativeError(accuracy_))) {
+      return absl::UnimplementedError(
+          absl::StrFormat("its relative error %.1e exceeds the class %s",
+                          plan.relative_error, Name(accuracy_)));
+    }
+    if (best_ns_ > 0 && host_ns - kLoadingNs > kHopeless * best_ns_) {
+      plan.samples_ns = {host_ns};
+      plan.median_ns = host_ns;
+      ready.reset();
+      return absl::OkStatus();
+    }
+    StoppingRule few = rule_;
+    few.min_samples = few.max_samples = StoppingRule::kFewestSamples;
+    return Time(*ready, few, plan);
+  }
+
+  absl::Status Measure(Plan& ready, const GpuTensors& tensors,
+                       CudnnPlan& plan) {
+    ASSIGN_OR_RETURN(const DeviceBuffer workspace,
+                     DeviceBuffer::Allocate(plan.workspace_bytes));
+    RETURN_IF_ERROR(ready.Bind(tensors, workspace));
+    return Time(ready, rule_, plan);
+  }
+
+  absl::Status Time(Plan& ready, const StoppingRule& rule, CudnnPlan& plan) {
+    ASSIGN_OR_RETURN(GpuTimes times,
+                     timer_.Time([&] { return ready.Run(); }, rule));
+    plan.samples_ns = std::move(times.samples_ns);
+    plan.sm_clock_mhz = times.sm_clock_mhz;
+    plan.median_ns = Median(plan.samples_ns);
+    if (best_ns_ == 0 || plan.median_ns < best_ns_) best_ns_ = plan.median_ns;
+    return absl::OkStatus();
+  }
+
+  const AccuracyClass accuracy_;
+  const StoppingRule rule_;
+  GpuTimer timer_;
+  double best_ns_ = 0;  // the smallest median so far; 0 for none
+  std::vector<CudnnPlan> plans_;
+};
+
+// In the comparison before out of it; measured by the rule before a few times,
+// for a few samples may have been lucky; then the fastest first.
+std::tuple<bool, bool, double> Order(const CudnnPlan& plan) {
+  return {!plan.rejected.empty(),
+          plan.samples_ns.size() <= StoppingRule::kFewestSamples,
+          plan.median_ns};
 }
 
 }  // namespace
 
 absl::StatusOr<CudnnMeasurement> MeasureCudnn(const Problem& problem,
                                               AccuracyClass accuracy,
-                                              Workers& workers, int samples) {
+                                              Workers& workers,
+                                              const StoppingRule& rule) {
   RETURN_IF_ERROR(CheckProblem(problem));
-  if (samples < 1 || accuracy == AccuracyClass::kBf16) {
+  if (accuracy == AccuracyClass::kBf16) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "cuDNN's measurement: ", samples, " samples in class ", Name(accuracy),
-        "; expected 1 or more, and fp32, tf32 or "
-        "fp16"));
+        "cuDNN is measured in class fp32, tf32 or fp16, not ", Name(accuracy)));
   }
   RETURN_IF_ERROR(cuda::OpenCudnn().status());
   CudnnMeasurement measurement;
   for (const cuda::Library* library : cuda::OpenedLibraries()) {
-    if (library->name == "cuDNN")
+    if (library->name == "cuDNN") {
       measurement.version = cuda::ToString(library->version);
+    }
   }
-  RETURN_IF_ERROR(
-      accuracy == AccuracyClass::kFp16
-          ? MeasurePlans<Eigen::half>(problem, accuracy, CUDNN_DATA_HALF,
-                                      CUDNN_TENSOR_OP_MATH, workers, samples,
-                                      measurement.plans)
-          : MeasurePlans<float>(problem, accuracy, CUDNN_DATA_FLOAT,
-                                accuracy == AccuracyClass::kFp32
-                                    ? CUDNN_FMA_MATH
-                                    : CUDNN_DEFAULT_MATH,
-                                workers, samples, measurement.plans));
+  ASSIGN_OR_RETURN(GpuTimer timer, GpuTimer::Create());
+  Search search(accuracy, rule, std::move(timer));
+  for (const cudnnTensorFormat_t format :
+       {CUDNN_TENSOR_NCHW, CUDNN_TENSOR_NHWC}) {
+    RETURN_IF_ERROR(search.MeasureLayout(problem, format, workers));
+  }
+  measurement.plans = search.Take();
   std::stable_sort(measurement.plans.begin(), measurement.plans.end(),
                    [](const CudnnPlan& a, const CudnnPlan& b) {
-                     return std::make_pair(!a.rejected.empty(), a.median_ns) <
-                            std::make_pair(!b.rejected.empty(), b.median_ns);
+                     return Order(a) < Order(b);
                    });
   return measurement;
 }

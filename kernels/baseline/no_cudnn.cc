@@ -31,7 +31,7 @@ const Variant kCudnnVariant = {
 };
 
 absl::StatusOr<CudnnMeasurement> MeasureCudnn(const Problem&, AccuracyClass,
-                                              Workers&, int) {
+                                              Workers&, const StoppingRule&) {
   return NoCudnn();
 }
 

@@ -44,12 +44,18 @@ absl::StatusOr<DeviceFacts> FindDevice() {
   facts.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
   facts.l2_bytes = properties.l2CacheSize;
   // Fields of cudaDeviceProp no longer, since CUDA 13.
-  for (const auto& [attribute, khz] :
+  for (const auto& [attribute, value] :
        {std::pair(cudaDevAttrClockRate, &facts.multiprocessor_clock_khz),
-        std::pair(cudaDevAttrMemoryClockRate, &facts.memory_clock_khz)}) {
-    RETURN_IF_ERROR(CudaStatus(cudaDeviceGetAttribute(khz, attribute, 0),
+        std::pair(cudaDevAttrMemoryClockRate, &facts.memory_clock_khz),
+        std::pair(cudaDevAttrGlobalMemoryBusWidth, &facts.memory_bus_bits)}) {
+    RETURN_IF_ERROR(CudaStatus(cudaDeviceGetAttribute(value, attribute, 0),
                                "cudaDeviceGetAttribute"));
   }
+  char pci_bus_id[32];
+  RETURN_IF_ERROR(
+      CudaStatus(cudaDeviceGetPCIBusId(pci_bus_id, sizeof(pci_bus_id), 0),
+                 "cudaDeviceGetPCIBusId"));
+  facts.pci_bus_id = pci_bus_id;
   RETURN_IF_ERROR(CudaStatus(cudaDriverGetVersion(&facts.driver_version),
                              "cudaDriverGetVersion"));
   RETURN_IF_ERROR(CudaStatus(cudaRuntimeGetVersion(&facts.runtime_version),

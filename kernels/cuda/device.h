@@ -27,6 +27,8 @@ struct DeviceFacts {
   int64_t l2_bytes = 0;
   int multiprocessor_clock_khz = 0;  // the highest that the card allows
   int memory_clock_khz = 0;
+  int memory_bus_bits = 0;
+  std::string pci_bus_id;   // "0000:1b:00.0"
   int driver_version = 0;   // 13000 for 13.0, the newest CUDA it supports
   int runtime_version = 0;  // that this program was built with
 };

@@ -32,6 +32,8 @@ TEST_F(DeviceTest, FactsAreThere) {
   EXPECT_GT(facts->multiprocessors, 0);
   EXPECT_GT(facts->multiprocessor_clock_khz, 100000);
   EXPECT_GT(facts->memory_clock_khz, 100000);
+  EXPECT_GE(facts->memory_bus_bits, 32);
+  EXPECT_THAT(facts->pci_bus_id, HasSubstr(":"));
   EXPECT_GT(facts->memory_bytes, int64_t{1} << 30);
   EXPECT_GE(facts->driver_version, facts->runtime_version / 1000 * 1000);
   EXPECT_LE(*FreeMemory(), facts->memory_bytes);

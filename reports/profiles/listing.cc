@@ -49,6 +49,33 @@ size_t OpeningOf(absl::string_view text, size_t close, char opening) {
   return absl::string_view::npos;
 }
 
+// `name` without the namespaces that have no name, which tools write in several
+// ways. ncu drops the namespaces around them, and of "<unnamed>::" the bracket
+// too: "void unnamed>::Kernel<2>(int)" and "Kernel<unnamed>::Type>(int)", whose
+// bracket is the template's.
+std::string WithoutUnnamed(absl::string_view name) {
+  std::string left = absl::StrReplaceAll(name, {{"(anonymous namespace)::", ""},
+                                                {"`anonymous namespace'::", ""},
+                                                {"{anonymous}::", ""}});
+  const std::string kUnnamed = "unnamed>::";
+  for (size_t at = left.find(kUnnamed); at != std::string::npos;
+       at = left.find(kUnnamed, at)) {
+    const auto is_name = [&](size_t i) {
+      return absl::ascii_isalnum(left[i]) || left[i] == '_';
+    };
+    size_t begin = at;
+    if (at > 0 && left[at - 1] == '<' && (at < 2 || !is_name(at - 2))) --begin;
+    // Else it is the end of some name.
+    if (begin == at && at > 0 && is_name(at - 1)) {
+      at += kUnnamed.size();
+      continue;
+    }
+    left.erase(begin, at + kUnnamed.size() - begin);
+    at = begin;
+  }
+  return left;
+}
+
 struct Grid {
   std::vector<std::string> heads;
   std::vector<std::vector<std::string>> rows;
@@ -150,14 +177,20 @@ std::string PercentOfPeak(double percent) {
   return absl::StrFormat("%.2f%%", percent);
 }
 
-// A column of the table of launches.
+// A column of the tables of launches.
 struct FactColumn {
   const char* head;
   std::optional<double> LaunchFacts::*fact;
   std::string (*format)(double);
 };
 
-constexpr FactColumn kFactColumns[] = {
+constexpr FactColumn kResources[] = {
+    {"registers", &LaunchFacts::registers_per_thread, Plain},
+    {"shared", &LaunchFacts::shared_bytes_per_block, Bytes},
+    {"occupancy", &LaunchFacts::occupancy_percent, PercentOfPeak},
+};
+
+constexpr FactColumn kWork[] = {
     {"duration", &LaunchFacts::duration_ns, FormatNanoseconds},
     {"DRAM bytes", &LaunchFacts::dram_bytes, Bytes},
     {"DRAM", &LaunchFacts::dram_percent, PercentOfPeak},
@@ -165,65 +198,84 @@ constexpr FactColumn kFactColumns[] = {
     {"tensor", &LaunchFacts::tensor_percent, PercentOfPeak},
     {"L1 hits", &LaunchFacts::l1_hit_percent, PercentOfPeak},
     {"L2 hits", &LaunchFacts::l2_hit_percent, PercentOfPeak},
-    {"occupancy", &LaunchFacts::occupancy_percent, PercentOfPeak},
-    {"registers", &LaunchFacts::registers_per_thread, Plain},
-    {"shared", &LaunchFacts::shared_bytes_per_block, Bytes},
     {"conflicts", &LaunchFacts::bank_conflicts, Plain},
 };
 
-// The facts that any launch has.
-Grid LaunchGrid(const std::vector<LaunchCounters>& launches,
-                const std::function<std::string(absl::string_view)>& name) {
+// A row per launch, which begins with its number.
+class LaunchGrid {
+ public:
+  explicit LaunchGrid(size_t launches) {
+    grid_.rows.resize(launches);
+    Add("launch", false, [](size_t i) { return absl::StrCat(i + 1); });
+  }
+
+  void Add(const char* head, bool left,
+           const std::function<std::string(size_t)>& cell) {
+    grid_.heads.emplace_back(head);
+    grid_.left.push_back(left);
+    for (size_t i = 0; i < grid_.rows.size(); ++i) {
+      grid_.rows[i].push_back(cell(i));
+    }
+  }
+
+  // Those of `columns` that any launch has.
+  template <size_t kColumns>
+  void AddFacts(const FactColumn (&columns)[kColumns],
+                const std::vector<LaunchFacts>& facts) {
+    for (const FactColumn& column : columns) {
+      if (std::any_of(facts.begin(), facts.end(), [&](const LaunchFacts& fact) {
+            return (fact.*column.fact).has_value();
+          })) {
+        Add(column.head, false, [&](size_t i) {
+          return OrAbsent<double>(facts[i].*column.fact, column.format);
+        });
+      }
+    }
+  }
+
+  bool has_facts() const { return grid_.heads.size() > 1; }
+  const Grid& grid() const { return grid_; }
+
+ private:
+  Grid grid_;
+};
+
+// Two tables, for one would be too wide: what was launched, and what it did.
+std::vector<Grid> LaunchGrids(
+    const std::vector<LaunchCounters>& launches,
+    const std::function<std::string(absl::string_view)>& name) {
   std::vector<LaunchFacts> facts;
   facts.reserve(launches.size());
   for (const LaunchCounters& launch : launches) {
     facts.push_back(FactsOf(launch));
   }
-  Grid grid;
-  const auto add_column = [&](const char* head, bool left) {
-    grid.heads.emplace_back(head);
-    grid.left.push_back(left);
-  };
-  add_column("grid", true);
-  add_column("block", true);
-  grid.rows.resize(launches.size());
-  for (size_t i = 0; i < launches.size(); ++i) {
-    grid.rows[i] = {launches[i].grid, launches[i].block};
-  }
-  for (const FactColumn& column : kFactColumns) {
-    if (std::none_of(facts.begin(), facts.end(), [&](const LaunchFacts& fact) {
-          return (fact.*column.fact).has_value();
-        })) {
-      continue;
-    }
-    add_column(column.head, false);
-    for (size_t i = 0; i < launches.size(); ++i) {
-      grid.rows[i].push_back(
-          OrAbsent<double>(facts[i].*column.fact, column.format));
-    }
-  }
+  LaunchGrid launched(launches.size());
+  launched.Add("grid", true, [&](size_t i) { return launches[i].grid; });
+  launched.Add("block", true, [&](size_t i) { return launches[i].block; });
+  launched.AddFacts(kResources, facts);
+  launched.Add("kernel", true,
+               [&](size_t i) { return name(launches[i].kernel); });
+  LaunchGrid work(launches.size());
+  work.AddFacts(kWork, facts);
   if (std::any_of(facts.begin(), facts.end(), [](const LaunchFacts& fact) {
         return !fact.stalls.empty();
       })) {
-    add_column("longest stall", true);
-    for (size_t i = 0; i < launches.size(); ++i) {
+    work.Add("longest stall", true, [&](size_t i) {
       const auto& stalls = facts[i].stalls;
-      grid.rows[i].push_back(
-          stalls.empty()
-              ? kAbsent
-              : absl::StrCat(stalls[0].first, " ",
-                             absl::StrFormat("%.2f", stalls[0].second)));
-    }
+      return stalls.empty() ? kAbsent
+                            : absl::StrFormat("%s %.2f", stalls[0].first,
+                                              stalls[0].second);
+    });
   }
-  add_column("kernel", true);
-  for (size_t i = 0; i < launches.size(); ++i) {
-    grid.rows[i].push_back(name(launches[i].kernel));
-  }
-  return grid;
+  std::vector<Grid> grids = {launched.grid()};
+  if (work.has_facts()) grids.push_back(work.grid());
+  return grids;
 }
 
-constexpr char kLaunchNote[] =
-    "every counter that the file holds: --format csv or json";
+constexpr const char* kLaunchNotes[] = {
+    "DRAM, SM, tensor and occupancy in percent of the peak; stalls in cycles "
+    "per instruction",
+    "every counter that the file holds: --format csv or json"};
 
 std::string ToolName(const Profile& profile) {
   return absl::StrCat(profile.tool, profile.version.empty() ? "" : " ",
@@ -244,11 +296,16 @@ Sections SectionsOf(const Profile& profile) {
 // Text and Markdown: the same parts, set differently.
 std::string FormatForReaders(const std::vector<NamedProfile>& profiles,
                              double threshold_percent, bool markdown) {
-  constexpr size_t kNameWidth = 60;
-  const auto name = [&](absl::string_view text) {
-    return markdown ? MarkdownCode(text)
-                    : ShortKernelName(OneLine(text), kNameWidth);
+  const auto short_name = [markdown](size_t width) {
+    return [=](absl::string_view text) {
+      return markdown ? MarkdownCode(WithoutUnnamed(text))
+                      : ShortKernelName(OneLine(text), width);
+    };
   };
+  // Such that no table is wider than 120 columns.
+  const auto name = short_name(60);
+  const auto launch_name = short_name(40);
+  const char* const note_mark = markdown ? "\n*Note*: " : "  note: ";
   const auto table = [&](const Grid& grid) {
     return markdown ? MarkdownTable(grid) : TextTable(grid);
   };
@@ -269,15 +326,18 @@ std::string FormatForReaders(const std::vector<NamedProfile>& profiles,
                       markdown ? "\n\n" : "\n", table(ShareGrid(list, name)));
       for (const std::string& note :
            ShareNotes(*section, list, profile.tool, threshold_percent)) {
-        absl::StrAppend(&text, markdown ? "\n*Note*: " : "  note: ", note,
-                        "\n");
+        absl::StrAppend(&text, note_mark, note, "\n");
       }
     }
     if (!profile.launches.empty()) {
       absl::StrAppend(&text, "\n", bold, "Launches", bold, ": ",
-                      profile.launches.size(), "; ", kLaunchNote,
-                      markdown ? "\n\n" : "\n",
-                      table(LaunchGrid(profile.launches, name)));
+                      profile.launches.size(), "\n");
+      for (const Grid& grid : LaunchGrids(profile.launches, launch_name)) {
+        absl::StrAppend(&text, markdown ? "\n" : "", table(grid));
+      }
+      for (const char* const note : kLaunchNotes) {
+        absl::StrAppend(&text, note_mark, note, "\n");
+      }
     }
   }
   return text;
@@ -428,8 +488,10 @@ std::string FormatProfiles(const std::vector<NamedProfile>& profiles,
                           format == ListingFormat::kMarkdown);
 }
 
-std::string ShortKernelName(absl::string_view name, size_t width) {
+std::string ShortKernelName(absl::string_view whole_name, size_t width) {
   constexpr size_t kNone = absl::string_view::npos;
+  const std::string named = WithoutUnnamed(whole_name);
+  absl::string_view name = named;
   if (Width(name) <= width) return std::string(name);
   absl::ConsumePrefix(&name, "void ");
   if (Width(name) <= width) return std::string(name);

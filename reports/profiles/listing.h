@@ -23,14 +23,16 @@ struct NamedProfile {
   Profile profile;
 };
 
-// Text is for terminals and shortens long names; the others hold them whole.
+// Text and Markdown leave unnamed namespaces out of names, and text, which is
+// for terminals, shortens long ones; CSV and JSON hold names as the file does.
 // CSV has one table of all lists and, where there are launches, one of all
 // counters behind an empty line.
 std::string FormatProfiles(const std::vector<NamedProfile>& profiles,
                            double threshold_percent, ListingFormat format);
 
-// A kernel's name in at most `width` characters, at least 8: without the return
-// type, then without its parameters, then with some template arguments only.
+// A kernel's name in at most `width` characters, at least 8: without unnamed
+// namespaces; where it is still too long without the return type, then without
+// its parameters, then with some template arguments only.
 std::string ShortKernelName(absl::string_view name, size_t width);
 
 // "119.68ms": a time with five digits, as nvprof prints it.

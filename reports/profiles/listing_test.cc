@@ -104,8 +104,8 @@ TEST(Listing, LaunchesShowTheFactsThatTheyHave) {
   EXPECT_THAT(text, HasSubstr("33.89 kB"));
   const std::string few =
       Format("ncu/details_european_locale.csv", ListingFormat::kText);
-  EXPECT_THAT(few, HasSubstr("grid         block        duration  DRAM bytes "
-                             "     SM  kernel\n"));
+  EXPECT_THAT(few, HasSubstr("  launch  grid         block        kernel\n"));
+  EXPECT_THAT(few, HasSubstr("  launch  duration  DRAM bytes      SM\n"));
   EXPECT_THAT(few, Not(HasSubstr("registers")));
   EXPECT_THAT(
       Format("ncu/details_european_locale.csv", ListingFormat::kCsv),
@@ -113,6 +113,78 @@ TEST(Listing, LaunchesShowTheFactsThatTheyHave) {
                 "ncu/details_european_locale.csv,1,ampere_sgemm_128x64_nn,"
                 "\"(128, 1, 1)\",\"(512, 1, 1)\",gpu__time_duration.sum,ns,"
                 "117344\n"));
+}
+
+TEST(Listing, TablesOfLaunchesAreAtMost120Wide) {
+  Profile profile;
+  LaunchCounters launch;
+  launch.kernel = std::string(300, 'k');
+  launch.grid = "(2147483647, 1, 1)";
+  launch.block = "(1024, 1, 1)";
+  const std::pair<const char*, const char*> counters[] = {
+      {"gpu__time_duration.sum", "ns"},
+      {"dram__bytes.sum", "byte"},
+      {"dram__throughput.avg.pct_of_peak_sustained_elapsed", "%"},
+      {"sm__throughput.avg.pct_of_peak_sustained_elapsed", "%"},
+      {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "%"},
+      {"l1tex__t_sector_hit_rate.pct", "%"},
+      {"lts__t_sector_hit_rate.pct", "%"},
+      {"sm__warps_active.avg.pct_of_peak_sustained_active", "%"},
+      {"launch__registers_per_thread", "register/thread"},
+      {"launch__shared_mem_per_block_static", "byte/block"},
+      {"launch__shared_mem_per_block_dynamic", "byte/block"},
+      {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", ""},
+      {"smsp__average_warps_issue_stalled_branch_resolving_per_issue_active."
+       "ratio",
+       "inst"},
+  };
+  for (const auto& [name, unit] : counters) {
+    launch.counters.push_back({name, unit, 123.456789});
+  }
+  profile.launches = {launch};
+  const std::string text =
+      FormatProfiles({{"a", profile}}, 90, ListingFormat::kText);
+  EXPECT_THAT(text, HasSubstr("branch resolving 123.46"));
+  EXPECT_THAT(text, HasSubstr("kkk…"));
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    // The ellipsis has three bytes.
+    EXPECT_LE(line.size(), 122) << line;
+  }
+}
+
+TEST(Listing, NamesWithoutUnnamedNamespaces) {
+  const std::pair<const char*, const char*> names[] = {
+      // As ncu writes them.
+      {"unnamed>::NaiveKernel(const float *, int)",
+       "NaiveKernel(const float *, int)"},
+      {"void unnamed>::TunedKernel<5, 6, 2, 4, 256, 0>(const float *)",
+       "void TunedKernel<5, 6, 2, 4, 256, 0>(const float *)"},
+      {"void TensorCoreKernel<unnamed>::Fp16Words, 4, 2>(float *)",
+       "void TensorCoreKernel<Fp16Words, 4, 2>(float *)"},
+      {"void unnamed>::LayerKernel<unnamed>::Layer<1, 70>>(float *)",
+       "void LayerKernel<Layer<1, 70>>(float *)"},
+      {"convlab::<unnamed>::UnrollKernel(float *)",
+       "convlab::UnrollKernel(float *)"},
+      {"<unnamed>::f(<unnamed>::T, <unnamed>::U)", "f(T, U)"},
+      // As demanglers do.
+      {"void cuda::(anonymous namespace)::f<1>((anonymous namespace)::T*)",
+       "void cuda::f<1>(T*)"},
+      {"a::{anonymous}::f(int)", "a::f(int)"},
+      {"is_unnamed>::f", "is_unnamed>::f"},
+      {"unnamed>::", ""},
+  };
+  for (const auto& [name, expected] : names) {
+    EXPECT_EQ(ShortKernelName(name, 80), expected);
+  }
+  Profile profile;
+  profile.launches = {{"void unnamed>::f(int)", "", "", {}}};
+  EXPECT_THAT(FormatProfiles({{"a", profile}}, 90, ListingFormat::kMarkdown),
+              HasSubstr("| `void f(int)` |"));
+  profile.launches[0].counters = {{"c", "", 1}};
+  EXPECT_THAT(FormatProfiles({{"a", profile}}, 90, ListingFormat::kCsv),
+              HasSubstr("void unnamed>::f(int)"));
+  EXPECT_EQ(ShortKernelName("void a::(anonymous namespace)::f<1, 2>(int)", 14),
+            "a::f<1, 2>(…)");
 }
 
 TEST(Listing, ShortNames) {

@@ -251,7 +251,8 @@ class NcuReader {
     }
     MergeEntries(gpu.entries);
     gpu.missing =
-        "only the launches that ncu measured, with the clocks it set; copies "
+        "only the launches that ncu measured, at the clocks of that run; "
+        "copies "
         "and memsets: not in the file";
   }
 

@@ -11,15 +11,19 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/flags/flags.h"
+#include "common/parallel/parallel.h"
+#include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/convolution/cuda/tuned_instances.h"
 #include "kernels/cuda/device.h"
-#include "tools/sweep/layer.h"
+#include "kernels/measure/gpu_tensors.h"
+#include "kernels/measure/gpu_timer.h"
+#include "tools/bench/layers.h"
 
 DEFINE_int64(batch, 10000, "images of a layer that is given by its name");
-DEFINE_int32(samples, 20, "measurements of each instance");
+DEFINE_int32(samples, 20, "measurements of each instance, at least");
 
 namespace convlab {
 namespace {
@@ -46,7 +50,7 @@ void PrintTable(const Problem& problem, const std::vector<Row>& rows) {
   const int chosen = cuda::ChooseTunedInstance(problem);
   for (const Row& row : rows) {
     const cuda::TunedParameters parameters = cuda::TunedInstance(row.instance);
-    const double median = Quantile(row.times_ns, 0.5);
+    const double median = Median(row.times_ns);
     const std::string k = parameters.kernel_size == 0
                               ? "any"
                               : absl::StrCat(parameters.kernel_size);
@@ -59,14 +63,19 @@ void PrintTable(const Problem& problem, const std::vector<Row>& rows) {
         row.usage.registers, row.usage.spill_bytes,
         row.usage.shared_bytes / 1024.0, row.usage.blocks,
         100 * row.usage.occupancy, row.usage.padding, row.error, median / 1e6,
-        (Quantile(row.times_ns, 0.75) - Quantile(row.times_ns, 0.25)) / 1e6,
-        problem.flops() / median / 1e3);
+        InterquartileRange(row.times_ns) / 1e6, problem.flops() / median / 1e3);
   }
 }
 
 absl::Status Sweep(const Problem& problem) {
   ASSIGN_OR_RETURN(const cuda::DeviceFacts device, cuda::FindDevice());
-  ASSIGN_OR_RETURN(Layer layer, Layer::Create(problem));
+  Workers workers(Workers::Available());
+  ASSIGN_OR_RETURN(const GpuTensors tensors,
+                   GpuTensors::Create(problem, workers));
+  ASSIGN_OR_RETURN(GpuTimer timer, GpuTimer::Create());
+  StoppingRule rule;
+  rule.min_samples = FLAGS_samples;
+  rule.max_samples = std::max(rule.max_samples, FLAGS_samples);
   std::vector<Row> rows;
   std::vector<std::string> wrong;
   for (int i = 0; i < cuda::TunedInstances(); ++i) {
@@ -76,21 +85,27 @@ absl::Status Sweep(const Problem& problem) {
     ASSIGN_OR_RETURN(row.usage, cuda::FindTunedUsage(i, problem));
     ASSIGN_OR_RETURN(const auto convolution,
                      cuda::MakeTunedConvolution(i, problem));
-    ASSIGN_OR_RETURN(row.error, layer.Verify(*convolution));
+    const auto run = [&] {
+      return convolution->Run(static_cast<const float*>(tensors.x()),
+                              static_cast<const float*>(tensors.k()),
+                              static_cast<float*>(tensors.y()));
+    };
+    ASSIGN_OR_RETURN(row.error, tensors.Verify(run));
     // NaN is larger than no bound.
     if (!(row.error <= MaxError(problem))) {
       wrong.push_back(absl::StrCat("instance ", i, " (error ", row.error, ")"));
       continue;
     }
-    ASSIGN_OR_RETURN(row.times_ns, layer.Time(*convolution, FLAGS_samples));
+    ASSIGN_OR_RETURN(GpuTimes times, timer.Time(run, rule));
+    row.times_ns = std::move(times.samples_ns);
     rows.push_back(row);
   }
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-    return Quantile(a.times_ns, 0.5) < Quantile(b.times_ns, 0.5);
+    return Median(a.times_ns) < Median(b.times_ns);
   });
-  absl::PrintF("%s on %s: %.1f GFLOP, %.0f MB, %d samples, cold L2\n",
+  absl::PrintF("%s on %s: %.1f GFLOP, %.0f MB, cold L2; %s\n",
                ToString(problem), device.name, problem.flops() / 1e9,
-               problem.min_bytes() / 1e6, FLAGS_samples);
+               problem.min_bytes() / 1e6, ToString(rule));
   PrintTable(problem, rows);
   if (!wrong.empty()) {
     return absl::InternalError(
@@ -123,9 +138,9 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
     return absl::InvalidArgumentError(
         absl::StrCat("--samples is ", FLAGS_samples, ", expected at least 1"));
   }
-  ASSIGN_OR_RETURN(const Problem problem,
+  ASSIGN_OR_RETURN(const NamedLayer layer,
                    ParseLayer(parsed.positional[0], FLAGS_batch));
-  return Sweep(problem);
+  return Sweep(layer.problem);
 }
 
 }  // namespace

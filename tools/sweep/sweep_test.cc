@@ -1,30 +1,14 @@
 // The sweep as a user runs it.
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "gtest/gtest.h"
+#include "tools/run_program.h"
 
+namespace convlab {
 namespace {
 
-struct Outcome {
-  int exit_status = -1;
-  std::string output;  // of both streams
-};
-
 Outcome Sweep(const std::string& arguments) {
-  Outcome outcome;
-  FILE* const pipe =
-      popen(("tools/sweep/sweep " + arguments + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return outcome;
-  char buffer[4096];
-  size_t count;
-  while ((count = fread(buffer, 1, sizeof(buffer), pipe)) > 0) {
-    outcome.output.append(buffer, count);
-  }
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) outcome.exit_status = WEXITSTATUS(status);
-  return outcome;
+  return RunProgram("tools/sweep/sweep " + arguments);
 }
 
 TEST(Sweep, Helps) {
@@ -55,3 +39,4 @@ TEST(Sweep, PrintsATableOrMissesTheGpu) {
 }
 
 }  // namespace
+}  // namespace convlab

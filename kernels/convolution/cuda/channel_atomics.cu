@@ -19,6 +19,13 @@
 // (channel_tree 11.3 and 75.0). The additions in the L2 cost less than the
 // tree, but more than naive's one sum, 32.9 ms; with fewer channels too: fa20's
 // second layer (4) takes 21.5 ms (15.7), sp19's (6) 7.6 ms (4.4).
+//
+// Counters (ncu, fa19's layers). Issue slots as in naive, 87 and 86 % used, by
+// 24 and 25 instructions per multiply-add (at 1.98 GHz; naive 22 and 16). The
+// additions are hardly waited for (long scoreboard 1.5 and 1.4 cycles per
+// instruction). Besides the zeroes, DRAM sees y read once and written once:
+// reads are 2.29 and 1.33 GB, of which x is 0.20 and 0.52, so the twelve
+// additions to an output of the second layer meet in the L2.
 #include <algorithm>
 
 #include "kernels/convolution/cuda/kernel.h"

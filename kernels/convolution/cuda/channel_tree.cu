@@ -21,6 +21,13 @@
 // Measured on one H200, batch 10,000: fa19's layers take 11.3 and 75.0 ms
 // (naive 9.8 and 32.9). The second pays for the tree and for idle slices. The
 // first has one channel, so no tree, and pays for the code that could have one.
+//
+// Counters (ncu, fa19's layers). Nothing is full: issue slots 76 and 63 %, DRAM
+// 4 and less than 1 %, L1 hits 84 and 89 %. Occupancy is 47 %: a multiprocessor
+// holds 32 blocks, of one warp each on the first layer, and two of 16 warps
+// with 56 registers on the second. So the first waits for loads (long
+// scoreboard 3.0 cycles per instruction), the second for the tree (barrier
+// 2.7).
 #include <algorithm>
 
 #include "kernels/convolution/cuda/kernel.h"

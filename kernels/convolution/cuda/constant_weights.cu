@@ -18,6 +18,11 @@
 // Measured on one H200, batch 10,000: fa19's layers take 15.9 and 49.8 ms
 // (tiled_shared 17.5 and 55.9). A tenth is gained; the loops are what costs, as
 // the next rung shows.
+//
+// Counters (ncu, fa19's layers). The loops, not the loads: 96 % of the issue
+// slots are used, by 39 and 27 instructions per multiply-add (at 1.98 GHz),
+// while shared memory is busy in 19 and 20 % of the clocks. 32 registers
+// instead of 40 let the occupancy rise from 72 and 75 % to 97 and 100 %.
 #include <algorithm>
 
 #include "kernels/convolution/cuda/kernel.h"

@@ -20,6 +20,12 @@
 // to 45 % slower than im2col_shared. The traffic saved was not what that waited
 // for, and the divisions come on top. The workspace is saved, and the next rung
 // makes the indices cheap.
+//
+// Counters (ncu, fa19's layers). The index arithmetic comes first: issue slots
+// are 82 and 78 % used, by 21 and 13 instructions per multiply-add (at
+// 1.98 GHz; im2col_shared's product has 12 and 6), and the longest stall is not
+// selected (3.9 cycles per instruction). Shared memory is busy in 46 and 56 %
+// of the clocks (there 69 and 82 %).
 #include "kernels/convolution/cuda/kernel.h"
 
 namespace convlab::cuda {

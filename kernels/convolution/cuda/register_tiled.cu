@@ -30,6 +30,13 @@
 // 0.53 and 0.60, fa19 1.45 and 4.12, fa20 2.03 and 2.67: 4 to 12 times as fast
 // as fused_im2col, 26 to 30 TFLOP/s on second layers, and 10 to 22 on first
 // ones.
+//
+// Counters (ncu, fa19's layers). Instructions, as expected: issue slots are 77
+// and 85 % used, and the longest stall is not selected (1.5 and 2.0 cycles per
+// instruction) at 25 % occupancy. There are 2.8 and 1.9 instructions per
+// multiply-add (at 1.98 GHz): about half of the second layer's are
+// multiply-adds, a third of the first's. Shared memory is busy in 40 and 50 %
+// of the clocks, DRAM 32 and 7 %.
 #include "kernels/convolution/cuda/kernel.h"
 
 namespace convlab::cuda {

@@ -22,6 +22,11 @@
 // whose first-level cache is the same memory as shared memory, staging by
 // itself only adds the copy, the barriers and the threads of tiles that stick
 // out.
+//
+// Counters (ncu, fa19's layers). Issue slots, 91 % used on both, with 41 and 28
+// instructions per multiply-add (at 1.98 GHz; naive 22 and 16), of which loads
+// are few: the copy, the loops' bounds, threads outside the plane. Shared
+// memory is busy in 17 and 18 % of the clocks.
 #include "kernels/convolution/cuda/kernel.h"
 
 namespace convlab::cuda {

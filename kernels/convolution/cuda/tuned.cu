@@ -41,6 +41,13 @@
 // 67 that the data sheet promises, and 1.6 to 11.6 times as fast as cuDNN's
 // fp32.
 //
+// Counters (ncu, fa19's layers). Fullest are the issue slots, 78 and 80 % used;
+// the multiply-add pipes are 55 and 68 % busy, of which the definition's FLOPs
+// need 49 and 52 (at 1.98 GHz) and padding most of the rest; DRAM is 60 and 8 %
+// busy. Warps are ready: the longest stall is not selected (2.8 and 2.0 cycles
+// per instruction) at 33 and 23 % occupancy. On the first layer neither
+// arithmetic nor memory is full, and barriers come next (1.0).
+//
 // What did not help
 // - Constant weights with several channels: fa19's second layer took 4.21 ms at
 //   best. A block of threads that compute all filters has a larger tile, and

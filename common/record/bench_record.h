@@ -1,0 +1,91 @@
+// The record of a benchmark run: convolutions, ours and the libraries', each on
+// its own, beside what the machine could do in the same run.
+#ifndef COMMON_RECORD_BENCH_RECORD_H_
+#define COMMON_RECORD_BENCH_RECORD_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/record/host.h"
+#include "common/record/run_record.h"
+
+namespace convlab {
+
+inline constexpr char kBenchSchema[] = "convlab.bench/1";
+
+// The fastest that this machine did what kernels are made of, in this run.
+// Absent: not measured.
+struct Ceilings {
+  std::optional<double> fill_gbs;     // writing memory
+  std::optional<double> copy_gbs;     // reading and writing, both counted
+  std::optional<double> triad_gbs;    // two arrays read, one written; CPU
+  std::optional<double> fp32_tflops;  // fused multiply-adds
+  std::optional<double> tf32_tflops;  // tensor cores, sums in float32
+  std::optional<double> fp16_tflops;  // likewise
+};
+
+// One convolution by one implementation.
+struct BenchRow {
+  std::string layer;  // "fa19-L2", or its sizes B,C,H,W,M,K
+  int64_t batch = 0, channels = 0, height = 0, width = 0, filters = 0,
+          kernel_size = 0;
+  std::string provider;  // "convlab", "cudnn" or "onednn"
+  std::string variant;   // or the library's algorithm and layout
+  std::string accuracy_class;
+  double error = 0;  // relative, L2, against float64
+  double median_ms = 0, iqr_ms = 0, min_ms = 0;
+  int samples = 0;
+  std::optional<double> sm_clock_mhz;  // seen while it ran
+  double tflops = 0;                   // of the definition, at the median
+  double gbs = 0;                      // least bytes, at the median
+  // tflops by the fused multiply-adds measured beside it; CPU.
+  std::optional<double> of_peak;
+  // What the ceilings allow at best; absent where none of them applies.
+  std::optional<double> floor_ms;
+  std::string arguments;  // of the benchmark, that measure this again
+};
+
+// A row that is missing, and why.
+struct BenchOmission {
+  std::string layer;
+  int64_t batch = 0;
+  std::string provider;
+  std::string variant;
+  std::string accuracy_class;
+  std::string reason;
+};
+
+struct BenchRecord {
+  std::vector<std::string> command;
+  std::string git_revision;
+  std::string build_mode;
+  std::string started;  // RFC 3339, UTC
+  std::string method;   // how times were taken, in words
+  std::string device;   // "cpu" or "gpu"
+  int threads = 0;      // of the CPU
+  HostFacts host;
+  GpuFacts gpu;
+  std::string peer;  // "cuDNN 9.14.0" or "oneDNN 2.6.3"; empty: none
+  Ceilings ceilings;
+  std::vector<BenchRow> rows;
+  std::vector<BenchOmission> omissions;
+};
+
+// How often `row` is as fast as the fastest row of a library ("cudnn",
+// "onednn") with the same layer, batch and accuracy class; absent if there is
+// none.
+std::optional<double> PeerRatio(const BenchRecord& record, const BenchRow& row);
+
+std::string ToJson(const BenchRecord& record);
+// As ParseRunRecord and ReadRunRecord.
+absl::StatusOr<BenchRecord> ParseBenchRecord(absl::string_view json);
+absl::StatusOr<BenchRecord> ReadBenchRecord(const std::string& path);
+
+}  // namespace convlab
+
+#endif  // COMMON_RECORD_BENCH_RECORD_H_

@@ -1,0 +1,37 @@
+// Checks that traces keep to the format's rules:
+// bazel run //common/record:check_trace -- FILE...
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "common/files/files.h"
+#include "common/record/trace_rules.h"
+#include "common/status/status.h"
+
+namespace convlab {
+namespace {
+
+absl::Status Check(const char* file) {
+  ASSIGN_OR_RETURN(const std::string json, ReadFile(UserPath(file)));
+  const auto counts = CheckTrace(json);
+  if (!counts.ok()) return Annotate(counts.status(), file);
+  absl::PrintF("%s: %d slices on %d tracks and %d arrows keep the rules\n",
+               file, counts->slices, counts->tracks, counts->arrows);
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace convlab
+
+int main(int argc, char** argv) {
+  absl::Status status;
+  if (argc < 2) {
+    status = absl::InvalidArgumentError("expected the traces' files");
+  }
+  for (int i = 1; i < argc; ++i) status.Update(convlab::Check(argv[i]));
+  if (!status.ok()) {
+    absl::FPrintF(stderr, "check_trace: %s\n",
+                  convlab::OneLine(status.message()));
+  }
+  return convlab::ExitStatus(status);
+}

@@ -1,0 +1,254 @@
+// JSON of plain structs, both ways. A struct's fields are listed once, in a
+// function template beside it in namespace convlab:
+//
+//   template <typename Visitor>
+//   void Fields(Visitor& visit, Point& point) {
+//     visit("x", point.x);
+//     visit("y", point.y);
+//   }
+//
+// Fields may be numbers, texts, other such structs, and vectors, maps by text
+// and optionals of all these.
+#ifndef COMMON_RECORD_JSON_FIELDS_H_
+#define COMMON_RECORD_JSON_FIELDS_H_
+
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/record/run_record.h"
+#include "common/status/status.h"
+#include "nlohmann/json.hpp"
+
+namespace convlab {
+
+template <typename Visitor>
+void Fields(Visitor& visit, HostFacts& host) {
+  visit("cpu", host.cpu);
+  visit("cores", host.cores);
+  visit("memory_bytes", host.memory_bytes);
+  visit("operating_system", host.operating_system);
+  visit("kernel", host.kernel);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, GpuFacts& gpu) {
+  visit("name", gpu.name);
+  visit("compute_capability", gpu.compute_capability);
+  visit("multiprocessors", gpu.multiprocessors);
+  visit("memory_bytes", gpu.memory_bytes);
+  visit("driver_version", gpu.driver_version);
+  visit("runtime_version", gpu.runtime_version);
+  visit("multiprocessor_clock_khz", gpu.multiprocessor_clock_khz);
+  visit("memory_clock_khz", gpu.memory_clock_khz);
+  visit("libraries", gpu.libraries);
+}
+
+namespace json_fields {
+
+using Json = nlohmann::ordered_json;
+
+// Makes JSON of the fields that it visits.
+class Writer {
+ public:
+  template <typename T>
+  void operator()(const char* name, T& field) {
+    Json encoded = Encode(field);
+    // An absent value is left out.
+    if (!encoded.is_null()) json_[name] = std::move(encoded);
+  }
+  Json Take() { return std::move(json_); }
+
+  template <typename T>
+  static Json Encode(T& value);
+
+ private:
+  Json json_ = Json::object();
+};
+
+// Fills the fields that it visits from JSON.
+class Reader {
+ public:
+  Reader(const Json& json, std::string where)
+      : json_(json), where_(std::move(where)) {}
+
+  template <typename T>
+  void operator()(const char* name, T& field) {
+    const auto found = json_.find(name);
+    if (status_.ok() && found != json_.end()) {
+      status_ = Decode(*found, absl::StrCat(where_, ".", name), field);
+    }
+  }
+  absl::Status Take() { return status_; }
+
+  template <typename T>
+  static absl::Status Decode(const Json& json, const std::string& where,
+                             T& value);
+
+ private:
+  const Json& json_;
+  const std::string where_;
+  absl::Status status_;
+};
+
+template <typename T>
+struct IsVector : std::false_type {};
+template <typename T>
+struct IsVector<std::vector<T>> : std::true_type {};
+template <typename T>
+struct IsMap : std::false_type {};
+template <typename T>
+struct IsMap<std::map<std::string, T>> : std::true_type {};
+
+template <typename T>
+struct IsOptional : std::false_type {};
+template <typename T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+
+template <typename T>
+Json Writer::Encode(T& value) {
+  if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+    return value;
+  } else if constexpr (IsVector<T>::value) {
+    Json list = Json::array();
+    for (auto& element : value) list.push_back(Encode(element));
+    return list;
+  } else if constexpr (IsMap<T>::value) {
+    Json object = Json::object();
+    for (auto& [key, element] : value) object[key] = Encode(element);
+    return object;
+  } else if constexpr (IsOptional<T>::value) {
+    return value ? Encode(*value) : Json();
+  } else {
+    Writer writer;
+    Fields(writer, value);
+    return writer.Take();
+  }
+}
+
+template <typename T>
+absl::Status Reader::Decode(const Json& json, const std::string& where,
+                            T& value) {
+  const auto wrong_type = [&](absl::string_view expected) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, " is ", json.type_name(), ", expected ", expected));
+  };
+  if constexpr (std::is_same_v<T, std::string>) {
+    if (!json.is_string()) return wrong_type("a string");
+    value = json.get<std::string>();
+  } else if constexpr (std::is_integral_v<T>) {
+    using Limits = std::numeric_limits<T>;
+    if (!json.is_number_integer()) return wrong_type("an integer");
+    const bool fits = json.is_number_unsigned()
+                          ? json.get<uint64_t>() <= uint64_t{Limits::max()}
+                          : json.get<int64_t>() >= Limits::min();
+    if (!fits) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, " is ", json.dump(), ", expected ", Limits::min(),
+                       " to ", Limits::max()));
+    }
+    value = json.get<T>();
+  } else if constexpr (std::is_floating_point_v<T>) {
+    if (!json.is_number()) return wrong_type("a number");
+    value = json.get<T>();
+  } else if constexpr (IsVector<T>::value) {
+    if (!json.is_array()) return wrong_type("an array");
+    value.assign(json.size(), {});
+    for (size_t i = 0; i < value.size(); ++i) {
+      RETURN_IF_ERROR(
+          Decode(json[i], absl::StrCat(where, "[", i, "]"), value[i]));
+    }
+  } else if constexpr (IsMap<T>::value) {
+    if (!json.is_object()) return wrong_type("an object");
+    value.clear();
+    for (const auto& [key, element] : json.items()) {
+      RETURN_IF_ERROR(
+          Decode(element, absl::StrCat(where, ".", key), value[key]));
+    }
+  } else if constexpr (IsOptional<T>::value) {
+    value.reset();
+    if (!json.is_null()) return Decode(json, where, value.emplace());
+  } else {
+    if (!json.is_object()) return wrong_type("an object");
+    Reader reader(json, where);
+    Fields(reader, value);
+    return reader.Take();
+  }
+  return absl::OkStatus();
+}
+
+// Looks for the place where JSON is broken.
+struct ErrorFinder : nlohmann::json_sax<Json> {
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(size_t) override { return true; }
+  bool key(string_t&) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(size_t position, const std::string&,
+                   const Json::exception&) override {
+    byte = position;
+    return false;
+  }
+  size_t byte = 0;
+};
+
+}  // namespace json_fields
+
+// The text of `record` with the field "schema" before all others.
+template <typename T>
+std::string ToJsonText(const char* schema, const T& record) {
+  T copy = record;  // visitors take fields they could fill
+  json_fields::Json json = {{"schema", schema}};
+  json.update(json_fields::Writer::Encode(copy));
+  // Command lines and paths may hold bytes that are not UTF-8.
+  using Handler = json_fields::Json::error_handler_t;
+  return json.dump(1, ' ', false, Handler::replace) + "\n";
+}
+
+// The other way round. A missing field keeps its default. InvalidArgument if
+// the text is no valid JSON, has another schema, or a field of the wrong type;
+// `what` names what it should be ("run record").
+template <typename T>
+absl::StatusOr<T> ParseJsonText(absl::string_view what, const char* schema,
+                                absl::string_view text) {
+  using json_fields::Json;
+  const Json parsed = Json::parse(text.begin(), text.end(), nullptr,
+                                  /*allow_exceptions=*/false);
+  if (parsed.is_discarded()) {
+    json_fields::ErrorFinder finder;
+    Json::sax_parse(text.begin(), text.end(), &finder);
+    return absl::InvalidArgumentError(
+        absl::StrCat("not a ", what, ": not valid JSON at byte ", finder.byte));
+  }
+  const auto found = parsed.find("schema");
+  if (!parsed.is_object() || found == parsed.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("not a ", what, ": it has no field \"schema\""));
+  }
+  if (*found != schema) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "unknown schema ", found->dump(), ", expected \"", schema, "\""));
+  }
+  T record;
+  RETURN_IF_ERROR(json_fields::Reader::Decode(parsed, "record", record));
+  return record;
+}
+
+}  // namespace convlab
+
+#endif  // COMMON_RECORD_JSON_FIELDS_H_

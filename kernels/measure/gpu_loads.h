@@ -1,0 +1,43 @@
+// Kernels that load one part of the GPU each, to see what it can do, and those
+// that a measurement needs round the operation. All work in the default stream
+// on device memory; Unavailable in a build without the CUDA Toolkit.
+#ifndef KERNELS_MEASURE_GPU_LOADS_H_
+#define KERNELS_MEASURE_GPU_LOADS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace convlab::cuda {
+
+// Keeps the stream waiting for that long, and everything else idle.
+absl::Status StartWait(int microseconds);
+
+// Writes, or reads and writes, `bytes`, a multiple of 16.
+absl::Status StartFill(void* out, int64_t bytes);
+absl::Status StartCopy(const void* in, void* out, int64_t bytes);
+
+enum class Arithmetic {
+  kFp32,       // fused multiply-adds
+  kMmaTf32,    // tensor cores by mma.sync, operands in registers, sums in
+  kMmaFp16,    //   float32
+  kWgmmaTf32,  // tensor cores by wgmma, operands in shared memory; Hopper's
+  kWgmmaFp16,
+};
+
+// Does `rounds` rounds of it on all multiprocessors, and writes something to
+// `sink`, of kSinkBytes. Returns the number of FLOPs; 0, and nothing was done,
+// where the GPU or the build lacks the instructions.
+inline constexpr int64_t kSinkBytes = 1024;
+absl::StatusOr<double> StartArithmetic(Arithmetic kind, int rounds, void* sink);
+
+// Waits, and tells how many of the 32-bit words of `data` equal `value`.
+absl::StatusOr<int64_t> CountWords(const void* data, int64_t bytes,
+                                   uint32_t value);
+// Waits, and returns a number that depends on every word and its place.
+absl::StatusOr<uint64_t> Fingerprint(const void* data, int64_t bytes);
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_MEASURE_GPU_LOADS_H_

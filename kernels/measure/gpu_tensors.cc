@@ -1,0 +1,162 @@
+#include "kernels/measure/gpu_tensors.h"
+
+#include <algorithm>
+#include <random>
+
+#include "Eigen/Core"
+#include "absl/strings/str_cat.h"
+#include "common/status/status.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/convolution/reference.h"
+#include "kernels/measure/gpu_loads.h"
+
+namespace convlab {
+namespace {
+
+// Inputs repeat after so many values, which no algorithm can know of. Odd, so
+// that images differ.
+constexpr int64_t kPeriod = (int64_t{1} << 22) + 1;
+
+constexpr int64_t kCheckedImages = 5;
+
+// NaN in either type, once per float and twice in a pair of halves.
+constexpr uint8_t kPoison = 0xff;
+constexpr uint32_t kPoisonedWord = 0xffffffff;
+
+// Calls visit(index in CHW, index in the layout) for each element of an image.
+template <typename Visit>
+void ForElements(Layout layout, int64_t C, int64_t H, int64_t W, Visit visit) {
+  int64_t plain = 0;
+  for (int64_t c = 0; c < C; ++c) {
+    for (int64_t h = 0; h < H; ++h) {
+      for (int64_t w = 0; w < W; ++w, ++plain) {
+        visit(plain, layout == Layout::kNchw ? plain : (h * W + w) * C + c);
+      }
+    }
+  }
+}
+
+std::vector<float> RandomFloats(int64_t count, int seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> distribution(-1, 1);
+  std::vector<float> values(count);
+  for (float& value : values) value = distribution(generator);
+  return values;
+}
+
+// Fills the buffer with `values`, as T, again and again.
+template <typename T>
+absl::Status UploadRepeated(const std::vector<float>& values,
+                            const cuda::DeviceBuffer& buffer) {
+  std::vector<T> converted(values.size());
+  std::transform(values.begin(), values.end(), converted.begin(),
+                 [](float value) { return static_cast<T>(value); });
+  const int64_t period = values.size() * sizeof(T);
+  for (int64_t done = 0; done < buffer.bytes(); done += period) {
+    RETURN_IF_ERROR(cuda::CopyToDevice(
+        static_cast<char*>(buffer.data()) + done, converted.data(),
+        std::min(period, buffer.bytes() - done)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<GpuTensors> GpuTensors::Create(const Problem& problem,
+                                              Workers& workers, Layout layout,
+                                              ElementType type) {
+  RETURN_IF_ERROR(CheckProblem(problem));
+  RETURN_IF_ERROR(cuda::FindDevice().status());
+  GpuTensors tensors;
+  tensors.problem_ = problem;
+  tensors.layout_ = layout;
+  tensors.type_ = type;
+  RETURN_IF_ERROR(type == ElementType::kFloat
+                      ? tensors.Fill<float>(workers)
+                      : tensors.Fill<Eigen::half>(workers));
+  return tensors;
+}
+
+template <typename T>
+absl::Status GpuTensors::Fill(Workers& workers) {
+  const Problem& p = problem_;
+  for (const auto& [buffer, elements] :
+       {std::pair(&x_, p.input_elements()), std::pair(&k_, p.kernel_elements()),
+        std::pair(&y_, p.output_elements())}) {
+    ASSIGN_OR_RETURN(*buffer,
+                     cuda::DeviceBuffer::Allocate(elements * sizeof(T)));
+  }
+  const std::vector<float> values =
+      RandomFloats(std::min(kPeriod, p.input_elements()), 1);
+  const std::vector<float> k = RandomFloats(p.kernel_elements(), 2);
+  RETURN_IF_ERROR(UploadRepeated<T>(values, x_));
+  std::vector<float> placed(k.size());
+  const int64_t K = p.kernel_size, filter = p.channels * K * K;
+  for (int64_t m = 0; m < p.filters; ++m) {
+    ForElements(layout_, p.channels, K, K, [&](int64_t plain, int64_t offset) {
+      placed[m * filter + offset] = k[m * filter + plain];
+    });
+  }
+  RETURN_IF_ERROR(UploadRepeated<T>(placed, k_));
+  ASSIGN_OR_RETURN(x_fingerprint_, cuda::Fingerprint(x_.data(), x_.bytes()));
+  ASSIGN_OR_RETURN(k_fingerprint_, cuda::Fingerprint(k_.data(), k_.bytes()));
+
+  const int64_t count = std::min(kCheckedImages, p.batch);
+  const int64_t image = p.input_elements() / p.batch;
+  std::vector<float> x(count * image);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t b = count == 1 ? 0 : i * (p.batch - 1) / (count - 1);
+    checked_.push_back(b);
+    ForElements(layout_, p.channels, p.height, p.width,
+                [&](int64_t plain, int64_t offset) {
+                  x[i * image + plain] =
+                      values[(b * image + offset) % values.size()];
+                });
+  }
+  Problem checked = p;
+  checked.batch = count;
+  reference_ = ReferenceConvolution(checked, x.data(), k.data(), workers);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> GpuTensors::Verify(
+    const std::function<absl::Status()>& run) const {
+  RETURN_IF_ERROR(cuda::FillBytes(y_.data(), kPoison, y_.bytes()));
+  RETURN_IF_ERROR(run());
+  RETURN_IF_ERROR(cuda::Synchronize());
+  ASSIGN_OR_RETURN(const int64_t unwritten,
+                   cuda::CountWords(y_.data(), y_.bytes(), kPoisonedWord));
+  if (unwritten > 0) {
+    return absl::DataLossError(
+        absl::StrCat("the output's elements were not all written: ", unwritten,
+                     " words of 32 bits were left out"));
+  }
+  return type_ == ElementType::kFloat ? Error<float>() : Error<Eigen::half>();
+}
+
+template <typename T>
+absl::StatusOr<double> GpuTensors::Error() const {
+  const Problem& p = problem_;
+  const int64_t image = p.output_elements() / p.batch;
+  std::vector<float> y(checked_.size() * image);
+  std::vector<T> read(image);
+  for (size_t i = 0; i < checked_.size(); ++i) {
+    RETURN_IF_ERROR(cuda::CopyToHost(
+        read.data(), static_cast<const T*>(y_.data()) + checked_[i] * image,
+        image * sizeof(T)));
+    ForElements(layout_, p.filters, p.output_height(), p.output_width(),
+                [&](int64_t plain, int64_t offset) {
+                  y[i * image + plain] = static_cast<float>(read[offset]);
+                });
+  }
+  return RelativeError(y.data(), reference_);
+}
+
+absl::Status GpuTensors::CheckInputs() const {
+  ASSIGN_OR_RETURN(const uint64_t x, cuda::Fingerprint(x_.data(), x_.bytes()));
+  ASSIGN_OR_RETURN(const uint64_t k, cuda::Fingerprint(k_.data(), k_.bytes()));
+  if (x == x_fingerprint_ && k == k_fingerprint_) return absl::OkStatus();
+  return absl::DataLossError("the inputs or the weights were changed");
+}
+
+}  // namespace convlab

@@ -1,0 +1,30 @@
+// What gpu_loads.h starts, as nvcc sees it. Light: no Abseil.
+#ifndef KERNELS_MEASURE_LOAD_KERNELS_H_
+#define KERNELS_MEASURE_LOAD_KERNELS_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/error.h"
+
+namespace convlab::cuda {
+
+Error LaunchWait(int microseconds);
+Error LaunchFill(void* out, int64_t bytes);
+Error LaunchCopy(const void* in, void* out, int64_t bytes);
+
+// `*flops` are those of the launch; 0 if the device or the build does not have
+// the instructions. Some floats are written to `sink`.
+inline constexpr int kSinkFloats = 256;
+Error LaunchFma(int rounds, float* sink, double* flops);
+Error LaunchMma(bool tf32, int rounds, float* sink, double* flops);
+Error LaunchWgmma(bool tf32, int rounds, float* sink, double* flops);
+
+// Both add to *result, on the device.
+Error LaunchCount(const uint32_t* words, int64_t count, uint32_t value,
+                  unsigned long long* result);
+Error LaunchFingerprint(const uint32_t* words, int64_t count,
+                        unsigned long long* result);
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_MEASURE_LOAD_KERNELS_H_

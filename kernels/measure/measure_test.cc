@@ -1,0 +1,163 @@
+// Measuring on a GPU: that times are the work's, wrong results are found, and
+// ceilings are what such a machine has.
+#include <string>
+#include <vector>
+
+#include "common/parallel/parallel.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/convolution/reference.h"
+#include "kernels/cuda/device.h"
+#include "kernels/measure/gpu_ceilings.h"
+#include "kernels/measure/gpu_tensors.h"
+#include "kernels/measure/gpu_timer.h"
+#include "kernels/measure/sm_clock.h"
+
+namespace convlab {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(MeasureWithoutGpu, SaysWhatIsMissing) {
+  const auto device = cuda::FindDevice();
+  if (device.ok()) GTEST_SKIP() << "there is a GPU: " << device->name;
+  Workers workers(1);
+  EXPECT_TRUE(absl::IsUnavailable(GpuTimer::Create().status()));
+  EXPECT_TRUE(absl::IsUnavailable(
+      GpuTensors::Create({1, 1, 5, 5, 1, 3}, workers).status()));
+  EXPECT_TRUE(absl::IsUnavailable(MeasureGpuCeilings().status()));
+  EXPECT_TRUE(absl::IsUnavailable(SmClock::Open("0000:00:00.0").status()));
+}
+
+class MeasureTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto device = cuda::FindDevice();
+    if (!device.ok()) GTEST_SKIP() << device.status().message();
+    device_ = *device;
+  }
+
+  cuda::DeviceFacts device_;
+  Workers workers_{2};
+};
+
+TEST_F(MeasureTest, TimesAreThoseOfTheWork) {
+  auto timer = GpuTimer::Create();
+  ASSERT_TRUE(timer.ok()) << timer.status();
+  const int64_t bytes = int64_t{1} << 28;
+  auto buffer = cuda::DeviceBuffer::Allocate(bytes);
+  ASSERT_TRUE(buffer.ok()) << buffer.status();
+  const auto fill = [&](int times) -> GpuTimer::Run {
+    return [&, times]() -> absl::Status {
+      for (int i = 0; i < times; ++i) {
+        const absl::Status status = cuda::FillBytes(buffer->data(), 1, bytes);
+        if (!status.ok()) return status;
+      }
+      return absl::OkStatus();
+    };
+  };
+  StoppingRule rule;
+  rule.min_samples = 5;
+  const auto once = timer->Time(fill(1), rule);
+  const auto often = timer->Time(fill(10), rule);
+  ASSERT_TRUE(once.ok() && often.ok()) << once.status() << often.status();
+  ASSERT_GE(once->samples_ns.size(), 5u);
+  const double ratio = static_cast<double>(often->samples_ns[2]) /
+                       static_cast<double>(once->samples_ns[2]);
+  EXPECT_GT(ratio, 7);
+  EXPECT_LT(ratio, 13);
+  // Nothing takes next to nothing, though the host needs longer.
+  const auto nothing = timer->Time([] { return absl::OkStatus(); }, rule);
+  ASSERT_TRUE(nothing.ok()) << nothing.status();
+  EXPECT_LT(nothing->samples_ns[2], 20000);
+  if (!SmClock::Open(device_.pci_bus_id).ok()) return;
+  ASSERT_TRUE(once->sm_clock_mhz.has_value());
+  EXPECT_GT(*once->sm_clock_mhz, 100);
+  EXPECT_LE(*once->sm_clock_mhz, device_.multiprocessor_clock_khz / 1000 + 50);
+}
+
+TEST_F(MeasureTest, ErrorsOfTheRunAreHandedOn) {
+  auto timer = GpuTimer::Create();
+  ASSERT_TRUE(timer.ok()) << timer.status();
+  const auto times = timer->Time(
+      [] { return absl::InternalError("no kernel"); }, StoppingRule());
+  EXPECT_EQ(times.status().message(), "no kernel");
+}
+
+TEST_F(MeasureTest, VerifiesWhatIsRight) {
+  const Problem problem = {9, 2, 20, 20, 3, 5};
+  const auto tensors = GpuTensors::Create(problem, workers_);
+  ASSERT_TRUE(tensors.ok()) << tensors.status();
+  std::vector<float> x(problem.input_elements());
+  std::vector<float> k(problem.kernel_elements());
+  ASSERT_TRUE(cuda::CopyToHost(x.data(), tensors->x(), 4 * x.size()).ok());
+  ASSERT_TRUE(cuda::CopyToHost(k.data(), tensors->k(), 4 * k.size()).ok());
+  const std::vector<double> exact =
+      ReferenceConvolution(problem, x.data(), k.data(), workers_);
+  const std::vector<float> y(exact.begin(), exact.end());
+  const auto error = tensors->Verify(
+      [&] { return cuda::CopyToDevice(tensors->y(), y.data(), 4 * y.size()); });
+  ASSERT_TRUE(error.ok()) << error.status();
+  EXPECT_LE(*error, 1e-7);
+  EXPECT_GT(*error, 0);
+  EXPECT_TRUE(tensors->CheckInputs().ok());
+}
+
+TEST_F(MeasureTest, FindsWhatIsWrong) {
+  const Problem problem = {9, 2, 20, 20, 3, 5};
+  for (const ElementType type : {ElementType::kFloat, ElementType::kHalf}) {
+    for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
+      const auto tensors = GpuTensors::Create(problem, workers_, layout, type);
+      ASSERT_TRUE(tensors.ok()) << tensors.status();
+      // Nothing written, though the right result stood there.
+      const auto nothing = tensors->Verify([] { return absl::OkStatus(); });
+      EXPECT_THAT(std::string(nothing.status().message()),
+                  HasSubstr("not all written"));
+      // Zeros are an error of 1.
+      const auto zeros = tensors->Verify([&] {
+        return cuda::FillBytes(
+            tensors->y(), 0,
+            problem.output_elements() * (type == ElementType::kFloat ? 4 : 2));
+      });
+      ASSERT_TRUE(zeros.ok()) << zeros.status();
+      EXPECT_NEAR(*zeros, 1, 1e-6);
+      // One weight changed.
+      ASSERT_TRUE(tensors->CheckInputs().ok());
+      ASSERT_TRUE(
+          cuda::FillBytes(const_cast<void*>(tensors->k()), 0xff, 2).ok());
+      EXPECT_FALSE(tensors->CheckInputs().ok());
+    }
+  }
+}
+
+TEST_F(MeasureTest, CeilingsAreThoseOfAGpu) {
+  const auto ceilings = MeasureGpuCeilings();
+  ASSERT_TRUE(ceilings.ok()) << ceilings.status();
+  // Below what clock and width allow, and not far below.
+  const double peak =
+      2e-6 * device_.memory_clock_khz * device_.memory_bus_bits / 8;
+  EXPECT_GT(*ceilings->fill_gbs, 0.5 * peak);
+  EXPECT_GT(*ceilings->copy_gbs, 0.5 * peak);
+  if (peak > 0) {
+    EXPECT_LT(*ceilings->fill_gbs, 1.02 * peak);
+    EXPECT_LT(*ceilings->copy_gbs, 1.02 * peak);
+  }
+  // 128 lanes on a multiprocessor, 64 on some.
+  const double lanes =
+      2e-9 * device_.multiprocessors * device_.multiprocessor_clock_khz;
+  EXPECT_GT(*ceilings->fp32_tflops, 0.5 * 64 * lanes);
+  EXPECT_LT(*ceilings->fp32_tflops, 1.02 * 128 * lanes);
+  if (device_.compute_capability < 80) {
+    EXPECT_EQ(ceilings->fp16_tflops, std::nullopt);
+    return;
+  }
+  EXPECT_GT(*ceilings->fp16_tflops, *ceilings->tf32_tflops);
+  EXPECT_GT(*ceilings->tf32_tflops, *ceilings->fp32_tflops);
+  if (device_.name.find("H200") != std::string::npos) {
+    EXPECT_GT(*ceilings->fp16_tflops, 550);
+    EXPECT_LT(*ceilings->fp16_tflops, 1080);
+  }
+}
+
+}  // namespace
+}  // namespace convlab

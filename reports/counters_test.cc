@@ -1,0 +1,61 @@
+// The counters that the ladder's chapters cite, as they were measured.
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "reports/profiles/import.h"
+#include "reports/profiles/ncu.h"
+
+namespace convlab {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+std::vector<std::string> Files() {
+  std::vector<std::string> files;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("reports/measured/h200/ncu")) {
+    files.push_back(entry.path().string());
+  }
+  return files;
+}
+
+TEST(Counters, EachFileHasWhatTheChaptersCite) {
+  const std::vector<std::string> files = Files();
+  EXPECT_THAT(files, SizeIs(18));
+  for (const std::string& file : files) {
+    SCOPED_TRACE(file);
+    const auto profile = ImportProfile(file);
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    EXPECT_EQ(profile->tool, "ncu");
+    EXPECT_THAT(profile->gpu_activities.entries, Not(IsEmpty()));
+    ASSERT_THAT(profile->launches, Not(IsEmpty()));
+    for (const LaunchCounters& launch : profile->launches) {
+      SCOPED_TRACE(launch.kernel);
+      const LaunchFacts facts = FactsOf(launch);
+      EXPECT_GT(facts.duration_ns.value_or(0), 0);
+      EXPECT_GT(facts.dram_bytes.value_or(0), 0);
+      EXPECT_GE(facts.shared_bytes_per_block.value_or(-1), 0);
+      EXPECT_GE(facts.bank_conflicts.value_or(-1), 0);
+      EXPECT_GT(facts.registers_per_thread.value_or(0), 0);
+      EXPECT_THAT(facts.stalls, SizeIs(18));
+      for (const std::optional<double>& percent :
+           {facts.dram_percent, facts.sm_percent, facts.tensor_percent,
+            facts.occupancy_percent, facts.l1_hit_percent}) {
+        ASSERT_TRUE(percent.has_value());
+        EXPECT_GE(*percent, 0);
+        EXPECT_LE(*percent, 100);
+      }
+      // ncu shows more than 100 for launches of a few microseconds.
+      EXPECT_GT(facts.l2_hit_percent.value_or(0), 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace convlab

@@ -1,0 +1,200 @@
+// The benchmark: convolutions, each on its own, beside the best that a library
+// and the hardware do in the same run.
+#include <cstdio>
+#include <memory>
+#include <set>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/files/files.h"
+#include "common/flags/flags.h"
+#include "common/parallel/parallel.h"
+#include "common/record/bench_record.h"
+#include "common/record/build_info.h"
+#include "common/status/status.h"
+#include "gflags/gflags.h"
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/library.h"
+#include "tools/bench/cpu_bench.h"
+#include "tools/bench/gpu_bench.h"
+#include "tools/bench/options.h"
+#include "tools/bench/report.h"
+
+DEFINE_string(layers, "all",
+              "what to measure: names such as fa19-L2, by commas; sizes "
+              "B,C,H,W,M,K, by semicolons; all: the course's nine layers");
+DEFINE_string(variants, "all",
+              "names, by commas, as m2 and m4 know them; cudnn or onednn for "
+              "the library alone");
+DEFINE_int64(batch, 0,
+             "images of a layer that is given by its name; 0: 10000 on the "
+             "GPU, 1000 on the CPU");
+DEFINE_string(class, "all",
+              "accuracy classes to measure: fp32, tf32, fp16, by commas");
+DEFINE_string(device, "auto", "gpu, cpu, or auto: the GPU if there is one");
+DEFINE_string(json, "", "write the results to this file");
+DEFINE_int32(samples, 20, "take at least so many samples of each time");
+DEFINE_double(seconds, 5,
+              "and take no more, if there are three, after so many seconds of "
+              "measuring one implementation");
+DEFINE_bool(peers, true,
+            "measure the library too: cuDNN or oneDNN (--nopeers: do not)");
+DEFINE_int32(threads, 0, "of the CPU; 0: one for each core");
+DEFINE_bool(verbose, false,
+            "tell each of the library's plans and its time on standard error");
+
+namespace convlab {
+namespace {
+
+constexpr char kUsage[] =
+    "usage: bench [--flags]\n\n"
+    "Measures convolutions and prints a row for each layer and implementation. "
+    "Before\nit is timed, each is verified against float64 on random tensors; "
+    "times are from\ncold caches, with device events on the GPU. A row has the "
+    "median, the\ninter-quartile range, the minimum and the number n of "
+    "samples; FLOP/s of the\ndefinition; GB/s of the least bytes; the share of "
+    "the floor that the ceilings\nmeasured in the same run allow; how often it "
+    "is as fast as the library's best of\nits class (cuDNN, oneDNN); and the "
+    "arguments that measure it again.\n\n";
+
+absl::StatusOr<Backend> ChooseBackend() {
+  if (FLAGS_device == "cpu") return Backend::kCpu;
+  if (FLAGS_device != "gpu" && FLAGS_device != "auto") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--device is '", FLAGS_device, "', expected auto, cpu or gpu"));
+  }
+  const auto device = cuda::FindDevice();
+  if (device.ok()) return Backend::kCuda;
+  if (FLAGS_device == "auto") {
+    absl::FPrintF(stderr, "bench: measuring on the CPU: %s\n",
+                  device.status().message());
+    return Backend::kCpu;
+  }
+  return Annotate(device.status(), "--device gpu");
+}
+
+absl::Status CheckNumbers() {
+  if (FLAGS_samples < 1 || FLAGS_samples > 10000) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--samples is ", FLAGS_samples, ", expected 1 to 10000"));
+  }
+  // Not "<= 0": NaN is no time either.
+  if (!(FLAGS_seconds > 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--seconds is ", FLAGS_seconds, ", expected more than 0"));
+  }
+  if (FLAGS_batch < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--batch is ", FLAGS_batch, ", expected at least 1, or 0"));
+  }
+  if (FLAGS_threads < 0 || FLAGS_threads > 4096) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--threads is ", FLAGS_threads, ", expected 0 to 4096"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BenchOptions> ReadOptions() {
+  RETURN_IF_ERROR(CheckNumbers());
+  BenchOptions options;
+  // What is wrong in the arguments is wrong on every machine.
+  ASSIGN_OR_RETURN(options.classes, ParseClasses(FLAGS_class));
+  ASSIGN_OR_RETURN(
+      options.layers,
+      ParseLayers(FLAGS_layers, FLAGS_batch > 0 ? FLAGS_batch : 1));
+  if (!FLAGS_json.empty()) {
+    RETURN_IF_ERROR(CheckWritable(UserPath(FLAGS_json)));
+  }
+  ASSIGN_OR_RETURN(options.backend, ChooseBackend());
+  const bool gpu = options.backend == Backend::kCuda;
+  ASSIGN_OR_RETURN(
+      options.layers,
+      ParseLayers(FLAGS_layers,
+                  FLAGS_batch > 0 ? FLAGS_batch : (gpu ? 10000 : 1000)));
+  ASSIGN_OR_RETURN(ChosenVariants chosen,
+                   ParseVariants(FLAGS_variants, options.backend,
+                                 options.classes, FLAGS_peers));
+  options.variants = std::move(chosen.variants);
+  options.peers = chosen.peers;
+  options.rule.min_samples = FLAGS_samples;
+  options.rule.max_samples = std::max(options.rule.max_samples, FLAGS_samples);
+  options.rule.max_seconds = FLAGS_seconds;
+  options.verbose = FLAGS_verbose;
+  if (options.variants.empty() && !options.peers) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "nothing to measure: no variant on the ", gpu ? "gpu" : "cpu",
+        " is of --class ", FLAGS_class, ", and the library was not asked for"));
+  }
+  return options;
+}
+
+absl::Status Bench(const std::vector<std::string>& command) {
+  ASSIGN_OR_RETURN(const BenchOptions options, ReadOptions());
+  std::unique_ptr<Workers> workers;
+  try {
+    workers = std::make_unique<Workers>(
+        FLAGS_threads > 0 ? FLAGS_threads : Workers::Available());
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("--threads ", FLAGS_threads, ": ", error.what()));
+  }
+  const bool gpu = options.backend == Backend::kCuda;
+  BenchRecord record;
+  record.command = command;
+  record.git_revision = kGitRevision;
+  record.build_mode = kBuildMode;
+  record.started =
+      absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());
+  record.device = gpu ? "gpu" : "cpu";
+  record.threads = workers->count();
+  record.host = ReadHostFacts();
+  record.method = absl::StrCat(
+      gpu ? "device events, L2 flushed before each sample; "
+          : "host clock, implementations in turn, caches flushed before each "
+            "sample; ",
+      ToString(options.rule));
+  Report report(options, record);
+  RETURN_IF_ERROR(gpu ? BenchGpu(options, *workers, record, report)
+                      : BenchCpu(options, *workers, record, report));
+  for (const cuda::Library* library : cuda::OpenedLibraries()) {
+    record.gpu.libraries[library->name] = cuda::ToString(library->version);
+  }
+  // Also when some failed: the rest was measured.
+  if (!FLAGS_json.empty()) {
+    RETURN_IF_ERROR(WriteFileAtomically(UserPath(FLAGS_json), ToJson(record)));
+  }
+  return report.Outcome();
+}
+
+absl::Status ParseAndRun(const std::vector<std::string>& args) {
+  ASSIGN_OR_RETURN(const ParsedFlags parsed, ParseFlags(args, __FILE__));
+  if (parsed.help) {
+    std::printf("%s%s", kUsage, DescribeFlags(__FILE__).c_str());
+    return absl::OkStatus();
+  }
+  if (!parsed.positional.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unexpected argument '", parsed.positional[0],
+                     "'; --help lists the flags"));
+  }
+  std::vector<std::string> command = {"bench"};
+  command.insert(command.end(), args.begin(), args.end());
+  return Bench(command);
+}
+
+}  // namespace
+}  // namespace convlab
+
+int main(int argc, char** argv) {
+  const absl::Status status = convlab::ParseAndRun({argv + 1, argv + argc});
+  if (!status.ok()) {
+    absl::FPrintF(stderr, "bench: %s\n", convlab::OneLine(status.message()));
+  }
+  return convlab::ExitStatus(status);
+}

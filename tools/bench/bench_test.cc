@@ -1,0 +1,171 @@
+// The benchmark as a user runs it.
+#include <cstdlib>
+#include <set>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/files/files.h"
+#include "common/record/bench_record.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/baseline/onednn.h"
+#include "kernels/cuda/device.h"
+#include "tools/run_program.h"
+
+namespace convlab {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Outcome Bench(const std::string& arguments) {
+  return RunProgram("tools/bench/bench " + arguments);
+}
+
+std::string Path(const char* name) {
+  return absl::StrCat(std::getenv("TEST_TMPDIR"), "/", name);
+}
+
+TEST(Bench, Helps) {
+  const Outcome outcome = Bench("--help");
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_THAT(outcome.output, HasSubstr("usage: bench [--flags]"));
+  EXPECT_THAT(outcome.output, HasSubstr("--layers"));
+}
+
+TEST(Bench, RefusesWrongArguments) {
+  for (const char* arguments :
+       {"fa19-L1", "--layers fa21", "--layers 1,2,3", "--layers ''",
+        "--device tpu", "--device cpu --variants tuned",
+        "--device cpu --variants cudnn", "--device cpu --class fp64",
+        "--device cpu --class fp16 --nopeers",
+        "--device cpu --class fp16 --variants naive", "--samples 0",
+        "--seconds 0", "--seconds nan", "--batch -1", "--threads -1",
+        "--device cpu --json /nowhere/bench.json", "--layer fa17"}) {
+    const Outcome outcome = Bench(arguments);
+    EXPECT_EQ(outcome.exit_status, 2) << arguments << ": " << outcome.output;
+    EXPECT_TRUE(absl::StartsWith(outcome.output, "bench: ")) << outcome.output;
+    // One line.
+    EXPECT_EQ(outcome.output.find('\n'), outcome.output.size() - 1)
+        << outcome.output;
+  }
+}
+
+TEST(Bench, MeasuresOnTheCpu) {
+  const std::string json = Path("cpu.json");
+  const Outcome outcome = Bench(absl::StrCat(
+      "--device cpu --layers '4,3,20,20,8,5;sp19-L2' --batch 3 --samples 3 "
+      "--seconds 0.2 --threads 2 --json ",
+      json));
+  ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
+  const auto record = ReadBenchRecord(json);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->device, "cpu");
+  EXPECT_EQ(record->threads, 2);
+  EXPECT_GT(record->ceilings.fp32_tflops.value_or(0), 0);
+  EXPECT_GT(record->ceilings.triad_gbs.value_or(0), 0);
+  EXPECT_THAT(record->method, HasSubstr("at least 3 samples"));
+  const bool onednn = OpenOneDnn().ok();
+  std::set<std::string> names;
+  for (const BenchRow& row : record->rows) {
+    SCOPED_TRACE(absl::StrCat(row.layer, " ", row.provider, " ", row.variant));
+    if (row.layer == "sp19-L2") {
+      names.insert(absl::StrCat(row.provider, " ", row.variant));
+      EXPECT_EQ(row.batch, 3);
+      EXPECT_EQ(row.channels, 6);
+    } else {
+      EXPECT_EQ(row.layer, "4,3,20,20,8,5");
+      EXPECT_EQ(row.batch, 4);
+    }
+    EXPECT_GE(row.samples, 3);
+    EXPECT_GT(row.min_ms, 0);
+    EXPECT_GE(row.median_ms, row.min_ms);
+    EXPECT_GT(row.tflops, 0);
+    EXPECT_GT(row.error, 0);
+    EXPECT_LE(row.error, 1e-6);
+    EXPECT_TRUE(row.floor_ms.has_value());
+    EXPECT_TRUE(row.of_peak.has_value());
+    EXPECT_EQ(row.sm_clock_mhz, std::nullopt);
+    EXPECT_EQ(PeerRatio(*record, row).has_value(), onednn);
+    EXPECT_THAT(outcome.output, HasSubstr(row.arguments + "\n"));
+  }
+  EXPECT_TRUE(names.count("convlab naive"));
+  EXPECT_TRUE(names.count("convlab im2col_eigen"));
+  EXPECT_EQ(names.count("onednn nchw"), onednn);
+  EXPECT_EQ(names.count("onednn preferred"), onednn);
+  // A library that is missing is told with the reason.
+  EXPECT_EQ(record->omissions.empty(), onednn);
+}
+
+TEST(Bench, ARowsArgumentsMeasureIt) {
+  const Outcome outcome = Bench(
+      "--device cpu --layers 4,3,20,20,8,5 --variants im2col_eigen "
+      "--class fp32 --samples 3 --seconds 0.1 --nopeers");
+  ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
+  const size_t arguments = outcome.output.find("--device");
+  ASSERT_NE(arguments, std::string::npos);
+  const std::string line = outcome.output.substr(
+      arguments, outcome.output.find('\n', arguments) - arguments);
+  const Outcome again = Bench(absl::StrCat(line, " --nopeers"));
+  EXPECT_EQ(again.exit_status, 0) << again.output;
+  EXPECT_THAT(again.output, HasSubstr(line));
+}
+
+TEST(Bench, ALibraryThatIsMissingCostsItsRowsOnly) {
+  // The system's loader finds this one first, and cannot open it.
+  ASSERT_TRUE(WriteFileAtomically(Path("libdnnl.so.2"), "no library").ok());
+  ASSERT_EQ(setenv("LD_LIBRARY_PATH", std::getenv("TEST_TMPDIR"), 1), 0);
+  const Outcome outcome = Bench(
+      "--device cpu --layers 2,1,9,9,3,3 --variants naive --samples 3 "
+      "--seconds 0.1");
+  unsetenv("LD_LIBRARY_PATH");
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr(" convlab  naive "));
+  EXPECT_THAT(outcome.output,
+              HasSubstr("not measured: oneDNN cannot be opened"));
+}
+
+TEST(Bench, AGpuThatIsMissingIsStatusThree) {
+  const auto device = cuda::FindDevice();
+  if (device.ok()) GTEST_SKIP() << "there is a GPU: " << device->name;
+  const std::string json = Path("none.json");
+  const Outcome outcome = Bench(absl::StrCat("--device gpu --json ", json));
+  EXPECT_EQ(outcome.exit_status, 3) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("no NVIDIA GPU"));
+  // Nothing half-written.
+  EXPECT_FALSE(ReadFile(json).ok());
+}
+
+TEST(Bench, MeasuresOnTheGpu) {
+  const auto device = cuda::FindDevice();
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  const std::string json = Path("gpu.json");
+  const Outcome outcome = Bench(absl::StrCat(
+      "--device gpu --layers 'sp19-L2;40,3,20,20,8,5' --batch 100 --samples 5 "
+      "--seconds 1 --json ",
+      json));
+  ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
+  const auto record = ReadBenchRecord(json);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->gpu.name, device->name);
+  EXPECT_GT(record->ceilings.fill_gbs.value_or(0), 0);
+  EXPECT_GT(record->ceilings.copy_gbs.value_or(0), 0);
+  std::set<std::string> classes;
+  for (const BenchRow& row : record->rows) {
+    SCOPED_TRACE(absl::StrCat(row.layer, " ", row.provider, " ", row.variant));
+    if (row.provider == "cudnn") classes.insert(row.accuracy_class);
+    EXPECT_GE(row.samples, 3);
+    EXPECT_GT(row.min_ms, 0);
+    EXPECT_GT(row.error, 0);
+    EXPECT_TRUE(row.floor_ms.has_value());
+  }
+  for (const BenchOmission& omission : record->omissions) {
+    classes.insert(omission.accuracy_class);
+    EXPECT_THAT(omission.reason, Not(HasSubstr("relative error")));
+  }
+  EXPECT_EQ(classes, (std::set<std::string>{"fp16", "fp32", "tf32"}));
+}
+
+}  // namespace
+}  // namespace convlab

@@ -1,0 +1,334 @@
+#include "tools/bench/cpu_bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/record/statistics.h"
+#include "common/status/status.h"
+#include "kernels/baseline/onednn.h"
+#include "kernels/convolution/reference.h"
+#include "kernels/measure/cpu_ceilings.h"
+
+namespace convlab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A library's threads wait for more work for a while before they sleep, and
+// would take cores from what runs next.
+constexpr auto kPause = std::chrono::milliseconds(5);
+
+// About as long as a convolution.
+constexpr double kFmaSeconds = 0.02;
+
+constexpr int64_t kCheckedImages = 5;
+
+int64_t Nanoseconds(Clock::duration duration) {
+  return std::chrono::nanoseconds(duration).count();
+}
+
+std::vector<float> RandomFloats(int64_t count, int seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> distribution(-1, 1);
+  std::vector<float> values(count);
+  for (float& value : values) value = distribution(generator);
+  return values;
+}
+
+// A convolution's tensors in host memory, and what some images become.
+class HostTensors {
+ public:
+  HostTensors(const Problem& problem, Workers& workers)
+      : problem_(problem),
+        x_(RandomFloats(problem.input_elements(), 1)),
+        k_(RandomFloats(problem.kernel_elements(), 2)),
+        first_x_(x_),
+        first_k_(k_),
+        y_(problem.output_elements()) {
+    Problem image = problem;
+    image.batch = 1;
+    const int64_t count = std::min(kCheckedImages, problem.batch);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t b = count == 1 ? 0 : i * (problem.batch - 1) / (count - 1);
+      checked_.push_back(b);
+      const std::vector<double> y = ReferenceConvolution(
+          image, x_.data() + b * image.input_elements(), k_.data(), workers);
+      reference_.insert(reference_.end(), y.begin(), y.end());
+    }
+  }
+
+  const float* x() const { return x_.data(); }
+  const float* k() const { return k_.data(); }
+  float* y() { return y_.data(); }
+
+  void Poison() { std::memset(y_.data(), 0xff, y_.size() * sizeof(float)); }
+
+  // The error of what stands in y. DataLoss if an element is not written.
+  absl::StatusOr<double> Error() const {
+    const int64_t unwritten =
+        std::count_if(y_.begin(), y_.end(), [](float value) {
+          uint32_t word;
+          std::memcpy(&word, &value, sizeof(word));
+          return word == 0xffffffff;
+        });
+    if (unwritten > 0) {
+      return absl::DataLossError(
+          absl::StrCat(unwritten, " elements of the output were not written"));
+    }
+    const int64_t image = problem_.output_elements() / problem_.batch;
+    std::vector<float> y;
+    for (const int64_t b : checked_) {
+      const auto begin = y_.begin() + b * image;
+      y.insert(y.end(), begin, begin + image);
+    }
+    return RelativeError(y.data(), reference_);
+  }
+
+  absl::Status CheckInputs() const {
+    if (std::memcmp(x_.data(), first_x_.data(), x_.size() * sizeof(float)) ==
+            0 &&
+        std::memcmp(k_.data(), first_k_.data(), k_.size() * sizeof(float)) ==
+            0) {
+      return absl::OkStatus();
+    }
+    return absl::DataLossError("the inputs or the weights were changed");
+  }
+
+ private:
+  const Problem problem_;
+  std::vector<float> x_, k_;
+  const std::vector<float> first_x_, first_k_;
+  std::vector<float> y_;
+  std::vector<int64_t> checked_;   // images
+  std::vector<double> reference_;  // theirs, one after another
+};
+
+// One implementation in the rounds of a layer.
+struct Contestant {
+  Measurement measurement;
+  std::function<absl::Status()> run;
+  std::function<absl::Status()> poison;
+  std::function<absl::Status()> collect;  // the output into y of the tensors
+  int64_t spent_ns = 0;  // in its turns, what comes before a run included
+  bool done = false;
+};
+
+class CpuBench {
+ public:
+  CpuBench(const BenchOptions& options, Workers& workers, BenchRecord& record,
+           Report& report)
+      : options_(options),
+        workers_(workers),
+        record_(record),
+        report_(report),
+        triad_(workers) {
+    // Rounds of the multiply-adds for kFmaSeconds.
+    RunFma(workers_, fma_rounds_);
+    const Clock::time_point start = Clock::now();
+    RunFma(workers_, fma_rounds_);
+    const std::chrono::duration<double> seconds = Clock::now() - start;
+    fma_rounds_ = std::max<int64_t>(
+        1, fma_rounds_ * kFmaSeconds / std::max(seconds.count(), 1e-9));
+    triad_.Run();
+  }
+
+  absl::Status MeasureLayer(const NamedLayer& layer) {
+    HostTensors tensors(layer.problem, workers_);
+    std::vector<Contestant> contestants;
+    for (const Variant* variant : options_.variants) {
+      Admit(layer, tensors, MakeVariant(layer, *variant, tensors),
+            {"convlab", variant->name, variant->accuracy}, contestants);
+    }
+    if (options_.peers) {
+      for (const auto& [layout, name] :
+           {std::pair(OneDnnLayout::kNchw, "nchw"),
+            std::pair(OneDnnLayout::kPreferred, "preferred")}) {
+        Admit(layer, tensors, MakeOneDnn(layer, layout, tensors),
+              {"onednn", name, AccuracyClass::kFp32}, contestants);
+      }
+    }
+    const Ceilings ceilings = RunRounds(layer, contestants);
+    RETURN_IF_ERROR(tensors.CheckInputs());
+    for (const Contestant& contestant : contestants) {
+      report_.Add(layer, contestant.measurement, ceilings);
+    }
+    report_.PrintLayer();
+    return absl::OkStatus();
+  }
+
+  // Of all layers' rounds so far.
+  Ceilings OverallCeilings() const { return Derive(fma_ns_, triad_ns_); }
+
+ private:
+  struct Name {
+    const char* provider;
+    const char* variant;
+    AccuracyClass accuracy;
+  };
+
+  absl::StatusOr<Contestant> MakeVariant(const NamedLayer& layer,
+                                         const Variant& variant,
+                                         HostTensors& tensors) {
+    Resources resources;
+    resources.workers = &workers_;
+    ASSIGN_OR_RETURN(auto made, variant.Create(layer.problem, resources));
+    const std::shared_ptr<Convolution> convolution = std::move(made);
+    Contestant contestant;
+    contestant.run = [convolution, &tensors] {
+      return convolution->Run(tensors.x(), tensors.k(), tensors.y());
+    };
+    contestant.poison = [&tensors] {
+      tensors.Poison();
+      return absl::OkStatus();
+    };
+    contestant.collect = [] { return absl::OkStatus(); };
+    return contestant;
+  }
+
+  absl::StatusOr<Contestant> MakeOneDnn(const NamedLayer& layer,
+                                        OneDnnLayout layout,
+                                        HostTensors& tensors) {
+    ASSIGN_OR_RETURN(const std::string version, OpenOneDnn());
+    record_.peer = absl::StrCat("oneDNN ", version);
+    ASSIGN_OR_RETURN(auto made, OneDnnConvolution::Create(
+                                    layer.problem, layout, workers_.count(),
+                                    tensors.x(), tensors.k()));
+    if (options_.verbose) {
+      report_.Tell(
+          absl::StrCat(layer.name, " oneDNN ",
+                       layout == OneDnnLayout::kNchw ? "nchw" : "preferred",
+                       ": ", made->implementation()));
+    }
+    const std::shared_ptr<OneDnnConvolution> convolution = std::move(made);
+    Contestant contestant;
+    contestant.run = [convolution] { return convolution->Run(); };
+    contestant.poison = [convolution, &tensors] {
+      tensors.Poison();
+      convolution->Poison();
+      return absl::OkStatus();
+    };
+    contestant.collect = [convolution, &tensors] {
+      return convolution->Read(tensors.y());
+    };
+    return contestant;
+  }
+
+  // Verifies the contestant, which is its warm-up too, and lets it take part.
+  void Admit(const NamedLayer& layer, HostTensors& tensors,
+             absl::StatusOr<Contestant> made, const Name& name,
+             std::vector<Contestant>& contestants) {
+    report_.Progress(absl::StrCat(layer.name, ": verifying ", name.provider,
+                                  " ", name.variant));
+    const auto verify = [&]() -> absl::Status {
+      RETURN_IF_ERROR(made.status());
+      Measurement& measurement = made->measurement;
+      measurement.provider = name.provider;
+      measurement.variant = name.variant;
+      measurement.accuracy = name.accuracy;
+      measurement.bytes = layer.problem.min_bytes();
+      RETURN_IF_ERROR(made->poison());
+      RETURN_IF_ERROR(made->run());
+      RETURN_IF_ERROR(made->collect());
+      ASSIGN_OR_RETURN(measurement.error, tensors.Error());
+      RETURN_IF_ERROR(tensors.CheckInputs());
+      return CheckError(measurement.error, name.accuracy);
+    };
+    const absl::Status status = verify();
+    if (status.ok()) {
+      contestants.push_back(*std::move(made));
+      return;
+    }
+    report_.Omit(
+        layer, name.provider, name.variant, name.accuracy, status.message(),
+        !absl::IsUnimplemented(status) && !absl::IsUnavailable(status));
+  }
+
+  // Takes turns until each has enough samples; one that fails is left out.
+  Ceilings RunRounds(const NamedLayer& layer,
+                     std::vector<Contestant>& contestants) {
+    const size_t first_fma = fma_ns_.size(), first_triad = triad_ns_.size();
+    for (int round = 1;; ++round) {
+      bool any = false;
+      for (size_t i = 0; i < contestants.size(); ++i) {
+        Contestant& contestant = contestants[i];
+        Measurement& measurement = contestant.measurement;
+        if (contestant.done) continue;
+        any = true;
+        report_.Progress(absl::StrCat(layer.name, ": round ", round, ", ",
+                                      measurement.provider, " ",
+                                      measurement.variant));
+        const Clock::time_point turn = Clock::now();
+        std::this_thread::sleep_for(kPause);
+        const Clock::time_point flush = Clock::now();
+        triad_.Run();
+        triad_ns_.push_back(Nanoseconds(Clock::now() - flush));
+        const Clock::time_point start = Clock::now();
+        const absl::Status status = contestant.run();
+        const int64_t ns = Nanoseconds(Clock::now() - start);
+        if (!status.ok()) {
+          report_.Omit(layer, measurement.provider, measurement.variant,
+                       measurement.accuracy, status.message(), true);
+          contestants.erase(contestants.begin() + i--);
+          continue;
+        }
+        measurement.samples_ns.push_back(ns);
+        contestant.spent_ns += Nanoseconds(Clock::now() - turn);
+        contestant.done = EnoughSamples(
+            measurement.samples_ns, contestant.spent_ns * 1e-9, options_.rule);
+      }
+      if (!any) break;
+      std::this_thread::sleep_for(kPause);
+      const Clock::time_point start = Clock::now();
+      RunFma(workers_, fma_rounds_);
+      fma_ns_.push_back(Nanoseconds(Clock::now() - start));
+    }
+    return Derive({fma_ns_.begin() + first_fma, fma_ns_.end()},
+                  {triad_ns_.begin() + first_triad, triad_ns_.end()});
+  }
+
+  Ceilings Derive(const std::vector<int64_t>& fma_ns,
+                  const std::vector<int64_t>& triad_ns) const {
+    Ceilings ceilings;
+    if (!fma_ns.empty()) {
+      ceilings.fp32_tflops = 1e-3 * fma_rounds_ * workers_.count() *
+                             kFmaRoundFlops / Median(fma_ns);
+    }
+    if (!triad_ns.empty())
+      ceilings.triad_gbs = triad_.bytes() / Median(triad_ns);
+    return ceilings;
+  }
+
+  const BenchOptions& options_;
+  Workers& workers_;
+  BenchRecord& record_;
+  Report& report_;
+  Triad triad_;
+  int64_t fma_rounds_ = 100000;
+  std::vector<int64_t> fma_ns_, triad_ns_;
+};
+
+}  // namespace
+
+absl::Status BenchCpu(const BenchOptions& options, Workers& workers,
+                      BenchRecord& record, Report& report) {
+  CpuBench bench(options, workers, record, report);
+  for (const NamedLayer& layer : options.layers) {
+    report.BeginLayer(layer);
+    RETURN_IF_ERROR(bench.MeasureLayer(layer));
+  }
+  record.ceilings = bench.OverallCeilings();
+  report.Tell(absl::StrCat(record.host.cpu, ", ", workers.count(), " threads, ",
+                           WidestFma(), ", ", CeilingsLine(record.ceilings)));
+  return absl::OkStatus();
+}
+
+}  // namespace convlab

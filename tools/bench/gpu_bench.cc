@@ -1,0 +1,190 @@
+#include "tools/bench/gpu_bench.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/record/statistics.h"
+#include "common/status/status.h"
+#include "kernels/baseline/convolution.h"
+#include "kernels/cuda/device.h"
+#include "kernels/measure/floors.h"
+#include "kernels/measure/gpu_ceilings.h"
+#include "kernels/measure/gpu_tensors.h"
+#include "kernels/measure/gpu_timer.h"
+
+namespace convlab {
+namespace {
+
+class GpuBench {
+ public:
+  GpuBench(const BenchOptions& options, Workers& workers, BenchRecord& record,
+           Report& report, GpuTimer timer, HardLimits limits)
+      : options_(options),
+        workers_(workers),
+        record_(record),
+        report_(report),
+        timer_(std::move(timer)),
+        limits_(std::move(limits)) {}
+
+  absl::Status MeasureLayer(const NamedLayer& layer) {
+    std::set<AccuracyClass> classes;
+    if (!options_.variants.empty()) {
+      ASSIGN_OR_RETURN(const GpuTensors tensors,
+                       GpuTensors::Create(layer.problem, workers_));
+      for (const Variant* variant : options_.variants) {
+        classes.insert(variant->accuracy);
+        report_.Progress(absl::StrCat(layer.name, ": ", variant->name));
+        const auto measured = MeasureVariant(layer, *variant, tensors);
+        if (measured.ok()) {
+          report_.Add(layer, *measured, record_.ceilings);
+          continue;
+        }
+        // A variant that does not take the problem says so; anything else is
+        // its failure.
+        report_.Omit(layer, "convlab", variant->name, variant->accuracy,
+                     measured.status().message(),
+                     !absl::IsUnimplemented(measured.status()) &&
+                         !absl::IsResourceExhausted(measured.status()));
+        // A failed launch would fail all that follow.
+        RETURN_IF_ERROR(cuda::Synchronize());
+      }
+    } else {
+      classes.insert(options_.classes.begin(), options_.classes.end());
+    }
+    if (options_.peers) {
+      for (const AccuracyClass accuracy : classes) {
+        RETURN_IF_ERROR(MeasurePeer(layer, accuracy));
+      }
+    }
+    report_.PrintLayer();
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<Measurement> MeasureVariant(const NamedLayer& layer,
+                                             const Variant& variant,
+                                             const GpuTensors& tensors) {
+    Resources resources;
+    resources.workers = &workers_;
+    ASSIGN_OR_RETURN(const auto convolution,
+                     variant.Create(layer.problem, resources));
+    const auto run = [&] {
+      return convolution->Run(static_cast<const float*>(tensors.x()),
+                              static_cast<const float*>(tensors.k()),
+                              static_cast<float*>(tensors.y()));
+    };
+    Measurement measurement;
+    measurement.provider = "convlab";
+    measurement.variant = variant.name;
+    measurement.accuracy = variant.accuracy;
+    measurement.bytes = tensors.bytes();
+    ASSIGN_OR_RETURN(measurement.error, tensors.Verify(run));
+    RETURN_IF_ERROR(CheckError(measurement.error, variant.accuracy));
+    ASSIGN_OR_RETURN(const GpuTimes times, timer_.Time(run, options_.rule));
+    RETURN_IF_ERROR(tensors.CheckInputs());
+    measurement.samples_ns = times.samples_ns;
+    measurement.sm_clock_mhz = times.sm_clock_mhz;
+    RETURN_IF_ERROR(CheckLimits(layer.problem, measurement.bytes,
+                                Quantile(measurement.samples_ns, 0), limits_));
+    return measurement;
+  }
+
+  absl::Status MeasurePeer(const NamedLayer& layer, AccuracyClass accuracy) {
+    report_.Progress(absl::StrCat(layer.name, ": cuDNN, ", Name(accuracy)));
+    const auto measured =
+        MeasureCudnn(layer.problem, accuracy, workers_, options_.rule);
+    if (!measured.ok()) {
+      const bool missing = absl::IsUnavailable(measured.status()) ||
+                           absl::IsResourceExhausted(measured.status());
+      report_.Omit(layer, "cudnn", "", accuracy, measured.status().message(),
+                   !missing);
+      return missing ? absl::OkStatus() : cuda::Synchronize();
+    }
+    record_.peer = absl::StrCat("cuDNN ", measured->version);
+    if (options_.verbose) TellPlans(layer, *measured);
+    const CudnnPlan* const best = measured->best();
+    if (best == nullptr) {
+      report_.Omit(layer, "cudnn", "", accuracy, "it has no plan for the layer",
+                   false);
+      return absl::OkStatus();
+    }
+    Measurement measurement;
+    measurement.provider = "cudnn";
+    measurement.variant = absl::StrCat(best->layout, " ", best->algorithm);
+    measurement.accuracy = accuracy;
+    measurement.error = best->relative_error;
+    measurement.samples_ns = best->samples_ns;
+    measurement.sm_clock_mhz = best->sm_clock_mhz;
+    measurement.bytes = best->tensor_bytes;
+    if (absl::Status status =
+            CheckLimits(layer.problem, measurement.bytes,
+                        Quantile(measurement.samples_ns, 0), limits_);
+        !status.ok()) {
+      report_.Omit(layer, "cudnn", measurement.variant, accuracy,
+                   status.message(), true);
+      return absl::OkStatus();
+    }
+    report_.Add(layer, measurement, record_.ceilings);
+    return absl::OkStatus();
+  }
+
+  void TellPlans(const NamedLayer& layer, const CudnnMeasurement& measured) {
+    int rejected = 0;
+    for (const CudnnPlan& plan : measured.plans) {
+      rejected += plan.rejected.empty() ? 0 : 1;
+      const std::string name = absl::StrCat(layer.name, " cuDNN ", plan.layout,
+                                            " ", plan.algorithm, ": ");
+      if (!plan.rejected.empty()) {
+        report_.Tell(absl::StrCat(name, "rejected: ", plan.rejected));
+        continue;
+      }
+      report_.Tell(absl::StrFormat(
+          "%s%.4f ms, %d samples, error %.1e, workspace %.1f MB", name,
+          plan.median_ns * 1e-6, plan.samples_ns.size(), plan.relative_error,
+          plan.workspace_bytes * 1e-6));
+    }
+    report_.Tell(absl::StrCat(layer.name, " cuDNN: ", measured.plans.size(),
+                              " plans, ", rejected, " of them rejected"));
+  }
+
+  const BenchOptions& options_;
+  Workers& workers_;
+  BenchRecord& record_;
+  Report& report_;
+  GpuTimer timer_;
+  const HardLimits limits_;
+};
+
+}  // namespace
+
+absl::Status BenchGpu(const BenchOptions& options, Workers& workers,
+                      BenchRecord& record, Report& report) {
+  ASSIGN_OR_RETURN(const cuda::DeviceFacts device, cuda::FindDevice());
+  record.gpu = {device.name,
+                device.compute_capability,
+                device.multiprocessors,
+                device.memory_bytes,
+                device.driver_version,
+                device.runtime_version,
+                device.multiprocessor_clock_khz,
+                device.memory_clock_khz,
+                {}};
+  HardLimits limits = FindLimits(device);
+  if (!limits.note.empty()) report.Tell(limits.note);
+  report.Progress("ceilings");
+  ASSIGN_OR_RETURN(record.ceilings, MeasureGpuCeilings());
+  report.Tell(absl::StrCat(device.name, ", ", CeilingsLine(record.ceilings)));
+  ASSIGN_OR_RETURN(GpuTimer timer, GpuTimer::Create());
+  GpuBench bench(options, workers, record, report, std::move(timer),
+                 std::move(limits));
+  for (const NamedLayer& layer : options.layers) {
+    report.BeginLayer(layer);
+    RETURN_IF_ERROR(bench.MeasureLayer(layer));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace convlab

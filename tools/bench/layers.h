@@ -1,0 +1,33 @@
+// Names of single convolutions: the course's layers, and any sizes.
+#ifndef TOOLS_BENCH_LAYERS_H_
+#define TOOLS_BENCH_LAYERS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "kernels/convolution/problem.h"
+
+namespace convlab {
+
+struct NamedLayer {
+  std::string name;  // "fa19-L2", or the sizes "B,C,H,W,M,K"
+  Problem problem;
+};
+
+// A convolution by its name, "fa19-L2" for the second of fa19 (a network of one
+// convolution may leave out "-L1", and fa17 stands for fa17-high), or by its
+// sizes, "B,C,H,W,M,K". `batch` is the named layers'. The error says what there
+// is.
+absl::StatusOr<NamedLayer> ParseLayer(absl::string_view text, int64_t batch);
+
+// A list: names by commas, sizes of one layer between semicolons, and "all" for
+// the course's nine layers. "fa19-L1,fa19-L2;100,3,20,20,8,5"
+absl::StatusOr<std::vector<NamedLayer>> ParseLayers(absl::string_view text,
+                                                    int64_t batch);
+
+}  // namespace convlab
+
+#endif  // TOOLS_BENCH_LAYERS_H_

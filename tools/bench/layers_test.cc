@@ -1,0 +1,69 @@
+#include "tools/bench/layers.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/convolution/convolution.h"
+
+namespace convlab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Sizes(const absl::StatusOr<NamedLayer>& layer) {
+  return layer.ok() ? ToString(layer->problem)
+                    : std::string(layer.status().message());
+}
+
+TEST(ParseLayer, TakesNamesAndSizes) {
+  EXPECT_EQ(Sizes(ParseLayer("fa19-L2", 100)), "B=100 C=12 H=33 W=33 M=24 K=5");
+  EXPECT_EQ(Sizes(ParseLayer("fa20-L1", 1)), "B=1 C=1 H=86 W=86 M=4 K=7");
+  EXPECT_EQ(Sizes(ParseLayer("fa17", 2)), "B=2 C=1 H=28 W=28 M=50 K=5");
+  EXPECT_EQ(Sizes(ParseLayer("fa17-L1", 2)), "B=2 C=1 H=28 W=28 M=50 K=5");
+  EXPECT_EQ(Sizes(ParseLayer("fa17-low", 2)), "B=2 C=1 H=28 W=28 M=50 K=5");
+  EXPECT_EQ(Sizes(ParseLayer("sp19-baseline-L2", 3)),
+            "B=3 C=12 H=21 W=21 M=24 K=7");
+  EXPECT_EQ(Sizes(ParseLayer("1,2,9,8,4,3", 7)), "B=1 C=2 H=9 W=8 M=4 K=3");
+}
+
+TEST(ParseLayer, SaysWhatIsWrong) {
+  const auto message = [](const char* text) {
+    const auto layer = ParseLayer(text, 1);
+    return std::string(layer.status().message());
+  };
+  EXPECT_THAT(message("fa19"), HasSubstr("unknown layer 'fa19'"));
+  EXPECT_THAT(message(""), HasSubstr("unknown layer ''"));
+  EXPECT_THAT(message("fa19-L3"), HasSubstr("fa19-L2"));
+  EXPECT_THAT(message("fa19-L2-L1"), HasSubstr("unknown layer"));
+  EXPECT_THAT(message("1,2,3"), HasSubstr("six whole numbers"));
+  EXPECT_THAT(message("1,2,3,x,5,1"), HasSubstr("six whole numbers"));
+  EXPECT_THAT(message("1,1,3,3,1,5"), HasSubstr("kernel"));
+  EXPECT_THAT(message("-1,1,3,3,1,3"), HasSubstr("B is -1"));
+  EXPECT_FALSE(ParseLayer("fa19-L1", 0).ok());
+}
+
+TEST(ParseLayers, AllAreTheCoursesNine) {
+  const auto layers = ParseLayers("all", 10000);
+  ASSERT_TRUE(layers.ok()) << layers.status();
+  std::vector<std::string> names;
+  for (const NamedLayer& layer : *layers) names.push_back(layer.name);
+  EXPECT_THAT(names,
+              ElementsAre("fa17", "fa18-L1", "fa18-L2", "sp19-L1", "sp19-L2",
+                          "fa19-L1", "fa19-L2", "fa20-L1", "fa20-L2"));
+  EXPECT_EQ(ToString((*layers)[4].problem), "B=10000 C=6 H=22 W=22 M=16 K=5");
+  EXPECT_FALSE(ParseLayers("all", -1).ok());
+}
+
+TEST(ParseLayers, ListsMixNamesAndSizes) {
+  const auto layers = ParseLayers("fa19-L1,sp19-L2;10,3,20,20,8,5;fa17", 4);
+  ASSERT_TRUE(layers.ok()) << layers.status();
+  ASSERT_EQ(layers->size(), 4u);
+  EXPECT_EQ((*layers)[2].name, "10,3,20,20,8,5");
+  EXPECT_EQ((*layers)[2].problem.batch, 10);
+  EXPECT_EQ((*layers)[3].problem.batch, 4);
+  EXPECT_THAT(std::string(ParseLayers("fa19-L1,,x", 4).status().message()),
+              HasSubstr("unknown layer ''"));
+}
+
+}  // namespace
+}  // namespace convlab

@@ -1,0 +1,84 @@
+#include "tools/bench/options.h"
+
+#include <algorithm>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/status/status.h"
+#include "kernels/convolution/variants.h"
+
+namespace convlab {
+namespace {
+
+constexpr AccuracyClass kClasses[] = {
+    AccuracyClass::kFp32, AccuracyClass::kTf32, AccuracyClass::kFp16};
+
+bool Holds(const std::vector<AccuracyClass>& classes, AccuracyClass accuracy) {
+  return std::find(classes.begin(), classes.end(), accuracy) != classes.end();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<AccuracyClass>> ParseClasses(
+    absl::string_view text) {
+  if (text == "all") return std::vector(kClasses, std::end(kClasses));
+  std::vector<AccuracyClass> classes;
+  for (const absl::string_view name : absl::StrSplit(text, ',')) {
+    const auto* const found =
+        std::find_if(kClasses, std::end(kClasses),
+                     [&](AccuracyClass one) { return Name(one) == name; });
+    if (found == std::end(kClasses)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "unknown class '", name, "', expected fp32, tf32, fp16 or all"));
+    }
+    if (!Holds(classes, *found)) classes.push_back(*found);
+  }
+  return classes;
+}
+
+absl::string_view PeerName(Backend backend) {
+  return backend == Backend::kCuda ? "cudnn" : "onednn";
+}
+
+absl::StatusOr<ChosenVariants> ParseVariants(
+    absl::string_view text, Backend backend,
+    const std::vector<AccuracyClass>& classes, bool peers) {
+  ChosenVariants chosen;
+  chosen.peers = peers;
+  if (text == "all") {
+    for (const Variant* variant : Variants()) {
+      if (variant->backend == backend && Holds(classes, variant->accuracy)) {
+        chosen.variants.push_back(variant);
+      }
+    }
+    return chosen;
+  }
+  for (const absl::string_view name : absl::StrSplit(text, ',')) {
+    if (name == PeerName(backend)) {
+      chosen.peers = true;
+      continue;
+    }
+    ASSIGN_OR_RETURN(const Variant* variant, FindVariant(backend, name));
+    if (!Holds(classes, variant->accuracy)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("variant '", name, "' is of class ",
+                       Name(variant->accuracy), ", which --class leaves out"));
+    }
+    chosen.variants.push_back(variant);
+  }
+  return chosen;
+}
+
+absl::Status CheckError(double error, AccuracyClass accuracy) {
+  const double allowed = MaxRelativeError(accuracy);
+  // Not "error > allowed": NaN must not pass.
+  if (error <= allowed) return absl::OkStatus();
+  return absl::DataLossError(absl::StrFormat(
+      "relative error %.2g against float64, expected at most %.0e in class %s",
+      error, allowed, Name(accuracy)));
+}
+
+}  // namespace convlab

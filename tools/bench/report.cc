@@ -1,0 +1,182 @@
+#include "tools/bench/report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/record/statistics.h"
+#include "common/status/status.h"
+#include "kernels/measure/floors.h"
+
+namespace convlab {
+namespace {
+
+// Columns of text are cut where they would push the others aside.
+std::string Cut(const std::string& text, size_t width) {
+  return text.size() <= width ? text : text.substr(0, width - 1) + "~";
+}
+
+// "%.0f" of the value, or a dash.
+std::string OrDash(const std::optional<double>& value, int digits,
+                   const char* unit = "") {
+  return value ? absl::StrFormat("%.*f%s", digits, *value, unit) : "-";
+}
+
+}  // namespace
+
+void Report::Add(const NamedLayer& layer, const Measurement& m,
+                 const Ceilings& ceilings) {
+  const Problem& p = layer.problem;
+  const double median_ns = Median(m.samples_ns);
+  BenchRow row;
+  row.layer = layer.name;
+  row.batch = p.batch;
+  row.channels = p.channels;
+  row.height = p.height;
+  row.width = p.width;
+  row.filters = p.filters;
+  row.kernel_size = p.kernel_size;
+  row.provider = m.provider;
+  row.variant = m.variant;
+  row.accuracy_class = std::string(Name(m.accuracy));
+  row.error = m.error;
+  row.median_ms = median_ns * 1e-6;
+  row.iqr_ms = InterquartileRange(m.samples_ns) * 1e-6;
+  row.min_ms = Quantile(m.samples_ns, 0) * 1e-6;
+  row.samples = static_cast<int>(m.samples_ns.size());
+  row.sm_clock_mhz = m.sm_clock_mhz;
+  row.tflops = p.flops() / median_ns * 1e-3;
+  row.gbs = m.bytes / median_ns;
+  if (options_.backend == Backend::kCpu && ceilings.fp32_tflops) {
+    row.of_peak = row.tflops / *ceilings.fp32_tflops;
+  }
+  row.floor_ms = FloorMs(p, m.accuracy, m.bytes, ceilings);
+  row.arguments = Arguments(options_, layer, m.provider, m.variant, m.accuracy);
+  record_.rows.push_back(std::move(row));
+}
+
+void Report::Omit(const NamedLayer& layer, absl::string_view provider,
+                  absl::string_view variant, AccuracyClass accuracy,
+                  absl::string_view reason, bool failed) {
+  record_.omissions.push_back({layer.name, layer.problem.batch,
+                               std::string(provider), std::string(variant),
+                               std::string(Name(accuracy)), OneLine(reason)});
+  if (failed && failures_++ == 0) {
+    first_failure_ = absl::StrCat(layer.name, " ", provider, " ", variant, ": ",
+                                  record_.omissions.back().reason);
+  }
+}
+
+void Report::PrintLayer() {
+  if (progress_shown_) std::fputs("\r\x1b[K", stderr);
+  progress_shown_ = false;
+  if (printed_rows_ == 0 && printed_omissions_ == 0) {
+    absl::PrintF("%s\n", TableHead(options_.backend));
+  }
+  for (; printed_rows_ < record_.rows.size(); ++printed_rows_) {
+    absl::PrintF("%s\n", TableLine(record_, record_.rows[printed_rows_]));
+  }
+  for (; printed_omissions_ < record_.omissions.size(); ++printed_omissions_) {
+    const BenchOmission& omission = record_.omissions[printed_omissions_];
+    absl::PrintF("%-9s %6d %-8s %-22s %-5s not measured: %s\n", omission.layer,
+                 omission.batch, omission.provider, omission.variant,
+                 omission.accuracy_class, omission.reason);
+  }
+  std::fflush(stdout);
+}
+
+void Report::BeginLayer(const NamedLayer& layer) {
+  Tell(absl::StrCat(layer.name, ", ", ++layers_begun_, " of ",
+                    options_.layers.size()));
+}
+
+void Report::Progress(absl::string_view text) {
+  // Line after line would bury the rest where it is not a terminal.
+  if (!isatty(STDERR_FILENO)) return;
+  absl::FPrintF(stderr, "\r%s\x1b[K", text);
+  progress_shown_ = true;
+}
+
+void Report::Tell(absl::string_view text) {
+  if (progress_shown_) std::fputs("\r\x1b[K", stderr);
+  progress_shown_ = false;
+  absl::FPrintF(stderr, "bench: %s\n", text);
+}
+
+absl::Status Report::Outcome() const {
+  if (failures_ == 0) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat(failures_, " failed, the first: ", first_failure_));
+}
+
+std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
+                      absl::string_view provider, absl::string_view variant,
+                      AccuracyClass accuracy) {
+  std::string arguments = absl::StrCat(
+      "--device ", options.backend == Backend::kCuda ? "gpu" : "cpu",
+      " --layers ", layer.name);
+  // Sizes hold the batch.
+  if (layer.name.find(',') == std::string::npos) {
+    absl::StrAppend(&arguments, " --batch ", layer.problem.batch);
+  }
+  absl::StrAppend(&arguments, " --variants ",
+                  provider == "convlab" ? variant : provider, " --class ",
+                  Name(accuracy));
+  const StoppingRule usual;
+  if (options.rule.min_samples != usual.min_samples) {
+    absl::StrAppend(&arguments, " --samples ", options.rule.min_samples);
+  }
+  if (options.rule.max_seconds != usual.max_seconds) {
+    absl::StrAppend(&arguments, " --seconds ", options.rule.max_seconds);
+  }
+  return arguments;
+}
+
+std::string TableHead(Backend backend) {
+  const bool gpu = backend == Backend::kCuda;
+  return absl::StrFormat(
+      "%-9s %6s %-8s %-22s %-5s %7s %10s %8s %10s %3s %5s %8s %6s %6s %8s  %s",
+      "layer", "batch", "provider", "variant", "class", "error", "median ms",
+      "IQR ms", "min ms", "n", gpu ? "MHz" : "peak", "TFLOP/s", "GB/s", "floor",
+      gpu ? "x cuDNN" : "x oneDNN", "arguments");
+}
+
+std::string TableLine(const BenchRecord& record, const BenchRow& row) {
+  std::optional<double> floor_share;
+  if (row.floor_ms) floor_share = 100 * *row.floor_ms / row.median_ms;
+  const std::string clock_or_peak =
+      row.of_peak ? absl::StrFormat("%.1f%%", 100 * *row.of_peak)
+                  : OrDash(row.sm_clock_mhz, 0);
+  return absl::StrFormat(
+      "%-9s %6d %-8s %-22s %-5s %7.1e %10.4f %8.4f %10.4f %3d %5s %8.3f %6.1f "
+      "%6s %8s  %s",
+      row.layer, row.batch, row.provider, Cut(row.variant, 22),
+      row.accuracy_class, row.error, row.median_ms, row.iqr_ms, row.min_ms,
+      row.samples, clock_or_peak, row.tflops, row.gbs,
+      OrDash(floor_share, 1, "%"), OrDash(PeerRatio(record, row), 2),
+      row.arguments);
+}
+
+std::string CeilingsLine(const Ceilings& ceilings) {
+  std::vector<std::string> parts;
+  const auto add = [&](const char* name, const std::optional<double>& value,
+                       const char* unit, int digits) {
+    if (value) {
+      parts.push_back(
+          absl::StrFormat("%s %.*f %s", name, digits, *value, unit));
+    }
+  };
+  add("fill", ceilings.fill_gbs, "GB/s", 0);
+  add("copy", ceilings.copy_gbs, "GB/s", 0);
+  add("triad", ceilings.triad_gbs, "GB/s", 1);
+  add("fp32", ceilings.fp32_tflops, "TFLOP/s", 3);
+  add("tf32", ceilings.tf32_tflops, "TFLOP/s", 0);
+  add("fp16", ceilings.fp16_tflops, "TFLOP/s", 0);
+  return absl::StrCat("ceilings: ", absl::StrJoin(parts, ", "));
+}
+
+}  // namespace convlab

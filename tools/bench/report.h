@@ -1,0 +1,82 @@
+// What a benchmark run says: a table on standard output while it goes on, and
+// the record at its end.
+#ifndef TOOLS_BENCH_REPORT_H_
+#define TOOLS_BENCH_REPORT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "common/record/bench_record.h"
+#include "kernels/convolution/convolution.h"
+#include "tools/bench/layers.h"
+#include "tools/bench/options.h"
+
+namespace convlab {
+
+// One measured convolution; times in nanoseconds.
+struct Measurement {
+  std::string provider;
+  std::string variant;
+  AccuracyClass accuracy = AccuracyClass::kFp32;
+  double error = 0;
+  std::vector<int64_t> samples_ns;
+  std::optional<double> sm_clock_mhz;
+  int64_t bytes = 0;  // the least that must move
+};
+
+class Report {
+ public:
+  Report(const BenchOptions& options, BenchRecord& record)
+      : options_(options), record_(record) {}
+
+  // Adds the row. The ceilings are those that its floor is derived from.
+  void Add(const NamedLayer& layer, const Measurement& measurement,
+           const Ceilings& ceilings);
+  // Adds an omission. `failed` unless it is nobody's fault that the row is
+  // missing: then the run fails at its end.
+  void Omit(const NamedLayer& layer, absl::string_view provider,
+            absl::string_view variant, AccuracyClass accuracy,
+            absl::string_view reason, bool failed);
+
+  // Prints the layer's rows and omissions, which are the last added, with the
+  // table's head if they are the first.
+  void PrintLayer();
+
+  // On standard error: which layer it is, what is being done with it (shown on
+  // a terminal only), and remarks.
+  void BeginLayer(const NamedLayer& layer);
+  void Progress(absl::string_view text);
+  void Tell(absl::string_view text);
+
+  // Internal, with their number and the first, if any row failed.
+  absl::Status Outcome() const;
+
+ private:
+  const BenchOptions& options_;
+  BenchRecord& record_;
+  size_t printed_rows_ = 0, printed_omissions_ = 0;
+  size_t layers_begun_ = 0;
+  bool progress_shown_ = false;
+  int failures_ = 0;
+  std::string first_failure_;
+};
+
+// The arguments that measure this again.
+std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
+                      absl::string_view provider, absl::string_view variant,
+                      AccuracyClass accuracy);
+
+// The table's head, and one of its lines.
+std::string TableHead(Backend backend);
+std::string TableLine(const BenchRecord& record, const BenchRow& row);
+
+// "ceilings: fill 4321 GB/s, ..."
+std::string CeilingsLine(const Ceilings& ceilings);
+
+}  // namespace convlab
+
+#endif  // TOOLS_BENCH_REPORT_H_

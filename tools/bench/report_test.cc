@@ -1,0 +1,182 @@
+#include "tools/bench/report.h"
+
+#include <cmath>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace convlab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+const NamedLayer kLayer = {"fa19-L1", {100, 1, 70, 70, 12, 5}};
+
+Measurement Example() {
+  Measurement measurement;
+  measurement.provider = "convlab";
+  measurement.variant = "tuned";
+  measurement.error = 3e-7;
+  measurement.samples_ns = {100000, 110000, 90000, 105000, 95000};
+  measurement.bytes = kLayer.problem.min_bytes();
+  return measurement;
+}
+
+class ReportTest : public ::testing::Test {
+ protected:
+  BenchOptions options_;
+  BenchRecord record_;
+  Report report_{options_, record_};
+};
+
+TEST_F(ReportTest, RowsHoldWhatIsDerivedFromTheSamples) {
+  Ceilings ceilings;
+  ceilings.copy_gbs = 1000;
+  ceilings.fp32_tflops = 10;
+  Measurement measurement = Example();
+  measurement.sm_clock_mhz = 1980;
+  report_.Add(kLayer, measurement, ceilings);
+  ASSERT_EQ(record_.rows.size(), 1u);
+  const BenchRow& row = record_.rows[0];
+  EXPECT_EQ(row.layer, "fa19-L1");
+  EXPECT_EQ(row.filters, 12);
+  EXPECT_EQ(row.accuracy_class, "fp32");
+  EXPECT_DOUBLE_EQ(row.median_ms, 0.1);
+  EXPECT_DOUBLE_EQ(row.iqr_ms, 0.01);
+  EXPECT_DOUBLE_EQ(row.min_ms, 0.09);
+  EXPECT_EQ(row.samples, 5);
+  // 261,360,000 FLOP and 22.87 MB in 0.1 ms.
+  EXPECT_NEAR(row.tflops, 2.6136, 1e-9);
+  EXPECT_NEAR(row.gbs, kLayer.problem.min_bytes() / 1e5, 1e-9);
+  EXPECT_NEAR(*row.floor_ms, 261.36e6 / 10e12 * 1e3, 1e-9);
+  EXPECT_EQ(row.of_peak, std::nullopt);
+  EXPECT_EQ(row.sm_clock_mhz, 1980);
+  EXPECT_TRUE(report_.Outcome().ok());
+}
+
+TEST_F(ReportTest, OnTheCpuRowsHoldTheShareOfThePeak) {
+  options_.backend = Backend::kCpu;
+  Ceilings ceilings;
+  ceilings.fp32_tflops = 10.4544;
+  report_.Add(kLayer, Example(), ceilings);
+  EXPECT_NEAR(*record_.rows[0].of_peak, 0.25, 1e-9);
+  EXPECT_THAT(TableLine(record_, record_.rows[0]), HasSubstr(" 25.0% "));
+}
+
+TEST_F(ReportTest, OnlyFailuresFailTheRun) {
+  report_.Omit(kLayer, "convlab", "fft", AccuracyClass::kFp32, "too large",
+               /*failed=*/false);
+  EXPECT_TRUE(report_.Outcome().ok());
+  report_.Omit(kLayer, "convlab", "tuned", AccuracyClass::kFp32, "is\nwrong",
+               /*failed=*/true);
+  const absl::Status outcome = report_.Outcome();
+  EXPECT_EQ(outcome.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(outcome.message(),
+            "1 failed, the first: fa19-L1 convlab tuned: is\\nwrong");
+  ASSERT_EQ(record_.omissions.size(), 2u);
+  EXPECT_EQ(record_.omissions[0].reason, "too large");
+}
+
+TEST_F(ReportTest, ArgumentsMeasureTheRowAgain) {
+  const auto arguments = [&](const NamedLayer& layer, const char* provider,
+                             const char* variant) {
+    return Arguments(options_, layer, provider, variant, AccuracyClass::kTf32);
+  };
+  EXPECT_EQ(arguments(kLayer, "convlab", "tensor_tf32"),
+            "--device gpu --layers fa19-L1 --batch 100 --variants tensor_tf32 "
+            "--class tf32");
+  EXPECT_EQ(arguments(kLayer, "cudnn", "NCHW FFT"),
+            "--device gpu --layers fa19-L1 --batch 100 --variants cudnn "
+            "--class tf32");
+  options_.backend = Backend::kCpu;
+  options_.rule.min_samples = 7;
+  options_.rule.max_seconds = 0.5;
+  EXPECT_EQ(arguments({"2,1,9,9,3,3", {2, 1, 9, 9, 3, 3}}, "onednn", "nchw"),
+            "--device cpu --layers 2,1,9,9,3,3 --variants onednn --class tf32 "
+            "--samples 7 --seconds 0.5");
+}
+
+TEST_F(ReportTest, ColumnsStandUnderTheirHeads) {
+  Measurement measurement = Example();
+  report_.Add(kLayer, measurement, Ceilings());
+  measurement.provider = "cudnn";
+  measurement.variant = "NHWC engine 34 (k2=1 k5=0 k13=2)";
+  measurement.samples_ns = {250000};
+  report_.Add(kLayer, measurement, Ceilings());
+  const std::string head = TableHead(Backend::kCuda);
+  for (const BenchRow& row : record_.rows) {
+    const std::string line = TableLine(record_, row);
+    EXPECT_EQ(line.find("--device"), head.find("arguments")) << line;
+    EXPECT_EQ(line.find(row.provider), head.find("provider")) << line;
+    EXPECT_THAT(line, EndsWith(row.arguments));
+  }
+  EXPECT_THAT(TableLine(record_, record_.rows[0]), HasSubstr(" 2.50 "));
+  EXPECT_THAT(TableLine(record_, record_.rows[1]),
+              HasSubstr(" NHWC engine 34 (k2=1 ~ "));
+  // The whole name is in the record.
+  EXPECT_EQ(record_.rows[1].variant, measurement.variant);
+}
+
+TEST(Ceilings, AreToldAsFarAsMeasured) {
+  Ceilings ceilings;
+  ceilings.triad_gbs = 33.26;
+  ceilings.fp32_tflops = 0.2164;
+  EXPECT_EQ(CeilingsLine(ceilings),
+            "ceilings: triad 33.3 GB/s, fp32 0.216 TFLOP/s");
+}
+
+TEST(Classes, AreNamesOrAll) {
+  const auto classes = ParseClasses("fp16,fp32,fp16");
+  ASSERT_TRUE(classes.ok()) << classes.status();
+  EXPECT_THAT(*classes,
+              ElementsAre(AccuracyClass::kFp16, AccuracyClass::kFp32));
+  EXPECT_EQ(ParseClasses("all")->size(), 3u);
+  for (const char* wrong : {"", "fp64", "bf16", "fp32,"}) {
+    EXPECT_EQ(ParseClasses(wrong).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << wrong;
+  }
+}
+
+TEST(Variants, AreNamesOrAll) {
+  const std::vector<AccuracyClass> fp32 = {AccuracyClass::kFp32};
+  const auto all = ParseVariants("all", Backend::kCpu, fp32, true);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_GE(all->variants.size(), 3u);
+  EXPECT_TRUE(all->peers);
+  const auto none =
+      ParseVariants("all", Backend::kCpu, {AccuracyClass::kTf32}, false);
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_TRUE(none->variants.empty());
+  const auto named =
+      ParseVariants("im2col_eigen,naive", Backend::kCpu, fp32, false);
+  ASSERT_TRUE(named.ok()) << named.status();
+  ASSERT_EQ(named->variants.size(), 2u);
+  EXPECT_STREQ(named->variants[0]->name, "im2col_eigen");
+  EXPECT_FALSE(named->peers);
+  const auto peer = ParseVariants("onednn", Backend::kCpu, fp32, false);
+  ASSERT_TRUE(peer.ok()) << peer.status();
+  EXPECT_TRUE(peer->variants.empty());
+  EXPECT_TRUE(peer->peers);
+  EXPECT_THAT(
+      std::string(
+          ParseVariants("cudnn", Backend::kCpu, fp32, true).status().message()),
+      HasSubstr("unknown variant 'cudnn' on the cpu"));
+  EXPECT_THAT(std::string(ParseVariants("naive", Backend::kCpu,
+                                        {AccuracyClass::kFp16}, true)
+                              .status()
+                              .message()),
+              HasSubstr("is of class fp32, which --class leaves out"));
+}
+
+TEST(CheckError, LetsNoNanPass) {
+  EXPECT_TRUE(CheckError(1e-6, AccuracyClass::kFp32).ok());
+  EXPECT_FALSE(CheckError(1.1e-6, AccuracyClass::kFp32).ok());
+  EXPECT_FALSE(CheckError(std::nan(""), AccuracyClass::kFp16).ok());
+}
+
+}  // namespace
+}  // namespace convlab
