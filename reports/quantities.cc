@@ -1,26 +1,14 @@
 #include "reports/quantities.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/record/statistics.h"
 
 namespace convlab {
-namespace {
-
-// `samples` is sorted.
-double Quantile(const std::vector<int64_t>& samples, double share) {
-  const double place = share * static_cast<double>(samples.size() - 1);
-  const size_t below = static_cast<size_t>(place);
-  const size_t above = std::min(below + 1, samples.size() - 1);
-  const double part = place - static_cast<double>(below);
-  return static_cast<double>(samples[below]) * (1 - part) +
-         static_cast<double>(samples[above]) * part;
-}
-
-}  // namespace
-
 std::string Seconds(double seconds) {
   return absl::StrFormat("%.*f",
                          seconds < 0.1 ? 6
@@ -56,20 +44,32 @@ Spread SpreadOf(std::vector<int64_t> samples) {
           static_cast<double>(samples.front()), samples.size()};
 }
 
-std::vector<int64_t> SumSamples(
-    const std::vector<ConvolutionRecord>& convolutions) {
+Spread SpreadOfSum(const std::vector<ConvolutionRecord>& convolutions) {
   std::vector<int64_t> sums;
   for (const ConvolutionRecord& convolution : convolutions) {
-    if (&convolution == &convolutions.front()) {
-      sums = convolution.op_time_ns;
-      continue;
+    const std::vector<int64_t>& samples = convolution.op_time_ns;
+    if (sums.empty()) sums.resize(samples.size());
+    if (samples.size() != sums.size()) {
+      sums.clear();
+      break;
     }
-    if (convolution.op_time_ns.size() != sums.size()) return {};
-    for (size_t i = 0; i < sums.size(); ++i) {
-      sums[i] += convolution.op_time_ns[i];
-    }
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += samples[i];
   }
-  return sums;
+  Spread spread = sums.empty() ? Spread() : SpreadOf(std::move(sums));
+  spread.median = OpTimeSum(convolutions);
+  return spread;
+}
+
+std::string VariantNames(const std::vector<ConvolutionRecord>& convolutions) {
+  std::vector<std::string> names;
+  for (const ConvolutionRecord& convolution : convolutions) {
+    names.push_back(convolution.variant);
+  }
+  const bool same = std::all_of(
+      names.begin(), names.end(),
+      [&](const std::string& name) { return name == names.front(); });
+  if (same && !names.empty()) return names.front();
+  return absl::StrJoin(names, " + ");
 }
 
 Difference Compare(const Spread& a, const Spread& b) {

@@ -37,10 +37,13 @@ struct Spread {
 // empty.
 Spread SpreadOf(std::vector<int64_t> samples);
 
-// The sum over the convolutions for each repetition; empty unless all have as
-// many samples.
-std::vector<int64_t> SumSamples(
-    const std::vector<ConvolutionRecord>& convolutions);
+// The same of the sum over the convolutions. Its median is the sum of their
+// medians, the course's measure; the rest is of the sums of the repetitions,
+// and there are no samples unless all convolutions have as many.
+Spread SpreadOfSum(const std::vector<ConvolutionRecord>& convolutions);
+
+// "tuned + layer_sizes", or one name where all are the same.
+std::string VariantNames(const std::vector<ConvolutionRecord>& convolutions);
 
 enum class Difference { kUnknown, kWithinSpread, kBeyondSpread };
 

@@ -1,18 +1,15 @@
 // Ranks everybody's best correct run: bazel run //reports:ranking -- DIR...
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "common/flags/flags.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 #include "reports/comparison/ranking.h"
 #include "reports/document/writers.h"
-#include "reports/records/records.h"
 
 DEFINE_string(network, "fa19", "network whose runs are ranked");
 DEFINE_int64(size, 10000, "images of the runs that are ranked");
@@ -38,13 +35,6 @@ std::string HelpText() {
       "\nExit status: 0 done, 1 failed, 2 bad usage or bad records.\n");
 }
 
-// The last folder of the path.
-std::string NameOf(absl::string_view folder) {
-  while (absl::ConsumeSuffix(&folder, "/")) {
-  }
-  return std::filesystem::path(std::string(folder)).filename().string();
-}
-
 absl::Status Run(const std::vector<std::string>& args) {
   ASSIGN_OR_RETURN(const ParsedFlags flags, ParseFlags(args, __FILE__));
   if (flags.help) {
@@ -67,8 +57,8 @@ absl::Status Run(const std::vector<std::string>& args) {
   options.any_device = FLAGS_any_device;
   std::vector<Participant> participants;
   for (const std::string& folder : flags.positional) {
-    ASSIGN_OR_RETURN(Records records, ReadRecords(folder, ""));
-    participants.push_back({NameOf(folder), std::move(records)});
+    ASSIGN_OR_RETURN(Participant participant, ReadParticipant(folder));
+    participants.push_back(std::move(participant));
   }
   ASSIGN_OR_RETURN(const Ranking ranking,
                    RankParticipants(participants, options));

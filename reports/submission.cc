@@ -40,6 +40,9 @@ DEFINE_string(network, "",
 DEFINE_string(optimizations, "",
               "variants that m4 and final discuss, with commas between; the "
               "whole ladder if not given");
+DEFINE_string(participants, "",
+              "folders of run records, one per participant, with commas "
+              "between, whom the final report ranks");
 
 namespace convlab {
 namespace {
@@ -209,6 +212,10 @@ absl::Status Run(const std::vector<std::string>& args) {
   options.team = FLAGS_team;
   options.members = SplitNames(FLAGS_members);
   options.optimizations = SplitNames(FLAGS_optimizations);
+  for (const std::string& folder : SplitNames(FLAGS_participants)) {
+    ASSIGN_OR_RETURN(Participant participant, ReadParticipant(folder));
+    options.participants.push_back(std::move(participant));
+  }
   ASSIGN_OR_RETURN(const Submission submission,
                    MakeSubmission(records, options));
 

@@ -18,14 +18,6 @@ struct Timed {
   const std::vector<ConvolutionRecord>* convolutions = nullptr;
 };
 
-std::string VariantNames(const std::vector<ConvolutionRecord>& convolutions) {
-  std::vector<std::string> names;
-  for (const ConvolutionRecord& convolution : convolutions) {
-    names.push_back(convolution.variant);
-  }
-  return absl::StrJoin(names, " + ");
-}
-
 // Where a run was made, as far as its times depend on it.
 std::string DeviceOf(const RunRecord& record) {
   return record.device == "gpu"
@@ -99,19 +91,13 @@ absl::Status CheckComparable(const Timed& a, const Timed& b) {
 }
 
 void AddRow(const Timed& a, const Timed& b, const std::string& what,
-            const std::vector<int64_t>& samples_a,
-            const std::vector<int64_t>& samples_b, Table& table) {
+            const Spread& spread_a, const Spread& spread_b, Table& table) {
   std::vector<Text>& row = table.rows.emplace_back();
   const RunRecord& record = a.run->record;
   row = {absl::StrCat(record.milestone, " ", record.network, " ", record.size),
          a.variants == b.variants ? Code(a.variants)
                                   : Code(a.variants) + " / " + Code(b.variants),
          what};
-  if (samples_a.empty() || samples_b.empty()) {
-    row.resize(table.columns.size(), "–");
-    return;
-  }
-  const Spread spread_a = SpreadOf(samples_a), spread_b = SpreadOf(samples_b);
   const auto time = [](const Spread& spread) {
     return Milliseconds(spread.median);
   };
@@ -172,12 +158,12 @@ absl::StatusOr<std::vector<Block>> CompareRecords(const Records& a,
         std::min(run_a.convolutions->size(), run_b.convolutions->size());
     for (size_t i = 0; i < convolutions; ++i) {
       AddRow(run_a, run_b, absl::StrCat(i + 1),
-             (*run_a.convolutions)[i].op_time_ns,
-             (*run_b.convolutions)[i].op_time_ns, table);
+             SpreadOf((*run_a.convolutions)[i].op_time_ns),
+             SpreadOf((*run_b.convolutions)[i].op_time_ns), table);
     }
     if (convolutions > 1) {
-      AddRow(run_a, run_b, "sum", SumSamples(*run_a.convolutions),
-             SumSamples(*run_b.convolutions), table);
+      AddRow(run_a, run_b, "sum", SpreadOfSum(*run_a.convolutions),
+             SpreadOfSum(*run_b.convolutions), table);
     }
   }
   if (table.rows.empty()) {

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "common/status/status.h"
 #include "reports/quantities.h"
 
 namespace convlab {
@@ -42,16 +45,21 @@ std::vector<Candidate> CandidatesOf(const Records& records,
   return candidates;
 }
 
+// The classes of its convolutions, each once.
+std::string AccuracyOf(const Candidate& candidate) {
+  std::set<std::string> classes;
+  for (const ConvolutionRecord& convolution : *candidate.convolutions) {
+    classes.insert(
+        candidate.record->variants.at(convolution.variant).accuracy_class);
+  }
+  return absl::StrJoin(classes, ", ");
+}
+
 // Answers that may differ from the expected number: classes below float32 round
 // differently, as the ladder allows them to.
 int64_t Tolerance(const Candidate& candidate) {
   constexpr int64_t kLooser = 5;
-  for (const ConvolutionRecord& convolution : *candidate.convolutions) {
-    const std::string& accuracy =
-        candidate.record->variants.at(convolution.variant).accuracy_class;
-    if (accuracy != "fp32") return kLooser;
-  }
-  return 0;
+  return AccuracyOf(candidate) == "fp32" ? 0 : kLooser;
 }
 
 // Why the run does not count; empty if it does.
@@ -76,12 +84,8 @@ std::string WhyWrong(const Candidate& candidate,
 }
 
 std::string Describe(const Candidate& candidate) {
-  std::vector<std::string> variants;
-  for (const ConvolutionRecord& convolution : *candidate.convolutions) {
-    variants.push_back(convolution.variant);
-  }
   return absl::StrCat(candidate.record->milestone, ": ",
-                      absl::StrJoin(variants, " + "));
+                      VariantNames(*candidate.convolutions));
 }
 
 // The fastest candidate that is right; where none is, the reason of the
@@ -106,6 +110,7 @@ Rank Best(const Participant& participant, const RankingOptions& options) {
     rank.sum_ns = OpTimeSum(*candidate.convolutions);
     rank.run = Describe(candidate);
     rank.correct = candidate.correct;
+    rank.accuracy_class = AccuracyOf(candidate);
     rank.reason = wrong;
     if (wrong.empty()) break;
   }
@@ -148,13 +153,20 @@ double Points(double deviations) {
   return std::clamp(80 - 10 * deviations, 0.0, 100.0);
 }
 
+absl::StatusOr<Participant> ReadParticipant(const std::string& folder) {
+  absl::string_view name = folder;
+  while (absl::ConsumeSuffix(&name, "/")) {
+  }
+  ASSIGN_OR_RETURN(Records records, ReadRecords(folder, ""));
+  return Participant{std::string(name.substr(name.rfind('/') + 1)),
+                     std::move(records)};
+}
+
 absl::StatusOr<Ranking> RankParticipants(
     const std::vector<Participant>& participants,
     const RankingOptions& options) {
   if (!options.any_device) {
-    if (absl::Status same = CheckSameDevice(participants, options); !same.ok()) {
-      return same;
-    }
+    RETURN_IF_ERROR(CheckSameDevice(participants, options));
   }
   Ranking ranking;
   std::vector<Rank> disqualified;
@@ -197,6 +209,7 @@ std::vector<Block> DescribeRanking(const Ranking& ranking,
                   {"name", false},
                   {"sum of op times, ms"},
                   {"run", false},
+                  {"class", false},
                   {"correct"},
                   {"deviations from the median"},
                   {"points"}},
@@ -212,7 +225,7 @@ std::vector<Block> DescribeRanking(const Ranking& ranking,
     }
     table.rows.push_back({Count(rank.place), rank.name,
                           Milliseconds(rank.sum_ns), Code(rank.run),
-                          Count(rank.correct),
+                          rank.accuracy_class, Count(rank.correct),
                           absl::StrFormat("%+.2f", rank.deviations),
                           absl::StrFormat("%.1f", rank.points)});
   }

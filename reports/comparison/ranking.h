@@ -33,6 +33,7 @@ struct Rank {
   int place = 0;       // from 1; equal sums share one; 0: disqualified
   double sum_ns = 0;   // of the medians of the op times
   std::string run;     // milestone and variants
+  std::string accuracy_class;
   int64_t correct = 0;
   double deviations = 0;  // standard deviations slower than the median
   double points = 0;
@@ -53,6 +54,9 @@ double Points(double deviations);
 inline constexpr char kPointsRule[] =
     "80 points at the median, 10 more for each standard deviation below it and "
     "10 fewer for each above, within 0 and 100; none without a correct run.";
+
+// The records below `folder`, which gives the name.
+absl::StatusOr<Participant> ReadParticipant(const std::string& folder);
 
 // The best correct untraced run of each. InvalidArgument if the runs are of
 // different devices, unless they may be, or if nobody has a run.

@@ -47,12 +47,10 @@ const std::vector<TimelineEvent>* FindTimeline(const Source& source,
 }
 
 std::string KernelName(absl::string_view name, size_t width) {
+  absl::ConsumePrefix(&name, "void ");
   return ShortKernelName(
-      absl::StrReplaceAll(name, {{"(anonymous namespace)::", ""},
-                                 {"convlab::cuda::", ""},
-                                 {"convlab::", ""},
-                                 {"<unnamed>::", ""},
-                                 {"unnamed>::", ""}}),
+      absl::StrReplaceAll(ShortKernelName(name, name.size()),
+                          {{"convlab::cuda::", ""}, {"convlab::", ""}}),
       width);
 }
 

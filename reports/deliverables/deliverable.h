@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "reports/comparison/ranking.h"
 #include "reports/deliverables/charts.h"
 #include "reports/document/document.h"
 #include "reports/records/records.h"
@@ -27,6 +29,7 @@ struct Source {
   std::string network;
   // The optimizations to show; all of the ladder if empty.
   std::vector<std::string> optimizations;
+  std::vector<Participant> participants;  // of the ranking
   // The traces in the records, by file name.
   std::map<std::string, std::vector<TimelineEvent>> timelines;
 };
@@ -71,6 +74,8 @@ std::vector<Deliverable> Optimizations(const Source& source);
 // Final.
 Deliverable FinalOpTimes(const Source& source);
 Deliverable LibraryComparison(const Source& source);
+// The error is RankParticipants'.
+absl::StatusOr<Deliverable> RankingOfAll(const Source& source);
 Deliverable References(const Source& source);
 
 }  // namespace convlab

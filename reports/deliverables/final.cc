@@ -1,7 +1,11 @@
 // The final hand-in: the fastest combination, beside the library.
+#include <set>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/record/statistics.h"
+#include "common/status/status.h"
+#include "reports/comparison/ranking.h"
 #include "reports/deliverables/deliverable.h"
 #include "reports/deliverables/limits.h"
 #include "reports/deliverables/profiles.h"
@@ -153,6 +157,27 @@ Deliverable LibraryComparison(const Source& source) {
   return deliverable;
 }
 
+absl::StatusOr<Deliverable> RankingOfAll(const Source& source) {
+  Deliverable deliverable = {"Ranking", {}};
+  const RunRecord* record = FinalRun(source);
+  RankingOptions options;
+  options.network = source.network;
+  if (record != nullptr) options.size = record->size;
+  if (source.participants.empty()) {
+    deliverable.complete = false;
+    deliverable.blocks.push_back(Paragraph{
+        Strong("Not made: ") +
+        "the ranking needs the records of everybody, a folder each. " +
+        Code("bazel run //reports:ranking -- DIR...") + " prints it, and " +
+        Code("--participants DIR,...") + " puts it here."});
+    return deliverable;
+  }
+  ASSIGN_OR_RETURN(const Ranking ranking,
+                   RankParticipants(source.participants, options));
+  Append(deliverable.blocks, DescribeRanking(ranking, options));
+  return deliverable;
+}
+
 Deliverable References(const Source& source) {
   Deliverable deliverable = {"References", {}};
   List list;
@@ -174,17 +199,16 @@ Deliverable References(const Source& source) {
       "Performance Model for Multicore Architectures. CACM 52(4), 2009.",
   };
   // The tools whose versions the records hold.
-  std::map<std::string, std::string> tools;
+  std::set<std::string> tools;
   for (const NamedRecord& run : source.records->runs) {
     for (const auto& [name, version] : run.record.gpu.libraries) {
-      tools[name] = version;
+      tools.insert(absl::StrCat(name, " ", version));
     }
-    for (const PeerRecord& peer : run.record.peers) tools[peer.library] = "";
+    for (const PeerRecord& peer : run.record.peers) tools.insert(peer.library);
   }
-  for (const auto& [name, version] : tools) {
+  for (const std::string& tool : tools) {
     list.items.emplace_back(
-        absl::StrCat("NVIDIA ", name, version.empty() ? "" : " ", version,
-                     ", which the runs used."));
+        absl::StrCat("NVIDIA ", tool, ", which the runs used."));
   }
   deliverable.blocks.push_back(std::move(list));
   return deliverable;

@@ -247,11 +247,8 @@ void AddSizes(const Source& source, const std::string& variant,
     row.push_back(Milliseconds(OpTimeSum(other->convolutions)));
     row.push_back(Ratio(OpTimeSum(other->convolutions),
                         OpTimeSum(run->convolutions)));
-    const std::vector<int64_t> now = SumSamples(run->convolutions);
-    const std::vector<int64_t> then = SumSamples(other->convolutions);
-    row.push_back(now.empty() || then.empty()
-                      ? Name(Difference::kUnknown)
-                      : Name(Compare(SpreadOf(now), SpreadOf(then))));
+    row.push_back(Name(Compare(SpreadOfSum(run->convolutions),
+                               SpreadOfSum(other->convolutions))));
   }
   deliverable.blocks.push_back(std::move(table));
 }
@@ -264,12 +261,8 @@ std::string Verdict(const RunRecord& ladder, const LadderRun& run,
     return "It is the first rung, which the others are compared with.";
   }
   const double then = OpTimeSum(before->convolutions);
-  const std::vector<int64_t> samples = SumSamples(run.convolutions);
-  const std::vector<int64_t> others = SumSamples(before->convolutions);
-  const Difference difference =
-      samples.empty() || others.empty()
-          ? Difference::kUnknown
-          : Compare(SpreadOf(samples), SpreadOf(others));
+  const Difference difference = Compare(SpreadOfSum(run.convolutions),
+                                        SpreadOfSum(before->convolutions));
   std::string verdict = difference == Difference::kWithinSpread
                             ? "It made no difference beyond the spread"
                         : now < then ? "It helped"

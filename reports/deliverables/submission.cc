@@ -17,23 +17,23 @@ namespace {
 struct Part {
   const char* milestone;
   const char* title;
-  std::vector<Deliverable> (*deliverables)(const Source&);
+  absl::StatusOr<std::vector<Deliverable>> (*deliverables)(const Source&);
 };
 
-std::vector<Deliverable> Milestone1(const Source& source) {
-  return {KernelList(source), ApiList(source), KernelsAgainstApiCalls(source),
+absl::StatusOr<std::vector<Deliverable>> Milestone1(const Source& source) {
+  return std::vector<Deliverable>{KernelList(source), ApiList(source), KernelsAgainstApiCalls(source),
           BaselineRun(source, "cpu"), BaselineRun(source, "gpu")};
 }
 
-std::vector<Deliverable> Milestone2(const Source& source) {
-  return {ProgramTime(source), CpuOpTimes(source)};
+absl::StatusOr<std::vector<Deliverable>> Milestone2(const Source& source) {
+  return std::vector<Deliverable>{ProgramTime(source), CpuOpTimes(source)};
 }
 
-std::vector<Deliverable> Milestone3(const Source& source) {
-  return {ThreeSizes(source), KernelInProfile(source)};
+absl::StatusOr<std::vector<Deliverable>> Milestone3(const Source& source) {
+  return std::vector<Deliverable>{ThreeSizes(source), KernelInProfile(source)};
 }
 
-std::vector<Deliverable> Milestone4(const Source& source) {
+absl::StatusOr<std::vector<Deliverable>> Milestone4(const Source& source) {
   std::vector<Deliverable> deliverables = {Ladder(source)};
   for (Deliverable& optimization : Optimizations(source)) {
     deliverables.push_back(std::move(optimization));
@@ -41,9 +41,11 @@ std::vector<Deliverable> Milestone4(const Source& source) {
   return deliverables;
 }
 
-std::vector<Deliverable> Final(const Source& source) {
-  return {FinalOpTimes(source), LibraryComparison(source),
-          References(source)};
+absl::StatusOr<std::vector<Deliverable>> Final(const Source& source) {
+  ASSIGN_OR_RETURN(Deliverable ranking, RankingOfAll(source));
+  return std::vector<Deliverable>{FinalOpTimes(source),
+                                  LibraryComparison(source),
+                                  std::move(ranking), References(source)};
 }
 
 // The course's order; each milestone hands in those before it too.
@@ -138,6 +140,7 @@ absl::StatusOr<Submission> MakeSubmission(const Records& records,
   source.records = &records;
   source.network = records.runs.front().record.network;
   source.optimizations = options.optimizations;
+  source.participants = options.participants;
   for (const std::string& name : options.optimizations) {
     bool known = false;
     for (const NamedRecord& run : records.runs) {
@@ -164,7 +167,9 @@ absl::StatusOr<Submission> MakeSubmission(const Records& records,
     body.push_back(Heading{2, absl::StrCat(MilestoneName(kParts[i].milestone),
                                            ": ", kParts[i].title)});
     int number = 0;
-    for (Deliverable& deliverable : kParts[i].deliverables(source)) {
+    ASSIGN_OR_RETURN(std::vector<Deliverable> deliverables,
+                     kParts[i].deliverables(source));
+    for (Deliverable& deliverable : deliverables) {
       const std::string title =
           absl::StrCat(i + 1, ".", ++number, " ", deliverable.title);
       ++total;

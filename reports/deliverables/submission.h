@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "reports/comparison/ranking.h"
 #include "reports/document/document.h"
 #include "reports/records/records.h"
 
@@ -18,6 +19,8 @@ struct SubmissionOptions {
   std::vector<std::string> members;
   // The variants that milestone 4 and the final report discuss; all if empty.
   std::vector<std::string> optimizations;
+  // Whom the final report ranks.
+  std::vector<Participant> participants;
 };
 
 struct Submission {

@@ -19,18 +19,6 @@
 namespace convlab {
 namespace {
 
-// The variants of a record's convolutions; one name where they are one.
-Text VariantsOf(const RunRecord& record) {
-  Text text;
-  for (size_t i = 0; i < record.convolutions.size(); ++i) {
-    const std::string& variant = record.convolutions[i].variant;
-    if (i > 0 && variant == record.convolutions[0].variant) continue;
-    if (i > 0) text += ", ";
-    text += Code(variant);
-  }
-  return text;
-}
-
 size_t MostConvolutions(const std::vector<const RunRecord*>& records) {
   size_t most = 0;
   for (const RunRecord* record : records) {
@@ -151,7 +139,7 @@ Deliverable ProgramTime(const Source& source) {
   for (const RunRecord* run : runs) {
     const ResourceUsage& usage = run->usage;
     table.rows.push_back(
-        {VariantsOf(*run), Count(run->size), Count(run->threads),
+        {Code(VariantNames(run->convolutions)), Count(run->size), Count(run->threads),
          usage.elapsed_ns > 0
              ? absl::StrFormat("%.3f", usage.elapsed_ns * 1e-9)
              : "–",
@@ -179,7 +167,7 @@ Deliverable CpuOpTimes(const Source& source) {
   table.columns.push_back({"GFLOP/s"});
   for (const RunRecord* run : runs) {
     std::vector<Text>& row = table.rows.emplace_back();
-    row = {VariantsOf(*run), Count(run->size),
+    row = {Code(VariantNames(run->convolutions)), Count(run->size),
            Count(run->convolutions[0].op_time_ns.size())};
     AddOpTimeCells(*run, convolutions, row);
     double flops = 0;
@@ -239,7 +227,7 @@ Deliverable ThreeSizes(const Source& source) {
     all_known &= expected.has_value();
     all_as_expected &= !expected || *expected == run->correct;
     std::vector<Text>& row = table.rows.emplace_back();
-    row = {Count(run->size), VariantsOf(*run),
+    row = {Count(run->size), Code(VariantNames(run->convolutions)),
            absl::StrFormat("%.4g", static_cast<double>(run->correct) / run->size),
            Count(run->correct), expected ? Count(*expected) : "–"};
     AddOpTimeCells(*run, convolutions, row);
