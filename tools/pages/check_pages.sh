@@ -71,7 +71,7 @@ for page; do
       echo "$page at $width pixels: $facts"
     fi
     if [ -n "$screenshots" ]; then
-      height=$(sed 's/.*height=//' <<<"$facts")
+      height=${facts##*height=}
       wrap
       name=$(basename "$(dirname "$file")")-$(basename "$file" .html)-$width.png
       browse $window "$height" --screenshot="$screenshots/$name" \
