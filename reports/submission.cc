@@ -257,7 +257,9 @@ absl::Status Run(const std::vector<std::string>& args) {
                   "tools/setup.sh has run, this finishes the report: "
                   "bazel run //reports:submission -- %s\n",
                   absl::StrJoin(lacking, " and "),
-                  lacking[0] == "gnuplot" ? "charts are" : "the PDF is",
+                  lacking.size() == 2         ? "charts and the PDF are"
+                  : lacking[0] == "gnuplot" ? "charts are"
+                                            : "the PDF is",
                   CommandLine(args));
   }
   absl::PrintF("%s/submission.%s\n", FLAGS_out,

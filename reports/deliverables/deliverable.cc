@@ -28,7 +28,7 @@ void AddMissing(Deliverable& deliverable, absl::string_view what,
                 const std::string& command) {
   deliverable.complete = false;
   deliverable.blocks.push_back(
-      Paragraph{Strong("Not measured: ") + std::string(what) +
+      Paragraph{Strong("Not measured:") + " " + std::string(what) +
                 ". This command does it: " + Code(command)});
 }
 

@@ -166,8 +166,7 @@ absl::StatusOr<Deliverable> RankingOfAll(const Source& source) {
   if (source.participants.empty()) {
     deliverable.complete = false;
     deliverable.blocks.push_back(Paragraph{
-        Strong("Not made: ") +
-        "the ranking needs the records of everybody, a folder each. " +
+        Strong("Not made:") + " " + "the ranking needs the records of everybody, a folder each. " +
         Code("bazel run //reports:ranking -- DIR...") + " prints it, and " +
         Code("--participants DIR,...") + " puts it here."});
     return deliverable;

@@ -448,11 +448,11 @@ std::vector<Deliverable> Optimizations(const Source& source) {
     Deliverable& deliverable = deliverables.emplace_back();
     deliverable.title = absl::StrCat("Rung ", variant.rung, ": ", run.variant);
     std::vector<Block>& blocks = deliverable.blocks;
-    blocks.push_back(Paragraph{Strong("What it is. ") + variant.summary});
+    blocks.push_back(Paragraph{Strong("What it is.") + " " + variant.summary});
     blocks.push_back(
-        Paragraph{Strong("Why it should help. ") + variant.reason});
+        Paragraph{Strong("Why it should help.") + " " + variant.reason});
     if (!run.failure.empty()) {
-      blocks.push_back(Paragraph{Strong("It was not timed. ") + run.failure});
+      blocks.push_back(Paragraph{Strong("It was not timed.") + " " + run.failure});
       continue;
     }
     const LadderRun* before = Before(*ladder, run);
@@ -466,11 +466,10 @@ std::vector<Deliverable> Optimizations(const Source& source) {
       place += absl::StrFormat(", %.1f %% of the floor",
                                100 * FloorNs(run.convolutions, *limits) / sum);
     }
-    blocks.push_back(Paragraph{Strong("Its place. ") + place + "."});
+    blocks.push_back(Paragraph{Strong("Its place.") + " " + place + "."});
     AddSizes(source, run.variant, before, deliverable);
     AddCounters(source, run.variant, before, deliverable);
-    blocks.push_back(Paragraph{Strong("Whether it helped. ") +
-                               Verdict(*ladder, run, before)});
+    blocks.push_back(Paragraph{Strong("Whether it helped.") + " " + Verdict(*ladder, run, before)});
   }
   return deliverables;
 }

@@ -97,8 +97,11 @@ Table Facts(const Records& records, const SubmissionOptions& options) {
     if (gpu.compute_capability > 0) {
       absl::StrAppend(&text, ", compute capability ",
                       gpu.compute_capability / 10, ".",
-                      gpu.compute_capability % 10, ", ", gpu.multiprocessors,
-                      " multiprocessors");
+                      gpu.compute_capability % 10);
+    }
+    if (gpu.multiprocessors > 0) {
+      absl::StrAppend(&text, ", ",
+                      Plural(gpu.multiprocessors, "multiprocessor"));
     }
     if (gpu.multiprocessor_clock_khz > 0) {
       absl::StrAppend(&text, ", up to ", gpu.multiprocessor_clock_khz / 1000,
@@ -111,9 +114,14 @@ Table Facts(const Records& records, const SubmissionOptions& options) {
     add("GPU", std::move(text));
   }
   const RunRecord& host = on_cpu != nullptr ? *on_cpu : *on_gpu;
-  add("CPU", absl::StrCat(host.host.cpu, ", ",
-                          Plural(host.host.cores, "core"), ", ",
-                          host.host.operating_system));
+  std::string cpu = host.host.cpu;
+  if (host.host.cores > 0) {
+    absl::StrAppend(&cpu, ", ", Plural(host.host.cores, "core"));
+  }
+  if (!host.host.operating_system.empty()) {
+    absl::StrAppend(&cpu, ", ", host.host.operating_system);
+  }
+  add("CPU", std::move(cpu));
   if (!first.empty()) {
     add("Measured", first == last ? first : absl::StrCat(first, " to ", last));
   }

@@ -145,7 +145,9 @@ Deliverable ProgramTime(const Source& source) {
              : "–",
          absl::StrFormat("%.2f", usage.user_ns * 1e-9),
          absl::StrFormat("%.2f", usage.system_ns * 1e-9),
-         absl::StrFormat("%.0f", usage.max_resident_bytes * 1e-6),
+         usage.max_resident_bytes > 0
+             ? absl::StrFormat("%.0f", usage.max_resident_bytes * 1e-6)
+             : "–",
          absl::StrFormat("%s (%.2f %%)", Count(run->correct),
                          100.0 * run->correct / run->size)});
   }
