@@ -1,4 +1,6 @@
 // Ranks everybody's best correct run: bazel run //reports:ranking -- DIR...
+#include "reports/comparison/ranking.h"
+
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -8,7 +10,6 @@
 #include "common/flags/flags.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
-#include "reports/comparison/ranking.h"
 #include "reports/document/writers.h"
 
 DEFINE_string(network, "fa19", "network whose runs are ranked");

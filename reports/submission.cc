@@ -1,5 +1,7 @@
 // Writes what a milestone hands in, from run records:
 // bazel run //reports:submission -- --milestone m3 --records DIR --out DIR
+#include "reports/deliverables/submission.h"
+
 #include <stdlib.h>
 
 #include <cerrno>
@@ -22,7 +24,6 @@
 #include "common/flags/flags.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
-#include "reports/deliverables/submission.h"
 #include "reports/document/writers.h"
 #include "reports/program.h"
 #include "reports/records/records.h"
@@ -56,10 +57,10 @@ std::string CommandLine(const std::vector<std::string>& args) {
     const bool plain = !arg.empty() && absl::c_all_of(arg, [](char c) {
       return absl::ascii_isalnum(c) || absl::StrContains("-_./=,", c);
     });
-    words.push_back(plain ? arg
-                          : absl::StrCat("'", absl::StrReplaceAll(
-                                                  arg, {{"'", "'\\''"}}),
-                                         "'"));
+    words.push_back(
+        plain ? arg
+              : absl::StrCat("'", absl::StrReplaceAll(arg, {{"'", "'\\''"}}),
+                             "'"));
   }
   return absl::StrJoin(words, " ");
 }
@@ -154,16 +155,17 @@ class Output {
   bool is_new_;
 };
 
-// Writes data and scripts, and draws what gnuplot draws. Tells of charts that
-// could not be drawn; `drawn_all` says whether there were any.
+// Writes data and scripts, and draws what gnuplot draws. `drawn_all` says
+// whether gnuplot is there; without it nothing is drawn.
 absl::StatusOr<Drawings> DrawCharts(const std::vector<Chart>& charts,
                                     const std::string& folder,
                                     bool& drawn_all) {
+  Drawings drawings;
+  drawn_all = true;
+  if (charts.empty()) return drawings;
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return FileError("make the folder", folder, error);
-  Drawings drawings;
-  drawn_all = true;
   for (const Chart& chart : charts) {
     const std::string base = absl::StrCat(folder, "/", chart.name);
     RETURN_IF_ERROR(WriteFileAtomically(base + ".dat", chart.data));
@@ -229,9 +231,8 @@ absl::Status Run(const std::vector<std::string>& args) {
   RETURN_IF_ERROR(
       WriteFileAtomically(scratch + "/submission.md",
                           WriteMarkdown(submission.document, drawings)));
-  RETURN_IF_ERROR(
-      WriteFileAtomically(scratch + "/submission.html",
-                          WriteHtml(submission.document, drawings)));
+  RETURN_IF_ERROR(WriteFileAtomically(
+      scratch + "/submission.html", WriteHtml(submission.document, drawings)));
   std::vector<std::string> lacking;
   if (!drawn) lacking.emplace_back("gnuplot");
   const absl::Status pdf = RunProgram(
@@ -257,14 +258,14 @@ absl::Status Run(const std::vector<std::string>& args) {
                   "tools/setup.sh has run, this finishes the report: "
                   "bazel run //reports:submission -- %s\n",
                   absl::StrJoin(lacking, " and "),
-                  lacking.size() == 2         ? "charts and the PDF are"
+                  lacking.size() == 2       ? "charts and the PDF are"
                   : lacking[0] == "gnuplot" ? "charts are"
                                             : "the PDF is",
                   CommandLine(args));
   }
-  absl::PrintF("%s/submission.%s\n", FLAGS_out,
-               lacking.empty() || lacking.back() != "weasyprint" ? "pdf"
-                                                                 : "html");
+  absl::PrintF(
+      "%s/submission.%s\n", FLAGS_out,
+      lacking.empty() || lacking.back() != "weasyprint" ? "pdf" : "html");
   return absl::OkStatus();
 }
 

@@ -110,13 +110,14 @@ TEST_F(ReportsTest, WithoutOtherProgramsOneCommandFinishesIt) {
       Run("submission", absl::StrCat(kFlags, "--team \"O'Neill\""),
           "PATH=/nowhere");
   EXPECT_EQ(run.exit_status, 0) << run.err;
-  EXPECT_THAT(run.err,
-              HasSubstr(absl::StrCat(
-                  "without gnuplot and weasyprint here, charts and the PDF are "
-                  "missing; where tools/setup.sh has run, this finishes the "
-                  "report: bazel run //reports:submission -- --milestone final "
-                  "--records ",
-                  folder_, "/in --out ", folder_, "/out --team 'O'\\''Neill'\n")));
+  EXPECT_THAT(
+      run.err,
+      HasSubstr(absl::StrCat(
+          "without gnuplot and weasyprint here, charts and the PDF are "
+          "missing; where tools/setup.sh has run, this finishes the "
+          "report: bazel run //reports:submission -- --milestone final "
+          "--records ",
+          folder_, "/in --out ", folder_, "/out --team 'O'\\''Neill'\n")));
   EXPECT_THAT(Read("out/submission.md"),
               HasSubstr("data `charts/ladder-fa19.dat`"));
   EXPECT_THAT(Read("out/charts/ladder-fa19.gp"), HasSubstr("plot "));
@@ -155,10 +156,10 @@ TEST_F(ReportsTest, BadUsageAndBadRecordsAreOneLine) {
   other.network = "sp19";
   Write("in/x.json", ToJson(other));
   ExpectRefused("submission", kFlags, "choose one with --network");
-  EXPECT_EQ(Run("submission", absl::StrCat(kFlags, "--network fa19"),
-                "PATH=/nowhere")
-                .exit_status,
-            0);
+  EXPECT_EQ(
+      Run("submission", absl::StrCat(kFlags, "--network fa19"), "PATH=/nowhere")
+          .exit_status,
+      0);
 }
 
 TEST_F(ReportsTest, CompareAndRanking) {
@@ -177,8 +178,8 @@ TEST_F(ReportsTest, CompareAndRanking) {
     run = Run(program, "--help");
     EXPECT_EQ(run.exit_status, 0);
     EXPECT_THAT(run.err, IsEmpty());
-    EXPECT_THAT(run.out,
-                StartsWith(absl::StrCat("Usage: bazel run //reports:", program)));
+    EXPECT_THAT(run.out, StartsWith(absl::StrCat("Usage: bazel run //reports:",
+                                                 program)));
     ExpectRefused(program, "--bogus", "unknown flag --bogus");
   }
 }

@@ -45,10 +45,9 @@ absl::StatusOr<std::map<std::string, Timed>> TimedRuns(const Records& side) {
     const auto [place, is_new] =
         timed.emplace(key, Timed{&run, variants, &convolutions});
     if (is_new) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(place->second.run->path, " and ", run.path,
-                     " are of the same run (", key,
-                     "): which of them is to be compared?"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        place->second.run->path, " and ", run.path, " are of the same run (",
+        key, "): which of them is to be compared?"));
   };
   for (const NamedRecord& run : side.runs) {
     if (run.record.profile.has_value()) continue;
@@ -60,8 +59,9 @@ absl::StatusOr<std::map<std::string, Timed>> TimedRuns(const Records& side) {
     }
   }
   if (timed.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        side.folder, " holds traced runs alone, whose times hold what the "
+    return absl::InvalidArgumentError(
+        absl::StrCat(side.folder,
+                     " holds traced runs alone, whose times hold what the "
                      "tracing costs"));
   }
   return timed;
@@ -79,12 +79,10 @@ absl::Status CheckComparable(const Timed& a, const Timed& b) {
   if (device_a != device_b) return differ("device", device_a, device_b);
   for (size_t i = 0;
        i < std::max(a.convolutions->size(), b.convolutions->size()); ++i) {
-    const std::string problem_a = i < a.convolutions->size()
-                                      ? ProblemOf((*a.convolutions)[i])
-                                      : "none";
-    const std::string problem_b = i < b.convolutions->size()
-                                      ? ProblemOf((*b.convolutions)[i])
-                                      : "none";
+    const std::string problem_a =
+        i < a.convolutions->size() ? ProblemOf((*a.convolutions)[i]) : "none";
+    const std::string problem_b =
+        i < b.convolutions->size() ? ProblemOf((*b.convolutions)[i]) : "none";
     if (problem_a != problem_b) return differ("problem", problem_a, problem_b);
   }
   return absl::OkStatus();
@@ -173,12 +171,11 @@ absl::StatusOr<std::vector<Block>> CompareRecords(const Records& a,
                      runs_a.begin()->first, " and ", runs_b.begin()->first));
   }
   std::vector<Block> blocks;
-  blocks.push_back(List{{absl::StrCat("A: ", a.folder),
-                         absl::StrCat("B: ", b.folder)}});
+  blocks.push_back(
+      List{{absl::StrCat("A: ", a.folder), absl::StrCat("B: ", b.folder)}});
   blocks.push_back(std::move(table));
-  blocks.push_back(Paragraph{
-      absl::StrCat("Medians of the op times; below 1, B is faster. ",
-                   kSpreadRule)});
+  blocks.push_back(Paragraph{absl::StrCat(
+      "Medians of the op times; below 1, B is faster. ", kSpreadRule)});
   AddUnmatched(runs_a, runs_b, "A", blocks);
   AddUnmatched(runs_b, runs_a, "B", blocks);
   return blocks;

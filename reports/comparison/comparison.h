@@ -19,8 +19,7 @@ namespace convlab {
 // unless `force` is set; if they have no run in common; and if a side has the
 // same run twice.
 absl::StatusOr<std::vector<Block>> CompareRecords(const Records& a,
-                                                  const Records& b,
-                                                  bool force);
+                                                  const Records& b, bool force);
 
 }  // namespace convlab
 

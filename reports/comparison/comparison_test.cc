@@ -43,15 +43,18 @@ TEST(Compare, MediansRatiosAndSpread) {
                                    {10 * kMs, 10 * kMs, 10 * kMs})});
   const std::string text = Compared(a, b);
   // Middle halves 10.5 to 11.5 and 11.5 to 12.5 touch.
-  EXPECT_THAT(text, HasSubstr("| 1           | 11.000 | 10.500 – 11.500 |       "
-                              "3 | 12.000 | 11.500 – 12.500 |       3 | 1.091 | "
-                              "within the spread |"));
-  EXPECT_THAT(text, HasSubstr("| 2           | 20.000 | 20.000 – 20.000 |       "
-                              "3 | 10.000 | 10.000 – 10.000 |       3 | 0.500 | "
-                              "beyond the spread |"));
-  EXPECT_THAT(text, HasSubstr("| sum         | 31.000 | 30.500 – 31.500 |       "
-                              "3 | 22.000 | 21.500 – 22.500 |       3 | 0.710 | "
-                              "beyond the spread |"));
+  EXPECT_THAT(text,
+              HasSubstr("| 1           | 11.000 | 10.500 – 11.500 |       "
+                        "3 | 12.000 | 11.500 – 12.500 |       3 | 1.091 | "
+                        "within the spread |"));
+  EXPECT_THAT(text,
+              HasSubstr("| 2           | 20.000 | 20.000 – 20.000 |       "
+                        "3 | 10.000 | 10.000 – 10.000 |       3 | 0.500 | "
+                        "beyond the spread |"));
+  EXPECT_THAT(text,
+              HasSubstr("| sum         | 31.000 | 30.500 – 31.500 |       "
+                        "3 | 22.000 | 21.500 – 22.500 |       3 | 0.710 | "
+                        "beyond the spread |"));
   EXPECT_THAT(text, HasSubstr("(first to third quartile) do not overlap"));
 }
 

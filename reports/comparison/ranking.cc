@@ -236,10 +236,10 @@ std::vector<Block> DescribeRanking(const Ranking& ranking,
       "times.")});
   if (!table.rows.empty()) {
     blocks.push_back(std::move(table));
-    blocks.push_back(Paragraph{absl::StrFormat(
-        "Median %s ms, standard deviation %s ms. %s",
-        Milliseconds(ranking.median_ns), Milliseconds(ranking.deviation_ns),
-        kPointsRule)});
+    blocks.push_back(Paragraph{
+        absl::StrFormat("Median %s ms, standard deviation %s ms. %s",
+                        Milliseconds(ranking.median_ns),
+                        Milliseconds(ranking.deviation_ns), kPointsRule)});
   }
   if (!disqualified.rows.empty()) blocks.push_back(std::move(disqualified));
   return blocks;

@@ -1,4 +1,5 @@
-// The course's ranking: everybody's best correct run by the sum of its op times.
+// The course's ranking: everybody's best correct run by the sum of its op
+// times.
 #ifndef REPORTS_COMPARISON_RANKING_H_
 #define REPORTS_COMPARISON_RANKING_H_
 
@@ -30,9 +31,9 @@ struct Participant {
 
 struct Rank {
   std::string name;
-  int place = 0;       // from 1; equal sums share one; 0: disqualified
-  double sum_ns = 0;   // of the medians of the op times
-  std::string run;     // milestone and variants
+  int place = 0;      // from 1; equal sums share one; 0: disqualified
+  double sum_ns = 0;  // of the medians of the op times
+  std::string run;    // milestone and variants
   std::string accuracy_class;
   int64_t correct = 0;
   double deviations = 0;  // standard deviations slower than the median

@@ -35,10 +35,10 @@ Participant Of(const std::string& name, std::vector<RunRecord> runs) {
 
 TEST(Ranking, DeviationsFromTheMedianGivePoints) {
   // Sums 4, 8, 12, 16: median 10, mean 10, standard deviation sqrt(20).
-  const auto ranking = RankParticipants(
-      {Of("c", {Final(12)}), Of("a", {Final(4)}), Of("d", {Final(16)}),
-       Of("b", {Final(8)})},
-      {});
+  const auto ranking =
+      RankParticipants({Of("c", {Final(12)}), Of("a", {Final(4)}),
+                        Of("d", {Final(16)}), Of("b", {Final(8)})},
+                       {});
   ASSERT_TRUE(ranking.ok()) << ranking.status();
   EXPECT_DOUBLE_EQ(ranking->median_ns, 10e6);
   EXPECT_DOUBLE_EQ(ranking->deviation_ns, std::sqrt(20) * 1e6);
@@ -60,10 +60,10 @@ TEST(Ranking, PointsStayWithinBounds) {
 }
 
 TEST(Ranking, BestCorrectRunCounts) {
-  const auto ranking = RankParticipants(
-      {Of("a", {Final(12), Final(4, 8000), Final(8)}), Of("b", {Final(8)}),
-       Of("c", {Final(9)})},
-      {});
+  const auto ranking =
+      RankParticipants({Of("a", {Final(12), Final(4, 8000), Final(8)}),
+                        Of("b", {Final(8)}), Of("c", {Final(9)})},
+                       {});
   ASSERT_TRUE(ranking.ok());
   // Equal sums share a place, and the next one is behind both.
   EXPECT_EQ(ranking->ranks[0].sum_ns, 8 * kMs);

@@ -21,9 +21,8 @@ void AddMissingProfile(const Source& source, Deliverable& deliverable) {
   AddMissing(deliverable, "there is no traced run of the baseline on the GPU",
              RecordingCommand(
                  source, "m1",
-                 absl::StrCat("--device gpu --profile ",
-                              source.records->folder, "/m1-", source.network,
-                              ".trace.json"),
+                 absl::StrCat("--device gpu --profile ", source.records->folder,
+                              "/m1-", source.network, ".trace.json"),
                  absl::StrCat("m1-", source.network, "-traced")));
 }
 
@@ -39,16 +38,16 @@ constexpr ApiMeaning kMeanings[] = {
      "asks about a kernel; the first question loads its code"},
     {"cudaFuncSetAttribute",
      "sets up a kernel; the first call for it loads its code"},
-    {"cudaOccupancy", "asks how many blocks of a kernel fit; the first "
-                      "question loads its code"},
+    {"cudaOccupancy",
+     "asks how many blocks of a kernel fit; the first "
+     "question loads its code"},
     {"cudaDeviceSynchronize",
      "waits until the GPU is done: time of kernels, seen from the host"},
     {"cudaStreamSynchronize",
      "waits until the GPU is done: time of kernels, seen from the host"},
     {"cudaEventSynchronize",
      "waits until the GPU is done: time of kernels, seen from the host"},
-    {"cudaMemcpy",
-     "copies, and waits for the kernels before it"},
+    {"cudaMemcpy", "copies, and waits for the kernels before it"},
     {"cudaLaunchKernel",
      "puts a kernel into the GPU's queue and returns; the first launch of a "
      "kernel loads its code"},
@@ -81,9 +80,7 @@ bool LoadsOrWaits(absl::string_view name) {
           "cuLibraryLoad", "cuModuleLoad", "cudaFunc", "cudaOccupancy",
           "cudaDeviceSynchronize", "cudaStreamSynchronize",
           "cudaEventSynchronize", "cudaMemcpy", "cudaLaunch", "cuLaunch"},
-      [&](absl::string_view prefix) {
-        return absl::StartsWith(name, prefix);
-      });
+      [&](absl::string_view prefix) { return absl::StartsWith(name, prefix); });
 }
 
 // The function whose longest call is the longest of those that may have made
@@ -116,12 +113,13 @@ std::string WhenCalled(const std::vector<TimelineEvent>* events,
     }
   }
   if (call == nullptr) return "";
-  std::string when = absl::StrFormat(
-      " The timeline shows it from %.1f to %.1f ms", call->start_ms,
-      call->end_ms);
+  std::string when =
+      absl::StrFormat(" The timeline shows it from %.1f to %.1f ms",
+                      call->start_ms, call->end_ms);
   if (first_work_ms >= call->end_ms) {
-    absl::StrAppend(&when, ", before anything ran on the GPU (the first copy "
-                           "or kernel began at ",
+    absl::StrAppend(&when,
+                    ", before anything ran on the GPU (the first copy "
+                    "or kernel began at ",
                     absl::StrFormat("%.1f ms)", first_work_ms));
   }
   return when + ".";
@@ -146,8 +144,10 @@ int64_t Calls(const ProfileSection& section) {
 }  // namespace
 
 Deliverable KernelList(const Source& source) {
-  Deliverable deliverable = {"Kernels that together take more than 90 % of the "
-                             "GPU's time", {}};
+  Deliverable deliverable = {
+      "Kernels that together take more than 90 % of the "
+      "GPU's time",
+      {}};
   const RunRecord* record = TracedBaseline(source);
   if (record == nullptr) {
     AddMissingProfile(source, deliverable);
@@ -190,9 +190,9 @@ Deliverable KernelsAgainstApiCalls(const Source& source) {
       "at work for ",
       FormatNanoseconds(Total(profile.gpu_activities)), " in ",
       Plural(Calls(profile.gpu_activities), "kernel"),
-      ", copies and memsets included; ", Plural(Calls(profile.api_calls), "API call"),
-      " took ", FormatNanoseconds(Total(profile.api_calls)),
-      " of the host's time.")});
+      ", copies and memsets included; ",
+      Plural(Calls(profile.api_calls), "API call"), " took ",
+      FormatNanoseconds(Total(profile.api_calls)), " of the host's time.")});
   const ShareList list = LargestShares(profile.api_calls, 90);
   const ProfileEntry* context = ContextCall(profile);
   if (context != nullptr && !list.shares.empty()) {
@@ -211,15 +211,15 @@ Deliverable KernelsAgainstApiCalls(const Source& source) {
         "that needs one creates it, and the time is charged to that call, "
         "whatever it is called for.";
     text += WhenCalled(FindTimeline(source, *record), context->name);
-    const std::string leader =
-        list.shares[0].entry.name;
+    const std::string leader = list.shares[0].entry.name;
     if (leader == context->name) {
       text +=
           " This is why a function that does so little leads the list of API "
           "calls.";
     } else {
-      text += " This is why a function that does so little stands high in the "
-              "list of API calls. ";
+      text +=
+          " This is why a function that does so little stands high in the "
+          "list of API calls. ";
       text += Text("The list's first, ") + Code(leader) +
               absl::StrFormat(" with %.1f %%", 100 * list.shares[0].share);
       const std::string meaning = Meaning(leader);
@@ -242,8 +242,7 @@ Deliverable KernelsAgainstApiCalls(const Source& source) {
   for (const Share& share : list.shares) {
     const ProfileEntry& entry = share.entry;
     std::string meaning = Meaning(entry.name);
-    if (context != nullptr &&
-        entry.name == context->name) {
+    if (context != nullptr && entry.name == context->name) {
       absl::StrAppend(&meaning, meaning.empty() ? "" : "; ",
                       "its longest call created the context");
     }
@@ -272,12 +271,12 @@ Deliverable BaselineRun(const Source& source, absl::string_view device) {
       {}};
   const RunRecord* record = Find(*source.records, {"m1", device});
   if (record == nullptr) {
-    AddMissing(deliverable,
-               absl::StrCat("there is no run of the baseline on the ",
-                            gpu ? "GPU" : "CPU", " without tracing"),
-               RecordingCommand(source, "m1", absl::StrCat("--device ", device),
-                                absl::StrCat("m1-", source.network, "-",
-                                             device)));
+    AddMissing(
+        deliverable,
+        absl::StrCat("there is no run of the baseline on the ",
+                     gpu ? "GPU" : "CPU", " without tracing"),
+        RecordingCommand(source, "m1", absl::StrCat("--device ", device),
+                         absl::StrCat("m1-", source.network, "-", device)));
     return deliverable;
   }
   AddRun(*record, deliverable);

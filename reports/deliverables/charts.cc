@@ -28,7 +28,9 @@ std::string Quote(absl::string_view text) {
 
 // A string of a data file, which cannot hold its quotes.
 std::string DataString(absl::string_view text) {
-  return absl::StrCat("\"", absl::StrReplaceAll(OneLine(text), {{"\"", "'"}, {"\\", "/"}}), "\"");
+  return absl::StrCat(
+      "\"", absl::StrReplaceAll(OneLine(text), {{"\"", "'"}, {"\\", "/"}}),
+      "\"");
 }
 
 // What every script begins with. 480 pixels are 358 on a phone: 14 become 10.
@@ -37,9 +39,10 @@ std::string Begin(const std::string& name, int height,
   return absl::StrCat(
       "# Draws ", name, ".svg from ", name, ".dat: gnuplot ", name, ".gp\n",
       "set encoding utf8\nset terminal svg size 480,", height,
-      " noenhanced font 'DejaVu Sans,13' background 'white'\nset output '", name,
-      ".svg'\nset title ", Quote(title),
-      " font ',14'\nset border 3 lc rgb '#444444'\nset tics nomirror textcolor rgb '#222222'\n");
+      " noenhanced font 'DejaVu Sans,13' background 'white'\nset output '",
+      name, ".svg'\nset title ", Quote(title),
+      " font ',14'\nset border 3 lc rgb '#444444'\nset tics nomirror textcolor "
+      "rgb '#222222'\n");
 }
 
 double PeerSum(const RunRecord& ladder) {
@@ -83,39 +86,41 @@ Chart LadderChart(const std::string& name, const RunRecord& ladder,
   }
   if (floor > 0) least = std::min(least, floor);
   const double left = least * 1e-6 / 1.6, right = most * 1e-6 * 2.5;
-  chart.script = absl::StrCat(
-      Begin(name, 140 + 22 * static_cast<int>(rows),
-            absl::StrCat(ladder.network, ", ", Count(ladder.size), " images, ",
-                         ladder.gpu.name)),
-      BarRows(rows), "set logscale x\nset xrange [",
-      absl::StrFormat("%.4g:%.4g", left, right),
-      "]\nset xlabel 'sum of the op times, ms (logarithmic)'\n"
-      "set grid x lc rgb '#dddddd'\nset border 3\n"
-      "set style textbox opaque noborder margins 0.3,0.1\n"
-      "set key above left Left reverse samplen 2\n"
-      "plot '",
-      name, ".dat' using (", absl::StrFormat("%.4g", left),
-      "):0:(", absl::StrFormat("%.4g", left),
-      "):2:($0-0.36):($0+0.36):ytic(1) with boxxyerror lc rgb '", kBlue,
-      "' notitle");
-  const auto line = [&](double ns, const std::string& title,
-                        const char* color, int dash) {
+  chart.script =
+      absl::StrCat(Begin(name, 140 + 22 * static_cast<int>(rows),
+                         absl::StrCat(ladder.network, ", ", Count(ladder.size),
+                                      " images, ", ladder.gpu.name)),
+                   BarRows(rows), "set logscale x\nset xrange [",
+                   absl::StrFormat("%.4g:%.4g", left, right),
+                   "]\nset xlabel 'sum of the op times, ms (logarithmic)'\n"
+                   "set grid x lc rgb '#dddddd'\nset border 3\n"
+                   "set style textbox opaque noborder margins 0.3,0.1\n"
+                   "set key above left Left reverse samplen 2\n"
+                   "plot '",
+                   name, ".dat' using (", absl::StrFormat("%.4g", left),
+                   "):0:(", absl::StrFormat("%.4g", left),
+                   "):2:($0-0.36):($0+0.36):ytic(1) with boxxyerror lc rgb '",
+                   kBlue, "' notitle");
+  const auto line = [&](double ns, const std::string& title, const char* color,
+                        int dash) {
     const double ms = ns * 1e-6;
     absl::StrAppend(
         &chart.script,
-        absl::StrFormat(", '+' using (%.4f):(%.1f):(0):(-%.1f) every ::::0 with "
-                        "vectors nohead lw 2 dt %d lc rgb '%s' title ",
-                        ms, static_cast<double>(rows) - 0.4,
-                        static_cast<double>(rows) + 0.2, dash, color),
+        absl::StrFormat(
+            ", '+' using (%.4f):(%.1f):(0):(-%.1f) every ::::0 with "
+            "vectors nohead lw 2 dt %d lc rgb '%s' title ",
+            ms, static_cast<double>(rows) - 0.4,
+            static_cast<double>(rows) + 0.2, dash, color),
         Quote(absl::StrFormat("%s: %.3g ms", title, ms)));
   };
   if (PeerSum(ladder) > 0) {
     line(PeerSum(ladder), ladder.peers[0].library, kRed, 2);
   }
   if (floor > 0) line(floor, "floor", kGreen, 1);
-  absl::StrAppend(&chart.script, ", '", name,
-                  ".dat' using 2:0:(sprintf('%.3g', $2)) with labels left boxed "
-                  "offset 0.4,0 notitle\n");
+  absl::StrAppend(
+      &chart.script, ", '", name,
+      ".dat' using 2:0:(sprintf('%.3g', $2)) with labels left boxed "
+      "offset 0.4,0 notitle\n");
   return chart;
 }
 
@@ -137,11 +142,10 @@ Chart OpTimeChart(const std::string& name, const std::string& title,
       absl::StrAppend(&chart.data, images,
                       absl::StrFormat(" %.6f\n", ns * 1e-6));
     }
-    absl::StrAppend(
-        &plot, i > 0 ? ", " : "", "'", name, ".dat' index ", i,
-        " with lines lw 2 lc rgb '", kColors[i % 4], "' title ",
-        Quote(curves[i].title), ", '' index ", i,
-        " with circles lc rgb '", kColors[i % 4], "' notitle");
+    absl::StrAppend(&plot, i > 0 ? ", " : "", "'", name, ".dat' index ", i,
+                    " with lines lw 2 lc rgb '", kColors[i % 4], "' title ",
+                    Quote(curves[i].title), ", '' index ", i,
+                    " with circles lc rgb '", kColors[i % 4], "' notitle");
   }
   chart.script = absl::StrCat(
       Begin(name, 360, title), kCircles,
@@ -172,10 +176,9 @@ Chart RooflineChart(const std::string& name, const RunRecord& ladder,
     for (size_t i = 0; i < run.convolutions.size(); ++i) {
       const ConvolutionRecord& convolution = run.convolutions[i];
       const double flops = static_cast<double>(convolution.flops);
-      layers[i].push_back(
-          {flops / static_cast<double>(convolution.min_bytes),
-           flops / Median(convolution.op_time_ns) * 1e-3,
-           ladder.variants.at(run.variant).rung});
+      layers[i].push_back({flops / static_cast<double>(convolution.min_bytes),
+                           flops / Median(convolution.op_time_ns) * 1e-3,
+                           ladder.variants.at(run.variant).rung});
     }
   }
   double least_x = HUGE_VAL, most_x = 0, least_y = HUGE_VAL;
@@ -188,10 +191,10 @@ Chart RooflineChart(const std::string& name, const RunRecord& ladder,
     for (size_t i = 0; i < points.size(); ++i) {
       const Point& point = points[i];
       // Points that are near each other have their labels on different sides.
-      absl::StrAppend(&chart.data,
-                      absl::StrFormat("%.3f %.4f %d %d %d\n", point.intensity,
-                                      point.rate, point.rung, layer + 1,
-                                      i % 4));
+      absl::StrAppend(
+          &chart.data,
+          absl::StrFormat("%.3f %.4f %d %d %d\n", point.intensity, point.rate,
+                          point.rung, layer + 1, i % 4));
       least_x = std::min(least_x, point.intensity);
       most_x = std::max(most_x, point.intensity);
       least_y = std::min(least_y, point.rate);
@@ -246,10 +249,10 @@ Chart ShareChart(const std::string& name, const std::string& title,
     others -= 100 * share.share;
   }
   if (list.entries > list.shares.size()) {
-    absl::StrAppend(&chart.data,
-                    DataString(absl::StrCat(
-                        list.entries - list.shares.size(), " others")),
-                    absl::StrFormat(" %.2f\n", others));
+    absl::StrAppend(
+        &chart.data,
+        DataString(absl::StrCat(list.entries - list.shares.size(), " others")),
+        absl::StrFormat(" %.2f\n", others));
     ++rows;
   }
   chart.script = absl::StrCat(
@@ -290,8 +293,8 @@ absl::StatusOr<std::vector<TimelineEvent>> ReadTimeline(
     };
     if (text("ph") != "X") continue;
     const auto start = entry.find("ts"), length = entry.find("dur");
-    if (start == entry.end() || length == entry.end() ||
-        !start->is_number() || !length->is_number()) {
+    if (start == entry.end() || length == entry.end() || !start->is_number() ||
+        !length->is_number()) {
       return bad("an event has no numbers \"ts\" and \"dur\"");
     }
     TimelineEvent event;

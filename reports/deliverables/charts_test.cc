@@ -61,8 +61,8 @@ TEST(Charts, TextCannotEndItsQuotes) {
 }
 
 TEST(Charts, RooflineHasAPointForEachVariantAndConvolution) {
-  const Chart chart = RooflineChart("r", TestLadder(10000),
-                                    *FindLimits("NVIDIA H200"));
+  const Chart chart =
+      RooflineChart("r", TestLadder(10000), *FindLimits("NVIDIA H200"));
   // Slowest first: 26.136 GFLOP in 10 ms, and 114.. bytes' share of them.
   EXPECT_THAT(chart.data,
               HasSubstr("11.429 2.6136 1 1 0\n11.429 5.2272 3 1 1\n11.429 "
@@ -73,8 +73,9 @@ TEST(Charts, RooflineHasAPointForEachVariantAndConvolution) {
 }
 
 TEST(Charts, OpTimesAndShares) {
-  EXPECT_EQ(OpTimeChart("o", "t", {{"convolution 1", {{100, 5e5}, {1000, 4e6}}},
-                                   {"convolution 2", {{100, 6e5}}}})
+  EXPECT_EQ(OpTimeChart("o", "t",
+                        {{"convolution 1", {{100, 5e5}, {1000, 4e6}}},
+                         {"convolution 2", {{100, 6e5}}}})
                 .data,
             "# images, op time in ms; a block per line\n# convolution 1\n100 "
             "0.500000\n1000 4.000000\n\n\n# convolution 2\n100 0.600000\n");
@@ -87,8 +88,7 @@ TEST(Charts, OpTimesAndShares) {
 }
 
 TEST(Timeline, EventsCountFromTheFirst) {
-  const auto events =
-      ReadTimeline(CompleteRecords().traces.at("m.trace.json"));
+  const auto events = ReadTimeline(CompleteRecords().traces.at("m.trace.json"));
   ASSERT_TRUE(events.ok()) << events.status();
   ASSERT_EQ(events->size(), 3);
   EXPECT_EQ((*events)[0].start_ms, 0);

@@ -59,10 +59,10 @@ Deliverable FinalOpTimes(const Source& source) {
                             Milliseconds(spread.high)),
          Milliseconds(spread.least), Count(spread.samples),
          absl::StrFormat("%.2f", convolution.flops / spread.median * 1e-3),
-         limits ? absl::StrFormat(
-                      "%.1f %%",
-                      100 * FloorNs(convolution, *limits) / spread.median)
-                : "–"});
+         limits
+             ? absl::StrFormat("%.1f %%", 100 * FloorNs(convolution, *limits) /
+                                              spread.median)
+             : "–"});
   }
   table.rows.push_back(
       {"sum", "", Milliseconds(OpTimeSum(record->convolutions)), "", "", "", "",
@@ -75,20 +75,20 @@ Deliverable FinalOpTimes(const Source& source) {
       "%s of %s right (%.2f %%).", Count(record->correct),
       Plural(record->size, "image"), 100.0 * record->correct / record->size)});
   for (const auto& [name, variant] : record->variants) {
-    blocks.push_back(Paragraph{Code(name) + ": " + variant.summary + " " +
-                               variant.reason});
+    blocks.push_back(
+        Paragraph{Code(name) + ": " + variant.summary + " " + variant.reason});
   }
   AddRun(*record, deliverable);
   const RunRecord* traced =
       Find(*source.records, {"final", "gpu", std::nullopt, /*traced=*/true});
   if (traced == nullptr) {
-    AddMissing(deliverable, "there is no traced final run",
-               RecordingCommand(
-                   source, "final",
-                   absl::StrCat("--device gpu --profile ",
-                                source.records->folder, "/final-",
-                                source.network, ".trace.json"),
-                   absl::StrCat("final-", source.network, "-traced")));
+    AddMissing(
+        deliverable, "there is no traced final run",
+        RecordingCommand(
+            source, "final",
+            absl::StrCat("--device gpu --profile ", source.records->folder,
+                         "/final-", source.network, ".trace.json"),
+            absl::StrCat("final-", source.network, "-traced")));
   } else {
     AddShareList(traced->profile->gpu_activities, *traced,
                  "kernels, copies and memsets", deliverable);
@@ -106,17 +106,16 @@ Deliverable LibraryComparison(const Source& source) {
                FinalCommand(source));
     return deliverable;
   }
-  const RunRecord* ladder =
-      Find(*source.records, {"m4", "gpu", record->size});
+  const RunRecord* ladder = Find(*source.records, {"m4", "gpu", record->size});
   if (ladder == nullptr ||
       ladder->peers.size() != record->convolutions.size()) {
-    AddMissing(deliverable,
-               absl::StrCat("the library's times with ",
-                            Plural(record->size, "image"),
-                            ", which the ladder's run holds"),
-               RecordingCommand(source, "m4", absl::StrCat(record->size),
-                                absl::StrCat("m4-", source.network, "-",
-                                             record->size)));
+    AddMissing(
+        deliverable,
+        absl::StrCat("the library's times with ", Plural(record->size, "image"),
+                     ", which the ladder's run holds"),
+        RecordingCommand(
+            source, "m4", absl::StrCat(record->size),
+            absl::StrCat("m4-", source.network, "-", record->size)));
     return deliverable;
   }
   deliverable.blocks.push_back(Paragraph{
@@ -166,7 +165,8 @@ absl::StatusOr<Deliverable> RankingOfAll(const Source& source) {
   if (source.participants.empty()) {
     deliverable.complete = false;
     deliverable.blocks.push_back(Paragraph{
-        Strong("Not made:") + " " + "the ranking needs the records of everybody, a folder each. " +
+        Strong("Not made:") + " " +
+        "the ranking needs the records of everybody, a folder each. " +
         Code("bazel run //reports:ranking -- DIR...") + " prints it, and " +
         Code("--participants DIR,...") + " puts it here."});
     return deliverable;

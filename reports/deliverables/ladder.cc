@@ -68,6 +68,7 @@ std::string Percent(const std::optional<double>& percent) {
 
 std::string Bytes(const std::optional<double>& bytes) {
   if (!bytes) return "–";
+  if (*bytes < 1e3) return absl::StrFormat("%.0f B", *bytes);
   if (*bytes < 1e6) return absl::StrFormat("%.1f kB", *bytes * 1e-3);
   if (*bytes < 1e9) return absl::StrFormat("%.1f MB", *bytes * 1e-6);
   return absl::StrFormat("%.3f GB", *bytes * 1e-9);
@@ -99,7 +100,8 @@ std::vector<MeasuredLaunch> LaunchesOf(const Source& source,
 constexpr double kBusyPercent = 60;
 constexpr char kBoundRule[] =
     "A kernel is bound by the unit that is busiest, if that is at 60 % of its "
-    "peak or more: device memory, or a unit of the multiprocessors (arithmetic, "
+    "peak or more: device memory, or a unit of the multiprocessors "
+    "(arithmetic, "
     "instruction issue, shared memory and caches). Below that it is bound by "
     "waiting.";
 
@@ -124,11 +126,11 @@ void AddCounters(const Source& source, const std::string& variant,
                  const LadderRun* before, Deliverable& deliverable) {
   const std::vector<MeasuredLaunch> launches = LaunchesOf(source, variant);
   if (launches.empty()) {
-    AddMissing(deliverable,
-               absl::StrCat("there are no hardware counters of ", variant),
-               absl::StrCat("tools/measure_ncu.sh BUNDLE ",
-                            source.records->folder, "/ncu ", source.network,
-                            " ", variant));
+    AddMissing(
+        deliverable,
+        absl::StrCat("there are no hardware counters of ", variant),
+        absl::StrCat("tools/measure_ncu.sh BUNDLE ", source.records->folder,
+                     "/ncu ", source.network, " ", variant));
     return;
   }
   double total = 0;
@@ -193,8 +195,8 @@ void AddCounters(const Source& source, const std::string& variant,
     const auto compare = [&](const char* what, const auto& now,
                              const auto& then, auto format) {
       if (now && then) {
-        changes.push_back(absl::StrCat(what, " ", format(now), " (before: ",
-                                       format(then), ")"));
+        changes.push_back(absl::StrCat(what, " ", format(now),
+                                       " (before: ", format(then), ")"));
       }
     };
     const auto percent = [](const std::optional<double>& value) {
@@ -204,7 +206,8 @@ void AddCounters(const Source& source, const std::string& variant,
     compare("device memory", facts.dram_percent, other.dram_percent, percent);
     compare("occupancy", facts.occupancy_percent, other.occupancy_percent,
             percent);
-    compare("DRAM traffic", facts.dram_bytes, other.dram_bytes, Bytes);
+    compare("DRAM traffic of that launch", facts.dram_bytes, other.dram_bytes,
+            Bytes);
     if (!changes.empty()) {
       text += absl::StrCat(text.empty() ? "" : " ",
                            "Beside the longest kernel of the rung before: ",
@@ -226,7 +229,8 @@ void AddSizes(const Source& source, const std::string& variant,
   }
   for (const int64_t size : kSizes) {
     const RunRecord* ladder = LadderOf(source, size);
-    const LadderRun* run = ladder == nullptr ? nullptr : RunOf(*ladder, variant);
+    const LadderRun* run =
+        ladder == nullptr ? nullptr : RunOf(*ladder, variant);
     if (run == nullptr) continue;  // said once, above the sections
     std::vector<Text>& row = table.rows.emplace_back();
     row.push_back(Count(size));
@@ -245,8 +249,8 @@ void AddSizes(const Source& source, const std::string& variant,
     }
     row.push_back(OpTimes(*other));
     row.push_back(Milliseconds(OpTimeSum(other->convolutions)));
-    row.push_back(Ratio(OpTimeSum(other->convolutions),
-                        OpTimeSum(run->convolutions)));
+    row.push_back(
+        Ratio(OpTimeSum(other->convolutions), OpTimeSum(run->convolutions)));
     row.push_back(Name(Compare(SpreadOfSum(run->convolutions),
                                SpreadOfSum(other->convolutions))));
   }
@@ -261,8 +265,8 @@ std::string Verdict(const RunRecord& ladder, const LadderRun& run,
     return "It is the first rung, which the others are compared with.";
   }
   const double then = OpTimeSum(before->convolutions);
-  const Difference difference = Compare(SpreadOfSum(run.convolutions),
-                                        SpreadOfSum(before->convolutions));
+  const Difference difference =
+      Compare(SpreadOfSum(run.convolutions), SpreadOfSum(before->convolutions));
   std::string verdict = difference == Difference::kWithinSpread
                             ? "It made no difference beyond the spread"
                         : now < then ? "It helped"
@@ -279,9 +283,11 @@ std::string Verdict(const RunRecord& ladder, const LadderRun& run,
     absl::StrAppend(&verdict,
                     now < start
                         ? absl::StrFormat("; it is %.2f times as fast as the "
-                                          "first rung", start / now)
+                                          "first rung",
+                                          start / now)
                         : absl::StrFormat("; it is %.2f times as slow as the "
-                                          "first rung", now / start));
+                                          "first rung",
+                                          now / start));
   }
   return verdict + ".";
 }
@@ -363,8 +369,9 @@ Deliverable Ladder(const Source& source) {
       times.push_back(Milliseconds(Median(layer.kernel_time_ns)));
     }
     table.rows.push_back(
-        {"–", absl::StrCat(ladder->peers[0].library, ", the best of ",
-                           ladder->peers[0].plans, " plans, kernel time"),
+        {"–",
+         absl::StrCat(ladder->peers[0].library, ", the best of ",
+                      ladder->peers[0].plans, " plans, kernel time"),
          absl::StrJoin(times, " + "), Milliseconds(peer), "–",
          Ratio(first, peer), "–", "–", ladder->peers[0].accuracy_class,
          absl::StrFormat("%.0e", ladder->peers[0].relative_error), "–"});
@@ -404,10 +411,12 @@ Deliverable Ladder(const Source& source) {
       for (const ConvolutionRecord& convolution : run.convolutions) {
         const double time = Median(convolution.op_time_ns);
         const double flops = static_cast<double>(convolution.flops);
-        row.insert(row.end(),
-                   {absl::StrFormat("%.1f", flops / convolution.min_bytes),
-                    absl::StrFormat("%.2f", flops / time * 1e-3),
-                    absl::StrFormat("%.1f %%", 100 * FloorNs(convolution, *limits) / time)});
+        row.insert(
+            row.end(),
+            {absl::StrFormat("%.1f", flops / convolution.min_bytes),
+             absl::StrFormat("%.2f", flops / time * 1e-3),
+             absl::StrFormat("%.1f %%",
+                             100 * FloorNs(convolution, *limits) / time)});
       }
       row.resize(roofline.columns.size(), "–");
     }
@@ -452,7 +461,8 @@ std::vector<Deliverable> Optimizations(const Source& source) {
     blocks.push_back(
         Paragraph{Strong("Why it should help.") + " " + variant.reason});
     if (!run.failure.empty()) {
-      blocks.push_back(Paragraph{Strong("It was not timed.") + " " + run.failure});
+      blocks.push_back(
+          Paragraph{Strong("It was not timed.") + " " + run.failure});
       continue;
     }
     const LadderRun* before = Before(*ladder, run);
@@ -469,7 +479,8 @@ std::vector<Deliverable> Optimizations(const Source& source) {
     blocks.push_back(Paragraph{Strong("Its place.") + " " + place + "."});
     AddSizes(source, run.variant, before, deliverable);
     AddCounters(source, run.variant, before, deliverable);
-    blocks.push_back(Paragraph{Strong("Whether it helped.") + " " + Verdict(*ladder, run, before)});
+    blocks.push_back(Paragraph{Strong("Whether it helped.") + " " +
+                               Verdict(*ladder, run, before)});
   }
   return deliverables;
 }

@@ -40,10 +40,10 @@ std::optional<GpuLimits> FindLimits(absl::string_view gpu_name) {
 }
 
 double FloorNs(const ConvolutionRecord& convolution, const GpuLimits& limits) {
-  return 1e9 * std::max(static_cast<double>(convolution.min_bytes) /
-                            limits.bytes_per_second,
-                        static_cast<double>(convolution.flops) /
-                            limits.tensor_flops);
+  return 1e9 *
+         std::max(static_cast<double>(convolution.min_bytes) /
+                      limits.bytes_per_second,
+                  static_cast<double>(convolution.flops) / limits.tensor_flops);
 }
 
 double FloorNs(const std::vector<ConvolutionRecord>& convolutions,

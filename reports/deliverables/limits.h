@@ -13,10 +13,10 @@
 namespace convlab {
 
 struct GpuLimits {
-  absl::string_view name;        // as the driver calls it, or its beginning
-  double bytes_per_second;       // device memory
-  double fp32_flops;             // per second, outside the tensor cores
-  double tensor_flops;           // dense FP16 with FP32 sums
+  absl::string_view name;   // as the driver calls it, or its beginning
+  double bytes_per_second;  // device memory
+  double fp32_flops;        // per second, outside the tensor cores
+  double tensor_flops;      // dense FP16 with FP32 sums
 };
 
 // Nothing for a GPU that the table lacks.

@@ -33,9 +33,9 @@ void AddShareList(const ProfileSection& section, const RunRecord& record,
   std::vector<Block>& blocks = deliverable.blocks;
   if (section.entries.empty()) {
     deliverable.complete = false;
-    blocks.push_back(Paragraph{absl::StrCat(
-        "The profile holds no ", what,
-        section.missing.empty() ? "" : ": ", section.missing, ".")});
+    blocks.push_back(Paragraph{absl::StrCat("The profile holds no ", what,
+                                            section.missing.empty() ? "" : ": ",
+                                            section.missing, ".")});
     return;
   }
   const ShareList list = LargestShares(section, kThreshold);
@@ -58,12 +58,11 @@ void AddShareList(const ProfileSection& section, const RunRecord& record,
                  {}};
   for (const Share& share : list.shares) {
     const ProfileEntry& entry = share.entry;
-    table.rows.push_back({absl::StrFormat("%.2f", 100 * share.share),
-                          absl::StrFormat("%.2f", 100 * share.cumulative),
-                          Time(entry.total_ns),
-                          entry.calls ? Count(*entry.calls) : "–",
-                          Time(entry.average_ns), Time(entry.max_ns),
-                          Code(KernelName(entry.name, kNameWidth))});
+    table.rows.push_back(
+        {absl::StrFormat("%.2f", 100 * share.share),
+         absl::StrFormat("%.2f", 100 * share.cumulative), Time(entry.total_ns),
+         entry.calls ? Count(*entry.calls) : "–", Time(entry.average_ns),
+         Time(entry.max_ns), Code(KernelName(entry.name, kNameWidth))});
   }
   blocks.push_back(std::move(table));
   for (const std::string& note :
@@ -74,20 +73,19 @@ void AddShareList(const ProfileSection& section, const RunRecord& record,
 
 void AddShareChart(const std::string& name, const RunRecord& record,
                    Deliverable& deliverable) {
-  ShareList list =
-      LargestShares(record.profile->gpu_activities, kThreshold);
+  ShareList list = LargestShares(record.profile->gpu_activities, kThreshold);
   if (list.shares.empty()) return;
   for (Share& share : list.shares) {
     share.entry.name = KernelName(share.entry.name, kNameWidth);
   }
-  deliverable.blocks.push_back(
-      Figure{ShareChart(name,
-                        absl::StrCat("GPU time of ", record.milestone, ", ",
-                                     record.network, ", ",
-                                     Plural(record.size, "image")),
-                        list),
-             "Bars: the share of the GPU's time that each kernel takes",
-             "Share of the GPU's time. The numbers are those of the table."});
+  deliverable.blocks.push_back(Figure{
+      ShareChart(
+          name,
+          absl::StrCat("GPU time of ", record.milestone, ", ", record.network,
+                       ", ", Plural(record.size, "image")),
+          list),
+      "Bars: the share of the GPU's time that each kernel takes",
+      "Share of the GPU's time. The numbers are those of the table."});
 }
 
 void AddTimeline(const std::string& name, const Source& source,
@@ -106,16 +104,17 @@ void AddTimeline(const std::string& name, const Source& source,
             absl::StrCat(record.milestone, "-", record.network, "-traced")));
     return;
   }
-  deliverable.blocks.push_back(
-      Figure{TimelineChart(name,
-                           absl::StrCat("One run of ", record.milestone, ", ",
-                                        record.network, ", ",
-                                        Plural(record.size, "image")),
-                           *events),
-             "Timeline: when API calls, kernels and copies ran",
-             "The run in time: the host's API calls, and the GPU's kernels and "
-             "copies. The longest of each:"});
-  Table table = {{{"row", false}, {"from, ms"}, {"to, ms"}, {"ms"}, {"name", false}}, {}};
+  deliverable.blocks.push_back(Figure{
+      TimelineChart(
+          name,
+          absl::StrCat("One run of ", record.milestone, ", ", record.network,
+                       ", ", Plural(record.size, "image")),
+          *events),
+      "Timeline: when API calls, kernels and copies ran",
+      "The run in time: the host's API calls, and the GPU's kernels and "
+      "copies. The longest of each:"});
+  Table table = {
+      {{"row", false}, {"from, ms"}, {"to, ms"}, {"ms"}, {"name", false}}, {}};
   for (const auto& [row, title] :
        {std::pair(TimelineEvent::Row::kApi, "API call"),
         std::pair(TimelineEvent::Row::kKernel, "kernel"),
@@ -130,10 +129,11 @@ void AddTimeline(const std::string& name, const Source& source,
                      });
     longest.resize(std::min<size_t>(longest.size(), 3));
     for (const TimelineEvent& event : longest) {
-      table.rows.push_back({title, absl::StrFormat("%.3f", event.start_ms),
-                            absl::StrFormat("%.3f", event.end_ms),
-                            absl::StrFormat("%.3f", event.end_ms - event.start_ms),
-                            Code(KernelName(event.name, 60))});
+      table.rows.push_back(
+          {title, absl::StrFormat("%.3f", event.start_ms),
+           absl::StrFormat("%.3f", event.end_ms),
+           absl::StrFormat("%.3f", event.end_ms - event.start_ms),
+           Code(KernelName(event.name, 60))});
     }
   }
   deliverable.blocks.push_back(std::move(table));

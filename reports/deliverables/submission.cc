@@ -21,8 +21,9 @@ struct Part {
 };
 
 absl::StatusOr<std::vector<Deliverable>> Milestone1(const Source& source) {
-  return std::vector<Deliverable>{KernelList(source), ApiList(source), KernelsAgainstApiCalls(source),
-          BaselineRun(source, "cpu"), BaselineRun(source, "gpu")};
+  return std::vector<Deliverable>{
+      KernelList(source), ApiList(source), KernelsAgainstApiCalls(source),
+      BaselineRun(source, "cpu"), BaselineRun(source, "gpu")};
 }
 
 absl::StatusOr<std::vector<Deliverable>> Milestone2(const Source& source) {
@@ -44,8 +45,8 @@ absl::StatusOr<std::vector<Deliverable>> Milestone4(const Source& source) {
 absl::StatusOr<std::vector<Deliverable>> Final(const Source& source) {
   ASSIGN_OR_RETURN(Deliverable ranking, RankingOfAll(source));
   return std::vector<Deliverable>{FinalOpTimes(source),
-                                  LibraryComparison(source),
-                                  std::move(ranking), References(source)};
+                                  LibraryComparison(source), std::move(ranking),
+                                  References(source)};
 }
 
 // The course's order; each milestone hands in those before it too.
@@ -58,9 +59,8 @@ constexpr Part kParts[] = {
 };
 
 std::string MilestoneName(absl::string_view milestone) {
-  return milestone == "final"
-             ? std::string("Final")
-             : absl::StrCat("Milestone ", milestone.substr(1));
+  return milestone == "final" ? std::string("Final")
+                              : absl::StrCat("Milestone ", milestone.substr(1));
 }
 
 // What the runs were made on and from.

@@ -57,12 +57,11 @@ std::vector<std::string> Headings(const Document& document) {
 
 Records Without(bool (*unwanted)(const RunRecord&)) {
   Records records = CompleteRecords();
-  records.runs.erase(
-      std::remove_if(records.runs.begin(), records.runs.end(),
-                     [&](const NamedRecord& run) {
-                       return unwanted(run.record);
-                     }),
-      records.runs.end());
+  records.runs.erase(std::remove_if(records.runs.begin(), records.runs.end(),
+                                    [&](const NamedRecord& run) {
+                                      return unwanted(run.record);
+                                    }),
+                     records.runs.end());
   return records;
 }
 
@@ -252,16 +251,18 @@ TEST(Submission, ChosenOptimizationsAlone) {
   options.optimizations = {"slow"};
   EXPECT_THAT(Headings(Made(CompleteRecords(), options).document), SizeIs(11));
   options.optimizations = {"slower"};
-  EXPECT_THAT(std::string(
-                  MakeSubmission(CompleteRecords(), options).status().message()),
-              HasSubstr("'slower'"));
+  EXPECT_THAT(
+      std::string(
+          MakeSubmission(CompleteRecords(), options).status().message()),
+      HasSubstr("'slower'"));
 }
 
 TEST(Submission, FinalTimesBesideTheLibrary) {
   const std::string markdown = Markdown(CompleteRecords(), "final");
-  EXPECT_THAT(Section(markdown, "5.1 Final"),
-              HasSubstr("| 1: 1 × 70 × 70, 12 filters of 5 × 5 | `fast` | "
-                        "10.000 | 9.950 – 10.050 | 9.900 | 3 | 2.61 | 4.8 % |"));
+  EXPECT_THAT(
+      Section(markdown, "5.1 Final"),
+      HasSubstr("| 1: 1 × 70 × 70, 12 filters of 5 × 5 | `fast` | "
+                "10.000 | 9.950 – 10.050 | 9.900 | 3 | 2.61 | 4.8 % |"));
   EXPECT_THAT(Section(markdown, "5.2 Comparison"),
               AllOf(HasSubstr("| 1 | `fast` | fp32 | 9.000 | cuDNN 9, GEMM "
                               "NCHW, the best of 12 plans, fp32 | 2.000 | "
@@ -291,12 +292,11 @@ TEST(Submission, WhatIsMissingNamesItsCommand) {
     EXPECT_THAT(markdown,
                 HasSubstr(absl::StrCat("`bazel run //milestones:", command)));
   }
-  EXPECT_THAT(
-      Markdown(Without([](const RunRecord& record) {
-                 return record.milestone == "m4" && record.size == 100;
-               }),
-               "m4"),
-      HasSubstr("m4 -- fa19 100 --record runs/m4-fa19-100.json"));
+  EXPECT_THAT(Markdown(Without([](const RunRecord& record) {
+                         return record.milestone == "m4" && record.size == 100;
+                       }),
+                       "m4"),
+              HasSubstr("m4 -- fa19 100 --record runs/m4-fa19-100.json"));
   Records uncounted = CompleteRecords();
   uncounted.counters.erase("slow");
   EXPECT_THAT(Section(Markdown(uncounted, "m4"), "4.4 Rung 3"),

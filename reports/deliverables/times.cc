@@ -59,13 +59,12 @@ std::optional<int64_t> Expected(const RunRecord& record) {
 
 std::vector<const RunRecord*> CpuRuns(const Source& source,
                                       Deliverable& deliverable) {
-  std::vector<const RunRecord*> runs =
-      FindAll(*source.records, {"m2", "cpu"});
+  std::vector<const RunRecord*> runs = FindAll(*source.records, {"m2", "cpu"});
   if (runs.empty()) {
-    AddMissing(
-        deliverable,
-        "there is no run of the network with a convolution on the CPU",
-        RecordingCommand(source, "m2", "", absl::StrCat("m2-", source.network)));
+    AddMissing(deliverable,
+               "there is no run of the network with a convolution on the CPU",
+               RecordingCommand(source, "m2", "",
+                                absl::StrCat("m2-", source.network)));
   }
   return runs;
 }
@@ -99,8 +98,8 @@ void AddSizeChart(const std::string& name,
   }
   deliverable.blocks.push_back(Figure{
       OpTimeChart(name,
-                  absl::StrCat(runs[0]->milestone, ", ", runs[0]->network,
-                               ", ", runs[0]->convolutions[0].variant),
+                  absl::StrCat(runs[0]->milestone, ", ", runs[0]->network, ", ",
+                               runs[0]->convolutions[0].variant),
                   curves),
       "Lines: the op time of each convolution against the number of images",
       caption});
@@ -139,10 +138,10 @@ Deliverable ProgramTime(const Source& source) {
   for (const RunRecord* run : runs) {
     const ResourceUsage& usage = run->usage;
     table.rows.push_back(
-        {Code(VariantNames(run->convolutions)), Count(run->size), Count(run->threads),
-         usage.elapsed_ns > 0
-             ? absl::StrFormat("%.3f", usage.elapsed_ns * 1e-9)
-             : "–",
+        {Code(VariantNames(run->convolutions)), Count(run->size),
+         Count(run->threads),
+         usage.elapsed_ns > 0 ? absl::StrFormat("%.3f", usage.elapsed_ns * 1e-9)
+                              : "–",
          absl::StrFormat("%.2f", usage.user_ns * 1e-9),
          absl::StrFormat("%.2f", usage.system_ns * 1e-9),
          usage.max_resident_bytes > 0
@@ -183,10 +182,13 @@ Deliverable CpuOpTimes(const Source& source) {
   List what;
   for (const RunRecord* run : runs) {
     const auto& [name, variant] = *run->variants.begin();
-    const Text item = Code(name) + ": " + variant.summary + " " + variant.reason;
-    const bool told = std::any_of(
-        runs.begin(), std::find(runs.begin(), runs.end(), run),
-        [&](const RunRecord* other) { return other->variants.count(name) > 0; });
+    const Text item =
+        Code(name) + ": " + variant.summary + " " + variant.reason;
+    const bool told =
+        std::any_of(runs.begin(), std::find(runs.begin(), runs.end(), run),
+                    [&](const RunRecord* other) {
+                      return other->variants.count(name) > 0;
+                    });
     if (!told) what.items.push_back(item);
   }
   deliverable.blocks.push_back(std::move(what));
@@ -198,19 +200,19 @@ Deliverable CpuOpTimes(const Source& source) {
 }
 
 Deliverable ThreeSizes(const Source& source) {
-  Deliverable deliverable = {
-      "Correctness and timing with three data set sizes", {}};
+  Deliverable deliverable = {"Correctness and timing with three data set sizes",
+                             {}};
   std::vector<const RunRecord*> runs;
   for (const int64_t size : kSizes) {
     const RunRecord* run = Find(*source.records, {"m3", "gpu", size});
     if (run != nullptr) {
       runs.push_back(run);
     } else {
-      AddMissing(deliverable,
-                 absl::StrCat("there is no run with ", Plural(size, "image")),
-                 RecordingCommand(source, "m3", absl::StrCat(size),
-                                  absl::StrCat("m3-", source.network, "-",
-                                               size)));
+      AddMissing(
+          deliverable,
+          absl::StrCat("there is no run with ", Plural(size, "image")),
+          RecordingCommand(source, "m3", absl::StrCat(size),
+                           absl::StrCat("m3-", source.network, "-", size)));
     }
   }
   if (runs.empty()) return deliverable;
@@ -229,9 +231,10 @@ Deliverable ThreeSizes(const Source& source) {
     all_known &= expected.has_value();
     all_as_expected &= !expected || *expected == run->correct;
     std::vector<Text>& row = table.rows.emplace_back();
-    row = {Count(run->size), Code(VariantNames(run->convolutions)),
-           absl::StrFormat("%.4g", static_cast<double>(run->correct) / run->size),
-           Count(run->correct), expected ? Count(*expected) : "–"};
+    row = {
+        Count(run->size), Code(VariantNames(run->convolutions)),
+        absl::StrFormat("%.4g", static_cast<double>(run->correct) / run->size),
+        Count(run->correct), expected ? Count(*expected) : "–"};
     AddOpTimeCells(*run, convolutions, row);
     row.push_back(run->usage.elapsed_ns > 0
                       ? absl::StrFormat("%.3f", run->usage.elapsed_ns * 1e-9)
@@ -260,24 +263,23 @@ Deliverable KernelInProfile(const Source& source) {
   const RunRecord* record =
       Find(*source.records, {"m3", "gpu", std::nullopt, /*traced=*/true});
   if (record == nullptr) {
-    AddMissing(deliverable, "there is no traced run of this milestone",
-               RecordingCommand(
-                   source, "m3",
-                   absl::StrCat("--profile ", source.records->folder, "/m3-",
-                                source.network, ".trace.json"),
-                   absl::StrCat("m3-", source.network, "-traced")));
+    AddMissing(
+        deliverable, "there is no traced run of this milestone",
+        RecordingCommand(source, "m3",
+                         absl::StrCat("--profile ", source.records->folder,
+                                      "/m3-", source.network, ".trace.json"),
+                         absl::StrCat("m3-", source.network, "-traced")));
     return deliverable;
   }
   const ProfileSection& activities = record->profile->gpu_activities;
-  AddShareList(activities, *record, "kernels, copies and memsets",
-               deliverable);
+  AddShareList(activities, *record, "kernels, copies and memsets", deliverable);
   const size_t convolutions = record->convolutions.size();
   bool found = false;
   for (const ProfileEntry& entry : activities.entries) {
     if (convolutions == 0 ||
-        !absl::StrContains(entry.name,
-                           KernelPrefix(record->convolutions[0].variant) +
-                               "Kernel")) {
+        !absl::StrContains(
+            entry.name,
+            KernelPrefix(record->convolutions[0].variant) + "Kernel")) {
       continue;
     }
     found = true;
@@ -290,11 +292,11 @@ Deliverable KernelInProfile(const Source& source) {
       }
     }
     if (entry.min_ns && entry.max_ns) {
-      text += absl::StrCat(
-          "; the shortest took ",
-          FormatNanoseconds(static_cast<double>(*entry.min_ns)),
-          ", the longest ",
-          FormatNanoseconds(static_cast<double>(*entry.max_ns)));
+      text +=
+          absl::StrCat("; the shortest took ",
+                       FormatNanoseconds(static_cast<double>(*entry.min_ns)),
+                       ", the longest ",
+                       FormatNanoseconds(static_cast<double>(*entry.max_ns)));
     }
     text += ".";
     deliverable.blocks.push_back(Paragraph{std::move(text)});

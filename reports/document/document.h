@@ -89,8 +89,7 @@ struct Figure {
 struct Verbatim {
   std::vector<std::string> lines;
 };
-using Block =
-    std::variant<Heading, Paragraph, List, Table, Figure, Verbatim>;
+using Block = std::variant<Heading, Paragraph, List, Table, Figure, Verbatim>;
 
 struct Document {
   std::string title;

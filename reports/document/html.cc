@@ -33,12 +33,10 @@ table { border-collapse: collapse; font-size: .88rem; line-height: 1.4;
   font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .6rem; border-bottom: 1px solid #d9dde3;
   text-align: left; vertical-align: top; }
-td code { white-space: nowrap; }
-td.words { min-width: 15rem; }
-td.words code { white-space: normal; }
+td { white-space: nowrap; }
+td.words { white-space: normal; min-width: 15rem; }
 th { border-bottom: 2px solid #8a94a3; vertical-align: bottom; }
 th.number, td.number { text-align: right; }
-td.number { white-space: nowrap; }
 figure { margin: 1.2rem 0; }
 figure img { display: block; width: 100%; max-width: 36rem; height: auto; }
 figcaption { font-size: .88rem; color: #4a5360; margin-top: .4rem; }
@@ -49,10 +47,14 @@ figcaption { font-size: .88rem; color: #4a5360; margin-top: .4rem; }
   h1 { font-size: 17pt; } h2 { font-size: 13pt; } h3 { font-size: 11pt; }
   h1, h2, h3, h4 { break-after: avoid; }
   figure, tr { break-inside: avoid; }
-  figure img { max-width: 13cm; }
-  table { font-size: 7.2pt; }
+  figure img { max-width: 12cm; }
+  figcaption { font-size: 8.5pt; }
+  table { font-size: 7.5pt; }
   th, td { padding: 1.2mm 1.5mm; }
+  td { white-space: normal; }
+  td code { white-space: nowrap; }
   td.words { min-width: 30mm; }
+  td.words code { white-space: normal; }
   .table, pre { overflow: visible; }
   pre { white-space: pre-wrap; font-size: 7.5pt; }
 }
@@ -138,8 +140,8 @@ struct Writer {
                         "</figcaption>\n</figure>\n");
   }
   std::string operator()(const Verbatim& verbatim) const {
-    return absl::StrCat("<pre>", EscapeHtml(absl::StrJoin(verbatim.lines, "\n")),
-                        "</pre>\n");
+    return absl::StrCat(
+        "<pre>", EscapeHtml(absl::StrJoin(verbatim.lines, "\n")), "</pre>\n");
   }
 };
 

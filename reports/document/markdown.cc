@@ -51,8 +51,7 @@ std::string Inline(const Text& text) {
 std::string Line(const Text& text) {
   std::string line = Inline(text);
   if (line.empty()) return line;
-  const size_t digits =
-      line.find_first_not_of("0123456789");
+  const size_t digits = line.find_first_not_of("0123456789");
   if (absl::StrContains("#+-=>", line[0])) return absl::StrCat("\\", line);
   if (digits != 0 && digits != std::string::npos &&
       (line[digits] == '.' || line[digits] == ')')) {

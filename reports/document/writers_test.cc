@@ -93,10 +93,10 @@ TEST(Writers, FigureThatIsNotDrawnNamesDataAndScript) {
 
 TEST(Html, IsOneFileThatFitsAPhone) {
   const std::string html = WriteHtml(Hostile(), {});
-  EXPECT_THAT(html, AllOf(HasSubstr("<meta charset=\"utf-8\">"),
-                          HasSubstr("width=device-width"),
-                          Not(HasSubstr("http://")),
-                          Not(HasSubstr("https://")), Not(HasSubstr("src=\"c"))));
+  EXPECT_THAT(html,
+              AllOf(HasSubstr("<meta charset=\"utf-8\">"),
+                    HasSubstr("width=device-width"), Not(HasSubstr("http://")),
+                    Not(HasSubstr("https://")), Not(HasSubstr("src=\"c"))));
 }
 
 }  // namespace

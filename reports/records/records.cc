@@ -60,9 +60,9 @@ absl::Status ReadJson(const fs::path& path, absl::string_view network,
     RETURN_IF_ERROR(Annotate(CheckComplete(*record), path.string()));
   }
   if (record->size < 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path.string(), ": record.size is ", record->size,
-        ", expected at least 1"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path.string(), ": record.size is ", record->size,
+                     ", expected at least 1"));
   }
   records.runs.push_back({path.string(), *std::move(record)});
   return absl::OkStatus();
@@ -101,10 +101,10 @@ absl::StatusOr<Records> ReadRecords(const std::string& folder,
     }
   }
   if (records.runs.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        folder, " holds no run record",
-        network.empty() ? "" : absl::StrCat(" of ", network),
-        ": a milestone writes one with --record FILE"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, " holds no run record",
+                     network.empty() ? "" : absl::StrCat(" of ", network),
+                     ": a milestone writes one with --record FILE"));
   }
   return records;
 }
@@ -124,10 +124,10 @@ absl::Status CheckSameMachine(const Records& records) {
     const std::pair<Fact*, std::string> facts[] = {
         {&network, record.network},
         {&split, record.split},
-        {on_gpu ? &gpu : &cpu,
-         on_gpu ? record.gpu.name
-                : absl::StrCat(record.host.cpu, ", ", record.host.cores,
-                               " cores")},
+        {on_gpu ? &gpu : &cpu, on_gpu
+                                   ? record.gpu.name
+                                   : absl::StrCat(record.host.cpu, ", ",
+                                                  record.host.cores, " cores")},
     };
     for (const auto& [fact, value] : facts) {
       if (fact->first == nullptr) {
@@ -150,11 +150,10 @@ std::vector<const RunRecord*> FindAll(const Records& records,
   for (const NamedRecord& run : records.runs) {
     if (Matches(run.record, wanted)) found.push_back(&run.record);
   }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const RunRecord* a, const RunRecord* b) {
-                     return std::pair(a->size, a->started) <
-                            std::pair(b->size, b->started);
-                   });
+  std::stable_sort(
+      found.begin(), found.end(), [](const RunRecord* a, const RunRecord* b) {
+        return std::pair(a->size, a->started) < std::pair(b->size, b->started);
+      });
   return found;
 }
 

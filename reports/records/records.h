@@ -22,7 +22,7 @@ struct NamedRecord {
 };
 
 struct Records {
-  std::string folder;  // as the user gave it
+  std::string folder;             // as the user gave it
   std::vector<NamedRecord> runs;  // in the order of their paths
   // Hardware counters by the name of their file without ".csv", which is the
   // variant's.
@@ -31,10 +31,10 @@ struct Records {
   std::map<std::string, std::string> traces;
 };
 
-// Everything below `folder`, or the one record that it names: run records and Chrome traces (*.json), and ncu's
-// counters (*.csv); other files are passed over. With `network`, its records
-// alone. The error names the file that is no record, or is damaged, or says
-// that there is no record.
+// Everything below `folder`, or the one record that it names: run records and
+// Chrome traces (*.json), and ncu's counters (*.csv); other files are passed
+// over. With `network`, its records alone. The error names the file that is no
+// record, or is damaged, or says that there is no record.
 absl::StatusOr<Records> ReadRecords(const std::string& folder,
                                     absl::string_view network);
 

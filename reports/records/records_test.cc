@@ -61,8 +61,7 @@ TEST_F(RecordsTest, OneNetworkOfSeveral) {
   Write("a.json", ToJson(other));
   Write("b.json", ToJson(TestRecord("m3", "gpu", 100, "naive")));
   EXPECT_THAT(
-      std::string(
-          CheckSameMachine(*ReadRecords(folder_, "")).message()),
+      std::string(CheckSameMachine(*ReadRecords(folder_, "")).message()),
       AllOf(HasSubstr("a.json is of sp19"), HasSubstr("b.json of fa19"),
             HasSubstr("--network")));
   const auto records = ReadRecords(folder_, "sp19");
@@ -77,10 +76,9 @@ TEST_F(RecordsTest, MixedDevicesAreNamed) {
   Records records = CompleteRecords();
   EXPECT_TRUE(CheckSameMachine(records).ok());
   records.runs[4].record.gpu.name = "Tesla T4";
-  EXPECT_THAT(
-      std::string(CheckSameMachine(records).message()),
-      AllOf(HasSubstr("one GPU"), HasSubstr("NVIDIA H200"),
-            HasSubstr("runs/4.json of Tesla T4")));
+  EXPECT_THAT(std::string(CheckSameMachine(records).message()),
+              AllOf(HasSubstr("one GPU"), HasSubstr("NVIDIA H200"),
+                    HasSubstr("runs/4.json of Tesla T4")));
   records = CompleteRecords();
   records.runs[3].record.host.cores = 2;
   EXPECT_THAT(std::string(CheckSameMachine(records).message()),
@@ -109,8 +107,8 @@ TEST(Find, NewestOfTheLargest) {
   EXPECT_EQ(Find(records, {"m3", "gpu"})->size, 10000);
   EXPECT_EQ(Find(records, {"m3", "gpu", 100})->size, 100);
   EXPECT_EQ(Find(records, {"m3", "cpu"}), nullptr);
-  EXPECT_TRUE(Find(records, {"m3", "gpu", std::nullopt, true})
-                  ->profile.has_value());
+  EXPECT_TRUE(
+      Find(records, {"m3", "gpu", std::nullopt, true})->profile.has_value());
   std::vector<int64_t> sizes;
   for (const RunRecord* record : FindAll(records, {"m4", ""})) {
     sizes.push_back(record->size);

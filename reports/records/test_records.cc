@@ -11,8 +11,7 @@ ProfileEntry Entry(const std::string& name, int64_t calls, int64_t total_ns,
   entry.name = name;
   entry.calls = calls;
   entry.total_ns = total_ns;
-  entry.average_ns =
-      static_cast<double>(total_ns) / static_cast<double>(calls);
+  entry.average_ns = static_cast<double>(total_ns) / static_cast<double>(calls);
   entry.min_ns = total_ns - max_ns;
   entry.max_ns = max_ns;
   return entry;
@@ -133,8 +132,7 @@ Profile TestCounters(const std::string& kernel, double dram_percent,
       {"gpu__time_duration.sum", "ns", 4e6},
       {"dram__bytes_read.sum", "byte", 1e9},
       {"dram__bytes_write.sum", "byte", 5e8},
-      {"dram__throughput.avg.pct_of_peak_sustained_elapsed", "%",
-       dram_percent},
+      {"dram__throughput.avg.pct_of_peak_sustained_elapsed", "%", dram_percent},
       {"sm__throughput.avg.pct_of_peak_sustained_elapsed", "%", sm_percent},
       {"sm__warps_active.avg.pct_of_peak_sustained_active", "%", 33.5},
       {"launch__registers_per_thread", "register/thread", 72}};
@@ -166,8 +164,8 @@ Records CompleteRecords() {
 {"ph":"X","name":"[CUDA memcpy HtoD]","cat":"memcpy","ts":130000,"dur":15000},
 {"ph":"X","name":"NaiveKernel(float*)","cat":"kernel","ts":150000,"dur":60000}]})json";
   for (const char* variant : {"naive", "fast", "slow"}) {
-    records.counters[variant] = TestCounters(
-        absl::StrCat(variant, "_kernel"), variant[0] == 'f' ? 75 : 5, 40);
+    records.counters[variant] = TestCounters(absl::StrCat(variant, "_kernel"),
+                                             variant[0] == 'f' ? 75 : 5, 40);
   }
   return records;
 }
