@@ -18,6 +18,7 @@
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 #include "kernels/convolution/variants.h"
+#include "kernels/simd/cpu_target.h"
 
 DEFINE_string(model, "fa19", "network to run; --list names them");
 DEFINE_string(size, "",
@@ -35,6 +36,10 @@ DEFINE_string(variant, "",
               "convolution to use, or one per layer with commas between; "
               "--list names them");
 DEFINE_int32(threads, 0, "threads of the CPU; all cores if not given");
+DEFINE_string(
+    cpu_target, "auto",
+    "vector instructions that the CPU's variants and layers use; auto "
+    "takes the best that the processor has; --list names them");
 DEFINE_int32(
     repeat, 0,
     "measurements of each operation, whose median is printed; 1 if not "
@@ -113,7 +118,7 @@ absl::Status CheckNotEmpty(const ParsedFlags& parsed) {
   const std::pair<const char*, const std::string&> texts[] = {
       {"weights", FLAGS_weights}, {"data", FLAGS_data},
       {"variant", FLAGS_variant}, {"record", FLAGS_record},
-      {"profile", FLAGS_profile},
+      {"profile", FLAGS_profile}, {"cpu_target", FLAGS_cpu_target},
   };
   for (const auto& [flag, text] : texts) {
     if (parsed.given.count(flag) == 0 || !text.empty()) continue;
@@ -226,6 +231,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(
     RETURN_IF_ERROR(CheckRange("repeat", FLAGS_repeat, 1, 1000000));
     line.repeat = FLAGS_repeat;
   }
+  line.cpu_target = FLAGS_cpu_target;
   line.weights = UserPath(FLAGS_weights);
   line.data = UserPath(FLAGS_data.empty() ? FashionMnistFolder() : FLAGS_data);
   line.record = UserPath(FLAGS_record);
@@ -267,6 +273,12 @@ std::string ListText(const Milestone& milestone) {
     absl::StrAppend(&text, absl::StrFormat("  %-14s ", network.name),
                     WrapText(description, 17, 17), "\n");
   }
+  std::vector<absl::string_view> targets = {"auto"};
+  for (const CpuTarget target : SupportedCpuTargets()) {
+    targets.push_back(Name(target));
+  }
+  absl::StrAppend(&text, "CPU targets of this machine:\n  ",
+                  absl::StrJoin(targets, ", "), "\n");
   if (milestone.baseline) return text;
   for (const Backend backend : {Backend::kCpu, Backend::kCuda}) {
     if (backend == Backend::kCuda && milestone.hardware == Hardware::kCpu) {

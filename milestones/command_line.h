@@ -29,6 +29,7 @@ struct CommandLine {
   Device device = Device::kAuto;
   std::vector<std::string> variants;  // one per convolution; empty: the default
   int threads = 1;
+  std::string cpu_target;     // a name or "auto", which the session checks
   std::optional<int> repeat;  // absent: the milestone decides
   std::string record;         // a file; empty: none
   std::string profile;        // a file; empty: none

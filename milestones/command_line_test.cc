@@ -85,6 +85,8 @@ TEST_F(CommandLineTest, PathsAreTheUsers) {
 
 TEST_F(CommandLineTest, OneVariantOrOneForEachConvolution) {
   EXPECT_THAT(Parse({"--variant=naive"}).variants, ElementsAre("naive"));
+  EXPECT_EQ(Parse({}).cpu_target, "auto");
+  EXPECT_EQ(Parse({"--cpu_target", "avx2"}).cpu_target, "avx2");
   EXPECT_THAT(Parse({"--variant", "naive,im2col_eigen"}).variants,
               ElementsAre("naive", "im2col_eigen"));
   EXPECT_THAT(Error({"--variant=a,b,c"}),
@@ -159,6 +161,7 @@ TEST_F(CommandLineTest, HelpAndListAnswerWhateverElseIsGiven) {
   EXPECT_THAT(HelpText(FindMilestone("m2")), HasSubstr("//milestones:m2"));
   EXPECT_THAT(ListText(FindMilestone("m2")), HasSubstr("fa18"));
   EXPECT_THAT(ListText(FindMilestone("m2")), HasSubstr("im2col_eigen"));
+  EXPECT_THAT(ListText(FindMilestone("m2")), HasSubstr("  auto, "));
 }
 
 TEST_F(CommandLineTest, HelpAndListSayWhatTheMilestoneTakes) {

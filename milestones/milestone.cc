@@ -8,7 +8,7 @@ namespace {
 constexpr Milestone kMilestones[] = {
     {"m1", "profile the baseline",
      "Runs the network with a framework's operators (cuDNN and cuBLAS on the "
-     "GPU, Eigen on the CPU) and prints its accuracy.",
+     "GPU, Eigen's product on the CPU) and prints its accuracy.",
      /*baseline=*/true, /*ladder=*/false, Hardware::kGpuOrCpu, "im2col_eigen",
      ""},
     {"m2", "CPU convolution",

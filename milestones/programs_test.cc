@@ -193,7 +193,9 @@ TEST_F(ProgramsTest, M4RunsTheWholeLadder) {
   const Outcome outcome = Run("m4", "fa19 20 --device=cpu --record r.json");
   EXPECT_EQ(outcome.exit_status, 0);
   const std::string out = absl::StrJoin(outcome.out, "\n");
-  for (const char* variant : {"naive", "naive_parallel", "im2col_eigen"}) {
+  for (const char* variant :
+       {"naive", "naive_parallel", "im2col_eigen", "blocked", "vectorized",
+        "register_tiled", "dense_lanes"}) {
     EXPECT_THAT(out, ContainsRegex(absl::StrCat(
                          "== ", variant,
                          " ==\nNew Inference\nOp Time: .*\n"
@@ -204,13 +206,23 @@ TEST_F(ProgramsTest, M4RunsTheWholeLadder) {
   }
   const auto record = ReadRunRecord(Path("r.json"));
   ASSERT_TRUE(record.ok()) << record.status();
-  ASSERT_THAT(record->ladder, SizeIs(3));
+  ASSERT_THAT(record->ladder, SizeIs(7));
   for (const LadderRun& run : record->ladder) {
     EXPECT_EQ(run.failure, "");
     EXPECT_EQ(run.correct, record->ladder[0].correct);
     EXPECT_THAT(run.convolutions, SizeIs(2));
     EXPECT_LT(run.relative_error, 1e-6);
     EXPECT_GT(run.relative_error, 0);
+  }
+}
+
+TEST_F(ProgramsTest, AnyCpuTargetGivesTheSameAnswers) {
+  for (const char* target : {"auto", "baseline"}) {
+    const Outcome outcome = Run(
+        "final", absl::StrCat("fa19 100 --device cpu --cpu_target ", target));
+    EXPECT_EQ(outcome.exit_status, 0);
+    ASSERT_THAT(outcome.out, SizeIs(7));
+    EXPECT_EQ(outcome.out[5], "Correctness: 0.9 Model: fa19");
   }
 }
 
@@ -342,6 +354,8 @@ TEST_F(ProgramsTest, WrongArgumentsAreRefused) {
   ExpectRefused("m2", "fa21", {"unknown model 'fa21'", "sp19-baseline"});
   ExpectRefused("m2", "--variant=opt2 10",
                 {"unknown variant 'opt2'", "im2col_eigen"});
+  ExpectRefused("m2", "--cpu_target=mmx 10",
+                {"unknown CPU target 'mmx'", "auto, ", "baseline"});
   ExpectRefused("m2", "0", {"size is 0"});
   ExpectRefused("m2", "-- -3", {"size is -3"});
   ExpectRefused("m2", "-3", {"size is -3"});
@@ -388,7 +402,7 @@ TEST_F(ProgramsTest, WhatTheSystemRefusesIsAFailure) {
   EXPECT_THAT(threads.err,
               ElementsAre(HasSubstr("m2: cannot start the threads: ")));
   const Outcome memory = Shell(
-      absl::StrCat("ulimit -v 100000; ", program, " 10000 --threads 1 >out"));
+      absl::StrCat("ulimit -v 75000; ", program, " 10000 --threads 1 >out"));
   EXPECT_EQ(memory.exit_status, 1);
   EXPECT_EQ(memory.err.back(), "m2: there is not enough memory");
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <future>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,7 @@
 #include "kernels/convolution/variants.h"
 #include "kernels/cuda/library.h"
 #include "kernels/cuda/trace.h"
+#include "kernels/simd/cpu_target.h"
 #include "milestones/progress.h"
 #include "tools/cpp/runfiles/runfiles.h"
 
@@ -78,7 +80,8 @@ std::string DescribeDevice(const Session& session) {
     return absl::StrCat("the GPU, ", session.gpu.name);
   }
   std::string text = absl::StrCat("the CPU, ", session.line.threads, " thread",
-                                  session.line.threads == 1 ? "" : "s");
+                                  session.line.threads == 1 ? "" : "s", ", ",
+                                  Name(ChosenCpuTarget()));
   const Milestone& milestone = session.milestone;
   if (milestone.hardware == Hardware::kGpu && !session.ladder &&
       session.line.variants.empty()) {
@@ -155,6 +158,7 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const Milestone& milestone,
                                                      const CommandLine& line) {
   if (!line.record.empty()) RETURN_IF_ERROR(CheckWritable(line.record));
   if (!line.profile.empty()) RETURN_IF_ERROR(CheckWritable(line.profile));
+  RETURN_IF_ERROR(ForceCpuTarget(line.cpu_target));
   auto session = std::make_unique<Session>(milestone, line);
   // Before the first look for a GPU, so that no call is missed.
   absl::Status tracing;
@@ -180,6 +184,10 @@ absl::Status LoadSession(Session& session,
                      TrainedWeights(command.front().c_str(), *line.network));
   }
   const auto start = std::chrono::steady_clock::now();
+  // While the images are read. A wrong data set is told before wrong weights.
+  auto weights = std::async(std::launch::async, [&] {
+    return LoadWeights(weights_file, *line.network);
+  });
   ASSIGN_OR_RETURN(session.dataset, LoadFashionMnist(line.data, line.split));
   const int64_t images = session.dataset.images.count;
   session.size = line.size.value_or(images);
@@ -189,7 +197,7 @@ absl::Status LoadSession(Session& session,
                      ", the images of ", line.split));
   }
   RETURN_IF_ERROR(CheckImages(*line.network, session.dataset.images));
-  ASSIGN_OR_RETURN(session.weights, LoadWeights(weights_file, *line.network));
+  ASSIGN_OR_RETURN(session.weights, weights.get());
   const std::chrono::nanoseconds load_time =
       std::chrono::steady_clock::now() - start;
 

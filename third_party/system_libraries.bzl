@@ -35,6 +35,7 @@ def _system_library_impl(repository_ctx):
         repository_ctx.symlink(attr.include_dir, "include")
         lines.append("    hdrs = glob(%r)," % ["include/" + pattern for pattern in attr.hdrs])
         lines.append("    includes = [\"include\"],")
+    lines.append("    defines = %r," % attr.defines)
     lines.append("    linkopts = %r," % linkopts)
     lines.append("    visibility = [\"//visibility:public\"],")
     lines.append(")")
@@ -48,6 +49,7 @@ _system_library = repository_rule(
         "header": attr.string(mandatory = True, doc = "a file that shows that the package is there"),
         "pkg_config": attr.string_list(doc = "modules to link, statically"),
         "linkopts": attr.string_list(),
+        "defines": attr.string_list(doc = "for everything that uses the library"),
         "include_dir": attr.string(doc = "a folder of headers outside the compiler's default ones"),
         "hdrs": attr.string_list(doc = "patterns below include_dir"),
     },
@@ -135,6 +137,25 @@ def system_libraries():
     )
     _fashion_mnist(name = "fashion_mnist")
     _googletest(name = "googletest")
+    _system_library(
+        # Headers alone: what its shared library does is done in kernels/simd.
+        name = "highway",
+        package = "libhwy-dev",
+        header = "/usr/include/hwy/highway.h",
+        defines = [
+            # The fallback is one lane whatever the compiler's version, and
+            # compiled on every processor: it takes what vectors cannot.
+            "HWY_BROKEN_EMU128=1",
+            "HWY_COMPILE_ALL_ATTAINABLE",
+            # Vectors whose length the compiler does not know make no arrays;
+            # between SSE2 and SSE4 there is no processor worth the code.
+            "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)",
+            # No kernel encrypts or reads half floats, so none needs a
+            # processor that does.
+            "HWY_DISABLE_F16C",
+            "HWY_DISABLE_PCLMUL_AES",
+        ],
+    )
     _system_library(
         # SHA-256, for tests only.
         name = "nettle",

@@ -8,7 +8,8 @@ folder=$PWD/reports/measured/cpu
 mkdir -p "$folder"
 bazel build //milestones:m2 //milestones:final
 
-for variant in naive naive_parallel im2col_eigen; do
+for variant in naive naive_parallel im2col_eigen blocked vectorized \
+  register_tiled dense_lanes; do
   bazel run //milestones:m2 -- fa19 1000 --device cpu --repeat 3 \
     --variant $variant --record "$folder/m2-fa19-1000-$variant.json"
 done

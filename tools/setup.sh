@@ -20,9 +20,9 @@ END
 # gnuplot for charts, weasyprint for the reports' PDF, with a font that has all
 # their characters; the data set.
 packages="g++ git pkg-config bazel-bootstrap bazel-rules-java bazel-skylib \
-libabsl-dev libeigen3-dev libgflags-dev googletest nlohmann-json3-dev libdnnl-dev \
-libsqlite3-dev zlib1g-dev nettle-dev zip gnuplot-nox weasyprint fonts-dejavu-core \
-dataset-fashion-mnist"
+libabsl-dev libeigen3-dev libgflags-dev libhwy-dev googletest nlohmann-json3-dev \
+libdnnl-dev libsqlite3-dev zlib1g-dev nettle-dev zip gnuplot-nox weasyprint \
+fonts-dejavu-core dataset-fashion-mnist"
 developer_packages="clang-format clang-tidy shellcheck python3 chromium"
 
 check=false

@@ -212,8 +212,8 @@ TEST_F(BaselineTest, PoolingIsTheCpus) {
     for (float& value : in) value -= 2;
     const int64_t pooled = c.pool.Output(c.size);
     std::vector<float> expected(c.planes * pooled * pooled);
-    PoolMax(c.pool, c.planes, c.size, in.data(), expected.data(),
-            TestWorkers());
+    PoolMax(c.pool, Activation::kNone, c.planes, c.size, in.data(),
+            expected.data(), TestWorkers());
     const DeviceBuffer device_in = Upload(in);
     const DeviceBuffer device_out = Allocate(expected.size());
     const absl::Status status = layers_->PoolMax(
@@ -236,8 +236,10 @@ TEST_F(BaselineTest, FullyConnectedAndSoftmaxAreTheCpus) {
       device_bias.floats(), device_out.floats());
   ASSERT_TRUE(status.ok()) << status;
   std::vector<float> expected(batch * outputs);
-  FullyConnected(batch, inputs, outputs, in.data(), weight.data(), bias.data(),
-                 expected.data(), TestWorkers());
+  FullyConnected(
+      batch, inputs, outputs, in.data(),
+      PackWeights(inputs, outputs, weight.data(), TestWorkers()).get(),
+      bias.data(), expected.data(), TestWorkers());
   ExpectNear(Download(device_out), expected, 1e-5f);
   status = layers_->Softmax(batch, outputs, device_out.floats());
   ASSERT_TRUE(status.ok()) << status;

@@ -67,6 +67,10 @@ struct Variant {
   // unless the algorithm computes with other numbers than the tensors'.
   bool exact_on_integers = true;
 
+  // Whether it has code for several CPU targets (kernels/simd/cpu_target.h), of
+  // which Create takes the chosen one.
+  bool by_cpu_target = false;
+
   // Checks the problem and makes the convolution ready for it.
   absl::StatusOr<std::unique_ptr<Convolution>> Create(
       const Problem& problem, const Resources& resources) const;

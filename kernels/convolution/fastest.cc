@@ -34,7 +34,7 @@ constexpr Choice kMeasured[] = {
 
 // Best first; the last takes everything that its backend can hold.
 constexpr const char* kGeneralOnGpu[] = {"tuned", "layer_sizes", "naive"};
-constexpr const char* kGeneralOnCpu[] = {"im2col_eigen"};
+constexpr const char* kGeneralOnCpu[] = {"dense_lanes"};
 
 }  // namespace
 

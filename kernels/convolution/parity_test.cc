@@ -22,6 +22,7 @@
 #include "kernels/convolution/reference.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/cuda/device.h"
+#include "kernels/simd/cpu_target.h"
 
 namespace convlab {
 namespace {
@@ -68,6 +69,13 @@ std::vector<Problem> Problems(Backend backend) {
   problems.insert(problems.end(), std::begin(odd), std::end(odd));
   if (backend == Backend::kCpu) {
     AddLayers({1, 3}, problems);
+    // An output that no cache holds.
+    problems.push_back({310, 1, 50, 26, 24, 3});
+    // Every remainder of a register tile's filters and of a row's lanes.
+    for (int64_t i = 1; i <= 13; ++i) {
+      problems.push_back({2, 2, 7, 30 + i, i, 3});
+      problems.push_back({1, 2, 4, 2 + i, 14 - i, 2});
+    }
     return problems;
   }
   AddLayers({1, 7, 100}, problems);
@@ -81,14 +89,21 @@ std::vector<Problem> Problems(Backend backend) {
   return problems;
 }
 
-// All problems of all variants. The variants of one problem follow each other,
-// so that its tensors are made once.
-std::vector<std::tuple<const Variant*, Problem>> Cases() {
-  std::vector<std::tuple<const Variant*, Problem>> cases;
+using Case = std::tuple<const Variant*, Problem, CpuTarget>;
+
+// All problems of all variants, at each instruction set where a variant has
+// code for several. The variants of one problem follow each other, so that its
+// tensors are made once.
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
   for (const Backend backend : {Backend::kCpu, Backend::kCuda}) {
     for (const Problem& problem : Problems(backend)) {
       for (const Variant* variant : Variants()) {
-        if (variant->backend == backend) cases.emplace_back(variant, problem);
+        if (variant->backend != backend) continue;
+        for (const CpuTarget target : SupportedCpuTargets()) {
+          cases.emplace_back(variant, problem, target);
+          if (!variant->by_cpu_target) break;
+        }
       }
     }
   }
@@ -155,17 +170,21 @@ void SkipUnlessSupported(const Variant& variant, const Problem& problem) {
   }
 }
 
-class Parity
-    : public ::testing::TestWithParam<std::tuple<const Variant*, Problem>> {
+class Parity : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    SkipUnlessSupported(*std::get<0>(GetParam()), std::get<1>(GetParam()));
+    const auto& [variant, problem, target] = GetParam();
+    SkipUnlessSupported(*variant, problem);
+    ASSERT_TRUE(ForceCpuTarget(Name(target)).ok());
   }
+
+  void TearDown() override { ASSERT_TRUE(ForceCpuTarget("auto").ok()); }
 
   // y of the variant, which ran twice; nothing may be left over from the first
   // run.
   std::vector<float> Run(const Tensors& tensors, bool deterministic) {
-    const auto& [variant, problem] = GetParam();
+    const Variant* const variant = std::get<0>(GetParam());
+    const Problem& problem = std::get<1>(GetParam());
     Resources resources;
     resources.workers = &TestWorkers();
     auto y = RunOnHostTensors(*variant, problem, resources, tensors.x,
@@ -182,7 +201,8 @@ class Parity
 // Sums of products of small integers are exact in float32 in any order; of very
 // small ones also where products are summed in half precision.
 TEST_P(Parity, IntegersAreExact) {
-  const auto& [variant, problem] = GetParam();
+  const Variant* const variant = std::get<0>(GetParam());
+  const Problem& problem = std::get<1>(GetParam());
   ASSERT_LT(
       problem.channels * problem.kernel_size * problem.kernel_size * 8 * 4,
       1 << 24);
@@ -203,7 +223,8 @@ TEST_P(Parity, IntegersAreExact) {
 }
 
 TEST_P(Parity, RandomFloatsStayInTheAccuracyClass) {
-  const auto& [variant, problem] = GetParam();
+  const Variant* const variant = std::get<0>(GetParam());
+  const Problem& problem = std::get<1>(GetParam());
   const Tensors& tensors = TensorsOf(problem, 0);
   // Atomic additions may come in another order and round differently.
   const std::vector<float> y = Run(tensors, false);
@@ -211,9 +232,10 @@ TEST_P(Parity, RandomFloatsStayInTheAccuracyClass) {
 }
 
 std::string CaseName(const ::testing::TestParamInfo<Parity::ParamType>& info) {
-  const auto& [variant, problem] = info.param;
+  const auto& [variant, problem, target] = info.param;
   return absl::StrCat(
       Name(variant->backend), "_", variant->name, "_",
+      variant->by_cpu_target ? absl::StrCat(Name(target), "_") : "",
       absl::StrReplaceAll(ToString(problem), {{" ", "_"}, {"=", ""}}), "_",
       info.index);
 }

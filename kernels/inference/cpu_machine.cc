@@ -29,6 +29,12 @@ class CpuMachine : public Machine {
     return std::shared_ptr<const float>(std::shared_ptr<void>(), host.data());
   }
 
+  absl::StatusOr<std::shared_ptr<const float>> PlaceMatrix(
+      int64_t inputs, int64_t outputs,
+      const std::vector<float>& host) override {
+    return PackWeights(inputs, outputs, host.data(), workers_);
+  }
+
   absl::StatusOr<int64_t> MemoryInUse() override { return 0; }
 
   absl::Status Load(const uint8_t* host_images, int64_t count, int size,
@@ -63,8 +69,7 @@ class CpuMachine : public Machine {
   absl::Status ActivateAndPool(Activation activation, const MaxPool& pool,
                                int64_t planes, int64_t size, float* in,
                                float* out) override {
-    convlab::Activate(activation, planes * size * size, in, workers_);
-    PoolMax(pool, planes, size, in, out, workers_);
+    PoolMax(pool, activation, planes, size, in, out, workers_);
     return absl::OkStatus();
   }
 

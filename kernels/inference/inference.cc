@@ -58,7 +58,8 @@ struct PlacedWeights {
 
 absl::StatusOr<PlacedWeights::FullyConnected> PlaceLayer(
     Machine& machine, const FullyConnectedWeights& layer) {
-  ASSIGN_OR_RETURN(auto weight, machine.Place(layer.weight));
+  ASSIGN_OR_RETURN(auto weight, machine.PlaceMatrix(layer.inputs, layer.outputs,
+                                                    layer.weight));
   ASSIGN_OR_RETURN(auto bias, machine.Place(layer.bias));
   return PlacedWeights::FullyConnected{layer.inputs, layer.outputs, weight,
                                        bias};

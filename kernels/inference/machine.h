@@ -35,6 +35,14 @@ class Machine {
   // The values where layers can read them; `host` outlives the pointer.
   virtual absl::StatusOr<std::shared_ptr<const float>> Place(
       const std::vector<float>& host) = 0;
+  // The weights [outputs, inputs] of a fully connected layer, as FullyConnected
+  // reads them; `host` outlives the pointer.
+  virtual absl::StatusOr<std::shared_ptr<const float>> PlaceMatrix(
+      int64_t inputs, int64_t outputs, const std::vector<float>& host) {
+    static_cast<void>(inputs);
+    static_cast<void>(outputs);
+    return Place(host);
+  }
   // Bytes taken since the machine was made; 0 on the CPU, where the process's
   // resource usage says it.
   virtual absl::StatusOr<int64_t> MemoryInUse() = 0;
@@ -52,7 +60,8 @@ class Machine {
   virtual absl::Status ActivateAndPool(Activation activation,
                                        const MaxPool& pool, int64_t planes,
                                        int64_t size, float* in, float* out) = 0;
-  // `scratch` has room for scratch_floats, which may be 0.
+  // `weight` comes from PlaceMatrix; `scratch` has room for scratch_floats,
+  // which may be 0.
   virtual absl::Status FullyConnected(int64_t batch, int64_t inputs,
                                       int64_t outputs, const float* in,
                                       const float* weight, const float* bias,

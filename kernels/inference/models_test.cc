@@ -13,6 +13,7 @@
 #include "kernels/convolution/variants.h"
 #include "kernels/cuda/device.h"
 #include "kernels/inference/inference.h"
+#include "kernels/simd/cpu_target.h"
 
 namespace convlab {
 namespace {
@@ -74,16 +75,25 @@ TEST_P(ModelsTest, CountsStandInTheMetadata) {
   EXPECT_GT(weights_.metadata.at("recipe").size(), 20u);
 }
 
+// With each of the machine's instruction sets, for the layers too; one lane at
+// a time takes long.
 TEST_P(ModelsTest, AllTestImages) {
   InferenceOptions options;
   options.variants.assign(network_.stages.size(),
-                          *FindVariant(Backend::kCpu, "im2col_eigen"));
-  const auto result = RunInference(network_, weights_, TestImages().images,
-                                   10000, options, workers_);
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(Correct(*result, 100), GetParam().correct_100);
-  EXPECT_EQ(Correct(*result, 1000), GetParam().correct_1000);
-  EXPECT_EQ(Correct(*result, 10000), GetParam().correct_10000);
+                          *FindVariant(Backend::kCpu, "dense_lanes"));
+  for (const CpuTarget target : SupportedCpuTargets()) {
+    SCOPED_TRACE(Name(target));
+    ASSERT_TRUE(ForceCpuTarget(Name(target)).ok());
+    const int64_t size = target == CpuTarget::kBaseline ? 1000 : 10000;
+    const auto result = RunInference(network_, weights_, TestImages().images,
+                                     size, options, workers_);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(Correct(*result, 100), GetParam().correct_100);
+    EXPECT_EQ(Correct(*result, 1000), GetParam().correct_1000);
+    if (size < 10000) continue;
+    EXPECT_EQ(Correct(*result, 10000), GetParam().correct_10000);
+  }
+  ASSERT_TRUE(ForceCpuTarget("auto").ok());
 }
 
 TEST_P(ModelsTest, EveryVariantOnAHundredImages) {

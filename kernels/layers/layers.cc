@@ -1,89 +1,350 @@
 #include "kernels/layers/layers.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
+#include <new>
+#include <numeric>
+#include <vector>
 
-#include "Eigen/Core"
+#include "kernels/simd/cpu_target.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/layers/layers.cc"
+#include "hwy/cache_control.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+// Compiled per target, so after those two.
+#include "hwy/contrib/math/math-inl.h"
+
+#ifndef KERNELS_LAYERS_LAYERS_ONCE
+#define KERNELS_LAYERS_LAYERS_ONCE
+namespace convlab::layers {
+
+// What this file is compiled to for one set of instructions.
+struct Kernel {
+  int64_t lanes;
+  void (*activate)(Activation activation, int64_t count, float* values);
+  // Pools one image; `row` has room for one of its rows.
+  void (*pool)(const MaxPool& pool, int64_t size, const float* in, float* row,
+               float* out);
+  // Adds to out[b,o] the products of all inputs; `weight` is [inputs, outputs],
+  // and outputs a multiple of the lanes.
+  void (*connect)(int64_t rows, int64_t inputs, int64_t outputs,
+                  const float* in, const float* weight, float* out);
+};
+
+}  // namespace convlab::layers
+#endif  // KERNELS_LAYERS_LAYERS_ONCE
+
+HWY_BEFORE_NAMESPACE();
+namespace convlab::layers {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr int64_t kLanes = hn::MaxLanes(D());
+
+// Floats between what is pooled and what is fetched: a few rows.
+constexpr int64_t kFetchAhead = 512;
+
+void FetchIntoCache(const float* values, int64_t count) {
+  constexpr int64_t kFloatsPerLine = 16;
+  for (int64_t i = 0; i < count; i += kFloatsPerLine) hwy::Prefetch(values + i);
+}
+
+// The larger one, or the NaN that is among them, which hn::Max may drop.
+HWY_INLINE V MaxOrNan(V a, V b) {
+  return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);
+}
+
+HWY_INLINE V ActivateOne(Activation activation, V v) {
+  const D d;
+  return activation == Activation::kTanh ? hn::Tanh(d, v)
+                                         : MaxOrNan(v, hn::Zero(d));
+}
+
+template <Activation kActivation>
+void ActivateAll(int64_t count, float* values) {
+  const D d;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    hn::StoreU(ActivateOne(kActivation, hn::LoadU(d, values + i)), d,
+               values + i);
+  }
+  if (i == count) return;
+  HWY_ALIGN float rest[kLanes] = {};
+  std::copy(values + i, values + count, rest);
+  hn::Store(ActivateOne(kActivation, hn::Load(d, rest)), d, rest);
+  std::copy_n(rest, count - i, values + i);
+}
+
+void Activate(Activation activation, int64_t count, float* values) {
+  if (activation == Activation::kTanh) {
+    ActivateAll<Activation::kTanh>(count, values);
+  } else if (activation == Activation::kRelu) {
+    ActivateAll<Activation::kRelu>(count, values);
+  }
+}
+
+// out[i] = the largest of rows[i], rows[i + width], ... of `count` rows of
+// `width` values, of which there are kLanes at least.
+void MaxOfRows(const float* rows, int64_t count, int64_t width, float* out) {
+  const D d;
+  for (int64_t i = 0; i < width; i += kLanes) {
+    // The last vector ends with the row, whatever of it is done already.
+    const int64_t first = std::min(i, width - kLanes);
+    V largest = hn::LoadU(d, rows + first);
+    for (int64_t r = 1; r < count; ++r) {
+      largest = MaxOrNan(hn::LoadU(d, rows + r * width + first), largest);
+    }
+    hn::StoreU(largest, d, out + first);
+  }
+}
+
+// out[i] = the largest of a[2i], a[2i + 1], b[2i] and b[2i + 1] for i below
+// `count`, which is kLanes at least.
+void MaxOfSquares(const float* a, const float* b, int64_t count, float* out) {
+  const D d;
+  const auto largest = [&](int64_t i) HWY_ATTR {
+    return MaxOrNan(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
+  };
+  for (int64_t i = 0; i < count; i += kLanes) {
+    hwy::Prefetch(a + 2 * i + kFetchAhead);
+    hwy::Prefetch(b + 2 * i + kFetchAhead);
+    const int64_t first = std::min(i, count - kLanes);
+#if HWY_TARGET == HWY_SCALAR
+    const V even = largest(2 * first), odd = largest(2 * first + 1);
+#else
+    const V low = largest(2 * first), high = largest(2 * first + kLanes);
+    const V even = hn::ConcatEven(d, high, low);
+    const V odd = hn::ConcatOdd(d, high, low);
+#endif
+    hn::StoreU(MaxOrNan(even, odd), d, out + first);
+  }
+}
+
+void Pool(const MaxPool& pool, int64_t size, const float* in, float* row,
+          float* out) {
+  const int64_t pooled = pool.Output(size);
+  // Squares that all lie within the image. Their rows have kLanes of them.
+  const bool squares = pool.size == 2 && pool.stride == 2 && 2 * pooled <= size;
+  for (int64_t h = 0; h < pooled; ++h, out += pooled) {
+    const int64_t top = h * pool.stride;
+    const float* const rows = in + top * size;
+    if (squares) {
+      MaxOfSquares(rows, rows + size, pooled, out);
+      continue;
+    }
+    MaxOfRows(rows, std::min<int64_t>(pool.size, size - top), size, row);
+    for (int64_t w = 0; w < pooled; ++w) {
+      const int64_t left = w * pool.stride;
+      const int64_t right = std::min<int64_t>(left + pool.size, size);
+      float largest = row[left];
+      for (int64_t x = left + 1; x < right; ++x) {
+        const float value = row[x];
+        largest = value > largest || value != value ? value : largest;
+      }
+      out[w] = largest;
+    }
+  }
+}
+
+constexpr bool k32Registers = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
+// The largest tile: its sums, a vector of weights each and an input fill the
+// registers.
+constexpr int kRows = 5;
+constexpr int kVectors = k32Registers ? 5 : 2;
+// Inputs of a block, so that a tile's weights stay in the nearest cache while
+// all images take their turn.
+constexpr int64_t kBlock = 256;
+
+// Adds the products of `count` inputs to the sums of kTileRows images and
+// kTileVectors vectors of outputs, both `outputs` floats apart.
+template <int kTileRows, int kTileVectors>
+void ConnectTile(int64_t inputs, int64_t outputs, int64_t count,
+                 const float* HWY_RESTRICT in, const float* HWY_RESTRICT weight,
+                 float* HWY_RESTRICT out) {
+  const D d;
+  V sums[kTileRows][kTileVectors];
+#pragma GCC unroll 16
+  for (int b = 0; b < kTileRows; ++b) {
+#pragma GCC unroll 16
+    for (int v = 0; v < kTileVectors; ++v) {
+      sums[b][v] = hn::LoadU(d, out + b * outputs + v * kLanes);
+    }
+  }
+  for (int64_t i = 0; i < count; ++i, ++in, weight += outputs) {
+    V weights[kTileVectors];
+#pragma GCC unroll 16
+    for (int v = 0; v < kTileVectors; ++v) {
+      weights[v] = hn::LoadU(d, weight + v * kLanes);
+    }
+#pragma GCC unroll 16
+    for (int b = 0; b < kTileRows; ++b) {
+      const V value = hn::Set(d, in[b * inputs]);
+#pragma GCC unroll 16
+      for (int v = 0; v < kTileVectors; ++v) {
+        sums[b][v] = hn::MulAdd(value, weights[v], sums[b][v]);
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int b = 0; b < kTileRows; ++b) {
+#pragma GCC unroll 16
+    for (int v = 0; v < kTileVectors; ++v) {
+      hn::StoreU(sums[b][v], d, out + b * outputs + v * kLanes);
+    }
+  }
+}
+
+using ConnectFunction = void(int64_t, int64_t, int64_t, const float*,
+                             const float*, float*);
+
+// The tile of that shape, or the largest that is smaller in what is smaller.
+template <int kTileRows, int kTileVectors>
+ConnectFunction* FindConnectTile(int64_t rows, int64_t vectors) {
+  if constexpr (kTileRows > 1) {
+    if (rows < kTileRows) {
+      return FindConnectTile<kTileRows - 1, kTileVectors>(rows, vectors);
+    }
+  }
+  if constexpr (kTileVectors > 1) {
+    if (vectors < kTileVectors) {
+      return FindConnectTile<kTileRows, kTileVectors - 1>(rows, vectors);
+    }
+  }
+  return ConnectTile<kTileRows, kTileVectors>;
+}
+
+void Connect(int64_t rows, int64_t inputs, int64_t outputs, const float* in,
+             const float* weight, float* out) {
+  for (int64_t i = 0; i < inputs; i += kBlock) {
+    const int64_t count = std::min(inputs - i, kBlock);
+    const int64_t next = std::min(inputs - i - count, kBlock);
+    for (int64_t o = 0; o < outputs; o += kVectors * kLanes) {
+      for (int64_t b = 0; b < rows; b += kRows) {
+        // The images' next block, whose pieces stand far apart.
+        for (int64_t r = b; o == 0 && r < std::min(rows, b + kRows); ++r) {
+          FetchIntoCache(in + r * inputs + i + count, next);
+        }
+        FindConnectTile<kRows, kVectors>(rows - b, (outputs - o) / kLanes)(
+            inputs, outputs, count, in + b * inputs + i,
+            weight + i * outputs + o, out + b * outputs + o);
+      }
+    }
+  }
+}
+
+Kernel GetKernel() { return {kLanes, Activate, Pool, Connect}; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace convlab::layers
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace convlab {
+namespace layers {
 namespace {
-
-using Array = Eigen::Array<float, Eigen::Dynamic, 1>;
-using Matrix =
-    Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 // Large enough to hide the hand-out, small enough to stay in a core's cache.
 constexpr int64_t kValuesPerPiece = 16 << 10;
 
-// std::max would drop a NaN that stands in its second argument.
-float MaxOrNan(float a, float b) { return a > b || a != a ? a : b; }
+// Of all targets.
+constexpr int64_t kMostLanes = 16;
+
+// In whole vectors.
+int64_t PackedOutputs(int64_t outputs) {
+  return (outputs + kMostLanes - 1) / kMostLanes * kMostLanes;
+}
+
+const KernelTable<Kernel>& Kernels() {
+  static const KernelTable<Kernel> table = CONVLAB_KERNELS(GetKernel);
+  return table;
+}
 
 }  // namespace
+}  // namespace layers
 
 void Activate(Activation activation, int64_t count, float* values,
               Workers& workers) {
   if (activation == Activation::kNone) return;
-  workers.For(count, kValuesPerPiece, [&](int, int64_t begin, int64_t end) {
-    if (activation == Activation::kTanh) {
-      Eigen::Map<Array> piece(values + begin, end - begin);
-      piece = piece.tanh();
-    } else {
-      for (int64_t i = begin; i < end; ++i) {
-        values[i] = MaxOrNan(values[i], 0);
-      }
+  const layers::Kernel kernel = ChosenKernel(layers::Kernels());
+  workers.For(count, layers::kValuesPerPiece,
+              [&](int, int64_t begin, int64_t end) {
+                kernel.activate(activation, end - begin, values + begin);
+              });
+}
+
+void PoolMax(const MaxPool& pool, Activation activation, int64_t planes,
+             int64_t size, const float* in, float* out, Workers& workers) {
+  const layers::Kernel kernel =
+      ChosenKernel(layers::Kernels(), pool.Output(size));
+  const int64_t pooled = pool.Output(size) * pool.Output(size);
+  const int64_t grain =
+      std::max<int64_t>(1, layers::kValuesPerPiece / (size * size));
+  workers.For(planes, grain, [&](int, int64_t begin, int64_t end) {
+    std::vector<float> row(size);
+    for (int64_t plane = begin; plane < end; ++plane) {
+      kernel.pool(pool, size, in + plane * size * size, row.data(),
+                  out + plane * pooled);
     }
+    kernel.activate(activation, (end - begin) * pooled, out + begin * pooled);
   });
 }
 
-void PoolMax(const MaxPool& pool, int64_t planes, int64_t size, const float* in,
-             float* out, Workers& workers) {
-  const int64_t pooled = pool.Output(size);
-  workers.For(planes, 16, [&](int, int64_t begin, int64_t end) {
-    for (int64_t plane = begin; plane < end; ++plane) {
-      const float* image = in + plane * size * size;
-      float* result = out + plane * pooled * pooled;
-      for (int64_t h = 0; h < pooled; ++h) {
-        const int64_t bottom = std::min(h * pool.stride + pool.size, size);
-        for (int64_t w = 0; w < pooled; ++w) {
-          const int64_t right = std::min(w * pool.stride + pool.size, size);
-          float largest = -std::numeric_limits<float>::infinity();
-          for (int64_t y = h * pool.stride; y < bottom; ++y) {
-            for (int64_t x = w * pool.stride; x < right; ++x) {
-              largest = MaxOrNan(image[y * size + x], largest);
-            }
-          }
-          result[h * pooled + w] = largest;
-        }
-      }
+std::shared_ptr<const float> PackWeights(int64_t inputs, int64_t outputs,
+                                         const float* weight,
+                                         Workers& workers) {
+  const int64_t packed_outputs = layers::PackedOutputs(outputs);
+  // From a cache line on, so that no vector lies in two.
+  constexpr std::align_val_t kLine{64};
+  const std::shared_ptr<float> packed(
+      static_cast<float*>(
+          ::operator new(inputs* packed_outputs * sizeof(float), kLine)),
+      [=](float* values) { ::operator delete(values, kLine); });
+  workers.For(inputs, 256, [&](int, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      float* row = packed.get() + i * packed_outputs;
+      for (int64_t o = 0; o < outputs; ++o) row[o] = weight[o * inputs + i];
+      std::fill(row + outputs, row + packed_outputs, 0.0f);
     }
   });
+  return packed;
 }
 
 void FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
-                    const float* in, const float* weight, const float* bias,
+                    const float* in, const float* packed, const float* bias,
                     float* out, Workers& workers) {
-  const Eigen::Map<const Matrix> weights(weight, outputs, inputs);
-  const Eigen::Map<const Eigen::RowVectorXf> biases(bias, outputs);
+  const layers::Kernel kernel = ChosenKernel(layers::Kernels());
+  const int64_t packed_outputs = layers::PackedOutputs(outputs);
   // Each piece reads all the weights once, so a piece is many images; but never
   // so many that a core stays idle.
   const int64_t share = (batch + workers.count() - 1) / workers.count();
-  workers.For(batch, std::min<int64_t>(128, share),
+  workers.For(batch, std::min<int64_t>(120, share),
               [&](int, int64_t begin, int64_t end) {
                 const int64_t rows = end - begin;
-                const Eigen::Map<const Matrix> images(in + begin * inputs, rows,
-                                                      inputs);
-                Eigen::Map<Matrix> result(out + begin * outputs, rows, outputs);
-                result.noalias() = images * weights.transpose();
-                result.rowwise() += biases;
+                std::vector<float> sums(rows * packed_outputs);
+                for (int64_t b = 0; b < rows; ++b) {
+                  std::copy_n(bias, outputs, sums.data() + b * packed_outputs);
+                }
+                kernel.connect(rows, inputs, packed_outputs,
+                               in + begin * inputs, packed, sums.data());
+                for (int64_t b = 0; b < rows; ++b) {
+                  std::copy_n(sums.data() + b * packed_outputs, outputs,
+                              out + (begin + b) * outputs);
+                }
               });
 }
 
 void Softmax(int64_t batch, int64_t classes, float* values) {
-  for (int64_t b = 0; b < batch; ++b) {
-    Eigen::Map<Array> row(values + b * classes, classes);
-    row = (row - row.maxCoeff()).exp();
-    row /= row.sum();
+  for (float* row = values; row < values + batch * classes; row += classes) {
+    const float largest = *std::max_element(row, row + classes);
+    for (int64_t i = 0; i < classes; ++i) row[i] = std::exp(row[i] - largest);
+    const float sum = std::accumulate(row, row + classes, 0.0f);
+    for (int64_t i = 0; i < classes; ++i) row[i] /= sum;
   }
 }
 
 }  // namespace convlab
+#endif  // HWY_ONCE

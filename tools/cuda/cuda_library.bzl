@@ -18,6 +18,11 @@ def _gencode_flags(archs):
         flags.append("--generate-code=arch=compute_%s,code=%s" % (number, arch))
     return flags
 
+def _compression_flags(release):
+    """Machine code as small as it can be packed: each program of the bundle holds all of it."""
+    major, minor = [int(part) for part in release.split(".")[:2]]
+    return ["--compress-mode=size"] if (major, minor) >= (12, 8) else []
+
 def _compile(ctx, cc_toolchain, compilation_context, source):
     """One object from one source; it is position-independent, and serves both ways."""
     object_file = ctx.actions.declare_file(
@@ -27,6 +32,7 @@ def _compile(ctx, cc_toolchain, compilation_context, source):
     args.add_all(["-x", "cu", "-c", source, "-o", object_file])
     args.add_all(["-std=c++17", "-O3", "--extended-lambda", "--expt-relaxed-constexpr"])
     args.add_all(_gencode_flags(ctx.attr.archs or ctx.attr._archs[BuildSettingInfo].value))
+    args.add_all(_compression_flags(CUDA.release))
     args.add("-ccbin", cc_toolchain.compiler_executable)
 
     # Sandboxes share /tmp, where nvcc's temporary files would meet; and their

@@ -118,8 +118,10 @@ class CudaLayersTest : public ::testing::Test {
     const std::vector<float> weight = Integers(outputs * inputs, 8);
     const std::vector<float> bias = Integers(outputs, 100);
     std::vector<float> expected(batch * outputs);
-    convlab::FullyConnected(batch, inputs, outputs, in.data(), weight.data(),
-                            bias.data(), expected.data(), workers_);
+    convlab::FullyConnected(
+        batch, inputs, outputs, in.data(),
+        PackWeights(inputs, outputs, weight.data(), workers_).get(),
+        bias.data(), expected.data(), workers_);
     const Tensor<float> device_in(in), device_weight(weight), device_bias(bias);
     const Tensor<float> out(batch * outputs), scratch(scratch_floats);
     ASSERT_TRUE(FullyConnected(batch, inputs, outputs, device_in.data(),
@@ -219,8 +221,8 @@ TEST_F(CudaLayersTest, PoolsAsOnTheCpu) {
               .ok());
       std::vector<float> expected(planes * pooled * pooled);
       convlab::Activate(activation, in.size(), in.data(), workers_);
-      convlab::PoolMax(pool, planes, size, in.data(), expected.data(),
-                       workers_);
+      convlab::PoolMax(pool, Activation::kNone, planes, size, in.data(),
+                       expected.data(), workers_);
       const std::vector<float> result = out.Read();
       for (size_t i = 0; i < expected.size(); ++i) {
         // What the CPU's tanh errs by; comparisons are exact.
@@ -364,8 +366,8 @@ TEST_F(LargeCudaLayersTest, Pool) {
                            area * sizeof(float))
                   .ok());
   std::vector<float> expected(area / 4);
-  convlab::PoolMax({2, 2, false}, 1, size, plane.data(), expected.data(),
-                   workers_);
+  convlab::PoolMax({2, 2, false}, Activation::kNone, 1, size, plane.data(),
+                   expected.data(), workers_);
   ASSERT_TRUE(PoolMax({2, 2, false}, Activation::kNone, planes, size, in.data(),
                       out.data())
                   .ok());
@@ -383,8 +385,10 @@ TEST_F(LargeCudaLayersTest, FullyConnected) {
                   .ok());
   const Tensor<float> device_weight(weight), device_bias(bias);
   std::vector<float> expected(outputs);
-  convlab::FullyConnected(1, inputs, outputs, image.data(), weight.data(),
-                          bias.data(), expected.data(), workers_);
+  convlab::FullyConnected(
+      1, inputs, outputs, image.data(),
+      PackWeights(inputs, outputs, weight.data(), workers_).get(), bias.data(),
+      expected.data(), workers_);
   ASSERT_TRUE(cuda::FullyConnected(batch, inputs, outputs, in.data(),
                                    device_weight.data(), device_bias.data(),
                                    out.data(), nullptr, 0)
