@@ -62,6 +62,7 @@ Spread SpreadOfSum(const std::vector<ConvolutionRecord>& convolutions) {
 
 std::string VariantNames(const std::vector<ConvolutionRecord>& convolutions) {
   std::vector<std::string> names;
+  names.reserve(convolutions.size());
   for (const ConvolutionRecord& convolution : convolutions) {
     names.push_back(convolution.variant);
   }

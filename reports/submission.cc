@@ -134,7 +134,14 @@ class Output {
       fs::remove(out_ + "/" + name, error);
       if (error) return FileError("remove", out_ + "/" + name, error);
     }
-    for (const auto& entry : fs::recursive_directory_iterator(scratch_)) {
+    std::vector<fs::directory_entry> entries;
+    for (auto entry = fs::recursive_directory_iterator(scratch_, error);
+         !error && entry != fs::recursive_directory_iterator();
+         entry.increment(error)) {
+      entries.push_back(*entry);
+    }
+    if (error) return FileError("read", scratch_, error);
+    for (const fs::directory_entry& entry : entries) {
       const std::string target =
           out_ + "/" + fs::relative(entry.path(), scratch_).string();
       if (entry.is_directory()) {

@@ -1,5 +1,6 @@
 #include "reports/deliverables/deliverable.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -44,6 +45,19 @@ const std::vector<TimelineEvent>* FindTimeline(const Source& source,
     if (found != source.timelines.end()) return &found->second;
   }
   return nullptr;
+}
+
+const RunRecord* FindLadder(const Source& source, std::optional<int64_t> size) {
+  const RunRecord* found = nullptr;
+  for (const RunRecord* record :
+       FindAll(*source.records, {"m4", "gpu", size})) {
+    // A run of one variant (--variant) is none of the ladder.
+    const bool timed = absl::c_any_of(record->ladder, [](const LadderRun& run) {
+      return run.failure.empty();
+    });
+    if (timed) found = record;
+  }
+  return found;
 }
 
 std::string KernelName(absl::string_view name, size_t width) {

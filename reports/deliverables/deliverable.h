@@ -4,7 +4,9 @@
 #ifndef REPORTS_DELIVERABLES_DELIVERABLE_H_
 #define REPORTS_DELIVERABLES_DELIVERABLE_H_
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,11 @@ void AddMissing(Deliverable& deliverable, absl::string_view what,
 // The timeline of a traced run, nullptr if its file is not there.
 const std::vector<TimelineEvent>* FindTimeline(const Source& source,
                                                const RunRecord& record);
+
+// The newest run of the ladder with the most images, or with `size`; nullptr if
+// none was made or nothing in it was timed.
+const RunRecord* FindLadder(const Source& source,
+                            std::optional<int64_t> size = std::nullopt);
 
 // A kernel's name for a table: without our own namespaces, shortened to
 // `width`.

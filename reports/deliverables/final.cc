@@ -106,7 +106,7 @@ Deliverable LibraryComparison(const Source& source) {
                FinalCommand(source));
     return deliverable;
   }
-  const RunRecord* ladder = Find(*source.records, {"m4", "gpu", record->size});
+  const RunRecord* ladder = FindLadder(source, record->size);
   if (ladder == nullptr ||
       ladder->peers.size() != record->convolutions.size()) {
     AddMissing(
@@ -181,21 +181,26 @@ Deliverable References(const Source& source) {
   Deliverable deliverable = {"References", {}};
   List list;
   list.items = {
-      "H. Xiao, K. Rasul, R. Vollgraf: Fashion-MNIST: a Novel Image Dataset "
-      "for Benchmarking Machine Learning Algorithms. arXiv:1708.07747, 2017. "
-      "The images.",
-      "D. B. Kirk, W. W. Hwu: Programming Massively Parallel Processors. The "
-      "first kernels, tiling and constant memory.",
-      "K. Chellapilla, S. Puri, P. Simard: High Performance Convolutional "
-      "Neural Networks for Document Processing. IWFHR, 2006. Convolution as a "
-      "matrix product of the unrolled input.",
-      "S. Chetlur et al.: cuDNN: Efficient Primitives for Deep Learning. "
-      "arXiv:1410.0759, 2014. The library, and the product without the "
-      "unrolled matrix.",
-      "M. Mathieu, M. Henaff, Y. LeCun: Fast Training of Convolutional "
-      "Networks through FFTs. arXiv:1312.5851, 2013.",
-      "S. Williams, A. Waterman, D. Patterson: Roofline: An Insightful Visual "
-      "Performance Model for Multicore Architectures. CACM 52(4), 2009.",
+      Text("H. Xiao, K. Rasul, R. Vollgraf: Fashion-MNIST: a Novel Image "
+           "Dataset "
+           "for Benchmarking Machine Learning Algorithms. arXiv:1708.07747, "
+           "2017. "
+           "The images."),
+      Text("D. B. Kirk, W. W. Hwu: Programming Massively Parallel Processors. "
+           "The "
+           "first kernels, tiling and constant memory."),
+      Text("K. Chellapilla, S. Puri, P. Simard: High Performance Convolutional "
+           "Neural Networks for Document Processing. IWFHR, 2006. Convolution "
+           "as a "
+           "matrix product of the unrolled input."),
+      Text("S. Chetlur et al.: cuDNN: Efficient Primitives for Deep Learning. "
+           "arXiv:1410.0759, 2014. The library, and the product without the "
+           "unrolled matrix."),
+      Text("M. Mathieu, M. Henaff, Y. LeCun: Fast Training of Convolutional "
+           "Networks through FFTs. arXiv:1312.5851, 2013."),
+      Text("S. Williams, A. Waterman, D. Patterson: Roofline: An Insightful "
+           "Visual "
+           "Performance Model for Multicore Architectures. CACM 52(4), 2009."),
   };
   // The tools whose versions the records hold.
   std::set<std::string> tools;

@@ -15,11 +15,6 @@
 namespace convlab {
 namespace {
 
-const RunRecord* LadderOf(const Source& source,
-                          std::optional<int64_t> size = std::nullopt) {
-  return Find(*source.records, {"m4", "gpu", size});
-}
-
 std::string LadderCommand(const Source& source, int64_t size) {
   return RecordingCommand(source, "m4", absl::StrCat(size),
                           absl::StrCat("m4-", source.network, "-", size));
@@ -228,7 +223,7 @@ void AddSizes(const Source& source, const std::string& variant,
     table.columns.push_back({"the difference is", false});
   }
   for (const int64_t size : kSizes) {
-    const RunRecord* ladder = LadderOf(source, size);
+    const RunRecord* ladder = FindLadder(source, size);
     const LadderRun* run =
         ladder == nullptr ? nullptr : RunOf(*ladder, variant);
     if (run == nullptr) continue;  // said once, above the sections
@@ -297,7 +292,7 @@ std::string Verdict(const RunRecord& ladder, const LadderRun& run,
 Deliverable Ladder(const Source& source) {
   Deliverable deliverable = {"The ladder", {}};
   std::vector<Block>& blocks = deliverable.blocks;
-  const RunRecord* ladder = LadderOf(source);
+  const RunRecord* ladder = FindLadder(source);
   if (ladder == nullptr) {
     AddMissing(deliverable, "there is no run of the ladder on the GPU",
                LadderCommand(source, kSizes[2]));
@@ -397,8 +392,12 @@ Deliverable Ladder(const Source& source) {
                "with its rung; the lines are the limits of the data sheet: "
                "device memory on the left, arithmetic on the right. The "
                "numbers:"});
+    size_t convolutions = 0;
+    for (const LadderRun& run : ladder->ladder) {
+      convolutions = std::max(convolutions, run.convolutions.size());
+    }
     Table roofline = {{{"rung"}, {"variant", false}}, {}};
-    for (size_t i = 0; i < ladder->ladder.front().convolutions.size(); ++i) {
+    for (size_t i = 0; i < convolutions; ++i) {
       const std::string layer = absl::StrCat("conv. ", i + 1, ", ");
       roofline.columns.push_back({layer + "FLOP/byte"});
       roofline.columns.push_back({layer + "TFLOP/s"});
@@ -434,7 +433,7 @@ Deliverable Ladder(const Source& source) {
         serial * 1e-6, overlapped * 1e-6, Ratio(serial, overlapped))});
   }
   for (const int64_t size : kSizes) {
-    if (LadderOf(source, size) != nullptr) continue;
+    if (FindLadder(source, size) != nullptr) continue;
     AddMissing(deliverable,
                absl::StrCat("there is no run of the ladder with ",
                             Plural(size, "image")),
@@ -446,7 +445,7 @@ Deliverable Ladder(const Source& source) {
 
 std::vector<Deliverable> Optimizations(const Source& source) {
   std::vector<Deliverable> deliverables;
-  const RunRecord* ladder = LadderOf(source);
+  const RunRecord* ladder = FindLadder(source);
   if (ladder == nullptr) return deliverables;
   for (const LadderRun& run : ladder->ladder) {
     if (!source.optimizations.empty() &&

@@ -246,6 +246,28 @@ TEST(Submission, OptimizationsSayWhatTheCountersAndTimesSay) {
               AllOf(HasSubstr("rejected: too odd"), Not(HasSubstr("0.000"))));
 }
 
+TEST(Submission, RunsOfOneVariantAreNoLadder) {
+  Records records = CompleteRecords();
+  RunRecord alone = TestRecord("m4", "gpu", 10000, "naive");
+  alone.started = "2027-01-01T00:00:00+00:00";
+  records.runs.push_back({"runs/alone.json", alone});
+  RunRecord failed = TestLadder(10000);
+  failed.started = alone.started;
+  for (LadderRun& run : failed.ladder) run.failure = "FAILED: wrong";
+  records.runs.push_back({"runs/failed.json", failed});
+  EXPECT_THAT(Made(records, For("m4")).incomplete, IsEmpty());
+  // Without its first rung the ladder still stands.
+  for (NamedRecord& run : records.runs) {
+    if (!run.record.ladder.empty()) {
+      run.record.ladder[0].failure = "FAILED: wrong";
+      run.record.ladder[0].convolutions.clear();
+    }
+  }
+  EXPECT_THAT(Section(Markdown(records, "m4"), "4.1 The ladder"),
+              AllOf(HasSubstr("| 1 | `naive` | FAILED: wrong |"),
+                    HasSubstr("| 2 | `fast` | 11.4 | 10.45 |")));
+}
+
 TEST(Submission, ChosenOptimizationsAlone) {
   SubmissionOptions options = For("m4");
   options.optimizations = {"slow"};

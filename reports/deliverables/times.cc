@@ -1,15 +1,13 @@
 // Milestones 2 and 3: times and correctness of the network with convolutions of
 // one's own.
 #include <algorithm>
-#include <cctype>
+#include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "common/record/statistics.h"
 #include "reports/deliverables/deliverable.h"
 #include "reports/deliverables/profiles.h"
@@ -179,17 +177,14 @@ Deliverable CpuOpTimes(const Source& source) {
         absl::StrFormat("%.1f", flops / OpTimeSum(run->convolutions)));
   }
   deliverable.blocks.push_back(std::move(table));
-  List what;
+  std::map<std::string, VariantRecord> variants;
   for (const RunRecord* run : runs) {
-    const auto& [name, variant] = *run->variants.begin();
-    const Text item =
-        Code(name) + ": " + variant.summary + " " + variant.reason;
-    const bool told =
-        std::any_of(runs.begin(), std::find(runs.begin(), runs.end(), run),
-                    [&](const RunRecord* other) {
-                      return other->variants.count(name) > 0;
-                    });
-    if (!told) what.items.push_back(item);
+    variants.insert(run->variants.begin(), run->variants.end());
+  }
+  List what;
+  for (const auto& [name, variant] : variants) {
+    what.items.push_back(Code(name) + ": " + variant.summary + " " +
+                         variant.reason);
   }
   deliverable.blocks.push_back(std::move(what));
   const std::vector<const RunRecord*> sizes = NewestPerSize(runs);
