@@ -6,18 +6,10 @@
 #include "absl/strings/str_format.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
+#include "reports/quantities.h"
 
 namespace convlab {
 namespace {
-
-// Three significant digits at least: what a table needs and a run can repeat.
-std::string Seconds(double seconds) {
-  return absl::StrFormat("%.*f",
-                         seconds < 0.1 ? 6
-                         : seconds < 1 ? 4
-                                       : 3,
-                         seconds);
-}
 
 double OpTime(const ConvolutionRecord& convolution) {
   return Median(convolution.op_time_ns) * 1e-9;
@@ -34,16 +26,6 @@ std::string OpTimes(const RunRecord& record) {
 
 int RungOf(const RunRecord& record) {
   return record.variants.at(record.convolutions.at(0).variant).rung;
-}
-
-std::string Milliseconds(double nanoseconds) {
-  return absl::StrFormat("%.3f", nanoseconds * 1e-6);
-}
-
-// "12.3×", or a dash where there is nothing to compare.
-std::string Ratio(double slower, double faster) {
-  return slower > 0 && faster > 0 ? absl::StrFormat("%.2f×", slower / faster)
-                                  : "–";
 }
 
 double Gflops(const RunRecord& record) {

@@ -32,4 +32,23 @@ for network in fa17-high fa18 sp19 fa19 fa20; do
   run "m4-$network" m4 $network "$@"
   run "final-$network" final $network --device gpu --repeat 5 "$@"
 done
+
+# What a whole submission of one network needs beside these: the CPU's
+# convolution on the same machine, the ladder at every size, traced runs.
+network=fa19
+# traced NAME ARGUMENTS...: one record and its trace. Its times are in no table.
+traced() {
+  name=$1
+  shift
+  run "$name-traced" "$@" --profile "$out/$name.trace.json"
+}
+for size in 100 1000 10000; do
+  run "m2-$network-$size" m2 $network $size "$@"
+done
+for size in 100 1000; do
+  run "m4-$network-$size" m4 $network $size "$@"
+done
+traced "m1-$network" m1 $network --device gpu "$@"
+traced "m3-$network" m3 $network "$@"
+traced "final-$network" final $network --device gpu "$@"
 exit $failed

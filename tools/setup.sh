@@ -17,11 +17,13 @@ END
 
 # The build; the libraries of third_party/system_libraries.bzl; zip, without which
 # Bazel drops what a failed test leaves for its user (a fuzz test: its input);
-# gnuplot for the README's charts; the data set.
+# gnuplot for charts, weasyprint for the reports' PDF, with a font that has all
+# their characters; the data set.
 packages="g++ git pkg-config bazel-bootstrap bazel-rules-java bazel-skylib \
 libabsl-dev libeigen3-dev libgflags-dev libhwy-dev googletest nlohmann-json3-dev \
-libdnnl-dev libsqlite3-dev zlib1g-dev nettle-dev zip gnuplot-nox dataset-fashion-mnist"
-developer_packages="clang-format clang-tidy shellcheck python3"
+libdnnl-dev libsqlite3-dev zlib1g-dev nettle-dev zip gnuplot-nox weasyprint \
+fonts-dejavu-core dataset-fashion-mnist"
+developer_packages="clang-format clang-tidy shellcheck python3 chromium"
 
 check=false
 for argument; do

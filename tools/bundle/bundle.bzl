@@ -1,17 +1,18 @@
 """bundle: programs, tests and data as one archive for a machine without Bazel."""
 
-def bundle(name, programs, tests, weights, data, launcher):
-    """A tar.gz with a folder convlab: bin/, tests/, weights/, data/ and the launcher.
+def bundle(name, programs, scripts, tests, weights, data, launcher):
+    """A tar.gz with a folder convlab: bin/, scripts/, tests/, weights/, data/ and the launcher.
 
     Args:
       name: the target's name, and the archive's.
       programs: labels of programs, each named as its file.
+      scripts: labels of shell scripts, which find the programs beside them.
       tests: labels of tests, each named as its file.
       weights: label of the trained weights, or None.
       data: label of the data set's files.
       launcher: label of the launcher.
     """
-    parts = [("bin", programs), ("tests", tests), ("data", [data])]
+    parts = [("bin", programs), ("scripts", scripts), ("tests", tests), ("data", [data])]
     if weights:
         parts.append(("weights", [weights]))
     commands = []
@@ -21,7 +22,7 @@ def bundle(name, programs, tests, weights, data, launcher):
             commands.append("cp -L $(locations %s) $$root/%s/" % (label, folder))
     native.genrule(
         name = name,
-        srcs = programs + tests + [data, launcher] + ([weights] if weights else []),
+        srcs = programs + scripts + tests + [data, launcher] + ([weights] if weights else []),
         outs = [name + ".tar.gz"],
         testonly = True,
         # The same inputs give the same bytes: no times, owners or order of the

@@ -1,0 +1,286 @@
+// Milestone 1: the baseline under the profiler.
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "reports/deliverables/deliverable.h"
+#include "reports/deliverables/profiles.h"
+#include "reports/profiles/listing.h"
+#include "reports/quantities.h"
+
+namespace convlab {
+namespace {
+
+const RunRecord* TracedBaseline(const Source& source) {
+  return Find(*source.records, {"m1", "gpu", std::nullopt, /*traced=*/true});
+}
+
+void AddMissingProfile(const Source& source, Deliverable& deliverable) {
+  AddMissing(deliverable, "there is no traced run of the baseline on the GPU",
+             RecordingCommand(
+                 source, "m1",
+                 absl::StrCat("--device gpu --profile ", source.records->folder,
+                              "/m1-", source.network, ".trace.json"),
+                 absl::StrCat("m1-", source.network, "-traced")));
+}
+
+// What a function's time is spent on.
+struct ApiMeaning {
+  absl::string_view prefix;
+  absl::string_view meaning;
+};
+constexpr ApiMeaning kMeanings[] = {
+    {"cuLibraryLoad", "loads the code of kernels onto the GPU"},
+    {"cuModuleLoad", "loads the code of kernels onto the GPU"},
+    {"cudaFuncGetAttributes",
+     "asks about a kernel; the first question loads its code"},
+    {"cudaFuncSetAttribute",
+     "sets up a kernel; the first call for it loads its code"},
+    {"cudaOccupancy",
+     "asks how many blocks of a kernel fit; the first "
+     "question loads its code"},
+    {"cudaDeviceSynchronize",
+     "waits until the GPU is done: time of kernels, seen from the host"},
+    {"cudaStreamSynchronize",
+     "waits until the GPU is done: time of kernels, seen from the host"},
+    {"cudaEventSynchronize",
+     "waits until the GPU is done: time of kernels, seen from the host"},
+    {"cudaMemcpy", "copies, and waits for the kernels before it"},
+    {"cudaLaunchKernel",
+     "puts a kernel into the GPU's queue and returns; the first launch of a "
+     "kernel loads its code"},
+    {"cuLaunchKernel", "puts a kernel into the GPU's queue and returns"},
+    {"cudaMallocHost", "gives pinned memory of the host"},
+    {"cudaHostAlloc", "gives pinned memory of the host"},
+    {"cudaMalloc", "gives device memory"},
+    {"cudaFree", "takes memory back"},
+    {"cudaStreamCreate", "makes a stream"},
+    {"cudaEventCreate", "makes an event"},
+    {"cudaMemGetInfo", "asks how much device memory is free"},
+    {"cudaGetDeviceProperties", "asks for facts about the device"},
+    {"cudaDeviceGetAttribute", "asks for facts about the device"},
+};
+
+std::string Meaning(absl::string_view name) {
+  for (const ApiMeaning& meaning : kMeanings) {
+    if (absl::StartsWith(name, meaning.prefix)) {
+      return std::string(meaning.meaning);
+    }
+  }
+  return "";
+}
+
+// Whether a long call of it may be long for another reason than that it was the
+// first to need a context.
+bool LoadsOrWaits(absl::string_view name) {
+  return absl::c_any_of(
+      std::initializer_list<absl::string_view>{
+          "cuLibraryLoad", "cuModuleLoad", "cudaFunc", "cudaOccupancy",
+          "cudaDeviceSynchronize", "cudaStreamSynchronize",
+          "cudaEventSynchronize", "cudaMemcpy", "cudaLaunch", "cuLaunch"},
+      [&](absl::string_view prefix) { return absl::StartsWith(name, prefix); });
+}
+
+// The function whose longest call is the longest of those that may have made
+// the context; nullptr if none is long.
+const ProfileEntry* ContextCall(const Profile& profile) {
+  constexpr int64_t kLong = 10'000'000;  // ns
+  const ProfileEntry* longest = nullptr;
+  for (const ProfileEntry& entry : profile.api_calls.entries) {
+    if (LoadsOrWaits(entry.name) || entry.max_ns.value_or(0) < kLong) continue;
+    if (longest == nullptr || *entry.max_ns > *longest->max_ns) {
+      longest = &entry;
+    }
+  }
+  return longest;
+}
+
+// What the trace says about when the longest call of `name` was made.
+std::string WhenCalled(const std::vector<TimelineEvent>* events,
+                       absl::string_view name) {
+  if (events == nullptr) return "";
+  const TimelineEvent* call = nullptr;
+  double first_work_ms = -1;
+  for (const TimelineEvent& event : *events) {
+    if (event.row != TimelineEvent::Row::kApi) {
+      if (first_work_ms < 0) first_work_ms = event.start_ms;
+    } else if (event.name == name &&
+               (call == nullptr || event.end_ms - event.start_ms >
+                                       call->end_ms - call->start_ms)) {
+      call = &event;
+    }
+  }
+  if (call == nullptr) return "";
+  std::string when =
+      absl::StrFormat(" The timeline shows it from %.1f to %.1f ms",
+                      call->start_ms, call->end_ms);
+  if (first_work_ms >= call->end_ms) {
+    absl::StrAppend(&when,
+                    ", before anything ran on the GPU (the first copy "
+                    "or kernel began at ",
+                    absl::StrFormat("%.1f ms)", first_work_ms));
+  }
+  return when + ".";
+}
+
+double Total(const ProfileSection& section) {
+  double total = 0;
+  for (const ProfileEntry& entry : section.entries) {
+    total += static_cast<double>(entry.total_ns.value_or(0));
+  }
+  return total;
+}
+
+int64_t Calls(const ProfileSection& section) {
+  int64_t calls = 0;
+  for (const ProfileEntry& entry : section.entries) {
+    calls += entry.calls.value_or(0);
+  }
+  return calls;
+}
+
+}  // namespace
+
+Deliverable KernelList(const Source& source) {
+  Deliverable deliverable = {
+      "Kernels that together take more than 90 % of the "
+      "GPU's time",
+      {}};
+  const RunRecord* record = TracedBaseline(source);
+  if (record == nullptr) {
+    AddMissingProfile(source, deliverable);
+    return deliverable;
+  }
+  AddShareList(record->profile->gpu_activities, *record,
+               "kernels, copies and memsets", deliverable);
+  AddShareChart("m1-gpu-time", *record, deliverable);
+  return deliverable;
+}
+
+Deliverable ApiList(const Source& source) {
+  Deliverable deliverable = {
+      "CUDA API calls that together take more than 90 % of the API's time", {}};
+  const RunRecord* record = TracedBaseline(source);
+  if (record == nullptr) {
+    AddMissingProfile(source, deliverable);
+    return deliverable;
+  }
+  AddShareList(record->profile->api_calls, *record, "API functions",
+               deliverable);
+  return deliverable;
+}
+
+Deliverable KernelsAgainstApiCalls(const Source& source) {
+  Deliverable deliverable = {"How kernels differ from API calls", {}};
+  const RunRecord* record = TracedBaseline(source);
+  if (record == nullptr) {
+    AddMissingProfile(source, deliverable);
+    return deliverable;
+  }
+  const Profile& profile = *record->profile;
+  std::vector<Block>& blocks = deliverable.blocks;
+  blocks.push_back(Paragraph{absl::StrCat(
+      "A kernel is a function that runs on the GPU, and its time is the GPU's. "
+      "An API call is a function of the CUDA library that the host's program "
+      "calls to prepare, start or await such work, and its time is the host's. "
+      "Most calls return before the work that they start is done, so the two "
+      "lists neither add up nor have the same order. In this run the GPU was "
+      "at work for ",
+      FormatNanoseconds(Total(profile.gpu_activities)), " in ",
+      Plural(Calls(profile.gpu_activities), "kernel"),
+      ", copies and memsets included; ",
+      Plural(Calls(profile.api_calls), "API call"), " took ",
+      FormatNanoseconds(Total(profile.api_calls)), " of the host's time.")});
+  const ShareList list = LargestShares(profile.api_calls, 90);
+  const ProfileEntry* context = ContextCall(profile);
+  if (context != nullptr && !list.shares.empty()) {
+    const double rest = static_cast<double>(context->total_ns.value_or(0)) -
+                        static_cast<double>(*context->max_ns);
+    Text text = Text("What the first call paid: the longest call of ") +
+                Code(context->name) + " took " +
+                FormatNanoseconds(static_cast<double>(*context->max_ns));
+    if (context->calls.value_or(1) > 1) {
+      text += absl::StrCat(", the ", Plural(*context->calls - 1, "other call"),
+                           " together ", FormatNanoseconds(rest));
+    }
+    text +=
+        ". CUDA has no call of its own that creates its context, the GPU's "
+        "state for this process (address space, code, queues): the first call "
+        "that needs one creates it, and the time is charged to that call, "
+        "whatever it is called for.";
+    text += WhenCalled(FindTimeline(source, *record), context->name);
+    const std::string leader = list.shares[0].entry.name;
+    if (leader == context->name) {
+      text +=
+          " This is why a function that does so little leads the list of API "
+          "calls.";
+    } else {
+      text +=
+          " This is why a function that does so little stands high in the "
+          "list of API calls. ";
+      text += Text("The list's first, ") + Code(leader) +
+              absl::StrFormat(" with %.1f %%", 100 * list.shares[0].share);
+      const std::string meaning = Meaning(leader);
+      text += meaning.empty() ? "." : absl::StrCat(", ", meaning, ".");
+    }
+    blocks.push_back(Paragraph{std::move(text)});
+  } else {
+    blocks.push_back(Paragraph{
+        "The first call that needs CUDA's context pays for creating it. In "
+        "this run no call but those that load code or wait took 10 ms, so "
+        "that price cannot be told from the rest."});
+  }
+  Table table = {{{"API call", false},
+                  {"share, %"},
+                  {"calls"},
+                  {"average"},
+                  {"longest"},
+                  {"what its time is", false}},
+                 {}};
+  for (const Share& share : list.shares) {
+    const ProfileEntry& entry = share.entry;
+    std::string meaning = Meaning(entry.name);
+    if (context != nullptr && entry.name == context->name) {
+      absl::StrAppend(&meaning, meaning.empty() ? "" : "; ",
+                      "its longest call created the context");
+    }
+    table.rows.push_back(
+        {Code(entry.name), absl::StrFormat("%.1f", 100 * share.share),
+         entry.calls ? Count(*entry.calls) : "–",
+         entry.average_ns ? FormatNanoseconds(*entry.average_ns) : "–",
+         entry.max_ns ? FormatNanoseconds(static_cast<double>(*entry.max_ns))
+                      : "–",
+         meaning.empty() ? "–" : meaning});
+  }
+  blocks.push_back(Paragraph{
+      "Behind the list of API calls stand three kinds of time: preparing "
+      "(the context, the kernels' code, memory), starting, which is short, and "
+      "waiting, which is the kernels' time seen once more from the host."});
+  blocks.push_back(std::move(table));
+  AddTimeline("m1-timeline", source, *record, deliverable);
+  return deliverable;
+}
+
+Deliverable BaselineRun(const Source& source, absl::string_view device) {
+  const bool gpu = device == "gpu";
+  Deliverable deliverable = {
+      absl::StrCat("Output and run time of the baseline on the ",
+                   gpu ? "GPU" : "CPU"),
+      {}};
+  const RunRecord* record = Find(*source.records, {"m1", device});
+  if (record == nullptr) {
+    AddMissing(
+        deliverable,
+        absl::StrCat("there is no run of the baseline on the ",
+                     gpu ? "GPU" : "CPU", " without tracing"),
+        RecordingCommand(source, "m1", absl::StrCat("--device ", device),
+                         absl::StrCat("m1-", source.network, "-", device)));
+    return deliverable;
+  }
+  AddRun(*record, deliverable);
+  return deliverable;
+}
+
+}  // namespace convlab

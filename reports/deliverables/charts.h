@@ -1,0 +1,62 @@
+// The charts of a report, as data and script for gnuplot. Sized so that they
+// are legible on a phone and in print. Every number in them stands in a table
+// of the report too.
+#ifndef REPORTS_DELIVERABLES_CHARTS_H_
+#define REPORTS_DELIVERABLES_CHARTS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/record/run_record.h"
+#include "reports/deliverables/limits.h"
+#include "reports/document/document.h"
+#include "reports/profiles/shares.h"
+
+namespace convlab {
+
+// A bar per timed variant, the sum of its op times; the library's time and the
+// floor as lines, where they are known.
+Chart LadderChart(const std::string& name, const RunRecord& ladder,
+                  const std::optional<GpuLimits>& limits);
+
+// A line of op times over the number of images, of one convolution or of one
+// variant.
+struct TimeCurve {
+  std::string title;
+  std::vector<std::pair<int64_t, double>> points;  // images, ns
+};
+Chart OpTimeChart(const std::string& name, const std::string& title,
+                  const std::vector<TimeCurve>& curves);
+
+// FLOP per second against FLOP per byte that must move: a point for each
+// timed variant and convolution, labelled with the variant's rung, under the
+// GPU's limits.
+Chart RooflineChart(const std::string& name, const RunRecord& ladder,
+                    const GpuLimits& limits);
+
+// A bar per entry of the list, and one for all others.
+Chart ShareChart(const std::string& name, const std::string& title,
+                 const ShareList& list);
+
+// One run in time: a row for the host's API calls and one each for the GPU's
+// kernels and copies.
+struct TimelineEvent {
+  enum class Row { kApi, kKernel, kCopy };
+
+  Row row = Row::kApi;
+  std::string name;
+  double start_ms = 0, end_ms = 0;  // from the first event
+};
+// The events of a Chrome trace that //common/record:trace wrote, by start. The
+// error says what is wrong with it.
+absl::StatusOr<std::vector<TimelineEvent>> ReadTimeline(
+    absl::string_view trace);
+Chart TimelineChart(const std::string& name, const std::string& title,
+                    const std::vector<TimelineEvent>& events);
+
+}  // namespace convlab
+
+#endif  // REPORTS_DELIVERABLES_CHARTS_H_

@@ -1,0 +1,221 @@
+// The final hand-in: the fastest combination, beside the library.
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/record/statistics.h"
+#include "common/status/status.h"
+#include "reports/comparison/ranking.h"
+#include "reports/deliverables/deliverable.h"
+#include "reports/deliverables/limits.h"
+#include "reports/deliverables/profiles.h"
+#include "reports/quantities.h"
+
+namespace convlab {
+namespace {
+
+const RunRecord* FinalRun(const Source& source) {
+  return Find(*source.records, {"final", "gpu"});
+}
+
+std::string FinalCommand(const Source& source) {
+  return RecordingCommand(source, "final", "--device gpu --repeat 5",
+                          absl::StrCat("final-", source.network));
+}
+
+}  // namespace
+
+Deliverable FinalOpTimes(const Source& source) {
+  Deliverable deliverable = {"Final op times", {}};
+  std::vector<Block>& blocks = deliverable.blocks;
+  const RunRecord* record = FinalRun(source);
+  if (record == nullptr) {
+    AddMissing(deliverable, "there is no final run on the GPU",
+               FinalCommand(source));
+    return deliverable;
+  }
+  const std::optional<GpuLimits> limits = FindLimits(record->gpu.name);
+  Table table = {{{"convolution", false},
+                  {"variant", false},
+                  {"op time, ms"},
+                  {"quartiles, ms"},
+                  {"fastest, ms"},
+                  {"samples"},
+                  {"TFLOP/s"},
+                  {"share of the floor"}},
+                 {}};
+  for (size_t i = 0; i < record->convolutions.size(); ++i) {
+    const ConvolutionRecord& convolution = record->convolutions[i];
+    const Spread spread = SpreadOf(convolution.op_time_ns);
+    table.rows.push_back(
+        {absl::StrFormat("%d: %d × %d × %d, %d filters of %d × %d", i + 1,
+                         convolution.channels, convolution.height,
+                         convolution.width, convolution.filters,
+                         convolution.kernel_size, convolution.kernel_size),
+         Code(convolution.variant), Milliseconds(spread.median),
+         spread.samples < kSamplesForSpread
+             ? "–"
+             : absl::StrCat(Milliseconds(spread.low), " – ",
+                            Milliseconds(spread.high)),
+         Milliseconds(spread.least), Count(spread.samples),
+         absl::StrFormat("%.2f", convolution.flops / spread.median * 1e-3),
+         limits
+             ? absl::StrFormat("%.1f %%", 100 * FloorNs(convolution, *limits) /
+                                              spread.median)
+             : "–"});
+  }
+  table.rows.push_back(
+      {"sum", "", Milliseconds(OpTimeSum(record->convolutions)), "", "", "", "",
+       limits ? absl::StrFormat("%.1f %%",
+                                100 * FloorNs(record->convolutions, *limits) /
+                                    OpTimeSum(record->convolutions))
+              : "–"});
+  blocks.push_back(std::move(table));
+  blocks.push_back(Paragraph{absl::StrFormat(
+      "%s of %s right (%.2f %%).", Count(record->correct),
+      Plural(record->size, "image"), 100.0 * record->correct / record->size)});
+  for (const auto& [name, variant] : record->variants) {
+    blocks.push_back(
+        Paragraph{Code(name) + ": " + variant.summary + " " + variant.reason});
+  }
+  AddRun(*record, deliverable);
+  const RunRecord* traced =
+      Find(*source.records, {"final", "gpu", std::nullopt, /*traced=*/true});
+  if (traced == nullptr) {
+    AddMissing(
+        deliverable, "there is no traced final run",
+        RecordingCommand(
+            source, "final",
+            absl::StrCat("--device gpu --profile ", source.records->folder,
+                         "/final-", source.network, ".trace.json"),
+            absl::StrCat("final-", source.network, "-traced")));
+  } else {
+    AddShareList(traced->profile->gpu_activities, *traced,
+                 "kernels, copies and memsets", deliverable);
+    AddShareChart("final-gpu-time", *traced, deliverable);
+    AddTimeline("final-timeline", source, *traced, deliverable);
+  }
+  return deliverable;
+}
+
+Deliverable LibraryComparison(const Source& source) {
+  Deliverable deliverable = {"Comparison with cuDNN", {}};
+  const RunRecord* record = FinalRun(source);
+  if (record == nullptr) {
+    AddMissing(deliverable, "there is no final run on the GPU",
+               FinalCommand(source));
+    return deliverable;
+  }
+  const RunRecord* ladder = FindLadder(source, record->size);
+  if (ladder == nullptr ||
+      ladder->peers.size() != record->convolutions.size()) {
+    AddMissing(
+        deliverable,
+        absl::StrCat("the library's times with ", Plural(record->size, "image"),
+                     ", which the ladder's run holds"),
+        RecordingCommand(
+            source, "m4", absl::StrCat(record->size),
+            absl::StrCat("m4-", source.network, "-", record->size)));
+    return deliverable;
+  }
+  deliverable.blocks.push_back(Paragraph{
+      "Kernel times, without what the host adds, of the final run and of the "
+      "fastest of the library's algorithms and layouts in the same accuracy "
+      "class, which the ladder's run measured on the same GPU."});
+  Table table = {{{"convolution"},
+                  {"variant", false},
+                  {"its class", false},
+                  {"kernel time, ms"},
+                  {"library", false},
+                  {"kernel time, ms"},
+                  {"times as fast as the library"}},
+                 {}};
+  double sum = 0, peer_sum = 0;
+  bool all = true;
+  for (size_t i = 0; i < record->convolutions.size(); ++i) {
+    const ConvolutionRecord& convolution = record->convolutions[i];
+    const PeerRecord& peer = ladder->peers[i];
+    const double peer_ns = Median(peer.kernel_time_ns);
+    const bool measured = !convolution.kernel_time_ns.empty();
+    const double ns = measured ? Median(convolution.kernel_time_ns) : 0;
+    all &= measured;
+    sum += ns;
+    peer_sum += peer_ns;
+    table.rows.push_back(
+        {Count(static_cast<int64_t>(i) + 1), Code(convolution.variant),
+         record->variants.at(convolution.variant).accuracy_class,
+         measured ? Milliseconds(ns) : "–",
+         absl::StrCat(peer.library, ", ", peer.algorithm, ", the best of ",
+                      peer.plans, " plans, ", peer.accuracy_class),
+         Milliseconds(peer_ns), Ratio(peer_ns, ns)});
+  }
+  table.rows.push_back({"sum", "", "", all ? Milliseconds(sum) : "–", "",
+                        Milliseconds(peer_sum),
+                        Ratio(peer_sum, all ? sum : 0)});
+  deliverable.blocks.push_back(std::move(table));
+  return deliverable;
+}
+
+absl::StatusOr<Deliverable> RankingOfAll(const Source& source) {
+  Deliverable deliverable = {"Ranking", {}};
+  const RunRecord* record = FinalRun(source);
+  RankingOptions options;
+  options.network = source.network;
+  if (record != nullptr) options.size = record->size;
+  if (source.participants.empty()) {
+    deliverable.complete = false;
+    deliverable.blocks.push_back(Paragraph{
+        Strong("Not made:") + " " +
+        "the ranking needs the records of everybody, a folder each. " +
+        Code("bazel run //reports:ranking -- DIR...") + " prints it, and " +
+        Code("--participants DIR,...") + " puts it here."});
+    return deliverable;
+  }
+  ASSIGN_OR_RETURN(const Ranking ranking,
+                   RankParticipants(source.participants, options));
+  Append(deliverable.blocks, DescribeRanking(ranking, options));
+  return deliverable;
+}
+
+Deliverable References(const Source& source) {
+  Deliverable deliverable = {"References", {}};
+  List list;
+  list.items = {
+      Text("H. Xiao, K. Rasul, R. Vollgraf: Fashion-MNIST: a Novel Image "
+           "Dataset "
+           "for Benchmarking Machine Learning Algorithms. arXiv:1708.07747, "
+           "2017. "
+           "The images."),
+      Text("D. B. Kirk, W. W. Hwu: Programming Massively Parallel Processors. "
+           "The "
+           "first kernels, tiling and constant memory."),
+      Text("K. Chellapilla, S. Puri, P. Simard: High Performance Convolutional "
+           "Neural Networks for Document Processing. IWFHR, 2006. Convolution "
+           "as a "
+           "matrix product of the unrolled input."),
+      Text("S. Chetlur et al.: cuDNN: Efficient Primitives for Deep Learning. "
+           "arXiv:1410.0759, 2014. The library, and the product without the "
+           "unrolled matrix."),
+      Text("M. Mathieu, M. Henaff, Y. LeCun: Fast Training of Convolutional "
+           "Networks through FFTs. arXiv:1312.5851, 2013."),
+      Text("S. Williams, A. Waterman, D. Patterson: Roofline: An Insightful "
+           "Visual "
+           "Performance Model for Multicore Architectures. CACM 52(4), 2009."),
+  };
+  // The tools whose versions the records hold.
+  std::set<std::string> tools;
+  for (const NamedRecord& run : source.records->runs) {
+    for (const auto& [name, version] : run.record.gpu.libraries) {
+      tools.insert(absl::StrCat(name, " ", version));
+    }
+    for (const PeerRecord& peer : run.record.peers) tools.insert(peer.library);
+  }
+  for (const std::string& tool : tools) {
+    list.items.emplace_back(
+        absl::StrCat("NVIDIA ", tool, ", which the runs used."));
+  }
+  deliverable.blocks.push_back(std::move(list));
+  return deliverable;
+}
+
+}  // namespace convlab

@@ -1,0 +1,367 @@
+#include "reports/deliverables/submission.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "reports/document/writers.h"
+#include "reports/records/test_records.h"
+
+namespace convlab {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+SubmissionOptions For(const std::string& milestone) {
+  SubmissionOptions options;
+  options.milestone = milestone;
+  return options;
+}
+
+Submission Made(const Records& records, const SubmissionOptions& options) {
+  const auto submission = MakeSubmission(records, options);
+  EXPECT_TRUE(submission.ok()) << submission.status();
+  return submission.ok() ? *submission : Submission();
+}
+
+std::string Markdown(const Records& records, const std::string& milestone) {
+  return WriteMarkdown(Made(records, For(milestone)).document, {});
+}
+
+// What stands between the heading that holds `title` and the next one.
+std::string Section(const std::string& markdown, const std::string& title) {
+  const size_t begin = markdown.find(title);
+  if (begin == std::string::npos) return "no section " + title;
+  return markdown.substr(begin, markdown.find("\n##", begin) - begin);
+}
+
+std::vector<std::string> Headings(const Document& document) {
+  std::vector<std::string> headings;
+  for (const Block& block : document.blocks) {
+    if (const Heading* heading = std::get_if<Heading>(&block)) {
+      if (heading->level == 3) {
+        headings.push_back(heading->text.spans()[0].text);
+      }
+    }
+  }
+  return headings;
+}
+
+Records Without(bool (*unwanted)(const RunRecord&)) {
+  Records records = CompleteRecords();
+  records.runs.erase(std::remove_if(records.runs.begin(), records.runs.end(),
+                                    [&](const NamedRecord& run) {
+                                      return unwanted(run.record);
+                                    }),
+                     records.runs.end());
+  return records;
+}
+
+TEST(Submission, DeliverablesAccumulateInTheCoursesOrder) {
+  const std::vector<std::string> all = {
+      "1.1 Kernels that together take more than 90 % of the GPU's time",
+      "1.2 CUDA API calls that together take more than 90 % of the API's time",
+      "1.3 How kernels differ from API calls",
+      "1.4 Output and run time of the baseline on the CPU",
+      "1.5 Output and run time of the baseline on the GPU",
+      "2.1 Whole program execution time",
+      "2.2 Op times on the CPU",
+      "3.1 Correctness and timing with three data set sizes",
+      "3.2 The profile, with the calls of the convolution's kernel",
+      "4.1 The ladder",
+      "4.2 Rung 1: naive",
+      "4.3 Rung 2: fast",
+      "4.4 Rung 3: slow",
+      "4.5 Rung 4: odd",
+      "5.1 Final op times",
+      "5.2 Comparison with cuDNN",
+      "5.3 Ranking",
+      "5.4 References"};
+  const Records records = CompleteRecords();
+  size_t count = 0;
+  for (const auto& [milestone, headings] :
+       {std::pair("m1", 5), {"m2", 7}, {"m3", 9}, {"m4", 14}, {"final", 18}}) {
+    count = headings;
+    EXPECT_EQ(Headings(Made(records, For(milestone)).document),
+              std::vector<std::string>(all.begin(), all.begin() + headings));
+  }
+  EXPECT_EQ(count, all.size());
+}
+
+TEST(Submission, CompleteRecordsLackNothingButOthers) {
+  EXPECT_THAT(Made(CompleteRecords(), For("m4")).incomplete, IsEmpty());
+  EXPECT_THAT(Made(CompleteRecords(), For("final")).incomplete,
+              ElementsAre("5.3 Ranking"));
+  SubmissionOptions options = For("final");
+  options.participants = {{"others", CompleteRecords()}};
+  const Submission ranked = Made(CompleteRecords(), options);
+  EXPECT_THAT(ranked.incomplete, IsEmpty());
+  EXPECT_THAT(WriteMarkdown(ranked.document, {}),
+              HasSubstr("| 1 | others | 10.000 | `m4: fast` | fp32 |"));
+}
+
+TEST(Submission, ListsOfKernelsAndApiCalls) {
+  const std::string markdown = Markdown(CompleteRecords(), "m1");
+  const std::string kernels = Section(markdown, "1.1 Kernels");
+  EXPECT_THAT(
+      kernels,
+      AllOf(HasSubstr("2 of 3 kernels, copies and memsets together take more "
+                      "than 90 % of 100.00ms"),
+            HasSubstr("| 80.00 | 80.00 | 80.000ms | 2 | 40.000ms | 60.000ms | "
+                      "`NaiveKernel(float*)` |\n"),
+            HasSubstr("| 15.00 | 95.00 | 15.000ms | 1 | 15.000ms | 15.000ms | "
+                      "`[CUDA memcpy HtoD]` |\n"),
+            Not(HasSubstr("SoftmaxKernel"))));
+  EXPECT_THAT(Section(markdown, "1.2 CUDA API"),
+              AllOf(HasSubstr("| 65.00 | 65.00 | 130.00ms | 11 | "),
+                    HasSubstr("| 30.00 | 95.00 | 60.000ms | 4 | ")));
+}
+
+TEST(Submission, ExplanationHoldsTheRunsNumbers) {
+  EXPECT_THAT(
+      Section(Markdown(CompleteRecords(), "m1"), "1.3 How"),
+      AllOf(HasSubstr("at work for 100.00ms in 4 kernels"),
+            HasSubstr("18 API calls took 200.00ms"),
+            HasSubstr("the longest call of `cudaFree` took 128.00ms, the 10 "
+                      "other calls together 2.0000ms"),
+            HasSubstr("from 0.0 to 128.0 ms, before anything ran on the GPU "
+                      "(the first copy or kernel began at 129.0 ms)"),
+            HasSubstr("leads the list of API calls"),
+            HasSubstr("| kernel | 149.000 | 209.000 | 60.000 |")));
+}
+
+TEST(Submission, WithoutAContextCallNothingIsClaimed) {
+  Records records = CompleteRecords();
+  for (NamedRecord& run : records.runs) {
+    if (!run.record.profile) continue;
+    run.record.profile->api_calls.entries[0].max_ns = 5 * kMs;
+  }
+  EXPECT_THAT(Section(Markdown(records, "m1"), "1.3 How"),
+              AllOf(HasSubstr("cannot be told from the rest"),
+                    Not(HasSubstr("created the context"))));
+}
+
+TEST(Submission, RunsAreVerbatimWithTheirTimes) {
+  const std::string markdown = Markdown(CompleteRecords(), "m1");
+  EXPECT_THAT(
+      Section(markdown, "1.4 Output"),
+      AllOf(HasSubstr("`m1 fa19 10000` on A CPU, 16 threads"),
+            HasSubstr("```\nNew Inference\nOp Time: 0.001000\nran m1 on the "
+                      "cpu\n```"),
+            HasSubstr("**1.500 s**")));
+  EXPECT_THAT(Section(markdown, "1.5 Output"), HasSubstr("ran m1 on the gpu"));
+}
+
+TEST(Submission, TracedTimesStandInNoTableOfTimes) {
+  Records records = CompleteRecords();
+  for (NamedRecord& run : records.runs) {
+    if (!run.record.profile) continue;
+    for (ConvolutionRecord& convolution : run.record.convolutions) {
+      convolution.op_time_ns = {123456789};
+    }
+  }
+  EXPECT_THAT(Markdown(records, "final"), Not(HasSubstr("123.4")));
+}
+
+TEST(Submission, CpuTimes) {
+  const std::string markdown = Markdown(CompleteRecords(), "m2");
+  EXPECT_THAT(Section(markdown, "2.1 Whole"),
+              HasSubstr("| `naive` | 1,000 | 16 | 1.500 | 0.25 | 0.00 | – | "
+                        "900 (90.00 %) |"));
+  EXPECT_THAT(Section(markdown, "2.2 Op times"),
+              HasSubstr("| `naive` | 1,000 | 3 | 1.000 | 3.000 | 4.000 | "
+                        "3681.0 |"));
+}
+
+TEST(Submission, ThreeSizesAndTheTwoCalls) {
+  const std::string markdown = Markdown(CompleteRecords(), "m3");
+  EXPECT_THAT(
+      Section(markdown, "3.1 Correctness"),
+      AllOf(HasSubstr("| 100 | `naive` | 0.9 | 90 | 90 | 0.100 | 0.300 | 0.400 "
+                      "| 1.500 |"),
+            HasSubstr("| 10,000 | `naive` | 0.9 | 9,000 | 9,000 | 10.000 | "
+                      "30.000 | 40.000 |"),
+            HasSubstr("every run has that number")));
+  EXPECT_THAT(
+      Section(markdown, "3.2 The profile"),
+      HasSubstr("The convolution's kernel `NaiveKernel(float*)` is in the "
+                "profile with 2 calls, one for each convolution of the "
+                "network; the shortest took 20.000ms, the longest 60.000ms."));
+}
+
+TEST(Submission, WrongAnswersAreSaid) {
+  Records records = CompleteRecords();
+  for (NamedRecord& run : records.runs) {
+    if (run.record.milestone == "m3") run.record.correct = 10;
+  }
+  EXPECT_THAT(Section(Markdown(records, "m3"), "3.1 Correctness"),
+              HasSubstr("Not every run has it"));
+}
+
+TEST(Submission, LadderHasLibraryAndFloor) {
+  const std::string ladder =
+      Section(Markdown(CompleteRecords(), "m4"), "4.1 The ladder");
+  // 2.28688 GB and 1.33011 GB at 4.8 TB/s: 0.476 + 0.277 ms.
+  EXPECT_THAT(
+      ladder,
+      AllOf(HasSubstr("| 2 | `fast` | 2.500 + 7.500 | 10.000 | 4.00× | 4.00× | "
+                      "0.40× | 7.5 % | fp32 | 3e-07 | 9,000 |"),
+            HasSubstr("| 4 | `odd` | rejected: too odd | – |"),
+            HasSubstr("cuDNN 9, the best of 12 plans, kernel time | 2.000 + "
+                      "2.000 | 4.000 | – | 10.00× |"),
+            HasSubstr("do not overlap"), HasSubstr("60 % of its peak")));
+}
+
+TEST(Submission, OptimizationsSayWhatTheCountersAndTimesSay) {
+  const std::string markdown = Markdown(CompleteRecords(), "m4");
+  EXPECT_THAT(
+      Section(markdown, "4.3 Rung 2: fast"),
+      AllOf(HasSubstr("**What it is.** What rung 2 is."),
+            HasSubstr("**Why it should help.** Why rung 2 should help."),
+            HasSubstr("Rung 2 of 4, class fp32"),
+            HasSubstr("| 100 | 0.025 + 0.075 | 0.100 | 0.100 + 0.300 | 0.400 | "
+                      "4.00× | beyond the spread |"),
+            HasSubstr("| `fast_kernel` | 4.0000ms | 1.500 GB | 75.0 | 40.0 | – "
+                      "| 33.5 | 72 | – | – |"),
+            HasSubstr("bound by device memory (75 % of its peak)"),
+            HasSubstr("device memory 75.0 % (before: 5.0 %)"),
+            HasSubstr("It helped at 10,000 images: the op times' sum is "
+                      "10.000 ms, the rung before has 40.000 ms, so it is 4.00 "
+                      "times as fast (beyond the spread)")));
+  EXPECT_THAT(
+      Section(markdown, "4.4 Rung 3: slow"),
+      AllOf(HasSubstr("It did not help"), HasSubstr("2.00 times as slow"),
+            HasSubstr("2.00 times as fast as the first rung"),
+            HasSubstr("bound by waiting: device memory is at 5 % and the "
+                      "multiprocessors at 40 %")));
+  EXPECT_THAT(Section(markdown, "4.5 Rung 4: odd"),
+              AllOf(HasSubstr("rejected: too odd"), Not(HasSubstr("0.000"))));
+}
+
+TEST(Submission, RunsOfOneVariantAreNoLadder) {
+  Records records = CompleteRecords();
+  RunRecord alone = TestRecord("m4", "gpu", 10000, "naive");
+  alone.started = "2027-01-01T00:00:00+00:00";
+  records.runs.push_back({"runs/alone.json", alone});
+  RunRecord failed = TestLadder(10000);
+  failed.started = alone.started;
+  for (LadderRun& run : failed.ladder) run.failure = "FAILED: wrong";
+  records.runs.push_back({"runs/failed.json", failed});
+  EXPECT_THAT(Made(records, For("m4")).incomplete, IsEmpty());
+  // Without its first rung the ladder still stands.
+  for (NamedRecord& run : records.runs) {
+    if (!run.record.ladder.empty()) {
+      run.record.ladder[0].failure = "FAILED: wrong";
+      run.record.ladder[0].convolutions.clear();
+    }
+  }
+  EXPECT_THAT(Section(Markdown(records, "m4"), "4.1 The ladder"),
+              AllOf(HasSubstr("| 1 | `naive` | FAILED: wrong |"),
+                    HasSubstr("| 2 | `fast` | 11.4 | 10.45 |")));
+}
+
+TEST(Submission, ChosenOptimizationsAlone) {
+  SubmissionOptions options = For("m4");
+  options.optimizations = {"slow"};
+  EXPECT_THAT(Headings(Made(CompleteRecords(), options).document), SizeIs(11));
+  options.optimizations = {"slower"};
+  EXPECT_THAT(
+      std::string(
+          MakeSubmission(CompleteRecords(), options).status().message()),
+      HasSubstr("'slower'"));
+}
+
+TEST(Submission, FinalTimesBesideTheLibrary) {
+  const std::string markdown = Markdown(CompleteRecords(), "final");
+  EXPECT_THAT(
+      Section(markdown, "5.1 Final"),
+      HasSubstr("| 1: 1 × 70 × 70, 12 filters of 5 × 5 | `fast` | "
+                "10.000 | 9.950 – 10.050 | 9.900 | 3 | 2.61 | 4.8 % |"));
+  EXPECT_THAT(Section(markdown, "5.2 Comparison"),
+              AllOf(HasSubstr("| 1 | `fast` | fp32 | 9.000 | cuDNN 9, GEMM "
+                              "NCHW, the best of 12 plans, fp32 | 2.000 | "
+                              "0.22× |"),
+                    HasSubstr("| sum |  |  | 36.000 |  | 4.000 | 0.11× |")));
+  EXPECT_THAT(Section(markdown, "5.4 References"), HasSubstr("Fashion-MNIST"));
+}
+
+TEST(Submission, WhatIsMissingNamesItsCommand) {
+  const Submission submission = Made(
+      Without([](const RunRecord& record) { return record.milestone != "m2"; }),
+      For("final"));
+  const std::string markdown = WriteMarkdown(submission.document, {});
+  EXPECT_THAT(submission.incomplete, SizeIs(11));
+  for (const char* command :
+       {"m1 -- fa19 --device cpu --record runs/m1-fa19-cpu.json",
+        "m1 -- fa19 --device gpu --record runs/m1-fa19-gpu.json",
+        "m1 -- fa19 --device gpu --profile runs/m1-fa19.trace.json --record "
+        "runs/m1-fa19-traced.json",
+        "m3 -- fa19 100 --record runs/m3-fa19-100.json",
+        "m3 -- fa19 10000 --record runs/m3-fa19-10000.json",
+        "m3 -- fa19 --profile runs/m3-fa19.trace.json --record "
+        "runs/m3-fa19-traced.json",
+        "m4 -- fa19 10000 --record runs/m4-fa19-10000.json",
+        "final -- fa19 --device gpu --repeat 5 --record "
+        "runs/final-fa19.json"}) {
+    EXPECT_THAT(markdown,
+                HasSubstr(absl::StrCat("`bazel run //milestones:", command)));
+  }
+  EXPECT_THAT(Markdown(Without([](const RunRecord& record) {
+                         return record.milestone == "m4" && record.size == 100;
+                       }),
+                       "m4"),
+              HasSubstr("m4 -- fa19 100 --record runs/m4-fa19-100.json"));
+  Records uncounted = CompleteRecords();
+  uncounted.counters.erase("slow");
+  EXPECT_THAT(Section(Markdown(uncounted, "m4"), "4.4 Rung 3"),
+              HasSubstr("tools/measure_ncu.sh BUNDLE runs/ncu fa19 slow"));
+}
+
+TEST(Submission, BadInputIsRefused) {
+  const auto error = [](const Records& records, const char* milestone) {
+    return std::string(
+        MakeSubmission(records, For(milestone)).status().message());
+  };
+  EXPECT_THAT(error(CompleteRecords(), "m5"),
+              HasSubstr("unknown milestone 'm5'"));
+  Records records = CompleteRecords();
+  records.traces["m.trace.json"] = "{\"traceEvents\": [";
+  EXPECT_THAT(error(records, "m1"), HasSubstr("m.trace.json: not a Chrome"));
+  records = CompleteRecords();
+  records.runs[0].record.network = "sp19";
+  EXPECT_THAT(error(records, "m1"), HasSubstr("one network"));
+}
+
+TEST(Submission, UnknownGpuHasNoFloor) {
+  Records records = CompleteRecords();
+  for (NamedRecord& run : records.runs) {
+    if (run.record.device == "gpu") run.record.gpu.name = "NVIDIA X1";
+  }
+  const std::string markdown = Markdown(records, "final");
+  EXPECT_THAT(markdown, AllOf(HasSubstr("no data sheet of NVIDIA X1"),
+                              Not(HasSubstr("of the floor."))));
+  EXPECT_THAT(markdown, Not(HasSubstr("roofline-")));
+}
+
+TEST(Submission, TeamIsTextInEveryFormat) {
+  SubmissionOptions options = For("m1");
+  options.team = "<script>|`x`";
+  options.members = {"A|da", "<b>"};
+  const Document document = Made(CompleteRecords(), options).document;
+  EXPECT_THAT(WriteHtml(document, {}),
+              AllOf(HasSubstr("&lt;script&gt;|`x`"), Not(HasSubstr("<script")),
+                    HasSubstr("A|da, &lt;b&gt;")));
+  EXPECT_THAT(WriteMarkdown(document, {}),
+              HasSubstr("| Team | &lt;script\\>\\|\\`x\\` |"));
+}
+
+}  // namespace
+}  // namespace convlab

@@ -1,0 +1,105 @@
+// A report before it has a format: blocks of text, tables and figures, which
+// the writers beside this file turn into Markdown and HTML. Text is what it
+// says: each writer escapes what its format would take for markup.
+//
+//   Document document;
+//   document.title = "Milestone 1";
+//   document.blocks.push_back(Heading{2, "Kernels"});
+//   document.blocks.push_back(Paragraph{"The kernel " + Code(name) + " ran."});
+#ifndef REPORTS_DOCUMENT_DOCUMENT_H_
+#define REPORTS_DOCUMENT_DOCUMENT_H_
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace convlab {
+
+struct Span {
+  enum class Kind { kPlain, kCode, kStrong };
+
+  Kind kind = Kind::kPlain;
+  std::string text;
+};
+
+// One line or paragraph of text.
+class Text {
+ public:
+  Text() = default;
+  // Plain text, which needs no more than to be written down.
+  Text(const char* plain) : Text(std::string(plain)) {}  // NOLINT
+  Text(std::string plain) {                              // NOLINT
+    spans_.push_back({Span::Kind::kPlain, std::move(plain)});
+  }
+  explicit Text(Span span) { spans_.push_back(std::move(span)); }
+
+  Text& operator+=(const Text& other) {
+    spans_.insert(spans_.end(), other.spans_.begin(), other.spans_.end());
+    return *this;
+  }
+  friend Text operator+(Text a, const Text& b) { return std::move(a += b); }
+
+  const std::vector<Span>& spans() const { return spans_; }
+  bool empty() const { return spans_.empty(); }
+
+ private:
+  std::vector<Span> spans_;
+};
+
+// Names, commands and file names.
+inline Text Code(std::string text) {
+  return Text(Span{Span::Kind::kCode, std::move(text)});
+}
+inline Text Strong(std::string text) {
+  return Text(Span{Span::Kind::kStrong, std::move(text)});
+}
+
+// What gnuplot draws a figure from. The script reads NAME.dat and writes
+// NAME.svg in the folder in which it runs.
+struct Chart {
+  std::string name;
+  std::string data;
+  std::string script;
+};
+
+struct Heading {
+  int level = 2;  // 2 to 4; the title is 1
+  Text text;
+};
+struct Paragraph {
+  Text text;
+};
+struct List {
+  std::vector<Text> items;
+};
+struct Table {
+  struct Column {
+    Text heading;
+    bool number = true;  // set flush right
+  };
+  std::vector<Column> columns;
+  std::vector<std::vector<Text>> rows;  // each as long as `columns`
+};
+struct Figure {
+  Chart chart;
+  std::string description;  // for who does not see it
+  Text caption;
+};
+struct Verbatim {
+  std::vector<std::string> lines;
+};
+using Block = std::variant<Heading, Paragraph, List, Table, Figure, Verbatim>;
+
+struct Document {
+  std::string title;
+  std::vector<Block> blocks;
+};
+
+inline void Append(std::vector<Block>& blocks, std::vector<Block> more) {
+  for (Block& block : more) blocks.push_back(std::move(block));
+}
+
+}  // namespace convlab
+
+#endif  // REPORTS_DOCUMENT_DOCUMENT_H_

@@ -1,0 +1,38 @@
+// Documents as files. Pure functions: the same document gives the same text.
+#ifndef REPORTS_DOCUMENT_WRITERS_H_
+#define REPORTS_DOCUMENT_WRITERS_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "reports/document/document.h"
+
+namespace convlab {
+
+// The figures' folder, beside the document.
+inline constexpr char kChartsFolder[] = "charts";
+
+// The drawn charts, SVG by chart name. A figure that is not among them is
+// replaced by the names of its data and script.
+using Drawings = std::map<std::string, std::string>;
+
+// GitHub's Markdown; figures are links into kChartsFolder.
+std::string WriteMarkdown(const Document& document, const Drawings& drawings);
+
+// Blocks without a document round them, for a terminal: the columns of tables
+// are padded to one width each.
+std::string WriteBlocks(const std::vector<Block>& blocks);
+
+// One file that needs no other: style and figures are in it. It fits screens
+// from 390 pixels and A4.
+std::string WriteHtml(const Document& document, const Drawings& drawings);
+
+// Text that is not to be read as markup.
+std::string EscapeMarkdown(absl::string_view text);
+std::string EscapeHtml(absl::string_view text);
+
+}  // namespace convlab
+
+#endif  // REPORTS_DOCUMENT_WRITERS_H_

@@ -1,0 +1,96 @@
+#include "reports/quantities.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/record/statistics.h"
+
+namespace convlab {
+std::string Seconds(double seconds) {
+  return absl::StrFormat("%.*f",
+                         seconds < 0.1 ? 6
+                         : seconds < 1 ? 4
+                                       : 3,
+                         seconds);
+}
+
+std::string Milliseconds(double nanoseconds) {
+  return absl::StrFormat("%.3f", nanoseconds * 1e-6);
+}
+
+std::string Ratio(double slower, double faster) {
+  return slower > 0 && faster > 0 ? absl::StrFormat("%.2f×", slower / faster)
+                                  : "–";
+}
+
+std::string Count(int64_t count) {
+  std::string digits = absl::StrCat(count);
+  for (size_t end = digits.size(); end > 3; end -= 3) {
+    if (digits[end - 4] != '-') digits.insert(end - 3, ",");
+  }
+  return digits;
+}
+
+std::string Plural(int64_t count, const char* noun) {
+  return absl::StrCat(Count(count), " ", noun, count == 1 ? "" : "s");
+}
+
+Spread SpreadOf(std::vector<int64_t> samples) {
+  std::sort(samples.begin(), samples.end());
+  return {Median(samples), Quantile(samples, 0.25), Quantile(samples, 0.75),
+          static_cast<double>(samples.front()), samples.size()};
+}
+
+Spread SpreadOfSum(const std::vector<ConvolutionRecord>& convolutions) {
+  std::vector<int64_t> sums;
+  for (const ConvolutionRecord& convolution : convolutions) {
+    const std::vector<int64_t>& samples = convolution.op_time_ns;
+    if (sums.empty()) sums.resize(samples.size());
+    if (samples.size() != sums.size()) {
+      sums.clear();
+      break;
+    }
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += samples[i];
+  }
+  Spread spread = sums.empty() ? Spread() : SpreadOf(std::move(sums));
+  spread.median = OpTimeSum(convolutions);
+  return spread;
+}
+
+std::string VariantNames(const std::vector<ConvolutionRecord>& convolutions) {
+  std::vector<std::string> names;
+  names.reserve(convolutions.size());
+  for (const ConvolutionRecord& convolution : convolutions) {
+    names.push_back(convolution.variant);
+  }
+  const bool same = std::all_of(
+      names.begin(), names.end(),
+      [&](const std::string& name) { return name == names.front(); });
+  if (same && !names.empty()) return names.front();
+  return absl::StrJoin(names, " + ");
+}
+
+Difference Compare(const Spread& a, const Spread& b) {
+  if (std::min(a.samples, b.samples) < kSamplesForSpread) {
+    return Difference::kUnknown;
+  }
+  return a.high < b.low || b.high < a.low ? Difference::kBeyondSpread
+                                          : Difference::kWithinSpread;
+}
+
+std::string Name(Difference difference) {
+  switch (difference) {
+    case Difference::kUnknown:
+      return "spread not known";
+    case Difference::kWithinSpread:
+      return "within the spread";
+    case Difference::kBeyondSpread:
+      return "beyond the spread";
+  }
+  return "";
+}
+
+}  // namespace convlab

@@ -1,0 +1,65 @@
+// Numbers as reports print them.
+#ifndef REPORTS_QUANTITIES_H_
+#define REPORTS_QUANTITIES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/record/run_record.h"
+
+namespace convlab {
+
+// "0.041000": three significant digits at least, what a table needs and a run
+// can repeat.
+std::string Seconds(double seconds);
+
+// "1.234", of ms.
+std::string Milliseconds(double nanoseconds);
+
+// "12.30×", or a dash where there is nothing to compare.
+std::string Ratio(double slower, double faster);
+
+// "10,000".
+std::string Count(int64_t count);
+
+// "1 image", "2 images".
+std::string Plural(int64_t count, const char* noun);
+
+// Median and spread of samples, in ns.
+struct Spread {
+  double median = 0;
+  double low = 0, high = 0;  // first and third quartile
+  double least = 0;
+  size_t samples = 0;
+};
+// Quartiles are interpolated between the two nearest samples; `samples` is not
+// empty.
+Spread SpreadOf(std::vector<int64_t> samples);
+
+// The same of the sum over the convolutions. Its median is the sum of their
+// medians, the course's measure; the rest is of the sums of the repetitions,
+// and there are no samples unless all convolutions have as many.
+Spread SpreadOfSum(const std::vector<ConvolutionRecord>& convolutions);
+
+// "tuned + layer_sizes", or one name where all are the same.
+std::string VariantNames(const std::vector<ConvolutionRecord>& convolutions);
+
+enum class Difference { kUnknown, kWithinSpread, kBeyondSpread };
+
+// A difference counts where the middle halves of the samples (first to third
+// quartile) do not overlap. It is not known where one side has fewer than
+// three.
+inline constexpr size_t kSamplesForSpread = 3;
+inline constexpr char kSpreadRule[] =
+    "A difference counts where the middle halves of the samples (first to "
+    "third quartile) do not overlap; with fewer than three samples on a side "
+    "the spread is not known.";
+Difference Compare(const Spread& a, const Spread& b);
+
+// "beyond the spread", "within the spread", "spread not known".
+std::string Name(Difference difference);
+
+}  // namespace convlab
+
+#endif  // REPORTS_QUANTITIES_H_

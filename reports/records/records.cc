@@ -1,0 +1,165 @@
+#include "reports/records/records.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/files/files.h"
+#include "common/status/status.h"
+#include "reports/profiles/import.h"
+#include "reports/profiles/ncu.h"
+#include "reports/tables.h"
+
+namespace convlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The paths of all files below `folder`, sorted; itself if it is a file.
+absl::StatusOr<std::vector<fs::path>> FilesBelow(const std::string& folder) {
+  std::error_code error;
+  if (fs::is_regular_file(folder, error)) return std::vector<fs::path>{folder};
+  if (!fs::is_directory(folder, error)) {
+    return absl::NotFoundError(absl::StrCat(
+        "cannot read ", folder, ": ",
+        error ? error.message() : "it is not a folder of run records"));
+  }
+  std::vector<fs::path> files;
+  for (auto entry = fs::recursive_directory_iterator(folder, error);
+       !error && entry != fs::recursive_directory_iterator();
+       entry.increment(error)) {
+    if (entry->is_regular_file(error)) files.push_back(entry->path());
+  }
+  if (error) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("cannot read ", folder, ": ", error.message()));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// Ours begin so; no run record does.
+bool IsChromeTrace(absl::string_view content) {
+  return absl::StrContains(content.substr(0, 4096), "\"traceEvents\"");
+}
+
+absl::Status ReadJson(const fs::path& path, absl::string_view network,
+                      Records& records) {
+  ASSIGN_OR_RETURN(std::string content, ReadFile(path.string()));
+  if (IsChromeTrace(content)) {
+    records.traces[path.filename().string()] = std::move(content);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<RunRecord> record = ParseRunRecord(content);
+  if (!record.ok()) return Annotate(record.status(), path.string());
+  if (!network.empty() && record->network != network) return absl::OkStatus();
+  if (!record->profile.has_value()) {
+    RETURN_IF_ERROR(Annotate(CheckComplete(*record), path.string()));
+  }
+  if (record->size < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path.string(), ": record.size is ", record->size,
+                     ", expected at least 1"));
+  }
+  records.runs.push_back({path.string(), *std::move(record)});
+  return absl::OkStatus();
+}
+
+absl::Status ReadCsv(const fs::path& path, Records& records) {
+  ASSIGN_OR_RETURN(const std::string content, ReadFile(path.string()));
+  if (!HasNcuHeader(content)) return absl::OkStatus();
+  absl::StatusOr<Profile> profile = ParseNcu(content);
+  if (!profile.ok()) return Annotate(profile.status(), path.string());
+  records.counters[path.stem().string()] = *std::move(profile);
+  return absl::OkStatus();
+}
+
+bool Matches(const RunRecord& record, const Wanted& wanted) {
+  return record.milestone == wanted.milestone &&
+         (wanted.device.empty() || record.device == wanted.device) &&
+         (!wanted.size.has_value() || record.size == *wanted.size) &&
+         record.profile.has_value() == wanted.traced;
+}
+
+}  // namespace
+
+absl::StatusOr<Records> ReadRecords(const std::string& folder,
+                                    absl::string_view network) {
+  ASSIGN_OR_RETURN(const std::vector<fs::path> files,
+                   FilesBelow(UserPath(folder)));
+  Records records;
+  records.folder = folder;
+  for (const fs::path& path : files) {
+    // A file that is named itself is to be one, whatever its name is.
+    if (path.extension() == ".json" || path == fs::path(UserPath(folder))) {
+      RETURN_IF_ERROR(ReadJson(path, network, records));
+    } else if (path.extension() == ".csv") {
+      RETURN_IF_ERROR(ReadCsv(path, records));
+    }
+  }
+  if (records.runs.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, " holds no run record",
+                     network.empty() ? "" : absl::StrCat(" of ", network),
+                     ": a milestone writes one with --record FILE"));
+  }
+  return records;
+}
+
+absl::Status CheckSameMachine(const Records& records) {
+  // What has to agree, and the first record that says something about it.
+  struct Fact {
+    const char* name;
+    std::string value;
+    const NamedRecord* first = nullptr;
+  };
+  Fact network = {"network", ""}, split = {"data set", ""}, gpu = {"GPU", ""},
+       cpu = {"CPU", ""};
+  for (const NamedRecord& run : records.runs) {
+    const RunRecord& record = run.record;
+    const bool on_gpu = record.device == "gpu";
+    const std::pair<Fact*, std::string> facts[] = {
+        {&network, record.network},
+        {&split, record.split},
+        {on_gpu ? &gpu : &cpu, on_gpu
+                                   ? record.gpu.name
+                                   : absl::StrCat(record.host.cpu, ", ",
+                                                  record.host.cores, " cores")},
+    };
+    for (const auto& [fact, value] : facts) {
+      if (fact->first == nullptr) {
+        fact->first = &run;
+        fact->value = value;
+      } else if (fact->value != value) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "a report is of one ", fact->name, ", but ", fact->first->path,
+            " is of ", fact->value, " and ", run.path, " of ", value,
+            fact == &network ? "; choose one with --network" : ""));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<const RunRecord*> FindAll(const Records& records,
+                                      const Wanted& wanted) {
+  std::vector<const RunRecord*> found;
+  for (const NamedRecord& run : records.runs) {
+    if (Matches(run.record, wanted)) found.push_back(&run.record);
+  }
+  std::stable_sort(
+      found.begin(), found.end(), [](const RunRecord* a, const RunRecord* b) {
+        return std::pair(a->size, a->started) < std::pair(b->size, b->started);
+      });
+  return found;
+}
+
+const RunRecord* Find(const Records& records, const Wanted& wanted) {
+  const std::vector<const RunRecord*> found = FindAll(records, wanted);
+  return found.empty() ? nullptr : found.back();
+}
+
+}  // namespace convlab

@@ -1,0 +1,120 @@
+#include "reports/records/records.h"
+
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/files/files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "reports/records/test_records.h"
+
+namespace convlab {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class RecordsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = absl::StrCat(
+        ::testing::TempDir(), "/",
+        ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_ + "/deeper");
+  }
+  void Write(const std::string& name, const std::string& content) {
+    ASSERT_TRUE(WriteFileAtomically(folder_ + "/" + name, content).ok());
+  }
+  std::string Error() {
+    return std::string(ReadRecords(folder_, "").status().message());
+  }
+
+  std::string folder_;
+};
+
+TEST_F(RecordsTest, FindsEverythingAtAnyDepth) {
+  Write("b.json", ToJson(TestRecord("m3", "gpu", 100, "naive")));
+  Write("deeper/a.json", ToJson(TestRecord("m2", "cpu", 100, "naive")));
+  Write("deeper/m.trace.json", R"({"traceEvents":[]})");
+  Write("deeper/naive.csv",
+        "\"ID\",\"Kernel Name\",\"Block Size\",\"Grid Size\","
+        "\"gpu__time_duration.sum\"\n"
+        "\"\",\"\",\"\",\"\",\"ns\"\n"
+        "\"0\",\"K\",\"(1, 1, 1)\",\"(1, 1, 1)\",\"5.5\"\n");
+  Write("notes.txt", "not for us");
+  Write("other.csv", "a,b\n1,2\n");
+  const auto records = ReadRecords(folder_, "");
+  ASSERT_TRUE(records.ok()) << records.status();
+  ASSERT_EQ(records->runs.size(), 2);
+  EXPECT_EQ(records->runs[0].path, folder_ + "/b.json");
+  EXPECT_EQ(records->runs[1].record.milestone, "m2");
+  EXPECT_EQ(records->traces.count("m.trace.json"), 1);
+  ASSERT_EQ(records->counters.count("naive"), 1);
+  EXPECT_EQ(records->counters.size(), 1);
+}
+
+TEST_F(RecordsTest, OneNetworkOfSeveral) {
+  RunRecord other = TestRecord("m3", "gpu", 100, "naive");
+  other.network = "sp19";
+  Write("a.json", ToJson(other));
+  Write("b.json", ToJson(TestRecord("m3", "gpu", 100, "naive")));
+  EXPECT_THAT(
+      std::string(CheckSameMachine(*ReadRecords(folder_, "")).message()),
+      AllOf(HasSubstr("a.json is of sp19"), HasSubstr("b.json of fa19"),
+            HasSubstr("--network")));
+  const auto records = ReadRecords(folder_, "sp19");
+  ASSERT_TRUE(records.ok());
+  ASSERT_EQ(records->runs.size(), 1);
+  EXPECT_TRUE(CheckSameMachine(*records).ok());
+  EXPECT_THAT(std::string(ReadRecords(folder_, "fa20").status().message()),
+              HasSubstr("no run record of fa20"));
+}
+
+TEST_F(RecordsTest, MixedDevicesAreNamed) {
+  Records records = CompleteRecords();
+  EXPECT_TRUE(CheckSameMachine(records).ok());
+  records.runs[4].record.gpu.name = "Tesla T4";
+  EXPECT_THAT(std::string(CheckSameMachine(records).message()),
+              AllOf(HasSubstr("one GPU"), HasSubstr("NVIDIA H200"),
+                    HasSubstr("runs/4.json of Tesla T4")));
+  records = CompleteRecords();
+  records.runs[3].record.host.cores = 2;
+  EXPECT_THAT(std::string(CheckSameMachine(records).message()),
+              HasSubstr("one CPU"));
+}
+
+TEST_F(RecordsTest, BadInputIsNamed) {
+  EXPECT_THAT(Error(), HasSubstr("holds no run record"));
+  Write("a.json", "{\"schema\": \"convlab.run/9\"}");
+  EXPECT_THAT(Error(), AllOf(HasSubstr("/a.json: "),
+                             HasSubstr("unknown schema \"convlab.run/9\"")));
+  const std::string whole = ToJson(TestRecord("m3", "gpu", 100, "naive"));
+  Write("a.json", whole.substr(0, whole.size() / 2));
+  EXPECT_THAT(Error(), AllOf(HasSubstr("/a.json: "),
+                             HasSubstr("not valid JSON at byte")));
+  Write("a.json", R"({"schema": "convlab.run/1"})");
+  EXPECT_THAT(Error(), HasSubstr("/a.json: the record lacks convolutions"));
+  Write("a.json", ToJson(TestRecord("m3", "gpu", 0, "naive")));
+  EXPECT_THAT(Error(), HasSubstr("record.size is 0"));
+  EXPECT_EQ(ReadRecords(folder_ + "/none", "").status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST(Find, NewestOfTheLargest) {
+  const Records records = CompleteRecords();
+  EXPECT_EQ(Find(records, {"m3", "gpu"})->size, 10000);
+  EXPECT_EQ(Find(records, {"m3", "gpu", 100})->size, 100);
+  EXPECT_EQ(Find(records, {"m3", "cpu"}), nullptr);
+  EXPECT_TRUE(
+      Find(records, {"m3", "gpu", std::nullopt, true})->profile.has_value());
+  std::vector<int64_t> sizes;
+  for (const RunRecord* record : FindAll(records, {"m4", ""})) {
+    sizes.push_back(record->size);
+  }
+  EXPECT_THAT(sizes, ElementsAre(100, 1000, 10000));
+}
+
+}  // namespace
+}  // namespace convlab

@@ -1,0 +1,188 @@
+// The programs //reports:submission, compare and ranking as their users see
+// them.
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/files/files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "reports/records/test_records.h"
+
+namespace convlab {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct Outcome {
+  int exit_status;
+  std::string out, err;
+};
+
+class ReportsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = absl::StrCat(
+        ::testing::TempDir(), "/",
+        ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_ + "/in");
+    const Records records = CompleteRecords();
+    for (const NamedRecord& run : records.runs) {
+      Write("in/" + run.path.substr(run.path.rfind('/') + 1),
+            ToJson(run.record));
+    }
+    for (const auto& [name, trace] : records.traces) {
+      Write("in/" + name, trace);
+    }
+  }
+  void Write(const std::string& name, const std::string& content) {
+    ASSERT_TRUE(WriteFileAtomically(folder_ + "/" + name, content).ok());
+  }
+  std::string Read(const std::string& name) {
+    return ReadFile(folder_ + "/" + name).value_or("no file " + name);
+  }
+  // `in` and `out` in the arguments are the test's folders.
+  Outcome Run(const std::string& program, const std::string& arguments,
+              const std::string& environment = "") {
+    const int status = std::system(
+        absl::StrCat("in='", folder_, "/in' out='", folder_, "/out'; ",
+                     environment, " reports/", program, " ", arguments, " >",
+                     folder_, "/stdout 2>", folder_, "/stderr </dev/null")
+            .c_str());
+    return {WEXITSTATUS(status), Read("stdout"), Read("stderr")};
+  }
+  void ExpectRefused(const std::string& program, const std::string& arguments,
+                     const std::string& words) {
+    const Outcome run = Run(program, arguments);
+    EXPECT_EQ(run.exit_status, 2) << arguments;
+    EXPECT_THAT(run.err, MatchesRegex(program + ": [^\n]+\n")) << arguments;
+    EXPECT_THAT(run.err, HasSubstr(words));
+    EXPECT_FALSE(fs::exists(folder_ + "/out")) << arguments;
+  }
+
+  std::string folder_;
+};
+
+constexpr char kFlags[] = "--milestone final --records $in --out $out ";
+
+TEST_F(ReportsTest, WritesEveryFormatAndChart) {
+  const Outcome run = Run("submission", absl::StrCat(kFlags, "--team 'A <b>'"));
+  EXPECT_EQ(run.exit_status, 0) << run.err;
+  EXPECT_THAT(Read("out/submission.md"),
+              AllOf(HasSubstr("A &lt;b\\>"), HasSubstr("# Final")));
+  EXPECT_THAT(Read("out/submission.html"), StartsWith("<!DOCTYPE html>"));
+  for (const char* chart :
+       {"m1-gpu-time", "m1-timeline", "m3-op-times", "m3-gpu-time",
+        "m3-timeline", "ladder-fa19", "roofline-fa19", "final-gpu-time",
+        "final-timeline"}) {
+    for (const char* ending : {".dat", ".gp"}) {
+      EXPECT_TRUE(
+          fs::exists(absl::StrCat(folder_, "/out/charts/", chart, ending)))
+          << chart;
+    }
+    if (fs::exists("/usr/bin/gnuplot")) {
+      EXPECT_THAT(Read(absl::StrCat("out/charts/", chart, ".svg")),
+                  HasSubstr("</svg>"));
+    }
+  }
+  if (fs::exists("/usr/bin/weasyprint")) {
+    EXPECT_THAT(Read("out/submission.pdf"), StartsWith("%PDF-"));
+  }
+  // Nothing is left of the making.
+  for (const auto& entry : fs::directory_iterator(folder_ + "/out")) {
+    EXPECT_THAT(entry.path().filename().string(), Not(StartsWith(".")));
+  }
+}
+
+TEST_F(ReportsTest, WithoutOtherProgramsOneCommandFinishesIt) {
+  fs::create_directories(folder_ + "/out");
+  Write("out/submission.pdf", "of an earlier report");
+  const Outcome run =
+      Run("submission", absl::StrCat(kFlags, "--team \"O'Neill\""),
+          "PATH=/nowhere");
+  EXPECT_EQ(run.exit_status, 0) << run.err;
+  EXPECT_THAT(
+      run.err,
+      HasSubstr(absl::StrCat(
+          "without gnuplot and weasyprint here, charts and the PDF are "
+          "missing; where tools/setup.sh has run, this finishes the "
+          "report: bazel run //reports:submission -- --milestone final "
+          "--records ",
+          folder_, "/in --out ", folder_, "/out --team 'O'\\''Neill'\n")));
+  EXPECT_THAT(Read("out/submission.md"),
+              HasSubstr("data `charts/ladder-fa19.dat`"));
+  EXPECT_THAT(Read("out/charts/ladder-fa19.gp"), HasSubstr("plot "));
+  EXPECT_FALSE(fs::exists(folder_ + "/out/submission.pdf"));
+}
+
+TEST_F(ReportsTest, BadUsageAndBadRecordsAreOneLine) {
+  ExpectRefused("submission", "--records $in --out $out",
+                "--milestone is missing");
+  ExpectRefused("submission", "--milestone m1 --out $out",
+                "--records is missing");
+  ExpectRefused("submission", "--milestone m1 --records $in",
+                "--out is missing");
+  ExpectRefused("submission", absl::StrCat(kFlags, "more"), "'more'");
+  ExpectRefused("submission", "--milestone m9 --records $in --out $out",
+                "'m9'");
+  ExpectRefused("submission", absl::StrCat(kFlags, "--optimizations x"), "'x'");
+  ExpectRefused("submission", absl::StrCat(kFlags, "--participants /none"),
+                "/none");
+  ExpectRefused("submission", "--milestone m1 --records $in/none --out $out",
+                "in/none");
+  ExpectRefused("submission", "--milestone m1 --records $in --out /proc/none",
+                "/proc/none");
+  ExpectRefused("submission", "--milestone m1 --records $in --out $in/0.json",
+                "0.json");
+
+  fs::create_directories(folder_ + "/in/empty");
+  ExpectRefused("submission", "--milestone m1 --records $in/empty --out $out",
+                "holds no run record");
+  Write("in/x.json", "{\"schema\": \"convlab.run/2\"}");
+  ExpectRefused("submission", kFlags, "x.json: unknown schema");
+  const std::string whole = ToJson(TestRecord("m1", "gpu", 100, "cudnn"));
+  Write("in/x.json", whole.substr(0, whole.size() - 20));
+  ExpectRefused("submission", kFlags, "x.json: not a run record: not valid");
+  RunRecord other = TestRecord("m1", "gpu", 100, "cudnn");
+  other.network = "sp19";
+  Write("in/x.json", ToJson(other));
+  ExpectRefused("submission", kFlags, "choose one with --network");
+  EXPECT_EQ(
+      Run("submission", absl::StrCat(kFlags, "--network fa19"), "PATH=/nowhere")
+          .exit_status,
+      0);
+}
+
+TEST_F(ReportsTest, CompareAndRanking) {
+  Outcome run = Run("compare", "$in/4.json $in/4.json");
+  EXPECT_EQ(run.exit_status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("| 1.000 | within the spread |"));
+  ExpectRefused("compare", "$in", "1 records or folders");
+  ExpectRefused("compare", "$in/0.json $in/1.json", "different devices");
+  ExpectRefused("compare", "$in/0.json $in/none", "none");
+  run = Run("ranking", "$in");
+  EXPECT_EQ(run.exit_status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("|    1 | in   |"));
+  ExpectRefused("ranking", "", "no folder");
+  ExpectRefused("ranking", "$in --correct 10001", "--correct is 10001");
+  for (const char* program : {"submission", "compare", "ranking"}) {
+    run = Run(program, "--help");
+    EXPECT_EQ(run.exit_status, 0);
+    EXPECT_THAT(run.err, IsEmpty());
+    EXPECT_THAT(run.out, StartsWith(absl::StrCat("Usage: bazel run //reports:",
+                                                 program)));
+    ExpectRefused(program, "--bogus", "unknown flag --bogus");
+  }
+}
+
+}  // namespace
+}  // namespace convlab

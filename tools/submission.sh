@@ -1,0 +1,175 @@
+#!/bin/bash
+# From nothing to a milestone's submission on this machine: the runs on the CPU
+# and the GPU, at three sizes, traced, with hardware counters where they are
+# allowed, and the report on them. Stands in the bundle (./convlab submission)
+# and behind bazel run //tools:submission.
+set -u
+
+usage() {
+  cat <<'END'
+Usage: ./convlab submission MILESTONE [NETWORK] [flags]
+       bazel run //tools:submission -- MILESTONE [NETWORK] [flags]
+
+Makes all runs of MILESTONE (m1, m2, m3, m4 or final) and of those before it on
+NETWORK (default fa19), and writes the report. A step that fails is told, and the
+rest goes on; the report says what is missing.
+
+  --out DIR        folder to write to (default submission-MILESTONE-NETWORK):
+                   records/, logs/, submission.md, .html, .pdf and charts/
+  --team NAME      name of the team
+  --members A,B    names, with commas between
+  --optimizations A,B
+                   variants that m4 and final discuss; all if not given
+  --sizes A,B,C    images of the timed runs (default 100,1000,10000)
+
+Exit status: 0 done, 1 a step failed, 2 wrong usage.
+END
+}
+
+fail() {
+  echo "submission: $1" >&2
+  exit 2
+}
+
+milestone='' network='' out='' sizes=100,1000,10000
+report_flags=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    --out | --team | --members | --optimizations | --sizes)
+      [ $# -ge 2 ] || fail "$1 needs a value; --help lists flags"
+      set -- "$1=$2" "${@:3}"
+      continue
+      ;;
+    --out=*) out=${1#*=} ;;
+    --sizes=*) sizes=${1#*=} ;;
+    --team=* | --members=* | --optimizations=*) report_flags+=("$1") ;;
+    -*) fail "unknown flag $1; --help lists flags" ;;
+    *)
+      if [ -z "$milestone" ]; then
+        milestone=$1
+      elif [ -z "$network" ]; then
+        network=$1
+      else
+        fail "unexpected argument '$1', expected MILESTONE [NETWORK]"
+      fi
+      ;;
+  esac
+  shift
+done
+case $milestone in
+  m1 | m2 | m3 | m4 | final) ;;
+  '') fail "which milestone? Expected m1, m2, m3, m4 or final" ;;
+  *) fail "unknown milestone '$milestone', expected m1, m2, m3, m4 or final" ;;
+esac
+network=${network:-fa19}
+[[ $sizes =~ ^[0-9]+(,[0-9]+)*$ ]] || fail "--sizes is '$sizes', expected numbers of images with commas between"
+IFS=, read -ra sizes <<<"$sizes"
+# As the user named it, which the programs understand too, so that the commands
+# in the report are the user's; and where it is.
+out=${out:-submission-$milestone-$network}
+out=${out%/}
+case $out in
+  /*) place=$out ;;
+  *) place=${BUILD_WORKING_DIRECTORY:-$PWD}/$out ;;
+esac
+
+# Where the programs are: in the bundle, or where Bazel puts a program's data.
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+if [ -x "$here/../bin/convlab" ]; then
+  bundle=$(cd "$here/.." && pwd)
+  program=$bundle/bin/convlab
+  report=$bundle/bin/submission
+else
+  export RUNFILES_DIR="${RUNFILES_DIR:-${PWD%/*}}" # where the weights are
+  program=$PWD/milestones/convlab
+  report=$PWD/reports/submission
+  # What measure_ncu.sh takes for a bundle.
+  bundle=$scratch
+  mkdir "$bundle/bin"
+  ln -s "$PWD/tools/counters/run_once" "$bundle/bin/run_once"
+fi
+logs=$place/logs
+if ! mkdir -p "$place/records" "$logs" 2>/dev/null || [ ! -w "$place" ]; then
+  fail "cannot write to $out"
+fi
+
+# All steps in their order, each by `step NAME COMMAND...`, which is defined
+# twice: it counts them first and then does them.
+timed() {
+  step "$1" "$program" "${@:2}" --record "$out/records/$1.json"
+}
+# A traced run's times hold what the tracing costs, so it is one more run.
+traced() {
+  step "$1-traced" "$program" "${@:2}" --record "$out/records/$1-traced.json" \
+    --profile "$out/records/$1.trace.json"
+}
+all_steps() {
+  local part size
+  for part in m1 m2 m3 m4 final; do
+    case $part in
+      m1)
+        timed "m1-$network-cpu" m1 "$network" --device cpu
+        timed "m1-$network-gpu" m1 "$network" --device gpu
+        traced "m1-$network" m1 "$network" --device gpu
+        ;;
+      m2)
+        for size in "${sizes[@]}"; do
+          timed "m2-$network-$size" m2 "$network" "$size"
+        done
+        ;;
+      m3)
+        for size in "${sizes[@]}"; do
+          timed "m3-$network-$size" m3 "$network" "$size"
+        done
+        traced "m3-$network" m3 "$network"
+        ;;
+      m4)
+        for size in "${sizes[@]}"; do
+          timed "m4-$network-$size" m4 "$network" "$size"
+        done
+        step counters "$here/measure_ncu.sh" "$bundle" "$place/records/ncu" "$network"
+        ;;
+      final)
+        timed "final-$network" final "$network" --device gpu --repeat 5
+        traced "final-$network" final "$network" --device gpu
+        ;;
+    esac
+    [ "$part" != "$milestone" ] || break
+  done
+  step report "$report" --milestone "$milestone" --records "$out/records" \
+    --out "$out" "${report_flags[@]}"
+}
+
+count=0 number=0 failed=0
+step() { count=$((count + 1)); }
+all_steps
+
+step() {
+  local name=$1 started=$SECONDS status=0
+  local log=$logs/$name.log
+  shift
+  number=$((number + 1))
+  printf '[%*d/%d] %-20s ' "${#count}" "$number" "$count" "$name"
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  if [ $status -eq 0 ]; then
+    echo "done, $((SECONDS - started)) s"
+    # What a step says although it went well: that counters are not permitted,
+    # what the report lacks.
+    grep -hE '^(measure_ncu.sh|submission): ' "$log" | sed 's/^/    /'
+  else
+    failed=$((failed + 1))
+    echo "FAILED, status $status: $(grep -v '^ *$' "$log" | tail -n 1)"
+  fi
+}
+all_steps
+if [ $failed -gt 0 ]; then
+  echo "submission: $failed of $count steps failed; $logs has what they said" >&2
+fi
+[ ! -f "$place/submission.html" ] || echo "$out/submission.html"
+[ $failed -eq 0 ]
