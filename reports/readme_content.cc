@@ -52,11 +52,11 @@ absl::StatusOr<std::string> UpdateReadme(absl::string_view readme,
   const std::string cpu = measured + "/cpu";
   ASSIGN_OR_RETURN(
       const std::vector<RunRecord> ladder,
-      ReadRecords(cpu, {"m2-fa19-1000-naive", "m2-fa19-1000-naive_parallel",
-                        "m2-fa19-1000-im2col_eigen", "m2-fa19-1000-blocked",
-                        "m2-fa19-1000-vectorized",
-                        "m2-fa19-1000-register_tiled",
-                        "m2-fa19-1000-dense_lanes"}));
+      ReadRecords(cpu,
+                  {"m2-fa19-1000-naive", "m2-fa19-1000-naive_parallel",
+                   "m2-fa19-1000-im2col_eigen", "m2-fa19-1000-blocked",
+                   "m2-fa19-1000-vectorized", "m2-fa19-1000-register_tiled",
+                   "m2-fa19-1000-dense_lanes"}));
   ASSIGN_OR_RETURN(
       const std::vector<RunRecord> networks,
       ReadRecords(

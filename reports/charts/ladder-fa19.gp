@@ -12,4 +12,4 @@ set boxwidth 0.7
 set key top right
 set xtics rotate by 40 right nomirror noenhanced
 set ytics nomirror
-plot 'ladder-fa19.dat' using 0:2:xtic(1) notitle with boxes lc rgb '#3060a0', '' using 0:2:(sprintf('%.3g', $2)) notitle with labels offset 0,0.6, 10.6679 title 'cuDNN 9.19.0, 10.7 ms' with lines dt 2 lw 2 lc rgb '#b03030'
+plot 'ladder-fa19.dat' using 0:2:xtic(1) notitle with boxes lc rgb '#3060a0', '' using 0:2:(sprintf('%.3g', $2)) notitle with labels offset 0,0.6, 10.6667 title 'cuDNN 9.19.0, 10.7 ms' with lines dt 2 lw 2 lc rgb '#b03030'

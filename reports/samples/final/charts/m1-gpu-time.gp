@@ -1,0 +1,17 @@
+# Draws m1-gpu-time.svg from m1-gpu-time.dat: gnuplot m1-gpu-time.gp
+set encoding utf8
+set terminal svg size 480,318 noenhanced font 'DejaVu Sans,13' background 'white'
+set output 'm1-gpu-time.svg'
+set title 'GPU time of m1, fa19, 10,000 images' font ',14'
+set border 3 lc rgb '#444444'
+set tics nomirror textcolor rgb '#222222'
+set yrange [7.6:-0.6]
+set style fill solid noborder
+set border 2
+set ytics scale 0
+set xrange [0:*]
+set offsets graph 0, graph 0.12, 0, 0
+set xlabel 'share of the time, %'
+set grid x lc rgb '#dddddd'
+set border 3
+plot 'm1-gpu-time.dat' using (0):0:(0):2:($0-0.36):($0+0.36):ytic(1) with boxxyerror lc rgb '#2f6db5' notitle, '' using 2:0:(sprintf('%.1f', $2)) with labels left offset 0.4,0 notitle

@@ -1,0 +1,19 @@
+# Draws m2-op-times.svg from m2-op-times.dat: gnuplot m2-op-times.gp
+set encoding utf8
+set terminal svg size 480,360 noenhanced font 'DejaVu Sans,13' background 'white'
+set output 'm2-op-times.svg'
+set title 'm2, fa19, naive_parallel' font ',14'
+set border 3 lc rgb '#444444'
+set tics nomirror textcolor rgb '#222222'
+set style circle radius screen 0.008
+set style fill solid noborder
+set logscale xy
+set xlabel 'images'
+set ylabel 'op time, ms'
+set grid lc rgb '#dddddd'
+set key above left Left reverse
+set format x '%.0f'
+set format y '%g'
+set xrange [76.92:1.3e+04]
+set yrange [3.49:4945]
+plot 'm2-op-times.dat' index 0 with lines lw 2 lc rgb '#2f6db5' title 'convolution 1', '' index 0 with circles lc rgb '#2f6db5' notitle, 'm2-op-times.dat' index 1 with lines lw 2 lc rgb '#b3342f' title 'convolution 2', '' index 1 with circles lc rgb '#b3342f' notitle
