@@ -35,7 +35,8 @@ bool SetSplitProduct(const Problem& problem, bool split, int shape_index,
   plan->plane_channels = plane_channels, plan->shifts = shifts;
   while (1 << plan->shift_log < shifts) ++plan->shift_log;
   plan->planes = SplitParts(plan->C, plane_channels);
-  plan->chunks_per_plane = SplitParts((K + shifts - 1) * plane_channels, 8);
+  plan->chunks_per_plane =
+      SplitParts(int64_t{K + shifts - 1} * plane_channels, 8);
   if (shape.row_pairs) {
     // Only with three products, which tensor cores have to work for.
     if (!split || plan->planes > 1 || plan->chunks_per_plane > 1) return false;
@@ -44,7 +45,7 @@ bool SetSplitProduct(const Problem& problem, bool split, int shape_index,
   }
   plan->chunks = plan->planes * plan->chunks_per_plane;
   plan->filter_groups =
-      SplitParts(int64_t{plan->M} * shifts, 8 * shape.tiles_n);
+      SplitParts(int64_t{plan->M} * shifts, int64_t{8} * shape.tiles_n);
   const int64_t steps =
       shape.row_pairs ? SplitParts(K, 2) : int64_t{plan->chunks} / 2 * K;
   const int64_t vectors = steps * shape.tiles_n * 32;
@@ -80,8 +81,9 @@ bool SetSplitTiles(int row_blocks, int tile_columns, SplitPlan* plan) {
   // unit of the last row reads beyond its end.
   const int64_t rows = int64_t{plan->row_blocks} * shape.rows + plan->K - 1 +
                        (shape.row_pairs ? plan->K % 2 : 0);
-  const int64_t last_unit = int64_t{plan->units - 1} * plan->shifts * Cp / 2 +
-                            4 * (shape.row_pairs ? 1 : plan->chunks_per_plane);
+  const int64_t last_unit =
+      int64_t{plan->units - 1} * plan->shifts * Cp / 2 +
+      int64_t{4} * (shape.row_pairs ? 1 : plan->chunks_per_plane);
   const int64_t words = plan->planes * rows * plan->pitch +
                         std::max<int64_t>(last_unit - plan->pitch, 0);
   if (words > 1 << 16) return false;
@@ -107,14 +109,15 @@ void SetSplitPhases(int phase_blocks, int phase_filter_groups,
 
 int64_t SplitSharedBytes(const SplitPlan& plan, int groups) {
   const bool shared = kSplitShapes[plan.shape].filters_shared;
-  return (shared ? plan.filter_bytes() : 0) + 4 * groups * plan.group_words();
+  return (shared ? plan.filter_bytes() : 0) +
+         int64_t{4} * groups * plan.group_words();
 }
 
 SplitCost::SplitCost(const SplitPlan& plan, int multiprocessors)
     : plan_(plan), multiprocessors_(multiprocessors) {
   const SplitShape& shape = kSplitShapes[plan.shape];
   // Words of 128 bytes for each row of each step: inputs, then filters.
-  const double rows = plan.filter_vectors / 32 / shape.tiles_n;
+  const double rows = plan.filter_vectors / (32.0 * shape.tiles_n);
   const double filters = (shape.filters_shared ? 2 : 8) * shape.tiles_n;
   const double loads = rows * (plan.split ? 2 : 1) * (2 + filters);
   piece_ = kProduct * SplitPieceProducts(plan) + kLoad * loads +
@@ -135,7 +138,7 @@ double SplitCost::Total(int warps, int groups) const {
   int64_t rounds = 0, phases = 0;
   for (int block = 0; block < plan.row_blocks; block += plan.phase_blocks) {
     const int blocks = std::min(plan.phase_blocks, plan.row_blocks - block);
-    const int64_t octets = SplitParts(blocks * plan.units, 8);
+    const int64_t octets = SplitParts(int64_t{blocks} * plan.units, 8);
     rounds += full * SplitParts(octets * plan.phase_filter_groups, warps) +
               SplitParts(octets * rest, warps);
     phases += full + (rest > 0);
