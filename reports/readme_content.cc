@@ -95,10 +95,10 @@ absl::StatusOr<std::string> UpdateReadme(absl::string_view readme,
 absl::StatusOr<std::map<std::string, std::string>> ReadmeCharts(
     const std::string& measured) {
   ASSIGN_OR_RETURN(const RunRecord gpu_ladder, GpuLadder(measured));
-  const Chart chart = LadderChart("ladder-fa19", gpu_ladder,
-                                  FindLimits(gpu_ladder.gpu.name));
-  return std::map<std::string, std::string>{
-      {chart.name + ".dat", chart.data}, {chart.name + ".gp", chart.script}};
+  const Chart chart =
+      LadderChart("ladder-fa19", gpu_ladder, FindLimits(gpu_ladder.gpu.name));
+  return std::map<std::string, std::string>{{chart.name + ".dat", chart.data},
+                                            {chart.name + ".gp", chart.script}};
 }
 
 }  // namespace convlab

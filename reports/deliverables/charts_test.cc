@@ -88,7 +88,8 @@ TEST(Charts, OpTimesAndShares) {
 }
 
 TEST(Timeline, EventsCountFromTheFirst) {
-  const auto events = ReadTimeline(CompleteRecords().traces.at("runs/m.trace.json"));
+  const auto events =
+      ReadTimeline(CompleteRecords().traces.at("runs/m.trace.json"));
   ASSERT_TRUE(events.ok()) << events.status();
   ASSERT_EQ(events->size(), 3);
   EXPECT_EQ((*events)[0].start_ms, 0);
