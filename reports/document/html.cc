@@ -11,7 +11,7 @@ namespace {
 constexpr char kStyle[] = R"css(
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 60rem;
+body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 66rem;
   font: 16px/1.55 system-ui, "DejaVu Sans", sans-serif; color: #1b1f24;
   background: #fff; overflow-wrap: break-word; }
 h1 { font-size: 1.8rem; line-height: 1.2; margin: 0 0 1rem; }
@@ -19,6 +19,7 @@ h2 { font-size: 1.35rem; margin: 2.6rem 0 .8rem; padding-bottom: .3rem;
   border-bottom: 2px solid #1f4e8c; }
 h3 { font-size: 1.1rem; margin: 2rem 0 .6rem; }
 h4 { font-size: 1rem; margin: 1.4rem 0 .4rem; }
+p, ul { max-width: 60rem; }
 p { margin: .6rem 0; }
 ul { margin: .6rem 0; padding-left: 1.3rem; }
 li { margin: .2rem 0; }
@@ -31,7 +32,7 @@ pre { font: .82rem/1.45 ui-monospace, "DejaVu Sans Mono", monospace;
 .table { overflow-x: auto; margin: .8rem 0; }
 table { border-collapse: collapse; font-size: .88rem; line-height: 1.4;
   font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .6rem; border-bottom: 1px solid #d9dde3;
+th, td { padding: .3rem .55rem; border-bottom: 1px solid #d9dde3;
   text-align: left; vertical-align: top; }
 td { white-space: nowrap; }
 td.words { white-space: normal; min-width: 15rem; }
