@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
+#include "common/files/files.h"
 #include "common/status/status.h"
 #include "reports/quantities.h"
 
@@ -30,7 +33,8 @@ std::vector<Candidate> CandidatesOf(const Records& records,
     const RunRecord& record = run.record;
     // The baseline is the framework's convolution and nobody's own.
     if (record.profile.has_value() || record.network != options.network ||
-        record.size != options.size || record.milestone == "m1") {
+        record.size != options.size || record.device != options.device ||
+        record.milestone == "m1") {
       continue;
     }
     if (record.ladder.empty()) {
@@ -101,7 +105,8 @@ Rank Best(const Participant& participant, const RankingOptions& options) {
                             OpTimeSum(*b.convolutions);
                    });
   rank.reason = absl::StrCat("no run of ", options.network, " with ",
-                             Plural(options.size, "image"));
+                             Plural(options.size, "image"), " on the ",
+                             absl::AsciiStrToUpper(options.device));
   bool any = false;
   for (const Candidate& candidate : candidates) {
     const std::string wrong = WhyWrong(candidate, options);
@@ -126,7 +131,7 @@ absl::Status CheckSameDevice(const std::vector<Participant>& participants,
          CandidatesOf(participant.records, options)) {
       const RunRecord& record = *candidate.record;
       const std::string name =
-          record.device == "gpu" ? record.gpu.name : record.host.cpu;
+          options.device == "gpu" ? record.gpu.name : record.host.cpu;
       if (first == nullptr) {
         first = &participant;
         device = name;
@@ -136,6 +141,20 @@ absl::Status CheckSameDevice(const std::vector<Participant>& participants,
             " one on ", name, "; --any_device ranks them all the same"));
       }
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNames(const std::vector<Participant>& participants) {
+  std::map<std::string, std::string> folders;
+  for (const Participant& participant : participants) {
+    const auto [first, is_new] =
+        folders.emplace(participant.name, participant.records.folder);
+    if (is_new) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(first->second, " and ", participant.records.folder,
+                     " would both be ranked as '", participant.name,
+                     "': a folder's name is the participant's"));
   }
   return absl::OkStatus();
 }
@@ -154,17 +173,18 @@ double Points(double deviations) {
 }
 
 absl::StatusOr<Participant> ReadParticipant(const std::string& folder) {
-  absl::string_view name = folder;
-  while (absl::ConsumeSuffix(&name, "/")) {
-  }
   ASSIGN_OR_RETURN(Records records, ReadRecords(folder, ""));
-  return Participant{std::string(name.substr(name.rfind('/') + 1)),
+  // Also of ".", and with a slash behind it.
+  const std::filesystem::path whole =
+      std::filesystem::absolute(UserPath(folder) + "/").lexically_normal();
+  return Participant{whole.parent_path().filename().string(),
                      std::move(records)};
 }
 
 absl::StatusOr<Ranking> RankParticipants(
     const std::vector<Participant>& participants,
     const RankingOptions& options) {
+  RETURN_IF_ERROR(CheckNames(participants));
   if (!options.any_device) {
     RETURN_IF_ERROR(CheckSameDevice(participants, options));
   }

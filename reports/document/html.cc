@@ -11,7 +11,7 @@ namespace {
 constexpr char kStyle[] = R"css(
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 60rem;
+body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 66rem;
   font: 16px/1.55 system-ui, "DejaVu Sans", sans-serif; color: #1b1f24;
   background: #fff; overflow-wrap: break-word; }
 h1 { font-size: 1.8rem; line-height: 1.2; margin: 0 0 1rem; }
@@ -19,6 +19,7 @@ h2 { font-size: 1.35rem; margin: 2.6rem 0 .8rem; padding-bottom: .3rem;
   border-bottom: 2px solid #1f4e8c; }
 h3 { font-size: 1.1rem; margin: 2rem 0 .6rem; }
 h4 { font-size: 1rem; margin: 1.4rem 0 .4rem; }
+p, ul { max-width: 60rem; }
 p { margin: .6rem 0; }
 ul { margin: .6rem 0; padding-left: 1.3rem; }
 li { margin: .2rem 0; }
@@ -31,7 +32,7 @@ pre { font: .82rem/1.45 ui-monospace, "DejaVu Sans Mono", monospace;
 .table { overflow-x: auto; margin: .8rem 0; }
 table { border-collapse: collapse; font-size: .88rem; line-height: 1.4;
   font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .6rem; border-bottom: 1px solid #d9dde3;
+th, td { padding: .3rem .55rem; border-bottom: 1px solid #d9dde3;
   text-align: left; vertical-align: top; }
 td { white-space: nowrap; }
 td.words { white-space: normal; min-width: 15rem; }
@@ -40,19 +41,20 @@ th.number, td.number { text-align: right; }
 figure { margin: 1.2rem 0; }
 figure img { display: block; width: 100%; max-width: 36rem; height: auto; }
 figcaption { font-size: .88rem; color: #4a5360; margin-top: .4rem; }
+@media (max-width: 30rem) { td.words { min-width: 11rem; } }
 @page { size: A4; margin: 16mm 14mm;
   @bottom-center { content: counter(page); font: 8pt sans-serif; } }
 @media print {
   body { padding: 0; max-width: none; font-size: 9.5pt; line-height: 1.4; }
   h1 { font-size: 17pt; } h2 { font-size: 13pt; } h3 { font-size: 11pt; }
   h1, h2, h3, h4 { break-after: avoid; }
-  figure, tr { break-inside: avoid; }
+  figure, tr, pre { break-inside: avoid; }
   figure img { max-width: 12cm; }
   figcaption { font-size: 8.5pt; }
   table { font-size: 7.5pt; }
   th, td { padding: 1.2mm 1.5mm; }
   td { white-space: normal; }
-  td code { white-space: nowrap; }
+  td code, td.number { white-space: nowrap; }
   td.words { min-width: 30mm; }
   td.words code { white-space: normal; }
   .table, pre { overflow: visible; }
@@ -81,11 +83,11 @@ std::string Inline(const Text& text) {
 
 // A cell is a number, a name, or words that may be broken into lines.
 std::string CellClass(const Table& table, size_t column, const Text& cell) {
-  if (table.columns[column].number) return " class=\"number\"";
   size_t length = 0;
   for (const Span& span : cell.spans()) length += span.text.size();
   constexpr size_t kShort = 30;
-  return length > kShort ? " class=\"words\"" : "";
+  if (length > kShort) return " class=\"words\"";
+  return table.columns[column].number ? " class=\"number\"" : "";
 }
 
 struct Writer {
