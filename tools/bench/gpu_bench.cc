@@ -31,10 +31,12 @@ class GpuBench {
 
   absl::Status MeasureLayer(const NamedLayer& layer) {
     std::set<AccuracyClass> classes;
-    if (!options_.variants.empty()) {
+    ASSIGN_OR_RETURN(const std::vector<const Variant*> variants,
+                     VariantsFor(options_, layer.problem));
+    if (!variants.empty()) {
       ASSIGN_OR_RETURN(const GpuTensors tensors,
                        GpuTensors::Create(layer.problem, workers_));
-      for (const Variant* variant : options_.variants) {
+      for (const Variant* variant : variants) {
         classes.insert(variant->accuracy);
         report_.Progress(absl::StrCat(layer.name, ": ", variant->name));
         const auto measured = MeasureVariant(layer, *variant, tensors);

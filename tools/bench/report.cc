@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -34,6 +35,7 @@ void Report::Add(const NamedLayer& layer, const Measurement& m,
   const double median_ns = Median(m.samples_ns);
   BenchRow row;
   row.layer = layer.name;
+  if (!layer.neighbour_of.empty()) row.neighbour_of = layer.neighbour_of;
   row.batch = p.batch;
   row.channels = p.channels;
   row.height = p.height;
@@ -89,9 +91,17 @@ void Report::PrintLayer() {
   std::fflush(stdout);
 }
 
+void Report::PrintNeighbours() const {
+  absl::PrintF("\n%s", NeighboursTable(record_));
+  std::fflush(stdout);
+}
+
 void Report::BeginLayer(const NamedLayer& layer) {
-  Tell(absl::StrCat(layer.name, ", ", ++layers_begun_, " of ",
-                    options_.layers.size()));
+  // Sizes hold the batch.
+  const bool sizes = absl::StrContains(layer.name, ',');
+  Tell(absl::StrCat(layer.name,
+                    sizes ? "" : absl::StrCat(" at ", layer.problem.batch),
+                    ", ", ++layers_begun_, " of ", options_.layers.size()));
 }
 
 void Report::Progress(absl::string_view text) {
@@ -120,12 +130,13 @@ std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
       "--device ", options.backend == Backend::kCuda ? "gpu" : "cpu",
       " --layers ", layer.name);
   // Sizes hold the batch.
-  if (layer.name.find(',') == std::string::npos) {
+  if (!absl::StrContains(layer.name, ',')) {
     absl::StrAppend(&arguments, " --batch ", layer.problem.batch);
   }
   absl::StrAppend(&arguments, " --variants ",
                   provider == "convlab" ? variant : provider, " --class ",
                   Name(accuracy));
+  if (!options.peers) absl::StrAppend(&arguments, " --nopeers");
   const StoppingRule usual;
   if (options.rule.min_samples != usual.min_samples) {
     absl::StrAppend(&arguments, " --samples ", options.rule.min_samples);
@@ -149,8 +160,8 @@ std::string TableHead(Backend backend) {
 }
 
 std::string TableLine(const BenchRecord& record, const BenchRow& row) {
-  std::optional<double> floor_share;
-  if (row.floor_ms) floor_share = 100 * *row.floor_ms / row.median_ms;
+  std::optional<double> floor_share = FloorShare(row);
+  if (floor_share) *floor_share *= 100;
   const std::string clock_or_peak =
       row.of_peak ? absl::StrFormat("%.1f%%", 100 * *row.of_peak)
                   : OrDash(row.sm_clock_mhz, 0);
@@ -162,6 +173,36 @@ std::string TableLine(const BenchRecord& record, const BenchRow& row) {
       row.samples, clock_or_peak, row.tflops, row.gbs,
       OrDash(floor_share, 1, "%"), OrDash(PeerRatio(record, row), 2),
       row.arguments);
+}
+
+std::string NeighboursTable(const BenchRecord& record) {
+  std::string table = absl::StrFormat(
+      "%-9s %-10s %-22s %-22s %10s %6s %7s %8s\n", "layer", "change",
+      "neighbour", "variant", "median ms", "floor", "layer's", "quotient");
+  const std::vector<Neighbour> neighbours = Neighbours(record);
+  std::vector<std::string> behind;
+  for (const Neighbour& neighbour : neighbours) {
+    const BenchRow& row = *neighbour.row;
+    // A quotient has both.
+    const double share = *FloorShare(row);
+    const double of_layer = *FloorShare(*neighbour.layer);
+    absl::StrAppend(
+        &table,
+        absl::StrFormat("%-9s %-10s %-22s %-22s %10.4f %5.1f%% %6.1f%% %8.2f\n",
+                        neighbour.layer->layer, neighbour.change, row.layer,
+                        Cut(row.variant, 22), row.median_ms, 100 * share,
+                        100 * of_layer, neighbour.quotient));
+    if (neighbour.quotient < kLeastNeighbour) {
+      behind.push_back(absl::StrFormat("%s %s (%.2f)", neighbour.layer->layer,
+                                       neighbour.change, neighbour.quotient));
+    }
+  }
+  absl::StrAppend(
+      &table, neighbours.size() - behind.size(), " of ", neighbours.size(),
+      " neighbours reach at least half the share of their floor "
+      "that the layer reaches",
+      behind.empty() ? "" : "; less: ", absl::StrJoin(behind, ", "), "\n");
+  return table;
 }
 
 std::string CeilingsLine(const Ceilings& ceilings) {

@@ -46,6 +46,9 @@ class Report {
   // table's head if they are the first.
   void PrintLayer();
 
+  // Prints how the neighbours do beside their layers.
+  void PrintNeighbours() const;
+
   // On standard error: which layer it is, what is being done with it (shown on
   // a terminal only), and remarks.
   void BeginLayer(const NamedLayer& layer);
@@ -73,6 +76,9 @@ std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
 // The table's head, and one of its lines.
 std::string TableHead(Backend backend);
 std::string TableLine(const BenchRecord& record, const BenchRow& row);
+
+// A table of the neighbours, and a line on those that are left behind.
+std::string NeighboursTable(const BenchRecord& record);
 
 // "ceilings: fill 4321 GB/s, ..."
 std::string CeilingsLine(const Ceilings& ceilings);
