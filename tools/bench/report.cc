@@ -73,20 +73,30 @@ void Report::Omit(const NamedLayer& layer, absl::string_view provider,
   }
 }
 
+int Report::LayerWidth() const {
+  size_t width = sizeof("layer") - 1;
+  for (const NamedLayer& layer : options_.layers) {
+    width = std::max(width, layer.name.size());
+  }
+  return static_cast<int>(width);
+}
+
 void Report::PrintLayer() {
+  const int width = LayerWidth();
   if (progress_shown_) std::fputs("\r\x1b[K", stderr);
   progress_shown_ = false;
   if (printed_rows_ == 0 && printed_omissions_ == 0) {
-    absl::PrintF("%s\n", TableHead(options_.backend));
+    absl::PrintF("%s\n", TableHead(options_.backend, width));
   }
   for (; printed_rows_ < record_.rows.size(); ++printed_rows_) {
-    absl::PrintF("%s\n", TableLine(record_, record_.rows[printed_rows_]));
+    absl::PrintF("%s\n",
+                 TableLine(record_, record_.rows[printed_rows_], width));
   }
   for (; printed_omissions_ < record_.omissions.size(); ++printed_omissions_) {
     const BenchOmission& omission = record_.omissions[printed_omissions_];
-    absl::PrintF("%-9s %6d %-8s %-22s %-5s not measured: %s\n", omission.layer,
-                 omission.batch, omission.provider, omission.variant,
-                 omission.accuracy_class, omission.reason);
+    absl::PrintF("%-*s %6d %-8s %-22s %-5s not measured: %s\n", width,
+                 omission.layer, omission.batch, omission.provider,
+                 omission.variant, omission.accuracy_class, omission.reason);
   }
   std::fflush(stdout);
 }
@@ -150,25 +160,26 @@ std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
   return arguments;
 }
 
-std::string TableHead(Backend backend) {
+std::string TableHead(Backend backend, int width) {
   const bool gpu = backend == Backend::kCuda;
   return absl::StrFormat(
-      "%-9s %6s %-8s %-22s %-5s %7s %10s %8s %10s %3s %5s %8s %6s %6s %8s  %s",
-      "layer", "batch", "provider", "variant", "class", "error", "median ms",
-      "IQR ms", "min ms", "n", gpu ? "MHz" : "peak", "TFLOP/s", "GB/s", "floor",
-      gpu ? "x cuDNN" : "x oneDNN", "arguments");
+      "%-*s %6s %-8s %-22s %-5s %7s %10s %8s %10s %3s %5s %8s %6s %6s %8s  %s",
+      width, "layer", "batch", "provider", "variant", "class", "error",
+      "median ms", "IQR ms", "min ms", "n", gpu ? "MHz" : "peak", "TFLOP/s",
+      "GB/s", "floor", gpu ? "x cuDNN" : "x oneDNN", "arguments");
 }
 
-std::string TableLine(const BenchRecord& record, const BenchRow& row) {
+std::string TableLine(const BenchRecord& record, const BenchRow& row,
+                      int width) {
   std::optional<double> floor_share = FloorShare(row);
   if (floor_share) *floor_share *= 100;
   const std::string clock_or_peak =
       row.of_peak ? absl::StrFormat("%.1f%%", 100 * *row.of_peak)
                   : OrDash(row.sm_clock_mhz, 0);
   return absl::StrFormat(
-      "%-9s %6d %-8s %-22s %-5s %7.1e %10.4f %8.4f %10.4f %3d %5s %8.3f %6.1f "
+      "%-*s %6d %-8s %-22s %-5s %7.1e %10.4f %8.4f %10.4f %3d %5s %8.3f %6.1f "
       "%6s %8s  %s",
-      row.layer, row.batch, row.provider, Cut(row.variant, 22),
+      width, row.layer, row.batch, row.provider, Cut(row.variant, 22),
       row.accuracy_class, row.error, row.median_ms, row.iqr_ms, row.min_ms,
       row.samples, clock_or_peak, row.tflops, row.gbs,
       OrDash(floor_share, 1, "%"), OrDash(PeerRatio(record, row), 2),

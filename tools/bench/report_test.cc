@@ -64,7 +64,7 @@ TEST_F(ReportTest, OnTheCpuRowsHoldTheShareOfThePeak) {
   ceilings.fp32_tflops = 10.4544;
   report_.Add(kLayer, Example(), ceilings);
   EXPECT_NEAR(*record_.rows[0].of_peak, 0.25, 1e-9);
-  EXPECT_THAT(TableLine(record_, record_.rows[0]), HasSubstr(" 25.0% "));
+  EXPECT_THAT(TableLine(record_, record_.rows[0], 9), HasSubstr(" 25.0% "));
 }
 
 TEST_F(ReportTest, OnlyFailuresFailTheRun) {
@@ -157,15 +157,15 @@ TEST_F(ReportTest, ColumnsStandUnderTheirHeads) {
   measurement.variant = "NHWC engine 34 (k2=1 k5=0 k13=2)";
   measurement.samples_ns = {250000};
   report_.Add(kLayer, measurement, Ceilings());
-  const std::string head = TableHead(Backend::kCuda);
+  const std::string head = TableHead(Backend::kCuda, 9);
   for (const BenchRow& row : record_.rows) {
-    const std::string line = TableLine(record_, row);
+    const std::string line = TableLine(record_, row, 9);
     EXPECT_EQ(line.find("--device"), head.find("arguments")) << line;
     EXPECT_EQ(line.find(row.provider), head.find("provider")) << line;
     EXPECT_THAT(line, EndsWith(row.arguments));
   }
-  EXPECT_THAT(TableLine(record_, record_.rows[0]), HasSubstr(" 2.50 "));
-  EXPECT_THAT(TableLine(record_, record_.rows[1]),
+  EXPECT_THAT(TableLine(record_, record_.rows[0], 9), HasSubstr(" 2.50 "));
+  EXPECT_THAT(TableLine(record_, record_.rows[1], 9),
               HasSubstr(" NHWC engine 34 (k2=1 ~ "));
   // The whole name is in the record.
   EXPECT_EQ(record_.rows[1].variant, measurement.variant);
