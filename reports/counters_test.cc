@@ -20,7 +20,7 @@ using ::testing::SizeIs;
 std::vector<std::string> Files() {
   std::vector<std::string> files;
   for (const auto& entry :
-       std::filesystem::directory_iterator("reports/measured/h200/ncu")) {
+       std::filesystem::directory_iterator("reports/measured/h200/ncu-fa19")) {
     files.push_back(entry.path().string());
   }
   return files;

@@ -17,7 +17,9 @@ DEFINE_int64(size, 10000, "images of the runs that are ranked");
 DEFINE_int64(correct, -1,
              "the right number of correct answers; if not given, what the "
              "weight file of each run says");
-DEFINE_bool(any_device, false, "rank runs on different devices together");
+DEFINE_string(device, "gpu", "gpu or cpu, on which the runs were made");
+DEFINE_bool(any_device, false,
+            "rank runs on different GPUs, or CPUs, together");
 
 namespace convlab {
 namespace {
@@ -55,6 +57,11 @@ absl::Status Run(const std::vector<std::string>& args) {
     }
     options.correct = FLAGS_correct;
   }
+  if (FLAGS_device != "gpu" && FLAGS_device != "cpu") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--device is '", FLAGS_device, "', expected gpu or cpu"));
+  }
+  options.device = FLAGS_device;
   options.any_device = FLAGS_any_device;
   std::vector<Participant> participants;
   for (const std::string& folder : flags.positional) {

@@ -6,6 +6,8 @@
 #include "absl/strings/str_join.h"
 #include "common/record/run_record.h"
 #include "common/status/status.h"
+#include "reports/deliverables/charts.h"
+#include "reports/deliverables/limits.h"
 #include "reports/markers.h"
 #include "reports/tables.h"
 
@@ -93,10 +95,10 @@ absl::StatusOr<std::string> UpdateReadme(absl::string_view readme,
 absl::StatusOr<std::map<std::string, std::string>> ReadmeCharts(
     const std::string& measured) {
   ASSIGN_OR_RETURN(const RunRecord gpu_ladder, GpuLadder(measured));
-  const Chart chart =
-      LadderChart(gpu_ladder, "ladder-fa19.dat", "ladder-fa19.svg");
-  return std::map<std::string, std::string>{{"ladder-fa19.dat", chart.data},
-                                            {"ladder-fa19.gp", chart.script}};
+  const Chart chart = LadderChart("ladder-fa19", gpu_ladder,
+                                  FindLimits(gpu_ladder.gpu.name));
+  return std::map<std::string, std::string>{
+      {chart.name + ".dat", chart.data}, {chart.name + ".gp", chart.script}};
 }
 
 }  // namespace convlab

@@ -12,18 +12,16 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/files/files.h"
 #include "common/flags/flags.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
+#include "reports/deliverables/deliverable.h"
 #include "reports/document/writers.h"
 #include "reports/program.h"
 #include "reports/records/records.h"
@@ -49,21 +47,6 @@ namespace convlab {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The arguments as a shell takes them.
-std::string CommandLine(const std::vector<std::string>& args) {
-  std::vector<std::string> words;
-  for (const std::string& arg : args) {
-    const bool plain = !arg.empty() && absl::c_all_of(arg, [](char c) {
-      return absl::ascii_isalnum(c) || absl::StrContains("-_./=,", c);
-    });
-    words.push_back(
-        plain ? arg
-              : absl::StrCat("'", absl::StrReplaceAll(arg, {{"'", "'\\''"}}),
-                             "'"));
-  }
-  return absl::StrJoin(words, " ");
-}
 
 std::string HelpText() {
   return absl::StrCat(
@@ -268,7 +251,10 @@ absl::Status Run(const std::vector<std::string>& args) {
                   lacking.size() == 2       ? "charts and the PDF are"
                   : lacking[0] == "gnuplot" ? "charts are"
                                             : "the PDF is",
-                  CommandLine(args));
+                  absl::StrJoin(args, " ",
+                                [](std::string* line, const std::string& arg) {
+                                  line->append(ShellWord(arg));
+                                }));
   }
   absl::PrintF(
       "%s/submission.%s\n", FLAGS_out,

@@ -41,7 +41,7 @@ class ReportsTest : public ::testing::Test {
             ToJson(run.record));
     }
     for (const auto& [name, trace] : records.traces) {
-      Write("in/" + name, trace);
+      Write("in/" + name.substr(name.rfind('/') + 1), trace);
     }
   }
   void Write(const std::string& name, const std::string& content) {

@@ -157,43 +157,6 @@ std::string ComparisonTable(const RunRecord& record) {
   return table;
 }
 
-Chart LadderChart(const RunRecord& record, const std::string& data,
-                  const std::string& svg) {
-  Chart chart;
-  chart.data = "# variant, sum of the op times in ms\n";
-  for (const LadderRun& run : record.ladder) {
-    if (!run.failure.empty()) continue;
-    absl::StrAppend(&chart.data, run.variant, " ",
-                    absl::StrFormat("%.4f", OpTimeSum(run.convolutions) * 1e-6),
-                    "\n");
-  }
-  double peer = 0;
-  for (const PeerRecord& layer : record.peers) {
-    peer += Median(layer.kernel_time_ns) * 1e-6;
-  }
-  chart.script = absl::StrCat(
-      "# gnuplot ", data.substr(0, data.rfind('.')), ".gp\n",
-      "set terminal svg size 760,430 font 'sans-serif,13' background 'white'\n",
-      "set output '", svg, "'\n", "set title '", record.network, ", ",
-      record.size, " images, ", record.gpu.name, "'\n",
-      "set ylabel 'sum of op times, ms (logarithmic)'\n",
-      "set logscale y\nset yrange [0.5:*]\nset grid y\nset border 3\n"
-      "set style fill solid\nset boxwidth 0.7\nset key top right\n"
-      "set xtics rotate by 40 right nomirror noenhanced\nset ytics nomirror\n",
-      "plot '", data, "' using 0:2:xtic(1) notitle with boxes lc rgb '#3060a0'",
-      ", '' using 0:2:(sprintf('%.3g', $2)) notitle with labels offset 0,0.6");
-  if (peer > 0) {
-    absl::StrAppend(
-        &chart.script,
-        absl::StrFormat(
-            ", %.4f title '%s, %.1f ms' with lines dt 2 lw 2 lc rgb "
-            "'#b03030'",
-            peer, record.peers[0].library, peer));
-  }
-  chart.script += "\n";
-  return chart;
-}
-
 std::string NetworksTable(const std::vector<RunRecord>& records) {
   std::string table =
       "| network | images | correct | op times, s | program, s | memory, MB "

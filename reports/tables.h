@@ -27,16 +27,6 @@ std::string LadderTable(std::vector<RunRecord> records);
 // answers.
 std::string ComparisonTable(const RunRecord& record);
 
-// The chart of the same: a bar per variant, the sum of its op times in ms on a
-// logarithmic scale, and the library's as a line. Data and script for gnuplot,
-// which writes `svg`; the script reads `data`.
-struct Chart {
-  std::string data;
-  std::string script;
-};
-Chart LadderChart(const RunRecord& record, const std::string& data,
-                  const std::string& svg);
-
 // One row per record: network, images, correct answers, op times, program time
 // and memory, the GPU's where
 // the network ran there.

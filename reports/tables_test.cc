@@ -113,17 +113,6 @@ TEST(Tables, ComparisonHoldsTheLibrary) {
                                "– |\n"));
 }
 
-TEST(Tables, ChartShowsWhatWasTimed) {
-  const Chart chart = LadderChart(Comparison(), "d.dat", "d.svg");
-  EXPECT_EQ(
-      chart.data,
-      "# variant, sum of the op times in ms\nnaive 8.0000\nfast 1.0000\n");
-  EXPECT_THAT(chart.script, HasSubstr("set output 'd.svg'"));
-  EXPECT_THAT(chart.script, HasSubstr("set title 'fa19, 10000 images, A GPU'"));
-  EXPECT_THAT(chart.script,
-              HasSubstr("2.0000 title 'cuDNN 9, 2.0 ms' with lines"));
-}
-
 TEST(Markers, OnlyThePassageIsReplaced) {
   const std::string document =
       "a\n<!-- begin x -->\nold\n<!-- end x -->\nb <!-- begin y -->\n";

@@ -133,7 +133,7 @@ all_steps() {
         for size in "${sizes[@]}"; do
           timed "m4-$network-$size" m4 "$network" "$size"
         done
-        step counters "$here/measure_ncu.sh" "$bundle" "$place/records/ncu" "$network"
+        step counters "$here/measure_ncu.sh" "$bundle" "$place/records/ncu-$network" "$network"
         ;;
       final)
         timed "final-$network" final "$network" --device gpu --repeat 5

@@ -1,15 +1,20 @@
-# gnuplot ladder-fa19.gp
-set terminal svg size 760,430 font 'sans-serif,13' background 'white'
+# Draws ladder-fa19.svg from ladder-fa19.dat: gnuplot ladder-fa19.gp
+set encoding utf8
+set terminal svg size 480,558 noenhanced font 'DejaVu Sans,13' background 'white'
 set output 'ladder-fa19.svg'
-set title 'fa19, 10000 images, NVIDIA H200'
-set ylabel 'sum of op times, ms (logarithmic)'
-set logscale y
-set yrange [0.5:*]
-set grid y
+set label 'fa19, 10,000 images, NVIDIA H200' at screen 0.02, screen 1 left offset 0,-1 font ',14'
+set tmargin at screen 0.8495
+set border 3 lc rgb '#444444'
+set tics nomirror out textcolor rgb '#222222'
+set key at screen 0.02, screen 0.9462 left top Left reverse samplen 2
+set yrange [18.6:-0.6]
+set style fill solid noborder
+set border 2
+set ytics scale 0
+set logscale x
+set xrange [0.471:215.7]
+set xlabel 'sum of the op times, ms (logarithmic)'
+set grid x lc rgb '#dddddd'
 set border 3
-set style fill solid
-set boxwidth 0.7
-set key top right
-set xtics rotate by 40 right nomirror noenhanced
-set ytics nomirror
-plot 'ladder-fa19.dat' using 0:2:xtic(1) notitle with boxes lc rgb '#3060a0', '' using 0:2:(sprintf('%.3g', $2)) notitle with labels offset 0,0.6, 10.6667 title 'cuDNN 9.19.0, 10.7 ms' with lines dt 2 lw 2 lc rgb '#b03030'
+set style textbox opaque noborder margins 0.3,0.1
+plot 'ladder-fa19.dat' using (0.471):0:(0.471):2:($0-0.36):($0+0.36):ytic(1) with boxxyerror lc rgb '#2f6db5' notitle, '+' using (10.6667):(18.6):(0):(-19.2) every ::::0 with vectors nohead lw 2 dt 2 lc rgb '#b3342f' title 'cuDNN 9.19.0: 10.7 ms', '+' using (0.7535):(18.6):(0):(-19.2) every ::::0 with vectors nohead lw 2 dt 1 lc rgb '#2e7d4f' title 'floor: 0.754 ms', 'ladder-fa19.dat' using 2:0:(sprintf('%.3g', $2)) with labels left boxed offset 0.4,0 notitle

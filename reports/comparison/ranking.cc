@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -30,7 +32,8 @@ std::vector<Candidate> CandidatesOf(const Records& records,
     const RunRecord& record = run.record;
     // The baseline is the framework's convolution and nobody's own.
     if (record.profile.has_value() || record.network != options.network ||
-        record.size != options.size || record.milestone == "m1") {
+        record.size != options.size || record.device != options.device ||
+        record.milestone == "m1") {
       continue;
     }
     if (record.ladder.empty()) {
@@ -100,8 +103,10 @@ Rank Best(const Participant& participant, const RankingOptions& options) {
                      return OpTimeSum(*a.convolutions) <
                             OpTimeSum(*b.convolutions);
                    });
-  rank.reason = absl::StrCat("no run of ", options.network, " with ",
-                             Plural(options.size, "image"));
+  rank.reason =
+      absl::StrCat("no run of ", options.network, " with ",
+                   Plural(options.size, "image"), " on the ",
+                   absl::AsciiStrToUpper(options.device));
   bool any = false;
   for (const Candidate& candidate : candidates) {
     const std::string wrong = WhyWrong(candidate, options);
@@ -126,7 +131,7 @@ absl::Status CheckSameDevice(const std::vector<Participant>& participants,
          CandidatesOf(participant.records, options)) {
       const RunRecord& record = *candidate.record;
       const std::string name =
-          record.device == "gpu" ? record.gpu.name : record.host.cpu;
+          options.device == "gpu" ? record.gpu.name : record.host.cpu;
       if (first == nullptr) {
         first = &participant;
         device = name;
@@ -136,6 +141,20 @@ absl::Status CheckSameDevice(const std::vector<Participant>& participants,
             " one on ", name, "; --any_device ranks them all the same"));
       }
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNames(const std::vector<Participant>& participants) {
+  std::map<std::string, std::string> folders;
+  for (const Participant& participant : participants) {
+    const auto [first, is_new] =
+        folders.emplace(participant.name, participant.records.folder);
+    if (is_new) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        first->second, " and ", participant.records.folder,
+        " would both be ranked as '", participant.name,
+        "': a folder's name is the participant's"));
   }
   return absl::OkStatus();
 }
@@ -165,6 +184,7 @@ absl::StatusOr<Participant> ReadParticipant(const std::string& folder) {
 absl::StatusOr<Ranking> RankParticipants(
     const std::vector<Participant>& participants,
     const RankingOptions& options) {
+  RETURN_IF_ERROR(CheckNames(participants));
   if (!options.any_device) {
     RETURN_IF_ERROR(CheckSameDevice(participants, options));
   }

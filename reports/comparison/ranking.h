@@ -18,10 +18,11 @@ namespace convlab {
 struct RankingOptions {
   std::string network = "fa19";
   int64_t size = 10000;
+  std::string device = "gpu";  // or "cpu": one of them alone
   // The right number of correct answers; what the weight file says if not
   // given.
   std::optional<int64_t> correct;
-  bool any_device = false;  // rank runs on different devices together
+  bool any_device = false;  // rank runs on different GPUs or CPUs together
 };
 
 struct Participant {
@@ -59,8 +60,9 @@ inline constexpr char kPointsRule[] =
 // The records below `folder`, which gives the name.
 absl::StatusOr<Participant> ReadParticipant(const std::string& folder);
 
-// The best correct untraced run of each. InvalidArgument if the runs are of
-// different devices, unless they may be, or if nobody has a run.
+// The best correct untraced run of each, in the order of their ranks.
+// InvalidArgument if the runs are on different GPUs (or CPUs), unless they may
+// be, or if two participants have one name.
 absl::StatusOr<Ranking> RankParticipants(
     const std::vector<Participant>& participants,
     const RankingOptions& options);

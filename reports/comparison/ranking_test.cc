@@ -86,7 +86,7 @@ TEST(Ranking, DisqualifiedWithTheReason) {
   EXPECT_THAT(text,
               AllOf(HasSubstr("1,000 correct answers, expected 9,000"),
                     HasSubstr("| traced       | –"),
-                    HasSubstr("no run of fa19 with 10,000 images"),
+                    HasSubstr("no run of fa19 with 10,000 images on the GPU"),
                     HasSubstr("does not say how many answers are right"),
                     HasSubstr("|    1 | half "), HasSubstr("|    2 | right ")));
   RankingOptions options;
@@ -102,6 +102,30 @@ TEST(Ranking, LadderRunsCountAndTheBaselineDoesNot) {
   ASSERT_TRUE(ranking.ok());
   EXPECT_EQ(ranking->ranks[0].run, "m4: fast");
   EXPECT_EQ(ranking->ranks[0].points, 80);
+}
+
+TEST(Ranking, RunsOnTheCpuAreApart) {
+  RunRecord cpu = Final(40);
+  cpu.device = "cpu";
+  const std::vector<Participant> one = {Of("a", {cpu, Final(4)})};
+  auto ranking = RankParticipants(one, {});
+  ASSERT_TRUE(ranking.ok()) << ranking.status();
+  EXPECT_EQ(ranking->ranks[0].sum_ns, 4 * kMs);
+  RankingOptions options;
+  options.device = "cpu";
+  ranking = RankParticipants(one, options);
+  ASSERT_TRUE(ranking.ok()) << ranking.status();
+  EXPECT_EQ(ranking->ranks[0].sum_ns, 40 * kMs);
+}
+
+TEST(Ranking, TwoOfOneNameAreRefused) {
+  Participant first = Of("records", {Final(4)});
+  Participant second = first;
+  first.records.folder = "ada/records";
+  second.records.folder = "bob/records";
+  EXPECT_THAT(
+      std::string(RankParticipants({first, second}, {}).status().message()),
+      AllOf(HasSubstr("ada/records and bob/records"), HasSubstr("'records'")));
 }
 
 TEST(Ranking, DevicesAreNotMixed) {

@@ -19,11 +19,7 @@ const RunRecord* TracedBaseline(const Source& source) {
 
 void AddMissingProfile(const Source& source, Deliverable& deliverable) {
   AddMissing(deliverable, "there is no traced run of the baseline on the GPU",
-             RecordingCommand(
-                 source, "m1",
-                 absl::StrCat("--device gpu --profile ", source.records->folder,
-                              "/m1-", source.network, ".trace.json"),
-                 absl::StrCat("m1-", source.network, "-traced")));
+             TracingCommand(source, "m1"));
 }
 
 // What a function's time is spent on.
@@ -189,8 +185,7 @@ Deliverable KernelsAgainstApiCalls(const Source& source) {
       "lists neither add up nor have the same order. In this run the GPU was "
       "at work for ",
       FormatNanoseconds(Total(profile.gpu_activities)), " in ",
-      Plural(Calls(profile.gpu_activities), "kernel"),
-      ", copies and memsets included; ",
+      Count(Calls(profile.gpu_activities)), " kernels, copies and memsets; ",
       Plural(Calls(profile.api_calls), "API call"), " took ",
       FormatNanoseconds(Total(profile.api_calls)), " of the host's time.")});
   const ShareList list = LargestShares(profile.api_calls, 90);

@@ -34,15 +34,40 @@ std::string DataString(absl::string_view text) {
 }
 
 // What every script begins with. 480 pixels are 358 on a phone: 14 become 10.
-std::string Begin(const std::string& name, int height,
-                  const std::string& title) {
-  return absl::StrCat(
+// Title and key stand at the left, one below the other, whatever their lengths.
+std::string Begin(const std::string& name, int height, const std::string& title,
+                  int key_rows) {
+  constexpr int kRow = 21, kTitle = 30;  // pixels
+  constexpr size_t kTitleWidth = 54;     // characters that 480 pixels hold
+  std::string script = absl::StrCat(
       "# Draws ", name, ".svg from ", name, ".dat: gnuplot ", name, ".gp\n",
       "set encoding utf8\nset terminal svg size 480,", height,
       " noenhanced font 'DejaVu Sans,13' background 'white'\nset output '",
-      name, ".svg'\nset title ", Quote(title),
-      " font ',14'\nset border 3 lc rgb '#444444'\nset tics nomirror textcolor "
-      "rgb '#222222'\n");
+      name, ".svg'\n", "set label ",
+      Quote(ShortKernelName(OneLine(title), kTitleWidth)),
+      " at screen 0.02, screen 1 left offset 0,-1 font ',14'\n",
+      absl::StrFormat("set tmargin at screen %.4f\n",
+                      1 - (kTitle + 12.0 + kRow * key_rows) / height),
+      "set border 3 lc rgb '#444444'\nset tics nomirror out textcolor rgb "
+      "'#222222'\n");
+  if (key_rows > 0) {
+    absl::StrAppend(
+        &script,
+        absl::StrFormat("set key at screen 0.02, screen %.4f left top Left "
+                        "reverse samplen 2\n",
+                        1 - 1.0 * kTitle / height));
+  }
+  return script;
+}
+
+// A bar's name, short enough to leave room for the bar.
+std::string BarName(absl::string_view name) {
+  return DataString(ShortKernelName(OneLine(name), 24));
+}
+
+std::string LadderTitle(const RunRecord& ladder) {
+  return absl::StrCat(ladder.network, ", ", Plural(ladder.size, "image"), ", ",
+                      ladder.gpu.name);
 }
 
 double PeerSum(const RunRecord& ladder) {
@@ -77,7 +102,7 @@ Chart LadderChart(const std::string& name, const RunRecord& ladder,
   for (const LadderRun& run : ladder.ladder) {
     if (!run.failure.empty()) continue;
     const double sum = OpTimeSum(run.convolutions);
-    absl::StrAppend(&chart.data, DataString(run.variant),
+    absl::StrAppend(&chart.data, BarName(run.variant),
                     absl::StrFormat(" %.4f\n", sum * 1e-6));
     least = std::min(least, sum);
     most = std::max(most, sum);
@@ -85,17 +110,16 @@ Chart LadderChart(const std::string& name, const RunRecord& ladder,
     ++rows;
   }
   if (floor > 0) least = std::min(least, floor);
+  const int key_rows = (PeerSum(ladder) > 0 ? 1 : 0) + (floor > 0 ? 1 : 0);
   const double left = least * 1e-6 / 1.6, right = most * 1e-6 * 2.5;
   chart.script =
       absl::StrCat(Begin(name, 140 + 22 * static_cast<int>(rows),
-                         absl::StrCat(ladder.network, ", ", Count(ladder.size),
-                                      " images, ", ladder.gpu.name)),
+                         LadderTitle(ladder), key_rows),
                    BarRows(rows), "set logscale x\nset xrange [",
                    absl::StrFormat("%.4g:%.4g", left, right),
                    "]\nset xlabel 'sum of the op times, ms (logarithmic)'\n"
                    "set grid x lc rgb '#dddddd'\nset border 3\n"
                    "set style textbox opaque noborder margins 0.3,0.1\n"
-                   "set key above left Left reverse samplen 2\n"
                    "plot '",
                    name, ".dat' using (", absl::StrFormat("%.4g", left),
                    "):0:(", absl::StrFormat("%.4g", left),
@@ -148,9 +172,9 @@ Chart OpTimeChart(const std::string& name, const std::string& title,
                     " with circles lc rgb '", kColors[i % 4], "' notitle");
   }
   chart.script = absl::StrCat(
-      Begin(name, 360, title), kCircles,
+      Begin(name, 360, title, static_cast<int>(curves.size())), kCircles,
       "set logscale xy\nset xlabel 'images'\nset ylabel 'op time, ms'\n"
-      "set grid lc rgb '#dddddd'\nset key above left Left reverse\n"
+      "set grid lc rgb '#dddddd'\n"
       "set format x '%.0f'\nset format y '%g'\n",
       absl::StrFormat("set xrange [%.4g:%.4g]\nset yrange [%.4g:%.4g]\n",
                       static_cast<double>(fewest) / 1.3,
@@ -221,15 +245,13 @@ Chart RooflineChart(const std::string& name, const RunRecord& ladder,
                            limits.bytes_per_second * 1e-12, flops * 1e-12);
   };
   chart.script = absl::StrCat(
-      Begin(name, 560,
-            absl::StrCat(ladder.network, ", ", Count(ladder.size), " images, ",
-                         ladder.gpu.name)),
+      Begin(name, 560, LadderTitle(ladder),
+            2 + static_cast<int>(layers.size())),
       kCircles, "set logscale xy\nset samples 400\n",
       absl::StrFormat("set xrange [%.3g:%.3g]\nset yrange [%.3g:%.4g]\n", left,
                       right, least_y / 1.6, limits.tensor_flops * 1.6e-12),
       "set xlabel 'FLOP per byte that must move'\nset ylabel 'TFLOP/s'\n"
       "set grid lc rgb '#e4e4e4'\n"
-      "set key above left Left reverse samplen 2\n"
       "set format y '%g'\nplot ",
       ceiling(limits.tensor_flops), " lw 2 lc rgb '", kGreen,
       "' title 'tensor cores, FP16', ", ceiling(limits.fp32_flops),
@@ -237,27 +259,32 @@ Chart RooflineChart(const std::string& name, const RunRecord& ladder,
   return chart;
 }
 
+std::string OthersOf(const ShareList& list) {
+  return Plural(static_cast<int64_t>(list.entries - list.shares.size()),
+                "other");
+}
+
 Chart ShareChart(const std::string& name, const std::string& title,
                  const ShareList& list) {
   Chart chart = {name, "# name, percent of the time\n", ""};
-  double others = 100 * list.listed;
+  double others = 100 * list.listed, most = 0;
   size_t rows = list.shares.size();
   for (const Share& share : list.shares) {
-    absl::StrAppend(&chart.data,
-                    DataString(ShortKernelName(share.entry.name, 24)),
+    absl::StrAppend(&chart.data, BarName(share.entry.name),
                     absl::StrFormat(" %.2f\n", 100 * share.share));
     others -= 100 * share.share;
+    most = std::max(most, 100 * share.share);
   }
   if (list.entries > list.shares.size()) {
     absl::StrAppend(
-        &chart.data,
-        DataString(absl::StrCat(list.entries - list.shares.size(), " others")),
+        &chart.data, DataString(OthersOf(list)),
         absl::StrFormat(" %.2f\n", others));
     ++rows;
+    most = std::max(most, others);
   }
   chart.script = absl::StrCat(
-      Begin(name, 110 + 26 * static_cast<int>(rows), title), BarRows(rows),
-      "set xrange [0:*]\nset offsets graph 0, graph 0.12, 0, 0\n"
+      Begin(name, 110 + 26 * static_cast<int>(rows), title, 0), BarRows(rows),
+      absl::StrFormat("set xrange [0:%.4g]\n", most * 1.18),  // room for labels
       "set xlabel 'share of the time, %'\nset grid x lc rgb '#dddddd'\n"
       "set border 3\n"
       "plot '",
@@ -354,7 +381,7 @@ Chart TimelineChart(const std::string& name, const std::string& title,
                         row, row, row, kColors[row]));
   }
   chart.script = absl::StrCat(
-      Begin(name, 230, title),
+      Begin(name, 230, title, 0),
       absl::StrFormat("set xrange [0:%.4f]\n", end * 1.01),
       "set yrange [2.6:-0.6]\nset ytics scale 0 ('API calls' 0, 'kernels' 1, "
       "'copies' 2)\nset style fill solid border\n"

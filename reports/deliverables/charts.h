@@ -37,6 +37,9 @@ Chart OpTimeChart(const std::string& name, const std::string& title,
 Chart RooflineChart(const std::string& name, const RunRecord& ladder,
                     const GpuLimits& limits);
 
+// Those that the list leaves out: "3 others".
+std::string OthersOf(const ShareList& list);
+
 // A bar per entry of the list, and one for all others.
 Chart ShareChart(const std::string& name, const std::string& title,
                  const ShareList& list);

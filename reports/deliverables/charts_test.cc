@@ -57,7 +57,7 @@ TEST(Charts, TextCannotEndItsQuotes) {
   const Chart chart = LadderChart("l", record, std::nullopt);
   EXPECT_THAT(chart.data, HasSubstr("\"a'b/\" 0.4000\n"));
   EXPECT_THAT(chart.script,
-              HasSubstr("set title 'fa19, 100 images, it''s `date` \"\\n'"));
+              HasSubstr("set label 'fa19, 100 images, it''s `date` \"\\n' at"));
 }
 
 TEST(Charts, RooflineHasAPointForEachVariantAndConvolution) {
@@ -88,7 +88,7 @@ TEST(Charts, OpTimesAndShares) {
 }
 
 TEST(Timeline, EventsCountFromTheFirst) {
-  const auto events = ReadTimeline(CompleteRecords().traces.at("m.trace.json"));
+  const auto events = ReadTimeline(CompleteRecords().traces.at("runs/m.trace.json"));
   ASSERT_TRUE(events.ok()) << events.status();
   ASSERT_EQ(events->size(), 3);
   EXPECT_EQ((*events)[0].start_ms, 0);

@@ -1,6 +1,8 @@
 #include "reports/deliverables/deliverable.h"
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -16,13 +18,32 @@ std::string FileName(absl::string_view path) {
 
 }  // namespace
 
+std::string ShellWord(absl::string_view word) {
+  const bool plain = !word.empty() && absl::c_all_of(word, [](char c) {
+    return absl::ascii_isalnum(c) || absl::StrContains("-_./=,:+@%", c);
+  });
+  if (plain) return std::string(word);
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
 std::string RecordingCommand(const Source& source, absl::string_view milestone,
                              absl::string_view arguments,
                              absl::string_view record_name) {
   return absl::StrCat("bazel run //milestones:", milestone, " -- ",
                       source.network, " ", arguments,
                       arguments.empty() ? "" : " ", "--record ",
-                      source.records->folder, "/", record_name, ".json");
+                      ShellWord(absl::StrCat(source.records->folder, "/",
+                                             record_name, ".json")));
+}
+
+std::string TracingCommand(const Source& source, absl::string_view milestone) {
+  const std::string name = absl::StrCat(milestone, "-", source.network);
+  return RecordingCommand(
+      source, milestone,
+      absl::StrCat("--device gpu --profile ",
+                   ShellWord(absl::StrCat(source.records->folder, "/", name,
+                                          ".trace.json"))),
+      name + "-traced");
 }
 
 void AddMissing(Deliverable& deliverable, absl::string_view what,
@@ -35,16 +56,30 @@ void AddMissing(Deliverable& deliverable, absl::string_view what,
 
 const std::vector<TimelineEvent>* FindTimeline(const Source& source,
                                                const RunRecord& record) {
+  std::string name;
   for (size_t i = 0; i < record.command.size(); ++i) {
     absl::string_view path = record.command[i];
-    if (!absl::ConsumePrefix(&path, "--profile=")) {
-      if (path != "--profile" || i + 1 == record.command.size()) continue;
-      path = record.command[i + 1];
+    if (absl::ConsumePrefix(&path, "--profile=")) {
+      name = FileName(path);
+    } else if (path == "--profile" && i + 1 < record.command.size()) {
+      name = FileName(record.command[i + 1]);
     }
-    const auto found = source.timelines.find(FileName(path));
-    if (found != source.timelines.end()) return &found->second;
   }
-  return nullptr;
+  if (name.empty()) return nullptr;
+  // A folder may hold several of the name: the one beside the record counts.
+  std::string beside;
+  for (const NamedRecord& run : source.records->runs) {
+    if (&run.record != &record) continue;
+    beside = run.path.substr(0, run.path.rfind('/') + 1) + name;
+  }
+  const std::vector<TimelineEvent>* found = nullptr;
+  for (const auto& [path, timeline] : source.timelines) {
+    if (path == beside) return &timeline;
+    if (FileName(path) != name) continue;
+    if (found != nullptr) return nullptr;
+    found = &timeline;
+  }
+  return found;
 }
 
 const RunRecord* FindLadder(const Source& source, std::optional<int64_t> size) {
@@ -69,8 +104,17 @@ std::string KernelName(absl::string_view name, size_t width) {
 }
 
 std::string CommandText(const RunRecord& record) {
-  std::vector<std::string> words = record.command;
-  if (!words.empty()) words[0] = FileName(words[0]);
+  std::vector<std::string> words;
+  for (absl::string_view word : record.command) {
+    // The value of a flag that holds its value.
+    const size_t value = absl::StartsWith(word, "--") ? word.find('=') + 1 : 0;
+    if (words.empty() || absl::StartsWith(word.substr(value), "/")) {
+      words.push_back(ShellWord(
+          absl::StrCat(word.substr(0, value), FileName(word.substr(value)))));
+    } else {
+      words.push_back(ShellWord(word));
+    }
+  }
   return absl::StrJoin(words, " ");
 }
 

@@ -32,17 +32,23 @@ struct Source {
   // The optimizations to show; all of the ladder if empty.
   std::vector<std::string> optimizations;
   std::vector<Participant> participants;  // of the ranking
-  // The traces in the records, by file name.
+  // The traces in the records, by path.
   std::map<std::string, std::vector<TimelineEvent>> timelines;
 };
 
 // The sizes at which a milestone is measured.
 inline constexpr int64_t kSizes[] = {100, 1000, 10000};
 
+// `word` as a shell takes it.
+std::string ShellWord(absl::string_view word);
+
 // The command line that runs `milestone` with `arguments` and records it.
 std::string RecordingCommand(const Source& source, absl::string_view milestone,
                              absl::string_view arguments,
                              absl::string_view record_name);
+
+// The command line that traces a run of `milestone` on the GPU.
+std::string TracingCommand(const Source& source, absl::string_view milestone);
 
 // Says that something was not measured and which command measures it.
 void AddMissing(Deliverable& deliverable, absl::string_view what,
@@ -61,7 +67,8 @@ const RunRecord* FindLadder(const Source& source,
 // `width`.
 std::string KernelName(absl::string_view name, size_t width);
 
-// The program and its arguments, the program without its folder.
+// The program and its arguments. The program, and files that have a whole path,
+// without their folders, which are the machine's.
 std::string CommandText(const RunRecord& record);
 
 // Milestone 1.

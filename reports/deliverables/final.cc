@@ -82,13 +82,8 @@ Deliverable FinalOpTimes(const Source& source) {
   const RunRecord* traced =
       Find(*source.records, {"final", "gpu", std::nullopt, /*traced=*/true});
   if (traced == nullptr) {
-    AddMissing(
-        deliverable, "there is no traced final run",
-        RecordingCommand(
-            source, "final",
-            absl::StrCat("--device gpu --profile ", source.records->folder,
-                         "/final-", source.network, ".trace.json"),
-            absl::StrCat("final-", source.network, "-traced")));
+    AddMissing(deliverable, "there is no traced final run",
+               TracingCommand(source, "final"));
   } else {
     AddShareList(traced->profile->gpu_activities, *traced,
                  "kernels, copies and memsets", deliverable);
@@ -162,18 +157,41 @@ absl::StatusOr<Deliverable> RankingOfAll(const Source& source) {
   RankingOptions options;
   options.network = source.network;
   if (record != nullptr) options.size = record->size;
-  if (source.participants.empty()) {
-    deliverable.complete = false;
-    deliverable.blocks.push_back(Paragraph{
-        Strong("Not made:") + " " +
-        "the ranking needs the records of everybody, a folder each. " +
-        Code("bazel run //reports:ranking -- DIR...") + " prints it, and " +
-        Code("--participants DIR,...") + " puts it here."});
+  if (!source.participants.empty()) {
+    ASSIGN_OR_RETURN(const Ranking ranking,
+                     RankParticipants(source.participants, options));
+    Append(deliverable.blocks, DescribeRanking(ranking, options));
     return deliverable;
   }
+  // Everybody's records are the course's to have; one's own entry is known.
   ASSIGN_OR_RETURN(const Ranking ranking,
-                   RankParticipants(source.participants, options));
-  Append(deliverable.blocks, DescribeRanking(ranking, options));
+                   RankParticipants({{"", *source.records}}, options));
+  const Rank& own = ranking.ranks[0];
+  std::vector<Block>& blocks = deliverable.blocks;
+  if (own.run.empty()) {
+    AddMissing(deliverable,
+               absl::StrCat("the ranking takes the fastest correct run with ",
+                            Plural(options.size, "image"), ", and there is ",
+                            own.reason),
+               FinalCommand(source));
+  } else if (own.reason.empty()) {
+    blocks.push_back(Paragraph{
+        Text("This submission's entry is its fastest correct run, ") +
+        Code(own.run) + " (" + own.accuracy_class + "), with " +
+        Strong(Milliseconds(own.sum_ns) + " ms") +
+        ", the sum of the medians of its op times, and " +
+        absl::StrFormat("%s of %s right.", Count(own.correct),
+                        Plural(options.size, "image"))});
+  } else {
+    deliverable.complete = false;
+    blocks.push_back(
+        Paragraph{Strong("Disqualified:") + " no run is right. The fastest, " +
+                  Code(own.run) + ": " + own.reason + "."});
+  }
+  blocks.push_back(Paragraph{
+      Text("The ranking itself needs everybody's records, a folder each: ") +
+      Code("bazel run //reports:ranking -- DIR...") + " prints it, and " +
+      Code("--participants DIR,...") + " puts it here."});
   return deliverable;
 }
 

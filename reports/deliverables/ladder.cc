@@ -1,5 +1,8 @@
 // Milestone 4: the ladder of optimizations, each on its own.
 #include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -100,6 +103,47 @@ constexpr char kBoundRule[] =
     "instruction issue, shared memory and caches). Below that it is bound by "
     "waiting.";
 
+// What the columns of the counters' tables are.
+constexpr char kColumnsRule[] =
+    "Of the counters: DRAM and SM say at how much of its peak the device "
+    "memory and the busiest unit of the multiprocessors worked, tensor the "
+    "tensor cores; occupancy is the share of the warps that a multiprocessor "
+    "can hold; the longest wait is what held up a warp longest on average, in "
+    "cycles per instruction.";
+constexpr std::pair<absl::string_view, absl::string_view> kWaits[] = {
+    {"barrier", "the other warps of the block are to arrive"},
+    {"lg throttle", "the queue of loads and stores is full"},
+    {"long scoreboard", "data is to come from device memory or L2"},
+    {"math pipe throttle", "the arithmetic unit is taken"},
+    {"mio throttle", "the queue of shared memory's instructions is full"},
+    {"not selected",
+     "the warp was ready and another one was taken: no lack of work"},
+    {"short scoreboard", "data is to come from shared memory"},
+    {"wait", "the instruction before takes its fixed number of cycles"},
+};
+
+// The rules by which the ladder's sections speak, and the waits in them.
+void AddRules(const Source& source, const RunRecord& ladder,
+              Deliverable& deliverable) {
+  std::set<std::string> waits;
+  for (const LadderRun& run : ladder.ladder) {
+    for (const MeasuredLaunch& launch : LaunchesOf(source, run.variant)) {
+      if (launch.facts.stalls.empty()) continue;
+      waits.insert(launch.facts.stalls[0].first);
+    }
+  }
+  Text text = absl::StrCat(kSpreadRule, " ", kBoundRule);
+  List list;
+  for (const auto& [wait, meaning] : kWaits) {
+    if (waits.count(std::string(wait)) == 0) continue;
+    list.items.push_back(Strong(std::string(wait)) + ": " +
+                         std::string(meaning));
+  }
+  if (!list.items.empty()) text += absl::StrCat(" ", kColumnsRule);
+  deliverable.blocks.push_back(Paragraph{std::move(text)});
+  if (!list.items.empty()) deliverable.blocks.push_back(std::move(list));
+}
+
 // "the multiprocessors (79.4 % of their peak)".
 std::string Bound(const LaunchFacts& facts) {
   if (!facts.dram_percent || !facts.sm_percent) return "";
@@ -124,8 +168,10 @@ void AddCounters(const Source& source, const std::string& variant,
     AddMissing(
         deliverable,
         absl::StrCat("there are no hardware counters of ", variant),
-        absl::StrCat("tools/measure_ncu.sh BUNDLE ", source.records->folder,
-                     "/ncu ", source.network, " ", variant));
+        absl::StrCat("tools/measure_ncu.sh BUNDLE ",
+                     ShellWord(absl::StrCat(source.records->folder, "/ncu-",
+                                            source.network)),
+                     " ", source.network, " ", variant));
     return;
   }
   double total = 0;
@@ -252,8 +298,63 @@ void AddSizes(const Source& source, const std::string& variant,
   deliverable.blocks.push_back(std::move(table));
 }
 
-std::string Verdict(const RunRecord& ladder, const LadderRun& run,
-                    const LadderRun* before) {
+// How long the busiest unit of the multiprocessors worked in a whole operation.
+struct Work {
+  double busy_ns = 0, whole_ns = 0;
+};
+
+// Nothing where the counters do not hold the whole operation: they have one
+// launch of each grid, and a variant may launch one many times.
+std::optional<Work> WorkOf(const std::vector<MeasuredLaunch>& launches,
+                           const LadderRun& run) {
+  Work work;
+  for (const MeasuredLaunch& launch : launches) {
+    if (!launch.facts.duration_ns || !launch.facts.sm_percent) return {};
+    work.whole_ns += *launch.facts.duration_ns;
+    work.busy_ns +=
+        *launch.facts.duration_ns * *launch.facts.sm_percent / 100;
+  }
+  constexpr double kApart = 0.15;
+  const double op_time = OpTimeSum(run.convolutions);
+  if (std::abs(work.whole_ns - op_time) > kApart * op_time) return {};
+  return work;
+}
+
+// Why a variant is no faster than the one before, as far as counters tell.
+std::string WhyNot(const Source& source, const LadderRun& run,
+                   const LadderRun& before) {
+  const std::vector<MeasuredLaunch> launches = LaunchesOf(source, run.variant);
+  const std::vector<MeasuredLaunch> others =
+      LaunchesOf(source, before.variant);
+  if (launches.empty() || others.empty()) return "";
+  const std::optional<Work> now = WorkOf(launches, run);
+  const std::optional<Work> then = WorkOf(others, before);
+  if (!now || !then) {
+    return " Why not, the counters do not tell: they hold one launch of each "
+           "grid, which is not the whole operation here or in the rung before.";
+  }
+  const std::string busy = absl::StrFormat(
+      "the busiest unit of the multiprocessors is at work for %s, in the rung "
+      "before for %s",
+      FormatNanoseconds(now->busy_ns), FormatNanoseconds(then->busy_ns));
+  const double waiting = now->whole_ns - now->busy_ns;
+  const double waited = then->whole_ns - then->busy_ns;
+  if (now->busy_ns - then->busy_ns > waiting - waited) {
+    return absl::StrCat(" Why not: it is more work than before; ", busy, ".");
+  }
+  std::string why = absl::StrCat(
+      " Why not: it waits longer; ", busy, ", and the rest of the time, ",
+      FormatNanoseconds(waiting), " and before ", FormatNanoseconds(waited),
+      ", is waiting");
+  if (!launches[0].facts.stalls.empty()) {
+    absl::StrAppend(&why, ", in its longest kernel most of all \"",
+                    launches[0].facts.stalls[0].first, "\"");
+  }
+  return why + ".";
+}
+
+std::string Verdict(const Source& source, const RunRecord& ladder,
+                    const LadderRun& run, const LadderRun* before) {
   const double now = OpTimeSum(run.convolutions);
   const LadderRun& first = ladder.ladder.front();
   if (before == nullptr) {
@@ -284,7 +385,9 @@ std::string Verdict(const RunRecord& ladder, const LadderRun& run,
                                           "first rung",
                                           now / start));
   }
-  return verdict + ".";
+  verdict += ".";
+  if (now >= then) verdict += WhyNot(source, run, *before);
+  return verdict;
 }
 
 }  // namespace
@@ -313,7 +416,8 @@ Deliverable Ladder(const Source& source) {
         " The floor is the time below which no kernel can end: every tensor "
         "read or written once at the peak of the device memory, %.2f TB/s, or "
         "all FLOPs at the peak of the tensor cores, %.0f TFLOP/s (FP16), "
-        "whichever is longer, for each convolution.",
+        "whichever is longer, for each convolution. The share of the floor is "
+        "the floor divided by the time: 100 %% is the limit.",
         limits->bytes_per_second * 1e-12, limits->tensor_flops * 1e-12);
   } else {
     intro += absl::StrCat(
@@ -371,6 +475,20 @@ Deliverable Ladder(const Source& source) {
          Ratio(first, peer), "–", "–", ladder->peers[0].accuracy_class,
          absl::StrFormat("%.0e", ladder->peers[0].relative_error), "–"});
   }
+  // The last variant that was timed gives the convolutions.
+  const auto timed = std::find_if(
+      ladder->ladder.rbegin(), ladder->ladder.rend(),
+      [](const LadderRun& run) { return run.failure.empty(); });
+  if (limits && timed != ladder->ladder.rend()) {
+    std::vector<std::string> times;
+    for (const ConvolutionRecord& convolution : timed->convolutions) {
+      times.push_back(Milliseconds(FloorNs(convolution, *limits)));
+    }
+    const double floor = FloorNs(timed->convolutions, *limits);
+    table.rows.push_back({"–", "floor", absl::StrJoin(times, " + "),
+                          Milliseconds(floor), "–", Ratio(first, floor),
+                          Ratio(peer, floor), "100 %", "–", "–", "–"});
+  }
   blocks.push_back(std::move(table));
   if (ladder->peers.empty()) {
     deliverable.complete = false;
@@ -384,14 +502,18 @@ Deliverable Ladder(const Source& source) {
                           "Bars: the sum of the op times of each variant",
                           "The ladder: sum of the op times of each variant."});
   if (limits) {
-    blocks.push_back(
-        Figure{RooflineChart("roofline-" + ladder->network, *ladder, *limits),
-               "Roofline: FLOP per second of each variant against FLOP per "
-               "byte, under the GPU's limits",
-               "Roofline. A point is a variant on one convolution, labelled "
-               "with its rung; the lines are the limits of the data sheet: "
-               "device memory on the left, arithmetic on the right. The "
-               "numbers:"});
+    blocks.push_back(Figure{
+        RooflineChart("roofline-" + ladder->network, *ladder, *limits),
+        "Roofline: FLOP per second of each variant against FLOP per byte, "
+        "under the GPU's limits",
+        absl::StrFormat(
+            "Roofline. A point is a variant on one convolution, labelled with "
+            "its rung; the lines are the limits of the data sheet: device "
+            "memory, %.2f TB/s, on the left; arithmetic on the right, %.0f "
+            "TFLOP/s of the tensor cores in FP16 and %.0f TFLOP/s in FP32. The "
+            "numbers:",
+            limits->bytes_per_second * 1e-12, limits->tensor_flops * 1e-12,
+            limits->fp32_flops * 1e-12)});
     size_t convolutions = 0;
     for (const LadderRun& run : ladder->ladder) {
       convolutions = std::max(convolutions, run.convolutions.size());
@@ -439,7 +561,7 @@ Deliverable Ladder(const Source& source) {
                             Plural(size, "image")),
                LadderCommand(source, size));
   }
-  blocks.push_back(Paragraph{absl::StrCat(kSpreadRule, " ", kBoundRule)});
+  AddRules(source, *ladder, deliverable);
   return deliverable;
 }
 
@@ -472,14 +594,14 @@ std::vector<Deliverable> Optimizations(const Source& source) {
         variant.accuracy_class, run.relative_error,
         Flops(run.convolutions) / sum * 1e-3);
     if (const auto limits = FindLimits(ladder->gpu.name)) {
-      place += absl::StrFormat(", %.1f %% of the floor",
+      place += absl::StrFormat(", share of the floor %.1f %%",
                                100 * FloorNs(run.convolutions, *limits) / sum);
     }
     blocks.push_back(Paragraph{Strong("Its place.") + " " + place + "."});
     AddSizes(source, run.variant, before, deliverable);
     AddCounters(source, run.variant, before, deliverable);
     blocks.push_back(Paragraph{Strong("Whether it helped.") + " " +
-                               Verdict(*ladder, run, before)});
+                               Verdict(source, *ladder, run, before)});
   }
   return deliverables;
 }

@@ -48,21 +48,29 @@ void AddShareList(const ProfileSection& section, const RunRecord& record,
                    record.profile->version.empty() ? "" : " ",
                    record.profile->version, ": ") +
       Code(CommandText(record)) + "."});
-  Table table = {{{"share, %"},
+  Table table = {{{"name", false},
+                  {"share, %"},
                   {"sum, %"},
                   {"total"},
                   {"calls"},
                   {"average"},
-                  {"longest"},
-                  {"name", false}},
+                  {"longest"}},
                  {}};
   for (const Share& share : list.shares) {
     const ProfileEntry& entry = share.entry;
     table.rows.push_back(
-        {absl::StrFormat("%.2f", 100 * share.share),
+        {Code(KernelName(entry.name, kNameWidth)),
+         absl::StrFormat("%.2f", 100 * share.share),
          absl::StrFormat("%.2f", 100 * share.cumulative), Time(entry.total_ns),
          entry.calls ? Count(*entry.calls) : "–", Time(entry.average_ns),
-         Time(entry.max_ns), Code(KernelName(entry.name, kNameWidth))});
+         Time(entry.max_ns)});
+  }
+  if (list.entries > list.shares.size()) {
+    const double listed = list.shares.back().cumulative;
+    table.rows.push_back(
+        {OthersOf(list),
+         absl::StrFormat("%.2f", 100 * (list.listed - listed)),
+         absl::StrFormat("%.2f", 100 * list.listed), "–", "–", "–", "–"});
   }
   blocks.push_back(std::move(table));
   for (const std::string& note :
@@ -92,16 +100,10 @@ void AddTimeline(const std::string& name, const Source& source,
                  const RunRecord& record, Deliverable& deliverable) {
   const std::vector<TimelineEvent>* events = FindTimeline(source, record);
   if (events == nullptr) {
-    AddMissing(
-        deliverable,
-        "the trace of this run, from which its timeline is drawn, is not "
-        "among the records",
-        RecordingCommand(
-            source, record.milestone,
-            absl::StrCat(record.milestone == "m1" ? "--device gpu " : "",
-                         "--profile ", source.records->folder, "/",
-                         record.milestone, "-", record.network, ".trace.json"),
-            absl::StrCat(record.milestone, "-", record.network, "-traced")));
+    AddMissing(deliverable,
+               "the trace of this run, from which its timeline is drawn, is "
+               "not among the records",
+               TracingCommand(source, record.milestone));
     return;
   }
   deliverable.blocks.push_back(Figure{
@@ -114,7 +116,7 @@ void AddTimeline(const std::string& name, const Source& source,
       "The run in time: the host's API calls, and the GPU's kernels and "
       "copies. The longest of each:"});
   Table table = {
-      {{"row", false}, {"from, ms"}, {"to, ms"}, {"ms"}, {"name", false}}, {}};
+      {{"row", false}, {"name", false}, {"from, ms"}, {"to, ms"}, {"ms"}}, {}};
   for (const auto& [row, title] :
        {std::pair(TimelineEvent::Row::kApi, "API call"),
         std::pair(TimelineEvent::Row::kKernel, "kernel"),
@@ -130,10 +132,10 @@ void AddTimeline(const std::string& name, const Source& source,
     longest.resize(std::min<size_t>(longest.size(), 3));
     for (const TimelineEvent& event : longest) {
       table.rows.push_back(
-          {title, absl::StrFormat("%.3f", event.start_ms),
+          {title, Code(KernelName(event.name, 60)),
+           absl::StrFormat("%.3f", event.start_ms),
            absl::StrFormat("%.3f", event.end_ms),
-           absl::StrFormat("%.3f", event.end_ms - event.start_ms),
-           Code(KernelName(event.name, 60))});
+           absl::StrFormat("%.3f", event.end_ms - event.start_ms)});
     }
   }
   deliverable.blocks.push_back(std::move(table));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -97,9 +98,13 @@ TEST(Submission, DeliverablesAccumulateInTheCoursesOrder) {
 }
 
 TEST(Submission, CompleteRecordsLackNothingButOthers) {
-  EXPECT_THAT(Made(CompleteRecords(), For("m4")).incomplete, IsEmpty());
-  EXPECT_THAT(Made(CompleteRecords(), For("final")).incomplete,
-              ElementsAre("5.3 Ranking"));
+  const Submission alone = Made(CompleteRecords(), For("final"));
+  EXPECT_THAT(alone.incomplete, IsEmpty());
+  EXPECT_THAT(Section(WriteMarkdown(alone.document, {}), "5.3 Ranking"),
+              AllOf(HasSubstr("fastest correct run, `m4: fast` (fp32), with "
+                              "**10.000 ms**"),
+                    HasSubstr("9,000 of 10,000 images right"),
+                    HasSubstr("everybody's records")));
   SubmissionOptions options = For("final");
   options.participants = {{"others", CompleteRecords()}};
   const Submission ranked = Made(CompleteRecords(), options);
@@ -115,27 +120,29 @@ TEST(Submission, ListsOfKernelsAndApiCalls) {
       kernels,
       AllOf(HasSubstr("2 of 3 kernels, copies and memsets together take more "
                       "than 90 % of 100.00ms"),
-            HasSubstr("| 80.00 | 80.00 | 80.000ms | 2 | 40.000ms | 60.000ms | "
-                      "`NaiveKernel(float*)` |\n"),
-            HasSubstr("| 15.00 | 95.00 | 15.000ms | 1 | 15.000ms | 15.000ms | "
-                      "`[CUDA memcpy HtoD]` |\n"),
+            HasSubstr("| `NaiveKernel(float*)` | 80.00 | 80.00 | 80.000ms | 2 "
+                      "| 40.000ms | 60.000ms |\n"),
+            HasSubstr("| `[CUDA memcpy HtoD]` | 15.00 | 95.00 | 15.000ms | 1 | "
+                      "15.000ms | 15.000ms |\n"),
+            HasSubstr("| 1 other | 5.00 | 100.00 | – | – | – | – |\n"),
             Not(HasSubstr("SoftmaxKernel"))));
   EXPECT_THAT(Section(markdown, "1.2 CUDA API"),
-              AllOf(HasSubstr("| 65.00 | 65.00 | 130.00ms | 11 | "),
-                    HasSubstr("| 30.00 | 95.00 | 60.000ms | 4 | ")));
+              AllOf(HasSubstr("| `cudaFree` | 65.00 | 65.00 | 130.00ms | 11 | "),
+                    HasSubstr(" | 30.00 | 95.00 | 60.000ms | 4 | ")));
 }
 
 TEST(Submission, ExplanationHoldsTheRunsNumbers) {
   EXPECT_THAT(
       Section(Markdown(CompleteRecords(), "m1"), "1.3 How"),
-      AllOf(HasSubstr("at work for 100.00ms in 4 kernels"),
+      AllOf(HasSubstr("at work for 100.00ms in 4 kernels, copies and memsets"),
             HasSubstr("18 API calls took 200.00ms"),
             HasSubstr("the longest call of `cudaFree` took 128.00ms, the 10 "
                       "other calls together 2.0000ms"),
             HasSubstr("from 0.0 to 128.0 ms, before anything ran on the GPU "
                       "(the first copy or kernel began at 129.0 ms)"),
             HasSubstr("leads the list of API calls"),
-            HasSubstr("| kernel | 149.000 | 209.000 | 60.000 |")));
+            HasSubstr("| kernel | `NaiveKernel(float*)` | 149.000 | "
+                      "209.000 | 60.000 |")));
 }
 
 TEST(Submission, WithoutAContextCallNothingIsClaimed) {
@@ -158,6 +165,54 @@ TEST(Submission, RunsAreVerbatimWithTheirTimes) {
                       "cpu\n```"),
             HasSubstr("**1.500 s**")));
   EXPECT_THAT(Section(markdown, "1.5 Output"), HasSubstr("ran m1 on the gpu"));
+}
+
+TEST(Submission, CommandsAreTheUsersWithoutTheMachinesFolders) {
+  Records records = CompleteRecords();
+  records.folder = "my runs";
+  records.runs[0].record.command = {"/opt/bin/convlab", "m1", "--record",
+                                    "/tmp/x/a b.json",  "--profile=/t/p.json",
+                                    "--data",           "images/it's"};
+  records.runs.erase(records.runs.begin() + 1);
+  const std::string markdown = Markdown(records, "m1");
+  EXPECT_THAT(Section(markdown, "1.4 Output"),
+              HasSubstr("`convlab m1 --record 'a b.json' --profile=p.json "
+                        "--data 'images/it'\\''s'` on A CPU"));
+  EXPECT_THAT(Section(markdown, "1.5 Output"),
+              HasSubstr("--record 'my runs/m1-fa19-gpu.json'`"));
+}
+
+TEST(Submission, TheTraceBesideTheRecordIsItsTimeline) {
+  Records records = CompleteRecords();
+  const std::string trace = records.traces["runs/m.trace.json"];
+  records.traces["other/m.trace.json"] = R"json({"traceEvents":[
+{"ph":"X","name":"other","cat":"kernel","ts":0,"dur":1}]})json";
+  EXPECT_THAT(Section(Markdown(records, "m1"), "1.3 How"),
+              AllOf(HasSubstr("149.000"), Not(HasSubstr("`other`"))));
+  // Beside none of the records, one of two is as good as none.
+  records.traces.erase("runs/m.trace.json");
+  records.traces["more/m.trace.json"] = trace;
+  EXPECT_THAT(Section(Markdown(records, "m1"), "1.3 How"),
+              HasSubstr("is not among the records"));
+}
+
+TEST(Submission, LinesOverSizesAreOfOneVariant) {
+  Records records = CompleteRecords();
+  records.runs.push_back({"a", TestRecord("m2", "cpu", 100, "naive")});
+  records.runs.push_back({"b", TestRecord("m2", "cpu", 100, "fast")});
+  const auto lines = [&] {
+    std::string data = "no chart";
+    for (const Chart& chart :
+         ChartsOf(Made(records, For("m2")).document)) {
+      if (chart.name == "m2-op-times") data = chart.data;
+    }
+    return data;
+  };
+  EXPECT_THAT(lines(), HasSubstr("# convolution 1\n100 0.100000\n1000 1.000000"));
+  records.runs.push_back({"c", TestRecord("m2", "cpu", 10000, "fast")});
+  EXPECT_THAT(lines(), HasSubstr("# convolution 1\n100 0.100000\n10000 10."));
+  records.runs.push_back({"d", TestRecord("m2", "cpu", 20000, "alone")});
+  EXPECT_EQ(lines(), "no chart");
 }
 
 TEST(Submission, TracedTimesStandInNoTableOfTimes) {
@@ -195,6 +250,19 @@ TEST(Submission, ThreeSizesAndTheTwoCalls) {
       HasSubstr("The convolution's kernel `NaiveKernel(float*)` is in the "
                 "profile with 2 calls, one for each convolution of the "
                 "network; the shortest took 20.000ms, the longest 60.000ms."));
+}
+
+TEST(Submission, WrongAnswersAreNoEntry) {
+  Records records = CompleteRecords();
+  for (NamedRecord& run : records.runs) {
+    run.record.correct = 10;
+    for (LadderRun& rung : run.record.ladder) rung.correct = 10;
+  }
+  const Submission made = Made(records, For("final"));
+  EXPECT_THAT(made.incomplete, ElementsAre("5.3 Ranking"));
+  EXPECT_THAT(Section(WriteMarkdown(made.document, {}), "5.3 Ranking"),
+              HasSubstr("no run is right. The fastest, `m4: fast`: 10 correct "
+                        "answers, expected 9,000."));
 }
 
 TEST(Submission, WrongAnswersAreSaid) {
@@ -244,6 +312,33 @@ TEST(Submission, OptimizationsSayWhatTheCountersAndTimesSay) {
                       "multiprocessors at 40 %")));
   EXPECT_THAT(Section(markdown, "4.5 Rung 4: odd"),
               AllOf(HasSubstr("rejected: too odd"), Not(HasSubstr("0.000"))));
+}
+
+TEST(Submission, CountersOfTheWholeOperationSayWhyItDidNotHelp) {
+  Records records = CompleteRecords();
+  const auto count = [&](const char* variant, double ns, double sm_percent) {
+    for (auto& counter : records.counters[variant].launches[0].counters) {
+      if (counter.name == "gpu__time_duration.sum") counter.value = ns;
+      if (absl::StartsWith(counter.name, "sm__throughput")) {
+        counter.value = sm_percent;
+      }
+    }
+  };
+  const auto verdict = [&] {
+    return Section(Markdown(records, "m4"), "4.4 Rung 3: slow");
+  };
+  EXPECT_THAT(verdict(), HasSubstr("the counters do not tell"));
+  count("fast", 10e6, 40);
+  count("slow", 20e6, 90);
+  EXPECT_THAT(verdict(),
+              HasSubstr("Why not: it is more work than before; the busiest "
+                        "unit of the multiprocessors is at work for 18.000ms, "
+                        "in the rung before for 4.0000ms."));
+  count("slow", 20e6, 25);
+  EXPECT_THAT(verdict(), HasSubstr("Why not: it waits longer; "));
+  EXPECT_THAT(verdict(), HasSubstr("15.000ms and before 6.0000ms, is waiting"));
+  records.counters.erase("fast");
+  EXPECT_THAT(verdict(), Not(HasSubstr("Why not")));
 }
 
 TEST(Submission, RunsOfOneVariantAreNoLadder) {
@@ -306,7 +401,7 @@ TEST(Submission, WhatIsMissingNamesItsCommand) {
         "runs/m1-fa19-traced.json",
         "m3 -- fa19 100 --record runs/m3-fa19-100.json",
         "m3 -- fa19 10000 --record runs/m3-fa19-10000.json",
-        "m3 -- fa19 --profile runs/m3-fa19.trace.json --record "
+        "m3 -- fa19 --device gpu --profile runs/m3-fa19.trace.json --record "
         "runs/m3-fa19-traced.json",
         "m4 -- fa19 10000 --record runs/m4-fa19-10000.json",
         "final -- fa19 --device gpu --repeat 5 --record "
@@ -322,7 +417,7 @@ TEST(Submission, WhatIsMissingNamesItsCommand) {
   Records uncounted = CompleteRecords();
   uncounted.counters.erase("slow");
   EXPECT_THAT(Section(Markdown(uncounted, "m4"), "4.4 Rung 3"),
-              HasSubstr("tools/measure_ncu.sh BUNDLE runs/ncu fa19 slow"));
+              HasSubstr("tools/measure_ncu.sh BUNDLE runs/ncu-fa19 fa19 slow"));
 }
 
 TEST(Submission, BadInputIsRefused) {
@@ -333,7 +428,7 @@ TEST(Submission, BadInputIsRefused) {
   EXPECT_THAT(error(CompleteRecords(), "m5"),
               HasSubstr("unknown milestone 'm5'"));
   Records records = CompleteRecords();
-  records.traces["m.trace.json"] = "{\"traceEvents\": [";
+  records.traces["runs/m.trace.json"] = "{\"traceEvents\": [";
   EXPECT_THAT(error(records, "m1"), HasSubstr("m.trace.json: not a Chrome"));
   records = CompleteRecords();
   records.runs[0].record.network = "sp19";
@@ -347,7 +442,7 @@ TEST(Submission, UnknownGpuHasNoFloor) {
   }
   const std::string markdown = Markdown(records, "final");
   EXPECT_THAT(markdown, AllOf(HasSubstr("no data sheet of NVIDIA X1"),
-                              Not(HasSubstr("of the floor."))));
+                              Not(HasSubstr(", share of the floor"))));
   EXPECT_THAT(markdown, Not(HasSubstr("roofline-")));
 }
 

@@ -6,7 +6,7 @@
 namespace convlab {
 
 std::vector<std::string> FuzzSeeds() {
-  return {CompleteRecords().traces.at("m.trace.json")};
+  return {CompleteRecords().traces.at("runs/m.trace.json")};
 }
 
 }  // namespace convlab

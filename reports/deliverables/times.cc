@@ -81,9 +81,17 @@ std::vector<const RunRecord*> NewestPerSize(
   return newest;
 }
 
-void AddSizeChart(const std::string& name,
-                  const std::vector<const RunRecord*>& runs,
+// Of the runs whose variants are those of the last, since a line is of one.
+void AddSizeChart(const std::string& name, std::vector<const RunRecord*> runs,
                   const std::string& caption, Deliverable& deliverable) {
+  const std::string variants = VariantNames(runs.back()->convolutions);
+  runs.erase(std::remove_if(runs.begin(), runs.end(),
+                            [&](const RunRecord* run) {
+                              return VariantNames(run->convolutions) !=
+                                     variants;
+                            }),
+             runs.end());
+  runs = NewestPerSize(runs);
   if (runs.size() < 2) return;
   std::vector<TimeCurve> curves(MostConvolutions(runs));
   for (size_t i = 0; i < curves.size(); ++i) {
@@ -97,7 +105,7 @@ void AddSizeChart(const std::string& name,
   deliverable.blocks.push_back(Figure{
       OpTimeChart(name,
                   absl::StrCat(runs[0]->milestone, ", ", runs[0]->network, ", ",
-                               runs[0]->convolutions[0].variant),
+                               variants),
                   curves),
       "Lines: the op time of each convolution against the number of images",
       caption});
@@ -187,8 +195,7 @@ Deliverable CpuOpTimes(const Source& source) {
                          variant.reason);
   }
   deliverable.blocks.push_back(std::move(what));
-  const std::vector<const RunRecord*> sizes = NewestPerSize(runs);
-  AddSizeChart("m2-op-times", sizes,
+  AddSizeChart("m2-op-times", runs,
                "Op times on the CPU against the number of images.",
                deliverable);
   return deliverable;
@@ -258,12 +265,8 @@ Deliverable KernelInProfile(const Source& source) {
   const RunRecord* record =
       Find(*source.records, {"m3", "gpu", std::nullopt, /*traced=*/true});
   if (record == nullptr) {
-    AddMissing(
-        deliverable, "there is no traced run of this milestone",
-        RecordingCommand(source, "m3",
-                         absl::StrCat("--profile ", source.records->folder,
-                                      "/m3-", source.network, ".trace.json"),
-                         absl::StrCat("m3-", source.network, "-traced")));
+    AddMissing(deliverable, "there is no traced run of this milestone",
+               TracingCommand(source, "m3"));
     return deliverable;
   }
   const ProfileSection& activities = record->profile->gpu_activities;

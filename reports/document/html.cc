@@ -40,19 +40,20 @@ th.number, td.number { text-align: right; }
 figure { margin: 1.2rem 0; }
 figure img { display: block; width: 100%; max-width: 36rem; height: auto; }
 figcaption { font-size: .88rem; color: #4a5360; margin-top: .4rem; }
+@media (max-width: 30rem) { td.words { min-width: 11rem; } }
 @page { size: A4; margin: 16mm 14mm;
   @bottom-center { content: counter(page); font: 8pt sans-serif; } }
 @media print {
   body { padding: 0; max-width: none; font-size: 9.5pt; line-height: 1.4; }
   h1 { font-size: 17pt; } h2 { font-size: 13pt; } h3 { font-size: 11pt; }
   h1, h2, h3, h4 { break-after: avoid; }
-  figure, tr { break-inside: avoid; }
+  figure, tr, pre { break-inside: avoid; }
   figure img { max-width: 12cm; }
   figcaption { font-size: 8.5pt; }
   table { font-size: 7.5pt; }
   th, td { padding: 1.2mm 1.5mm; }
   td { white-space: normal; }
-  td code { white-space: nowrap; }
+  td code, td.number { white-space: nowrap; }
   td.words { min-width: 30mm; }
   td.words code { white-space: normal; }
   .table, pre { overflow: visible; }
@@ -81,11 +82,11 @@ std::string Inline(const Text& text) {
 
 // A cell is a number, a name, or words that may be broken into lines.
 std::string CellClass(const Table& table, size_t column, const Text& cell) {
-  if (table.columns[column].number) return " class=\"number\"";
   size_t length = 0;
   for (const Span& span : cell.spans()) length += span.text.size();
   constexpr size_t kShort = 30;
-  return length > kShort ? " class=\"words\"" : "";
+  if (length > kShort) return " class=\"words\"";
+  return table.columns[column].number ? " class=\"number\"" : "";
 }
 
 struct Writer {

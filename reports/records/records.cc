@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/files/files.h"
 #include "common/status/status.h"
 #include "reports/profiles/import.h"
@@ -46,15 +49,27 @@ bool IsChromeTrace(absl::string_view content) {
   return absl::StrContains(content.substr(0, 4096), "\"traceEvents\"");
 }
 
+// What is below a folder.
+struct Files {
+  Records records;
+  std::set<std::string> networks;  // of all records, the wanted or not
+  struct Counters {
+    fs::path path;
+    Profile profile;
+  };
+  std::vector<Counters> counters;
+};
+
 absl::Status ReadJson(const fs::path& path, absl::string_view network,
-                      Records& records) {
+                      Files& files) {
   ASSIGN_OR_RETURN(std::string content, ReadFile(path.string()));
   if (IsChromeTrace(content)) {
-    records.traces[path.filename().string()] = std::move(content);
+    files.records.traces[path.string()] = std::move(content);
     return absl::OkStatus();
   }
   absl::StatusOr<RunRecord> record = ParseRunRecord(content);
   if (!record.ok()) return Annotate(record.status(), path.string());
+  files.networks.insert(record->network);
   if (!network.empty() && record->network != network) return absl::OkStatus();
   if (!record->profile.has_value()) {
     RETURN_IF_ERROR(Annotate(CheckComplete(*record), path.string()));
@@ -64,16 +79,39 @@ absl::Status ReadJson(const fs::path& path, absl::string_view network,
         absl::StrCat(path.string(), ": record.size is ", record->size,
                      ", expected at least 1"));
   }
-  records.runs.push_back({path.string(), *std::move(record)});
+  files.records.runs.push_back({path.string(), *std::move(record)});
   return absl::OkStatus();
 }
 
-absl::Status ReadCsv(const fs::path& path, Records& records) {
+absl::Status ReadCsv(const fs::path& path, Files& files) {
   ASSIGN_OR_RETURN(const std::string content, ReadFile(path.string()));
   if (!HasNcuHeader(content)) return absl::OkStatus();
   absl::StatusOr<Profile> profile = ParseNcu(content);
   if (!profile.ok()) return Annotate(profile.status(), path.string());
-  records.counters[path.stem().string()] = *std::move(profile);
+  files.counters.push_back({path, *std::move(profile)});
+  return absl::OkStatus();
+}
+
+// Takes the counters of the records' network.
+absl::Status TakeCounters(Files& files) {
+  const std::string& network = files.records.runs[0].record.network;
+  std::map<std::string, fs::path> taken;
+  for (Files::Counters& counters : files.counters) {
+    const std::string folder = counters.path.parent_path().filename().string();
+    absl::string_view owner = folder;
+    if (absl::ConsumePrefix(&owner, "ncu-") ? owner != network
+                                            : files.networks.size() > 1) {
+      continue;
+    }
+    const std::string variant = counters.path.stem().string();
+    const auto [first, is_new] = taken.emplace(variant, counters.path);
+    if (!is_new) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          first->second.string(), " and ", counters.path.string(),
+          " are counters of the same variant: which of them is to be used?"));
+    }
+    files.records.counters[variant] = std::move(counters.profile);
+  }
   return absl::OkStatus();
 }
 
@@ -88,25 +126,26 @@ bool Matches(const RunRecord& record, const Wanted& wanted) {
 
 absl::StatusOr<Records> ReadRecords(const std::string& folder,
                                     absl::string_view network) {
-  ASSIGN_OR_RETURN(const std::vector<fs::path> files,
+  ASSIGN_OR_RETURN(const std::vector<fs::path> paths,
                    FilesBelow(UserPath(folder)));
-  Records records;
-  records.folder = folder;
-  for (const fs::path& path : files) {
+  Files files;
+  files.records.folder = folder;
+  for (const fs::path& path : paths) {
     // A file that is named itself is to be one, whatever its name is.
     if (path.extension() == ".json" || path == fs::path(UserPath(folder))) {
-      RETURN_IF_ERROR(ReadJson(path, network, records));
+      RETURN_IF_ERROR(ReadJson(path, network, files));
     } else if (path.extension() == ".csv") {
-      RETURN_IF_ERROR(ReadCsv(path, records));
+      RETURN_IF_ERROR(ReadCsv(path, files));
     }
   }
-  if (records.runs.empty()) {
+  if (files.records.runs.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(folder, " holds no run record",
                      network.empty() ? "" : absl::StrCat(" of ", network),
                      ": a milestone writes one with --record FILE"));
   }
-  return records;
+  RETURN_IF_ERROR(TakeCounters(files));
+  return std::move(files.records);
 }
 
 absl::Status CheckSameMachine(const Records& records) {

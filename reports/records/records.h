@@ -27,14 +27,17 @@ struct Records {
   // Hardware counters by the name of their file without ".csv", which is the
   // variant's.
   std::map<std::string, Profile> counters;
-  // Chrome traces by the name of their file.
+  // Chrome traces by the path of their file.
   std::map<std::string, std::string> traces;
 };
 
 // Everything below `folder`, or the one record that it names: run records and
 // Chrome traces (*.json), and ncu's counters (*.csv); other files are passed
-// over. With `network`, its records alone. The error names the file that is no
-// record, or is damaged, or says that there is no record.
+// over. With `network`, its records alone. Counters do not say what they were
+// measured on: those in a folder ncu-NETWORK are that network's, others are
+// taken where all records are of one network. The error names the file that is
+// no record, or is damaged, or says that there is no record, or that there are
+// two files of a variant's counters.
 absl::StatusOr<Records> ReadRecords(const std::string& folder,
                                     absl::string_view network);
 

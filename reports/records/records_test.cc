@@ -50,7 +50,7 @@ TEST_F(RecordsTest, FindsEverythingAtAnyDepth) {
   ASSERT_EQ(records->runs.size(), 2);
   EXPECT_EQ(records->runs[0].path, folder_ + "/b.json");
   EXPECT_EQ(records->runs[1].record.milestone, "m2");
-  EXPECT_EQ(records->traces.count("m.trace.json"), 1);
+  EXPECT_EQ(records->traces.count(folder_ + "/deeper/m.trace.json"), 1);
   ASSERT_EQ(records->counters.count("naive"), 1);
   EXPECT_EQ(records->counters.size(), 1);
 }
@@ -70,6 +70,39 @@ TEST_F(RecordsTest, OneNetworkOfSeveral) {
   EXPECT_TRUE(CheckSameMachine(*records).ok());
   EXPECT_THAT(std::string(ReadRecords(folder_, "fa20").status().message()),
               HasSubstr("no run record of fa20"));
+}
+
+TEST_F(RecordsTest, CountersAreOfTheirNetworkAlone) {
+  constexpr char kCounters[] =
+      "\"ID\",\"Kernel Name\",\"Block Size\",\"Grid Size\","
+      "\"gpu__time_duration.sum\"\n"
+      "\"\",\"\",\"\",\"\",\"ns\"\n"
+      "\"0\",\"K\",\"(1, 1, 1)\",\"(1, 1, 1)\",\"5.5\"\n";
+  const auto variants = [&](const char* network) {
+    std::vector<std::string> names;
+    const auto records = ReadRecords(folder_, network);
+    EXPECT_TRUE(records.ok()) << records.status();
+    for (const auto& [name, profile] : records->counters) names.push_back(name);
+    return names;
+  };
+  for (const char* folder : {"ncu", "ncu-sp19", "ncu-fa19"}) {
+    std::filesystem::create_directories(folder_ + "/" + folder);
+  }
+  Write("a.json", ToJson(TestRecord("m3", "gpu", 100, "naive")));
+  Write("ncu/of_some.csv", kCounters);
+  Write("ncu-sp19/of_sp19.csv", kCounters);
+  Write("ncu-fa19/of_fa19.csv", kCounters);
+  EXPECT_THAT(variants(""), ElementsAre("of_fa19", "of_some"));
+  RunRecord other = TestRecord("m3", "gpu", 100, "naive");
+  other.network = "sp19";
+  Write("b.json", ToJson(other));
+  EXPECT_THAT(variants("fa19"), ElementsAre("of_fa19"));
+  EXPECT_THAT(variants("sp19"), ElementsAre("of_sp19"));
+  std::filesystem::create_directories(folder_ + "/deeper/ncu-fa19");
+  Write("deeper/ncu-fa19/of_fa19.csv", kCounters);
+  EXPECT_THAT(std::string(ReadRecords(folder_, "fa19").status().message()),
+              AllOf(HasSubstr("/deeper/ncu-fa19/of_fa19.csv and "),
+                    HasSubstr("same variant")));
 }
 
 TEST_F(RecordsTest, MixedDevicesAreNamed) {

@@ -158,7 +158,7 @@ Records CompleteRecords() {
   add(Traced(TestRecord("m3", "gpu", 10000, "naive")));
   add(TestRecord("final", "gpu", 10000, "fast"));
   add(Traced(TestRecord("final", "gpu", 10000, "fast")));
-  records.traces["m.trace.json"] = R"json({"traceEvents":[
+  records.traces["runs/m.trace.json"] = R"json({"traceEvents":[
 {"ph":"M","name":"process_name","pid":1},
 {"ph":"X","name":"cudaFree","cat":"api","ts":1000,"dur":128000},
 {"ph":"X","name":"[CUDA memcpy HtoD]","cat":"memcpy","ts":130000,"dur":15000},

@@ -25,7 +25,7 @@
 // and blocks of consecutive elements, which leave no thread idle at the edges
 // of a 29 x 29 plane, the rest.
 //
-// Counters (ncu, fa19's layers; the files are in reports/measured/h200/ncu).
+// Counters (ncu, fa19's layers; the files are in reports/measured/h200/ncu-fa19).
 // Issue slots are the bound, 87 and 88 % used, and the longest stall is a ready
 // warp that was not selected (6.5 and 6.0 cycles per instruction). The caches
 // do serve the loads: L1 hits 93 and 95 %, DRAM 5 and 1 % busy. But loads are

@@ -2,15 +2,15 @@
 set encoding utf8
 set terminal svg size 480,266 noenhanced font 'DejaVu Sans,13' background 'white'
 set output 'final-gpu-time.svg'
-set title 'GPU time of final, fa19, 10,000 images' font ',14'
+set label 'GPU time of final, fa19, 10,000 images' at screen 0.02, screen 1 left offset 0,-1 font ',14'
+set tmargin at screen 0.8421
 set border 3 lc rgb '#444444'
-set tics nomirror textcolor rgb '#222222'
+set tics nomirror out textcolor rgb '#222222'
 set yrange [5.6:-0.6]
 set style fill solid noborder
 set border 2
 set ytics scale 0
-set xrange [0:*]
-set offsets graph 0, graph 0.12, 0, 0
+set xrange [0:33.62]
 set xlabel 'share of the time, %'
 set grid x lc rgb '#dddddd'
 set border 3

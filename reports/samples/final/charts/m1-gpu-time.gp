@@ -2,15 +2,15 @@
 set encoding utf8
 set terminal svg size 480,318 noenhanced font 'DejaVu Sans,13' background 'white'
 set output 'm1-gpu-time.svg'
-set title 'GPU time of m1, fa19, 10,000 images' font ',14'
+set label 'GPU time of m1, fa19, 10,000 images' at screen 0.02, screen 1 left offset 0,-1 font ',14'
+set tmargin at screen 0.8679
 set border 3 lc rgb '#444444'
-set tics nomirror textcolor rgb '#222222'
+set tics nomirror out textcolor rgb '#222222'
 set yrange [7.6:-0.6]
 set style fill solid noborder
 set border 2
 set ytics scale 0
-set xrange [0:*]
-set offsets graph 0, graph 0.12, 0, 0
+set xrange [0:29.74]
 set xlabel 'share of the time, %'
 set grid x lc rgb '#dddddd'
 set border 3

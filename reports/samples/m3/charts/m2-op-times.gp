@@ -2,16 +2,17 @@
 set encoding utf8
 set terminal svg size 480,360 noenhanced font 'DejaVu Sans,13' background 'white'
 set output 'm2-op-times.svg'
-set title 'm2, fa19, naive_parallel' font ',14'
+set label 'm2, fa19, naive_parallel' at screen 0.02, screen 1 left offset 0,-1 font ',14'
+set tmargin at screen 0.7667
 set border 3 lc rgb '#444444'
-set tics nomirror textcolor rgb '#222222'
+set tics nomirror out textcolor rgb '#222222'
+set key at screen 0.02, screen 0.9167 left top Left reverse samplen 2
 set style circle radius screen 0.008
 set style fill solid noborder
 set logscale xy
 set xlabel 'images'
 set ylabel 'op time, ms'
 set grid lc rgb '#dddddd'
-set key above left Left reverse
 set format x '%.0f'
 set format y '%g'
 set xrange [76.92:1.3e+04]

@@ -2,9 +2,10 @@
 set encoding utf8
 set terminal svg size 480,230 noenhanced font 'DejaVu Sans,13' background 'white'
 set output 'm3-timeline.svg'
-set title 'One run of m3, fa19, 10,000 images' font ',14'
+set label 'One run of m3, fa19, 10,000 images' at screen 0.02, screen 1 left offset 0,-1 font ',14'
+set tmargin at screen 0.8174
 set border 3 lc rgb '#444444'
-set tics nomirror textcolor rgb '#222222'
+set tics nomirror out textcolor rgb '#222222'
 set xrange [0:181.3867]
 set yrange [2.6:-0.6]
 set ytics scale 0 ('API calls' 0, 'kernels' 1, 'copies' 2)
