@@ -234,6 +234,7 @@ std::string NeighboursText(const BenchRecord& record) {
     }
   }
   std::vector<std::string> least;
+  least.reserve(worst.size());
   for (const auto& [row, neighbour] : worst) {
     least.push_back(absl::StrFormat("%s %.2f (%s)", row->layer,
                                     neighbour->quotient, neighbour->change));

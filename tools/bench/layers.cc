@@ -165,10 +165,10 @@ std::vector<NamedLayer> WithNeighbours(const std::vector<NamedLayer>& layers) {
         all.push_back({SizesOf(problem), problem, layer.name});
       }
     };
-    for (const int sign : {-1, 1}) add(0, sign, 0, 0);
-    for (const int sign : {-1, 1}) add(0, 0, sign, 0);
+    for (const int by : {-1, 1}) add(0, by, 0, 0);
+    for (const int by : {-1, 1}) add(0, 0, by, 0);
     add(1, 0, 0, 0);
-    for (const int sign : {-1, 1}) add(0, 0, 0, 2 * sign);
+    for (const int by : {-2, 2}) add(0, 0, 0, by);
   }
   return all;
 }
