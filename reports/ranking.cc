@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/flags/flags.h"
@@ -58,8 +59,8 @@ absl::Status Run(const std::vector<std::string>& args) {
     options.correct = FLAGS_correct;
   }
   if (FLAGS_device != "gpu" && FLAGS_device != "cpu") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--device is '", FLAGS_device, "', expected gpu or cpu"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--device is '", FLAGS_device, "', expected gpu or cpu"));
   }
   options.device = FLAGS_device;
   options.any_device = FLAGS_any_device;
@@ -70,6 +71,12 @@ absl::Status Run(const std::vector<std::string>& args) {
   }
   ASSIGN_OR_RETURN(const Ranking ranking,
                    RankParticipants(participants, options));
+  if (absl::c_all_of(ranking.ranks,
+                     [](const Rank& rank) { return rank.run.empty(); })) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("nobody is to be ranked: ", ranking.ranks[0].name, " has ",
+                     ranking.ranks[0].reason));
+  }
   std::fputs(WriteBlocks(DescribeRanking(ranking, options)).c_str(), stdout);
   return absl::OkStatus();
 }

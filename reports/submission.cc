@@ -110,23 +110,32 @@ class Output {
   const std::string& scratch() const { return scratch_; }
 
   // Moves all files; those in `obsolete` are removed unless they were made.
+  // Nothing is touched where a folder stands in a file's place, or a file in a
+  // folder's.
   absl::Status Finish(const std::vector<std::string>& obsolete) {
     std::error_code error;
+    std::vector<fs::directory_entry> entries;
+    for (auto entry = fs::recursive_directory_iterator(scratch_, error);
+         !error && entry != fs::recursive_directory_iterator();
+         entry.increment(error)) {
+      const std::string target = TargetOf(*entry);
+      if (fs::exists(target, error) &&
+          fs::is_directory(target, error) != entry->is_directory(error)) {
+        return FileError("write", target,
+                         std::make_error_code(entry->is_directory()
+                                                  ? std::errc::not_a_directory
+                                                  : std::errc::is_a_directory));
+      }
+      entries.push_back(*entry);
+    }
+    if (error) return FileError("read", scratch_, error);
     for (const std::string& name : obsolete) {
       if (fs::exists(scratch_ + "/" + name, error)) continue;
       fs::remove(out_ + "/" + name, error);
       if (error) return FileError("remove", out_ + "/" + name, error);
     }
-    std::vector<fs::directory_entry> entries;
-    for (auto entry = fs::recursive_directory_iterator(scratch_, error);
-         !error && entry != fs::recursive_directory_iterator();
-         entry.increment(error)) {
-      entries.push_back(*entry);
-    }
-    if (error) return FileError("read", scratch_, error);
     for (const fs::directory_entry& entry : entries) {
-      const std::string target =
-          out_ + "/" + fs::relative(entry.path(), scratch_).string();
+      const std::string target = TargetOf(entry);
       if (entry.is_directory()) {
         fs::create_directories(target, error);
       } else {
@@ -138,6 +147,10 @@ class Output {
   }
 
  private:
+  std::string TargetOf(const fs::directory_entry& entry) const {
+    return out_ + "/" + fs::relative(entry.path(), scratch_).string();
+  }
+
   Output(std::string out, std::string scratch, bool is_new)
       : out_(std::move(out)), scratch_(std::move(scratch)), is_new_(is_new) {}
 
@@ -243,18 +256,18 @@ absl::Status Run(const std::vector<std::string>& args) {
     absl::FPrintF(stderr, "submission: incomplete: %s\n", title);
   }
   if (!lacking.empty()) {
-    absl::FPrintF(stderr,
-                  "submission: without %s here, %s missing; where "
-                  "tools/setup.sh has run, this finishes the report: "
-                  "bazel run //reports:submission -- %s\n",
-                  absl::StrJoin(lacking, " and "),
-                  lacking.size() == 2       ? "charts and the PDF are"
-                  : lacking[0] == "gnuplot" ? "charts are"
-                                            : "the PDF is",
-                  absl::StrJoin(args, " ",
-                                [](std::string* line, const std::string& arg) {
-                                  line->append(ShellWord(arg));
-                                }));
+    absl::FPrintF(
+        stderr,
+        "submission: without %s here, %s missing; where "
+        "tools/setup.sh has run, this finishes the report: "
+        "bazel run //reports:submission -- %s\n",
+        absl::StrJoin(lacking, " and "),
+        lacking.size() == 2       ? "charts and the PDF are"
+        : lacking[0] == "gnuplot" ? "charts are"
+                                  : "the PDF is",
+        absl::StrJoin(args, " ", [](std::string* line, const std::string& arg) {
+          line->append(ShellWord(arg));
+        }));
   }
   absl::PrintF(
       "%s/submission.%s\n", FLAGS_out,

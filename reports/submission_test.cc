@@ -80,10 +80,9 @@ TEST_F(ReportsTest, WritesEveryFormatAndChart) {
   EXPECT_THAT(Read("out/submission.md"),
               AllOf(HasSubstr("A &lt;b\\>"), HasSubstr("# Final")));
   EXPECT_THAT(Read("out/submission.html"), StartsWith("<!DOCTYPE html>"));
-  for (const char* chart :
-       {"m1-gpu-time", "m1-timeline", "m3-op-times", "m3-gpu-time",
-        "m3-timeline", "ladder-fa19", "roofline-fa19", "final-gpu-time",
-        "final-timeline"}) {
+  for (const char* chart : {"m1-gpu-time", "m1-timeline", "m3-op-times",
+                            "m3-gpu-time", "m3-timeline", "ladder", "roofline",
+                            "final-gpu-time", "final-timeline"}) {
     for (const char* ending : {".dat", ".gp"}) {
       EXPECT_TRUE(
           fs::exists(absl::StrCat(folder_, "/out/charts/", chart, ending)))
@@ -118,9 +117,8 @@ TEST_F(ReportsTest, WithoutOtherProgramsOneCommandFinishesIt) {
           "report: bazel run //reports:submission -- --milestone final "
           "--records ",
           folder_, "/in --out ", folder_, "/out --team 'O'\\''Neill'\n")));
-  EXPECT_THAT(Read("out/submission.md"),
-              HasSubstr("data `charts/ladder-fa19.dat`"));
-  EXPECT_THAT(Read("out/charts/ladder-fa19.gp"), HasSubstr("plot "));
+  EXPECT_THAT(Read("out/submission.md"), HasSubstr("data `charts/ladder.dat`"));
+  EXPECT_THAT(Read("out/charts/ladder.gp"), HasSubstr("plot "));
   EXPECT_FALSE(fs::exists(folder_ + "/out/submission.pdf"));
 }
 
@@ -147,6 +145,8 @@ TEST_F(ReportsTest, BadUsageAndBadRecordsAreOneLine) {
   fs::create_directories(folder_ + "/in/empty");
   ExpectRefused("submission", "--milestone m1 --records $in/empty --out $out",
                 "holds no run record");
+  ExpectRefused("submission", "--milestone m1 --records /dev/null --out $out",
+                "/dev/null");
   Write("in/x.json", "{\"schema\": \"convlab.run/2\"}");
   ExpectRefused("submission", kFlags, "x.json: unknown schema");
   const std::string whole = ToJson(TestRecord("m1", "gpu", 100, "cudnn"));
@@ -162,6 +162,46 @@ TEST_F(ReportsTest, BadUsageAndBadRecordsAreOneLine) {
       0);
 }
 
+TEST_F(ReportsTest, AFolderInAFilesPlaceLeavesTheEarlierReport) {
+  fs::create_directories(folder_ + "/out/submission.html");
+  Write("out/submission.md", "of an earlier report");
+  Write("out/submission.pdf", "of an earlier report");
+  const Outcome run = Run("submission", kFlags, "PATH=/nowhere");
+  EXPECT_EQ(run.exit_status, 2);
+  EXPECT_THAT(run.err, MatchesRegex("submission: cannot write [^\n]+"
+                                    "/out/submission.html: Is a directory\n"));
+  EXPECT_EQ(Read("out/submission.md"), "of an earlier report");
+  EXPECT_EQ(Read("out/submission.pdf"), "of an earlier report");
+  EXPECT_FALSE(fs::exists(folder_ + "/out/charts"));
+}
+
+TEST_F(ReportsTest, TextFromRecordsIsTextInEveryFile) {
+  constexpr char kEvil[] = "../<script>|`x`'\"\n$(id) \xF0\x9F\x99\x82";
+  const std::string evil = kEvil + std::string(300, 'x');
+  Records records = CompleteRecords();
+  for (size_t i = 0; i < records.runs.size(); ++i) {
+    RunRecord& record = records.runs[i].record;
+    record.network = record.weights = record.host.cpu = evil;
+    record.gpu.name = record.device == "gpu" ? "NVIDIA H200 " + evil : "";
+    record.command.push_back(evil);
+    record.output.push_back(evil);
+    for (auto& [name, variant] : record.variants) {
+      variant.summary = variant.reason = evil;
+    }
+    for (PeerRecord& peer : record.peers) peer.library = evil;
+    if (record.profile) record.profile->gpu_activities.entries[0].name = evil;
+    Write(absl::StrCat("in/", i, ".json"), ToJson(record));
+  }
+  const Outcome run = Run("submission", kFlags);
+  EXPECT_EQ(run.exit_status, 0) << run.err;
+  EXPECT_THAT(Read("out/submission.html"), Not(HasSubstr("<script")));
+  EXPECT_THAT(Read("out/charts/ladder.gp"), HasSubstr("plot "));
+  if (fs::exists("/usr/bin/gnuplot")) {
+    EXPECT_THAT(Read("out/charts/ladder.svg"),
+                AllOf(HasSubstr("</svg>"), Not(HasSubstr("<script"))));
+  }
+}
+
 TEST_F(ReportsTest, CompareAndRanking) {
   Outcome run = Run("compare", "$in/4.json $in/4.json");
   EXPECT_EQ(run.exit_status, 0) << run.err;
@@ -174,6 +214,9 @@ TEST_F(ReportsTest, CompareAndRanking) {
   EXPECT_THAT(run.out, HasSubstr("|    1 | in   |"));
   ExpectRefused("ranking", "", "no folder");
   ExpectRefused("ranking", "$in --correct 10001", "--correct is 10001");
+  ExpectRefused("ranking", "$in --device tpu", "--device is 'tpu'");
+  ExpectRefused("ranking", "$in --size 7", "no run of fa19 with 7 images");
+  ExpectRefused("ranking", "$in $in/../in/", "both be ranked as 'in'");
   for (const char* program : {"submission", "compare", "ranking"}) {
     run = Run(program, "--help");
     EXPECT_EQ(run.exit_status, 0);

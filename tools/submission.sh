@@ -83,10 +83,12 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 if [ -x "$here/../bin/convlab" ]; then
   bundle=$(cd "$here/.." && pwd)
+  measure=$here/measure_ncu.sh
   program=$bundle/bin/convlab
   report=$bundle/bin/submission
 else
   export RUNFILES_DIR="${RUNFILES_DIR:-${PWD%/*}}" # where the weights are
+  measure=$PWD/tools/measure_ncu.sh
   program=$PWD/milestones/convlab
   report=$PWD/reports/submission
   # What measure_ncu.sh takes for a bundle.
@@ -133,7 +135,7 @@ all_steps() {
         for size in "${sizes[@]}"; do
           timed "m4-$network-$size" m4 "$network" "$size"
         done
-        step counters "$here/measure_ncu.sh" "$bundle" "$place/records/ncu-$network" "$network"
+        step counters "$measure" "$bundle" "$place/records/ncu-$network" "$network"
         ;;
       final)
         timed "final-$network" final "$network" --device gpu --repeat 5

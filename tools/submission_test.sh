@@ -46,4 +46,14 @@ if [[ $output == *'m1-sp19-gpu          FAILED'* ]]; then
   grep -q 'Not measured: there is no run of the baseline on the GPU' \
     <<<"$(tr -d '*' <"$out/submission.md")" || error "the report does not say what is missing"
 fi
+
+# As bazel run starts it: from a link that stands elsewhere.
+mkdir "$TEST_TMPDIR/elsewhere"
+ln -s "$PWD/$program" "$TEST_TMPDIR/elsewhere/submission"
+printf '#!/bin/sh\nexit 1\n' >"$TEST_TMPDIR/elsewhere/ncu"
+chmod +x "$TEST_TMPDIR/elsewhere/ncu"
+output=$(PATH="$TEST_TMPDIR/elsewhere:$PATH" "$TEST_TMPDIR/elsewhere/submission" \
+  m4 sp19 --sizes 10 --out "$TEST_TMPDIR/m4" 2>&1)
+[[ $output == *'counters '* && $output != *'status 127'* ]] ||
+  error "a program is not found: $output"
 exit $failed

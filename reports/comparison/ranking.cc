@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -11,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
+#include "common/files/files.h"
 #include "common/status/status.h"
 #include "reports/quantities.h"
 
@@ -103,10 +104,9 @@ Rank Best(const Participant& participant, const RankingOptions& options) {
                      return OpTimeSum(*a.convolutions) <
                             OpTimeSum(*b.convolutions);
                    });
-  rank.reason =
-      absl::StrCat("no run of ", options.network, " with ",
-                   Plural(options.size, "image"), " on the ",
-                   absl::AsciiStrToUpper(options.device));
+  rank.reason = absl::StrCat("no run of ", options.network, " with ",
+                             Plural(options.size, "image"), " on the ",
+                             absl::AsciiStrToUpper(options.device));
   bool any = false;
   for (const Candidate& candidate : candidates) {
     const std::string wrong = WhyWrong(candidate, options);
@@ -151,10 +151,10 @@ absl::Status CheckNames(const std::vector<Participant>& participants) {
     const auto [first, is_new] =
         folders.emplace(participant.name, participant.records.folder);
     if (is_new) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        first->second, " and ", participant.records.folder,
-        " would both be ranked as '", participant.name,
-        "': a folder's name is the participant's"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(first->second, " and ", participant.records.folder,
+                     " would both be ranked as '", participant.name,
+                     "': a folder's name is the participant's"));
   }
   return absl::OkStatus();
 }
@@ -173,11 +173,11 @@ double Points(double deviations) {
 }
 
 absl::StatusOr<Participant> ReadParticipant(const std::string& folder) {
-  absl::string_view name = folder;
-  while (absl::ConsumeSuffix(&name, "/")) {
-  }
   ASSIGN_OR_RETURN(Records records, ReadRecords(folder, ""));
-  return Participant{std::string(name.substr(name.rfind('/') + 1)),
+  // Also of ".", and with a slash behind it.
+  const std::filesystem::path whole =
+      std::filesystem::absolute(UserPath(folder) + "/").lexically_normal();
+  return Participant{whole.parent_path().filename().string(),
                      std::move(records)};
 }
 

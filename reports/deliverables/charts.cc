@@ -135,7 +135,7 @@ Chart LadderChart(const std::string& name, const RunRecord& ladder,
             "vectors nohead lw 2 dt %d lc rgb '%s' title ",
             ms, static_cast<double>(rows) - 0.4,
             static_cast<double>(rows) + 0.2, dash, color),
-        Quote(absl::StrFormat("%s: %.3g ms", title, ms)));
+        Quote(absl::StrFormat("%s: %.3g ms", ShortKernelName(title, 40), ms)));
   };
   if (PeerSum(ladder) > 0) {
     line(PeerSum(ladder), ladder.peers[0].library, kRed, 2);

@@ -175,18 +175,18 @@ absl::StatusOr<Deliverable> RankingOfAll(const Source& source) {
                             own.reason),
                FinalCommand(source));
   } else if (own.reason.empty()) {
-    blocks.push_back(Paragraph{
-        Text("This submission's entry is its fastest correct run, ") +
-        Code(own.run) + " (" + own.accuracy_class + "), with " +
-        Strong(Milliseconds(own.sum_ns) + " ms") +
-        ", the sum of the medians of its op times, and " +
-        absl::StrFormat("%s of %s right.", Count(own.correct),
-                        Plural(options.size, "image"))});
+    blocks.push_back(
+        Paragraph{Text("This submission's entry is its fastest correct run, ") +
+                  Code(own.run) + " (" + own.accuracy_class + "), with " +
+                  Strong(Milliseconds(own.sum_ns) + " ms") +
+                  ", the sum of the medians of its op times, and " +
+                  absl::StrFormat("%s of %s right.", Count(own.correct),
+                                  Plural(options.size, "image"))});
   } else {
     deliverable.complete = false;
-    blocks.push_back(
-        Paragraph{Strong("Disqualified:") + " no run is right. The fastest, " +
-                  Code(own.run) + ": " + own.reason + "."});
+    blocks.push_back(Paragraph{Strong("Disqualified:") +
+                               " no run is right. The fastest, " +
+                               Code(own.run) + ": " + own.reason + "."});
   }
   blocks.push_back(Paragraph{
       Text("The ranking itself needs everybody's records, a folder each: ") +

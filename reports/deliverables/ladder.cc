@@ -107,7 +107,8 @@ constexpr char kBoundRule[] =
 constexpr char kColumnsRule[] =
     "Of the counters: DRAM and SM say at how much of its peak the device "
     "memory and the busiest unit of the multiprocessors worked, tensor the "
-    "tensor cores; occupancy is the share of the warps that a multiprocessor "
+    "tensor cores, of which ncu counts a little for kernels without them too; "
+    "occupancy is the share of the warps that a multiprocessor "
     "can hold; the longest wait is what held up a warp longest on average, in "
     "cycles per instruction.";
 constexpr std::pair<absl::string_view, absl::string_view> kWaits[] = {
@@ -165,13 +166,12 @@ void AddCounters(const Source& source, const std::string& variant,
                  const LadderRun* before, Deliverable& deliverable) {
   const std::vector<MeasuredLaunch> launches = LaunchesOf(source, variant);
   if (launches.empty()) {
-    AddMissing(
-        deliverable,
-        absl::StrCat("there are no hardware counters of ", variant),
-        absl::StrCat("tools/measure_ncu.sh BUNDLE ",
-                     ShellWord(absl::StrCat(source.records->folder, "/ncu-",
-                                            source.network)),
-                     " ", source.network, " ", variant));
+    AddMissing(deliverable,
+               absl::StrCat("there are no hardware counters of ", variant),
+               absl::StrCat("tools/measure_ncu.sh BUNDLE ",
+                            ShellWord(absl::StrCat(source.records->folder,
+                                                   "/ncu-", source.network)),
+                            " ", source.network, " ", variant));
     return;
   }
   double total = 0;
@@ -311,8 +311,7 @@ std::optional<Work> WorkOf(const std::vector<MeasuredLaunch>& launches,
   for (const MeasuredLaunch& launch : launches) {
     if (!launch.facts.duration_ns || !launch.facts.sm_percent) return {};
     work.whole_ns += *launch.facts.duration_ns;
-    work.busy_ns +=
-        *launch.facts.duration_ns * *launch.facts.sm_percent / 100;
+    work.busy_ns += *launch.facts.duration_ns * *launch.facts.sm_percent / 100;
   }
   constexpr double kApart = 0.15;
   const double op_time = OpTimeSum(run.convolutions);
@@ -324,8 +323,7 @@ std::optional<Work> WorkOf(const std::vector<MeasuredLaunch>& launches,
 std::string WhyNot(const Source& source, const LadderRun& run,
                    const LadderRun& before) {
   const std::vector<MeasuredLaunch> launches = LaunchesOf(source, run.variant);
-  const std::vector<MeasuredLaunch> others =
-      LaunchesOf(source, before.variant);
+  const std::vector<MeasuredLaunch> others = LaunchesOf(source, before.variant);
   if (launches.empty() || others.empty()) return "";
   const std::optional<Work> now = WorkOf(launches, run);
   const std::optional<Work> then = WorkOf(others, before);
@@ -342,10 +340,10 @@ std::string WhyNot(const Source& source, const LadderRun& run,
   if (now->busy_ns - then->busy_ns > waiting - waited) {
     return absl::StrCat(" Why not: it is more work than before; ", busy, ".");
   }
-  std::string why = absl::StrCat(
-      " Why not: it waits longer; ", busy, ", and the rest of the time, ",
-      FormatNanoseconds(waiting), " and before ", FormatNanoseconds(waited),
-      ", is waiting");
+  std::string why =
+      absl::StrCat(" Why not: it waits longer; ", busy,
+                   ", and the rest of the time, ", FormatNanoseconds(waiting),
+                   " and before ", FormatNanoseconds(waited), ", is waiting");
   if (!launches[0].facts.stalls.empty()) {
     absl::StrAppend(&why, ", in its longest kernel most of all \"",
                     launches[0].facts.stalls[0].first, "\"");
@@ -476,9 +474,9 @@ Deliverable Ladder(const Source& source) {
          absl::StrFormat("%.0e", ladder->peers[0].relative_error), "–"});
   }
   // The last variant that was timed gives the convolutions.
-  const auto timed = std::find_if(
-      ladder->ladder.rbegin(), ladder->ladder.rend(),
-      [](const LadderRun& run) { return run.failure.empty(); });
+  const auto timed =
+      std::find_if(ladder->ladder.rbegin(), ladder->ladder.rend(),
+                   [](const LadderRun& run) { return run.failure.empty(); });
   if (limits && timed != ladder->ladder.rend()) {
     std::vector<std::string> times;
     for (const ConvolutionRecord& convolution : timed->convolutions) {
@@ -497,13 +495,12 @@ Deliverable Ladder(const Source& source) {
              "the program finds it. ") +
         Code(LadderCommand(source, ladder->size)) + " measures it."});
   }
-  const std::string name = absl::StrCat("ladder-", ladder->network);
-  blocks.push_back(Figure{LadderChart(name, *ladder, limits),
+  blocks.push_back(Figure{LadderChart("ladder", *ladder, limits),
                           "Bars: the sum of the op times of each variant",
                           "The ladder: sum of the op times of each variant."});
   if (limits) {
     blocks.push_back(Figure{
-        RooflineChart("roofline-" + ladder->network, *ladder, *limits),
+        RooflineChart("roofline", *ladder, *limits),
         "Roofline: FLOP per second of each variant against FLOP per byte, "
         "under the GPU's limits",
         absl::StrFormat(

@@ -58,18 +58,17 @@ void AddShareList(const ProfileSection& section, const RunRecord& record,
                  {}};
   for (const Share& share : list.shares) {
     const ProfileEntry& entry = share.entry;
-    table.rows.push_back(
-        {Code(KernelName(entry.name, kNameWidth)),
-         absl::StrFormat("%.2f", 100 * share.share),
-         absl::StrFormat("%.2f", 100 * share.cumulative), Time(entry.total_ns),
-         entry.calls ? Count(*entry.calls) : "–", Time(entry.average_ns),
-         Time(entry.max_ns)});
+    table.rows.push_back({Code(KernelName(entry.name, kNameWidth)),
+                          absl::StrFormat("%.2f", 100 * share.share),
+                          absl::StrFormat("%.2f", 100 * share.cumulative),
+                          Time(entry.total_ns),
+                          entry.calls ? Count(*entry.calls) : "–",
+                          Time(entry.average_ns), Time(entry.max_ns)});
   }
   if (list.entries > list.shares.size()) {
     const double listed = list.shares.back().cumulative;
     table.rows.push_back(
-        {OthersOf(list),
-         absl::StrFormat("%.2f", 100 * (list.listed - listed)),
+        {OthersOf(list), absl::StrFormat("%.2f", 100 * (list.listed - listed)),
          absl::StrFormat("%.2f", 100 * list.listed), "–", "–", "–", "–"});
   }
   blocks.push_back(std::move(table));

@@ -193,9 +193,13 @@ absl::StatusOr<Submission> MakeSubmission(const Records& records,
     document.blocks.push_back(
         Paragraph{absl::StrCat("All ", total, " parts are complete.")});
   } else {
-    document.blocks.push_back(Paragraph{absl::StrCat(
-        total - submission.incomplete.size(), " of ", total,
-        " parts are complete. Each of these says what it lacks:")});
+    document.blocks.push_back(Paragraph{
+        absl::StrCat(total - submission.incomplete.size(), " of ", total,
+                     " parts are complete. Each of these says what it lacks "
+                     "and the command "
+                     "that makes it; in the bundle, ") +
+        Code("./convlab m3") + " stands for " +
+        Code("bazel run //milestones:m3 --") + ":"});
     List list;
     for (const std::string& title : submission.incomplete) {
       list.items.emplace_back(title);

@@ -25,12 +25,13 @@
 // and blocks of consecutive elements, which leave no thread idle at the edges
 // of a 29 x 29 plane, the rest.
 //
-// Counters (ncu, fa19's layers; the files are in reports/measured/h200/ncu-fa19).
-// Issue slots are the bound, 87 and 88 % used, and the longest stall is a ready
-// warp that was not selected (6.5 and 6.0 cycles per instruction). The caches
-// do serve the loads: L1 hits 93 and 95 %, DRAM 5 and 1 % busy. But loads are
-// the smaller part of what is issued: two of 22 and 16 instructions per
-// multiply-add (at 1.98 GHz). The rest are loops and addresses.
+// Counters (ncu, fa19's layers; the files are in
+// reports/measured/h200/ncu-fa19). Issue slots are the bound, 87 and 88 % used,
+// and the longest stall is a ready warp that was not selected (6.5 and 6.0
+// cycles per instruction). The caches do serve the loads: L1 hits 93 and 95 %,
+// DRAM 5 and 1 % busy. But loads are the smaller part of what is issued: two of
+// 22 and 16 instructions per multiply-add (at 1.98 GHz). The rest are loops and
+// addresses.
 #include "kernels/convolution/cuda/kernel.h"
 
 namespace convlab::cuda {
