@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "common/record/run_record.h"
 #include "common/status/status.h"
+#include "reports/bench_tables.h"
 #include "reports/deliverables/charts.h"
 #include "reports/deliverables/limits.h"
 #include "reports/markers.h"
@@ -87,9 +88,14 @@ absl::StatusOr<std::string> UpdateReadme(absl::string_view readme,
                    ReadRecords(measured + "/h200",
                                {"final-fa17-high", "final-fa18", "final-sp19",
                                 "final-fa19", "final-fa20"}));
-  return ReplacePassage(
-      document, "gpu networks",
-      absl::StrCat(Caption(gpu_networks[0]), NetworksTable(gpu_networks)));
+  ASSIGN_OR_RETURN(document,
+                   ReplacePassage(document, "gpu networks",
+                                  absl::StrCat(Caption(gpu_networks[0]),
+                                               NetworksTable(gpu_networks))));
+  ASSIGN_OR_RETURN(const BenchRecords bench,
+                   ReadBenchRecords(measured + "/h200"));
+  return ReplacePassage(document, "layers",
+                        BenchPassage(bench, "reports/charts/layers.svg"));
 }
 
 absl::StatusOr<std::map<std::string, std::string>> ReadmeCharts(
@@ -97,8 +103,21 @@ absl::StatusOr<std::map<std::string, std::string>> ReadmeCharts(
   ASSIGN_OR_RETURN(const RunRecord gpu_ladder, GpuLadder(measured));
   const Chart chart =
       LadderChart("ladder-fa19", gpu_ladder, FindLimits(gpu_ladder.gpu.name));
-  return std::map<std::string, std::string>{{chart.name + ".dat", chart.data},
-                                            {chart.name + ".gp", chart.script}};
+  std::vector<Chart> charts = {chart};
+  ASSIGN_OR_RETURN(const BenchRecords bench,
+                   ReadBenchRecords(measured + "/h200"));
+  if (bench.fp32) {
+    charts.push_back(LayersChart(
+        "layers",
+        absl::StrCat("Convolutions in float32, ", bench.fp32->gpu.name),
+        bench.fp32->peer, TimesOf(*bench.fp32)));
+  }
+  std::map<std::string, std::string> files;
+  for (const Chart& one : charts) {
+    files[one.name + ".dat"] = one.data;
+    files[one.name + ".gp"] = one.script;
+  }
+  return files;
 }
 
 }  // namespace convlab

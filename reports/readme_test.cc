@@ -1,8 +1,10 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/files/files.h"
@@ -33,6 +35,34 @@ TEST(Readme, ChartsShowWhatTheRecordsSay) {
     EXPECT_EQ(*ReadFile(Source("reports/charts/" + name)), content)
         << "stale: run bazel run //reports:readme";
   }
+}
+
+TEST(Readme, BenchmarksRecordsAreShownWhereTheyAre) {
+  namespace fs = std::filesystem;
+  const std::string measured = ::testing::TempDir() + "/measured";
+  for (const char* machine : {"cpu", "h200"}) {
+    fs::create_directories(absl::StrCat(measured, "/", machine));
+    for (const auto& entry : fs::directory_iterator(
+             Source(absl::StrCat("reports/measured/", machine)))) {
+      const std::string name = entry.path().filename().string();
+      if (entry.is_regular_file() && !absl::StartsWith(name, "bench-")) {
+        fs::create_symlink(fs::absolute(entry.path()),
+                           absl::StrCat(measured, "/", machine, "/", name));
+      }
+    }
+  }
+  const std::string readme = *ReadFile(Source("README.md"));
+  const auto without = UpdateReadme(readme, measured);
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_THAT(*without, HasSubstr("Not measured: `bench-fp32`, "));
+  EXPECT_EQ(ReadmeCharts(measured)->count("layers.gp"), 0);
+  fs::create_symlink(fs::absolute(Source("reports/testdata/bench-fp32.json")),
+                     measured + "/h200/bench-fp32.json");
+  const auto with = UpdateReadme(readme, measured);
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_THAT(*with, HasSubstr("| fa19-L1 | `tuned` | 0.796 |"));
+  EXPECT_THAT(*with, HasSubstr("](reports/charts/layers.svg)"));
+  EXPECT_EQ(ReadmeCharts(measured)->count("layers.gp"), 1);
 }
 
 TEST(Readme, ChangedNumbersAreFound) {

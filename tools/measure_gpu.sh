@@ -1,26 +1,78 @@
 #!/bin/sh
 # Makes the GPU's records from an unpacked bundle, on a machine with a GPU:
-#   measure_gpu.sh BUNDLE OUT [--weights_dir DIR]
+#   measure_gpu.sh BUNDLE OUT [--only PATTERN] [--weights_dir DIR]
 # The records go to OUT; those that README and reports show are committed under
-# reports/measured/<machine>.
+# reports/measured/<machine>. PATTERN is the shell's, of the records' names:
+# 'bench-*' makes the benchmark's alone. Where a run fails, the record before it
+# stays, and what the run measured lies beside it, in NAME.json.part.
 set -eu
 if [ $# -lt 2 ]; then
-  sed -n 's/^#\( \|$\)//p' "$0" | sed 1d >&2
+  sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
   exit 2
 fi
 bundle=$1
 out=$2
 shift 2
+only='*'
+# Takes --only out of the arguments; the rest is the milestones'.
+count=$#
+while [ "$count" -gt 0 ]; do
+  argument=$1
+  shift
+  count=$((count - 1))
+  if [ "$argument" != --only ]; then
+    set -- "$@" "$argument"
+  elif [ "$count" -gt 0 ]; then
+    only=$1
+    shift
+    count=$((count - 1))
+  else
+    echo "measure_gpu.sh: --only needs a pattern of records' names" >&2
+    exit 2
+  fi
+done
 mkdir -p "$out"
+part=$(mktemp -d "$out/.part.XXXXXX")
+trap 'rm -rf "$part"' EXIT
 
-# run NAME ARGUMENTS...: one record; a failure is told and the rest goes on.
+# make NAME FLAG ARGUMENTS...: one record, whose file FLAG names; a failure is
+# told and the rest goes on.
 failed=0
+made=0
+make() {
+  name=$1
+  flag=$2
+  shift 2
+  # A pattern, not a word.
+  # shellcheck disable=SC2254
+  case $name in
+    $only) ;;
+    *) return 0 ;;
+  esac
+  made=$((made + 1))
+  echo "== $name"
+  json=$out/$name.json
+  rm -f "$json.part"
+  if "$bundle/convlab" "$@" "$flag" "$part/$name.json" >"$out/$name.txt" 2>&1
+  then
+    mv "$part/$name.json" "$json"
+  else
+    failed=1
+    [ ! -f "$part/$name.json" ] || mv "$part/$name.json" "$json.part"
+    echo "$name failed:"
+    tail -n 5 "$out/$name.txt"
+  fi
+}
+# run NAME MILESTONE ARGUMENTS..., bench NAME ARGUMENTS...
 run() {
   name=$1
   shift
-  echo "== $name"
-  "$bundle/convlab" "$@" --record "$out/$name.json" >"$out/$name.txt" 2>&1 ||
-    { failed=1; echo "$name failed:"; tail -n 5 "$out/$name.txt"; }
+  make "$name" --record "$@"
+}
+bench() {
+  name=bench-$1
+  shift
+  make "$name" --json bench --device gpu "$@"
 }
 
 for network in fa17-high fa18 sp19 fa19 fa20; do
@@ -51,4 +103,17 @@ done
 traced "m1-$network" m1 $network --device gpu "$@"
 traced "m3-$network" m3 $network "$@"
 traced "final-$network" final $network --device gpu "$@"
+
+# The benchmark: every variant beside cuDNN. Two seconds are 20 samples of the
+# slowest; many more of the others would gain little.
+bench fp32 --class fp32 --seconds 2
+bench fp16 --class fp16 --seconds 2
+bench tf32 --class tf32 --seconds 2
+bench small --class fp32 --variants final --batch 1,100,1000 --seconds 2
+bench neighbours --variants final --neighbours --nopeers --seconds 2
+
+if [ "$made" -eq 0 ]; then
+  echo "measure_gpu.sh: no record's name is like '$only'" >&2
+  exit 2
+fi
 exit $failed

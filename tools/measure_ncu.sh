@@ -35,9 +35,14 @@ if [ -z "$ncu" ]; then
   exit 3
 fi
 
-# ncu shows "n/a" for a counter that a GPU lacks. Both of the tensor cores'
+# Elapsed cycles by the launch's time are the clock of the multiprocessors, which
+# is left to the GPU as in all measurements: a share of a peak is one at that
+# clock. ncu shows "n/a" for a counter that a GPU lacks. Both of the tensor cores'
 # counters: which one a GPU has depends on its generation.
 counters="gpu__time_duration.sum
+sm__cycles_elapsed.max
+sm__cycles_elapsed.avg.per_second
+smsp__inst_executed.sum
 dram__bytes_read.sum
 dram__bytes_write.sum
 dram__throughput.avg.pct_of_peak_sustained_elapsed
@@ -45,6 +50,7 @@ sm__throughput.avg.pct_of_peak_sustained_elapsed
 sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active
 sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active
 sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active
+sm__inst_executed_pipe_fma_type_fp16.avg.pct_of_peak_sustained_active
 sm__inst_executed.avg.per_cycle_active
 sm__warps_active.avg.pct_of_peak_sustained_active
 l1tex__t_sector_hit_rate.pct

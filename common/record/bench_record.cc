@@ -1,7 +1,9 @@
 #include "common/record/bench_record.h"
 
 #include <algorithm>
+#include <tuple>
 
+#include "absl/strings/str_cat.h"
 #include "common/files/files.h"
 #include "common/record/json_fields.h"
 #include "common/status/status.h"
@@ -21,6 +23,7 @@ void Fields(Visitor& visit, Ceilings& ceilings) {
 template <typename Visitor>
 void Fields(Visitor& visit, BenchRow& row) {
   visit("layer", row.layer);
+  visit("neighbour_of", row.neighbour_of);
   visit("batch", row.batch);
   visit("channels", row.channels);
   visit("height", row.height);
@@ -70,20 +73,76 @@ void Fields(Visitor& visit, BenchRecord& record) {
   visit("omissions", record.omissions);
 }
 
-std::optional<double> PeerRatio(const BenchRecord& record,
-                                const BenchRow& row) {
-  std::optional<double> fastest_ms;
-  for (const BenchRow& other : record.rows) {
-    if (other.provider == "convlab" || other.layer != row.layer ||
-        other.batch != row.batch ||
-        other.accuracy_class != row.accuracy_class) {
+namespace {
+
+// What the row's sizes differ in from the layer's: "H+1 W+1".
+std::string Change(const BenchRow& layer, const BenchRow& row) {
+  std::string change;
+  for (const auto& [name, before, after] :
+       {std::tuple("C", layer.channels, row.channels),
+        std::tuple("H", layer.height, row.height),
+        std::tuple("W", layer.width, row.width),
+        std::tuple("M", layer.filters, row.filters),
+        std::tuple("K", layer.kernel_size, row.kernel_size)}) {
+    if (before == after) continue;
+    absl::StrAppend(&change, change.empty() ? "" : " ", name,
+                    after > before ? "+" : "", after - before);
+  }
+  return change;
+}
+
+}  // namespace
+
+const BenchRow* FastestRow(const BenchRecord& record, By by,
+                           absl::string_view layer, int64_t batch,
+                           absl::string_view accuracy_class) {
+  const BenchRow* fastest = nullptr;
+  for (const BenchRow& row : record.rows) {
+    if ((row.provider == "convlab") != (by == By::kUs) || row.layer != layer ||
+        row.batch != batch || row.accuracy_class != accuracy_class) {
       continue;
     }
-    fastest_ms =
-        std::min(fastest_ms.value_or(other.median_ms), other.median_ms);
+    if (fastest == nullptr || row.median_ms < fastest->median_ms) {
+      fastest = &row;
+    }
   }
-  if (!fastest_ms || row.median_ms <= 0) return std::nullopt;
-  return *fastest_ms / row.median_ms;
+  return fastest;
+}
+
+std::optional<double> PeerRatio(const BenchRecord& record,
+                                const BenchRow& row) {
+  const BenchRow* const peer = FastestRow(record, By::kLibrary, row.layer,
+                                          row.batch, row.accuracy_class);
+  if (peer == nullptr || row.median_ms <= 0) return std::nullopt;
+  return peer->median_ms / row.median_ms;
+}
+
+std::optional<double> FloorShare(const BenchRow& row) {
+  if (!row.floor_ms || row.median_ms <= 0) return std::nullopt;
+  return *row.floor_ms / row.median_ms;
+}
+
+std::vector<Neighbour> Neighbours(const BenchRecord& record) {
+  std::vector<Neighbour> neighbours;
+  for (const BenchRow& row : record.rows) {
+    if (!row.neighbour_of || row.provider != "convlab") continue;
+    const bool beaten = std::any_of(
+        record.rows.begin(), record.rows.end(), [&](const BenchRow& other) {
+          return other.provider == "convlab" && other.layer == row.layer &&
+                 other.neighbour_of == row.neighbour_of &&
+                 other.accuracy_class == row.accuracy_class &&
+                 other.median_ms < row.median_ms;
+        });
+    const BenchRow* const layer = FastestRow(record, By::kUs, *row.neighbour_of,
+                                             row.batch, row.accuracy_class);
+    if (beaten || layer == nullptr) continue;
+    const std::optional<double> of_layer = FloorShare(*layer);
+    const std::optional<double> of_row = FloorShare(row);
+    if (!of_layer || !of_row) continue;
+    neighbours.push_back(
+        {layer, &row, Change(*layer, row), *of_row / *of_layer});
+  }
+  return neighbours;
 }
 
 std::string ToJson(const BenchRecord& record) {

@@ -32,6 +32,8 @@ struct Ceilings {
 // One convolution by one implementation.
 struct BenchRow {
   std::string layer;  // "fa19-L2", or its sizes B,C,H,W,M,K
+  // The layer whose neighbour it was measured as.
+  std::optional<std::string> neighbour_of;
   int64_t batch = 0, channels = 0, height = 0, width = 0, filters = 0,
           kernel_size = 0;
   std::string provider;  // "convlab", "cudnn" or "onednn"
@@ -76,10 +78,35 @@ struct BenchRecord {
   std::vector<BenchOmission> omissions;
 };
 
+// Whose row.
+enum class By { kUs, kLibrary };
+
+// The fastest of that layer, batch and accuracy class; null if there is none.
+const BenchRow* FastestRow(const BenchRecord& record, By by,
+                           absl::string_view layer, int64_t batch,
+                           absl::string_view accuracy_class);
+
 // How often `row` is as fast as the fastest row of a library ("cudnn",
 // "onednn") with the same layer, batch and accuracy class; absent if there is
 // none.
 std::optional<double> PeerRatio(const BenchRecord& record, const BenchRow& row);
+
+// The share of its floor that a row reaches, 0 to 1; absent without a floor.
+std::optional<double> FloorShare(const BenchRow& row);
+
+// What is left of a layer's speed when its sizes change a little: our fastest
+// row of the neighbour beside our fastest of the layer, in the same class.
+struct Neighbour {
+  const BenchRow* layer;
+  const BenchRow* row;
+  std::string change;  // "H+1 W+1", "K-2"
+  double quotient;     // of the shares of their own floors
+};
+// A neighbour may be slower by this before it counts as left behind.
+inline constexpr double kLeastNeighbour = 0.5;
+// In the order of the rows. Rows without a floor, and those whose layer is
+// missing, have no quotient and are left out.
+std::vector<Neighbour> Neighbours(const BenchRecord& record);
 
 std::string ToJson(const BenchRecord& record);
 // As ParseRunRecord and ReadRunRecord.

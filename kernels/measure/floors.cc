@@ -8,12 +8,16 @@
 
 namespace convlab {
 
+int TensorProducts(AccuracyClass accuracy) {
+  return accuracy == AccuracyClass::kFp32 ? 3 : 1;
+}
+
 std::optional<double> FloorMs(const Problem& problem, AccuracyClass accuracy,
                               int64_t bytes, const Ceilings& ceilings) {
   const double gbs =
       std::max({ceilings.fill_gbs.value_or(0), ceilings.copy_gbs.value_or(0),
                 ceilings.triad_gbs.value_or(0)});
-  const double products = accuracy == AccuracyClass::kFp32 ? 3 : 1;
+  const double products = TensorProducts(accuracy);
   const double tflops = std::max({ceilings.fp32_tflops.value_or(0),
                                   ceilings.tf32_tflops.value_or(0) / products,
                                   ceilings.fp16_tflops.value_or(0) / products});
@@ -41,8 +45,8 @@ HardLimits FindLimits(const cuda::DeviceFacts& device) {
   return limits;
 }
 
-absl::Status CheckLimits(const Problem& problem, int64_t bytes, double ns,
-                         const HardLimits& limits) {
+absl::Status CheckLimits(const Problem& problem, int products, int64_t bytes,
+                         double ns, const HardLimits& limits) {
   const double gbs =
       std::max<int64_t>(0, bytes - limits.cache_bytes) / std::max(ns, 1.0);
   if (limits.memory_gbs && gbs > *limits.memory_gbs) {
@@ -51,7 +55,9 @@ absl::Status CheckLimits(const Problem& problem, int64_t bytes, double ns,
         "everything was computed, or not everything was timed",
         ns * 1e-6, gbs, *limits.memory_gbs));
   }
-  const double tflops = problem.flops() / std::max(ns, 1.0) * 1e-3;
+  // Not an integer, which it may overflow.
+  const double tflops = static_cast<double>(problem.flops()) * products /
+                        std::max(ns, 1.0) * 1e-3;
   if (limits.tensor_tflops && tflops > *limits.tensor_tflops) {
     return absl::DataLossError(absl::StrFormat(
         "%.4f ms would need %.0f TFLOP/s, and the tensor cores have %.0f at "

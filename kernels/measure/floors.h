@@ -15,13 +15,17 @@
 
 namespace convlab {
 
+// How many products tensor cores take for one of the definition in this class:
+// three for fp32, where each factor is split into two of lower precision, and
+// one for the others.
+int TensorProducts(AccuracyClass accuracy);
+
 // The larger of two times, in ms: `bytes` at the best memory rate of the
 // ceilings, and the problem's FLOPs at the best rate that keeps the class. That
-// is, for fp32: float32 units, or tensor cores with three products for one,
-// which a split of each factor into two of lower precision takes; for the
-// others one product on any of the units. Absent if the ceilings hold no memory
-// rate or no arithmetic rate. Direct convolution is assumed: transforms that
-// save multiplications could go below.
+// is, for fp32: float32 units, or tensor cores with three products for one; for
+// the others one product on any of the units. Absent if the ceilings hold no
+// memory rate or no arithmetic rate. Direct convolution is assumed: transforms
+// that save multiplications could go below.
 std::optional<double> FloorMs(const Problem& problem, AccuracyClass accuracy,
                               int64_t bytes, const Ceilings& ceilings);
 
@@ -37,9 +41,11 @@ struct HardLimits {
 // by its clock and width, and no limit of arithmetic.
 HardLimits FindLimits(const cuda::DeviceFacts& device);
 
-// DataLoss if a problem of `bytes` cannot have been done in `ns`.
-absl::Status CheckLimits(const Problem& problem, int64_t bytes, double ns,
-                         const HardLimits& limits);
+// DataLoss if a problem of `bytes` cannot have been done in `ns` by who issues
+// so many products for each of the definition. (Units outside the tensor cores
+// are slower than a third of these, so that TensorProducts bounds them too.)
+absl::Status CheckLimits(const Problem& problem, int products, int64_t bytes,
+                         double ns, const HardLimits& limits);
 
 }  // namespace convlab
 

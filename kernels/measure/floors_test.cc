@@ -79,20 +79,38 @@ TEST(Limits, AreItsOwnForAnotherGpu) {
 TEST(Limits, ImpossibleTimesFail) {
   const HardLimits limits = FindLimits(Gpu("NVIDIA H200"));
   const int64_t bytes = kFa19Layer2.min_bytes();
-  EXPECT_TRUE(CheckLimits(kFa19Layer2, bytes, 0.3e6, limits).ok());
+  EXPECT_TRUE(CheckLimits(kFa19Layer2, 1, bytes, 0.3e6, limits).ok());
   // 1.33 GB less 63 MB at 4.8 TB/s are 0.263 ms.
-  EXPECT_TRUE(CheckLimits(kFa19Layer2, bytes, 0.2640e6, limits).ok());
-  const absl::Status memory = CheckLimits(kFa19Layer2, bytes, 0.2615e6, limits);
+  EXPECT_TRUE(CheckLimits(kFa19Layer2, 1, bytes, 0.2640e6, limits).ok());
+  const absl::Status memory =
+      CheckLimits(kFa19Layer2, 1, bytes, 0.2615e6, limits);
   EXPECT_EQ(memory.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(memory.message()), HasSubstr("GB/s"));
   // 121.1 GFLOP at 990 TFLOP/s are 0.122 ms.
-  EXPECT_TRUE(CheckLimits(kFa19Layer2, 0, 0.1225e6, limits).ok());
-  const absl::Status arithmetic = CheckLimits(kFa19Layer2, 0, 0.1220e6, limits);
+  EXPECT_TRUE(CheckLimits(kFa19Layer2, 1, 0, 0.1225e6, limits).ok());
+  const absl::Status arithmetic =
+      CheckLimits(kFa19Layer2, 1, 0, 0.1220e6, limits);
   EXPECT_THAT(std::string(arithmetic.message()), HasSubstr("TFLOP/s"));
   // What fits into the cache need not come from memory.
-  EXPECT_TRUE(CheckLimits({1, 1, 86, 86, 4, 7}, 132188, 1, limits).code() ==
+  EXPECT_TRUE(CheckLimits({1, 1, 86, 86, 4, 7}, 1, 132188, 1, limits).code() ==
               absl::StatusCode::kDataLoss);
-  EXPECT_TRUE(CheckLimits({1, 1, 86, 86, 4, 7}, 132188, 2600, limits).ok());
+  EXPECT_TRUE(CheckLimits({1, 1, 86, 86, 4, 7}, 1, 132188, 2600, limits).ok());
+}
+
+TEST(Limits, ArithmeticCountsTheProductsThatAreIssued) {
+  const HardLimits limits = FindLimits(Gpu("NVIDIA H200"));
+  const int split = TensorProducts(AccuracyClass::kFp32);
+  EXPECT_EQ(split, 3);
+  EXPECT_EQ(TensorProducts(AccuracyClass::kTf32), 1);
+  EXPECT_EQ(TensorProducts(AccuracyClass::kFp16), 1);
+  // 3 x 121.1 GFLOP at 990 TFLOP/s are 0.367 ms, which memory would allow.
+  const int64_t bytes = kFa19Layer2.min_bytes();
+  EXPECT_TRUE(CheckLimits(kFa19Layer2, split, bytes, 0.3672e6, limits).ok());
+  const absl::Status status =
+      CheckLimits(kFa19Layer2, split, bytes, 0.3666e6, limits);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("991 TFLOP/s"));
+  EXPECT_TRUE(CheckLimits(kFa19Layer2, 1, bytes, 0.3666e6, limits).ok());
 }
 
 }  // namespace

@@ -390,4 +390,53 @@ Chart TimelineChart(const std::string& name, const std::string& title,
   return chart;
 }
 
+Chart LayersChart(const std::string& name, const std::string& title,
+                  const std::string& peer,
+                  const std::vector<LayerTimes>& layers) {
+  Chart chart = {name, "# layer, ms: ours, the library's, the floor\n", ""};
+  double least = HUGE_VAL, most = 0;
+  const auto cell = [&](const std::optional<double>& ms) {
+    if (!ms) return std::string(" ?");
+    least = std::min(least, *ms);
+    most = std::max(most, *ms);
+    return absl::StrFormat(" %.4f", *ms);
+  };
+  for (const LayerTimes& layer : layers) {
+    absl::StrAppend(&chart.data, DataString(layer.layer), cell(layer.ours),
+                    cell(layer.peer), cell(layer.floor), "\n");
+  }
+  // Bars begin at the left edge, where a logarithmic scale has no 0.
+  const std::string left = absl::StrFormat("%.4g", least / 2);
+  chart.script = absl::StrCat(
+      Begin(name, 150 + 54 * static_cast<int>(layers.size()), title, 3),
+      BarRows(layers.size()),
+      "set datafile missing '?'\nset logscale x\nset xrange [", left, ":",
+      absl::StrFormat("%.4g", most * 3),
+      "]\nset xlabel 'ms (logarithmic)'\nset grid x lc rgb '#dddddd'\n"
+      "set border 3\nplot ");
+  const auto bars = [&](int column, double row, const char* color,
+                        const std::string& key, bool first) {
+    absl::StrAppend(
+        &chart.script, first ? "" : ", ", "'", name, ".dat' using (", left,
+        "):0:(", left,
+        absl::StrFormat("):%d:($0%+.2f):($0%+.2f)", column, row - 0.13,
+                        row + 0.13),
+        first ? ":ytic(1)" : "", " with boxxyerror lc rgb '", color, "' title ",
+        Quote(key),
+        absl::StrFormat(", '' using %d:($0%+.2f):(sprintf('%%.3g', $%d)) with "
+                        "labels left offset 0.4,0 font ',10' notitle",
+                        column, row, column));
+  };
+  bars(2, -0.28, kBlue, "ours", true);
+  const auto any = [&](std::optional<double> LayerTimes::*time) {
+    return std::any_of(
+        layers.begin(), layers.end(),
+        [&](const LayerTimes& layer) { return (layer.*time).has_value(); });
+  };
+  if (any(&LayerTimes::peer)) bars(3, 0, kRed, peer, false);
+  if (any(&LayerTimes::floor)) bars(4, 0.28, kGreen, "floor", false);
+  chart.script += "\n";
+  return chart;
+}
+
 }  // namespace convlab

@@ -60,6 +60,17 @@ absl::StatusOr<std::vector<TimelineEvent>> ReadTimeline(
 Chart TimelineChart(const std::string& name, const std::string& title,
                     const std::vector<TimelineEvent>& events);
 
+// Three bars per layer, whose times are in ms: ours, the library's and the
+// floor, on a logarithmic scale.
+struct LayerTimes {
+  std::string layer;
+  double ours = 0;
+  std::optional<double> peer, floor;
+};
+Chart LayersChart(const std::string& name, const std::string& title,
+                  const std::string& peer,
+                  const std::vector<LayerTimes>& layers);
+
 }  // namespace convlab
 
 #endif  // REPORTS_DELIVERABLES_CHARTS_H_

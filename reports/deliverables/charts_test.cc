@@ -87,6 +87,19 @@ TEST(Charts, OpTimesAndShares) {
       "80.00\n\"2 others\" 20.00\n");
 }
 
+TEST(Charts, LayersHaveThreeBarsAsFarAsMeasured) {
+  const Chart chart = LayersChart("c", "t", "cuDNN 9",
+                                  {{"a-L1", 0.5, 2, 0.25}, {"b", 1, {}, {}}});
+  EXPECT_EQ(chart.data,
+            "# layer, ms: ours, the library's, the floor\n\"a-L1\" 0.5000 "
+            "2.0000 0.2500\n\"b\" 1.0000 ? ?\n");
+  EXPECT_THAT(chart.script,
+              AllOf(HasSubstr("set xrange [0.125:6]"), HasSubstr("'ours'"),
+                    HasSubstr("'cuDNN 9'"), HasSubstr("'floor'")));
+  EXPECT_THAT(LayersChart("c", "t", "", {{"b", 1, {}, {}}}).script,
+              Not(HasSubstr("floor")));
+}
+
 TEST(Timeline, EventsCountFromTheFirst) {
   const auto events =
       ReadTimeline(CompleteRecords().traces.at("runs/m.trace.json"));

@@ -173,6 +173,10 @@ std::string Bytes(double bytes) {
   return absl::StrFormat("%g B", bytes);
 }
 
+std::string Megahertz(double hertz) {
+  return absl::StrFormat("%.0f MHz", hertz / 1e6);
+}
+
 std::string PercentOfPeak(double percent) {
   return absl::StrFormat("%.2f%%", percent);
 }
@@ -192,6 +196,7 @@ constexpr FactColumn kResources[] = {
 
 constexpr FactColumn kWork[] = {
     {"duration", &LaunchFacts::duration_ns, FormatNanoseconds},
+    {"clock", &LaunchFacts::sm_clock_hz, Megahertz},
     {"DRAM bytes", &LaunchFacts::dram_bytes, Bytes},
     {"DRAM", &LaunchFacts::dram_percent, PercentOfPeak},
     {"SM", &LaunchFacts::sm_percent, PercentOfPeak},

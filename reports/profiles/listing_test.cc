@@ -123,6 +123,7 @@ TEST(Listing, TablesOfLaunchesAreAtMost120Wide) {
   launch.block = "(1024, 1, 1)";
   const std::pair<const char*, const char*> counters[] = {
       {"gpu__time_duration.sum", "ns"},
+      {"sm__cycles_elapsed.avg.per_second", "cycle/usecond"},
       {"dram__bytes.sum", "byte"},
       {"dram__throughput.avg.pct_of_peak_sustained_elapsed", "%"},
       {"sm__throughput.avg.pct_of_peak_sustained_elapsed", "%"},

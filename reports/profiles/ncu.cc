@@ -348,6 +348,28 @@ std::optional<double> BytesPer(absl::string_view unit) {
   return std::nullopt;
 }
 
+// "Hz" and "cycle/second" with their prefixes, in the spellings of ncu's
+// versions.
+std::optional<double> HertzPer(absl::string_view unit) {
+  constexpr std::pair<absl::string_view, double> kUnits[] = {
+      {"hz", 1},
+      {"khz", 1e3},
+      {"mhz", 1e6},
+      {"ghz", 1e9},
+      {"cycle/second", 1},
+      {"cycle/msecond", 1e3},
+      {"cycle/usecond", 1e6},
+      {"cycle/nsecond", 1e9},
+      {"cycle/s", 1},
+      {"cycle/ms", 1e3},
+      {"cycle/us", 1e6},
+      {"cycle/ns", 1e9}};
+  for (const auto& [name, hertz] : kUnits) {
+    if (absl::EqualsIgnoreCase(unit, name)) return hertz;
+  }
+  return std::nullopt;
+}
+
 // Of what is counted: with a unit like "register/thread" or without one. Counts
 // of millions may be scaled.
 std::optional<double> CountPer(absl::string_view unit) {
@@ -429,6 +451,11 @@ LaunchFacts FactsOf(const LaunchCounters& launch) {
       facts.First({"gpu__time_duration.sum", "gpu__time_duration.avg",
                    "gpu__time_duration.max", "Duration"},
                   NanosecondsPer);
+  found.sm_clock_hz =
+      facts.First({"sm__cycles_elapsed.avg.per_second",
+                   "smsp__cycles_elapsed.avg.per_second",
+                   "gpc__cycles_elapsed.avg.per_second", "SM Frequency"},
+                  HertzPer);
   found.dram_bytes = facts.First({"dram__bytes.sum"}, BytesPer);
   if (!found.dram_bytes) {
     found.dram_bytes = facts.Sum({"dram__bytes_read.sum"},

@@ -27,6 +27,7 @@ absl::StatusOr<Profile> ParseNcu(absl::string_view content);
 // are 0 to 100.
 struct LaunchFacts {
   std::optional<double> duration_ns;
+  std::optional<double> sm_clock_hz;  // on average while it ran
   std::optional<double> dram_bytes;
   std::optional<double> dram_percent;    // of the peak throughput
   std::optional<double> sm_percent;      // likewise

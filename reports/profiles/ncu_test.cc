@@ -1,5 +1,8 @@
 #include "reports/profiles/ncu.h"
 
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -94,6 +97,27 @@ TEST(Ncu, RawPage) {
   EXPECT_EQ(second.l1_hit_percent, std::nullopt);
   EXPECT_EQ(second.bank_conflicts, std::nullopt);
   EXPECT_EQ(second.stalls[0].first, "barrier");
+}
+
+TEST(Ncu, ClocksInEveryVersionsUnit) {
+  for (const auto& [name, unit, value] :
+       {std::tuple("sm__cycles_elapsed.avg.per_second", "hz", "1755000000"),
+        {"sm__cycles_elapsed.avg.per_second", "Hz", "1755000000"},
+        {"sm__cycles_elapsed.avg.per_second", "cycle/second", "1755000000"},
+        {"gpc__cycles_elapsed.avg.per_second", "cycle/nsecond", "1.7550"},
+        {"smsp__cycles_elapsed.avg.per_second", "Mhz", "1755"}}) {
+    SCOPED_TRACE(unit);
+    const auto profile = ParseNcu(absl::StrCat(
+        "\"ID\",\"Kernel Name\",\"sm__cycles_elapsed.max\",\"", name,
+        "\",\"smsp__inst_executed.sum\"\n\"\",\"\",\"cycle\",\"", unit,
+        "\",\"inst\"\n\"0\",\"f\",\"2559000\",\"", value,
+        "\",\"1234567\"\n\"1\",\"f\",\"n/a\",\"n/a\",\"n/a\"\n"));
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    ASSERT_THAT(profile->launches, SizeIs(2));
+    EXPECT_THAT(profile->launches[0].counters, SizeIs(3));
+    EXPECT_DOUBLE_EQ(*FactsOf(profile->launches[0]).sm_clock_hz, 1.755e9);
+    EXPECT_EQ(FactsOf(profile->launches[1]).sm_clock_hz, std::nullopt);
+  }
 }
 
 TEST(Ncu, RunsBehindOneAnotherAreLaunchesOfTheirOwn) {

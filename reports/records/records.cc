@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/files/files.h"
+#include "common/record/bench_record.h"
 #include "common/status/status.h"
 #include "reports/profiles/import.h"
 #include "reports/profiles/ncu.h"
@@ -60,6 +61,11 @@ struct Files {
   std::vector<Counters> counters;
 };
 
+// So do the benchmark's, which are of no run of a network.
+bool IsBenchRecord(absl::string_view content) {
+  return absl::StrContains(content.substr(0, 4096), kBenchSchema);
+}
+
 absl::Status ReadJson(const fs::path& path, absl::string_view network,
                       Files& files) {
   ASSIGN_OR_RETURN(std::string content, ReadFile(path.string()));
@@ -67,6 +73,7 @@ absl::Status ReadJson(const fs::path& path, absl::string_view network,
     files.records.traces[path.string()] = std::move(content);
     return absl::OkStatus();
   }
+  if (IsBenchRecord(content)) return absl::OkStatus();
   absl::StatusOr<RunRecord> record = ParseRunRecord(content);
   if (!record.ok()) return Annotate(record.status(), path.string());
   files.networks.insert(record->network);

@@ -32,12 +32,12 @@ struct Records {
 };
 
 // Everything below `folder`, or the one record that it names: run records and
-// Chrome traces (*.json), and ncu's counters (*.csv); other files are passed
-// over. With `network`, its records alone. Counters do not say what they were
-// measured on: those in a folder ncu-NETWORK are that network's, others are
-// taken where all records are of one network. The error names the file that is
-// no record, or is damaged, or says that there is no record, or that there are
-// two files of a variant's counters.
+// Chrome traces (*.json), and ncu's counters (*.csv); other files, the
+// benchmark's records among them, are passed over. With `network`, its records
+// alone. Counters do not say what they were measured on: those in a folder
+// ncu-NETWORK are that network's, others are taken where all records are of one
+// network. The error names the file that is no record, or is damaged, or says
+// that there is no record, or that there are two files of a variant's counters.
 absl::StatusOr<Records> ReadRecords(const std::string& folder,
                                     absl::string_view network);
 

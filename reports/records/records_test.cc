@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/files/files.h"
+#include "common/record/bench_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "reports/records/test_records.h"
@@ -44,6 +45,7 @@ TEST_F(RecordsTest, FindsEverythingAtAnyDepth) {
         "\"\",\"\",\"\",\"\",\"ns\"\n"
         "\"0\",\"K\",\"(1, 1, 1)\",\"(1, 1, 1)\",\"5.5\"\n");
   Write("notes.txt", "not for us");
+  Write("bench-fp32.json", ToJson(BenchRecord()));
   Write("other.csv", "a,b\n1,2\n");
   const auto records = ReadRecords(folder_, "");
   ASSERT_TRUE(records.ok()) << records.status();

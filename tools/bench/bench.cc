@@ -31,11 +31,15 @@ DEFINE_string(layers, "all",
               "what to measure: names such as fa19-L2, by commas; sizes "
               "B,C,H,W,M,K, by semicolons; all: the course's nine layers");
 DEFINE_string(variants, "all",
-              "names, by commas, as m2 and m4 know them; cudnn or onednn for "
-              "the library alone");
-DEFINE_int64(batch, 0,
-             "images of a layer that is given by its name; 0: 10000 on the "
-             "GPU, 1000 on the CPU");
+              "names, by commas, as m2 and m4 know them; final for what the "
+              "program final takes; cudnn or onednn for the library alone");
+DEFINE_bool(neighbours, false,
+            "measure each layer's neighbours too, H and W +-1, M+-1, C+1 and "
+            "K+-2, and compare the shares of their floors");
+DEFINE_string(batch, "",
+              "images of a layer that is given by its name, or several such "
+              "numbers, by commas; 10000 on the GPU and 1000 on the CPU if "
+              "none is given");
 DEFINE_string(class, "all",
               "accuracy classes to measure: fp32, tf32, fp16, by commas");
 DEFINE_string(device, "auto", "gpu, cpu, or auto: the GPU if there is one");
@@ -91,10 +95,6 @@ absl::Status CheckNumbers() {
     return absl::InvalidArgumentError(
         absl::StrCat("--seconds is ", FLAGS_seconds, ", expected more than 0"));
   }
-  if (FLAGS_batch < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--batch is ", FLAGS_batch, ", expected at least 1, or 0"));
-  }
   if (FLAGS_threads < 0 || FLAGS_threads > 4096) {
     return absl::InvalidArgumentError(
         absl::StrCat("--threads is ", FLAGS_threads, ", expected 0 to 4096"));
@@ -107,29 +107,35 @@ absl::StatusOr<BenchOptions> ReadOptions() {
   BenchOptions options;
   // What is wrong in the arguments is wrong on every machine.
   ASSIGN_OR_RETURN(options.classes, ParseClasses(FLAGS_class));
-  ASSIGN_OR_RETURN(
-      options.layers,
-      ParseLayers(FLAGS_layers, FLAGS_batch > 0 ? FLAGS_batch : 1));
+  std::vector<int64_t> batches = {1};
+  if (!FLAGS_batch.empty()) {
+    ASSIGN_OR_RETURN(batches, ParseBatches(FLAGS_batch));
+  }
+  ASSIGN_OR_RETURN(options.layers, ParseLayers(FLAGS_layers, batches));
   if (!FLAGS_json.empty()) {
     RETURN_IF_ERROR(CheckWritable(UserPath(FLAGS_json)));
   }
   ASSIGN_OR_RETURN(options.backend, ChooseBackend());
   const bool gpu = options.backend == Backend::kCuda;
-  ASSIGN_OR_RETURN(
-      options.layers,
-      ParseLayers(FLAGS_layers,
-                  FLAGS_batch > 0 ? FLAGS_batch : (gpu ? 10000 : 1000)));
+  if (gpu) {
+    ASSIGN_OR_RETURN(const cuda::DeviceFacts device, cuda::FindDevice());
+    options.compute_capability = device.compute_capability;
+  }
+  if (FLAGS_batch.empty()) batches = {gpu ? 10000 : 1000};
+  ASSIGN_OR_RETURN(options.layers, ParseLayers(FLAGS_layers, batches));
+  if (FLAGS_neighbours) options.layers = WithNeighbours(options.layers);
   ASSIGN_OR_RETURN(ChosenVariants chosen,
                    ParseVariants(FLAGS_variants, options.backend,
                                  options.classes, FLAGS_peers));
   options.variants = std::move(chosen.variants);
+  options.fastest = chosen.fastest;
   options.peers = chosen.peers;
   options.rule.min_samples = FLAGS_samples;
   options.rule.max_samples = std::max(options.rule.max_samples, FLAGS_samples);
   options.rule.max_seconds = FLAGS_seconds;
   options.threads = FLAGS_threads;
   options.verbose = FLAGS_verbose;
-  if (options.variants.empty() && !options.peers) {
+  if (options.variants.empty() && !options.fastest && !options.peers) {
     return absl::InvalidArgumentError(
         absl::StrCat("nothing to measure: no variant on the ",
                      gpu ? "gpu" : "cpu", " is of --class ", FLAGS_class,
@@ -167,6 +173,7 @@ absl::Status Bench(const std::vector<std::string>& command) {
   Report report(options, record);
   RETURN_IF_ERROR(gpu ? BenchGpu(options, *workers, record, report)
                       : BenchCpu(options, *workers, record, report));
+  if (FLAGS_neighbours) report.PrintNeighbours();
   for (const cuda::Library* library : cuda::OpenedLibraries()) {
     record.gpu.libraries[library->name] = cuda::ToString(library->version);
   }

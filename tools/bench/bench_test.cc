@@ -36,15 +36,27 @@ TEST(Bench, Helps) {
 }
 
 TEST(Bench, RefusesWrongArguments) {
-  for (const char* arguments :
-       {"fa19-L1", "--layers fa21", "--layers 1,2,3", "--layers ''",
-        "--device tpu", "--device cpu --variants tuned",
-        "--device cpu --variants cudnn", "--device cpu --class fp64",
-        "--device cpu --class fp16 --nopeers", "--device cpu --class fp16",
-        "--device cpu --class tf32 --variants onednn",
-        "--device cpu --class fp16 --variants naive", "--samples 2",
-        "--seconds 0", "--seconds nan", "--batch -1", "--threads -1",
-        "--device cpu --json /nowhere/bench.json", "--layer fa17"}) {
+  for (const char* arguments : {"fa19-L1",
+                                "--layers fa21",
+                                "--layers 1,2,3",
+                                "--layers ''",
+                                "--device tpu",
+                                "--device cpu --variants tuned",
+                                "--device cpu --variants cudnn",
+                                "--device cpu --class fp64",
+                                "--device cpu --class fp16 --nopeers",
+                                "--device cpu --class fp16",
+                                "--device cpu --class tf32 --variants onednn",
+                                "--device cpu --class fp16 --variants naive",
+                                "--samples 2",
+                                "--seconds 0",
+                                "--seconds nan",
+                                "--batch -1",
+                                "--batch 1,,2",
+                                "--threads -1",
+                                "--device cpu --class fp16 --variants final",
+                                "--device cpu --json /nowhere/bench.json",
+                                "--layer fa17"}) {
     const Outcome outcome = Bench(arguments);
     EXPECT_EQ(outcome.exit_status, 2) << arguments << ": " << outcome.output;
     EXPECT_TRUE(absl::StartsWith(outcome.output, "bench: ")) << outcome.output;
@@ -135,9 +147,31 @@ TEST(Bench, ARowsArgumentsMeasureIt) {
   ASSERT_NE(arguments, std::string::npos);
   const std::string line = outcome.output.substr(
       arguments, outcome.output.find('\n', arguments) - arguments);
-  const Outcome again = Bench(absl::StrCat(line, " --nopeers"));
+  const Outcome again = Bench(line);
   EXPECT_EQ(again.exit_status, 0) << again.output;
   EXPECT_THAT(again.output, HasSubstr(line));
+}
+
+TEST(Bench, NeighboursAreComparedWithTheirLayer) {
+  const std::string json = Path("neighbours.json");
+  const Outcome outcome = Bench(absl::StrCat(
+      "--device cpu --layers sp19-L2 --batch 2,3 --variants final --neighbours "
+      "--nopeers --samples 3 --seconds 0.1 --threads 1 --json ",
+      json));
+  ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
+  const auto record = ReadBenchRecord(json);
+  ASSERT_TRUE(record.ok()) << record.status();
+  // One variant each, for a layer and seven neighbours at two batches.
+  EXPECT_EQ(record->rows.size(), 16u);
+  const std::vector<Neighbour> neighbours = Neighbours(*record);
+  ASSERT_EQ(neighbours.size(), 14u);
+  EXPECT_EQ(neighbours[0].change, "H-1 W-1");
+  EXPECT_EQ(neighbours[13].change, "K+2");
+  EXPECT_EQ(neighbours[13].layer->batch, 3);
+  EXPECT_THAT(outcome.output, HasSubstr("sp19-L2 at 2, 1 of 16\n"));
+  EXPECT_THAT(outcome.output,
+              HasSubstr(" of 14 neighbours reach at least half the share of "
+                        "their floor that the layer reaches"));
 }
 
 TEST(Bench, ALibraryThatIsMissingCostsItsRowsOnly) {

@@ -132,7 +132,9 @@ class CpuBench {
   absl::Status MeasureLayer(const NamedLayer& layer) {
     HostTensors tensors(layer.problem, workers_);
     std::vector<Contestant> contestants;
-    for (const Variant* variant : options_.variants) {
+    ASSIGN_OR_RETURN(const std::vector<const Variant*> variants,
+                     VariantsFor(options_, layer.problem));
+    for (const Variant* variant : variants) {
       Admit(layer, tensors, MakeVariant(layer, *variant, tensors),
             {"convlab", variant->name, variant->accuracy}, contestants);
     }

@@ -31,10 +31,12 @@ class GpuBench {
 
   absl::Status MeasureLayer(const NamedLayer& layer) {
     std::set<AccuracyClass> classes;
-    if (!options_.variants.empty()) {
+    ASSIGN_OR_RETURN(const std::vector<const Variant*> variants,
+                     VariantsFor(options_, layer.problem));
+    if (!variants.empty()) {
       ASSIGN_OR_RETURN(const GpuTensors tensors,
                        GpuTensors::Create(layer.problem, workers_));
-      for (const Variant* variant : options_.variants) {
+      for (const Variant* variant : variants) {
         classes.insert(variant->accuracy);
         report_.Progress(absl::StrCat(layer.name, ": ", variant->name));
         const auto measured = MeasureVariant(layer, *variant, tensors);
@@ -87,7 +89,10 @@ class GpuBench {
     RETURN_IF_ERROR(tensors.CheckInputs());
     measurement.samples_ns = times.samples_ns;
     measurement.sm_clock_mhz = times.sm_clock_mhz;
-    RETURN_IF_ERROR(CheckLimits(layer.problem, measurement.bytes,
+    // A transform multiplies other numbers, and fewer.
+    const int products =
+        variant.exact_on_integers ? TensorProducts(variant.accuracy) : 1;
+    RETURN_IF_ERROR(CheckLimits(layer.problem, products, measurement.bytes,
                                 Quantile(measurement.samples_ns, 0), limits_));
     return measurement;
   }
@@ -120,7 +125,7 @@ class GpuBench {
     measurement.sm_clock_mhz = best->sm_clock_mhz;
     measurement.bytes = best->tensor_bytes;
     if (absl::Status status =
-            CheckLimits(layer.problem, measurement.bytes,
+            CheckLimits(layer.problem, /*products=*/1, measurement.bytes,
                         Quantile(measurement.samples_ns, 0), limits_);
         !status.ok()) {
       report_.Omit(layer, "cudnn", measurement.variant, accuracy,

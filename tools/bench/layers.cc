@@ -22,6 +22,11 @@ bool IsSizes(absl::string_view text) {
          text.find(',') != absl::string_view::npos;
 }
 
+std::string SizesOf(const Problem& p) {
+  return absl::StrJoin(
+      {p.batch, p.channels, p.height, p.width, p.filters, p.kernel_size}, ",");
+}
+
 absl::StatusOr<NamedLayer> ParseSizes(absl::string_view text) {
   const std::vector<std::string> parts = absl::StrSplit(text, ',');
   int64_t sizes[6];
@@ -33,11 +38,10 @@ absl::StatusOr<NamedLayer> ParseSizes(absl::string_view text) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the layer is '", text, "', expected six whole numbers B,C,H,W,M,K"));
   }
-  NamedLayer layer = {
-      absl::StrJoin(sizes, ","),
-      {sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]}};
-  RETURN_IF_ERROR(CheckProblem(layer.problem));
-  return layer;
+  const Problem problem = {sizes[0], sizes[1], sizes[2],
+                           sizes[3], sizes[4], sizes[5]};
+  RETURN_IF_ERROR(CheckProblem(problem));
+  return NamedLayer{SizesOf(problem), problem};
 }
 
 // The layers of a network as the user may call it, with `batch` images.
@@ -104,26 +108,69 @@ absl::StatusOr<NamedLayer> ParseLayer(absl::string_view text, int64_t batch) {
       absl::StrJoin(names, ", ")));
 }
 
-absl::StatusOr<std::vector<NamedLayer>> ParseLayers(absl::string_view text,
-                                                    int64_t batch) {
+absl::StatusOr<std::vector<NamedLayer>> ParseLayers(
+    absl::string_view text, const std::vector<int64_t>& batches) {
   std::vector<NamedLayer> layers;
+  const auto add = [&](absl::string_view name) -> absl::Status {
+    for (const int64_t batch : batches) {
+      ASSIGN_OR_RETURN(NamedLayer layer, ParseLayer(name, batch));
+      layers.push_back(std::move(layer));
+      if (IsSizes(name)) break;  // they hold their own
+    }
+    return absl::OkStatus();
+  };
   for (const absl::string_view group : absl::StrSplit(text, ';')) {
     const std::vector<absl::string_view> names =
         IsSizes(group) ? std::vector<absl::string_view>{group}
                        : absl::StrSplit(group, ',');
     for (const absl::string_view name : names) {
-      if (name == "all") {
-        for (NamedLayer& layer : CourseLayers(batch)) {
-          RETURN_IF_ERROR(CheckProblem(layer.problem));
-          layers.push_back(std::move(layer));
-        }
+      if (name != "all") {
+        RETURN_IF_ERROR(add(name));
         continue;
       }
-      ASSIGN_OR_RETURN(NamedLayer layer, ParseLayer(name, batch));
-      layers.push_back(std::move(layer));
+      for (const NamedLayer& layer : CourseLayers(1)) {
+        RETURN_IF_ERROR(add(layer.name));
+      }
     }
   }
   return layers;
+}
+
+absl::StatusOr<std::vector<int64_t>> ParseBatches(absl::string_view text) {
+  std::vector<int64_t> batches;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    if (!absl::SimpleAtoi(part, &batches.emplace_back()) ||
+        batches.back() < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--batch is '", text,
+                       "', expected whole numbers of at least 1, by commas"));
+    }
+  }
+  return batches;
+}
+
+std::vector<NamedLayer> WithNeighbours(const std::vector<NamedLayer>& layers) {
+  std::vector<NamedLayer> all;
+  for (const NamedLayer& layer : layers) {
+    all.push_back(layer);
+    const auto add = [&](int64_t channels, int64_t size, int64_t filters,
+                         int64_t kernel_size) {
+      Problem problem = layer.problem;
+      problem.channels += channels;
+      problem.height += size;
+      problem.width += size;
+      problem.filters += filters;
+      problem.kernel_size += kernel_size;
+      if (CheckProblem(problem).ok()) {
+        all.push_back({SizesOf(problem), problem, layer.name});
+      }
+    };
+    for (const int by : {-1, 1}) add(0, by, 0, 0);
+    for (const int by : {-1, 1}) add(0, 0, by, 0);
+    add(1, 0, 0, 0);
+    for (const int by : {-2, 2}) add(0, 0, 0, by);
+  }
+  return all;
 }
 
 }  // namespace convlab

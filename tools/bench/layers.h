@@ -15,6 +15,7 @@ namespace convlab {
 struct NamedLayer {
   std::string name;  // "fa19-L2", or the sizes "B,C,H,W,M,K"
   Problem problem;
+  std::string neighbour_of = "";  // another layer's name
 };
 
 // A convolution by its name, "fa19-L2" for the second of fa19 (a network of one
@@ -24,9 +25,18 @@ struct NamedLayer {
 absl::StatusOr<NamedLayer> ParseLayer(absl::string_view text, int64_t batch);
 
 // A list: names by commas, sizes of one layer between semicolons, and "all" for
-// the course's nine layers. "fa19-L1,fa19-L2;100,3,20,20,8,5"
-absl::StatusOr<std::vector<NamedLayer>> ParseLayers(absl::string_view text,
-                                                    int64_t batch);
+// the course's nine layers. "fa19-L1,fa19-L2;100,3,20,20,8,5". Named layers
+// stand there once for each of `batches`.
+absl::StatusOr<std::vector<NamedLayer>> ParseLayers(
+    absl::string_view text, const std::vector<int64_t>& batches);
+
+// "1,100,1000", each at least 1.
+absl::StatusOr<std::vector<int64_t>> ParseBatches(absl::string_view text);
+
+// Each layer, and behind it those whose sizes differ a little: height and width
+// by one, filters by one, a channel more, the kernel's size by two. What is no
+// valid problem is left out.
+std::vector<NamedLayer> WithNeighbours(const std::vector<NamedLayer>& layers);
 
 }  // namespace convlab
 

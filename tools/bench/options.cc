@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/status/status.h"
+#include "kernels/convolution/fastest.h"
 #include "kernels/convolution/variants.h"
 
 namespace convlab {
@@ -47,6 +48,21 @@ bool PeerHolds(Backend backend, const std::vector<AccuracyClass>& classes) {
   return backend == Backend::kCuda || Holds(classes, AccuracyClass::kFp32);
 }
 
+absl::StatusOr<std::vector<const Variant*>> VariantsFor(
+    const BenchOptions& options, const Problem& problem) {
+  std::vector<const Variant*> variants = options.variants;
+  if (options.fastest) {
+    ASSIGN_OR_RETURN(
+        const Variant* fastest,
+        FastestVariant(options.backend, options.compute_capability, problem));
+    if (std::find(variants.begin(), variants.end(), fastest) ==
+        variants.end()) {
+      variants.push_back(fastest);
+    }
+  }
+  return variants;
+}
+
 absl::StatusOr<ChosenVariants> ParseVariants(
     absl::string_view text, Backend backend,
     const std::vector<AccuracyClass>& classes, bool peers) {
@@ -67,6 +83,14 @@ absl::StatusOr<ChosenVariants> ParseVariants(
             "'", name, "' is of class fp32, which --class leaves out"));
       }
       chosen.peers = true;
+      continue;
+    }
+    if (name == "final") {
+      if (!Holds(classes, AccuracyClass::kFp32)) {
+        return absl::InvalidArgumentError(
+            "'final' takes variants of class fp32, which --class leaves out");
+      }
+      chosen.fastest = true;
       continue;
     }
     ASSIGN_OR_RETURN(const Variant* variant, FindVariant(backend, name));

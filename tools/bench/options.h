@@ -19,7 +19,9 @@ struct BenchOptions {
   Backend backend = Backend::kCuda;
   std::vector<NamedLayer> layers;
   std::vector<const Variant*> variants;
-  bool peers = true;  // the library too
+  bool fastest = false;        // what `final` takes for the layer, too
+  int compute_capability = 0;  // of the GPU
+  bool peers = true;           // the library too
   std::vector<AccuracyClass> classes;
   StoppingRule rule;
   int threads = 0;  // of the CPU; 0: one for each core
@@ -38,15 +40,22 @@ absl::string_view PeerName(Backend backend);
 // fp32.
 bool PeerHolds(Backend backend, const std::vector<AccuracyClass>& classes);
 
+// The variants to measure on the problem: those of the options, and what
+// `final` takes unless it is one of them. The error says why `final` has none.
+absl::StatusOr<std::vector<const Variant*>> VariantsFor(
+    const BenchOptions& options, const Problem& problem);
+
 struct ChosenVariants {
   std::vector<const Variant*> variants;
+  bool fastest = false;
   bool peers = false;
 };
 
 // The backend's variants of these classes for "all"; for a list those that it
-// names, of whatever rung, with the peer's name for the library alone. `peers`
-// asks for the library, as far as it is measured in these classes.
-// InvalidArgument for an unknown name, or one whose class was not asked for.
+// names, of whatever rung, with "final" for what `final` takes and the peer's
+// name for the library alone. `peers` asks for the library, as far as it is
+// measured in these classes. InvalidArgument for an unknown name, or one whose
+// class was not asked for.
 absl::StatusOr<ChosenVariants> ParseVariants(
     absl::string_view text, Backend backend,
     const std::vector<AccuracyClass>& classes, bool peers);

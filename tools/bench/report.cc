@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -34,6 +35,7 @@ void Report::Add(const NamedLayer& layer, const Measurement& m,
   const double median_ns = Median(m.samples_ns);
   BenchRow row;
   row.layer = layer.name;
+  if (!layer.neighbour_of.empty()) row.neighbour_of = layer.neighbour_of;
   row.batch = p.batch;
   row.channels = p.channels;
   row.height = p.height;
@@ -71,27 +73,45 @@ void Report::Omit(const NamedLayer& layer, absl::string_view provider,
   }
 }
 
+int Report::LayerWidth() const {
+  size_t width = sizeof("layer") - 1;
+  for (const NamedLayer& layer : options_.layers) {
+    width = std::max(width, layer.name.size());
+  }
+  return static_cast<int>(width);
+}
+
 void Report::PrintLayer() {
+  const int width = LayerWidth();
   if (progress_shown_) std::fputs("\r\x1b[K", stderr);
   progress_shown_ = false;
   if (printed_rows_ == 0 && printed_omissions_ == 0) {
-    absl::PrintF("%s\n", TableHead(options_.backend));
+    absl::PrintF("%s\n", TableHead(options_.backend, width));
   }
   for (; printed_rows_ < record_.rows.size(); ++printed_rows_) {
-    absl::PrintF("%s\n", TableLine(record_, record_.rows[printed_rows_]));
+    absl::PrintF("%s\n",
+                 TableLine(record_, record_.rows[printed_rows_], width));
   }
   for (; printed_omissions_ < record_.omissions.size(); ++printed_omissions_) {
     const BenchOmission& omission = record_.omissions[printed_omissions_];
-    absl::PrintF("%-9s %6d %-8s %-22s %-5s not measured: %s\n", omission.layer,
-                 omission.batch, omission.provider, omission.variant,
-                 omission.accuracy_class, omission.reason);
+    absl::PrintF("%-*s %6d %-8s %-22s %-5s not measured: %s\n", width,
+                 omission.layer, omission.batch, omission.provider,
+                 omission.variant, omission.accuracy_class, omission.reason);
   }
   std::fflush(stdout);
 }
 
+void Report::PrintNeighbours() const {
+  absl::PrintF("\n%s", NeighboursTable(record_));
+  std::fflush(stdout);
+}
+
 void Report::BeginLayer(const NamedLayer& layer) {
-  Tell(absl::StrCat(layer.name, ", ", ++layers_begun_, " of ",
-                    options_.layers.size()));
+  // Sizes hold the batch.
+  const bool sizes = absl::StrContains(layer.name, ',');
+  Tell(absl::StrCat(layer.name,
+                    sizes ? "" : absl::StrCat(" at ", layer.problem.batch),
+                    ", ", ++layers_begun_, " of ", options_.layers.size()));
 }
 
 void Report::Progress(absl::string_view text) {
@@ -120,12 +140,13 @@ std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
       "--device ", options.backend == Backend::kCuda ? "gpu" : "cpu",
       " --layers ", layer.name);
   // Sizes hold the batch.
-  if (layer.name.find(',') == std::string::npos) {
+  if (!absl::StrContains(layer.name, ',')) {
     absl::StrAppend(&arguments, " --batch ", layer.problem.batch);
   }
   absl::StrAppend(&arguments, " --variants ",
                   provider == "convlab" ? variant : provider, " --class ",
                   Name(accuracy));
+  if (!options.peers) absl::StrAppend(&arguments, " --nopeers");
   const StoppingRule usual;
   if (options.rule.min_samples != usual.min_samples) {
     absl::StrAppend(&arguments, " --samples ", options.rule.min_samples);
@@ -139,29 +160,60 @@ std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
   return arguments;
 }
 
-std::string TableHead(Backend backend) {
+std::string TableHead(Backend backend, int width) {
   const bool gpu = backend == Backend::kCuda;
   return absl::StrFormat(
-      "%-9s %6s %-8s %-22s %-5s %7s %10s %8s %10s %3s %5s %8s %6s %6s %8s  %s",
-      "layer", "batch", "provider", "variant", "class", "error", "median ms",
-      "IQR ms", "min ms", "n", gpu ? "MHz" : "peak", "TFLOP/s", "GB/s", "floor",
-      gpu ? "x cuDNN" : "x oneDNN", "arguments");
+      "%-*s %6s %-8s %-22s %-5s %7s %10s %8s %10s %3s %5s %8s %6s %6s %8s  %s",
+      width, "layer", "batch", "provider", "variant", "class", "error",
+      "median ms", "IQR ms", "min ms", "n", gpu ? "MHz" : "peak", "TFLOP/s",
+      "GB/s", "floor", gpu ? "x cuDNN" : "x oneDNN", "arguments");
 }
 
-std::string TableLine(const BenchRecord& record, const BenchRow& row) {
-  std::optional<double> floor_share;
-  if (row.floor_ms) floor_share = 100 * *row.floor_ms / row.median_ms;
+std::string TableLine(const BenchRecord& record, const BenchRow& row,
+                      int width) {
+  std::optional<double> floor_share = FloorShare(row);
+  if (floor_share) *floor_share *= 100;
   const std::string clock_or_peak =
       row.of_peak ? absl::StrFormat("%.1f%%", 100 * *row.of_peak)
                   : OrDash(row.sm_clock_mhz, 0);
   return absl::StrFormat(
-      "%-9s %6d %-8s %-22s %-5s %7.1e %10.4f %8.4f %10.4f %3d %5s %8.3f %6.1f "
+      "%-*s %6d %-8s %-22s %-5s %7.1e %10.4f %8.4f %10.4f %3d %5s %8.3f %6.1f "
       "%6s %8s  %s",
-      row.layer, row.batch, row.provider, Cut(row.variant, 22),
+      width, row.layer, row.batch, row.provider, Cut(row.variant, 22),
       row.accuracy_class, row.error, row.median_ms, row.iqr_ms, row.min_ms,
       row.samples, clock_or_peak, row.tflops, row.gbs,
       OrDash(floor_share, 1, "%"), OrDash(PeerRatio(record, row), 2),
       row.arguments);
+}
+
+std::string NeighboursTable(const BenchRecord& record) {
+  std::string table = absl::StrFormat(
+      "%-9s %-10s %-22s %-22s %10s %6s %7s %8s\n", "layer", "change",
+      "neighbour", "variant", "median ms", "floor", "layer's", "quotient");
+  const std::vector<Neighbour> neighbours = Neighbours(record);
+  std::vector<std::string> behind;
+  for (const Neighbour& neighbour : neighbours) {
+    const BenchRow& row = *neighbour.row;
+    // A quotient has both.
+    const double share = *FloorShare(row);
+    const double of_layer = *FloorShare(*neighbour.layer);
+    absl::StrAppend(
+        &table,
+        absl::StrFormat("%-9s %-10s %-22s %-22s %10.4f %5.1f%% %6.1f%% %8.2f\n",
+                        neighbour.layer->layer, neighbour.change, row.layer,
+                        Cut(row.variant, 22), row.median_ms, 100 * share,
+                        100 * of_layer, neighbour.quotient));
+    if (neighbour.quotient < kLeastNeighbour) {
+      behind.push_back(absl::StrFormat("%s %s (%.2f)", neighbour.layer->layer,
+                                       neighbour.change, neighbour.quotient));
+    }
+  }
+  absl::StrAppend(
+      &table, neighbours.size() - behind.size(), " of ", neighbours.size(),
+      " neighbours reach at least half the share of their floor "
+      "that the layer reaches",
+      behind.empty() ? "" : "; less: ", absl::StrJoin(behind, ", "), "\n");
+  return table;
 }
 
 std::string CeilingsLine(const Ceilings& ceilings) {

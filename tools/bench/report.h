@@ -46,6 +46,9 @@ class Report {
   // table's head if they are the first.
   void PrintLayer();
 
+  // Prints how the neighbours do beside their layers.
+  void PrintNeighbours() const;
+
   // On standard error: which layer it is, what is being done with it (shown on
   // a terminal only), and remarks.
   void BeginLayer(const NamedLayer& layer);
@@ -56,6 +59,9 @@ class Report {
   absl::Status Outcome() const;
 
  private:
+  // Of the layer's column.
+  int LayerWidth() const;
+
   const BenchOptions& options_;
   BenchRecord& record_;
   size_t printed_rows_ = 0, printed_omissions_ = 0;
@@ -70,9 +76,13 @@ std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
                       absl::string_view provider, absl::string_view variant,
                       AccuracyClass accuracy);
 
-// The table's head, and one of its lines.
-std::string TableHead(Backend backend);
-std::string TableLine(const BenchRecord& record, const BenchRow& row);
+// The table's head, and one of its lines; `width` is the layer's column's.
+std::string TableHead(Backend backend, int width);
+std::string TableLine(const BenchRecord& record, const BenchRow& row,
+                      int width);
+
+// A table of the neighbours, and a line on those that are left behind.
+std::string NeighboursTable(const BenchRecord& record);
 
 // "ceilings: fill 4321 GB/s, ..."
 std::string CeilingsLine(const Ceilings& ceilings);

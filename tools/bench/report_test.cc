@@ -64,7 +64,7 @@ TEST_F(ReportTest, OnTheCpuRowsHoldTheShareOfThePeak) {
   ceilings.fp32_tflops = 10.4544;
   report_.Add(kLayer, Example(), ceilings);
   EXPECT_NEAR(*record_.rows[0].of_peak, 0.25, 1e-9);
-  EXPECT_THAT(TableLine(record_, record_.rows[0]), HasSubstr(" 25.0% "));
+  EXPECT_THAT(TableLine(record_, record_.rows[0], 9), HasSubstr(" 25.0% "));
 }
 
 TEST_F(ReportTest, OnlyFailuresFailTheRun) {
@@ -101,6 +101,55 @@ TEST_F(ReportTest, ArgumentsMeasureTheRowAgain) {
             "--samples 7 --seconds 0.5 --threads 3");
 }
 
+TEST_F(ReportTest, ArgumentsLeaveOutThePeersThatWereLeftOut) {
+  options_.peers = false;
+  EXPECT_EQ(
+      Arguments(options_, kLayer, "convlab", "tuned", AccuracyClass::kFp32),
+      "--device gpu --layers fa19-L1 --batch 100 --variants tuned "
+      "--class fp32 --nopeers");
+}
+
+TEST_F(ReportTest, NeighboursLeftBehindAreNamed) {
+  Ceilings ceilings;
+  ceilings.fill_gbs = 1000;
+  ceilings.fp32_tflops = 1000;  // bound by memory
+  const auto add = [&](NamedLayer layer, const char* variant, int64_t ns) {
+    Measurement measurement = Example();
+    measurement.variant = variant;
+    measurement.samples_ns = {ns};
+    measurement.bytes = layer.problem.min_bytes();
+    report_.Add(layer, measurement, ceilings);
+  };
+  // At 1 TB/s a floor in ns is the bytes / 1000.
+  const auto floor = [](const Problem& problem) {
+    return problem.min_bytes() / 1000;
+  };
+  const NamedLayer wider = {
+      "100,1,71,71,12,5", {100, 1, 71, 71, 12, 5}, "fa19-L1"};
+  const NamedLayer deeper = {
+      "100,2,70,70,12,5", {100, 2, 70, 70, 12, 5}, "fa19-L1"};
+  add(kLayer, "tuned", 2 * floor(kLayer.problem));
+  add(kLayer, "naive", 20 * floor(kLayer.problem));
+  add(wider, "naive", 20 * floor(wider.problem));
+  add(wider, "tuned", 3 * floor(wider.problem));
+  add(deeper, "tuned", 8 * floor(deeper.problem));
+  add({"100,1,9,9,1,3", {100, 1, 9, 9, 1, 3}, "fa18-L1"}, "tuned", 1);
+  const std::vector<Neighbour> neighbours = Neighbours(record_);
+  ASSERT_EQ(neighbours.size(), 2u);
+  EXPECT_EQ(neighbours[0].layer, &record_.rows[0]);
+  EXPECT_EQ(neighbours[0].row, &record_.rows[3]);
+  EXPECT_EQ(neighbours[0].change, "H+1 W+1");
+  EXPECT_NEAR(neighbours[0].quotient, 2.0 / 3, 1e-3);
+  EXPECT_EQ(neighbours[1].change, "C+1");
+  EXPECT_NEAR(neighbours[1].quotient, 0.25, 1e-3);
+  const std::string table = NeighboursTable(record_);
+  EXPECT_THAT(table, HasSubstr("  50.0%     0.67\n"));
+  EXPECT_THAT(table,
+              HasSubstr("1 of 2 neighbours reach at least half the share of "
+                        "their floor that the layer reaches; less: fa19-L1 C+1 "
+                        "(0.25)\n"));
+}
+
 TEST_F(ReportTest, ColumnsStandUnderTheirHeads) {
   Measurement measurement = Example();
   report_.Add(kLayer, measurement, Ceilings());
@@ -108,15 +157,15 @@ TEST_F(ReportTest, ColumnsStandUnderTheirHeads) {
   measurement.variant = "NHWC engine 34 (k2=1 k5=0 k13=2)";
   measurement.samples_ns = {250000};
   report_.Add(kLayer, measurement, Ceilings());
-  const std::string head = TableHead(Backend::kCuda);
+  const std::string head = TableHead(Backend::kCuda, 9);
   for (const BenchRow& row : record_.rows) {
-    const std::string line = TableLine(record_, row);
+    const std::string line = TableLine(record_, row, 9);
     EXPECT_EQ(line.find("--device"), head.find("arguments")) << line;
     EXPECT_EQ(line.find(row.provider), head.find("provider")) << line;
     EXPECT_THAT(line, EndsWith(row.arguments));
   }
-  EXPECT_THAT(TableLine(record_, record_.rows[0]), HasSubstr(" 2.50 "));
-  EXPECT_THAT(TableLine(record_, record_.rows[1]),
+  EXPECT_THAT(TableLine(record_, record_.rows[0], 9), HasSubstr(" 2.50 "));
+  EXPECT_THAT(TableLine(record_, record_.rows[1], 9),
               HasSubstr(" NHWC engine 34 (k2=1 ~ "));
   // The whole name is in the record.
   EXPECT_EQ(record_.rows[1].variant, measurement.variant);
@@ -173,6 +222,19 @@ TEST(Variants, AreNamesOrAll) {
                 .status()
                 .message(),
             "'onednn' is of class fp32, which --class leaves out");
+  BenchOptions options;
+  options.backend = Backend::kCpu;
+  const auto fastest = ParseVariants("naive,final", Backend::kCpu, fp32, false);
+  ASSERT_TRUE(fastest.ok()) << fastest.status();
+  EXPECT_TRUE(fastest->fastest);
+  options.variants = fastest->variants;
+  options.fastest = true;
+  const auto both = VariantsFor(options, kLayer.problem);
+  ASSERT_TRUE(both.ok()) << both.status();
+  ASSERT_EQ(both->size(), 2u);
+  // The same twice is measured once.
+  options.variants = *both;
+  EXPECT_EQ(VariantsFor(options, kLayer.problem)->size(), 2u);
   const auto peer = ParseVariants("onednn", Backend::kCpu, fp32, false);
   ASSERT_TRUE(peer.ok()) << peer.status();
   EXPECT_TRUE(peer->variants.empty());
