@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "common/dataset/resize.h"
 #include "common/status/status.h"
 #include "kernels/inference/machine.h"
 #include "kernels/layers/layers.h"
@@ -16,6 +15,12 @@ class CpuMachine : public Machine {
   absl::StatusOr<int64_t> ActivationBytes(
       const InferenceOptions& options) override {
     return options.activation_bytes;
+  }
+
+  int64_t PieceOf(int64_t slice, int64_t image_bytes,
+                  const InferenceOptions& options) const override {
+    const int64_t cached = options.cached_bytes * workers_.count();
+    return std::clamp<int64_t>(cached / image_bytes, 1, slice);
   }
 
   absl::StatusOr<std::shared_ptr<float>> Allocate(int64_t floats) override {
@@ -39,14 +44,7 @@ class CpuMachine : public Machine {
 
   absl::Status Load(const uint8_t* host_images, int64_t count, int size,
                     int enlarged, float*, float* out) override {
-    const int64_t in_pixels = int64_t{size} * size;
-    const int64_t out_pixels = int64_t{enlarged} * enlarged;
-    workers_.For(count, 16, [&](int, int64_t begin, int64_t end) {
-      std::vector<uint8_t> bytes((end - begin) * out_pixels);
-      EnlargeImages(host_images + begin * in_pixels, end - begin, size,
-                    enlarged, bytes.data());
-      std::copy(bytes.begin(), bytes.end(), out + begin * out_pixels);
-    });
+    EnlargeToFloats(host_images, count, size, enlarged, out, workers_);
     return absl::OkStatus();
   }
 

@@ -27,9 +27,13 @@ struct InferenceOptions {
   int repeat = 1;
   // For the activations that are alive at one time. The batch is cut into
   // slices that fit (one image at least), so memory does not grow with it. On
-  // the CPU, where small slices stay near the caches and large ones read the
-  // fully connected layer's weights less often (measured, not critical):
+  // the CPU, where large slices read the fully connected layer's weights less
+  // often:
   int64_t activation_bytes = int64_t{32} << 20;
+  // Likewise on the CPU, for each thread and up to the last convolution: a
+  // slice goes through these layers in pieces (of one image at least) whose
+  // activations stay in the caches from one layer to the next.
+  int64_t cached_bytes = int64_t{4} << 20;
   // and on the GPU; 0: what is free, but for a reserve.
   int64_t device_memory_bytes = 0;
   // Called now and then with the share of the work that is done, 0 to 1.

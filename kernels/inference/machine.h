@@ -29,6 +29,14 @@ class Machine {
   // Bytes that activations may take together.
   virtual absl::StatusOr<int64_t> ActivationBytes(
       const InferenceOptions& options) = 0;
+  // The images of `image_bytes` each that go at a time through the layers up to
+  // the last convolution: all of a slice, or what stays in the caches.
+  virtual int64_t PieceOf(int64_t slice, int64_t image_bytes,
+                          const InferenceOptions& options) const {
+    static_cast<void>(image_bytes);
+    static_cast<void>(options);
+    return slice;
+  }
   // Memory, freed with the last pointer to it. ResourceExhausted if there is
   // not enough.
   virtual absl::StatusOr<std::shared_ptr<float>> Allocate(int64_t floats) = 0;
