@@ -7,6 +7,7 @@
 #include "common/record/run_record.h"
 #include "common/status/status.h"
 #include "reports/markers.h"
+#include "reports/quantities.h"
 #include "reports/tables.h"
 
 namespace convlab {
@@ -31,12 +32,7 @@ absl::StatusOr<std::vector<RunRecord>> ReadRecords(
 
 // Where and on what the numbers below it were measured.
 std::string Caption(const RunRecord& record) {
-  const std::string machine =
-      record.device == "gpu"
-          ? record.gpu.name
-          : absl::StrCat(record.host.cpu, ", ", record.threads,
-                         record.threads == 1 ? " thread" : " threads");
-  return absl::StrCat("Measured on ", machine, ", revision ",
+  return absl::StrCat("Measured on ", DeviceOf(record), ", revision ",
                       record.git_revision, ".\n\n");
 }
 

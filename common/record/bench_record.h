@@ -68,6 +68,7 @@ struct BenchRecord {
   std::string method;   // how times were taken, in words
   std::string device;   // "cpu" or "gpu"
   int threads = 0;      // of the CPU
+  std::string cpu_target;  // as in the run record
   HostFacts host;
   GpuFacts gpu;
   std::string peer;  // "cuDNN 9.14.0" or "oneDNN 2.6.3"; empty: none

@@ -14,7 +14,11 @@ class CpuMachine : public Machine {
 
   absl::StatusOr<int64_t> ActivationBytes(
       const InferenceOptions& options) override {
-    return options.activation_bytes;
+    return options.activation_bytes * std::min(workers_.count(), 16);
+  }
+
+  int64_t ImageBytes(int64_t, int64_t flattened) const override {
+    return flattened * sizeof(float);
   }
 
   int64_t PieceOf(int64_t slice, int64_t image_bytes,

@@ -289,6 +289,7 @@ absl::StatusOr<InferenceResult> RunInference(const Network& network,
                                              int64_t size,
                                              const InferenceOptions& options,
                                              Workers& workers) {
+  const Clock::time_point called = Clock::now();
   RETURN_IF_ERROR(CheckImages(network, images));
   ASSIGN_OR_RETURN(const auto machine, MakeMachine(options, workers));
   const bool on_gpu = options.variants.front()->backend == Backend::kCuda;
@@ -298,7 +299,9 @@ absl::StatusOr<InferenceResult> RunInference(const Network& network,
 
   InferenceResult result;
   const auto [first, second] = BufferFloats(network);
-  const int64_t image_bytes = sizeof(float) * (first + second);
+  const int64_t layers_bytes = sizeof(float) * (first + second);
+  const int64_t image_bytes =
+      machine->ImageBytes(first + second, network.Flattened());
   ASSIGN_OR_RETURN(const int64_t bytes, machine->ActivationBytes(options));
   int64_t slices =
       CeilDivide(size, std::clamp<int64_t>(bytes / image_bytes, 1, size));
@@ -308,7 +311,7 @@ absl::StatusOr<InferenceResult> RunInference(const Network& network,
     auto prepared =
         CreateAndPrepare(network, placed, *machine, options.variants, resources,
                          size, result.slice,
-                         machine->PieceOf(result.slice, image_bytes, options));
+                         machine->PieceOf(result.slice, layers_bytes, options));
     if (prepared.ok()) {
       pipeline = *std::move(prepared);
     } else if (absl::IsResourceExhausted(prepared.status()) &&
@@ -330,6 +333,7 @@ absl::StatusOr<InferenceResult> RunInference(const Network& network,
   result.op_time_ns.resize(convolutions);
   result.kernel_time_ns.resize(convolutions);
   const int64_t pixels = int64_t{images.height} * images.width;
+  result.prepare_ns = std::chrono::nanoseconds(Clock::now() - called).count();
   for (int repetition = 0; repetition < options.repeat; ++repetition) {
     std::vector<OpTime> times(convolutions);
     const Clock::time_point start = Clock::now();

@@ -427,7 +427,7 @@ void FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
   // Each piece reads all the weights once, so a piece is many images; but never
   // so many that a core stays idle.
   const int64_t share = (batch + workers.count() - 1) / workers.count();
-  workers.For(batch, std::min<int64_t>(120, share),
+  workers.For(batch, std::min<int64_t>(240, share),
               [&](int, int64_t begin, int64_t end) {
                 const int64_t rows = end - begin;
                 std::vector<float> sums(rows * packed_outputs);
