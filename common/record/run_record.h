@@ -116,7 +116,7 @@ struct RunRecord {
   std::vector<PeerRecord> peers;
   std::vector<OverlapRecord> overlaps;
   int64_t correct = 0;
-  int64_t load_ns = 0;  // reading the data set and the weights
+  int64_t load_ns = 0;     // reading the data set and the weights
   int64_t prepare_ns = 0;  // and placing the weights, taking memory
   // The network, all layers, one sample per repetition.
   std::vector<int64_t> inference_ns;

@@ -308,10 +308,9 @@ absl::StatusOr<InferenceResult> RunInference(const Network& network,
   std::unique_ptr<Pipeline> pipeline;
   while (pipeline == nullptr) {
     result.slice = CeilDivide(size, slices);
-    auto prepared =
-        CreateAndPrepare(network, placed, *machine, options.variants, resources,
-                         size, result.slice,
-                         machine->PieceOf(result.slice, layers_bytes, options));
+    auto prepared = CreateAndPrepare(
+        network, placed, *machine, options.variants, resources, size,
+        result.slice, machine->PieceOf(result.slice, layers_bytes, options));
     if (prepared.ok()) {
       pipeline = *std::move(prepared);
     } else if (absl::IsResourceExhausted(prepared.status()) &&

@@ -75,9 +75,8 @@ void Enlarge(const EnlargePlan& plan, const uint8_t* image, float* padded,
       // The last vector ends with the row, whatever of it is done already.
       const int64_t i = std::min(x, enlarged - kLanes);
       const auto first = hn::LoadU(indices, plan.first.data() + i);
-      const V sum =
-          hn::Mul(hn::LoadU(d, plan.weight0.data() + i),
-                  hn::GatherIndex(d, padded, first));
+      const V sum = hn::Mul(hn::LoadU(d, plan.weight0.data() + i),
+                            hn::GatherIndex(d, padded, first));
       hn::StoreU(hn::MulAdd(hn::LoadU(d, plan.weight1.data() + i),
                             hn::GatherIndex(d, padded + 1, first), sum),
                  d, rows + i);
@@ -94,14 +93,13 @@ void Enlarge(const EnlargePlan& plan, const uint8_t* image, float* padded,
     const V weight1 = hn::Set(d, plan.weight1[y]);
     for (int64_t x = 0; x < enlarged; x += kLanes) {
       const int64_t i = std::min(x, enlarged - kLanes);
-      const V sum =
-          hn::MulAdd(weight1, hn::LoadU(d, above + enlarged + i),
-                     hn::Mul(weight0, hn::LoadU(d, above + i)));
+      const V sum = hn::MulAdd(weight1, hn::LoadU(d, above + enlarged + i),
+                               hn::Mul(weight0, hn::LoadU(d, above + i)));
       const V quotient = hn::Floor(hn::Mul(sum, reciprocal));
       const V rest = hn::NegMulAdd(quotient, divisor, sum);
-      hn::StoreU(hn::Add(quotient, hn::IfThenElseZero(hn::Ge(rest, divisor),
-                                                      one)),
-                 d, out + i);
+      hn::StoreU(
+          hn::Add(quotient, hn::IfThenElseZero(hn::Ge(rest, divisor), one)), d,
+          out + i);
     }
   }
 }
@@ -221,8 +219,8 @@ constexpr int64_t kTileOutputs = kVectors * kLanes;
 // all images take their turn.
 constexpr int64_t kBlock = 256;
 
-// Adds the products of `count` inputs to the sums of kTileRows images, which are
-// `outputs` floats apart, and kTileVectors vectors of outputs.
+// Adds the products of `count` inputs to the sums of kTileRows images, which
+// are `outputs` floats apart, and kTileVectors vectors of outputs.
 template <int kTileRows, int kTileVectors>
 void ConnectTile(int64_t inputs, int64_t outputs, int64_t count,
                  const float* HWY_RESTRICT in, const float* HWY_RESTRICT weight,
@@ -300,7 +298,9 @@ void Connect(int64_t rows, int64_t inputs, int64_t outputs, const float* in,
   }
 }
 
-Kernel GetKernel() { return {kLanes, Enlarge, Activate, Pool, kTileOutputs, Connect}; }
+Kernel GetKernel() {
+  return {kLanes, Enlarge, Activate, Pool, kTileOutputs, Connect};
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace convlab::layers
@@ -335,8 +335,7 @@ void EnlargeToFloats(const uint8_t* images, int64_t count, int size,
   constexpr int64_t kImagesPerPiece = 4;
   const int64_t in_pixels = int64_t{size} * size;
   const int64_t out_pixels = int64_t{enlarged} * enlarged;
-  layers::EnlargePlan plan = {size, enlarged, {}, {}, {},
-                              4.0f * out_pixels};
+  layers::EnlargePlan plan = {size, enlarged, {}, {}, {}, 4.0f * out_pixels};
   for (const EnlargeTap& tap : EnlargeTaps(size, enlarged)) {
     plan.first.push_back(tap.first);
     plan.weight0.push_back(tap.weight0);

@@ -66,8 +66,8 @@ absl::Status CheckComparable(const Timed& a, const Timed& b) {
         a.run->path, " and ", b.run->path, " are of different ", what, "s, ",
         of_a, " and ", of_b, "; --force compares them all the same"));
   };
-  const bool with_target = !a.run->record.cpu_target.empty() &&
-                           !b.run->record.cpu_target.empty();
+  const bool with_target =
+      !a.run->record.cpu_target.empty() && !b.run->record.cpu_target.empty();
   const std::string device_a = DeviceOf(a.run->record, with_target);
   const std::string device_b = DeviceOf(b.run->record, with_target);
   if (device_a != device_b) return differ("device", device_a, device_b);
