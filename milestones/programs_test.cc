@@ -413,7 +413,7 @@ TEST_F(ProgramsTest, WhatTheSystemRefusesIsAFailure) {
   EXPECT_THAT(threads.err,
               ElementsAre(HasSubstr("m2: cannot start the threads: ")));
   const Outcome memory = Shell(
-      absl::StrCat("ulimit -v 75000; ", program, " 10000 --threads 1 >out"));
+      absl::StrCat("ulimit -v 60000; ", program, " 10000 --threads 1 >out"));
   EXPECT_EQ(memory.exit_status, 1);
   EXPECT_EQ(memory.err.back(), "m2: there is not enough memory");
 }
@@ -421,7 +421,7 @@ TEST_F(ProgramsTest, WhatTheSystemRefusesIsAFailure) {
 TEST_F(ProgramsTest, MemoryDoesNotGrowWithTheThreads) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer takes memory of its own";
   const Outcome outcome = Run(
-      "m2", "fa19 500 --variant=im2col_eigen --threads=1000 --record=r.json");
+      "m2", "fa19 3000 --variant=dense_lanes --threads=1000 --record=r.json");
   EXPECT_EQ(outcome.exit_status, 0);
   EXPECT_LT(ReadRunRecord(Path("r.json"))->usage.max_resident_bytes,
             int64_t{600} << 20);

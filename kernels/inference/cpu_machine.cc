@@ -14,7 +14,7 @@ class CpuMachine : public Machine {
 
   absl::StatusOr<int64_t> ActivationBytes(
       const InferenceOptions& options) override {
-    return options.activation_bytes * std::min(workers_.count(), 16);
+    return options.activation_bytes * Threads();
   }
 
   int64_t ImageBytes(int64_t, int64_t flattened) const override {
@@ -23,7 +23,7 @@ class CpuMachine : public Machine {
 
   int64_t PieceOf(int64_t slice, int64_t image_bytes,
                   const InferenceOptions& options) const override {
-    const int64_t cached = options.cached_bytes * workers_.count();
+    const int64_t cached = options.cached_bytes * Threads();
     return std::clamp<int64_t>(cached / image_bytes, 1, slice);
   }
 
@@ -95,6 +95,9 @@ class CpuMachine : public Machine {
   }
 
  private:
+  // That memory is taken for.
+  int64_t Threads() const { return std::min(workers_.count(), 16); }
+
   Workers& workers_;
 };
 

@@ -33,8 +33,8 @@ struct InferenceOptions {
   // connected layer: the larger slices are, the less often it reads its
   // weights.
   int64_t activation_bytes = int64_t{16} << 20;
-  // Likewise for the layers before it, through which a slice goes in pieces (of
-  // one image at least) that stay in the caches from one layer to the next.
+  // And likewise for the layers before it, through which a slice goes in pieces
+  // (of one image at least) that stay in the caches from one layer to the next.
   int64_t cached_bytes = int64_t{4} << 20;
   // Called now and then with the share of the work that is done, 0 to 1.
   std::function<void(double)> progress;
