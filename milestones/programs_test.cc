@@ -138,9 +138,9 @@ TEST_F(ProgramsTest, M2PrintsTheCoursesLines) {
   EXPECT_THAT(
       outcome.err,
       ElementsAre(HasSubstr("m2: running on the CPU"),
-                  MatchesRegex("m2: convolutions 0\\.[0-9]{3} s; the other "
-                               "layers and enlarging 0\\.[0-9]{3} s, reading "
-                               "[0-9.]+ s, preparing [0-9.]+ s")));
+                  MatchesRegex("m2: convolutions [0-9.]+ s; the other layers "
+                               "and enlarging [0-9.]+ s, reading [0-9.]+ s, "
+                               "preparing [0-9.]+ s")));
 }
 
 TEST_F(ProgramsTest, TheOldestTermAnnouncesFirstAndHasOneConvolution) {
