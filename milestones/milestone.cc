@@ -12,10 +12,11 @@ constexpr Milestone kMilestones[] = {
      /*baseline=*/true, /*ladder=*/false, Hardware::kGpuOrCpu, "im2col_eigen",
      ""},
     {"m2", "CPU convolution",
-     "Runs the network with a convolution on the CPU and prints the time of "
-     "each convolution and the share of correct answers.",
-     /*baseline=*/false, /*ladder=*/false, Hardware::kCpu, "naive_parallel",
-     ""},
+     "Runs the network with a convolution on the CPU, the course's nested "
+     "loops "
+     "unless --variant names another, and prints the time of each convolution "
+     "and the share of correct answers.",
+     /*baseline=*/false, /*ladder=*/false, Hardware::kCpu, "naive", ""},
     {"m3", "GPU convolution",
      "Runs the network with the textbook's convolution on the GPU and prints "
      "the time of each convolution and the share of correct answers.",

@@ -25,6 +25,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/cuda/device.h"
+#include "kernels/simd/cpu_target.h"
 
 namespace convlab {
 namespace {
@@ -124,7 +125,8 @@ class ProgramsTest : public ::testing::Test {
 };
 
 TEST_F(ProgramsTest, M2PrintsTheCoursesLines) {
-  const Outcome outcome = Run("m2", "ece408 20");
+  const Outcome outcome = Run("m2", "ece408 20 --record r.json");
+  EXPECT_EQ(ReadRunRecord(Path("r.json"))->convolutions.at(0).variant, "naive");
   EXPECT_EQ(outcome.exit_status, 0);
   EXPECT_THAT(
       outcome.out,
@@ -133,7 +135,12 @@ TEST_F(ProgramsTest, M2PrintsTheCoursesLines) {
                   MatchesRegex("Op Time: [0-9]+\\.[0-9]{6}"),
                   MatchesRegex("Correctness: (0\\.[0-9]+|1\\.0) Model: ece408"),
                   MatchesRegex(kUsageLine)));
-  EXPECT_THAT(outcome.err, ElementsAre(HasSubstr("m2: running on the CPU")));
+  EXPECT_THAT(
+      outcome.err,
+      ElementsAre(HasSubstr("m2: running on the CPU"),
+                  MatchesRegex("m2: convolutions [0-9.]+ s; the other layers "
+                               "and enlarging [0-9.]+ s, reading [0-9.]+ s, "
+                               "preparing [0-9.]+ s")));
 }
 
 TEST_F(ProgramsTest, TheOldestTermAnnouncesFirstAndHasOneConvolution) {
@@ -176,6 +183,7 @@ TEST_F(ProgramsTest, VariantsAgreeAndTheRecordHoldsTheRun) {
   EXPECT_EQ(b->size, 30);
   EXPECT_EQ(b->threads, 2);
   EXPECT_EQ(b->device, "cpu");
+  EXPECT_EQ(b->cpu_target, Name(ChosenCpuTarget()));
   ASSERT_THAT(b->convolutions, SizeIs(2));
   EXPECT_EQ(b->convolutions[0].variant, "naive_parallel");
   EXPECT_EQ(b->convolutions[1].variant, "im2col_eigen");
@@ -266,7 +274,8 @@ TEST_F(ProgramsTest, MissingHardwareHasItsOwnStatus) {
   EXPECT_EQ(outcome.exit_status, 0);
   EXPECT_THAT(outcome.err,
               ElementsAre(AllOf(HasSubstr("final: running on the CPU"),
-                                HasSubstr("no NVIDIA GPU can be used"))));
+                                HasSubstr("no NVIDIA GPU can be used")),
+                          HasSubstr("final: convolutions ")));
 }
 
 TEST_F(ProgramsTest, ARunOnTheCpuHasNoProfileAndSaysSo) {
@@ -275,7 +284,8 @@ TEST_F(ProgramsTest, ARunOnTheCpuHasNoProfileAndSaysSo) {
   EXPECT_EQ(outcome.exit_status, 0);
   EXPECT_THAT(outcome.err,
               ElementsAre("final: no profile: the run is on the CPU",
-                          HasSubstr("final: running on the CPU")));
+                          HasSubstr("final: running on the CPU"),
+                          HasSubstr("final: convolutions ")));
   EXPECT_FALSE(ReadFile(Path("t.json")).ok());
   EXPECT_FALSE(ReadRunRecord(Path("r.json"))->profile.has_value());
   // Where no CPU may stand in, the GPU is what is missing, not its profile.
@@ -320,7 +330,8 @@ TEST_F(ProgramsTest, M3RunsOnTheCpuIfAsked) {
   EXPECT_EQ(outcome.exit_status, 0);
   EXPECT_THAT(outcome.err,
               ElementsAre(AllOf(HasSubstr("m3: running on the CPU"),
-                                HasSubstr("naive_parallel for the GPU's"))));
+                                HasSubstr("naive_parallel for the GPU's")),
+                          HasSubstr("m3: convolutions ")));
 }
 
 TEST_F(ProgramsTest, TheGpuGivesTheCpusAnswers) {
@@ -402,7 +413,7 @@ TEST_F(ProgramsTest, WhatTheSystemRefusesIsAFailure) {
   EXPECT_THAT(threads.err,
               ElementsAre(HasSubstr("m2: cannot start the threads: ")));
   const Outcome memory = Shell(
-      absl::StrCat("ulimit -v 75000; ", program, " 10000 --threads 1 >out"));
+      absl::StrCat("ulimit -v 60000; ", program, " 10000 --threads 1 >out"));
   EXPECT_EQ(memory.exit_status, 1);
   EXPECT_EQ(memory.err.back(), "m2: there is not enough memory");
 }
@@ -410,7 +421,7 @@ TEST_F(ProgramsTest, WhatTheSystemRefusesIsAFailure) {
 TEST_F(ProgramsTest, MemoryDoesNotGrowWithTheThreads) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer takes memory of its own";
   const Outcome outcome = Run(
-      "m2", "fa19 500 --variant=im2col_eigen --threads=1000 --record=r.json");
+      "m2", "fa19 3000 --variant=dense_lanes --threads=1000 --record=r.json");
   EXPECT_EQ(outcome.exit_status, 0);
   EXPECT_LT(ReadRunRecord(Path("r.json"))->usage.max_resident_bytes,
             int64_t{600} << 20);

@@ -53,6 +53,21 @@ absl::StatusOr<std::vector<const Variant*>> ChooseVariants(
   return variants;
 }
 
+// What the convolutions took of a run on the CPU, and everything else.
+std::string Shares(const RunRecord& record) {
+  std::vector<int64_t> others = record.inference_ns;
+  for (const ConvolutionRecord& convolution : record.convolutions) {
+    for (size_t i = 0; i < others.size(); ++i) {
+      others[i] -= convolution.op_time_ns[i];
+    }
+  }
+  return absl::StrFormat(
+      "convolutions %.3f s; the other layers and enlarging %.3f s, reading "
+      "%.3f s, preparing %.3f s",
+      OpTimeSum(record.convolutions) * 1e-9, Median(others) * 1e-9,
+      record.load_ns * 1e-9, record.prepare_ns * 1e-9);
+}
+
 // One run of the network, with the course's lines.
 absl::Status RunOnce(Session& session,
                      const std::vector<const Variant*>& variants) {
@@ -69,6 +84,8 @@ absl::Status RunOnce(Session& session,
   record.slice = result.slice;
   record.device_memory_peak_bytes = result.device_memory_peak_bytes;
   record.inference_ns = result.inference_ns;
+  record.prepare_ns = result.prepare_ns;
+  if (session.backend == Backend::kCpu) session.Tell(Shares(record));
   if (session.milestone.baseline) {
     session.Print(EvalMetricLine(record.correct, session.size));
     return absl::OkStatus();

@@ -107,6 +107,9 @@ RunRecord Describe(const Session& session,
   record.size = session.size;
   record.device = session.backend == Backend::kCuda ? "gpu" : "cpu";
   record.threads = session.line.threads;
+  if (session.backend == Backend::kCpu) {
+    record.cpu_target = std::string(Name(ChosenCpuTarget()));
+  }
   record.git_revision = kGitRevision;
   record.build_mode = kBuildMode;
   record.started =

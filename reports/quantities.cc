@@ -38,6 +38,16 @@ std::string Plural(int64_t count, const char* noun) {
   return absl::StrCat(Count(count), " ", noun, count == 1 ? "" : "s");
 }
 
+std::string DeviceOf(const RunRecord& record, bool with_target) {
+  if (record.device == "gpu") return record.gpu.name;
+  std::string text =
+      absl::StrCat(record.host.cpu, ", ", Plural(record.threads, "thread"));
+  if (with_target && !record.cpu_target.empty()) {
+    absl::StrAppend(&text, ", ", record.cpu_target);
+  }
+  return text;
+}
+
 Spread SpreadOf(std::vector<int64_t> samples) {
   std::sort(samples.begin(), samples.end());
   return {Median(samples), Quantile(samples, 0.25), Quantile(samples, 0.75),

@@ -26,6 +26,11 @@ std::string Count(int64_t count);
 // "1 image", "2 images".
 std::string Plural(int64_t count, const char* noun);
 
+// Where a run was made: "NVIDIA H200", "AMD EPYC, 2 threads, avx512". Older
+// records do not tell the instructions, so a comparison leaves them out where
+// one side lacks them.
+std::string DeviceOf(const RunRecord& record, bool with_target = true);
+
 // Median and spread of samples, in ns.
 struct Spread {
   double median = 0;

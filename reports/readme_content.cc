@@ -10,6 +10,7 @@
 #include "reports/deliverables/charts.h"
 #include "reports/deliverables/limits.h"
 #include "reports/markers.h"
+#include "reports/quantities.h"
 #include "reports/tables.h"
 
 namespace convlab {
@@ -34,12 +35,7 @@ absl::StatusOr<std::vector<RunRecord>> ReadRecords(
 
 // Where and on what the numbers below it were measured.
 std::string Caption(const RunRecord& record) {
-  const std::string machine =
-      record.device == "gpu"
-          ? record.gpu.name
-          : absl::StrCat(record.host.cpu, ", ", record.threads,
-                         record.threads == 1 ? " thread" : " threads");
-  return absl::StrCat("Measured on ", machine, ", revision ",
+  return absl::StrCat("Measured on ", DeviceOf(record), ", revision ",
                       record.git_revision, ".\n\n");
 }
 

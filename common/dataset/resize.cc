@@ -4,18 +4,9 @@
 #include <vector>
 
 namespace convlab {
-namespace {
 
-// One output row or column: which two input rows or columns it mixes, counted
-// in an input that has a zero before its first and one behind its last.
-struct Tap {
-  int64_t first;
-  double weight0;
-  double weight1;
-};
-
-std::vector<Tap> Taps(int size, int enlarged) {
-  std::vector<Tap> taps;
+std::vector<EnlargeTap> EnlargeTaps(int size, int enlarged) {
+  std::vector<EnlargeTap> taps;
   const int64_t d = int64_t{2} * enlarged;
   for (int64_t i = 0; i < enlarged; ++i) {
     // n + d is positive: the quotient is floor's, and counts the zero before.
@@ -27,11 +18,9 @@ std::vector<Tap> Taps(int size, int enlarged) {
   return taps;
 }
 
-}  // namespace
-
 void EnlargeImages(const uint8_t* images, int64_t count, int size, int enlarged,
                    uint8_t* out) {
-  const std::vector<Tap> taps = Taps(size, enlarged);
+  const std::vector<EnlargeTap> taps = EnlargeTaps(size, enlarged);
   // All sums are integers of at most 255 d^2, which doubles hold exactly and
   // processors multiply several at a time. With half added, no sum is nearer
   // than 1 / (2 d^2) to the next quotient, far more than the product's
@@ -47,12 +36,12 @@ void EnlargeImages(const uint8_t* images, int64_t count, int size, int enlarged,
       images += size;
       double* row = &rows[int64_t{y + 1} * enlarged];
       for (int x = 0; x < enlarged; ++x) {
-        const Tap& tap = taps[x];
+        const EnlargeTap& tap = taps[x];
         row[x] = tap.weight0 * padded[tap.first] +
                  tap.weight1 * padded[tap.first + 1];
       }
     }
-    for (const Tap& tap : taps) {
+    for (const EnlargeTap& tap : taps) {
       const double* above = &rows[tap.first * enlarged];
       const double* below = above + enlarged;
       for (int x = 0; x < enlarged; ++x) {

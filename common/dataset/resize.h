@@ -14,8 +14,21 @@
 #define COMMON_DATASET_RESIZE_H_
 
 #include <cstdint>
+#include <vector>
 
 namespace convlab {
+
+// One output row or column: which two input rows or columns it mixes, counted
+// in an input that has a zero before its first and one behind its last, and
+// w(0) and w(1), which are whole numbers.
+struct EnlargeTap {
+  int64_t first;
+  double weight0;
+  double weight1;
+};
+
+// Those of all `enlarged` rows or columns.
+std::vector<EnlargeTap> EnlargeTaps(int size, int enlarged);
 
 // Resizes `count` images [count, size, size] to [count, enlarged, enlarged].
 // Both sizes are at least 1, `enlarged` may be the smaller one; equal sizes

@@ -65,6 +65,7 @@ void Fields(Visitor& visit, BenchRecord& record) {
   visit("method", record.method);
   visit("device", record.device);
   visit("threads", record.threads);
+  visit("cpu_target", record.cpu_target);
   visit("host", record.host);
   visit("gpu", record.gpu);
   visit("peer", record.peer);

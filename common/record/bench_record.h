@@ -66,10 +66,11 @@ struct BenchRecord {
   std::vector<std::string> command;
   std::string git_revision;
   std::string build_mode;
-  std::string started;  // RFC 3339, UTC
-  std::string method;   // how times were taken, in words
-  std::string device;   // "cpu" or "gpu"
-  int threads = 0;      // of the CPU
+  std::string started;     // RFC 3339, UTC
+  std::string method;      // how times were taken, in words
+  std::string device;      // "cpu" or "gpu"
+  int threads = 0;         // of the CPU
+  std::string cpu_target;  // as in the run record
   HostFacts host;
   GpuFacts gpu;
   std::string peer;  // "cuDNN 9.14.0" or "oneDNN 2.6.3"; empty: none

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/files/files.h"
@@ -46,6 +47,14 @@ HostFacts ReadHostFacts() {
     facts.kernel = absl::StrCat(system.sysname, " ", system.release);
   }
   return facts;
+}
+
+std::string FormatBytes(double bytes) {
+  if (bytes < 1e3) return absl::StrFormat("%.0f B", bytes);
+  if (bytes < 1e6) return absl::StrFormat("%.1f kB", bytes * 1e-3);
+  if (bytes < 1e9) return absl::StrFormat("%.1f MB", bytes * 1e-6);
+  if (bytes < 1e12) return absl::StrFormat("%.3f GB", bytes * 1e-9);
+  return absl::StrFormat("%.3f TB", bytes * 1e-12);
 }
 
 }  // namespace convlab

@@ -18,6 +18,10 @@ struct HostFacts {
 
 HostFacts ReadHostFacts();
 
+// An amount of memory for people: "512 B", "1.5 kB", "12.0 MB", "25.277 GB",
+// "3.520 TB", powers of 1000.
+std::string FormatBytes(double bytes);
+
 }  // namespace convlab
 
 #endif  // COMMON_RECORD_HOST_H_

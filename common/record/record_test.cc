@@ -34,6 +34,7 @@ RunRecord Example() {
   record.slice = 500;
   record.device = "cpu";
   record.threads = 2;
+  record.cpu_target = "avx2";
   record.git_revision = "0123456789ab";
   record.build_mode = "opt";
   record.started = "2026-11-21T01:02:03Z";
@@ -84,6 +85,7 @@ TEST(RunRecord, RoundTripKeepsEveryField) {
             (std::vector<int64_t>{3, 4, 5}));
   EXPECT_EQ(parsed->gpu.name, "A GPU");
   EXPECT_EQ(parsed->gpu.runtime_version, 13000);
+  EXPECT_EQ(parsed->cpu_target, "avx2");
   EXPECT_EQ(parsed->device_memory_peak_bytes, int64_t{3} << 30);
   EXPECT_EQ(parsed->convolutions[1].min_bytes, int64_t{1} << 40);
   EXPECT_EQ(parsed->variants.at("naive").summary, "loops");
@@ -272,6 +274,15 @@ TEST(Host, TellsWhatTheSystemTells) {
   EXPECT_GT(facts.memory_bytes, int64_t{1} << 28);
   EXPECT_THAT(facts.kernel, HasSubstr("Linux"));
   EXPECT_FALSE(facts.operating_system.empty());
+}
+
+TEST(Host, AmountsOfMemoryAreReadable) {
+  EXPECT_EQ(FormatBytes(512), "512 B");
+  EXPECT_EQ(FormatBytes(1500), "1.5 kB");
+  EXPECT_EQ(FormatBytes(12e6), "12.0 MB");
+  EXPECT_EQ(FormatBytes(25276510208.0), "25.277 GB");
+  EXPECT_EQ(FormatBytes(3.52e12), "3.520 TB");
+  EXPECT_EQ(FormatBytes(2e18), "2000000.000 TB");
 }
 
 TEST(BuildInfo, NamesRevisionAndMode) {

@@ -124,6 +124,7 @@ void Fields(Visitor& visit, RunRecord& record) {
   visit("slice", record.slice);
   visit("device", record.device);
   visit("threads", record.threads);
+  visit("cpu_target", record.cpu_target);
   visit("git_revision", record.git_revision);
   visit("build_mode", record.build_mode);
   visit("started", record.started);
@@ -138,6 +139,7 @@ void Fields(Visitor& visit, RunRecord& record) {
   visit("overlaps", record.overlaps);
   visit("correct", record.correct);
   visit("load_ns", record.load_ns);
+  visit("prepare_ns", record.prepare_ns);
   visit("inference_ns", record.inference_ns);
   visit("usage", record.usage);
   visit("device_memory_peak_bytes", record.device_memory_peak_bytes);

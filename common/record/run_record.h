@@ -97,6 +97,9 @@ struct RunRecord {
   int64_t slice = 0;   // images that went through a layer at a time
   std::string device;  // "cpu" or "gpu"
   int threads = 0;     // of the CPU
+  // The vector instructions of the CPU's kernels, "avx512"; empty on the GPU,
+  // and in older records.
+  std::string cpu_target;
   std::string git_revision;
   std::string build_mode;
   std::string started;  // RFC 3339, UTC
@@ -113,7 +116,8 @@ struct RunRecord {
   std::vector<PeerRecord> peers;
   std::vector<OverlapRecord> overlaps;
   int64_t correct = 0;
-  int64_t load_ns = 0;  // reading the data set and the weights
+  int64_t load_ns = 0;     // reading the data set and the weights
+  int64_t prepare_ns = 0;  // and placing the weights, taking memory
   // The network, all layers, one sample per repetition.
   std::vector<int64_t> inference_ns;
   ResourceUsage usage;

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "common/dataset/resize.h"
 #include "common/status/status.h"
 #include "kernels/inference/machine.h"
 #include "kernels/layers/layers.h"
@@ -15,7 +14,17 @@ class CpuMachine : public Machine {
 
   absl::StatusOr<int64_t> ActivationBytes(
       const InferenceOptions& options) override {
-    return options.activation_bytes;
+    return options.activation_bytes * Threads();
+  }
+
+  int64_t ImageBytes(int64_t, int64_t flattened) const override {
+    return flattened * sizeof(float);
+  }
+
+  int64_t PieceOf(int64_t slice, int64_t image_bytes,
+                  const InferenceOptions& options) const override {
+    const int64_t cached = options.cached_bytes * Threads();
+    return std::clamp<int64_t>(cached / image_bytes, 1, slice);
   }
 
   absl::StatusOr<std::shared_ptr<float>> Allocate(int64_t floats) override {
@@ -39,14 +48,7 @@ class CpuMachine : public Machine {
 
   absl::Status Load(const uint8_t* host_images, int64_t count, int size,
                     int enlarged, float*, float* out) override {
-    const int64_t in_pixels = int64_t{size} * size;
-    const int64_t out_pixels = int64_t{enlarged} * enlarged;
-    workers_.For(count, 16, [&](int, int64_t begin, int64_t end) {
-      std::vector<uint8_t> bytes((end - begin) * out_pixels);
-      EnlargeImages(host_images + begin * in_pixels, end - begin, size,
-                    enlarged, bytes.data());
-      std::copy(bytes.begin(), bytes.end(), out + begin * out_pixels);
-    });
+    EnlargeToFloats(host_images, count, size, enlarged, out, workers_);
     return absl::OkStatus();
   }
 
@@ -93,6 +95,9 @@ class CpuMachine : public Machine {
   }
 
  private:
+  // That memory is taken for.
+  int64_t Threads() const { return std::min(workers_.count(), 16); }
+
   Workers& workers_;
 };
 

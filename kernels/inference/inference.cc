@@ -77,18 +77,26 @@ absl::StatusOr<PlacedWeights> PlaceWeights(Machine& machine,
   return placed;
 }
 
-// The network made ready for slices of up to `slice` images.
+// The network made ready for slices of up to `slice` images, which go through
+// the convolutions `piece` at a time.
 class Pipeline {
  public:
   // ResourceExhausted where the slice is too large for the machine's memory.
   static absl::StatusOr<std::unique_ptr<Pipeline>> Create(
       const Network& network, const PlacedWeights& weights, Machine& machine,
-      int64_t slice) {
+      int64_t slice, int64_t piece) {
     auto pipeline = std::unique_ptr<Pipeline>(
-        new Pipeline(network, weights, machine, slice));
+        new Pipeline(network, weights, machine, piece));
+    const std::array<int64_t, 2> floats = BufferFloats(network);
     for (int i = 0; i < 2; ++i) {
+      pipeline->floats_[i] =
+          std::max(piece * floats[i], slice * network.hidden);
       ASSIGN_OR_RETURN(pipeline->buffers_[i],
-                       machine.Allocate(slice * pipeline->floats_[i]));
+                       machine.Allocate(pipeline->floats_[i]));
+    }
+    if (piece < slice) {
+      ASSIGN_OR_RETURN(pipeline->features_,
+                       machine.Allocate(slice * network.Flattened()));
     }
     return pipeline;
   }
@@ -97,6 +105,51 @@ class Pipeline {
   absl::Status Prepare(int64_t batch,
                        const std::vector<const Variant*>& variants,
                        const Resources& resources) {
+    if (batch >= piece_) {
+      RETURN_IF_ERROR(PreparePiece(piece_, variants, resources));
+    }
+    if (batch % piece_ == 0) return absl::OkStatus();
+    return PreparePiece(batch % piece_, variants, resources);
+  }
+
+  // Classifies `batch` images of `size` x `size` bytes and adds the
+  // convolutions' times to `times`.
+  absl::Status Run(const uint8_t* images, int size, int64_t batch,
+                   uint8_t* labels, std::vector<OpTime>& times) {
+    int in = 0;  // the buffer to read; the other is to be written
+    for (int64_t begin = 0; begin < batch; begin += piece_) {
+      ASSIGN_OR_RETURN(in,
+                       Convolve(images + begin * size * size, size,
+                                std::min(piece_, batch - begin), begin, times));
+    }
+    const float* const features =
+        features_ == nullptr ? buffers_[in].get() : features_.get();
+    RETURN_IF_ERROR(Connect(weights_.hidden, batch, features, 1 - in));
+    float* const hidden = buffers_[1 - in].get();
+    RETURN_IF_ERROR(machine_.Activate(network_.hidden_activation,
+                                      batch * network_.hidden, hidden));
+    RETURN_IF_ERROR(Connect(weights_.output, batch, hidden, in));
+    return machine_.Classify(batch, kClasses, buffers_[in].get(), hidden,
+                             labels);
+  }
+
+ private:
+  struct Convolutions {
+    int64_t batch;
+    std::vector<std::unique_ptr<Convolution>> layers;
+  };
+
+  Pipeline(const Network& network, const PlacedWeights& weights,
+           Machine& machine, int64_t piece)
+      : network_(network),
+        weights_(weights),
+        machine_(machine),
+        piece_(piece) {}
+
+  absl::Status PreparePiece(int64_t batch,
+                            const std::vector<const Variant*>& variants,
+                            const Resources& resources) {
+    if (Find(batch) != convolutions_.end()) return absl::OkStatus();
     Convolutions& convolutions = convolutions_.emplace_back();
     convolutions.batch = batch;
     for (size_t i = 0; i < network_.stages.size(); ++i) {
@@ -112,81 +165,76 @@ class Pipeline {
     return absl::OkStatus();
   }
 
-  // Classifies `batch` images of `size` x `size` bytes and adds the
-  // convolutions' times to `times`.
-  absl::Status Run(const uint8_t* images, int size, int64_t batch,
-                   uint8_t* labels, std::vector<OpTime>& times) {
-    const auto prepared = std::find_if(
+  std::vector<Convolutions>::const_iterator Find(int64_t batch) const {
+    return std::find_if(
         convolutions_.begin(), convolutions_.end(),
         [&](const Convolutions& ready) { return ready.batch == batch; });
-    int in = 0;  // the buffer to read; the other is to be written
+  }
+
+  // Everything before the fully connected layers on a piece of `batch` images,
+  // which begins at image `first` of its slice. What comes out stands in
+  // features_ or, where there is none, in the buffer that is returned.
+  absl::StatusOr<int> Convolve(const uint8_t* images, int size, int64_t batch,
+                               int64_t first, std::vector<OpTime>& times) {
+    const auto prepared = Find(batch);
+    int in = 0;
     const auto at = [&](int buffer) { return buffers_[buffer].get(); };
     RETURN_IF_ERROR(
         machine_.Load(images, batch, size, network_.image_size, at(1), at(0)));
     const std::vector<StageShape> shapes = network_.StageShapes();
     for (size_t i = 0; i < shapes.size(); ++i) {
       const ConvolutionStage& stage = network_.stages[i];
+      const bool pools = stage.pool.size > 0;
+      // Where the stage's outputs go, and before they are pooled.
+      float* out = at(pools ? in : 1 - in);
+      if (i + 1 == shapes.size() && features_ != nullptr) {
+        out = features_.get() + first * network_.Flattened();
+      }
+      float* const convolved = pools ? at(1 - in) : out;
       RETURN_IF_ERROR(machine_.Convolve(*prepared->layers[i], at(in),
                                         weights_.convolutions[i].get(),
-                                        at(1 - in), times[i]));
+                                        convolved, times[i]));
       const int64_t planes = batch * stage.output_channels;
-      const int64_t out = shapes[i].output_size;
-      if (stage.pool.size > 0) {
+      const int64_t size_out = shapes[i].output_size;
+      if (pools) {
         RETURN_IF_ERROR(machine_.ActivateAndPool(
-            stage.activation, stage.pool, planes, out, at(1 - in), at(in)));
+            stage.activation, stage.pool, planes, size_out, convolved, out));
       } else {
-        RETURN_IF_ERROR(machine_.Activate(stage.activation, planes * out * out,
-                                          at(1 - in)));
+        RETURN_IF_ERROR(machine_.Activate(
+            stage.activation, planes * size_out * size_out, convolved));
         in = 1 - in;
       }
     }
-    RETURN_IF_ERROR(Connect(weights_.hidden, batch, in));
-    RETURN_IF_ERROR(machine_.Activate(network_.hidden_activation,
-                                      batch * network_.hidden, at(1 - in)));
-    RETURN_IF_ERROR(Connect(weights_.output, batch, 1 - in));
-    return machine_.Classify(batch, kClasses, at(in), at(1 - in), labels);
+    return in;
   }
 
- private:
-  struct Convolutions {
-    int64_t batch;
-    std::vector<std::unique_ptr<Convolution>> layers;
-  };
-
-  Pipeline(const Network& network, const PlacedWeights& weights,
-           Machine& machine, int64_t slice)
-      : network_(network),
-        weights_(weights),
-        machine_(machine),
-        slice_(slice),
-        floats_(BufferFloats(network)) {}
-
-  // From buffer `in` to the other, whose remaining room is scratch.
+  // To buffer `to`, whose remaining room is scratch.
   absl::Status Connect(const PlacedWeights::FullyConnected& layer,
-                       int64_t batch, int in) {
-    float* const out = buffers_[1 - in].get();
+                       int64_t batch, const float* in, int to) {
+    float* const out = buffers_[to].get();
     const int64_t used = batch * layer.outputs;
-    return machine_.FullyConnected(batch, layer.inputs, layer.outputs,
-                                   buffers_[in].get(), layer.weight.get(),
-                                   layer.bias.get(), out, out + used,
-                                   slice_ * floats_[1 - in] - used);
+    return machine_.FullyConnected(batch, layer.inputs, layer.outputs, in,
+                                   layer.weight.get(), layer.bias.get(), out,
+                                   out + used, floats_[to] - used);
   }
 
   const Network& network_;
   const PlacedWeights& weights_;
   Machine& machine_;
-  const int64_t slice_;
-  const std::array<int64_t, 2> floats_;
+  const int64_t piece_;  // images
+  std::array<int64_t, 2> floats_ = {};
   std::array<std::shared_ptr<float>, 2> buffers_;
+  // What the fully connected layers read, of a slice that comes in pieces.
+  std::shared_ptr<float> features_;
   std::vector<Convolutions> convolutions_;
 };
 
 absl::StatusOr<std::unique_ptr<Pipeline>> CreateAndPrepare(
     const Network& network, const PlacedWeights& weights, Machine& machine,
     const std::vector<const Variant*>& variants, const Resources& resources,
-    int64_t size, int64_t slice) {
+    int64_t size, int64_t slice, int64_t piece) {
   ASSIGN_OR_RETURN(auto pipeline,
-                   Pipeline::Create(network, weights, machine, slice));
+                   Pipeline::Create(network, weights, machine, slice, piece));
   RETURN_IF_ERROR(pipeline->Prepare(slice, variants, resources));
   // What is left after the last whole slice.
   if (size % slice > 0) {
@@ -241,6 +289,7 @@ absl::StatusOr<InferenceResult> RunInference(const Network& network,
                                              int64_t size,
                                              const InferenceOptions& options,
                                              Workers& workers) {
+  const Clock::time_point called = Clock::now();
   RETURN_IF_ERROR(CheckImages(network, images));
   ASSIGN_OR_RETURN(const auto machine, MakeMachine(options, workers));
   const bool on_gpu = options.variants.front()->backend == Backend::kCuda;
@@ -250,16 +299,18 @@ absl::StatusOr<InferenceResult> RunInference(const Network& network,
 
   InferenceResult result;
   const auto [first, second] = BufferFloats(network);
-  const int64_t image_bytes = sizeof(float) * (first + second);
+  const int64_t layers_bytes = sizeof(float) * (first + second);
+  const int64_t image_bytes =
+      machine->ImageBytes(first + second, network.Flattened());
   ASSIGN_OR_RETURN(const int64_t bytes, machine->ActivationBytes(options));
   int64_t slices =
       CeilDivide(size, std::clamp<int64_t>(bytes / image_bytes, 1, size));
   std::unique_ptr<Pipeline> pipeline;
   while (pipeline == nullptr) {
     result.slice = CeilDivide(size, slices);
-    auto prepared =
-        CreateAndPrepare(network, placed, *machine, options.variants, resources,
-                         size, result.slice);
+    auto prepared = CreateAndPrepare(
+        network, placed, *machine, options.variants, resources, size,
+        result.slice, machine->PieceOf(result.slice, layers_bytes, options));
     if (prepared.ok()) {
       pipeline = *std::move(prepared);
     } else if (absl::IsResourceExhausted(prepared.status()) &&
@@ -281,6 +332,7 @@ absl::StatusOr<InferenceResult> RunInference(const Network& network,
   result.op_time_ns.resize(convolutions);
   result.kernel_time_ns.resize(convolutions);
   const int64_t pixels = int64_t{images.height} * images.width;
+  result.prepare_ns = std::chrono::nanoseconds(Clock::now() - called).count();
   for (int repetition = 0; repetition < options.repeat; ++repetition) {
     std::vector<OpTime> times(convolutions);
     const Clock::time_point start = Clock::now();

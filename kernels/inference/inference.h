@@ -27,11 +27,15 @@ struct InferenceOptions {
   int repeat = 1;
   // For the activations that are alive at one time. The batch is cut into
   // slices that fit (one image at least), so memory does not grow with it. On
-  // the CPU, where small slices stay near the caches and large ones read the
-  // fully connected layer's weights less often (measured, not critical):
-  int64_t activation_bytes = int64_t{32} << 20;
-  // and on the GPU; 0: what is free, but for a reserve.
+  // the GPU; 0: what is free, but for a reserve.
   int64_t device_memory_bytes = 0;
+  // And on the CPU, for each of up to 16 threads, the inputs of the fully
+  // connected layer: the larger slices are, the less often it reads its
+  // weights.
+  int64_t activation_bytes = int64_t{16} << 20;
+  // And likewise for the layers before it, through which a slice goes in pieces
+  // (of one image at least) that stay in the caches from one layer to the next.
+  int64_t cached_bytes = int64_t{4} << 20;
   // Called now and then with the share of the work that is done, 0 to 1.
   std::function<void(double)> progress;
 };
@@ -44,6 +48,8 @@ struct InferenceResult {
   std::vector<std::vector<int64_t>> op_time_ns;
   // Kernel time likewise: device events around Run. On the CPU no repetitions.
   std::vector<std::vector<int64_t>> kernel_time_ns;
+  // Before the first of them: weights placed, memory taken, variants made.
+  int64_t prepare_ns = 0;
   // All layers, enlarging the images included, one per repetition.
   std::vector<int64_t> inference_ns;
   int64_t slice = 0;  // images per slice

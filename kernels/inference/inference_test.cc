@@ -166,7 +166,11 @@ TEST_P(InferenceTest, SlicesAndRepetitionsChangeNothing) {
   options_.repeat = 3;
   // One image at a time, and a few.
   for (const int64_t bytes : {1, 300000}) {
-    options_.activation_bytes = options_.device_memory_bytes = bytes;
+    options_.device_memory_bytes = bytes;
+    // Four images for the three threads together.
+    options_.activation_bytes =
+        bytes == 1 ? 1 : (4 * 4 * network_->Flattened() + 2) / 3;
+    options_.cached_bytes = 1;
     progress.clear();
     const auto sliced =
         RunInference(*network_, weights_, images_, 10, options_, workers_);
@@ -194,6 +198,21 @@ TEST_P(InferenceTest, SlicesAndRepetitionsChangeNothing) {
     EXPECT_EQ(sliced->inference_ns.size(), 3u);
     EXPECT_TRUE(std::is_sorted(progress.begin(), progress.end()));
     EXPECT_DOUBLE_EQ(progress.back(), 1);
+  }
+}
+
+// Pieces of a slice, whole and cut.
+TEST_P(InferenceTest, PiecesChangeNothing) {
+  if (on_gpu()) GTEST_SKIP() << "a slice is one piece";
+  const auto whole =
+      RunInference(*network_, weights_, images_, 11, options_, workers_);
+  for (const int64_t bytes : {1, 200000, 400000}) {
+    options_.cached_bytes = bytes;
+    const auto in_pieces =
+        RunInference(*network_, weights_, images_, 11, options_, workers_);
+    ASSERT_TRUE(in_pieces.ok()) << in_pieces.status();
+    EXPECT_EQ(in_pieces->slice, 11);
+    EXPECT_EQ(in_pieces->labels, whole->labels);
   }
 }
 

@@ -26,9 +26,23 @@ class Machine {
  public:
   virtual ~Machine() = default;
 
-  // Bytes that activations may take together.
+  // Bytes that the activations of a slice may take together.
   virtual absl::StatusOr<int64_t> ActivationBytes(
       const InferenceOptions& options) = 0;
+  // And those that one image takes of them: of the layers' floats, and of what
+  // the first fully connected layer reads.
+  virtual int64_t ImageBytes(int64_t floats, int64_t flattened) const {
+    static_cast<void>(flattened);
+    return floats * sizeof(float);
+  }
+  // The images of `image_bytes` each that go at a time through the layers up to
+  // the last convolution: all of a slice, or what stays in the caches.
+  virtual int64_t PieceOf(int64_t slice, int64_t image_bytes,
+                          const InferenceOptions& options) const {
+    static_cast<void>(image_bytes);
+    static_cast<void>(options);
+    return slice;
+  }
   // Memory, freed with the last pointer to it. ResourceExhausted if there is
   // not enough.
   virtual absl::StatusOr<std::shared_ptr<float>> Allocate(int64_t floats) = 0;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "common/dataset/resize.h"
 #include "kernels/simd/cpu_target.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -20,15 +21,31 @@
 #define KERNELS_LAYERS_LAYERS_ONCE
 namespace convlab::layers {
 
+// EnlargeTaps, and what they are divided by.
+struct EnlargePlan {
+  int64_t size, enlarged;
+  std::vector<int32_t> first;
+  std::vector<float> weight0, weight1;
+  float divisor;
+};
+
 // What this file is compiled to for one set of instructions.
 struct Kernel {
   int64_t lanes;
+  // Enlarges one image; `padded` has room for one of its rows with a pixel
+  // before and behind, and `rows` for as many enlarged rows; all are zeros but
+  // for what an image before left.
+  void (*enlarge)(const EnlargePlan& plan, const uint8_t* image, float* padded,
+                  float* rows, float* out);
   void (*activate)(Activation activation, int64_t count, float* values);
   // Pools one image; `row` has room for one of its rows.
   void (*pool)(const MaxPool& pool, int64_t size, const float* in, float* row,
                float* out);
-  // Adds to out[b,o] the products of all inputs; `weight` is [inputs, outputs],
-  // and outputs a multiple of the lanes.
+  // Outputs that a tile of a fully connected layer computes.
+  int64_t tile_outputs;
+  // Adds to out[b,o] the products of all inputs, where outputs is a multiple of
+  // the lanes. `weight` has the tiles one after another, each [inputs, outputs
+  // of the tile], so that what a tile reads follows itself.
   void (*connect)(int64_t rows, int64_t inputs, int64_t outputs,
                   const float* in, const float* weight, float* out);
 };
@@ -44,6 +61,48 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kLanes = hn::MaxLanes(D());
+
+// All sums are whole numbers below 2^24, which floats hold exactly.
+void Enlarge(const EnlargePlan& plan, const uint8_t* image, float* padded,
+             float* rows, float* out) {
+  const D d;
+  const hn::RebindToSigned<D> indices;
+  const int64_t enlarged = plan.enlarged;
+  for (int64_t y = 0; y < plan.size; ++y, image += plan.size) {
+    std::copy_n(image, plan.size, padded + 1);
+    rows += enlarged;
+    for (int64_t x = 0; x < enlarged; x += kLanes) {
+      // The last vector ends with the row, whatever of it is done already.
+      const int64_t i = std::min(x, enlarged - kLanes);
+      const auto first = hn::LoadU(indices, plan.first.data() + i);
+      const V sum = hn::Mul(hn::LoadU(d, plan.weight0.data() + i),
+                            hn::GatherIndex(d, padded, first));
+      hn::StoreU(hn::MulAdd(hn::LoadU(d, plan.weight1.data() + i),
+                            hn::GatherIndex(d, padded + 1, first), sum),
+                 d, rows + i);
+    }
+  }
+  rows -= plan.size * enlarged;
+  // A little less than the reciprocal, by more than all that is rounded: the
+  // quotient is never too large, and too small by one at most.
+  const V reciprocal = hn::Set(d, (1 - 0x1p-21f) / plan.divisor);
+  const V divisor = hn::Set(d, plan.divisor), one = hn::Set(d, 1);
+  for (int64_t y = 0; y < enlarged; ++y, out += enlarged) {
+    const float* const above = rows + plan.first[y] * enlarged;
+    const V weight0 = hn::Set(d, plan.weight0[y]);
+    const V weight1 = hn::Set(d, plan.weight1[y]);
+    for (int64_t x = 0; x < enlarged; x += kLanes) {
+      const int64_t i = std::min(x, enlarged - kLanes);
+      const V sum = hn::MulAdd(weight1, hn::LoadU(d, above + enlarged + i),
+                               hn::Mul(weight0, hn::LoadU(d, above + i)));
+      const V quotient = hn::Floor(hn::Mul(sum, reciprocal));
+      const V rest = hn::NegMulAdd(quotient, divisor, sum);
+      hn::StoreU(
+          hn::Add(quotient, hn::IfThenElseZero(hn::Ge(rest, divisor), one)), d,
+          out + i);
+    }
+  }
+}
 
 // Floats between what is pooled and what is fetched: a few rows.
 constexpr int64_t kFetchAhead = 512;
@@ -155,12 +214,13 @@ constexpr bool k32Registers = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
 // registers.
 constexpr int kRows = 5;
 constexpr int kVectors = k32Registers ? 5 : 2;
+constexpr int64_t kTileOutputs = kVectors * kLanes;
 // Inputs of a block, so that a tile's weights stay in the nearest cache while
 // all images take their turn.
 constexpr int64_t kBlock = 256;
 
-// Adds the products of `count` inputs to the sums of kTileRows images and
-// kTileVectors vectors of outputs, both `outputs` floats apart.
+// Adds the products of `count` inputs to the sums of kTileRows images, which
+// are `outputs` floats apart, and kTileVectors vectors of outputs.
 template <int kTileRows, int kTileVectors>
 void ConnectTile(int64_t inputs, int64_t outputs, int64_t count,
                  const float* HWY_RESTRICT in, const float* HWY_RESTRICT weight,
@@ -174,7 +234,7 @@ void ConnectTile(int64_t inputs, int64_t outputs, int64_t count,
       sums[b][v] = hn::LoadU(d, out + b * outputs + v * kLanes);
     }
   }
-  for (int64_t i = 0; i < count; ++i, ++in, weight += outputs) {
+  for (int64_t i = 0; i < count; ++i, ++in, weight += kTileVectors * kLanes) {
     V weights[kTileVectors];
 #pragma GCC unroll 16
     for (int v = 0; v < kTileVectors; ++v) {
@@ -222,21 +282,25 @@ void Connect(int64_t rows, int64_t inputs, int64_t outputs, const float* in,
   for (int64_t i = 0; i < inputs; i += kBlock) {
     const int64_t count = std::min(inputs - i, kBlock);
     const int64_t next = std::min(inputs - i - count, kBlock);
-    for (int64_t o = 0; o < outputs; o += kVectors * kLanes) {
+    for (int64_t o = 0; o < outputs; o += kTileOutputs) {
+      const int64_t width = std::min(outputs - o, kTileOutputs);
+      const float* const weights = weight + o * inputs + i * width;
       for (int64_t b = 0; b < rows; b += kRows) {
         // The images' next block, whose pieces stand far apart.
         for (int64_t r = b; o == 0 && r < std::min(rows, b + kRows); ++r) {
           FetchIntoCache(in + r * inputs + i + count, next);
         }
-        FindConnectTile<kRows, kVectors>(rows - b, (outputs - o) / kLanes)(
-            inputs, outputs, count, in + b * inputs + i,
-            weight + i * outputs + o, out + b * outputs + o);
+        FindConnectTile<kRows, kVectors>(rows - b, width / kLanes)(
+            inputs, outputs, count, in + b * inputs + i, weights,
+            out + b * outputs + o);
       }
     }
   }
 }
 
-Kernel GetKernel() { return {kLanes, Activate, Pool, Connect}; }
+Kernel GetKernel() {
+  return {kLanes, Enlarge, Activate, Pool, kTileOutputs, Connect};
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace convlab::layers
@@ -265,6 +329,40 @@ const KernelTable<Kernel>& Kernels() {
 
 }  // namespace
 }  // namespace layers
+
+void EnlargeToFloats(const uint8_t* images, int64_t count, int size,
+                     int enlarged, float* out, Workers& workers) {
+  constexpr int64_t kImagesPerPiece = 4;
+  const int64_t in_pixels = int64_t{size} * size;
+  const int64_t out_pixels = int64_t{enlarged} * enlarged;
+  layers::EnlargePlan plan = {size, enlarged, {}, {}, {}, 4.0f * out_pixels};
+  for (const EnlargeTap& tap : EnlargeTaps(size, enlarged)) {
+    plan.first.push_back(tap.first);
+    plan.weight0.push_back(tap.weight0);
+    plan.weight1.push_back(tap.weight1);
+  }
+  const bool exact = int64_t{255} * 4 * out_pixels < int64_t{1} << 24;
+  const layers::Kernel kernel = ChosenKernel(layers::Kernels(), enlarged);
+  workers.For(count, kImagesPerPiece, [&](int, int64_t begin, int64_t end) {
+    if (size == enlarged) {
+      std::copy(images + begin * in_pixels, images + end * in_pixels,
+                out + begin * out_pixels);
+      return;
+    }
+    if (!exact) {
+      std::vector<uint8_t> bytes((end - begin) * out_pixels);
+      EnlargeImages(images + begin * in_pixels, end - begin, size, enlarged,
+                    bytes.data());
+      std::copy(bytes.begin(), bytes.end(), out + begin * out_pixels);
+      return;
+    }
+    std::vector<float> padded(size + 2), rows(int64_t{size + 2} * enlarged);
+    for (int64_t i = begin; i < end; ++i) {
+      kernel.enlarge(plan, images + i * in_pixels, padded.data(), rows.data(),
+                     out + i * out_pixels);
+    }
+  });
+}
 
 void Activate(Activation activation, int64_t count, float* values,
               Workers& workers) {
@@ -297,6 +395,7 @@ std::shared_ptr<const float> PackWeights(int64_t inputs, int64_t outputs,
                                          const float* weight,
                                          Workers& workers) {
   const int64_t packed_outputs = layers::PackedOutputs(outputs);
+  const int64_t tile = ChosenKernel(layers::Kernels()).tile_outputs;
   // From a cache line on, so that no vector lies in two.
   constexpr std::align_val_t kLine{64};
   const std::shared_ptr<float> packed(
@@ -304,10 +403,16 @@ std::shared_ptr<const float> PackWeights(int64_t inputs, int64_t outputs,
           ::operator new(inputs* packed_outputs * sizeof(float), kLine)),
       [=](float* values) { ::operator delete(values, kLine); });
   workers.For(inputs, 256, [&](int, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      float* row = packed.get() + i * packed_outputs;
-      for (int64_t o = 0; o < outputs; ++o) row[o] = weight[o * inputs + i];
-      std::fill(row + outputs, row + packed_outputs, 0.0f);
+    for (int64_t first = 0; first < packed_outputs; first += tile) {
+      const int64_t width = std::min(tile, packed_outputs - first);
+      const int64_t count = std::clamp<int64_t>(outputs - first, 0, width);
+      float* row = packed.get() + first * inputs + begin * width;
+      for (int64_t i = begin; i < end; ++i, row += width) {
+        for (int64_t o = 0; o < count; ++o) {
+          row[o] = weight[(first + o) * inputs + i];
+        }
+        std::fill(row + count, row + width, 0.0f);
+      }
     }
   });
   return packed;
@@ -321,7 +426,7 @@ void FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
   // Each piece reads all the weights once, so a piece is many images; but never
   // so many that a core stays idle.
   const int64_t share = (batch + workers.count() - 1) / workers.count();
-  workers.For(batch, std::min<int64_t>(120, share),
+  workers.For(batch, std::min<int64_t>(240, share),
               [&](int, int64_t begin, int64_t end) {
                 const int64_t rows = end - begin;
                 std::vector<float> sums(rows * packed_outputs);

@@ -12,6 +12,12 @@
 
 namespace convlab {
 
+// Enlarges `count` images of size x size bytes to enlarged x enlarged, byte for
+// byte as EnlargeImages (common/dataset/resize.h), and makes floats of the
+// bytes. Images that have the size already are only converted.
+void EnlargeToFloats(const uint8_t* images, int64_t count, int size,
+                     int enlarged, float* out, Workers& workers);
+
 // Applies the activation to `count` values in place. tanh is Highway's and errs
 // by less than 3 ulp: 2.86 at worst, of all floats, with AVX-512. NaN stays
 // NaN.
@@ -27,7 +33,7 @@ void PoolMax(const MaxPool& pool, Activation activation, int64_t planes,
              int64_t size, const float* in, float* out, Workers& workers);
 
 // The weights [outputs, inputs] of a fully connected layer in the order in
-// which FullyConnected reads them.
+// which FullyConnected reads them with the chosen instructions.
 std::shared_ptr<const float> PackWeights(int64_t inputs, int64_t outputs,
                                          const float* weight, Workers& workers);
 

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "common/dataset/resize.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/simd/cpu_target.h"
@@ -53,6 +54,25 @@ double UlpsFrom(double exact, float value) {
                             std::numeric_limits<float>::min_exponent -
                                 std::numeric_limits<float>::digits);
   return std::abs(value - exact) / std::ldexp(1.0, last);
+}
+
+// Every size that floats hold exactly and that the next one does not, narrower
+// than a vector, smaller than the image, and as large; sums of all greys.
+TEST_P(LayersTest, EnlargedImagesAreThoseOfTheDataset) {
+  for (int enlarged = 1; enlarged <= 130; ++enlarged) {
+    const int size = enlarged == 3 ? 1 : 28;
+    const int count = 9;
+    std::vector<uint8_t> images(count * size * size);
+    for (uint8_t& pixel : images) pixel = generator_() % 3 ? 255 : generator_();
+    for (int i = 0; i < size * size; ++i) images[i] = enlarged;  // all alike
+    std::vector<uint8_t> bytes(count * enlarged * enlarged);
+    EnlargeImages(images.data(), count, size, enlarged, bytes.data());
+    std::vector<float> floats(bytes.size(), kNan);
+    EnlargeToFloats(images.data(), count, size, enlarged, floats.data(),
+                    workers_);
+    ASSERT_EQ(floats, std::vector<float>(bytes.begin(), bytes.end()))
+        << enlarged;
+  }
 }
 
 TEST_P(LayersTest, TanhStaysWithinItsStatedError) {

@@ -18,14 +18,6 @@ struct Timed {
   const std::vector<ConvolutionRecord>* convolutions = nullptr;
 };
 
-// Where a run was made, as far as its times depend on it.
-std::string DeviceOf(const RunRecord& record) {
-  return record.device == "gpu"
-             ? record.gpu.name
-             : absl::StrCat(record.host.cpu, ", ",
-                            Plural(record.threads, "thread"));
-}
-
 std::string ProblemOf(const ConvolutionRecord& c) {
   return absl::StrCat("B=", c.batch, " C=", c.channels, " H=", c.height,
                       " W=", c.width, " M=", c.filters, " K=", c.kernel_size);
@@ -74,8 +66,10 @@ absl::Status CheckComparable(const Timed& a, const Timed& b) {
         a.run->path, " and ", b.run->path, " are of different ", what, "s, ",
         of_a, " and ", of_b, "; --force compares them all the same"));
   };
-  const std::string device_a = DeviceOf(a.run->record);
-  const std::string device_b = DeviceOf(b.run->record);
+  const bool with_target =
+      !a.run->record.cpu_target.empty() && !b.run->record.cpu_target.empty();
+  const std::string device_a = DeviceOf(a.run->record, with_target);
+  const std::string device_b = DeviceOf(b.run->record, with_target);
   if (device_a != device_b) return differ("device", device_a, device_b);
   for (size_t i = 0;
        i < std::max(a.convolutions->size(), b.convolutions->size()); ++i) {

@@ -65,11 +65,7 @@ std::string Percent(const std::optional<double>& percent) {
 }
 
 std::string Bytes(const std::optional<double>& bytes) {
-  if (!bytes) return "–";
-  if (*bytes < 1e3) return absl::StrFormat("%.0f B", *bytes);
-  if (*bytes < 1e6) return absl::StrFormat("%.1f kB", *bytes * 1e-3);
-  if (*bytes < 1e9) return absl::StrFormat("%.1f MB", *bytes * 1e-6);
-  return absl::StrFormat("%.3f GB", *bytes * 1e-9);
+  return bytes ? FormatBytes(*bytes) : "–";
 }
 
 struct MeasuredLaunch {

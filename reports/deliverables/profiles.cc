@@ -19,13 +19,6 @@ std::string Time(const std::optional<T>& ns) {
   return ns ? FormatNanoseconds(static_cast<double>(*ns)) : "–";
 }
 
-std::string Machine(const RunRecord& record) {
-  return record.device == "gpu"
-             ? record.gpu.name
-             : absl::StrCat(record.host.cpu, ", ",
-                            Plural(record.threads, "thread"));
-}
-
 }  // namespace
 
 void AddShareList(const ProfileSection& section, const RunRecord& record,
@@ -148,7 +141,7 @@ std::string CpuTime(const RunRecord& record) {
 
 void AddRun(const RunRecord& record, Deliverable& deliverable) {
   deliverable.blocks.push_back(
-      Paragraph{Code(CommandText(record)) + " on " + Machine(record) + ":"});
+      Paragraph{Code(CommandText(record)) + " on " + DeviceOf(record) + ":"});
   if (record.output.empty()) {
     deliverable.complete = false;
     deliverable.blocks.push_back(

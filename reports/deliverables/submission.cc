@@ -118,6 +118,9 @@ Table Facts(const Records& records, const SubmissionOptions& options) {
   if (host.host.cores > 0) {
     absl::StrAppend(&cpu, ", ", Plural(host.host.cores, "core"));
   }
+  if (on_cpu != nullptr && !host.cpu_target.empty()) {
+    absl::StrAppend(&cpu, ", vectors by ", host.cpu_target);
+  }
   if (!host.host.operating_system.empty()) {
     absl::StrAppend(&cpu, ", ", host.host.operating_system);
   }

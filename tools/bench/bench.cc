@@ -22,6 +22,7 @@
 #include "gflags/gflags.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/library.h"
+#include "kernels/simd/cpu_target.h"
 #include "tools/bench/cpu_bench.h"
 #include "tools/bench/gpu_bench.h"
 #include "tools/bench/options.h"
@@ -164,6 +165,7 @@ absl::Status Bench(const std::vector<std::string>& command) {
       absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());
   record.device = gpu ? "gpu" : "cpu";
   record.threads = workers->count();
+  if (!gpu) record.cpu_target = std::string(Name(ChosenCpuTarget()));
   record.host = ReadHostFacts();
   record.method = absl::StrCat(
       gpu ? "device events, L2 flushed before each sample; "

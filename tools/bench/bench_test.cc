@@ -75,7 +75,8 @@ TEST(Bench, WhatTheMemoryDoesNotHoldIsAFailure) {
     EXPECT_EQ(outcome.exit_status, 1) << outcome.output;
     EXPECT_THAT(outcome.output,
                 MatchesRegex("bench: there is not enough memory: .* takes at "
-                             "least .* GB, and the host has .* GB\n"));
+                             "least [0-9]+\\.[0-9]{3} TB, and the host has "
+                             "[0-9]+\\.[0-9]{3} [GT]B\n"));
     EXPECT_FALSE(ReadFile(json).ok());
   }
 }

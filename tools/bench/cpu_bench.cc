@@ -324,10 +324,10 @@ absl::Status CheckMemory(const NamedLayer& layer, bool peers,
   if (host_bytes == 0 || bytes <= static_cast<double>(host_bytes)) {
     return absl::OkStatus();
   }
-  return absl::ResourceExhaustedError(absl::StrFormat(
-      "there is not enough memory: %s (%s) takes at least %.3g GB, and the "
-      "host has %.3g GB",
-      layer.name, ToString(layer.problem), bytes * 1e-9, host_bytes * 1e-9));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "there is not enough memory: ", layer.name, " (", ToString(layer.problem),
+      ") takes at least ", FormatBytes(bytes), ", and the host has ",
+      FormatBytes(static_cast<double>(host_bytes))));
 }
 
 }  // namespace

@@ -147,9 +147,9 @@ class GpuBench {
         continue;
       }
       report_.Tell(absl::StrFormat(
-          "%s%.4f ms, %d samples, error %.1e, workspace %.1f MB", name,
+          "%s%.4f ms, %d samples, error %.1e, workspace %s", name,
           plan.median_ns * 1e-6, plan.samples_ns.size(), plan.relative_error,
-          plan.workspace_bytes * 1e-6));
+          FormatBytes(static_cast<double>(plan.workspace_bytes))));
     }
     report_.Tell(absl::StrCat(layer.name, " cuDNN: ", measured.plans.size(),
                               " plans, ", rejected, " of them rejected"));

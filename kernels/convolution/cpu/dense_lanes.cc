@@ -19,7 +19,9 @@
 //   There is no workspace. Small batches are cut into parts of images.
 // - While a tile computes, it fetches a piece of the next image into cache,
 //   and, where an output has 100 products or more, the lines that the next
-//   tile will write.
+//   tile will write, and past a thread's last image the one it will probably
+//   be handed next (one core, cold caches: 8.0 to 7.7 us per image in sp19's
+//   second layer, 35.0 to 34.4 in fa20's).
 // - Outputs of 32 MB or more go past the caches, where planes are whole vectors
 //   and so can all begin at an aligned address: a store to memory else reads
 //   the line that it overwrites.
@@ -79,6 +81,10 @@
 #ifndef KERNELS_CONVOLUTION_CPU_DENSE_LANES_ONCE
 #define KERNELS_CONVOLUTION_CPU_DENSE_LANES_ONCE
 namespace convlab::cpu::dense_lanes {
+
+// With fewer products per output the memory has no time to fetch more than the
+// next image.
+constexpr int64_t kTapsToFetch = 100;
 
 // A vector of outputs that follow each other in their plane, from `position`
 // on. The inputs of the first `count` of them stand in a vector at `first`;
@@ -222,8 +228,7 @@ TileFunction* FindTile(int filters, int64_t vectors) {
 }
 
 void Convolve(const Plan& plan, const Block& block) {
-  // Without many products per output the memory has no time for more.
-  const bool fetch_outputs = plan.tap_count >= 100;
+  const bool fetch_outputs = plan.tap_count >= kTapsToFetch;
   const int64_t most = VectorsFor(block.filters);
   const int64_t tiles = (block.end - block.begin + most - 1) / most;
   const int64_t step = (block.next_count + tiles - 1) / tiles;
@@ -324,7 +329,7 @@ class DenseLanes : public Convolution {
     const int64_t pieces = problem_.batch * parts_;
     // Images that follow each other, as many as leave every worker some turns.
     const int64_t grain =
-        std::min<int64_t>(8, pieces / (int64_t{32} * workers_.count()));
+        std::clamp<int64_t>(pieces / (int64_t{32} * workers_.count()), 1, 8);
     workers_.For(pieces, grain, [&](int, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t b = i / parts_, part = i % parts_;
@@ -332,8 +337,17 @@ class DenseLanes : public Convolution {
         block.image = x + b * image;
         block.begin = spans * part / parts_;
         block.end = spans * (part + 1) / parts_;
-        block.next = block.image + image;
-        block.next_count = i + 1 < end && parts_ == 1 ? image : 0;
+        // The next image or, as the workers take turns, the one of the range
+        // that this one will be handed next.
+        int64_t next = i + 1;
+        if (next == end) {
+          next = plan.tap_count >= kTapsToFetch
+                     ? end + (workers_.count() - 1) * grain
+                     : pieces;
+        }
+        const bool fetch = parts_ == 1 && next < pieces;
+        block.next = x + (fetch ? next : b) * image;
+        block.next_count = fetch ? image : 0;
         for (int64_t m = 0; m < problem_.filters; m += group_) {
           block.weights = weights_.data() + m * plan.tap_count;
           block.filters = std::min(group_, problem_.filters - m);
