@@ -45,6 +45,11 @@ LADDER = [
     _row("tensor_tf32", "cuda", [":tensor_core"]),
     _row("tensor_fp16", "cuda", [":tensor_core"]),
     _row("tensor_split", "cuda", [":split_core"]),
+    _row("tensor_strips", "cuda", [
+        ":direct_plan",
+        ":split_halves",
+        ":strips_plan",
+    ]),
 ]
 
 def _symbol(row):

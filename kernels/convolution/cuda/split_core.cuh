@@ -31,73 +31,24 @@
 // blocks of some filters. Its sums go to a stage in shared memory and from
 // there to the output in whole lines of 128 bytes.
 //
-// Range. The filters, and the inputs of each tile, are scaled by powers of two,
-// which is exact, so that the largest value comes close below the largest half.
-// A tile is scaled as the one before was; if that was wrong, as its own largest
-// value shows, it is copied again. Only that value counts in the end. Tiles
-// with infinities or NaN are computed from the floats by the definition, and so
-// are those whose results need a power of two that float has not.
+// Range. A tile is scaled (split_halves.cuh) as the one before was; if that was
+// wrong, as its own largest value shows, it is copied again. Only that value
+// counts in the end.
 #ifndef KERNELS_CONVOLUTION_CUDA_SPLIT_CORE_CUH_
 #define KERNELS_CONVOLUTION_CUDA_SPLIT_CORE_CUH_
-
-#include <cuda_fp16.h>
 
 #include <cstdint>
 #include <utility>
 
 #include "kernels/convolution/cuda/direct_plan.h"
 #include "kernels/convolution/cuda/kernel.h"
+#include "kernels/convolution/cuda/split_halves.cuh"
 #include "kernels/convolution/cuda/split_plan.h"
 #include "kernels/convolution/cuda/split_ptx.cuh"
 
 namespace convlab::cuda {
 
 #if __CUDA_ARCH__ >= 800
-
-__device__ __forceinline__ uint32_t SplitDivide(uint32_t n, uint32_t magic) {
-  return magic == 0 ? n : __umulhi(n, magic);
-}
-
-// 2^e for e from -126 to 127.
-__device__ __forceinline__ float PowerOfTwo(int e) {
-  return __int_as_float((e + 127) << 23);
-}
-
-__device__ __forceinline__ uint32_t Magnitude(float v) {
-  return __float_as_uint(v) & 0x7fffffff;
-}
-
-// For the bits of a largest magnitude: whether it is infinite or NaN.
-__device__ __forceinline__ bool IsFinite(uint32_t most) {
-  return most < 0x7f800000;
-}
-
-// The exponent of the power of two by which inputs up to `most` are scaled. It
-// changes every 15 powers, so that tiles of one kind mostly have the same: the
-// largest becomes 1 to 2^15, and one between 1/32 and 1023 is multiplied by 32.
-// A scaled value's rounding error is at most 2^-25 of the largest then.
-__device__ __forceinline__ int InputExponent(uint32_t most) {
-  const int power = static_cast<int>(most >> 23) - 127;
-  return min(5 - 15 * ((power + 5 + 150) / 15 - 10), 127);
-}
-
-// The same for filters, of which the largest becomes 2^14 to 2^15.
-__device__ __forceinline__ int FilterExponent(uint32_t most) {
-  const int power = static_cast<int>(most >> 23) - 127;
-  return most == 0 ? 0 : min(14 - power, 127);
-}
-// In place of an exponent: there are infinities or NaN among the filters.
-constexpr int kNotFinite = 1 << 20;
-
-// a and b as halves, and what is missing of them.
-__device__ __forceinline__ void Split(float a, float b, uint32_t& high,
-                                      uint32_t& low) {
-  const __half2 h = __floats2half2_rn(a, b);
-  const float2 back = __half22float2(h);
-  const __half2 l = __floats2half2_rn(a - back.x, b - back.y);
-  high = reinterpret_cast<const uint32_t&>(h);
-  low = reinterpret_cast<const uint32_t&>(l);
-}
 
 // kWords neighbouring words; where they are 2 or 4, their address is a multiple
 // of their size.
@@ -548,115 +499,7 @@ __device__ __forceinline__ void StorePartRows(const SplitPlan& plan,
   }
 }
 
-// A tile by the definition: `image` is its first input, `out` its first output.
-__device__ __forceinline__ void ComputeExactly(const SplitPlan& plan,
-                                               const float* image,
-                                               const float* k, float* out,
-                                               int rows, int columns, int tid,
-                                               int threads) {
-  for (int m = 0; m < plan.M; ++m) {
-    for (int e = tid; e < rows * columns; e += threads) {
-      const int h = e / columns, w = e % columns;
-      float sum = 0;
-      for (int c = 0; c < plan.C; ++c) {
-        for (int p = 0; p < plan.K; ++p) {
-          const float* const in =
-              image + (int64_t{c} * plan.H + h + p) * plan.W + w;
-          const float* const weights =
-              k + ((int64_t{m} * plan.C + c) * plan.K + p) * plan.K;
-          for (int q = 0; q < plan.K; ++q) sum += in[q] * weights[q];
-        }
-      }
-      out[(int64_t{m} * plan.H_out + h) * plan.W_out + w] = sum;
-    }
-  }
-}
-
 #endif
-
-// The largest magnitude of the filters, which *most holds, 0 at first.
-template <bool kSplit>
-__global__ void FilterMaxKernel(const float* k, int count, uint32_t* most_out) {
-#if __CUDA_ARCH__ >= 800
-  uint32_t most = 0;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
-       i += int64_t{gridDim.x} * blockDim.x) {
-    most = max(most, Magnitude(k[i]));
-  }
-  most = __reduce_max_sync(0xffffffff, most);
-  if (threadIdx.x % 32 == 0) atomicMax(most_out, most);
-#endif
-}
-
-// Scales the filters, splits them and brings them into the lanes' order:
-// arranged[filter group][step][filter row][tile][lane]; with row pairs a step
-// has one row. A block arranges one filter, those beyond M as zeros, and finds
-// the largest magnitude unless *most holds it. exponent_out: what the filters
-// were scaled by, or kNotFinite.
-template <bool kSplit>
-__global__ void ArrangeFiltersKernel(const float* k, const uint32_t* most_in,
-                                     char* arranged, int* exponent_out,
-                                     const __grid_constant__ SplitPlan plan,
-                                     int tiles_n, bool row_pairs) {
-#if __CUDA_ARCH__ >= 800
-  const int m = blockIdx.x;
-  uint32_t most = 0;
-  if (plan.filter_max_apart) {
-    most = *most_in;
-  } else {
-    __shared__ uint32_t block_most;
-    if (threadIdx.x == 0) block_most = 0;
-    __syncthreads();
-    const int count = plan.M * plan.C * plan.K * plan.K;
-#pragma unroll 8
-    for (int i = threadIdx.x; i < count; i += blockDim.x) {
-      most = max(most, Magnitude(k[i]));
-    }
-    most = __reduce_max_sync(0xffffffff, most);
-    if (threadIdx.x % 32 == 0) atomicMax(&block_most, most);
-    __syncthreads();
-    most = block_most;
-  }
-  const int exponent = IsFinite(most) ? FilterExponent(most) : kNotFinite;
-  if (threadIdx.x == 0 && m == 0) *exponent_out = exponent;
-  const float scale = IsFinite(most) ? PowerOfTwo(exponent) : 0;
-  const int rows = row_pairs ? 1 : plan.K;
-  const int steps = row_pairs ? (plan.K + 1) / 2 : plan.chunks / 2;
-  for (int i = threadIdx.x; i < plan.shifts * steps * rows * 4;
-       i += blockDim.x) {
-    const int t = i % 4;
-    const int row = i / 4 % rows;
-    const int step = i / 4 / rows % steps;
-    const int shift = i / 4 / rows / steps;
-    float v[4];  // two halves of each of the lane's two words
-    for (int j = 0; j < 4; ++j) {
-      const int chunk = row_pairs ? 0 : 2 * step + j / 2;
-      const int p = row_pairs ? 2 * step + j / 2 : row;
-      const int half = chunk % plan.chunks_per_plane * 8 + 2 * t + j % 2;
-      const int c = chunk / plan.chunks_per_plane * plan.plane_channels +
-                    half % plan.plane_channels;
-      const int q = half / plan.plane_channels - shift;
-      const bool exists =
-          m < plan.M && c < plan.C && p < plan.K && q >= 0 && q < plan.K;
-      v[j] = exists ? k[((int64_t{m} * plan.C + c) * plan.K + p) * plan.K + q] *
-                          scale
-                    : 0.f;
-    }
-    uint4 words;
-    Split(v[0], v[1], words.x, words.z);
-    Split(v[2], v[3], words.y, words.w);
-    const int64_t n = int64_t{m} * plan.shifts + shift;
-    const int64_t vector =
-        n / 8 / tiles_n * plan.filter_vectors +
-        ((step * rows + row) * tiles_n + n / 8 % tiles_n) * 32 + n % 8 * 4 + t;
-    if constexpr (kSplit) {
-      reinterpret_cast<uint4*>(arranged)[vector] = words;
-    } else {
-      reinterpret_cast<uint2*>(arranged)[vector] = {words.x, words.y};
-    }
-  }
-#endif
-}
 
 // Shared memory: the arranged filters; then for each group kSplitMostWarps
 // largest magnitudes, the stage, high halves, and low halves.
@@ -744,8 +587,8 @@ __global__ void __launch_bounds__(kThreads, 1)
       SyncGroup(1 + group, threads);  // the maxima were read
     }
     if (!scalable) {
-      ComputeExactly(plan, tile.from, k, out, tile_rows, tile_columns, tid,
-                     threads);
+      ComputeExactly(plan, tile.from, k, out, tile_rows, tile_columns, 0,
+                     plan.M, tid, threads);
       SyncGroup(1 + group, threads);
       clear();
       SyncGroup(1 + group, threads);
@@ -852,7 +695,7 @@ class SplitConvolution : public Kernel {
         cudaFuncAttributeMaxDynamicSharedMemorySize, plan_.shared_bytes));
     blocks_ = plan_.tiles() < limits.multiprocessors ? plan_.tiles()
                                                      : limits.multiprocessors;
-    return arranged_.Allocate(kHeaderBytes + plan_.filter_bytes());
+    return arranged_.Allocate(LayoutOf(plan_));
   }
 
   Error Run(const float* x, const float* k, float* y) override {
@@ -861,30 +704,16 @@ class SplitConvolution : public Kernel {
     if (plan.plane_channels == 1 && reinterpret_cast<uintptr_t>(x) % 8 != 0) {
       plan.linear = false;
     }
-    int* const exponent = arranged_.as<int>();
-    uint32_t* const most = arranged_.as<uint32_t>() + 1;
-    char* const arranged = arranged_.as<char>() + kHeaderBytes;
-    const SplitShape& shape = kSplitShapes[plan.shape];
-    if (plan.filter_max_apart) {
-      RETURN_IF_CUDA_ERROR(cudaMemsetAsync(most, 0, sizeof(*most)));
-      const int64_t count = problem_.kernel_elements();
-      FilterMaxKernel<kSplit>
-          <<<CeilDivide(count, 1 << 13), 256>>>(k, count, most);
-      RETURN_IF_FAILED(CheckLaunch("FilterMaxKernel"));
-    }
-    const int64_t filters =
-        int64_t{plan.filter_groups} * shape.tiles_n * 8 / plan.shifts;
-    ArrangeFiltersKernel<kSplit><<<filters, 256>>>(
-        k, most, arranged, exponent, plan, shape.tiles_n, shape.row_pairs);
-    RETURN_IF_FAILED(CheckLaunch("ArrangeFiltersKernel"));
+    RETURN_IF_FAILED(arranged_.Arrange(k));
     Function()<<<blocks_, 32 * plan.warps * plan.groups, plan.shared_bytes>>>(
-        x, k, arranged, exponent, y, plan);
+        x, k, arranged_.data(), arranged_.exponent(), y, plan);
     return CheckLaunch("SplitKernel");
   }
 
   static const char* Reject(const Problem& problem) {
-    if (ComputeCapability() < 80) {
-      return "needs tensor cores of compute capability 8.0 or later";
+    if (const char* const reason = RejectWithoutTensorCores(
+            reinterpret_cast<const void*>(FunctionOf<0>()))) {
+      return reason;
     }
     if (problem.kernel_size > kSplitMostKernelSize) {
       return "takes filters of at most 11 x 11";
@@ -893,15 +722,6 @@ class SplitConvolution : public Kernel {
     DirectLimits limits;
     // A device that cannot be asked fails in Prepare, with the reason.
     if (AskLimits(&limits).failed()) return nullptr;
-    // The driver may have compiled the kernels from an older GPU's code.
-    cudaFuncAttributes attributes;
-    if (cudaFuncGetAttributes(&attributes,
-                              reinterpret_cast<const void*>(FunctionOf<0>())) ==
-            cudaSuccess &&
-        attributes.ptxVersion < 80) {
-      return "this program has no code of compute capability 8.0 for this GPU: "
-             "build it with compute_80 among //tools/cuda:archs";
-    }
     SplitPlan plan;
     return MakeSplitPlan(problem, kSplit, limits.multiprocessors,
                          limits.shared_per_block, &plan)
@@ -913,9 +733,6 @@ class SplitConvolution : public Kernel {
  private:
   using FunctionPointer = void (*)(const float*, const float*, const char*,
                                    const int*, float*, SplitPlan);
-  // Before the arranged filters: their exponent, and their largest magnitude.
-  static constexpr int kHeaderBytes = 256;
-
   template <int kShape>
   static constexpr FunctionPointer FunctionOf() {
     constexpr SplitShape s = kSplitShapes[kShape];
@@ -940,7 +757,7 @@ class SplitConvolution : public Kernel {
   }
 
   SplitPlan plan_ = {};
-  Workspace arranged_;
+  ArrangedFilters<kSplit> arranged_;
   int64_t blocks_ = 0;
 };
 

@@ -5,18 +5,24 @@
 namespace convlab::cuda {
 namespace {
 
-// n / d by a multiplication, for n * d below 2^32; 0 stands for d = 1.
-uint32_t SplitMagic(int d) {
-  return d == 1 ? 0 : ((uint64_t{1} << 32) + d - 1) / d;
-}
-
-// How many parts of b cover a.
-constexpr int64_t SplitParts(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // Numbers of equal parts that are tried.
 constexpr int kSplitCuts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 1 << 30};
 
 }  // namespace
+
+FilterLayout LayoutOf(const SplitPlan& plan) {
+  const SplitShape& shape = kSplitShapes[plan.shape];
+  FilterLayout layout;
+  layout.M = plan.M, layout.C = plan.C, layout.K = plan.K;
+  layout.plane_channels = plan.plane_channels, layout.shifts = plan.shifts;
+  layout.chunks = plan.chunks;
+  layout.chunks_per_plane = plan.chunks_per_plane;
+  layout.row_pairs = shape.row_pairs, layout.tiles_n = shape.tiles_n;
+  layout.filter_groups = plan.filter_groups;
+  layout.filter_vectors = plan.filter_vectors;
+  layout.max_apart = FilterMaxApart(int64_t{plan.M} * plan.C * plan.K * plan.K);
+  return layout;
+}
 
 bool SetSplitProduct(const Problem& problem, bool split, int shape_index,
                      int plane_channels, int shifts, SplitPlan* plan) {
@@ -51,7 +57,6 @@ bool SetSplitProduct(const Problem& problem, bool split, int shape_index,
   const int64_t vectors = steps * shape.tiles_n * 32;
   if (vectors > 1 << 24) return false;
   plan->filter_vectors = vectors;
-  plan->filter_max_apart = problem.kernel_elements() > 1 << 15;
   return true;
 }
 

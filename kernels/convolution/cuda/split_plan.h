@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/split_layout.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
@@ -71,7 +72,6 @@ struct SplitPlan {
   int stage_pitch, stage_floats;
   int shape;  // of kSplitShapes
   int shared_bytes;
-  bool filter_max_apart;  // a kernel of its own finds the largest weight
 
   constexpr int64_t tiles() const { return batch * strips_y * strips_x; }
   constexpr int vector_bytes() const { return split ? 16 : 8; }
@@ -83,6 +83,9 @@ struct SplitPlan {
     return 8 + int64_t{stage_floats} + int64_t{split ? 2 : 1} * image_words;
   }
 };
+
+// How the kernels of a plan want the filters.
+FilterLayout LayoutOf(const SplitPlan& plan);
 
 // The steps of a plan, in their order. First what a shape, channels of a plane
 // (1, 2, 4, 6 or 8) and shifts (1, 2, 4 or 8) make of the product; false if

@@ -1,5 +1,5 @@
-// The instructions that split_core.cuh is made of, which CUDA C++ has no words
-// for. Needs compute capability 8.0.
+// The instructions that split_core.cuh and tensor_strips.cu are made of, which
+// CUDA C++ has no words for. Needs compute capability 8.0.
 #ifndef KERNELS_CONVOLUTION_CUDA_SPLIT_PTX_CUH_
 #define KERNELS_CONVOLUTION_CUDA_SPLIT_PTX_CUH_
 
@@ -59,6 +59,34 @@ __device__ __forceinline__ uint4 LoadShared4(uint32_t address) {
 __device__ __forceinline__ void PrefetchToL2(const void* p) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
 }
+
+#if __CUDA_ARCH__ >= 900
+
+// Stores that the copy engine of compute capability 9.0 makes of what lies in
+// shared memory. A thread makes what was written there visible to the engine,
+// starts copies (addresses and size are multiples of 16), closes the group of
+// its copies, and waits until they have read, or have done, everything.
+__device__ __forceinline__ void FenceForBulkStores() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+__device__ __forceinline__ void BulkStore(float* to, const float* from,
+                                          int bytes) {
+  asm volatile(
+      "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
+      "r"(SharedAddress(from)), "r"(bytes)
+      : "memory");
+}
+__device__ __forceinline__ void CommitBulkStores() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+__device__ __forceinline__ void WaitForBulkReads() {
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+__device__ __forceinline__ void WaitForBulkStores() {
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
+#endif
 
 }  // namespace convlab::cuda
 

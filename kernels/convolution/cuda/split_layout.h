@@ -1,0 +1,40 @@
+// What the plans of kernels share whose operands on the tensor cores are scaled
+// halves: small arithmetic, and how the filters stand in memory, where
+// split_halves.cuh brings them.
+#ifndef KERNELS_CONVOLUTION_CUDA_SPLIT_LAYOUT_H_
+#define KERNELS_CONVOLUTION_CUDA_SPLIT_LAYOUT_H_
+
+#include <cstdint>
+
+namespace convlab::cuda {
+
+// n / d by a multiplication (SplitDivide), for n * d below 2^32; 0 stands for
+// d = 1.
+constexpr uint32_t SplitMagic(int d) {
+  return d == 1 ? 0 : ((uint64_t{1} << 32) + d - 1) / d;
+}
+
+// How many parts of b cover a.
+constexpr int64_t SplitParts(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// A column of the product is a filter, moved to the right by 0 to `shifts` - 1
+// pixels; its depth is the filters' channels and taps, in steps of 16 halves,
+// which are two chunks. A chunk is eight halves of one filter row of a plane
+// of plane_channels channels.
+struct FilterLayout {
+  int M, C, K;
+  int plane_channels, shifts;
+  int chunks, chunks_per_plane;  // of all planes, and of one
+  bool row_pairs;  // a step is one chunk of two filter rows, not two of one
+  int tiles_n;     // of a group of filters, each 8 columns of the product
+  // Of all columns; and vectors of a lane's words in each.
+  int filter_groups, filter_vectors;
+  bool max_apart;  // a kernel of its own finds the largest weight
+};
+
+// Whether one block of threads would take long for the largest of `elements`.
+constexpr bool FilterMaxApart(int64_t elements) { return elements > 1 << 15; }
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_SPLIT_LAYOUT_H_

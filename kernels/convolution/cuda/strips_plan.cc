@@ -1,0 +1,154 @@
+#include "kernels/convolution/cuda/strips_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace convlab::cuda {
+
+FilterLayout LayoutOf(const StripsPlan& plan) {
+  const StripsShape& shape = kStripsShapes[plan.shape];
+  FilterLayout layout;
+  layout.M = plan.M, layout.C = 1, layout.K = plan.K;
+  layout.plane_channels = 1, layout.shifts = shape.shifts;
+  layout.chunks = layout.chunks_per_plane = 1;
+  layout.row_pairs = true, layout.tiles_n = shape.tiles_n;
+  layout.filter_groups = plan.filter_groups;
+  layout.filter_vectors = plan.filter_vectors;
+  layout.max_apart = FilterMaxApart(int64_t{plan.M} * plan.K * plan.K);
+  return layout;
+}
+
+bool SetStripsPlan(const Problem& problem, int shape_index, int blocks,
+                   int parts, int multiprocessors, int shared_limit,
+                   StripsPlan* plan) {
+  const StripsShape& shape = kStripsShapes[shape_index];
+  const int K = problem.kernel_size;
+  // A chunk of 8 halves holds a filter row with every shift.
+  if (problem.channels != 1 || SplitParts(K, 2) != shape.steps ||
+      K + shape.shifts - 1 > 8) {
+    return false;
+  }
+  // What is larger does not fit; so nothing below overflows.
+  constexpr int64_t kMost = 1 << 16;
+  if (problem.width > kMost || problem.filters > kMost) return false;
+  *plan = {};
+  plan->shape = shape_index;
+  plan->batch = problem.batch;
+  plan->C = 1, plan->H = problem.height, plan->W = problem.width;
+  plan->M = problem.filters, plan->K = K;
+  plan->H_out = problem.output_height(), plan->W_out = problem.output_width();
+  plan->blocks = std::min<int64_t>(blocks, SplitParts(plan->H_out, shape.rows));
+  plan->strips = SplitParts(plan->H_out, plan->strip_rows());
+  plan->units = SplitParts(plan->W_out, shape.shifts);
+  plan->units_magic = SplitMagic(plan->units);
+  plan->filter_groups = SplitParts(plan->M, shape.filters());
+  plan->filter_vectors = shape.steps * shape.tiles_n * 32;
+  plan->part_groups =
+      SplitParts(plan->filter_groups, std::min(parts, plan->filter_groups));
+  plan->parts = SplitParts(plan->filter_groups, plan->part_groups);
+  plan->pitch = SplitParts(plan->W, 2);
+  plan->pitch_magic = SplitMagic(plan->pitch);
+  // What the last unit of the last row reads beyond its end.
+  const int64_t beyond = int64_t{plan->units - 1} * shape.shifts / 2 + 4;
+  const int64_t image =
+      int64_t{plan->strip_rows() + 2 * shape.steps - 1} * plan->pitch +
+      std::max<int64_t>(beyond - plan->pitch, 0);
+  // A filter begins up to seven floats on. Filters of a tile are so far apart
+  // that the lanes of a store meet different banks.
+  int64_t stage = int64_t{plan->strip_rows()} * plan->W_out + 7;
+  const int remainder = shape.shifts == 4 ? 16 : 8;
+  stage += (remainder - stage % 32 + 32) % 32;
+  const int64_t words = stage * shape.filters() + 2 * image;
+  if (words > kMost) return false;
+  plan->image_words = SplitParts(image, 4) * 4;
+  plan->stage_pitch = stage;
+  plan->stage_words = stage * shape.filters();
+  const int64_t fit =
+      (shared_limit / 4 - int64_t{plan->filter_words()}) / plan->warp_words();
+  if (fit < kStripsLeastWarps) return false;
+  plan->warps = std::min<int64_t>(std::min<int64_t>(fit, kStripsMostWarps),
+                                  SplitParts(plan->items(), multiprocessors));
+  plan->shared_bytes =
+      4 * (plan->filter_words() + plan->warps * plan->warp_words());
+  return true;
+}
+
+double StripsCost(const StripsPlan& plan, int multiprocessors) {
+  // Issued by a quarter of a multiprocessor: for products, for rows of operands
+  // and of outputs of an octet, for 32 lanes' words that are split.
+  constexpr double kProduct = 4.6, kRow = 1, kStore = 14, kOctet = 5;
+  constexpr double kWords = 4, kItem = 920, kGroup = 10;
+  // Of one warp. Words that were not loaded ahead cost time and issue slots.
+  constexpr double kItemTime = 300, kGroupTime = 1360, kOctetTime = 220;
+  constexpr double kProductTime = 16, kLateTime = 450, kLate = 100;
+  // Of a multiprocessor's share of memory, 4.3 TB/s, and of pieces that do not
+  // begin and end with a line.
+  constexpr double kBytesPerCycle = 18, kPiece = 10;
+  constexpr double kPower = 3.5;
+
+  const StripsShape& shape = kStripsShapes[plan.shape];
+  const int last_rows = plan.H_out - (plan.strips - 1) * plan.strip_rows();
+  const int last_blocks = SplitParts(last_rows, shape.rows);
+  // On average of an image's strips.
+  const double octets =
+      ((plan.strips - 1) * SplitParts(int64_t{plan.blocks} * plan.units, 8) +
+       SplitParts(int64_t{last_blocks} * plan.units, 8)) *
+      1.0 / plan.strips * plan.part_groups;
+  const double words = (plan.H_out + plan.strips * (plan.K - 1.0)) *
+                       plan.pitch / 32 / plan.strips;
+  const double late = std::max(
+      0.0, std::ceil((plan.strip_rows() + plan.K - 1) * plan.pitch / 32.0) -
+               shape.loads);
+  const double issue = octets * (kProduct * shape.products() +
+                                 kRow * (shape.rows + 2 * shape.steps - 1) +
+                                 kStore * shape.rows * shape.tiles_n + kOctet) +
+                       kGroup * plan.part_groups + kWords * words + kItem;
+  const double latency =
+      octets * (kOctetTime + kProductTime * shape.products()) +
+      kGroupTime * plan.part_groups + kItemTime + kWords * words +
+      kLateTime * late;
+  const double rounds =
+      SplitParts(plan.items(), int64_t{multiprocessors} * plan.warps);
+  const double area = double{1} * plan.H_out * plan.W_out;
+  const double bytes =
+      4.0 * plan.batch * (double{1} * plan.H * plan.W + plan.M * area);
+  constexpr int kLine = 32;  // floats
+  const int64_t piece = int64_t{plan.strip_rows()} * plan.W_out;
+  const bool whole_lines = (plan.strips == 1 || piece % kLine == 0) &&
+                           int64_t{plan.H_out} * plan.W_out % kLine == 0;
+  const double pieces =
+      whole_lines ? 0 : 1.0 * plan.batch * plan.M * plan.strips;
+  const double memory =
+      (bytes / kBytesPerCycle + kPiece * pieces) / multiprocessors;
+  return std::pow(std::pow(rounds * plan.warps * issue / 4, kPower) +
+                      std::pow(rounds * latency, kPower) +
+                      std::pow(memory, kPower),
+                  1 / kPower) +
+         rounds * plan.warps * kLate * late;
+}
+
+bool MakeStripsPlan(const Problem& problem, int multiprocessors,
+                    int shared_limit, StripsPlan* plan) {
+  constexpr int kMostBlocks = 8, kMostParts = 64;
+  double best = 0;
+  for (int shape = 0; shape < kStripsShapeCount; ++shape) {
+    for (int blocks = 1; blocks <= kMostBlocks; ++blocks) {
+      for (int parts = 1; parts <= kMostParts; ++parts) {
+        StripsPlan tried;
+        if (!SetStripsPlan(problem, shape, blocks, parts, multiprocessors,
+                           shared_limit, &tried) ||
+            tried.blocks != blocks || tried.parts != parts) {
+          continue;
+        }
+        const double cost = StripsCost(tried, multiprocessors);
+        if (best == 0 || cost < best) {
+          best = cost;
+          *plan = tried;
+        }
+      }
+    }
+  }
+  return best > 0;
+}
+
+}  // namespace convlab::cuda
