@@ -392,7 +392,8 @@ std::string RangeName(const ::testing::TestParamInfo<const char*>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ScaledVariants, Range,
-                         ::testing::Values("tensor_split"), RangeName);
+                         ::testing::Values("tensor_split", "tensor_wgmma"),
+                         RangeName);
 
 // Tensors on the device that are too large for a reference: images that repeat
 // after a while, and a few thousand outputs worked out by the definition.

@@ -45,6 +45,12 @@ LADDER = [
     _row("tensor_tf32", "cuda", [":tensor_core"]),
     _row("tensor_fp16", "cuda", [":tensor_core"]),
     _row("tensor_split", "cuda", [":split_core"]),
+    _row("tensor_wgmma", "cuda", [
+        ":direct_plan",
+        ":split_math",
+        ":wgmma_plan",
+        ":wgmma_ptx",
+    ]),
 ]
 
 def _symbol(row):
