@@ -42,10 +42,9 @@ absl::StatusOr<std::vector<const Variant*>> ChooseVariants(
   for (size_t i = 0; i < convolutions; ++i) {
     if (names.empty()) {
       // The batch does not matter to the choice, only that one image fits.
-      ASSIGN_OR_RETURN(
-          variants[i],
-          FastestVariant(session.backend, session.gpu.compute_capability,
-                         ConvolutionProblem(*line.network, i, 1)));
+      ASSIGN_OR_RETURN(variants[i],
+                       FastestVariant(session.backend,
+                                      ConvolutionProblem(*line.network, i, 1)));
     } else {
       ASSIGN_OR_RETURN(variants[i], FindVariant(session.backend, names[i]));
     }

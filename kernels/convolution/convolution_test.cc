@@ -94,7 +94,7 @@ TEST(Variants, UnknownNamesListTheKnown) {
 TEST(FastestVariant, OnTheCpuIsTheLastRungForEveryLayer) {
   for (const Problem& problem :
        {Problem{1, 1, 28, 28, 50, 5}, Problem{7, 3, 9, 30, 2, 1}}) {
-    const auto variant = FastestVariant(Backend::kCpu, 0, problem);
+    const auto variant = FastestVariant(Backend::kCpu, problem);
     ASSERT_TRUE(variant.ok()) << variant.status();
     EXPECT_STREQ((*variant)->name, "dense_lanes");
   }
@@ -104,15 +104,14 @@ TEST(FastestVariant, OnAGpuIsOfClassFp32AndTakesTheProblem) {
   if (!FindVariant(Backend::kCuda, "naive").ok()) {
     GTEST_SKIP() << "built without CUDA";
   }
-  for (const int capability : {75, 80, 90, 120}) {
-    for (const Problem& problem :
-         {Problem{1000, 1, 70, 70, 12, 5}, Problem{7, 17, 9, 30, 2, 1}}) {
-      const auto variant = FastestVariant(Backend::kCuda, capability, problem);
-      ASSERT_TRUE(variant.ok()) << variant.status();
-      EXPECT_EQ((*variant)->backend, Backend::kCuda);
-      EXPECT_EQ((*variant)->accuracy, AccuracyClass::kFp32);
-      EXPECT_TRUE((*variant)->supports(problem).ok());
-    }
+  for (const Problem& problem :
+       {Problem{1000, 1, 70, 70, 12, 5}, Problem{1000, 12, 33, 33, 24, 5},
+        Problem{7, 17, 9, 30, 2, 1}, Problem{1, 1, 3000, 3000, 2, 11}}) {
+    const auto variant = FastestVariant(Backend::kCuda, problem);
+    ASSERT_TRUE(variant.ok()) << variant.status();
+    EXPECT_EQ((*variant)->backend, Backend::kCuda);
+    EXPECT_EQ((*variant)->accuracy, AccuracyClass::kFp32);
+    EXPECT_TRUE((*variant)->supports(problem).ok());
   }
 }
 

@@ -8,13 +8,10 @@
 
 namespace convlab {
 
-// The variant of class fp32 that was measured to be the fastest for such a
-// layer on GPUs of that compute capability (90 for 9.0; ignored for
-// Backend::kCpu). For GPUs and layers that were not measured it is the first of
-// a few general ones that takes the problem; the error is that of the last, if
-// none does.
+// The fastest variant of class fp32 by rule: of those that were measured to be
+// the best for one channel, for several, and for anything, the first that takes
+// the problem on this device. The error is that of the last, if none does.
 absl::StatusOr<const Variant*> FastestVariant(Backend backend,
-                                              int compute_capability,
                                               const Problem& problem);
 
 }  // namespace convlab

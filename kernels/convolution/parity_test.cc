@@ -405,7 +405,8 @@ std::string RangeName(const ::testing::TestParamInfo<const char*>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ScaledVariants, Range,
-                         ::testing::Values("tensor_split", "tensor_strips"),
+                         ::testing::Values("tensor_split", "tensor_strips",
+                                           "tensor_wgmma"),
                          RangeName);
 
 // Tensors on the device that are too large for a reference: images that repeat

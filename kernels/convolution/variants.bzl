@@ -50,6 +50,12 @@ LADDER = [
         ":split_halves",
         ":strips_plan",
     ]),
+    _row("tensor_wgmma", "cuda", [
+        ":direct_plan",
+        ":split_halves",
+        ":wgmma_plan",
+        ":wgmma_ptx",
+    ]),
 ]
 
 def _symbol(row):

@@ -119,8 +119,7 @@ absl::StatusOr<BenchOptions> ReadOptions() {
   ASSIGN_OR_RETURN(options.backend, ChooseBackend());
   const bool gpu = options.backend == Backend::kCuda;
   if (gpu) {
-    ASSIGN_OR_RETURN(const cuda::DeviceFacts device, cuda::FindDevice());
-    options.compute_capability = device.compute_capability;
+    RETURN_IF_ERROR(cuda::FindDevice().status());
   }
   if (FLAGS_batch.empty()) batches = {gpu ? 10000 : 1000};
   ASSIGN_OR_RETURN(options.layers, ParseLayers(FLAGS_layers, batches));

@@ -52,9 +52,8 @@ absl::StatusOr<std::vector<const Variant*>> VariantsFor(
     const BenchOptions& options, const Problem& problem) {
   std::vector<const Variant*> variants = options.variants;
   if (options.fastest) {
-    ASSIGN_OR_RETURN(
-        const Variant* fastest,
-        FastestVariant(options.backend, options.compute_capability, problem));
+    ASSIGN_OR_RETURN(const Variant* fastest,
+                     FastestVariant(options.backend, problem));
     if (std::find(variants.begin(), variants.end(), fastest) ==
         variants.end()) {
       variants.push_back(fastest);

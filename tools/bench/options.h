@@ -19,9 +19,8 @@ struct BenchOptions {
   Backend backend = Backend::kCuda;
   std::vector<NamedLayer> layers;
   std::vector<const Variant*> variants;
-  bool fastest = false;        // what `final` takes for the layer, too
-  int compute_capability = 0;  // of the GPU
-  bool peers = true;           // the library too
+  bool fastest = false;  // what `final` takes for the layer, too
+  bool peers = true;     // the library too
   std::vector<AccuracyClass> classes;
   StoppingRule rule;
   int threads = 0;  // of the CPU; 0: one for each core

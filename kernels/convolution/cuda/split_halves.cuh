@@ -65,29 +65,40 @@ __device__ __forceinline__ void Split(float a, float b, uint32_t& high,
   low = reinterpret_cast<const uint32_t&>(l);
 }
 
-// Filters `first` to before `end` of a tile by the definition, for plans that
-// hold the problem's sizes: `image` is the tile's first input, `out` its first
-// output.
+// One output by the definition, for plans that hold the problem's sizes: `in`
+// is the first input that it meets, `k` its filter.
+template <typename Plan>
+__device__ __forceinline__ float ExactOutput(const Plan& plan, const float* in,
+                                             const float* k) {
+  float sum = 0;
+#pragma unroll 1
+  for (int c = 0; c < plan.C; ++c) {
+#pragma unroll 1
+    for (int p = 0; p < plan.K; ++p) {
+#pragma unroll 1
+      for (int q = 0; q < plan.K; ++q) {
+        sum += in[(int64_t{c} * plan.H + p) * plan.W + q] *
+               k[(c * plan.K + p) * plan.K + q];
+      }
+    }
+  }
+  return sum;
+}
+
+// Filters `first` to before `end` of a tile: `image` is the tile's first input,
+// `out` its first output.
 template <typename Plan>
 __device__ __forceinline__ void ComputeExactly(const Plan& plan,
                                                const float* image,
                                                const float* k, float* out,
                                                int rows, int columns, int first,
                                                int end, int tid, int threads) {
+  const int64_t weights = int64_t{plan.C} * plan.K * plan.K;
   for (int m = first; m < end; ++m) {
     for (int e = tid; e < rows * columns; e += threads) {
       const int h = e / columns, w = e % columns;
-      float sum = 0;
-      for (int c = 0; c < plan.C; ++c) {
-        for (int p = 0; p < plan.K; ++p) {
-          const float* const in =
-              image + (int64_t{c} * plan.H + h + p) * plan.W + w;
-          const float* const weights =
-              k + ((int64_t{m} * plan.C + c) * plan.K + p) * plan.K;
-          for (int q = 0; q < plan.K; ++q) sum += in[q] * weights[q];
-        }
-      }
-      out[(int64_t{m} * plan.H_out + h) * plan.W_out + w] = sum;
+      out[(int64_t{m} * plan.H_out + h) * plan.W_out + w] =
+          ExactOutput(plan, image + int64_t{h} * plan.W + w, k + m * weights);
     }
   }
 }

@@ -1,0 +1,769 @@
+// Hopper's products of warpgroups at float32's accuracy.
+//
+// Idea. As in tensor_split, x * k is hx * hk + hx * lk + lx * hk in half
+// precision, of operands scaled by powers of two, and pixels lie in shared
+// memory with their channels innermost, so that a filter row's values are one
+// run and a tap is an offset. Of wgmma's two operands, the one with 64 rows may
+// come from registers: 64 pixels by 16 values of the run. The other, filters in
+// shared memory, is read by the tensor cores themselves.
+//
+// Change against tensor_split. mma.sync reaches 630 TFLOP/s on an H200, wgmma
+// 900 and more. And a warpgroup has the sums of several output rows at once
+// (shape.rows), so that it loads an input row once and multiplies it with every
+// filter row that an output row of its own wants. A unit is a column of so many
+// output rows; the units of all blocks of rows are numbered through, and 64 of
+// them make a tile, whatever the width.
+//
+// Who does what. One block per multiprocessor. Some warps convert: they bring a
+// slab (an image, or some blocks of its rows), scale it by its own largest
+// value, split it, and leave the halves in one of a few buffers. Two or three
+// warpgroups multiply, tile by tile in turn, and leave the outputs in a stage.
+// One warp stores the stage: where it holds a whole image, as one run. Barriers
+// in shared memory say what is full and what is free; nobody waits for all. The
+// warps that convert give registers to those that multiply.
+//
+// Cost. Second layers, batch 10,000, three products: fa18 617 GFLOP, fa19 363,
+// fa20 218, sp19 47; what pads them: a filter row's run to a multiple of 16
+// (84 to 96, 60 to 64, 28 to 32, 30 to 32), units to multiples of 64, rows.
+// Bytes: inputs and outputs once.
+//
+// Bound. Tensor cores for fa18, fa19 and fa20: 0.69, 0.40 and 0.24 ms at 900
+// TFLOP/s without padding. sp19: device memory, 0.08 ms.
+//
+// Measured on one H200, batch 10,000, in ms: fa18 1.64, fa19 0.90, fa20 0.59,
+// sp19 0.20, where tensor_split takes 2.45, 1.50, 0.91 and 0.26. Errors are
+// 8.8e-7, 4.3e-7, 3.2e-7 and 2.3e-7: tensor cores cut bits off where they add,
+// and these sums stay in them for as many products as plan.pass_steps allows,
+// 42 at most. The small products have sums of their own, and lose nothing.
+//
+// What was learnt on the way.
+// - Rows from registers take 16 cycles to come, whatever the filters' number:
+//   measured 283 TFLOP/s with 8 columns, 554 with 16, 740 to 850 with 24, 880
+//   with 32, 970 with 48. So a product has 24 columns, or two output rows of 16
+//   filters each, for which filters lie with rows of zeros around them.
+// - Sums of different shapes that overlap in registers (all output rows that an
+//   input row meets, in one product) make the compiler wait for each product.
+//   Products of one shape do not.
+// - A load to a register that a product reads makes the next product wait for
+//   it, even if that product reads another: 660 instead of 830 TFLOP/s. Hence
+//   the registers in between.
+// - Predicted: one product of 48 columns for hx * (hk, lk) saves a third of the
+//   rows' way. Measured: no gain, and its sums need half as many registers
+//   more.
+// - Stores whose source and target are congruent modulo 128 bytes: 3.8 TB/s
+//   instead of 3.3.
+// - Bringing whole images ahead by the copy engine, where two more fit (fa20,
+//   sp19): 0.61 to 0.59 and 0.26 to 0.20. Bringing slabs ahead by cp.async: no
+//   gain. fa18 with three buffers for slabs of one tile each: 1.71 to 1.64.
+// - Three warpgroups instead of two for fa20: 0.79 to 0.68; for sp19: slower,
+//   since fewer warps convert.
+// What is left: the loop over products alone takes 0.71 of fa19's 0.90 ms, and
+// converting and staging, which use the same shared memory, are not hidden
+// entirely; sp19's slabs are so small that handing them on takes longest.
+#include <cstdint>
+#include <utility>
+
+#include "kernels/convolution/cuda/direct_plan.h"
+#include "kernels/convolution/cuda/kernel.h"
+#include "kernels/convolution/cuda/split_halves.cuh"
+#include "kernels/convolution/cuda/split_ptx.cuh"
+#include "kernels/convolution/cuda/wgmma_plan.h"
+#include "kernels/convolution/cuda/wgmma_ptx.cuh"
+
+namespace convlab::cuda {
+namespace {
+
+// Scales the filters, splits them and brings them into the order in which
+// products read them: [group][high, low][step][filter row][octet][half of the
+// depth][filter][halves], where filter rows run downwards from the last and
+// `vector_rows` - 1 rows of zeros stand before and after them. *exponent_out
+// becomes the power of two, or kNotFinite.
+__global__ void ArrangeKernel(const float* k, uint32_t* arranged,
+                              int* exponent_out,
+                              const __grid_constant__ WgmmaPlan plan,
+                              int octets, int vector_rows, bool wide) {
+#if __CUDA_ARCH_FEAT_SM90_ALL
+  __shared__ uint32_t block_most;
+  if (threadIdx.x == 0) block_most = 0;
+  __syncthreads();
+  const int count = plan.M * plan.C * plan.K * plan.K;
+  uint32_t most = 0;
+#pragma unroll 8
+  for (int i = threadIdx.x; i < count; i += blockDim.x) {
+    most = max(most, Magnitude(k[i]));
+  }
+  most = __reduce_max_sync(0xffffffff, most);
+  if (threadIdx.x % 32 == 0) atomicMax(&block_most, most);
+  __syncthreads();
+  most = block_most;
+  const int exponent = IsFinite(most) ? FilterExponent(most) : kNotFinite;
+  if (threadIdx.x == 0 && blockIdx.x == 0) *exponent_out = exponent;
+  const float scale = IsFinite(most) ? PowerOfTwo(exponent) : 0;
+
+  const int rows = plan.K + 2 * (vector_rows - 1);
+  const int words =
+      plan.steps * rows * octets * 64;  // of a group's high halves
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < plan.groups * words;
+       i += gridDim.x * blockDim.x) {
+    const int group = i / words, at = i % words;
+    const int word = at % 4;
+    const int filter = at / 4 % 8;
+    const int depth = at / 32 % 2;
+    const int octet = at / 64 % octets;
+    const int row = plan.K + vector_rows - 2 - at / 64 / octets % rows;
+    const int step = at / 64 / octets / rows;
+    const int64_t m = (int64_t{group} * octets + octet) * 8 + filter;
+    float v[2];
+    for (int e = 0; e < 2; ++e) {
+      // Which of the step's halves a lane loads: two words that lie side by
+      // side, or four words apart.
+      const int half =
+          wide ? word * 4 + depth * 2 + e : depth * 8 + word * 2 + e;
+      const int from = step * 16 + half;
+      const int c = from % plan.pixel_halves, q = from / plan.pixel_halves;
+      const bool exists =
+          m < plan.M && c < plan.C && q < plan.K && row >= 0 && row < plan.K;
+      v[e] = exists ? k[((m * plan.C + c) * plan.K + row) * plan.K + q] * scale
+                    : 0.f;
+    }
+    uint32_t* const to = arranged + int64_t{group} * 2 * words + at;
+    Split(v[0], v[1], to[0], to[words]);
+  }
+#endif
+}
+
+#if __CUDA_ARCH_FEAT_SM90_ALL
+
+template <int kI>
+struct Index {
+  static constexpr int value = kI;
+};
+// f(Index<0>()) to f(Index<kCount - 1>()).
+template <int kCount, typename F>
+__device__ __forceinline__ void Unroll(const F& f) {
+  if constexpr (kCount > 0) {
+    Unroll<kCount - 1>(f);
+    f(Index<kCount - 1>());
+  }
+}
+
+// The position in a ring of buffers, and the parity of the turn.
+struct Ring {
+  int size, index = 0, parity = 0;
+  __device__ explicit Ring(int size) : size(size) {}
+  __device__ __forceinline__ void Advance() {
+    if (++index == size) index = 0, parity ^= 1;
+  }
+};
+
+// Slab `index` of the batch.
+struct Slab {
+  int64_t image;
+  int first_row, rows;  // of the output
+  __device__ Slab(const WgmmaPlan& plan, int rows_of_slab, int64_t index)
+      : image(plan.slabs == 1 ? index : index / plan.slabs),
+        first_row(static_cast<int>(index - image * plan.slabs) * rows_of_slab),
+        rows(min(rows_of_slab, plan.H_out - first_row)) {}
+  __device__ const float* Input(const WgmmaPlan& plan, const float* x) const {
+    return x + (image * plan.C * plan.H + first_row) * plan.W;
+  }
+  __device__ float* Output(const WgmmaPlan& plan, float* y, int m) const {
+    return y + ((image * plan.M + m) * plan.H_out + first_row) * plan.W_out;
+  }
+};
+
+// Where the stage has filter m of a phase, in words: as many words after a
+// multiple of 32 as the target, since then the copy engine writes whole
+// sectors.
+__device__ __forceinline__ int StageOffset(const WgmmaPlan& plan, int target,
+                                           int m) {
+  return m * plan.stage_pitch +
+         ((plan.merged ? target : target + m * plan.H_out * plan.W_out) & 31);
+}
+__device__ __forceinline__ int Words(const void* p) {
+  return static_cast<int>(reinterpret_cast<uintptr_t>(p) / 4);
+}
+
+// kValues channels of a slab from `c0` on, of which `channels` exist, as scaled
+// halves; the largest magnitude goes to `most`.
+template <int kValues>
+__device__ __forceinline__ void ConvertChannels(const float* from, int area,
+                                                int c0, int channels,
+                                                int pixels, int pixel_words,
+                                                float scale, int tid,
+                                                int threads, uint32_t* high,
+                                                uint32_t* low, uint32_t& most) {
+  constexpr int kAtOnce = 16 / kValues;
+  from += int64_t{c0} * area;
+  high += c0 / 2, low += c0 / 2;
+  for (int first = tid; first < pixels; first += threads * kAtOnce) {
+    float v[kAtOnce][kValues];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+#pragma unroll
+      for (int j = 0; j < kValues; ++j) {
+        const int pixel = first + threads * i;
+        v[i][j] = pixel < pixels && j < channels
+                      ? from[int64_t{j} * area + pixel]
+                      : 0.f;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int pixel = first + threads * i;
+      if (pixel >= pixels) break;
+      uint32_t h[kValues / 2], l[kValues / 2];
+#pragma unroll
+      for (int j = 0; j < kValues / 2; ++j) {
+        const float a = v[i][2 * j], b = v[i][2 * j + 1];
+        most = max(most, max(Magnitude(a), Magnitude(b)));
+        Split(a * scale, b * scale, h[j], l[j]);
+      }
+      if constexpr (kValues == 4) {
+        *reinterpret_cast<uint2*>(high + pixel * pixel_words) = {h[0], h[1]};
+        *reinterpret_cast<uint2*>(low + pixel * pixel_words) = {l[0], l[1]};
+      } else {
+        high[pixel * pixel_words] = h[0];
+        low[pixel * pixel_words] = l[0];
+      }
+    }
+  }
+}
+
+#endif
+
+// Shared memory: the arranged filters; slab_buffers times a slab's high and low
+// halves; two images as they came, if there is room; the stages.
+template <int kShape>
+__global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
+    WgmmaKernel(const float* __restrict__ x, const float* __restrict__ k,
+                const uint4* __restrict__ arranged,
+                const int* __restrict__ filter_exponent, float* __restrict__ y,
+                const __grid_constant__ WgmmaPlan plan) {
+#if __CUDA_ARCH_FEAT_SM90_ALL
+  constexpr WgmmaShape kS = kWgmmaShapes[kShape];
+  constexpr int kK = kS.kernel_size, kR = kS.rows, kV = kS.vector_rows;
+  constexpr int kOctets = kS.octets, kConsumers = kS.consumers;
+  constexpr int kThreads = kS.threads;
+  constexpr bool kWide = kS.wide;
+  constexpr int kInputRows = kR + kK - 1;
+  constexpr int kVectors = kR / kV;
+  constexpr int kSums = kV * kOctets * 4;  // of a vector, in a thread
+  constexpr int kConsumerWarps = 4 * kConsumers;
+  constexpr int kConverterWarps = kThreads / 32 - kConsumerWarps - 1;
+  constexpr int kConverters = 32 * kConverterWarps;
+  constexpr int kGroupFilters = 8 * kOctets;
+
+  extern __shared__ __align__(1024) uint4 shared[];
+  __shared__ uint64_t barriers[5 * kWgmmaMostBuffers];
+  __shared__ int slab_exponent[kWgmmaMostBuffers];
+  __shared__ uint32_t slab_most[3];
+  const int lane = threadIdx.x % 32;
+  const int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
+  const int filter_vectors = plan.filter_bytes() / 16;
+  uint32_t* const slabs = reinterpret_cast<uint32_t*>(shared + filter_vectors);
+  float* const raws =
+      reinterpret_cast<float*>(slabs + plan.slab_buffers * 2 * plan.slab_words);
+  float* const stages = raws + 2 * plan.raw_words;
+  const uint32_t full = SharedAddress(barriers);
+  const uint32_t empty = full + 8 * kWgmmaMostBuffers;
+  const uint32_t staged = empty + 8 * kWgmmaMostBuffers;
+  const uint32_t stored = staged + 8 * kWgmmaMostBuffers;
+  const uint32_t brought = stored + 8 * kWgmmaMostBuffers;
+  for (int i = threadIdx.x; i < filter_vectors; i += blockDim.x) {
+    shared[i] = arranged[i];
+  }
+  // Also what no slab reaches: there it is multiplied by zero.
+  for (int i = threadIdx.x; i < plan.slab_buffers * 2 * plan.slab_words;
+       i += blockDim.x) {
+    slabs[i] = 0;
+  }
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < plan.slab_buffers; ++i) {
+      InitBarrier(full + 8 * i, kConverterWarps);
+      InitBarrier(empty + 8 * i, kConsumerWarps);
+    }
+    for (int i = 0; i < plan.stages; ++i) {
+      InitBarrier(staged + 8 * i, kConsumerWarps);
+      InitBarrier(stored + 8 * i, 1);
+    }
+    InitBarrier(brought, 1);
+    InitBarrier(brought + 8, 1);
+    slab_most[0] = slab_most[1] = slab_most[2] = 0;
+  }
+  FenceForBulkStores();
+  const int filters_exponent = *filter_exponent;
+  __syncthreads();
+
+  const int out_area = plan.H_out * plan.W_out;
+  const int slab_rows = plan.slab_blocks * kR;
+  const int64_t slab_count = plan.slab_count();
+
+  if (warp >= kConsumerWarps) {
+    GiveRegisters<kS.converter_registers()>();
+    if (warp == kConsumerWarps + kConverterWarps) {
+      // Stores what is staged.
+      Ring ring(plan.stages);
+      for (int64_t index = blockIdx.x; index < slab_count; index += gridDim.x) {
+        const Slab slab(plan, slab_rows, index);
+        for (int group = 0; group < plan.groups;
+             group += plan.phase_groups, ring.Advance()) {
+          const int m0 = group * kGroupFilters;
+          const int filters =
+              min(plan.phase_groups * kGroupFilters, plan.M - m0);
+          float* const out = slab.Output(plan, y, m0);
+          const int target = Words(out);
+          const float* const stage = stages + ring.index * plan.stage_words;
+          WaitFor(staged + 8 * ring.index, ring.parity);
+          // Lanes write what is before the first and after the last 16 bytes.
+          const int pieces = plan.merged ? 1 : filters;
+          const int count =
+              plan.merged ? filters * out_area : slab.rows * plan.W_out;
+          for (int m = lane; m < pieces; m += 32) {
+            float* const to = out + int64_t{m} * out_area;
+            const float* const from = stage + StageOffset(plan, target, m);
+            const int head = min(-Words(to) & 3, count);
+            const int body = (count - head) & ~3;
+            for (int i = 0; i < head; ++i) to[i] = from[i];
+            if (body > 0) {
+              BulkStore(to + head, from + head, body * 4);
+            }
+            for (int i = head + body; i < count; ++i) to[i] = from[i];
+          }
+          CommitBulkStores();
+          WaitForBulkReads();
+          __syncwarp();
+          if (lane == 0) Arrive(stored + 8 * ring.index);
+        }
+      }
+      WaitForBulkStores();
+      return;
+    }
+    // Converts slabs.
+    const int tid = threadIdx.x - 32 * kConsumerWarps;
+    const int area = plan.H * plan.W;
+    const int image_bytes = plan.C * area * 4;
+    // Whole images come ahead by the copy engine, if there is room.
+    const auto bring = [&](int64_t index, int buffer) {
+      if (tid != 0 || index >= slab_count) return;
+      FenceForBulkStores();
+      StartLoad(SharedAddress(raws + buffer * plan.raw_words),
+                x + index * plan.C * area, image_bytes, brought + 8 * buffer);
+    };
+    if (plan.raw_words > 0) {
+      bring(blockIdx.x, 0);
+      bring(blockIdx.x + int64_t{gridDim.x}, 1);
+    }
+    Ring ring(plan.slab_buffers), raw_ring(2);
+    int exponent = 5;  // of the slab before
+    int turn = 0;
+    for (int64_t index = blockIdx.x; index < slab_count;
+         index += gridDim.x, ring.Advance(), raw_ring.Advance()) {
+      const Slab slab(plan, slab_rows, index);
+      const float* from = slab.Input(plan, x);
+      const int pixels = (slab.rows + kK - 1) * plan.W;
+      if (plan.raw_words > 0) {
+        from = raws + raw_ring.index * plan.raw_words;
+        WaitFor(brought + 8 * raw_ring.index, raw_ring.parity);
+      } else if (index + gridDim.x < slab_count) {
+        const Slab next(plan, slab_rows, index + gridDim.x);
+        const float* const p = next.Input(plan, x);
+        const int next_pixels = (next.rows + kK - 1) * plan.W;
+        constexpr int kLine = 32;  // floats
+        for (int c = 0; c < plan.C; ++c) {
+          for (int i = tid * kLine; i < next_pixels; i += kConverters * kLine) {
+            PrefetchToL2(p + int64_t{c} * area + i);
+          }
+        }
+      }
+      uint32_t* const high = slabs + ring.index * 2 * plan.slab_words;
+      uint32_t* const low = high + plan.slab_words;
+      const int pixel_words = plan.pixel_halves / 2;
+      WaitFor(empty + 8 * ring.index, ring.parity ^ 1);
+      bool scalable;
+      for (;; turn = turn == 2 ? 0 : turn + 1) {
+        const float scale = PowerOfTwo(exponent);
+        uint32_t most = 0;
+        constexpr int kValues = kWide ? 4 : 2;
+        for (int c = 0; c < plan.C; c += kValues) {
+          ConvertChannels<kValues>(from, area, c, plan.C - c, pixels,
+                                   pixel_words, scale, tid, kConverters, high,
+                                   low, most);
+        }
+        most = __reduce_max_sync(0xffffffff, most);
+        if (lane == 0) atomicMax(&slab_most[turn], most);
+        SyncGroup(1, kConverters);
+        most = *static_cast<volatile uint32_t*>(&slab_most[turn]);
+        // The next turn's is 0; the last turn's was read by all.
+        if (tid == 0) slab_most[turn == 0 ? 2 : turn - 1] = 0;
+        const int right = most == 0 ? exponent : InputExponent(most);
+        const int all = right + filters_exponent;
+        scalable = IsFinite(most) && filters_exponent != kNotFinite &&
+                   all >= -127 && all <= 126;
+        if (!scalable || right == exponent) break;
+        exponent = right;
+      }
+      turn = turn == 2 ? 0 : turn + 1;
+      if (!scalable) {
+        // No infinities for the next slab to meet.
+        for (int i = tid; i < 2 * plan.slab_words; i += kConverters)
+          high[i] = 0;
+      }
+      if (tid == 0)
+        slab_exponent[ring.index] = scalable ? exponent : kNotFinite;
+      __syncwarp();
+      if (lane == 0) Arrive(full + 8 * ring.index);
+      if (plan.raw_words > 0) {
+        bring(index + 2 * int64_t{gridDim.x}, raw_ring.index);
+      }
+    }
+    return;
+  }
+
+  TakeRegisters<kS.consumer_registers()>();
+  const int warpgroup = warp / 4;
+  const int g = lane / 4, t = lane % 4;
+  const uint32_t filters_address = SharedAddress(shared);
+  Ring ring(plan.slab_buffers), stage_ring(plan.stages);
+  int turn = 0;  // the warpgroup whose the next tile is
+  for (int64_t index = blockIdx.x; index < slab_count;
+       index += gridDim.x, ring.Advance()) {
+    const Slab slab(plan, slab_rows, index);
+    const int units = (slab.rows + kR - 1) / kR * plan.W_out;
+    const int tiles = (units + kWgmmaUnits - 1) / kWgmmaUnits;
+    const uint32_t slab_address =
+        SharedAddress(slabs + ring.index * 2 * plan.slab_words);
+    WaitFor(full + 8 * ring.index, ring.parity);
+    const int exponent =
+        *static_cast<volatile int*>(&slab_exponent[ring.index]);
+    for (int phase = 0; phase < plan.groups;
+         phase += plan.phase_groups, stage_ring.Advance()) {
+      const int phase_end = min(phase + plan.phase_groups, plan.groups);
+      bool stage_free = false;
+      const int m0 = phase * kGroupFilters;
+      const int target = Words(slab.Output(plan, y, m0));
+      float* const stage = stages + stage_ring.index * plan.stage_words;
+      for (int group = phase; group < phase_end; ++group) {
+        for (int tile = 0; tile < tiles; ++tile) {
+          const bool mine = turn == warpgroup;
+          turn = turn + 1 == kConsumers ? 0 : turn + 1;
+          if (!mine) continue;
+
+          // Rows g and g + 8 of a warp's 16 are two units: a column and a
+          // block of kR output rows. Those beyond the last are computed again,
+          // and not stored.
+          const auto locate = [&](int in_tile, int e, int* block, int* column) {
+            const int unit = in_tile * kWgmmaUnits + warp % 4 * 16 + g + 8 * e;
+            const int near = min(unit, units - 1);
+            *block = near / plan.W_out;
+            *column = near - *block * plan.W_out;
+            return unit < units;
+          };
+          // Of the phase, the lane's first filter.
+          const int first_filter = (group - phase) * kGroupFilters + 2 * t;
+          if (exponent == kNotFinite) {
+            if (!stage_free) {
+              stage_free = true;
+              WaitFor(stored + 8 * stage_ring.index, stage_ring.parity ^ 1);
+            }
+#pragma unroll 1
+            for (int e = 0; e < 2; ++e) {
+              int block, column;
+              if (!locate(tile, e, &block, &column)) continue;
+              const int at = block * kR;
+#pragma unroll 1
+              for (int i = 0; i < 2 * kOctets; ++i) {
+                const int m = first_filter + i / 2 * 8 + i % 2;
+                if (m0 + m >= plan.M) continue;
+                const int64_t first =
+                    int64_t{m0 + m} * plan.C * plan.K * plan.K;
+#pragma unroll 1
+                for (int row = 0; row < min(kR, slab.rows - at); ++row) {
+                  stage[StageOffset(plan, target, m) + (at + row) * plan.W_out +
+                        column] =
+                      ExactOutput(plan,
+                                  slab.Input(plan, x) +
+                                      int64_t{at + row} * plan.W + column,
+                                  k + first);
+                }
+              }
+            }
+            continue;
+          }
+
+          uint32_t in[2];
+#pragma unroll
+          for (int e = 0; e < 2; ++e) {
+            int block, column;
+            locate(tile, e, &block, &column);
+            in[e] = slab_address + 4 * (block * kR * plan.pitch +
+                                        column * (plan.pixel_halves / 2) +
+                                        (kWide ? 2 * t : t));
+          }
+          uint32_t filters = __shfl_sync(
+              0xffffffff, filters_address + group * 2 * plan.group_bytes, 0);
+          const uint32_t pitch = plan.pitch * 4;
+          const uint32_t low_offset = plan.slab_words * 4;
+
+          for (int pass = 0; pass < plan.passes; ++pass) {
+            // high * high, and high * low + low * high.
+            float main[kVectors][kSums], rest[kVectors][kSums];
+#pragma unroll
+            for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+              for (int i = 0; i < kSums; ++i) main[v][i] = rest[v][i] = 0;
+            }
+            {
+              // Rows of halves, high and low: one whose products run, and one
+              // for which they wait. Loads go to registers of their own, and
+              // from there by an instruction that the compiler cannot leave
+              // out: products would wait for a load to registers of theirs.
+              uint32_t rows[2][2][4], next[2][4];
+              uint32_t at[2] = {in[0], in[1]};
+              const auto load = [&] {
+#pragma unroll
+                for (int part = 0; part < 2; ++part) {
+#pragma unroll
+                  for (int e = 0; e < 2; ++e) {
+                    const uint32_t from = at[e] + part * low_offset;
+                    if constexpr (kWide) {
+                      const uint2 words = LoadShared2(from);
+                      next[part][e] = words.x, next[part][e + 2] = words.y;
+                    } else {
+                      next[part][e] = LoadShared<0>(from);
+                      next[part][e + 2] = LoadShared<16>(from);
+                    }
+                  }
+                }
+              };
+              const auto take = [&](uint32_t(&to)[2][4]) {
+#pragma unroll
+                for (int i = 0; i < 8; ++i) {
+                  asm volatile("xor.b32 %0, %1, %2;"
+                               : "=r"(to[i / 4][i % 4])
+                               : "r"(next[i / 4][i % 4]), "r"(plan.zero));
+                }
+              };
+              // Input row j of a step, in rows[kParity].
+              const auto multiply = [&](auto j_index, auto parity_index) {
+                constexpr int j = decltype(j_index)::value;
+                constexpr int kParity = decltype(parity_index)::value % 2;
+                constexpr int kRowBytes = kOctets * 256;
+                FenceProducts();
+                Unroll<kVectors>([&](auto v_index) {
+                  constexpr int v = decltype(v_index)::value;
+                  constexpr int kFirst = v * kV;  // of its output rows
+                  if constexpr (j >= kFirst && j < kFirst + kV + kK - 1) {
+                    // Filter row j - kFirst and those before it.
+                    const uint32_t address =
+                        filters + (kK + kV - 2 - (j - kFirst)) * kRowBytes;
+                    const uint64_t high = ColumnsAt(address);
+                    const uint64_t low = ColumnsAt(address + plan.group_bytes);
+                    StartProduct(rest[v], rows[kParity][0], low);
+                    StartProduct(main[v], rows[kParity][0], high);
+                    StartProduct(rest[v], rows[kParity][1], high);
+                  }
+                });
+                CommitProducts();
+                if constexpr (j + 1 < kInputRows) {
+                  at[0] += pitch, at[1] += pitch;
+                } else {
+                  at[0] = in[0] += 32, at[1] = in[1] += 32;
+                  filters += (kK + 2 * (kV - 1)) * kRowBytes;
+                }
+                load();  // after the last step in vain
+                WaitForProducts<1>();
+                take(rows[kParity ^ 1]);
+              };
+              load();
+              take(rows[0]);
+              int step =
+                  min(plan.pass_steps, plan.steps - pass * plan.pass_steps);
+#pragma unroll 1
+              for (; step >= 2; step -= 2) {
+                Unroll<2 * kInputRows>([&](auto i) {
+                  constexpr int kI = decltype(i)::value;
+                  multiply(Index<kI % kInputRows>(), Index<kI>());
+                });
+              }
+              if (step > 0) {
+                Unroll<kInputRows>([&](auto j) { multiply(j, j); });
+              }
+              WaitForProducts<0>();
+            }
+
+            if (!stage_free) {
+              stage_free = true;
+              WaitFor(stored + 8 * stage_ring.index, stage_ring.parity ^ 1);
+            }
+            const float scale = PowerOfTwo(-(exponent + filters_exponent));
+            // Computed again rather than kept in registers.
+            int in_tile = tile;
+            asm volatile("" : "+r"(in_tile));
+            const auto stage_sums = [&](auto add) {
+#pragma unroll
+              for (int e = 0; e < 2; ++e) {
+                int block, column;
+                if (!locate(in_tile, e, &block, &column)) continue;
+                const int rows_left = slab.rows - block * kR;
+#pragma unroll
+                for (int i = 0; i < 2 * kOctets; ++i) {
+                  const int m = first_filter + i / 2 * 8 + i % 2;
+                  if (m0 + m >= plan.M) continue;
+                  float* to = stage + StageOffset(plan, target, m) +
+                              block * kR * plan.W_out + column;
+#pragma unroll
+                  for (int row = 0; row < kR; ++row, to += plan.W_out) {
+                    const int at =
+                        (row % kV * kOctets + i / 2) * 4 + e * 2 + i % 2;
+                    const float sum =
+                        (main[row / kV][at] + rest[row / kV][at]) * scale;
+                    if (row < rows_left) {
+                      *to = decltype(add)::value ? *to + sum : sum;
+                    }
+                  }
+                }
+              }
+            };
+            if (pass == 0) {
+              stage_sums(Index<0>());
+            } else {
+              stage_sums(Index<1>());
+            }
+          }
+        }
+      }
+      // Also who had no tile says that its part of the phase is done, and not
+      // before the stage was free.
+      if (!stage_free) {
+        WaitFor(stored + 8 * stage_ring.index, stage_ring.parity ^ 1);
+      }
+      FenceForBulkStores();
+      __syncwarp();
+      if (lane == 0) Arrive(staged + 8 * stage_ring.index);
+    }
+    if (lane == 0) Arrive(empty + 8 * ring.index);
+  }
+#endif
+}
+
+class WgmmaConvolution : public Kernel {
+ public:
+  using Kernel::Kernel;
+
+  Error Prepare() override {
+    DirectLimits limits;
+    RETURN_IF_FAILED(AskLimits(&limits));
+    if (!MakeWgmmaPlan(problem_, limits.multiprocessors,
+                       limits.shared_per_block, &plan_)) {
+      return {"WgmmaConvolution::Prepare", "nothing fits"};
+    }
+    RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(
+        reinterpret_cast<const void*>(Function()),
+        cudaFuncAttributeMaxDynamicSharedMemorySize, plan_.shared_bytes));
+    blocks_ = plan_.slab_count() < limits.multiprocessors
+                  ? plan_.slab_count()
+                  : limits.multiprocessors;
+    return arranged_.Allocate(kHeaderBytes + plan_.filter_bytes());
+  }
+
+  Error Run(const float* x, const float* k, float* y) override {
+    const WgmmaShape& shape = kWgmmaShapes[plan_.shape];
+    int* const exponent = arranged_.as<int>();
+    char* const arranged = arranged_.as<char>() + kHeaderBytes;
+    const int64_t most = CeilDivide(plan_.filter_bytes() / 8, 512);
+    const int blocks = static_cast<int>(most < 64 ? most : 64);
+    ArrangeKernel<<<blocks, 512>>>(k, reinterpret_cast<uint32_t*>(arranged),
+                                   exponent, plan_, shape.octets,
+                                   shape.vector_rows, shape.wide);
+    RETURN_IF_FAILED(CheckLaunch("ArrangeKernel"));
+    WgmmaPlan plan = plan_;
+    // The copy engine takes multiples of 16 bytes.
+    if (reinterpret_cast<uintptr_t>(x) % 16 != 0) plan.raw_words = 0;
+    Function()<<<blocks_, shape.threads, plan.shared_bytes>>>(
+        x, k, reinterpret_cast<const uint4*>(arranged), exponent, y, plan);
+    return CheckLaunch("WgmmaKernel");
+  }
+
+  static const char* Reject(const Problem& problem) {
+    if (ComputeCapability() != 90) {
+      return "needs the products of warpgroups, which compute capability 9.0 "
+             "has";
+    }
+    if (const char* const reason = RejectHugeImages(problem)) return reason;
+    DirectLimits limits;
+    // A device that cannot be asked fails in Prepare, with the reason.
+    if (AskLimits(&limits).failed()) return nullptr;
+    // The driver may have compiled the kernels from an older GPU's code.
+    cudaFuncAttributes attributes;
+    if (cudaFuncGetAttributes(&attributes,
+                              reinterpret_cast<const void*>(FunctionOf<0>())) ==
+            cudaSuccess &&
+        attributes.binaryVersion < 90) {
+      return "this program has no code for this GPU: build it with sm_90a "
+             "among "
+             "//tools/cuda:archs";
+    }
+    if (!CompiledFor(problem.kernel_size)) {
+      return "takes filters of 3 x 3, 5 x 5, 7 x 7 and 9 x 9";
+    }
+    WgmmaPlan plan;
+    return MakeWgmmaPlan(problem, limits.multiprocessors,
+                         limits.shared_per_block, &plan)
+               ? nullptr
+               : "the filters and a slab of all channels do not fit into "
+                 "shared memory";
+  }
+
+ private:
+  using FunctionPointer = void (*)(const float*, const float*, const uint4*,
+                                   const int*, float*, WgmmaPlan);
+  // Before the arranged filters: their exponent.
+  static constexpr int kHeaderBytes = 256;
+
+  static bool CompiledFor(int kernel_size) {
+    for (const WgmmaShape& shape : kWgmmaShapes) {
+      if (shape.kernel_size == kernel_size) return true;
+    }
+    return false;
+  }
+
+  template <int kShape>
+  static constexpr FunctionPointer FunctionOf() {
+    return WgmmaKernel<kShape>;
+  }
+  template <int... kShapes>
+  static constexpr auto AllFunctions(std::integer_sequence<int, kShapes...>) {
+    struct Table {
+      FunctionPointer functions[kWgmmaShapeCount];
+    };
+    return Table{{FunctionOf<kShapes>()...}};
+  }
+  FunctionPointer Function() const {
+    static constexpr auto kTable =
+        AllFunctions(std::make_integer_sequence<int, kWgmmaShapeCount>());
+    return kTable.functions[plan_.shape];
+  }
+
+  WgmmaPlan plan_ = {};
+  Workspace arranged_;
+  int64_t blocks_ = 0;
+};
+
+}  // namespace
+
+extern const KernelVariant kTensorWgmma;
+const KernelVariant kTensorWgmma = {
+    "tensor_wgmma",
+    AccuracyClass::kFp32,
+    "Hopper's products of warpgroups at float32's accuracy: operands split "
+    "into two halves as before, pixels from registers, filters from shared "
+    "memory; warps that convert, that multiply and that store work side by "
+    "side.",
+    "mma.sync reaches two thirds of Hopper's tensor cores, wgmma all of them; "
+    "and an input row is loaded once for all output rows that it meets.",
+    WgmmaConvolution::Reject,
+    Make<WgmmaConvolution>,
+};
+
+}  // namespace convlab::cuda

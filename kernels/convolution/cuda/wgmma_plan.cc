@@ -1,0 +1,160 @@
+#include "kernels/convolution/cuda/wgmma_plan.h"
+
+#include <algorithm>
+
+#include "kernels/convolution/cuda/split_layout.h"
+
+namespace convlab::cuda {
+namespace {
+
+constexpr int64_t RoundUp(int64_t a, int64_t b) { return SplitParts(a, b) * b; }
+
+// Products that a sum may collect: each cuts off up to one bit of the sum, and
+// the error of 42 was measured at 9e-7.
+constexpr int kMostProducts = 42;
+
+// The barriers and what else the kernel declares.
+constexpr int kStaticSharedBytes = 1024;
+
+}  // namespace
+
+bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_blocks,
+                  int phase_groups, int slab_buffers, int stages,
+                  int shared_limit, WgmmaPlan* plan) {
+  const WgmmaShape& shape = kWgmmaShapes[shape_index];
+  *plan = {};
+  plan->shape = shape_index;
+  plan->batch = problem.batch;
+  plan->C = problem.channels, plan->H = problem.height;
+  plan->W = problem.width, plan->M = problem.filters;
+  plan->H_out = problem.output_height(), plan->W_out = problem.output_width();
+  const int K = plan->K = problem.kernel_size;
+  plan->pixel_halves = RoundUp(plan->C, 2);
+  if (shape.kernel_size != K || (plan->pixel_halves % 4 == 0) != shape.wide) {
+    return false;
+  }
+  plan->steps = SplitParts(int64_t{K} * plan->pixel_halves, 16);
+  plan->passes = SplitParts(plan->steps, kMostProducts / K);
+  plan->pass_steps = SplitParts(plan->steps, plan->passes);
+  plan->groups = SplitParts(plan->M, int64_t{8} * shape.octets);
+  plan->group_bytes =
+      plan->steps * (K + 2 * (shape.vector_rows - 1)) * shape.octets * 256;
+  if (plan->filter_bytes() > shared_limit) return false;
+
+  plan->slab_blocks = slab_blocks;
+  plan->slabs = SplitParts(plan->H_out, int64_t{slab_blocks} * shape.rows);
+  const int64_t pitch = int64_t{plan->W} * plan->pixel_halves / 2;
+  // The last filter row's last step reads beyond the last row.
+  const int64_t slab_words = RoundUp(
+      (int64_t{slab_blocks} * shape.rows + K - 1) * pitch + 8 * plan->steps,
+      32);
+  plan->phase_groups = std::min(phase_groups, plan->groups);
+  plan->merged = plan->slabs == 1 && plan->phase_groups == plan->groups;
+  const int64_t rows =
+      std::min<int64_t>(int64_t{slab_blocks} * shape.rows, plan->H_out);
+  const int64_t phase_filters = std::min<int64_t>(
+      int64_t{plan->phase_groups} * 8 * shape.octets, plan->M);
+  // Each filter begins where its target does, modulo 32 words.
+  const int64_t stage_pitch = plan->merged
+                                  ? int64_t{plan->H_out} * plan->W_out
+                                  : RoundUp(rows * plan->W_out + 31, 32);
+  const int64_t stage_words = RoundUp(stage_pitch * phase_filters + 31, 32);
+  const int64_t bytes =
+      plan->filter_bytes() +
+      4 * (slab_buffers * 2 * slab_words + stages * stage_words);
+  int64_t bytes_with_raw = bytes;
+  if (bytes + kStaticSharedBytes > shared_limit) return false;
+  const int64_t image_words = int64_t{plan->C} * plan->H * plan->W;
+  if (plan->slabs == 1 && image_words % 4 == 0) {
+    const int64_t raw_words = RoundUp(image_words, 32);
+    bytes_with_raw += 4 * 2 * raw_words;
+    if (bytes_with_raw + kStaticSharedBytes <= shared_limit) {
+      plan->raw_words = raw_words;
+    } else {
+      bytes_with_raw = bytes;
+    }
+  }
+  plan->pitch = pitch, plan->slab_words = slab_words;
+  plan->stage_pitch = stage_pitch, plan->stage_words = stage_words;
+  plan->slab_buffers = slab_buffers, plan->stages = stages;
+  plan->shared_bytes = bytes_with_raw;
+  return true;
+}
+
+double WgmmaCost(const WgmmaPlan& plan, int multiprocessors) {
+  // Cycles of one multiprocessor, as they were measured on an H200; what counts
+  // is how they compare.
+  constexpr double kBytesPerCycle = 16;  // of device memory
+  constexpr double kTile = 300;          // to begin and to end one
+  constexpr double kStaged = 0.14;       // a value of the output
+  constexpr double kConverted = 6;       // a value of the input, by one warp
+  constexpr double kConvertedAhead = 4;  // the same if it was brought ahead
+  constexpr double kSlab = 1500;         // to hand one on
+  const WgmmaShape& shape = kWgmmaShapes[plan.shape];
+  const int N = 8 * shape.octets * shape.vector_rows;
+  const double rows = std::min(plan.slab_blocks * shape.rows, plan.H_out);
+  const double blocks = std::min<double>(
+      plan.slab_blocks,
+      static_cast<double>(plan.H_out) / plan.slabs / shape.rows + 0.999);
+  const double tiles =
+      SplitParts(static_cast<int64_t>(blocks) * plan.W_out, kWgmmaUnits);
+  const double products = 3.0 * plan.steps * (shape.rows / shape.vector_rows) *
+                          (plan.K + shape.vector_rows - 1);
+  const double multiply = products * std::max(16.0, 0.58 * N) + kTile;
+  const double stage = kStaged * plan.passes * kWgmmaUnits * shape.rows * 8 *
+                       shape.octets * (shape.consumers == 3 ? 0.5 : 1);
+  const double inputs =
+      (rows + plan.K - 1) * plan.W * static_cast<double>(plan.pixel_halves);
+  const double outputs = rows * plan.W_out * static_cast<double>(plan.M);
+  const int converters = shape.threads / 32 - 4 * shape.consumers - 1;
+  // Warpgroups that find no tile in a slab need the next one.
+  const double busy = std::min(
+      1.0, tiles * plan.groups * (plan.slab_buffers - 1) / shape.consumers);
+  const double slab =
+      std::max({tiles * plan.groups * (multiply + stage) / busy,
+                inputs * (plan.raw_words > 0 ? kConvertedAhead : kConverted) /
+                    converters,
+                4 * (inputs + outputs) / kBytesPerCycle}) +
+      kSlab;
+  const double waves =
+      static_cast<double>(SplitParts(plan.slab_count(), multiprocessors));
+  return (waves + 0.5) * slab;
+}
+
+bool MakeWgmmaPlan(const Problem& problem, int multiprocessors,
+                   int shared_limit, WgmmaPlan* plan) {
+  double best = 0;
+  bool found = false;
+  for (int shape = 0; shape < kWgmmaShapeCount; ++shape) {
+    const int64_t blocks =
+        SplitParts(problem.output_height(), kWgmmaShapes[shape].rows);
+    const int groups =
+        SplitParts(problem.filters, int64_t{8} * kWgmmaShapes[shape].octets);
+    for (int64_t slabs = 1; slabs <= blocks; ++slabs) {
+      const int64_t slab_blocks = SplitParts(blocks, slabs);
+      if (slabs > 1 && slab_blocks == SplitParts(blocks, slabs - 1)) continue;
+      for (int phase_groups = groups;; phase_groups = (phase_groups + 1) / 2) {
+        for (int buffers = 2; buffers <= 3; ++buffers) {
+          for (int stages = 1; stages <= 2; ++stages) {
+            WgmmaPlan tried;
+            if (!SetWgmmaPlan(problem, shape, slab_blocks, phase_groups,
+                              buffers, stages, shared_limit, &tried)) {
+              continue;
+            }
+            // More buffers are better where they fit.
+            const double cost =
+                WgmmaCost(tried, multiprocessors) * (stages == 1 ? 1.01 : 1);
+            if (!found || cost < best) {
+              found = true, best = cost;
+              *plan = tried;
+            }
+          }
+        }
+        if (phase_groups == 1) break;
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace convlab::cuda

@@ -1,0 +1,116 @@
+// The instructions of compute capability 9.0 that tensor_wgmma.cu is made of.
+#ifndef KERNELS_CONVOLUTION_CUDA_WGMMA_PTX_CUH_
+#define KERNELS_CONVOLUTION_CUDA_WGMMA_PTX_CUH_
+
+#include <cstdint>
+
+namespace convlab::cuda {
+
+#if __CUDA_ARCH_FEAT_SM90_ALL
+
+// Columns of a product in shared memory, as wgmma wants to be told: core
+// matrices of 8 columns x 8 halves, 128 bytes each, of which two make the depth
+// of 16 halves and lie side by side; from 8 columns to the next are 256 bytes.
+// Addresses are below 2^18 and count in units of 16 bytes.
+__device__ __forceinline__ uint64_t ColumnsAt(uint32_t address) {
+  constexpr uint64_t kAlongDepth = 128 >> 4, kAlongColumns = 256 >> 4;
+  return address >> 4 | kAlongDepth << 16 | kAlongColumns << 32;
+}
+
+// sum += rows * columns, by a warpgroup: 64 x 16 halves in registers, as
+// m16n8k16 wants them of each warp, by 16 x N halves in shared memory. It only
+// starts; rows and sum are the tensor cores' until WaitForProducts.
+__device__ __forceinline__ void StartProduct(float (&sum)[12],
+                                             const uint32_t (&rows)[4],
+                                             uint64_t columns) {
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11}, "
+      "{%12, %13, %14, %15}, %16, 1, 1, 1, 0;"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
+        "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
+        "+f"(sum[10]), "+f"(sum[11])
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns));
+}
+__device__ __forceinline__ void StartProduct(float (&sum)[16],
+                                             const uint32_t (&rows)[4],
+                                             uint64_t columns) {
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+      "{%16, %17, %18, %19}, %20, 1, 1, 1, 0;"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
+        "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
+        "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
+        "+f"(sum[14]), "+f"(sum[15])
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns));
+}
+
+// Before the first product that reads registers which were written otherwise.
+__device__ __forceinline__ void FenceProducts() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+// The products started since the last call become a group.
+__device__ __forceinline__ void CommitProducts() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+// Until at most kGroups groups run.
+template <int kGroups>
+__device__ __forceinline__ void WaitForProducts() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kGroups) : "memory");
+}
+
+// Takes registers of a warpgroup, or gives them back: from now on a thread has
+// kCount.
+template <int kCount>
+__device__ __forceinline__ void TakeRegisters() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
+}
+template <int kCount>
+__device__ __forceinline__ void GiveRegisters() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
+}
+
+// A barrier in shared memory whose phase ends when `count` have arrived. Who
+// waits names the phase's parity; that of a phase before the first is 1.
+__device__ __forceinline__ void InitBarrier(uint32_t barrier, int count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier),
+               "r"(count)
+               : "memory");
+}
+__device__ __forceinline__ void Arrive(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier)
+               : "memory");
+}
+__device__ __forceinline__ void WaitFor(uint32_t barrier, int parity) {
+  asm volatile(
+      "{\n"
+      ".reg .pred done;\n"
+      "WAIT_%=:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra WAIT_%=;\n"
+      "}" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+
+// Has the copy engine load `bytes` bytes of device memory, a multiple of 16;
+// both addresses are multiples of 16. Ends the phase of `barrier`, of count 1.
+__device__ __forceinline__ void StartLoad(uint32_t to, const float* from,
+                                          int bytes, uint32_t barrier) {
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
+      "r"(bytes)
+      : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1], %2, [%3];" ::"r"(to),
+      "l"(from), "r"(bytes), "r"(barrier)
+      : "memory");
+}
+
+#endif  // __CUDA_ARCH_FEAT_SM90_ALL
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_WGMMA_PTX_CUH_
