@@ -19,8 +19,10 @@
 // value, split it, and leave the halves in one of a few buffers. Two or three
 // warpgroups multiply, tile by tile in turn, and leave the outputs in a stage.
 // One warp stores the stage: where it holds a whole image, as one run. Barriers
-// in shared memory say what is full and what is free; nobody waits for all. The
-// warps that convert give registers to those that multiply.
+// in shared memory say what is full and what is free, and every thread arrives
+// for itself (one lane for its warp is no faster, and racecheck cannot follow
+// it); nobody waits for all. The warps that convert give registers to those
+// that multiply.
 //
 // Cost. Second layers, batch 10,000, three products: fa18 617 GFLOP, fa19 363,
 // fa20 218, sp19 47; what pads them: a filter row's run to a multiple of 16
@@ -280,11 +282,11 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   }
   if (threadIdx.x == 0) {
     for (int i = 0; i < plan.slab_buffers; ++i) {
-      InitBarrier(full + 8 * i, kConverterWarps);
-      InitBarrier(empty + 8 * i, kConsumerWarps);
+      InitBarrier(full + 8 * i, kConverters);
+      InitBarrier(empty + 8 * i, 32 * kConsumerWarps);
     }
     for (int i = 0; i < plan.stages; ++i) {
-      InitBarrier(staged + 8 * i, kConsumerWarps);
+      InitBarrier(staged + 8 * i, 32 * kConsumerWarps);
       InitBarrier(stored + 8 * i, 1);
     }
     InitBarrier(brought, 1);
@@ -411,8 +413,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
       }
       if (tid == 0)
         slab_exponent[ring.index] = scalable ? exponent : kNotFinite;
-      __syncwarp();
-      if (lane == 0) Arrive(full + 8 * ring.index);
+      Arrive(full + 8 * ring.index);
       if (plan.raw_words > 0) {
         bring(index + 2 * int64_t{gridDim.x}, raw_ring.index);
       }
@@ -639,10 +640,9 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
         WaitFor(stored + 8 * stage_ring.index, stage_ring.parity ^ 1);
       }
       FenceForBulkStores();
-      __syncwarp();
-      if (lane == 0) Arrive(staged + 8 * stage_ring.index);
+      Arrive(staged + 8 * stage_ring.index);
     }
-    if (lane == 0) Arrive(empty + 8 * ring.index);
+    Arrive(empty + 8 * ring.index);
   }
 #endif
 }
