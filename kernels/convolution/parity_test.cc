@@ -409,6 +409,47 @@ INSTANTIATE_TEST_SUITE_P(ScaledVariants, Range,
                                            "tensor_wgmma"),
                          RangeName);
 
+// A kernel's attributes are its own, not a convolution's: one that is created
+// later must not take shared memory from one that was there before.
+TEST(Convolutions, OfOneVariantDoNotDisturbEachOther) {
+  if (const auto device = cuda::FindDevice(); !device.ok()) {
+    GTEST_SKIP() << device.status().message();
+  }
+  Resources resources;
+  resources.workers = &TestWorkers();
+  for (const Variant* variant : Variants()) {
+    if (variant->backend != Backend::kCuda) continue;
+    SCOPED_TRACE(variant->name);
+    for (const int64_t channels : {1, 6}) {
+      const Problem large = {2, channels, 48, 48, 16, 5};
+      const Problem small = {1, channels, 9, 9, 3, 5};
+      if (!variant->supports(large).ok() || !variant->supports(small).ok()) {
+        continue;
+      }
+      const Tensors& tensors = TensorsOf(large, 0);
+      auto x = cuda::DeviceBuffer::Allocate(tensors.x.size() * 4);
+      auto k = cuda::DeviceBuffer::Allocate(tensors.k.size() * 4);
+      auto y = cuda::DeviceBuffer::Allocate(tensors.y.size() * 4);
+      ASSERT_TRUE(x.ok() && k.ok() && y.ok());
+      ASSERT_TRUE(
+          cuda::CopyToDevice(x->data(), tensors.x.data(), x->bytes()).ok());
+      ASSERT_TRUE(
+          cuda::CopyToDevice(k->data(), tensors.k.data(), k->bytes()).ok());
+      auto first = variant->Create(large, resources);
+      auto second = variant->Create(small, resources);
+      ASSERT_TRUE(first.ok()) << first.status();
+      ASSERT_TRUE(second.ok()) << second.status();
+      const absl::Status ran =
+          (*first)->Run(x->floats(), k->floats(), y->floats());
+      ASSERT_TRUE(ran.ok()) << ran;
+      std::vector<float> got(tensors.y.size());
+      ASSERT_TRUE(cuda::CopyToHost(got.data(), y->data(), y->bytes()).ok());
+      EXPECT_LE(RelativeError(got.data(), tensors.y),
+                MaxError(*variant, large));
+    }
+  }
+}
+
 // Tensors on the device that are too large for a reference: images that repeat
 // after a while, and a few thousand outputs worked out by the definition.
 class HugeTensor

@@ -385,9 +385,7 @@ template <typename Kernel>
 Error PrepareDirectLaunch(Kernel kernel, const DirectLimits& limits,
                           const DirectPlan& plan, DirectLaunch* launch) {
   launch->threads = RoundUp(plan.threads(), 32);
-  RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(
-      reinterpret_cast<const void*>(kernel),
-      cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared_bytes));
+  RETURN_IF_FAILED(AllowAllSharedMemory(reinterpret_cast<const void*>(kernel)));
   RETURN_IF_CUDA_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
       &launch->blocks_per_multiprocessor, reinterpret_cast<const void*>(kernel),
       launch->threads, plan.shared_bytes));

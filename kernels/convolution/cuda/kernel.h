@@ -82,6 +82,21 @@ inline int ComputeCapability() {
   return 10 * major + minor;
 }
 
+// Lets a kernel have as much dynamic shared memory as a block may have. The
+// limit is the function's, which convolutions of several problems share: one
+// that set what it needs itself would take from the others.
+inline Error AllowAllSharedMemory(const void* kernel) {
+  cudaFuncAttributes attributes;
+  RETURN_IF_CUDA_ERROR(cudaFuncGetAttributes(&attributes, kernel));
+  int most = 0;
+  RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(
+      &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
+  RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+      most - static_cast<int>(attributes.sharedSizeBytes)));
+  return {};
+}
+
 // Device memory of a kernel's own.
 class Workspace {
  public:

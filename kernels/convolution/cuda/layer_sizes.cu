@@ -398,9 +398,7 @@ class LayerSizes : public Kernel {
           instance.shared_bytes > max_shared_bytes) {
         continue;
       }
-      RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(
-          instance.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-          instance.shared_bytes));
+      RETURN_IF_FAILED(AllowAllSharedMemory(instance.kernel));
       int blocks;
       RETURN_IF_CUDA_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
           &blocks, instance.kernel, instance.threads, instance.shared_bytes));

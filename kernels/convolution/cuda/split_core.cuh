@@ -690,9 +690,8 @@ class SplitConvolution : public Kernel {
                        limits.shared_per_block, &plan_)) {
       return {"SplitConvolution::Prepare", "no tile fits"};
     }
-    RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(
-        reinterpret_cast<const void*>(Function()),
-        cudaFuncAttributeMaxDynamicSharedMemorySize, plan_.shared_bytes));
+    RETURN_IF_FAILED(
+        AllowAllSharedMemory(reinterpret_cast<const void*>(Function())));
     blocks_ = plan_.tiles() < limits.multiprocessors ? plan_.tiles()
                                                      : limits.multiprocessors;
     return arranged_.Allocate(LayoutOf(plan_));

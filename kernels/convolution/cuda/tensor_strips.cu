@@ -478,9 +478,8 @@ class StripsConvolution : public Kernel {
                         limits.shared_per_block, &plan_)) {
       return {"StripsConvolution::Prepare", "no strip fits"};
     }
-    RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(
-        reinterpret_cast<const void*>(Function(plan_.shape)),
-        cudaFuncAttributeMaxDynamicSharedMemorySize, plan_.shared_bytes));
+    RETURN_IF_FAILED(AllowAllSharedMemory(
+        reinterpret_cast<const void*>(Function(plan_.shape))));
     const int64_t blocks = CeilDivide(plan_.items(), plan_.warps);
     blocks_ = blocks < limits.multiprocessors ? blocks : limits.multiprocessors;
     return arranged_.Allocate(LayoutOf(plan_));

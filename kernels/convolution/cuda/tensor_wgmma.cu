@@ -658,9 +658,8 @@ class WgmmaConvolution : public Kernel {
                        limits.shared_per_block, &plan_)) {
       return {"WgmmaConvolution::Prepare", "nothing fits"};
     }
-    RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(
-        reinterpret_cast<const void*>(Function()),
-        cudaFuncAttributeMaxDynamicSharedMemorySize, plan_.shared_bytes));
+    RETURN_IF_FAILED(
+        AllowAllSharedMemory(reinterpret_cast<const void*>(Function())));
     blocks_ = plan_.slab_count() < limits.multiprocessors
                   ? plan_.slab_count()
                   : limits.multiprocessors;
