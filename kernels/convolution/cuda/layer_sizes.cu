@@ -398,7 +398,8 @@ class LayerSizes : public Kernel {
           instance.shared_bytes > max_shared_bytes) {
         continue;
       }
-      RETURN_IF_FAILED(AllowAllSharedMemory(instance.kernel));
+      RETURN_IF_FAILED(
+          AllowAllSharedMemory(reinterpret_cast<const void*>(instance.kernel)));
       int blocks;
       RETURN_IF_CUDA_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
           &blocks, instance.kernel, instance.threads, instance.shared_bytes));

@@ -446,7 +446,8 @@ class TensorCore : public Kernel {
     words_ = int64_t{plan_.chunks} * plan_.filter_blocks *
              plan_.filter_words(instance_->tiles_n);
     RETURN_IF_FAILED(arranged_.Allocate(4 * words_));
-    RETURN_IF_FAILED(AllowAllSharedMemory(instance_->kernel));
+    RETURN_IF_FAILED(
+        AllowAllSharedMemory(reinterpret_cast<const void*>(instance_->kernel)));
     int resident = 0;
     RETURN_IF_CUDA_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
         &resident, instance_->kernel, kBlockThreads, plan_.shared_bytes));
