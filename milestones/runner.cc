@@ -1,5 +1,7 @@
 #include "milestones/runner.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <new>
 #include <string>
@@ -41,10 +43,15 @@ absl::StatusOr<std::vector<const Variant*>> ChooseVariants(
   std::vector<const Variant*> variants(convolutions);
   for (size_t i = 0; i < convolutions; ++i) {
     if (names.empty()) {
-      // The batch does not matter to the choice, only that one image fits.
-      ASSIGN_OR_RETURN(variants[i],
-                       FastestVariant(session.backend,
-                                      ConvolutionProblem(*line.network, i, 1)));
+      // For as many images as a slice probably has; one must fit.
+      constexpr int64_t kUsualSlice = 1000;
+      ASSIGN_OR_RETURN(
+          variants[i],
+          FastestVariant(
+              session.backend,
+              ConvolutionProblem(
+                  *line.network, i,
+                  std::min(line.size.value_or(kUsualSlice), kUsualSlice))));
     } else {
       ASSIGN_OR_RETURN(variants[i], FindVariant(session.backend, names[i]));
     }

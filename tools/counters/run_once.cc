@@ -57,7 +57,8 @@ void PrintHelp() {
   std::printf(
       "usage: run_once VARIANT [NETWORK] [--flags]\n\n"
       "Runs one variant of the GPU once on each layer of the network (default "
-      "fa19),\nbetween the marks by which a profiler starts and stops (ncu "
+      "fa19)\nthat it takes, between the marks by which a profiler starts and "
+      "stops (ncu "
       "--profile-from-start\noff).\n\n%s\n",
       DescribeFlags(__FILE__).c_str());
 }
@@ -85,12 +86,19 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
   ASSIGN_OR_RETURN(const Network* network,
                    FindNetwork(names.size() > 1 ? names[1] : "fa19"));
   std::vector<Problem> problems;
+  absl::Status declined;
   for (size_t i = 0; i < network->stages.size(); ++i) {
     const Problem problem = ConvolutionProblem(*network, i, FLAGS_batch);
     RETURN_IF_ERROR(CheckProblem(problem));
-    RETURN_IF_ERROR(variant->supports(problem));
-    problems.push_back(problem);
+    declined = variant->supports(problem);
+    if (declined.ok()) {
+      problems.push_back(problem);
+    } else {
+      absl::FPrintF(stderr, "run_once: layer %d is left out: %s\n", i + 1,
+                    OneLine(declined.message()));
+    }
   }
+  if (problems.empty()) return declined;
   RETURN_IF_ERROR(cuda::FindDevice().status());
   Workers workers(1);
   Resources resources;

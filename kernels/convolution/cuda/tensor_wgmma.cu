@@ -38,6 +38,11 @@
 // and these sums stay in them for as many products as plan.pass_steps allows,
 // 42 at most. The small products have sums of their own, and lose nothing.
 //
+// Counters (ncu, fa19's second layer, 0.88 ms at 1799 MHz): tensor pipe 53 %
+// busy, DRAM 33 %, shared memory and the rest of the multiprocessor 52 %; the
+// longest stall is of warps that convert, for device memory. ArrangeKernel
+// takes 8 us, which only a few images notice.
+//
 // What was learnt on the way.
 // - Rows from registers take 16 cycles to come, whatever the filters' number:
 //   measured 283 TFLOP/s with 8 columns, 554 with 16, 740 to 850 with 24, 880
