@@ -1,16 +1,16 @@
 # Draws m3-gpu-time.svg from m3-gpu-time.dat: gnuplot m3-gpu-time.gp
 set encoding utf8
-set terminal svg size 480,162 noenhanced font 'DejaVu Sans,13' background 'white'
+set terminal svg size 480,188 noenhanced font 'DejaVu Sans,13' background 'white'
 set output 'm3-gpu-time.svg'
 set label 'GPU time of m3, fa19, 10,000 images' at screen 0.02, screen 1 left offset 0,-1 font ',14'
-set tmargin at screen 0.7407
+set tmargin at screen 0.7766
 set border 3 lc rgb '#444444'
 set tics nomirror out textcolor rgb '#222222'
-set yrange [1.6:-0.6]
+set yrange [2.6:-0.6]
 set style fill solid noborder
 set border 2
 set ytics scale 0
-set xrange [0:106.3]
+set xrange [0:105]
 set xlabel 'share of the time, %'
 set grid x lc rgb '#dddddd'
 set border 3
