@@ -33,22 +33,24 @@
 //
 // Measured. One core, fa19, AVX-512: 222 and 239 GFLOP/s, 88 and 95 % of the
 // peak; AVX2 120 and 114 of 127, SSE4 43 and 41, one lane 13 and 14. Two cores,
-// 1,000 images, the best of 15 to 21 on a shared machine, each against oneDNN
-// 2.6 and the peak (500 to 525 GFLOP/s) in the same run:
+// 1,000 images, medians of 42 to 263 samples, and the least, in turn with
+// oneDNN 2.6 on a machine that is shared but was idle; of the peak by the
+// median (reports/measured/cpu/bench-fp32.json):
 //
-//   layer     ms     GFLOP/s  of peak  times oneDNN: NCHW  preferred layout
-//   fa17      4.7    305      60 %     1.4                 1.2
-//   fa18-L1   11.5   446      85 %     3.6                 2.3
-//   fa18-L2   42.4   486      93 %     2.8                 1.4
-//   sp19-L1   1.7    340      70 %     5.6                 5.1
-//   sp19-L2   3.9    399      80 %     3.4                 1.3
-//   fa19-L1   7.5    347      66 %     3.1                 2.4
-//   fa19-L2   25.8   469      89 %     2.7                 1.5
-//   fa20-L1   6.0    422      81 %     8.6                 5.1
-//   fa20-L2   15.9   456      88 %     3.3                 1.3
+//   layer     ms      least   GFLOP/s  of peak  times oneDNN: NCHW  preferred
+//   fa17      6.2     4.7     232      55 %     1.9                  1.9
+//   fa18-L1   16.9    13.4    303      72 %     4.9                  2.3
+//   fa18-L2   49.8    47.7    413      90 %     4.1                  1.7
+//   sp19-L1   2.4     1.8     239      51 %     7.5                  5.3
+//   sp19-L2   4.9     4.0     316      75 %     4.3                  1.7
+//   fa19-L1   12.2    9.7     214      46 %     3.6                  2.1
+//   fa19-L2   31.1    28.4    389      85 %     3.6                  1.6
+//   fa20-L1   9.4     7.3     266      58 %     10.8                 4.7
+//   fa20-L2   19.1    16.5    379      88 %     5.0                  1.6
 //
-// sp19's second layer has planes of 20.25 vectors, which are 21, and ends after
-// 4 ms, of which waking a thread is a part.
+// By geometric mean 4.6 and 2.3 times oneDNN. sp19's second layer, whose planes
+// of 20.25 vectors are computed as 21, ends after 4 to 5 ms, of which waking a
+// thread is a part: its least time is 92 % of the peak.
 //
 // What did not help, each measured on the way here (one core, per image):
 // - A copy of the input in which rows stand without gaps, once for each of the
