@@ -37,17 +37,20 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_blocks,
   plan->passes = SplitParts(plan->steps, kMostProducts / K);
   plan->pass_steps = SplitParts(plan->steps, plan->passes);
   plan->groups = SplitParts(plan->M, int64_t{8} * shape.octets);
-  plan->group_bytes =
-      plan->steps * (K + 2 * (shape.vector_rows - 1)) * shape.octets * 256;
-  if (plan->filter_bytes() > shared_limit) return false;
+  const int filter_rows = K + 2 * (shape.vector_rows - 1);
+  const int64_t group_bytes =
+      int64_t{plan->steps} * filter_rows * shape.octets * 256;
+  if (int64_t{2} * plan->groups * group_bytes > shared_limit) return false;
+  plan->group_bytes = group_bytes;
 
   plan->slab_blocks = slab_blocks;
   plan->slabs = SplitParts(plan->H_out, int64_t{slab_blocks} * shape.rows);
   const int64_t pitch = int64_t{plan->W} * plan->pixel_halves / 2;
   // The last filter row's last step reads beyond the last row.
-  const int64_t slab_words = RoundUp(
-      (int64_t{slab_blocks} * shape.rows + K - 1) * pitch + 8 * plan->steps,
-      32);
+  const int64_t slab_words =
+      RoundUp((int64_t{slab_blocks} * shape.rows + K - 1) * pitch +
+                  int64_t{8} * plan->steps,
+              32);
   plan->phase_groups = std::min(phase_groups, plan->groups);
   plan->merged = plan->slabs == 1 && plan->phase_groups == plan->groups;
   const int64_t rows =
@@ -61,13 +64,13 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_blocks,
   const int64_t stage_words = RoundUp(stage_pitch * phase_filters + 31, 32);
   const int64_t bytes =
       plan->filter_bytes() +
-      4 * (slab_buffers * 2 * slab_words + stages * stage_words);
+      4 * (int64_t{2} * slab_buffers * slab_words + stages * stage_words);
   int64_t bytes_with_raw = bytes;
   if (bytes + kStaticSharedBytes > shared_limit) return false;
   const int64_t image_words = int64_t{plan->C} * plan->H * plan->W;
   if (plan->slabs == 1 && image_words % 4 == 0) {
     const int64_t raw_words = RoundUp(image_words, 32);
-    bytes_with_raw += 4 * 2 * raw_words;
+    bytes_with_raw += 8 * raw_words;
     if (bytes_with_raw + kStaticSharedBytes <= shared_limit) {
       plan->raw_words = raw_words;
     } else {
@@ -98,8 +101,9 @@ double WgmmaCost(const WgmmaPlan& plan, int multiprocessors) {
       static_cast<double>(plan.H_out) / plan.slabs / shape.rows + 0.999);
   const double tiles =
       SplitParts(static_cast<int64_t>(blocks) * plan.W_out, kWgmmaUnits);
-  const double products = 3.0 * plan.steps * (shape.rows / shape.vector_rows) *
-                          (plan.K + shape.vector_rows - 1);
+  const int vectors = shape.rows / shape.vector_rows;
+  const double products =
+      3.0 * plan.steps * vectors * (plan.K + shape.vector_rows - 1);
   const double multiply = products * std::max(16.0, 0.58 * N) + kTile;
   const double stage = kStaged * plan.passes * kWgmmaUnits * shape.rows * 8 *
                        shape.octets * (shape.consumers == 3 ? 0.5 : 1);
