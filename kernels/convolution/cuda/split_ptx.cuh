@@ -1,5 +1,5 @@
-// The instructions that split_core.cuh and tensor_strips.cu are made of, which
-// CUDA C++ has no words for. Needs compute capability 8.0.
+// The instructions that kernels with split operands are made of, which CUDA C++
+// has no words for. Needs compute capability 8.0.
 #ifndef KERNELS_CONVOLUTION_CUDA_SPLIT_PTX_CUH_
 #define KERNELS_CONVOLUTION_CUDA_SPLIT_PTX_CUH_
 

@@ -187,8 +187,9 @@ __device__ __forceinline__ int StageOffset(const WgmmaPlan& plan, int target,
   return m * plan.stage_pitch +
          ((plan.merged ? target : target + m * plan.H_out * plan.W_out) & 31);
 }
-__device__ __forceinline__ int Words(const void* p) {
-  return static_cast<int>(reinterpret_cast<uintptr_t>(p) / 4);
+// Where p stands among the 32 words of 128 bytes.
+__device__ __forceinline__ int WordInLine(const void* p) {
+  return static_cast<int>(reinterpret_cast<uintptr_t>(p) / 4 % 32);
 }
 
 // kValues channels of a slab from `c0` on, of which `channels` exist, as scaled
@@ -272,6 +273,16 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   float* const raws =
       reinterpret_cast<float*>(slabs + plan.slab_buffers * 2 * plan.slab_words);
   float* const stages = raws + 2 * plan.raw_words;
+  // Barriers, one for each buffer:
+  //            says that            who arrives       who waits
+  //   full     a slab is converted  converters        consumers
+  //   empty    it was read          consumers         converters
+  //   staged   outputs are staged   consumers         the storing warp
+  //   stored   the stage was read   its first lane    consumers
+  //   brought  an image came        the copy engine   converters
+  // A ring's parity is that of the phase that fills its buffer. Who waits for a
+  // buffer to be free means the phase before (^ 1), which counts as done at
+  // first.
   const uint32_t full = SharedAddress(barriers);
   const uint32_t empty = full + 8 * kWgmmaMostBuffers;
   const uint32_t staged = empty + 8 * kWgmmaMostBuffers;
@@ -319,7 +330,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
           const int filters =
               min(plan.phase_groups * kGroupFilters, plan.M - m0);
           float* const out = slab.Output(plan, y, m0);
-          const int target = Words(out);
+          const int target = WordInLine(out);
           const float* const stage = stages + ring.index * plan.stage_words;
           WaitFor(staged + 8 * ring.index, ring.parity);
           // Lanes write what is before the first and after the last 16 bytes.
@@ -329,7 +340,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
           for (int m = lane; m < pieces; m += 32) {
             float* const to = out + int64_t{m} * out_area;
             const float* const from = stage + StageOffset(plan, target, m);
-            const int head = min(-Words(to) & 3, count);
+            const int head = min(-WordInLine(to) & 3, count);
             const int body = (count - head) & ~3;
             for (int i = 0; i < head; ++i) to[i] = from[i];
             if (body > 0) {
@@ -412,7 +423,8 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
       }
       turn = turn == 2 ? 0 : turn + 1;
       if (!scalable) {
-        // No infinities for the next slab to meet.
+        // No infinities or NaN, of which a product with zero makes NaN, where
+        // the next slab leaves what was there.
         for (int i = tid; i < 2 * plan.slab_words; i += kConverters)
           high[i] = 0;
       }
@@ -420,6 +432,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
         slab_exponent[ring.index] = scalable ? exponent : kNotFinite;
       Arrive(full + 8 * ring.index);
       if (plan.raw_words > 0) {
+        // All have read this image, or SyncGroup would not have let us pass.
         bring(index + 2 * int64_t{gridDim.x}, raw_ring.index);
       }
     }
@@ -447,7 +460,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
       const int phase_end = min(phase + plan.phase_groups, plan.groups);
       bool stage_free = false;
       const int m0 = phase * kGroupFilters;
-      const int target = Words(slab.Output(plan, y, m0));
+      const int target = WordInLine(slab.Output(plan, y, m0));
       float* const stage = stages + stage_ring.index * plan.stage_words;
       for (int group = phase; group < phase_end; ++group) {
         for (int tile = 0; tile < tiles; ++tile) {
@@ -698,12 +711,14 @@ class WgmmaConvolution : public Kernel {
     DirectLimits limits;
     // A device that cannot be asked fails in Prepare, with the reason.
     if (AskLimits(&limits).failed()) return nullptr;
-    // The driver may have compiled the kernels from an older GPU's code.
+    // Without sm_90a's own code the kernel's body is empty, whoever compiled
+    // it: then it has no barriers in shared memory.
     cudaFuncAttributes attributes;
-    if (cudaFuncGetAttributes(&attributes,
-                              reinterpret_cast<const void*>(FunctionOf<0>())) ==
-            cudaSuccess &&
-        attributes.binaryVersion < 90) {
+    const Error asked =
+        Check(cudaFuncGetAttributes(
+                  &attributes, reinterpret_cast<const void*>(FunctionOf<0>())),
+              "cudaFuncGetAttributes");
+    if (asked.failed() || attributes.sharedSizeBytes == 0) {
       return "this program has no code for this GPU: build it with sm_90a "
              "among "
              "//tools/cuda:archs";

@@ -130,13 +130,12 @@ bool MakeWgmmaPlan(const Problem& problem, int multiprocessors,
   double best = 0;
   bool found = false;
   for (int shape = 0; shape < kWgmmaShapeCount; ++shape) {
+    if (kWgmmaShapes[shape].kernel_size != problem.kernel_size) continue;
     const int64_t blocks =
         SplitParts(problem.output_height(), kWgmmaShapes[shape].rows);
     const int groups =
         SplitParts(problem.filters, int64_t{8} * kWgmmaShapes[shape].octets);
-    for (int64_t slabs = 1; slabs <= blocks; ++slabs) {
-      const int64_t slab_blocks = SplitParts(blocks, slabs);
-      if (slabs > 1 && slab_blocks == SplitParts(blocks, slabs - 1)) continue;
+    for (int64_t slab_blocks = blocks;;) {
       for (int phase_groups = groups;; phase_groups = (phase_groups + 1) / 2) {
         for (int buffers = 2; buffers <= 3; ++buffers) {
           for (int stages = 1; stages <= 2; ++stages) {
@@ -145,7 +144,7 @@ bool MakeWgmmaPlan(const Problem& problem, int multiprocessors,
                               buffers, stages, shared_limit, &tried)) {
               continue;
             }
-            // More buffers are better where they fit.
+            // Of equal cost, two stages.
             const double cost =
                 WgmmaCost(tried, multiprocessors) * (stages == 1 ? 1.01 : 1);
             if (!found || cost < best) {
@@ -156,6 +155,9 @@ bool MakeWgmmaPlan(const Problem& problem, int multiprocessors,
         }
         if (phase_groups == 1) break;
       }
+      if (slab_blocks == 1) break;
+      // The least number of slabs that makes them smaller.
+      slab_blocks = SplitParts(blocks, SplitParts(blocks, slab_blocks - 1));
     }
   }
   return found;

@@ -147,6 +147,11 @@ TEST(WgmmaPlan, RefusesWhatDoesNotFit) {
       MakeWgmmaPlan({1, 4, 40, 40, 16, 11}, kMultiprocessors, kShared, &plan));
   EXPECT_FALSE(
       MakeWgmmaPlan({1, 64, 40, 40, 128, 5}, kMultiprocessors, kShared, &plan));
+  // Bytes of filters beyond 2^31.
+  for (const Problem& problem :
+       {Problem{1, 5000000, 3, 3, 1, 3}, Problem{1, 2000000, 5, 5, 1, 5}}) {
+    EXPECT_FALSE(MakeWgmmaPlan(problem, kMultiprocessors, kShared, &plan));
+  }
 }
 
 }  // namespace

@@ -95,7 +95,8 @@ __device__ __forceinline__ void WaitFor(uint32_t barrier, int parity) {
 }
 
 // Has the copy engine load `bytes` bytes of device memory, a multiple of 16;
-// both addresses are multiples of 16. Ends the phase of `barrier`, of count 1.
+// both addresses are multiples of 16. The phase of `barrier`, of count 1, ends
+// when they have come.
 __device__ __forceinline__ void StartLoad(uint32_t to, const float* from,
                                           int bytes, uint32_t barrier) {
   asm volatile(
