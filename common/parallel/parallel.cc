@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -18,20 +19,27 @@ namespace {
 // Threads for Eigen's pool, which would wait for ever in its own destructor for
 // one that the system refuses: the pool goes without, and its owner asks why.
 struct Environment : Eigen::StlThreadEnvironment {
-  explicit Environment(std::exception_ptr* its_failure)
-      : failure(its_failure) {}
+  Environment(std::exception_ptr* its_failure,
+              std::shared_ptr<std::atomic<int>> its_running)
+      : failure(its_failure), running(std::move(its_running)) {}
 
   EnvThread* CreateThread(std::function<void()> work) {
     if (*failure != nullptr) return nullptr;
     try {
-      return new EnvThread(std::move(work));
+      ++*running;
+      return new EnvThread([work = std::move(work), counter = running] {
+        work();
+        --*counter;
+      });
     } catch (const std::exception&) {
+      --*running;
       *failure = std::current_exception();
       return nullptr;
     }
   }
 
   std::exception_ptr* const failure;
+  const std::shared_ptr<std::atomic<int>> running;  // threads
 };
 
 }  // namespace
@@ -53,9 +61,15 @@ Workers::Workers(int count) : count_(std::max(1, count)) {
   if (count_ == 1) return;
   // The caller's thread is the last worker.
   std::exception_ptr failure;
-  pool_ = std::make_unique<Pool>(count_ - 1, Environment(&failure));
+  const auto running = std::make_shared<std::atomic<int>>(0);
+  pool_ = std::make_unique<Pool>(count_ - 1, Environment(&failure, running));
   if (failure == nullptr) return;
-  pool_->Cancel();
+  // A thread that is about to wait when the pool is cancelled misses it, and
+  // its destructor would wait for that thread.
+  while (*running > 0) {
+    pool_->Cancel();
+    std::this_thread::yield();
+  }
   pool_.reset();
   std::rethrow_exception(failure);
 }
