@@ -1,6 +1,5 @@
-// The convolution on FP16 tensor cores with scaled operands: what tensor_split
-// (class fp32) and tensor_direct (class fp16) share. Needs compute capability
-// 8.0.
+// The convolution on FP16 tensor cores with scaled operands: the kernel of
+// tensor_split (class fp32). Needs compute capability 8.0.
 //
 // The image. Groups of a few warps go from tile to tile, an image or a part of
 // one. A group copies a tile's inputs to shared memory as halves, [plane][row]

@@ -1,4 +1,4 @@
-// How tensor_split and tensor_direct cut a convolution; split_core.cuh says
+// How tensor_split cuts a convolution; split_core.cuh says
 // what the pieces are. No CUDA in here, so that the plans are tested without.
 #ifndef KERNELS_CONVOLUTION_CUDA_SPLIT_PLAN_H_
 #define KERNELS_CONVOLUTION_CUDA_SPLIT_PLAN_H_

@@ -34,7 +34,7 @@
 // outputs); errors are 1.0e-7 for K = 5 and 1.2e-7 for K = 7:
 //
 //                    fa17        fa18        sp19        fa19        fa20
-//   layer 1     0.32 (3.7)  0.79 (2.9)  0.18 (3.1)  0.69 (3.3)  0.38 (3.5)
+//   layer 1     0.32 (3.7)  0.80 (2.9)  0.18 (3.1)  0.70 (3.3)  0.38 (3.5)
 //   layer_sizes 0.40        1.28        0.19        0.84        0.59
 //
 // Prototypes without products took 0.30, 0.74, 0.16, 0.69 and 0.34 ms, those

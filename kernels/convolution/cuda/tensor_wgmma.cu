@@ -32,7 +32,7 @@
 // Bound. Tensor cores for fa18, fa19 and fa20: 0.69, 0.40 and 0.24 ms at 900
 // TFLOP/s without padding. sp19: device memory, 0.08 ms.
 //
-// Measured on one H200, batch 10,000, in ms: fa18 1.64, fa19 0.90, fa20 0.59,
+// Measured on one H200, batch 10,000, in ms: fa18 1.66, fa19 0.90, fa20 0.60,
 // sp19 0.20, where tensor_split takes 2.45, 1.50, 0.91 and 0.26. Errors are
 // 8.8e-7, 4.3e-7, 3.2e-7 and 2.3e-7: tensor cores cut bits off where they add,
 // and these sums stay in them for as many products as plan.pass_steps allows,
