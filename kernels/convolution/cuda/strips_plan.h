@@ -55,6 +55,9 @@ struct StripsPlan {
   uint32_t units_magic, pitch_magic;  // for SplitDivide
   int warps;                          // of a block of threads
   int shared_bytes;
+  // Blocks of threads, and the items of each but the last, which has the rest.
+  int thread_blocks;
+  int64_t block_items;
 
   constexpr int strip_rows() const {
     return blocks * kStripsShapes[shape].rows;

@@ -16,6 +16,10 @@
 // strip are counted through, so that octets are full where a row has 6 units
 // (fa17) or 11 (sp19).
 //
+// Dealing. A block has a run of strips that follow each other in the output,
+// and a warp takes the next when it is ready for it, so that all end together
+// whatever their strips cost.
+//
 // Change against tensor_split. Warps instead of groups of warps; the inputs of
 // a warp's next strip are in registers while it multiplies; whole strips as
 // pieces instead of lines of 128 bytes, and no barriers.
@@ -93,24 +97,26 @@ struct StripItem {
   int first_group, end_group;
 };
 
-// A warp's walk over its items, `step` apart.
+// A warp's walk over the items of its block, which follow each other: the warp
+// takes the next when it is ready for it.
 class StripWalk {
  public:
-  __device__ StripWalk(const StripsPlan& plan, int64_t first, int64_t step) {
+  // *taken, in shared memory, counts the items that were taken: one for each
+  // warp at first.
+  __device__ StripWalk(const StripsPlan& plan, int warp, int* taken)
+      : taken_(taken) {
     const int of_image = plan.strips * plan.parts;
-    image_ = first / of_image;
-    rest_ = first - image_ * of_image;
-    image_step_ = step / of_image;
-    rest_step_ = step - image_step_ * of_image;
+    const int64_t begin = blockIdx.x * plan.block_items;
+    items_ = min(plan.block_items, plan.items() - begin);
+    first_image_ = begin / of_image;
+    first_rest_ = begin - first_image_ * of_image;
+    GoTo(plan, warp);
   }
-  __device__ __forceinline__ bool Done(const StripsPlan& plan) const {
-    return image_ >= plan.batch;
-  }
+  __device__ __forceinline__ bool Done() const { return done_; }
   __device__ __forceinline__ void Advance(const StripsPlan& plan) {
-    image_ += image_step_, rest_ += rest_step_;
-    if (rest_ >= plan.strips * plan.parts) {
-      rest_ -= plan.strips * plan.parts, ++image_;
-    }
+    int item = 0;
+    if (threadIdx.x % 32 == 0) item = atomicAdd(taken_, 1);
+    GoTo(plan, __shfl_sync(0xffffffff, item, 0));
   }
   template <int kRows>
   __device__ __forceinline__ StripItem Item(const StripsPlan& plan,
@@ -133,8 +139,20 @@ class StripWalk {
   }
 
  private:
-  int64_t image_, image_step_;
-  int rest_, rest_step_;  // strips and parts of an image
+  __device__ __forceinline__ void GoTo(const StripsPlan& plan, int item) {
+    const uint32_t of_image = plan.strips * plan.parts;
+    const uint32_t rest = first_rest_ + item;
+    const uint32_t images = rest / of_image;
+    done_ = item >= items_;
+    image_ = first_image_ + images;
+    rest_ = rest - images * of_image;
+  }
+
+  int* taken_;
+  int64_t first_image_, image_;
+  int first_rest_, rest_;  // strips and parts of an image
+  int items_;              // of the block
+  bool done_;
 };
 
 // Word i of a strip: the inputs of columns 2 * c and 2 * c + 1 of a row. With
@@ -334,7 +352,7 @@ __device__ __forceinline__ void MultiplyOctet(
 constexpr int kStripsThreads = 32 * kStripsMostWarps;
 
 // Shared memory: the arranged filters; then for each warp its stage, the high
-// halves of its strip, and the low ones.
+// halves of its strip, and the low ones; then how many items were taken.
 template <int kSteps, int kShifts, int kR, int kNT, int kLoads>
 __global__ void __launch_bounds__(kStripsThreads, 1)
     StripsKernel(const float* __restrict__ x, const float* __restrict__ k,
@@ -355,6 +373,11 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
     // Also what no strip reaches: there it is multiplied by zero.
     for (int i = lane; i < 2 * plan.image_words; i += 32) high[i] = 0;
   };
+  int* const taken = reinterpret_cast<int*>(shared) + plan.filter_words() +
+                     plan.warps * plan.warp_words();
+  if (threadIdx.x == 0) *taken = plan.warps;
+  const bool load_pairs =
+      plan.W % 2 == 0 && reinterpret_cast<uintptr_t>(x) % 8 == 0;
   for (int i = threadIdx.x; i < plan.filter_words() / 4; i += blockDim.x) {
     shared[i] = reinterpret_cast<const uint4*>(arranged)[i];
   }
@@ -362,27 +385,25 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   const int filters_exponent = *filter_exponent;
   __syncthreads();
 
+  StripWalk walk(plan, warp, taken);
+  StripItem item;
+  float2 ahead[kLoads];
+  if (!walk.Done()) {
+    LoadAhead(plan, walk.Item<kR>(plan, x, y), load_pairs, lane, ahead);
+  }
+
   const uint32_t pitch = plan.pitch * 4;
   const uint32_t low_offset = plan.image_words * 4;
   const int area = plan.H_out * plan.W_out;
-  const bool load_pairs =
-      plan.W % 2 == 0 && reinterpret_cast<uintptr_t>(x) % 8 == 0;
   const bool store_pairs =
       plan.W_out % 2 == 0 && reinterpret_cast<uintptr_t>(y) % 8 == 0;
-  StripWalk walk(plan, int64_t{blockIdx.x} * plan.warps + warp,
-                 int64_t{gridDim.x} * plan.warps);
-  StripItem item;
-  float2 ahead[kLoads];
-  if (!walk.Done(plan)) {
-    LoadAhead(plan, walk.Item<kR>(plan, x, y), load_pairs, lane, ahead);
-  }
   int exponent = 5;  // of the strip before
-  while (!walk.Done(plan)) {
+  while (!walk.Done()) {
     item = walk.Item<kR>(plan, x, y);
     const bool scaled = SplitStrip(plan, item, load_pairs, ahead,
                                    filters_exponent, lane, high, exponent);
     walk.Advance(plan);
-    if (!walk.Done(plan)) {
+    if (!walk.Done()) {
       LoadAhead(plan, walk.Item<kR>(plan, x, y), load_pairs, lane, ahead);
     }
     __syncwarp();
@@ -480,14 +501,13 @@ class StripsConvolution : public Kernel {
     }
     RETURN_IF_FAILED(AllowAllSharedMemory(
         reinterpret_cast<const void*>(Function(plan_.shape))));
-    const int64_t blocks = CeilDivide(plan_.items(), plan_.warps);
-    blocks_ = blocks < limits.multiprocessors ? blocks : limits.multiprocessors;
     return arranged_.Allocate(LayoutOf(plan_));
   }
 
   Error Run(const float* x, const float* k, float* y) override {
     RETURN_IF_FAILED(arranged_.Arrange(k));
-    Function(plan_.shape)<<<blocks_, 32 * plan_.warps, plan_.shared_bytes>>>(
+    Function(plan_.shape)<<<plan_.thread_blocks, 32 * plan_.warps,
+                            plan_.shared_bytes>>>(
         x, k, arranged_.data(), arranged_.exponent(), y, plan_);
     return CheckLaunch("StripsKernel");
   }
@@ -535,7 +555,6 @@ class StripsConvolution : public Kernel {
 
   StripsPlan plan_ = {};
   ArrangedFilters<true> arranged_;
-  int64_t blocks_ = 0;
 };
 
 }  // namespace
