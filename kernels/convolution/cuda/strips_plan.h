@@ -26,7 +26,7 @@ struct StripsShape {
 // sums; of loads ahead there are as many as then fit.
 constexpr StripsShape kStripsShapes[] = {
     {2, 4, 6, 2, 13}, {2, 4, 4, 3, 12}, {2, 4, 8, 1, 19}, {3, 4, 6, 2, 13},
-    {3, 4, 4, 3, 12}, {3, 2, 8, 1, 19}, {4, 2, 6, 1, 19}, {4, 2, 8, 1, 19},
+    {3, 4, 4, 3, 14}, {3, 2, 8, 1, 19}, {4, 2, 6, 1, 21}, {4, 2, 8, 1, 19},
 };
 constexpr int kStripsShapeCount = sizeof(kStripsShapes) / sizeof(StripsShape);
 

@@ -38,24 +38,38 @@
 // outputs); errors are 1.0e-7 for K = 5 and 1.2e-7 for K = 7:
 //
 //                    fa17        fa18        sp19        fa19        fa20
-//   layer 1     0.32 (3.7)  0.80 (2.9)  0.18 (3.1)  0.70 (3.3)  0.38 (3.5)
+//   layer 1     0.32 (3.7)  0.72 (3.2)  0.165 (3.4) 0.65 (3.5)  0.38 (3.5)
 //   layer_sizes 0.40        1.28        0.19        0.84        0.59
 //
-// Prototypes without products took 0.30, 0.74, 0.16, 0.69 and 0.34 ms, those
-// without stores 0.28, 0.75, 0.15, 0.61 and 0.35, with neither 0.26 (fa19) and
-// 0.18 (fa20). So each hides most of the other, but not all.
+// Without products and stages written it took 0.30, 0.67, 0.16, 0.66 and 0.34
+// ms, without stores 0.28, 0.68, 0.15, 0.65 and 0.36 (fa18 and fa19 in former
+// shapes), and stores alone 0.49 (fa18), 0.12 (sp19) and 0.52 (fa19). So each
+// hides most of the other, but not all.
 //
-// Counters (ncu, in the same order). L2 80, 69, 71, 76 and 79 % busy, DRAM 75,
-// 62, 64, 67 and 70 %, tensor pipe 49, 45, 39, 46 and 43 %, issue slots 49, 46,
-// 53, 52 and 55 %: nothing is full. Where stores come out slowest, they begin
-// in the middle of a sector (fa18 and fa19, whose planes are 544.5 sectors);
-// fa19 with K = 7, whose planes are whole lines, takes 0.62 ms.
+// Counters (ncu, in the same order). L2 82, 73, 78, 80 and 81 % busy, DRAM 76,
+// 65, 69, 73 and 71 %, tensor pipe 47, 49, 42, 48 and 43 %, issue slots 47, 50,
+// 51, 49 and 55 %: nothing is full. DRAM reads the inputs once and nothing to
+// fill up sectors that were written in part: 209 MB (fa18) and 197 (fa19) for
+// inputs of 207 and 196. fa19's warps, in a former shape, spent 17 % of their
+// time on issuing, 42 % on fixed latencies, mostly of products and branches,
+// 11 % on the tensor pipe, 1 % on inputs and 0.3 % on the copy engine: an octet
+// was 190 instructions, 36 of them products, and there are three warps to
+// choose from.
 //
 // Predicted and measured. Units counted through a strip (without, fa17 took
 // 0.38 and sp19 0.198 ms): 0.31 and 0.165 predicted, 0.32 and 0.18 measured.
 // Longer pieces: 0.57 predicted for fa19 with pieces of two blocks, 0.70 to
 // 0.84 measured, for larger stages leave fewer warps and larger strips do not
-// fit into the registers for loads.
+// fit into the registers for loads. Whole sectors, by rounding where pieces end
+// (with wrong results): 0.66 predicted for fa19, 0.70 as before; without
+// products and inputs 0.49 instead of 0.52. Strips taken when a warp is ready,
+// not in turn: in turn, the 1584 warps always met the same strip of an image,
+// since there are 4, 6 or 9 (sp19, fa18, fa19), and those of the last, which is
+// smaller, ended early, fa18's first after 439 of 820 us; 0.74 (fa18) and 0.165
+// (sp19) predicted, 0.75 and 0.165 measured instead of 0.80 and 0.18. DRAM read
+// 271 MB then (fa18), for strips that share inputs had drifted apart. All of a
+// strip's inputs loaded ahead: 0.72 for fa18 and, in another shape, 0.65
+// instead of 0.70 for fa19.
 //
 // Tried and left. The next strip by cp.async into a buffer of its own instead
 // of registers: fa17 and sp19 3 % faster, fa19 1 %, but fa18 4 % and fa20 25 %
@@ -68,7 +82,13 @@
 // instead of the copy engine: 7 to 52 % slower; GPUs that have none do so. A
 // policy of early eviction from L2 for what is written: 3 % slower (fa17) to
 // 2 % faster. Two octets at a time: slower, the sums and operands take the
-// registers of other warps.
+// registers of other warps. Strips in turn, but each time another strip of the
+// image for a warp: 0 to 4 % slower, 12 % with fewer loads ahead. One counter
+// for all blocks: no better. The next strip's number taken a strip earlier, or
+// the first inputs loaded before the filters: 0 to 3 % slower. 14 to 16 warps
+// of 128 registers: 4 to 80 % slower. Sums of their own for the small products,
+// so that twice as many products are independent: 5 to 7 % slower. Rows whose
+// distance the compiler knows: 0 to 3 % faster, for a kernel for each width.
 #include <cstdint>
 #include <utility>
 
