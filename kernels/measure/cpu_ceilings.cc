@@ -114,9 +114,12 @@ std::string WidestFma() { return ChooseFma().name; }
 
 void RunFma(Workers& workers, int64_t rounds) {
   const FmaChoice choice = ChooseFma();
-  workers.For(workers.count(), 1, [&](int, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) choice.run(rounds);
-  });
+  // Dealt in pieces as work is, so that a core that something else slows down
+  // does not keep the others waiting.
+  constexpr int64_t kPieces = 64;  // of a worker
+  workers.For(
+      rounds * workers.count(), (rounds + kPieces - 1) / kPieces,
+      [&](int, int64_t begin, int64_t end) { choice.run(end - begin); });
 }
 
 struct Triad::Arrays {

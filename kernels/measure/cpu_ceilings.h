@@ -14,8 +14,8 @@ namespace convlab {
 // "AVX-512", "AVX2", or "128 bits" for what else there is.
 std::string WidestFma();
 
-// Float32 operations of fused multiply-adds in registers: rounds of
-// kFmaRoundFlops by each worker.
+// Float32 operations of fused multiply-adds in registers: for each worker so
+// many rounds of kFmaRoundFlops, of which a faster one does more.
 inline constexpr int64_t kFmaRoundFlops = 768;
 void RunFma(Workers& workers, int64_t rounds);
 
