@@ -97,6 +97,33 @@ inline Error AllowAllSharedMemory(const void* kernel) {
   return {};
 }
 
+// Launches a kernel in the default stream that may start before the one before
+// it has ended, on GPUs that can do that (compute capability 9.0): as soon as
+// all blocks of that one have called LetNextKernelStart (split_ptx.cuh). The
+// kernel calls WaitForKernelBefore before it reads what that one wrote.
+template <typename T>
+struct Exactly {
+  using Type = T;
+};
+template <typename... Parameters>
+Error LaunchOverlapping(const char* name, void (*kernel)(Parameters...),
+                        int64_t blocks, int threads, int shared_bytes,
+                        typename Exactly<Parameters>::Type... parameters) {
+  cudaLaunchAttribute overlapping = {};
+  overlapping.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlapping.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = shared_bytes;
+  config.attrs = &overlapping;
+  config.numAttrs = ComputeCapability() >= 90 ? 1 : 0;
+  void* pointers[] = {&parameters...};
+  return Check(cudaLaunchKernelExC(
+                   &config, reinterpret_cast<const void*>(kernel), pointers),
+               name);
+}
+
 // Device memory of a kernel's own.
 class Workspace {
  public:

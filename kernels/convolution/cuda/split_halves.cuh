@@ -15,6 +15,7 @@
 
 #include "kernels/convolution/cuda/kernel.h"
 #include "kernels/convolution/cuda/split_layout.h"
+#include "kernels/convolution/cuda/split_ptx.cuh"
 
 namespace convlab::cuda {
 
@@ -129,6 +130,7 @@ __global__ void ArrangeFiltersKernel(
     const float* k, const uint32_t* most_in, char* arranged, int* exponent_out,
     const __grid_constant__ FilterLayout layout) {
 #if __CUDA_ARCH__ >= 800
+  LetNextKernelStart();
   const int m = blockIdx.x;
   uint32_t most = 0;
   if (layout.max_apart) {

@@ -60,6 +60,20 @@ __device__ __forceinline__ void PrefetchToL2(const void* p) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
 }
 
+// Kernels of a stream that overlap (kernel.h, LaunchOverlapping): the one
+// before lets the next start, and the next waits until what the one before
+// wrote is there.
+__device__ __forceinline__ void LetNextKernelStart() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void WaitForKernelBefore() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 #if __CUDA_ARCH__ >= 900
 
 // Stores that the copy engine of compute capability 9.0 makes of what lies in

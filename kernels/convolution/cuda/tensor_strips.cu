@@ -376,8 +376,8 @@ constexpr int kStripsThreads = 32 * kStripsMostWarps;
 template <int kSteps, int kShifts, int kR, int kNT, int kLoads>
 __global__ void __launch_bounds__(kStripsThreads, 1)
     StripsKernel(const float* __restrict__ x, const float* __restrict__ k,
-                 const char* __restrict__ arranged,
-                 const int* __restrict__ filter_exponent, float* __restrict__ y,
+                 const char* arranged, const int* filter_exponent,
+                 float* __restrict__ y,
                  const __grid_constant__ StripsPlan plan) {
 #if __CUDA_ARCH__ >= 800
   constexpr int kS = kR / 2;
@@ -398,10 +398,11 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   if (threadIdx.x == 0) *taken = plan.warps;
   const bool load_pairs =
       plan.W % 2 == 0 && reinterpret_cast<uintptr_t>(x) % 8 == 0;
+  clear();
+  WaitForKernelBefore();
   for (int i = threadIdx.x; i < plan.filter_words() / 4; i += blockDim.x) {
     shared[i] = reinterpret_cast<const uint4*>(arranged)[i];
   }
-  clear();
   const int filters_exponent = *filter_exponent;
   __syncthreads();
 
@@ -526,10 +527,10 @@ class StripsConvolution : public Kernel {
 
   Error Run(const float* x, const float* k, float* y) override {
     RETURN_IF_FAILED(arranged_.Arrange(k));
-    Function(plan_.shape)<<<plan_.thread_blocks, 32 * plan_.warps,
-                            plan_.shared_bytes>>>(
-        x, k, arranged_.data(), arranged_.exponent(), y, plan_);
-    return CheckLaunch("StripsKernel");
+    return LaunchOverlapping("StripsKernel", Function(plan_.shape),
+                             plan_.thread_blocks, 32 * plan_.warps,
+                             plan_.shared_bytes, x, k, arranged_.data(),
+                             arranged_.exponent(), y, plan_);
   }
 
   static const char* Reject(const Problem& problem) {
