@@ -90,6 +90,7 @@ __global__ void ArrangeKernel(const float* k, uint32_t* arranged,
                               const __grid_constant__ WgmmaPlan plan,
                               int octets, int vector_rows, bool wide) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
+  LetNextKernelStart();
   __shared__ uint32_t block_most;
   if (threadIdx.x == 0) block_most = 0;
   __syncthreads();
@@ -158,8 +159,10 @@ __device__ __forceinline__ void Unroll(const F& f) {
 struct Ring {
   int size, index = 0, parity = 0;
   __device__ explicit Ring(int size) : size(size) {}
-  __device__ __forceinline__ void Advance() {
-    if (++index == size) index = 0, parity ^= 1;
+  __device__ __forceinline__ void Advance(int by = 1) {
+    for (; by > 0; --by) {
+      if (++index == size) index = 0, parity ^= 1;
+    }
   }
 };
 
@@ -167,7 +170,7 @@ struct Ring {
 struct Slab {
   int64_t image;
   int first_row, rows;  // of the output
-  __device__ Slab(const WgmmaPlan& plan, int rows_of_slab, int64_t index)
+  __device__ Slab(const WgmmaPlan& plan, int rows_of_slab, int index)
       : image(plan.slabs == 1 ? index : index / plan.slabs),
         first_row(static_cast<int>(index - image * plan.slabs) * rows_of_slab),
         rows(min(rows_of_slab, plan.H_out - first_row)) {}
@@ -176,6 +179,12 @@ struct Slab {
   }
   __device__ float* Output(const WgmmaPlan& plan, float* y, int m) const {
     return y + ((image * plan.M + m) * plan.H_out + first_row) * plan.W_out;
+  }
+  // WordInLine of that, where y has `word`.
+  __device__ int OutputInLine(const WgmmaPlan& plan, int word, int m) const {
+    const uint32_t row =
+        (static_cast<uint32_t>(image) * plan.M + m) * plan.H_out + first_row;
+    return (word + row * plan.W_out) % 32;
   }
 };
 
@@ -192,47 +201,54 @@ __device__ __forceinline__ int WordInLine(const void* p) {
   return static_cast<int>(reinterpret_cast<uintptr_t>(p) / 4 % 32);
 }
 
-// kValues channels of a slab from `c0` on, of which `channels` exist, as scaled
-// halves; the largest magnitude goes to `most`.
-template <int kValues>
+// kUnits units of kValues channels of a slab, from channel c0 on, of which
+// `channels` exist, as scaled halves; the largest magnitude goes to `most`.
+// Sixteen loads are on their way at a time.
+template <int kValues, int kUnits>
 __device__ __forceinline__ void ConvertChannels(const float* from, int area,
                                                 int c0, int channels,
                                                 int pixels, int pixel_words,
                                                 float scale, int tid,
                                                 int threads, uint32_t* high,
                                                 uint32_t* low, uint32_t& most) {
-  constexpr int kAtOnce = 16 / kValues;
+  constexpr int kAtOnce = 16 / kValues / kUnits;
   from += int64_t{c0} * area;
   high += c0 / 2, low += c0 / 2;
   for (int first = tid; first < pixels; first += threads * kAtOnce) {
-    float v[kAtOnce][kValues];
+    float v[kAtOnce][kUnits][kValues];
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
 #pragma unroll
-      for (int j = 0; j < kValues; ++j) {
+      for (int c = 0; c < kUnits * kValues; ++c) {
         const int pixel = first + threads * i;
-        v[i][j] = pixel < pixels && j < channels
-                      ? from[int64_t{j} * area + pixel]
-                      : 0.f;
+        v[i][c / kValues][c % kValues] =
+            pixel < pixels && c < channels
+                ? from[static_cast<uint32_t>(c * area + pixel)]
+                : 0.f;
       }
     }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const int pixel = first + threads * i;
       if (pixel >= pixels) break;
-      uint32_t h[kValues / 2], l[kValues / 2];
 #pragma unroll
-      for (int j = 0; j < kValues / 2; ++j) {
-        const float a = v[i][2 * j], b = v[i][2 * j + 1];
-        most = max(most, max(Magnitude(a), Magnitude(b)));
-        Split(a * scale, b * scale, h[j], l[j]);
-      }
-      if constexpr (kValues == 4) {
-        *reinterpret_cast<uint2*>(high + pixel * pixel_words) = {h[0], h[1]};
-        *reinterpret_cast<uint2*>(low + pixel * pixel_words) = {l[0], l[1]};
-      } else {
-        high[pixel * pixel_words] = h[0];
-        low[pixel * pixel_words] = l[0];
+      for (int unit = 0; unit < kUnits; ++unit) {
+        if (unit > 0 && unit * kValues >= channels) break;
+        uint32_t h[kValues / 2], l[kValues / 2];
+#pragma unroll
+        for (int j = 0; j < kValues / 2; ++j) {
+          const float a = v[i][unit][2 * j], b = v[i][unit][2 * j + 1];
+          most = max(most, max(Magnitude(a), Magnitude(b)));
+          Split(a * scale, b * scale, h[j], l[j]);
+        }
+        const int to = pixel * pixel_words + unit * (kValues / 2);
+        if constexpr (kValues == 4) {
+          *reinterpret_cast<uint2*>(high + to) = {h[0], h[1]};
+          *reinterpret_cast<uint2*>(low + to) = {l[0], l[1]};
+        } else {
+          high[to] = h[0];
+          low[to] = l[0];
+        }
       }
     }
   }
@@ -241,41 +257,43 @@ __device__ __forceinline__ void ConvertChannels(const float* from, int area,
 #endif
 
 // Shared memory: the arranged filters; slab_buffers times a slab's high and low
-// halves; two images as they came, if there is room; the stages.
+// halves; raw_buffers images as they came; the stages.
 template <int kShape>
 __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
     WgmmaKernel(const float* __restrict__ x, const float* __restrict__ k,
-                const uint4* __restrict__ arranged,
-                const int* __restrict__ filter_exponent, float* __restrict__ y,
-                const __grid_constant__ WgmmaPlan plan) {
+                const uint4* arranged, const int* filter_exponent,
+                float* __restrict__ y, const __grid_constant__ WgmmaPlan plan) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
   constexpr WgmmaShape kS = kWgmmaShapes[kShape];
   constexpr int kK = kS.kernel_size, kR = kS.rows, kV = kS.vector_rows;
   constexpr int kOctets = kS.octets, kConsumers = kS.consumers;
-  constexpr int kThreads = kS.threads;
   constexpr bool kWide = kS.wide;
   constexpr int kInputRows = kR + kK - 1;
   constexpr int kVectors = kR / kV;
   constexpr int kSums = kV * kOctets * 4;  // of a vector, in a thread
   constexpr int kConsumerWarps = 4 * kConsumers;
-  constexpr int kConverterWarps = kThreads / 32 - kConsumerWarps - 1;
-  constexpr int kConverters = 32 * kConverterWarps;
+  // Those that multiply a slab.
+  constexpr int kSlabThreads = kS.own_slabs ? 128 : 32 * kConsumerWarps;
+  constexpr int kConverterWarps = kS.converter_warps();
+  constexpr int kConverterGroups = kS.converter_groups;
+  constexpr int kGroupWarps = kConverterWarps / kConverterGroups;
+  constexpr int kConverters = 32 * kGroupWarps;  // of a group
   constexpr int kGroupFilters = 8 * kOctets;
 
   extern __shared__ __align__(1024) uint4 shared[];
   __shared__ uint64_t barriers[5 * kWgmmaMostBuffers];
   __shared__ int slab_exponent[kWgmmaMostBuffers];
-  __shared__ uint32_t slab_most[3];
+  __shared__ uint32_t slab_most[kConverterGroups][3];
   const int lane = threadIdx.x % 32;
   const int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
   const int filter_vectors = plan.filter_bytes() / 16;
   uint32_t* const slabs = reinterpret_cast<uint32_t*>(shared + filter_vectors);
   float* const raws =
       reinterpret_cast<float*>(slabs + plan.slab_buffers * 2 * plan.slab_words);
-  float* const stages = raws + 2 * plan.raw_words;
+  float* const stages = raws + plan.raw_buffers * plan.raw_words;
   // Barriers, one for each buffer:
   //            says that            who arrives       who waits
-  //   full     a slab is converted  converters        consumers
+  //   full     a slab is converted  its converters    consumers
   //   empty    it was read          consumers         converters
   //   staged   outputs are staged   consumers         the storing warp
   //   stored   the stage was read   its first lane    consumers
@@ -288,9 +306,6 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   const uint32_t staged = empty + 8 * kWgmmaMostBuffers;
   const uint32_t stored = staged + 8 * kWgmmaMostBuffers;
   const uint32_t brought = stored + 8 * kWgmmaMostBuffers;
-  for (int i = threadIdx.x; i < filter_vectors; i += blockDim.x) {
-    shared[i] = arranged[i];
-  }
   // Also what no slab reaches: there it is multiplied by zero.
   for (int i = threadIdx.x; i < plan.slab_buffers * 2 * plan.slab_words;
        i += blockDim.x) {
@@ -299,30 +314,28 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   if (threadIdx.x == 0) {
     for (int i = 0; i < plan.slab_buffers; ++i) {
       InitBarrier(full + 8 * i, kConverters);
-      InitBarrier(empty + 8 * i, 32 * kConsumerWarps);
+      InitBarrier(empty + 8 * i, kSlabThreads);
     }
     for (int i = 0; i < plan.stages; ++i) {
-      InitBarrier(staged + 8 * i, 32 * kConsumerWarps);
+      InitBarrier(staged + 8 * i, kSlabThreads);
       InitBarrier(stored + 8 * i, 1);
     }
-    InitBarrier(brought, 1);
-    InitBarrier(brought + 8, 1);
-    slab_most[0] = slab_most[1] = slab_most[2] = 0;
+    for (int i = 0; i < plan.raw_buffers; ++i) InitBarrier(brought + 8 * i, 1);
+    for (auto& turns : slab_most) turns[0] = turns[1] = turns[2] = 0;
   }
   FenceForBulkStores();
-  const int filters_exponent = *filter_exponent;
   __syncthreads();
 
   const int out_area = plan.H_out * plan.W_out;
   const int slab_rows = plan.slab_blocks * kR;
-  const int64_t slab_count = plan.slab_count();
+  const int slab_count = static_cast<int>(plan.slab_count());
 
   if (warp >= kConsumerWarps) {
     GiveRegisters<kS.converter_registers()>();
     if (warp == kConsumerWarps + kConverterWarps) {
       // Stores what is staged.
       Ring ring(plan.stages);
-      for (int64_t index = blockIdx.x; index < slab_count; index += gridDim.x) {
+      for (int index = blockIdx.x; index < slab_count; index += gridDim.x) {
         const Slab slab(plan, slab_rows, index);
         for (int group = 0; group < plan.groups;
              group += plan.phase_groups, ring.Advance()) {
@@ -357,34 +370,43 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
       WaitForBulkStores();
       return;
     }
-    // Converts slabs.
-    const int tid = threadIdx.x - 32 * kConsumerWarps;
+    // Converts slabs: a group of warps one, the next group the next.
+    const int converter_group = (warp - kConsumerWarps) / kGroupWarps;
+    if (converter_group >= kConverterGroups) return;
+    const int tid =
+        threadIdx.x - 32 * kConsumerWarps - converter_group * kConverters;
+    uint32_t* const most_of_turn = slab_most[converter_group];
+    const int first_slab = blockIdx.x + gridDim.x * converter_group;
+    const int slab_step = gridDim.x * kConverterGroups;
     const int area = plan.H * plan.W;
     const int image_bytes = plan.C * area * 4;
     // Whole images come ahead by the copy engine, if there is room.
-    const auto bring = [&](int64_t index, int buffer) {
+    const auto bring = [&](int index, int buffer) {
       if (tid != 0 || index >= slab_count) return;
       FenceForBulkStores();
       StartLoad(SharedAddress(raws + buffer * plan.raw_words),
-                x + index * plan.C * area, image_bytes, brought + 8 * buffer);
+                x + int64_t{index} * plan.C * area, image_bytes,
+                brought + 8 * buffer);
     };
-    if (plan.raw_words > 0) {
-      bring(blockIdx.x, 0);
-      bring(blockIdx.x + int64_t{gridDim.x}, 1);
+    for (int i = converter_group; i < plan.raw_buffers; i += kConverterGroups) {
+      bring(blockIdx.x + gridDim.x * i, i);
     }
-    Ring ring(plan.slab_buffers), raw_ring(2);
+    Ring ring(plan.slab_buffers), raw_ring(plan.raw_buffers);
+    ring.Advance(converter_group), raw_ring.Advance(converter_group);
     int exponent = 5;  // of the slab before
+    int filters_exponent = 0;
     int turn = 0;
-    for (int64_t index = blockIdx.x; index < slab_count;
-         index += gridDim.x, ring.Advance(), raw_ring.Advance()) {
+    for (int index = first_slab; index < slab_count; index += slab_step,
+             ring.Advance(kConverterGroups),
+             raw_ring.Advance(kConverterGroups)) {
       const Slab slab(plan, slab_rows, index);
       const float* from = slab.Input(plan, x);
       const int pixels = (slab.rows + kK - 1) * plan.W;
       if (plan.raw_words > 0) {
         from = raws + raw_ring.index * plan.raw_words;
         WaitFor(brought + 8 * raw_ring.index, raw_ring.parity);
-      } else if (index + gridDim.x < slab_count) {
-        const Slab next(plan, slab_rows, index + gridDim.x);
+      } else if (index + slab_step < slab_count) {
+        const Slab next(plan, slab_rows, index + slab_step);
         const float* const p = next.Input(plan, x);
         const int next_pixels = (next.rows + kK - 1) * plan.W;
         constexpr int kLine = 32;  // floats
@@ -402,18 +424,32 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
       for (;; turn = turn == 2 ? 0 : turn + 1) {
         const float scale = PowerOfTwo(exponent);
         uint32_t most = 0;
-        constexpr int kValues = kWide ? 4 : 2;
-        for (int c = 0; c < plan.C; c += kValues) {
-          ConvertChannels<kValues>(from, area, c, plan.C - c, pixels,
-                                   pixel_words, scale, tid, kConverters, high,
-                                   low, most);
+        constexpr int kValues = kS.values();
+        const auto convert = [&](auto units_index) {
+          constexpr int kUnits = decltype(units_index)::value;
+          for (int c = 0; c < plan.C; c += kUnits * kValues) {
+            ConvertChannels<kValues, kUnits>(from, area, c, plan.C - c, pixels,
+                                             pixel_words, scale, tid,
+                                             kConverters, high, low, most);
+          }
+        };
+        constexpr int kManyUnits = WgmmaManyUnits(kValues);
+        if (WgmmaRounds(plan.C, pixels, kValues, kManyUnits, kConverters) <
+            WgmmaRounds(plan.C, pixels, kValues, 1, kConverters)) {
+          convert(Index<kManyUnits>());
+        } else {
+          convert(Index<1>());
         }
         most = __reduce_max_sync(0xffffffff, most);
-        if (lane == 0) atomicMax(&slab_most[turn], most);
-        SyncGroup(1, kConverters);
-        most = *static_cast<volatile uint32_t*>(&slab_most[turn]);
+        if (lane == 0) atomicMax(&most_of_turn[turn], most);
+        SyncGroup(2 + converter_group, kConverters);
+        most = *static_cast<volatile uint32_t*>(&most_of_turn[turn]);
         // The next turn's is 0; the last turn's was read by all.
-        if (tid == 0) slab_most[turn == 0 ? 2 : turn - 1] = 0;
+        if (tid == 0) most_of_turn[turn == 0 ? 2 : turn - 1] = 0;
+        if (index == first_slab) {
+          WaitForKernelBefore();
+          filters_exponent = *filter_exponent;
+        }
         const int right = most == 0 ? exponent : InputExponent(most);
         const int all = right + filters_exponent;
         scalable = IsFinite(most) && filters_exponent != kNotFinite &&
@@ -433,20 +469,37 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
       Arrive(full + 8 * ring.index);
       if (plan.raw_words > 0) {
         // All have read this image, or SyncGroup would not have let us pass.
-        bring(index + 2 * int64_t{gridDim.x}, raw_ring.index);
+        bring(index + gridDim.x * plan.raw_buffers, raw_ring.index);
       }
     }
     return;
   }
 
   TakeRegisters<kS.consumer_registers()>();
+  // Meanwhile the first slab is being converted.
+  WaitForKernelBefore();
+  for (int i = threadIdx.x; i < filter_vectors; i += 32 * kConsumerWarps) {
+    shared[i] = arranged[i];
+  }
+  const int filters_exponent = *filter_exponent;
+  FenceForBulkStores();
+  SyncGroup(1, 32 * kConsumerWarps);
   const int warpgroup = warp / 4;
   const int g = lane / 4, t = lane % 4;
   const uint32_t filters_address = SharedAddress(shared);
   Ring ring(plan.slab_buffers), stage_ring(plan.stages);
-  int turn = 0;  // the warpgroup whose the next tile is
-  for (int64_t index = blockIdx.x; index < slab_count;
-       index += gridDim.x, ring.Advance()) {
+  // With slabs of its own a warpgroup leaves out the others' slabs; otherwise
+  // all work on each, and `turn` is whose the next tile is.
+  constexpr int kSkipped = kS.own_slabs ? kConsumers - 1 : 0;
+  int turn = 0;
+  int index = blockIdx.x;
+  if constexpr (kS.own_slabs) {
+    index += warpgroup * gridDim.x;
+    ring.Advance(warpgroup), stage_ring.Advance(warpgroup);
+  }
+  for (; index < slab_count; index += gridDim.x * (1 + kSkipped),
+                             ring.Advance(1 + kSkipped),
+                             stage_ring.Advance(kSkipped)) {
     const Slab slab(plan, slab_rows, index);
     const int units = (slab.rows + kR - 1) / kR * plan.W_out;
     const int tiles = (units + kWgmmaUnits - 1) / kWgmmaUnits;
@@ -460,13 +513,15 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
       const int phase_end = min(phase + plan.phase_groups, plan.groups);
       bool stage_free = false;
       const int m0 = phase * kGroupFilters;
-      const int target = WordInLine(slab.Output(plan, y, m0));
+      const int target = slab.OutputInLine(plan, WordInLine(y), m0);
       float* const stage = stages + stage_ring.index * plan.stage_words;
       for (int group = phase; group < phase_end; ++group) {
         for (int tile = 0; tile < tiles; ++tile) {
-          const bool mine = turn == warpgroup;
-          turn = turn + 1 == kConsumers ? 0 : turn + 1;
-          if (!mine) continue;
+          if constexpr (!kS.own_slabs) {
+            const bool mine = turn == warpgroup;
+            turn = turn + 1 == kConsumers ? 0 : turn + 1;
+            if (!mine) continue;
+          }
 
           // Rows g and g + 8 of a warp's 16 are two units: a column and a
           // block of kR output rows. Those beyond the last are computed again,
@@ -474,7 +529,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
           const auto locate = [&](int in_tile, int e, int* block, int* column) {
             const int unit = in_tile * kWgmmaUnits + warp % 4 * 16 + g + 8 * e;
             const int near = min(unit, units - 1);
-            *block = near / plan.W_out;
+            *block = SplitDivide(near, plan.width_magic);
             *column = near - *block * plan.W_out;
             return unit < units;
           };
@@ -696,10 +751,11 @@ class WgmmaConvolution : public Kernel {
     RETURN_IF_FAILED(CheckLaunch("ArrangeKernel"));
     WgmmaPlan plan = plan_;
     // The copy engine takes multiples of 16 bytes.
-    if (reinterpret_cast<uintptr_t>(x) % 16 != 0) plan.raw_words = 0;
-    Function()<<<blocks_, shape.threads, plan.shared_bytes>>>(
-        x, k, reinterpret_cast<const uint4*>(arranged), exponent, y, plan);
-    return CheckLaunch("WgmmaKernel");
+    if (reinterpret_cast<uintptr_t>(x) % 16 != 0)
+      plan.raw_words = plan.raw_buffers = 0;
+    return LaunchOverlapping(
+        "WgmmaKernel", Function(), blocks_, shape.threads, plan.shared_bytes, x,
+        k, reinterpret_cast<const uint4*>(arranged), exponent, y, plan);
   }
 
   static const char* Reject(const Problem& problem) {

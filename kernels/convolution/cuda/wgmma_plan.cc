@@ -33,10 +33,25 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_blocks,
   if (shape.kernel_size != K || (plan->pixel_halves % 4 == 0) != shape.wide) {
     return false;
   }
+  // Each group of converters fills a buffer of its own. With slabs of their own
+  // warpgroups read one each while another is filled, and a slab is a phase.
+  if (shape.converter_groups > slab_buffers ||
+      (shape.own_slabs &&
+       (slab_buffers <= shape.consumers ||
+        phase_groups < SplitParts(problem.filters, 8 * shape.octets)))) {
+    return false;
+  }
   plan->steps = SplitParts(int64_t{K} * plan->pixel_halves, 16);
   plan->passes = SplitParts(plan->steps, kMostProducts / K);
   plan->pass_steps = SplitParts(plan->steps, plan->passes);
   plan->groups = SplitParts(plan->M, int64_t{8} * shape.octets);
+  // The kernel counts slabs in 32 bits, and a few beyond the last.
+  constexpr int64_t kMostSlabs = (int64_t{1} << 31) - (1 << 20);
+  if (problem.batch *
+          SplitParts(plan->H_out, int64_t{slab_blocks} * shape.rows) >
+      kMostSlabs) {
+    return false;
+  }
   const int filter_rows = K + 2 * (shape.vector_rows - 1);
   const int64_t group_bytes =
       int64_t{plan->steps} * filter_rows * shape.octets * 256;
@@ -70,13 +85,16 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_blocks,
   const int64_t image_words = int64_t{plan->C} * plan->H * plan->W;
   if (plan->slabs == 1 && image_words % 4 == 0) {
     const int64_t raw_words = RoundUp(image_words, 32);
-    bytes_with_raw += 8 * raw_words;
+    const int raw_buffers = 2 * shape.converter_groups;
+    bytes_with_raw += 4 * raw_buffers * raw_words;
     if (bytes_with_raw + kStaticSharedBytes <= shared_limit) {
-      plan->raw_words = raw_words;
+      plan->raw_words = raw_words, plan->raw_buffers = raw_buffers;
     } else {
       bytes_with_raw = bytes;
     }
   }
+  // A slab's units fit into shared memory, so that SplitDivide is exact.
+  plan->width_magic = SplitMagic(plan->W_out);
   plan->pitch = pitch, plan->slab_words = slab_words;
   plan->stage_pitch = stage_pitch, plan->stage_words = stage_words;
   plan->slab_buffers = slab_buffers, plan->stages = stages;
@@ -88,11 +106,13 @@ double WgmmaCost(const WgmmaPlan& plan, int multiprocessors) {
   // Cycles of one multiprocessor, as they were measured on an H200; what counts
   // is how they compare.
   constexpr double kBytesPerCycle = 16;  // of device memory
-  constexpr double kTile = 300;          // to begin and to end one
-  constexpr double kStaged = 0.14;       // a value of the output
-  constexpr double kConverted = 6;       // a value of the input, by one warp
-  constexpr double kConvertedAhead = 4;  // the same if it was brought ahead
-  constexpr double kSlab = 1500;         // to hand one on
+  constexpr double kTile = 1900;         // to begin and to end one
+  constexpr double kWaiting = 1.5;       // of a tile for its products
+  constexpr double kStaged = 40;         // a value of each thread's output
+  constexpr double kSlab = 2200, kOwnSlab = 1300;  // of a warpgroup for one
+  // Of converters, for what they load at once, and to hand a slab on.
+  constexpr double kLoads = 2500, kLoadsAhead = 1000, kHandOn = 900;
+  constexpr double kRead = 700, kBytesRead = 30;  // the copy engine a stage
   const WgmmaShape& shape = kWgmmaShapes[plan.shape];
   const int N = 8 * shape.octets * shape.vector_rows;
   const double rows = std::min(plan.slab_blocks * shape.rows, plan.H_out);
@@ -100,26 +120,44 @@ double WgmmaCost(const WgmmaPlan& plan, int multiprocessors) {
       plan.slab_blocks,
       static_cast<double>(plan.H_out) / plan.slabs / shape.rows + 0.999);
   const double tiles =
-      SplitParts(static_cast<int64_t>(blocks) * plan.W_out, kWgmmaUnits);
-  const int vectors = shape.rows / shape.vector_rows;
-  const double products =
-      3.0 * plan.steps * vectors * (plan.K + shape.vector_rows - 1);
-  const double multiply = products * std::max(16.0, 0.58 * N) + kTile;
-  const double stage = kStaged * plan.passes * kWgmmaUnits * shape.rows * 8 *
-                       shape.octets * (shape.consumers == 3 ? 0.5 : 1);
-  const double inputs =
-      (rows + plan.K - 1) * plan.W * static_cast<double>(plan.pixel_halves);
-  const double outputs = rows * plan.W_out * static_cast<double>(plan.M);
-  const int converters = shape.threads / 32 - 4 * shape.consumers - 1;
+      SplitParts(static_cast<int64_t>(blocks) * plan.W_out, kWgmmaUnits) *
+      plan.groups;
+  const double products = 3.0 * plan.steps * (shape.rows / shape.vector_rows) *
+                          (plan.K + shape.vector_rows - 1) *
+                          std::max(16.0, 0.58 * N);
+  const double stage = kStaged * plan.passes * shape.rows * shape.octets * 4;
+  const double tile = kWaiting * products + stage + kTile;
   // Warpgroups that find no tile in a slab need the next one.
-  const double busy = std::min(
-      1.0, tiles * plan.groups * (plan.slab_buffers - 1) / shape.consumers);
+  const double busy =
+      std::min<double>(shape.consumers, tiles * (plan.slab_buffers - 1));
+  const double tiles_of_one =
+      shape.own_slabs ? tiles : std::max(1.0, tiles / shape.consumers);
+  double multiply = shape.own_slabs
+                        ? (tiles * tile + kOwnSlab) / shape.consumers
+                        : tiles * tile / busy + kSlab;
+  const double pixels = (rows + plan.K - 1) * plan.W;
+  const double outputs = rows * plan.W_out * static_cast<double>(plan.M);
+  // A stage is taken from its first tile until it was read.
+  multiply = std::max(
+      {multiply, tiles * products,
+       ((tiles_of_one - 1) * tile + stage + kRead + 4 * outputs / kBytesRead) /
+           plan.stages});
+  const int warps = shape.converter_warps() / shape.converter_groups;
+  const auto rounds_of = [&](int units) {
+    return WgmmaRounds(plan.C, static_cast<int>(pixels), shape.values(), units,
+                       32 * warps);
+  };
+  const double convert =
+      std::min(rounds_of(1), rounds_of(WgmmaManyUnits(shape.values()))) *
+          (plan.raw_words > 0 ? kLoadsAhead : kLoads) +
+      kHandOn;
+  // Without a buffer to spare converters wait until a slab was multiplied.
+  const double convert_period =
+      (convert + (plan.slab_buffers > shape.converter_groups ? 0 : multiply)) /
+      shape.converter_groups;
   const double slab =
-      std::max({tiles * plan.groups * (multiply + stage) / busy,
-                inputs * (plan.raw_words > 0 ? kConvertedAhead : kConverted) /
-                    converters,
-                4 * (inputs + outputs) / kBytesPerCycle}) +
-      kSlab;
+      std::max({multiply, convert_period,
+                4 * (pixels * plan.C + outputs) / kBytesPerCycle});
   const double waves =
       static_cast<double>(SplitParts(plan.slab_count(), multiprocessors));
   return (waves + 0.5) * slab;
@@ -137,16 +175,17 @@ bool MakeWgmmaPlan(const Problem& problem, int multiprocessors,
         SplitParts(problem.filters, int64_t{8} * kWgmmaShapes[shape].octets);
     for (int64_t slab_blocks = blocks;;) {
       for (int phase_groups = groups;; phase_groups = (phase_groups + 1) / 2) {
-        for (int buffers = 2; buffers <= 3; ++buffers) {
+        for (int buffers = 2; buffers <= kWgmmaMostBuffers; ++buffers) {
           for (int stages = 1; stages <= 2; ++stages) {
             WgmmaPlan tried;
             if (!SetWgmmaPlan(problem, shape, slab_blocks, phase_groups,
                               buffers, stages, shared_limit, &tried)) {
               continue;
             }
-            // Of equal cost, two stages.
-            const double cost =
-                WgmmaCost(tried, multiprocessors) * (stages == 1 ? 1.01 : 1);
+            // Of equal cost two stages, and few buffers.
+            const double cost = WgmmaCost(tried, multiprocessors) *
+                                (stages == 1 ? 1.01 : 1) *
+                                (1 + 0.001 * buffers);
             if (!found || cost < best) {
               found = true, best = cost;
               *plan = tried;

@@ -18,7 +18,17 @@ struct WgmmaShape {
   bool wide;        // a pixel's halves fill words of 8 bytes
   int consumers;    // warpgroups that multiply
   int threads;      // of a block
+  // Groups of warps that convert, each a slab of its own: what a slab waits for
+  // goes on at once.
+  int converter_groups;
+  // Each slab is one warpgroup's, rather than its tiles dealt to all.
+  bool own_slabs;
 
+  // Channels of a pixel that are converted together.
+  constexpr int values() const { return wide ? 4 : 2; }
+  constexpr int converter_warps() const {
+    return threads / 32 - 4 * consumers - 1;
+  }
   // A thread's, of the other warpgroups and of those that multiply: together
   // what the block was given when it began.
   constexpr int converter_registers() const {
@@ -37,20 +47,34 @@ struct WgmmaShape {
 // input row more often and need registers for their sums, of which a thread has
 // more in a smaller block. Three warpgroups hide each other's output better
 // than two, but leave fewer registers and fewer warps to convert.
+// Slabs of their own spare warpgroups what a slab costs, where it has one tile
+// or two and a third buffer fits.
 constexpr WgmmaShape kWgmmaShapes[] = {
-    {3, 6, 3, 1, true, 2, 512},  {3, 6, 3, 1, false, 2, 512},
-    {3, 6, 2, 2, true, 2, 512},  {3, 6, 2, 2, false, 2, 512},
-    {5, 5, 3, 1, true, 2, 512},  {5, 5, 3, 1, false, 2, 512},
-    {5, 4, 2, 2, true, 3, 512},  {5, 6, 2, 2, true, 2, 512},
-    {5, 6, 2, 2, false, 2, 512}, {7, 7, 3, 1, true, 2, 384},
-    {7, 5, 3, 1, true, 2, 512},  {7, 5, 3, 1, false, 2, 512},
-    {7, 4, 2, 2, true, 3, 512},  {7, 4, 2, 2, false, 2, 512},
-    {9, 5, 3, 1, true, 2, 512},  {9, 5, 3, 1, false, 2, 512},
-    {9, 4, 2, 2, true, 3, 512},  {9, 4, 2, 2, false, 2, 512},
+    {3, 6, 3, 1, true, 2, 512, 1, false},
+    {3, 6, 3, 1, false, 2, 512, 1, false},
+    {3, 6, 2, 2, true, 2, 512, 1, false},
+    {3, 6, 2, 2, false, 2, 512, 1, false},
+    {3, 6, 2, 2, false, 2, 512, 2, true},
+    {5, 5, 3, 1, true, 2, 512, 1, false},
+    {5, 5, 3, 1, false, 2, 512, 1, false},
+    {5, 5, 3, 1, false, 2, 512, 2, true},
+    {5, 4, 2, 2, true, 3, 512, 1, false},
+    {5, 6, 2, 2, true, 2, 512, 1, false},
+    {5, 6, 2, 2, false, 2, 512, 1, false},
+    {5, 6, 2, 2, false, 2, 512, 2, true},
+    {7, 7, 3, 1, true, 2, 384, 1, true},
+    {7, 5, 3, 1, true, 2, 512, 1, false},
+    {7, 5, 3, 1, false, 2, 512, 1, false},
+    {7, 4, 2, 2, true, 3, 512, 1, false},
+    {7, 4, 2, 2, false, 2, 512, 1, false},
+    {9, 5, 3, 1, true, 2, 512, 1, false},
+    {9, 5, 3, 1, false, 2, 512, 1, false},
+    {9, 4, 2, 2, true, 3, 512, 1, false},
+    {9, 4, 2, 2, false, 2, 512, 1, false},
 };
 constexpr int kWgmmaShapeCount = sizeof(kWgmmaShapes) / sizeof(WgmmaShape);
 
-constexpr int kWgmmaMostBuffers = 4;  // of slabs, and of stages
+constexpr int kWgmmaMostBuffers = 4;  // of slabs, stages, raw images
 constexpr int kWgmmaUnits = 64;       // of a tile: the rows of a product
 
 // In words of 4 bytes unless stated.
@@ -69,7 +93,8 @@ struct WgmmaPlan {
   int pitch;       // of a slab's row
   int slab_words;  // of its high halves; of the low ones the same
   int slab_buffers;
-  int raw_words;  // of an image as it came, brought ahead; 0: it is not
+  // An image as it came, brought ahead, and how many; 0: none is.
+  int raw_words, raw_buffers;
   // Groups of 8 * octets filters; those of a phase share a stage.
   int groups, phase_groups;
   int group_bytes;  // of arranged filters, high halves; low ones the same
@@ -78,13 +103,26 @@ struct WgmmaPlan {
   bool merged;
   int stage_pitch, stage_words, stages;
   int shared_bytes;
-  uint32_t zero;  // 0, which the compiler does not know
+  uint32_t width_magic;  // for SplitDivide by W_out
+  uint32_t zero;         // 0, which the compiler does not know
 
   constexpr int64_t slab_count() const { return batch * slabs; }
   constexpr int64_t filter_bytes() const {
     return int64_t{2} * groups * group_bytes;
   }
 };
+
+// How often converters wait for memory, of whom each of `threads` loads 16
+// values at a time: of so many units of channels (of `values` channels each),
+// for as many pixels as that gives.
+constexpr int WgmmaRounds(int channels, int pixels, int values, int units,
+                          int threads) {
+  const int at_once = 16 / values / units * threads;
+  return (pixels + at_once - 1) / at_once *
+         ((channels + values * units - 1) / (values * units));
+}
+// Few pixels of eight channels, or many of one unit's.
+constexpr int WgmmaManyUnits(int values) { return 8 / values; }
 
 // The plan with the shape, the blocks of a slab, the groups of a phase and the
 // numbers of buffers as said; false if that does not fit.

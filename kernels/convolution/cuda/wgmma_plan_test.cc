@@ -65,14 +65,24 @@ void CheckPlan(const Problem& problem, const WgmmaPlan& plan) {
     EXPECT_EQ(plan.slabs, 1);
     EXPECT_EQ(plan.C * plan.H * plan.W % 4, 0);
     EXPECT_GE(plan.raw_words, plan.C * plan.H * plan.W);
+    // Each group of converters has one that is read and one that comes.
+    EXPECT_EQ(plan.raw_buffers, 2 * shape.converter_groups);
+  } else {
+    EXPECT_EQ(plan.raw_buffers, 0);
+  }
+  EXPECT_GE(plan.slab_buffers, shape.converter_groups);
+  if (shape.own_slabs) {
+    EXPECT_GT(plan.slab_buffers, shape.consumers);
+    EXPECT_EQ(plan.phase_groups, plan.groups);
   }
   EXPECT_LE(plan.slab_buffers, kWgmmaMostBuffers);
   EXPECT_LE(plan.stages, kWgmmaMostBuffers);
+  EXPECT_LE(plan.raw_buffers, kWgmmaMostBuffers);
 
   // All of it, and that what begins on 16 bytes does.
   const int64_t words = plan.filter_bytes() / 4 +
                         int64_t{2} * plan.slab_buffers * plan.slab_words +
-                        int64_t{2} * plan.raw_words +
+                        int64_t{plan.raw_buffers} * plan.raw_words +
                         int64_t{plan.stages} * plan.stage_words;
   EXPECT_EQ(words * 4, plan.shared_bytes);
   EXPECT_LE(plan.shared_bytes, kShared);
@@ -98,6 +108,7 @@ TEST(WgmmaPlan, RegistersGoRound) {
     EXPECT_LE(shape.consumers * shape.consumer_registers() +
                   (warpgroups - shape.consumers) * shape.converter_registers(),
               given * warpgroups);
+    EXPECT_GE(shape.converter_warps(), shape.converter_groups);
     // Sums of all rows, twice, and two rows of operands and the next.
     EXPECT_LT(2 * shape.rows * shape.octets * 4 + 24,
               shape.consumer_registers());
@@ -113,6 +124,17 @@ TEST(WgmmaPlan, ServesTheSecondLayersOfTheCourse) {
         Problem{10000, 12, 33, 33, 24, 5}, Problem{10000, 4, 40, 40, 16, 7}}) {
     CheckPlan(problem, PlanFor(problem));
   }
+}
+
+// What a round loads: 16 values of each thread.
+TEST(WgmmaPlan, CountsRounds) {
+  // 12 channels as three of 4; 4 pixels of one, or 2 of two.
+  EXPECT_EQ(WgmmaRounds(12, 900, 4, 1, 225), 3);
+  EXPECT_EQ(WgmmaRounds(12, 901, 4, 1, 225), 6);
+  EXPECT_EQ(WgmmaRounds(12, 900, 4, 2, 225), 4);
+  // 7 channels as four of 2; 8 pixels of one, or 2 of four.
+  EXPECT_EQ(WgmmaRounds(7, 450, 2, 1, 225), 4);
+  EXPECT_EQ(WgmmaRounds(7, 450, 2, WgmmaManyUnits(2), 225), 1);
 }
 
 // One image is cut so that more than one multiprocessor works on it.
