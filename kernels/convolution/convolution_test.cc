@@ -106,6 +106,7 @@ TEST(FastestVariant, OnAGpuIsOfClassFp32AndTakesTheProblem) {
   }
   for (const Problem& problem :
        {Problem{1000, 1, 70, 70, 12, 5}, Problem{1000, 12, 33, 33, 24, 5},
+        Problem{1, 1, 70, 70, 12, 5}, Problem{1, 12, 33, 33, 24, 5},
         Problem{7, 17, 9, 30, 2, 1}, Problem{1, 1, 3000, 3000, 2, 11}}) {
     const auto variant = FastestVariant(Backend::kCuda, problem);
     ASSERT_TRUE(variant.ok()) << variant.status();

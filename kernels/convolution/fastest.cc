@@ -13,8 +13,8 @@ namespace {
 // Best first, of those that take the problem; the last of all takes everything
 // that its backend can hold. The records of the course's nine layers and of
 // their neighbours stand in reports/measured.
+constexpr const char* kFewImagesOnGpu[] = {"few_images"};
 constexpr const char* kOneChannelOnGpu[] = {"tensor_strips"};
-constexpr const char* kOneChannelFewOutputsOnGpu[] = {"register_tiled"};
 constexpr const char* kOneChannelLargeFilterOnGpu[] = {"tensor_split"};
 constexpr const char* kSeveralChannelsOnGpu[] = {"tensor_wgmma",
                                                  "tensor_split"};
@@ -30,14 +30,19 @@ absl::StatusOr<const Variant*> FastestVariant(Backend backend,
     const auto add = [&](absl::Span<const char* const> more) {
       names.insert(names.end(), more.begin(), more.end());
     };
-    // One image of the course's first layers has up to 52,000 outputs, a
-    // hundred of the smallest 1.2 million: with few, a second kernel that
-    // arranges the filters takes longer than the convolution.
-    constexpr int64_t kFewOutputs = 1 << 18;
+    // Tensor cores pay from so many products on, or outputs, for with several
+    // channels their time for one output grows with its products: before, the
+    // filters' arrangement, a kernel of its own, takes too long, and there is
+    // too little to do at the same time. That is 50 to 900 images of the
+    // course's layers.
+    constexpr int64_t kFewProducts = 1 << 28;
+    constexpr int64_t kFewOutputs = 1 << 20;
+    if (problem.channels > 1 ? problem.output_elements() < kFewOutputs
+                             : problem.flops() / 2 < kFewProducts) {
+      add(kFewImagesOnGpu);
+    }
     if (problem.channels > 1) {
       add(kSeveralChannelsOnGpu);
-    } else if (problem.output_elements() < kFewOutputs) {
-      add(kOneChannelFewOutputsOnGpu);
     } else if (problem.kernel_size <= 7) {
       add(kOneChannelOnGpu);
     } else {

@@ -248,8 +248,9 @@ std::string CaseName(const ::testing::TestParamInfo<Parity::ParamType>& info) {
 INSTANTIATE_TEST_SUITE_P(AllVariants, Parity, ::testing::ValuesIn(Cases()),
                          CaseName);
 
-// The variants that scale their operands: they promise their class for operands
-// of any scale, and infinities and NaN where the reference has them.
+// The variants that scale their operands, and the one that stands in for them
+// where images are few: they promise their class for operands of any scale, and
+// infinities and NaN where the reference has them.
 class Range : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -405,8 +406,8 @@ std::string RangeName(const ::testing::TestParamInfo<const char*>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ScaledVariants, Range,
-                         ::testing::Values("tensor_split", "tensor_strips",
-                                           "tensor_wgmma"),
+                         ::testing::Values("few_images", "tensor_split",
+                                           "tensor_strips", "tensor_wgmma"),
                          RangeName);
 
 // A kernel's attributes are its own, not a convolution's: one that is created

@@ -36,6 +36,10 @@ LADDER = [
         ":tuned_h",
     ]),
     _row("layer_sizes", "cuda"),
+    _row("few_images", "cuda", [
+        ":direct_plan",
+        ":few_images_plan",
+    ]),
     _row("streams", "cuda", [
         ":streams_header",
         "//kernels/cuda:stream",
