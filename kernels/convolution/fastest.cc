@@ -13,7 +13,8 @@ namespace {
 // Best first, of those that take the problem; the last of all takes everything
 // that its backend can hold. The records of the course's nine layers and of
 // their neighbours stand in reports/measured.
-constexpr const char* kOneChannelOnGpu[] = {"tensor_strips"};
+constexpr const char* kOneChannelOnGpu[] = {"wgmma_strips", "tensor_strips"};
+constexpr const char* kOneChannelFewFiltersOnGpu[] = {"tensor_strips"};
 constexpr const char* kOneChannelFewOutputsOnGpu[] = {"register_tiled"};
 constexpr const char* kOneChannelLargeFilterOnGpu[] = {"tensor_split"};
 constexpr const char* kSeveralChannelsOnGpu[] = {"tensor_wgmma",
@@ -34,10 +35,15 @@ absl::StatusOr<const Variant*> FastestVariant(Backend backend,
     // hundred of the smallest 1.2 million: with few, a second kernel that
     // arranges the filters takes longer than the convolution.
     constexpr int64_t kFewOutputs = 1 << 18;
+    // Products of a warpgroup want 48 columns, of which six filters make
+    // enough.
+    constexpr int64_t kFewFilters = 6;
     if (problem.channels > 1) {
       add(kSeveralChannelsOnGpu);
     } else if (problem.output_elements() < kFewOutputs) {
       add(kOneChannelFewOutputsOnGpu);
+    } else if (problem.kernel_size <= 7 && problem.filters < kFewFilters) {
+      add(kOneChannelFewFiltersOnGpu);
     } else if (problem.kernel_size <= 7) {
       add(kOneChannelOnGpu);
     } else {
