@@ -386,14 +386,14 @@ class WgmmaStripsConvolution : public Kernel {
     int* const exponent = arranged_.as<int>();
     char* const arranged = arranged_.as<char>() + kHeaderBytes;
     const int64_t most = CeilDivide(plan_.filter_bytes() / 8, kArrangeThreads);
-    Functions().arrange < <<most<64 ? most : 64, kArrangeThreads>>>(
-                              k, reinterpret_cast<uint32_t*>(arranged),
-                              exponent, plan_);
+    const int arranging_blocks = static_cast<int>(most < 64 ? most : 64);
+    const ShapeFunctions& functions = Functions();
+    functions.arrange<<<arranging_blocks, kArrangeThreads>>>(
+        k, reinterpret_cast<uint32_t*>(arranged), exponent, plan_);
     RETURN_IF_FAILED(CheckLaunch("ArrangeKernel"));
-    Functions()
-        .kernel<<<CeilDivide(plan_.walkers, plan_.warpgroups),
-                  128 * plan_.warpgroups, plan_.shared_bytes>>>(
-            x, k, reinterpret_cast<const uint4*>(arranged), exponent, y, plan_);
+    const int64_t blocks = CeilDivide(plan_.walkers, plan_.warpgroups);
+    functions.kernel<<<blocks, 128 * plan_.warpgroups, plan_.shared_bytes>>>(
+        x, k, reinterpret_cast<const uint4*>(arranged), exponent, y, plan_);
     return CheckLaunch("WgmmaStripsKernel");
   }
 
