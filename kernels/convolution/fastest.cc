@@ -14,13 +14,22 @@ namespace {
 // that its backend can hold. The records of the course's nine layers and of
 // their neighbours stand in reports/measured.
 constexpr const char* kOneChannelOnGpu[] = {"wgmma_strips", "tensor_strips"};
-constexpr const char* kOneChannelFewFiltersOnGpu[] = {"tensor_strips"};
+constexpr const char* kOneChannelNarrowOnGpu[] = {"tensor_strips"};
 constexpr const char* kOneChannelFewOutputsOnGpu[] = {"register_tiled"};
 constexpr const char* kOneChannelLargeFilterOnGpu[] = {"tensor_split"};
 constexpr const char* kSeveralChannelsOnGpu[] = {"tensor_wgmma",
                                                  "tensor_split"};
 constexpr const char* kGeneralOnGpu[] = {"tuned", "layer_sizes", "naive"};
 constexpr const char* kGeneralOnCpu[] = {"dense_lanes"};
+
+// Whether the products of wgmma_strips are filled: 40 or 48 columns by filters,
+// of which larger ones make fewer, and 64 rows by an image's outputs.
+bool FillsWarpgroups(const Problem& problem) {
+  const int64_t few_filters = problem.kernel_size <= 5 ? 5 : 6;
+  constexpr int64_t kFewPixels = 1 << 10;
+  return problem.filters >= few_filters &&
+         problem.output_height() * problem.output_width() >= kFewPixels;
+}
 
 }  // namespace
 
@@ -35,15 +44,12 @@ absl::StatusOr<const Variant*> FastestVariant(Backend backend,
     // hundred of the smallest 1.2 million: with few, a second kernel that
     // arranges the filters takes longer than the convolution.
     constexpr int64_t kFewOutputs = 1 << 18;
-    // Products of a warpgroup want 48 columns, of which six filters make
-    // enough.
-    constexpr int64_t kFewFilters = 6;
     if (problem.channels > 1) {
       add(kSeveralChannelsOnGpu);
     } else if (problem.output_elements() < kFewOutputs) {
       add(kOneChannelFewOutputsOnGpu);
-    } else if (problem.kernel_size <= 7 && problem.filters < kFewFilters) {
-      add(kOneChannelFewFiltersOnGpu);
+    } else if (problem.kernel_size <= 7 && !FillsWarpgroups(problem)) {
+      add(kOneChannelNarrowOnGpu);
     } else if (problem.kernel_size <= 7) {
       add(kOneChannelOnGpu);
     } else {

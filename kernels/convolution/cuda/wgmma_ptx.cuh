@@ -206,14 +206,6 @@ __device__ __forceinline__ void StartLoad(uint32_t to, const float* from,
       : "memory");
 }
 
-// Has the copy engine bring `bytes` bytes to the L2 cache; address and size are
-// multiples of 16.
-__device__ __forceinline__ void StartPrefetch(const float* from, int bytes) {
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from),
-               "r"(bytes)
-               : "memory");
-}
-
 #endif  // __CUDA_ARCH_FEAT_SM90_ALL
 
 }  // namespace convlab::cuda

@@ -1,3 +1,82 @@
+// One input channel on Hopper: each warpgroup for itself.
+//
+// Idea. As tensor_strips, but what computes a strip of output rows by itself is
+// a warpgroup, so that the products are wgmma's: 64 pixels from registers by
+// filters in shared memory, which the tensor cores read themselves. All filters
+// of a group, with every shift, are columns of one product of 48 to 96 columns,
+// for which a strip's inputs are loaded from shared memory once, not once for
+// every 8 columns.
+//
+// The product. A row is a unit of 2 or 4 neighbouring output columns in `rows`
+// output rows; a column is a filter moved to the right by 0 to 3 pixels and
+// down by 0 to rows - 1; a step of the depth is 8 halves of two input rows. A
+// filter of 7 rows takes four steps, one of 5 rows three, whether it is moved
+// down by one or not, so that the second output row costs columns but no depth,
+// and 12 filters of 7 x 7 make 48 columns where tensor_strips' columns would be
+// 24. With fewer than 32 a product's rows take longer to come than the product.
+//
+// Who does what. The copy engine brings a strip's inputs while the one before
+// is multiplied; the warpgroup's 128 threads split them, load 64 units at a
+// time, multiply, and stage the sums; the copy engine writes each filter's rows
+// as one piece. One barrier of the warpgroup after splitting and two for each
+// group of filters; warpgroups never wait for each other, and three or four of
+// them hide each other's latencies.
+//
+// Change against tensor_strips. One instruction multiplies what took 24 to 48,
+// and inputs are loaded as operands once for all filters of a group. They come
+// by the copy engine, not through registers, of which four warpgroups have 128
+// for a thread.
+//
+// Cost. As tensor_strips: inputs rows + K - 1 for rows times, most of them from
+// the L2 cache, outputs once. Of shared memory, 128 bytes at a time, a tile of
+// 64 units takes 6 * steps * octets for filters, 32 * steps for inputs and 16 *
+// octets for outputs.
+//
+// Bound. Writing the output at 4.3 TB/s: 0.28 (fa17), 0.53 (fa18), 0.13 (sp19),
+// 0.53 (fa19) and 0.31 ms (fa20). Products alone would be 0.15, 0.20, 0.03,
+// 0.16 and 0.12 ms.
+//
+// Measured on one H200, batch 10,000, medians in ms (and TB/s of inputs and
+// outputs); errors are 9.8e-8 for K = 5 and 1.2e-7 for K = 7:
+//
+//                      fa17        fa18        sp19        fa19        fa20
+//   layer 1       0.33 (3.6)  0.63 (3.7)  0.15 (3.6)  0.63 (3.6)  0.41 (3.2)
+//   tensor_strips 0.32        0.80        0.18        0.70        0.38
+//   no products   0.32        0.63        0.15        0.63        0.35
+//   no stores     0.28        0.51        0.13        0.40        0.39
+//   neither       0.15        0.30        0.09        0.27        0.22
+//   stores alone  0.27        0.53        0.11        0.52        0.24
+//
+// (without something, of these plans or of neighbouring ones; stores alone are
+// without inputs, too). So products hide behind stores, except for fa20, whose
+// four filters make 32 columns; and fa17's images of 72 units fill 64 and 8 of
+// 64. Those two layers are left to tensor_strips. What remains is between
+// stores alone and stores with inputs and staging, which share the memory and
+// shared memory with them.
+//
+// Counters (ncu: fa19, fa18, sp19, fa20): tensor pipe 30, 37, 26 and 33 % busy,
+// shared memory 40, 59, 57 and 57 %, issue slots 32, 42, 51 and 58 %, the
+// fabric between the two halves of the L2 cache 82, 82, 83 and 67 %, which is
+// 90 % when a kernel only fills memory, at 4.3 TB/s.
+//
+// Predicted and measured. From the bytes at 4.1 TB/s, 0.30, 0.60, 0.14, 0.57
+// and 0.35 ms were predicted: 0.33, 0.63, 0.15, 0.63 and 0.41. Inputs of the
+// strip after the next brought to the L2 cache: 2 % predicted, 1 % faster to 3
+// % slower measured. fa19 in strips of 12 rows took 0.70 where those of 14 took
+// 0.64, for the 396 warpgroups always met the same of an image's 6 strips and
+// the last is half as high: hence plan.walkers, with which it takes 0.64 too.
+//
+// Tried and left. Whole images by one warpgroup, strip after strip, with pieces
+// that begin and end with a sector because what is left over waits in the
+// stage: 0.68 to 0.72 (fa19), with and without whole sectors; strips dealt in
+// turn are better by 6 %. Stages that stand as their targets do modulo 128
+// bytes: 42 % fewer requests to L2, but 0 to 4 % slower, and the lanes' stores
+// meet the same banks. Whole planes of four filters as pieces of 70 KB: 0.82,
+// for products of 32 columns and two warpgroups. Two stages for a warpgroup: no
+// better, with smaller strips or fewer warpgroups. Five warpgroups of 96
+// registers: 2 to 6 % slower. Inputs loaded ahead to registers: no better in a
+// prototype for even widths, 10 to 40 % slower with branches for odd ones.
+// Inputs loaded by the threads when they are wanted: 20 to 80 % slower.
 #include <cstdint>
 #include <utility>
 
@@ -217,24 +296,13 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
       blockIdx.x * plan.warpgroups + static_cast<int>(threadIdx.x) / kThreads;
   StripWalk<WgmmaStripsPlan> walk(
       plan, walker < plan.walkers ? walker : plan.items(), plan.walkers);
-  // The copy engine brings a strip's inputs, and those of the strip after it to
-  // the L2 cache, in whole vectors.
   const auto bring = [&] {
-    if (walk.Done(plan)) return;
-    if (tid == 0) {
-      const Vectors in(walk.Item(plan, plan.strip_rows, x, y));
-      if (in.bytes() > 0) {
-        FenceForBulkStores();
-        StartLoad(SharedAddress(raw + in.skew + in.head), in.first(),
-                  in.bytes(), brought);
-      }
-    } else if (tid == 32) {
-      StripWalk<WgmmaStripsPlan> after = walk;
-      after.Advance(plan);
-      if (after.Done(plan)) return;
-      const Vectors in(after.Item(plan, plan.strip_rows, x, y));
-      if (in.bytes() > 0) StartPrefetch(in.first(), in.bytes());
-    }
+    if (tid != 0 || walk.Done(plan)) return;
+    const Vectors in(walk.Item(plan, plan.strip_rows, x, y));
+    if (in.bytes() == 0) return;
+    FenceForBulkStores();
+    StartLoad(SharedAddress(raw + in.skew + in.head), in.first(), in.bytes(),
+              brought);
   };
   bring();
   int parity = 0;    // of the phase in which the strip's inputs come
@@ -272,6 +340,8 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
     const bool scaled =
         SplitStrip(plan, from, item.inputs, filters_exponent, tid, kThreads,
                    high, exponent, for_words, largest);
+    // Whoever waits for the next inputs has seen these come.
+    if (!scaled) warpgroup.Sync();
     walk.Advance(plan);
     bring();
     if (!scaled) {
