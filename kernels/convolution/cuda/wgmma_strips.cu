@@ -22,7 +22,7 @@
 // group of filters; warpgroups never wait for each other, and three or four of
 // them hide each other's latencies.
 //
-// Change against tensor_strips. One instruction multiplies what took 24 to 48,
+// Change against tensor_strips. A warp issues one product for what took 6 to 12,
 // and inputs are loaded as operands once for all filters of a group. They come
 // by the copy engine, not through registers, of which four warpgroups have 128
 // for a thread.
