@@ -1,6 +1,6 @@
 // What kernels share whose warps, or warpgroups, compute strips of output rows
-// of one input channel by themselves: the walk over strips, their inputs, and
-// the pieces in which outputs go to memory. For plans that hold the problem's
+// of one input channel by themselves: the strips, their inputs, and the pieces
+// in which outputs go to memory. For plans that hold the problem's
 // sizes, `strips` of an image, `parts` of `part_groups` of the `filter_groups`,
 // and rows of `pitch` words (pitch_magic: SplitMagic of that).
 #ifndef KERNELS_CONVOLUTION_CUDA_STRIPS_CUH_
@@ -29,48 +29,26 @@ struct StripItem {
   int first_group, end_group;
 };
 
-// A walk over items, `step` apart.
+// Of an image's strips and parts of groups of filters, number `rest`.
 template <typename Plan>
-class StripWalk {
- public:
-  __device__ StripWalk(const Plan& plan, int64_t first, int64_t step) {
-    const int of_image = plan.strips * plan.parts;
-    image_ = first / of_image;
-    rest_ = first - image_ * of_image;
-    image_step_ = step / of_image;
-    rest_step_ = step - image_step_ * of_image;
-  }
-  __device__ __forceinline__ bool Done(const Plan& plan) const {
-    return image_ >= plan.batch;
-  }
-  __device__ __forceinline__ void Advance(const Plan& plan) {
-    image_ += image_step_, rest_ += rest_step_;
-    if (rest_ >= plan.strips * plan.parts) {
-      rest_ -= plan.strips * plan.parts, ++image_;
-    }
-  }
-  __device__ __forceinline__ StripItem Item(const Plan& plan, int strip_rows,
-                                            const float* x, float* y) const {
-    const int strip = plan.parts == 1 ? rest_ : rest_ / plan.parts;
-    const int part = rest_ - strip * plan.parts;
-    const int h = strip * strip_rows;
-    StripItem item;
-    item.from = x + image_ * plan.H * plan.W + int64_t{h} * plan.W;
-    item.input_rows = min(strip_rows + plan.K - 1, plan.H - h);
-    item.inputs = item.input_rows * plan.W;
-    item.to = y + image_ * plan.M * (plan.H_out * plan.W_out) +
-              int64_t{h} * plan.W_out;
-    item.rows = min(strip_rows, plan.H_out - h);
-    item.first_group = part * plan.part_groups;
-    item.end_group =
-        min(item.first_group + plan.part_groups, plan.filter_groups);
-    return item;
-  }
-
- private:
-  int64_t image_, image_step_;
-  int rest_, rest_step_;  // strips and parts of an image
-};
+__device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
+                                                   int strip_rows,
+                                                   int64_t image, int rest,
+                                                   const float* x, float* y) {
+  const int strip = plan.parts == 1 ? rest : rest / plan.parts;
+  const int part = rest - strip * plan.parts;
+  const int h = strip * strip_rows;
+  StripItem item;
+  item.from = x + image * plan.H * plan.W + int64_t{h} * plan.W;
+  item.input_rows = min(strip_rows + plan.K - 1, plan.H - h);
+  item.inputs = item.input_rows * plan.W;
+  item.to =
+      y + image * plan.M * (plan.H_out * plan.W_out) + int64_t{h} * plan.W_out;
+  item.rows = min(strip_rows, plan.H_out - h);
+  item.first_group = part * plan.part_groups;
+  item.end_group = min(item.first_group + plan.part_groups, plan.filter_groups);
+  return item;
+}
 
 // Word i of a strip whose `inputs` inputs begin at `from`: those of columns
 // 2 * c and 2 * c + 1 of a row. With `pairs` these are whole words there, too.

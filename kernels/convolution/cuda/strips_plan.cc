@@ -63,13 +63,17 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int blocks,
   plan->image_words = SplitParts(image, 4) * 4;
   plan->stage_pitch = stage;
   plan->stage_words = stage * shape.filters();
-  const int64_t fit =
-      (shared_limit / 4 - int64_t{plan->filter_words()}) / plan->warp_words();
+  const int64_t fit = (shared_limit / 4 - 1 - int64_t{plan->filter_words()}) /
+                      plan->warp_words();
   if (fit < kStripsLeastWarps) return false;
   plan->warps = std::min<int64_t>(std::min<int64_t>(fit, kStripsMostWarps),
                                   SplitParts(plan->items(), multiprocessors));
+  plan->block_items = SplitParts(
+      plan->items(), std::min<int64_t>(multiprocessors,
+                                       SplitParts(plan->items(), plan->warps)));
+  plan->thread_blocks = SplitParts(plan->items(), plan->block_items);
   plan->shared_bytes =
-      4 * (plan->filter_words() + plan->warps * plan->warp_words());
+      4 * (plan->filter_words() + plan->warps * plan->warp_words() + 1);
   return true;
 }
 

@@ -26,7 +26,7 @@ struct StripsShape {
 // sums; of loads ahead there are as many as then fit.
 constexpr StripsShape kStripsShapes[] = {
     {2, 4, 6, 2, 13}, {2, 4, 4, 3, 12}, {2, 4, 8, 1, 19}, {3, 4, 6, 2, 13},
-    {3, 4, 4, 3, 12}, {3, 2, 8, 1, 19}, {4, 2, 6, 1, 19}, {4, 2, 8, 1, 19},
+    {3, 4, 4, 3, 14}, {3, 2, 8, 1, 19}, {4, 2, 6, 1, 21}, {4, 2, 8, 1, 19},
 };
 constexpr int kStripsShapeCount = sizeof(kStripsShapes) / sizeof(StripsShape);
 
@@ -55,6 +55,9 @@ struct StripsPlan {
   uint32_t units_magic, pitch_magic;  // for SplitDivide
   int warps;                          // of a block of threads
   int shared_bytes;
+  // Blocks of threads, and the items of each but the last, which has the rest.
+  int thread_blocks;
+  int64_t block_items;
 
   constexpr int strip_rows() const {
     return blocks * kStripsShapes[shape].rows;

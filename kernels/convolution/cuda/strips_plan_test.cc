@@ -34,7 +34,7 @@ void CheckPlan(const Problem& problem, const StripsPlan& plan,
   const StripsShape& shape = kStripsShapes[plan.shape];
   EXPECT_LE(plan.shared_bytes, shared_limit);
   EXPECT_EQ(plan.shared_bytes,
-            4 * (plan.filter_words() + plan.warps * plan.warp_words()));
+            4 * (plan.filter_words() + plan.warps * plan.warp_words() + 1));
   EXPECT_GE(plan.warps, 1);
   EXPECT_LE(plan.warps, kStripsMostWarps);
 
@@ -46,6 +46,9 @@ void CheckPlan(const Problem& problem, const StripsPlan& plan,
   EXPECT_GE(plan.parts * plan.part_groups, plan.filter_groups);
   EXPECT_LT((plan.parts - 1) * plan.part_groups, plan.filter_groups);
   EXPECT_EQ(plan.items(), problem.batch * plan.strips * plan.parts);
+  EXPECT_LE(plan.thread_blocks, kH200Multiprocessors);
+  EXPECT_GE(plan.thread_blocks * plan.block_items, plan.items());
+  EXPECT_LT((plan.thread_blocks - 1) * plan.block_items, plan.items());
 
   // The depth holds the filter with every shift.
   EXPECT_GE(2 * shape.steps, plan.K);

@@ -16,6 +16,10 @@
 // strip are counted through, so that octets are full where a row has 6 units
 // (fa17) or 11 (sp19).
 //
+// Dealing. A block has a run of strips that follow each other in the output,
+// and a warp takes the next when it is ready for it, so that all end together
+// whatever their strips cost.
+//
 // Change against tensor_split. Warps instead of groups of warps; the inputs of
 // a warp's next strip are in registers while it multiplies; whole strips as
 // pieces instead of lines of 128 bytes, and no barriers.
@@ -34,24 +38,38 @@
 // outputs); errors are 1.0e-7 for K = 5 and 1.2e-7 for K = 7:
 //
 //                    fa17        fa18        sp19        fa19        fa20
-//   layer 1     0.32 (3.7)  0.80 (2.9)  0.18 (3.1)  0.70 (3.3)  0.38 (3.5)
+//   layer 1     0.32 (3.7)  0.72 (3.2)  0.165 (3.4) 0.65 (3.5)  0.38 (3.5)
 //   layer_sizes 0.40        1.28        0.19        0.84        0.59
 //
-// Prototypes without products took 0.30, 0.74, 0.16, 0.69 and 0.34 ms, those
-// without stores 0.28, 0.75, 0.15, 0.61 and 0.35, with neither 0.26 (fa19) and
-// 0.18 (fa20). So each hides most of the other, but not all.
+// Without products and stages written it took 0.30, 0.67, 0.16, 0.66 and 0.34
+// ms, without stores 0.28, 0.68, 0.15, 0.65 and 0.36 (fa18 and fa19 in former
+// shapes), and stores alone 0.49 (fa18), 0.12 (sp19) and 0.52 (fa19). So each
+// hides most of the other, but not all.
 //
-// Counters (ncu, in the same order). L2 80, 69, 71, 76 and 79 % busy, DRAM 75,
-// 62, 64, 67 and 70 %, tensor pipe 49, 45, 39, 46 and 43 %, issue slots 49, 46,
-// 53, 52 and 55 %: nothing is full. Where stores come out slowest, they begin
-// in the middle of a sector (fa18 and fa19, whose planes are 544.5 sectors);
-// fa19 with K = 7, whose planes are whole lines, takes 0.62 ms.
+// Counters (ncu, in the same order). L2 82, 73, 78, 80 and 81 % busy, DRAM 76,
+// 65, 69, 73 and 71 %, tensor pipe 47, 49, 42, 48 and 43 %, issue slots 47, 50,
+// 51, 49 and 55 %: nothing is full. DRAM reads the inputs once and nothing to
+// fill up sectors that were written in part: 209 MB (fa18) and 197 (fa19) for
+// inputs of 207 and 196. fa19's warps, in a former shape, spent 17 % of their
+// time on issuing, 42 % on fixed latencies, mostly of products and branches,
+// 11 % on the tensor pipe, 1 % on inputs and 0.3 % on the copy engine: an octet
+// was 190 instructions, 36 of them products, and there are three warps to
+// choose from.
 //
 // Predicted and measured. Units counted through a strip (without, fa17 took
 // 0.38 and sp19 0.198 ms): 0.31 and 0.165 predicted, 0.32 and 0.18 measured.
 // Longer pieces: 0.57 predicted for fa19 with pieces of two blocks, 0.70 to
 // 0.84 measured, for larger stages leave fewer warps and larger strips do not
-// fit into the registers for loads.
+// fit into the registers for loads. Whole sectors, by rounding where pieces end
+// (with wrong results): 0.66 predicted for fa19, 0.70 as before; without
+// products and inputs 0.49 instead of 0.52. Strips taken when a warp is ready,
+// not in turn: in turn, the 1584 warps always met the same strip of an image,
+// since there are 4, 6 or 9 (sp19, fa18, fa19), and those of the last, which is
+// smaller, ended early, fa18's first after 439 of 820 us; 0.74 (fa18) and 0.165
+// (sp19) predicted, 0.75 and 0.165 measured instead of 0.80 and 0.18. DRAM read
+// 271 MB then (fa18), for strips that share inputs had drifted apart. All of a
+// strip's inputs loaded ahead: 0.72 for fa18 and, in another shape, 0.65
+// instead of 0.70 for fa19.
 //
 // Tried and left. The next strip by cp.async into a buffer of its own instead
 // of registers: fa17 and sp19 3 % faster, fa19 1 %, but fa18 4 % and fa20 25 %
@@ -64,7 +82,13 @@
 // instead of the copy engine: 7 to 52 % slower; GPUs that have none do so. A
 // policy of early eviction from L2 for what is written: 3 % slower (fa17) to
 // 2 % faster. Two octets at a time: slower, the sums and operands take the
-// registers of other warps.
+// registers of other warps. Strips in turn, but each time another strip of the
+// image for a warp: 0 to 4 % slower, 12 % with fewer loads ahead. One counter
+// for all blocks: no better. The next strip's number taken a strip earlier, or
+// the first inputs loaded before the filters: 0 to 3 % slower. 14 to 16 warps
+// of 128 registers: 4 to 80 % slower. Sums of their own for the small products,
+// so that twice as many products are independent: 5 to 7 % slower. Rows whose
+// distance the compiler knows: 0 to 3 % faster, for a kernel for each width.
 #include <cstdint>
 #include <utility>
 
@@ -79,6 +103,50 @@ namespace convlab::cuda {
 namespace {
 
 #if __CUDA_ARCH__ >= 800
+
+// A warp's walk over the items of its block, which follow each other: the warp
+// takes the next when it is ready for it.
+class StripWalk {
+ public:
+  // *taken, in shared memory, counts the items that were taken: one for each
+  // warp at first.
+  __device__ StripWalk(const StripsPlan& plan, int warp, int* taken)
+      : taken_(taken) {
+    const int of_image = plan.strips * plan.parts;
+    const int64_t begin = blockIdx.x * plan.block_items;
+    items_ = min(plan.block_items, plan.items() - begin);
+    first_image_ = begin / of_image;
+    first_rest_ = begin - first_image_ * of_image;
+    GoTo(plan, warp);
+  }
+  __device__ __forceinline__ bool Done() const { return done_; }
+  __device__ __forceinline__ void Advance(const StripsPlan& plan) {
+    int item = 0;
+    if (threadIdx.x % 32 == 0) item = atomicAdd(taken_, 1);
+    GoTo(plan, __shfl_sync(0xffffffff, item, 0));
+  }
+  __device__ __forceinline__ StripItem Item(const StripsPlan& plan,
+                                            int strip_rows, const float* x,
+                                            float* y) const {
+    return MakeStripItem(plan, strip_rows, image_, rest_, x, y);
+  }
+
+ private:
+  __device__ __forceinline__ void GoTo(const StripsPlan& plan, int item) {
+    const uint32_t of_image = plan.strips * plan.parts;
+    const uint32_t rest = first_rest_ + item;
+    const uint32_t images = rest / of_image;
+    done_ = item >= items_;
+    image_ = first_image_ + images;
+    rest_ = rest - images * of_image;
+  }
+
+  int* taken_;
+  int64_t first_image_, image_;
+  int first_rest_, rest_;  // strips and parts of an image
+  int items_;              // of the block
+  bool done_;
+};
 
 template <int kLoads>
 __device__ __forceinline__ void LoadAhead(const StripsPlan& plan,
@@ -195,7 +263,7 @@ __device__ __forceinline__ void MultiplyOctet(
 constexpr int kStripsThreads = 32 * kStripsMostWarps;
 
 // Shared memory: the arranged filters; then for each warp its stage, the high
-// halves of its strip, and the low ones.
+// halves of its strip, and the low ones; then how many items were taken.
 template <int kSteps, int kShifts, int kR, int kNT, int kLoads>
 __global__ void __launch_bounds__(kStripsThreads, 1)
     StripsKernel(const float* __restrict__ x, const float* __restrict__ k,
@@ -216,6 +284,11 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
     // Also what no strip reaches: there it is multiplied by zero.
     for (int i = lane; i < 2 * plan.image_words; i += 32) high[i] = 0;
   };
+  int* const taken = reinterpret_cast<int*>(shared) + plan.filter_words() +
+                     plan.warps * plan.warp_words();
+  if (threadIdx.x == 0) *taken = plan.warps;
+  const bool load_pairs =
+      plan.W % 2 == 0 && reinterpret_cast<uintptr_t>(x) % 8 == 0;
   for (int i = threadIdx.x; i < plan.filter_words() / 4; i += blockDim.x) {
     shared[i] = reinterpret_cast<const uint4*>(arranged)[i];
   }
@@ -223,28 +296,26 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   const int filters_exponent = *filter_exponent;
   __syncthreads();
 
+  const int strip_rows = plan.blocks * kR;
+  StripWalk walk(plan, warp, taken);
+  StripItem item;
+  float2 ahead[kLoads];
+  if (!walk.Done()) {
+    LoadAhead(plan, walk.Item(plan, strip_rows, x, y), load_pairs, lane, ahead);
+  }
+
   const uint32_t pitch = plan.pitch * 4;
   const uint32_t low_offset = plan.image_words * 4;
   const int area = plan.H_out * plan.W_out;
-  const bool load_pairs =
-      plan.W % 2 == 0 && reinterpret_cast<uintptr_t>(x) % 8 == 0;
   const bool store_pairs =
       plan.W_out % 2 == 0 && reinterpret_cast<uintptr_t>(y) % 8 == 0;
-  StripWalk<StripsPlan> walk(plan, int64_t{blockIdx.x} * plan.warps + warp,
-                             int64_t{gridDim.x} * plan.warps);
   const auto largest = [](uint32_t v) {
     v = __reduce_max_sync(0xffffffff, v);
     __syncwarp();
     return v;
   };
-  const int strip_rows = plan.blocks * kR;
-  StripItem item;
-  float2 ahead[kLoads];
-  if (!walk.Done(plan)) {
-    LoadAhead(plan, walk.Item(plan, strip_rows, x, y), load_pairs, lane, ahead);
-  }
   int exponent = 5;  // of the strip before
-  while (!walk.Done(plan)) {
+  while (!walk.Done()) {
     item = walk.Item(plan, strip_rows, x, y);
     const int words = item.input_rows * plan.pitch;
     const auto for_words = [&](const auto& put) {
@@ -261,7 +332,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
         SplitStrip(plan, item.from, item.inputs, filters_exponent, lane, 32,
                    high, exponent, for_words, largest);
     walk.Advance(plan);
-    if (!walk.Done(plan)) {
+    if (!walk.Done()) {
       LoadAhead(plan, walk.Item(plan, strip_rows, x, y), load_pairs, lane,
                 ahead);
     }
@@ -360,14 +431,13 @@ class StripsConvolution : public Kernel {
     }
     RETURN_IF_FAILED(AllowAllSharedMemory(
         reinterpret_cast<const void*>(Function(plan_.shape))));
-    const int64_t blocks = CeilDivide(plan_.items(), plan_.warps);
-    blocks_ = blocks < limits.multiprocessors ? blocks : limits.multiprocessors;
     return arranged_.Allocate(LayoutOf(plan_));
   }
 
   Error Run(const float* x, const float* k, float* y) override {
     RETURN_IF_FAILED(arranged_.Arrange(k));
-    Function(plan_.shape)<<<blocks_, 32 * plan_.warps, plan_.shared_bytes>>>(
+    Function(plan_.shape)<<<plan_.thread_blocks, 32 * plan_.warps,
+                            plan_.shared_bytes>>>(
         x, k, arranged_.data(), arranged_.exponent(), y, plan_);
     return CheckLaunch("StripsKernel");
   }
@@ -415,7 +485,6 @@ class StripsConvolution : public Kernel {
 
   StripsPlan plan_ = {};
   ArrangedFilters<true> arranged_;
-  int64_t blocks_ = 0;
 };
 
 }  // namespace

@@ -22,10 +22,10 @@
 // group of filters; warpgroups never wait for each other, and three or four of
 // them hide each other's latencies.
 //
-// Change against tensor_strips. A warp issues one product for what took 6 to 12,
-// and inputs are loaded as operands once for all filters of a group. They come
-// by the copy engine, not through registers, of which four warpgroups have 128
-// for a thread.
+// Change against tensor_strips. A warp issues one product for what took 6 to
+// 12, and inputs are loaded as operands once for all filters of a group. They
+// come by the copy engine, not through registers, of which four warpgroups have
+// 128 for a thread.
 //
 // Cost. As tensor_strips: inputs rows + K - 1 for rows times, most of them from
 // the L2 cache, outputs once. Of shared memory, 128 bytes at a time, a tile of
@@ -41,7 +41,7 @@
 //
 //                      fa17        fa18        sp19        fa19        fa20
 //   layer 1       0.33 (3.6)  0.63 (3.7)  0.15 (3.6)  0.63 (3.6)  0.41 (3.2)
-//   tensor_strips 0.32        0.80        0.18        0.70        0.38
+//   tensor_strips 0.32        0.72        0.165       0.65        0.38
 //   no products   0.32        0.63        0.15        0.63        0.35
 //   no stores     0.28        0.51        0.13        0.40        0.39
 //   neither       0.15        0.30        0.09        0.27        0.22
@@ -178,6 +178,36 @@ class Warpgroup {
   uint32_t (*most_)[4];
 };
 
+// A warpgroup's walk over its items, `step` apart.
+class StripWalk {
+ public:
+  __device__ StripWalk(const WgmmaStripsPlan& plan, int64_t first,
+                       int64_t step) {
+    const int of_image = plan.strips * plan.parts;
+    image_ = first / of_image;
+    rest_ = first - image_ * of_image;
+    image_step_ = step / of_image;
+    rest_step_ = step - image_step_ * of_image;
+  }
+  __device__ __forceinline__ bool Done(const WgmmaStripsPlan& plan) const {
+    return image_ >= plan.batch;
+  }
+  __device__ __forceinline__ void Advance(const WgmmaStripsPlan& plan) {
+    image_ += image_step_, rest_ += rest_step_;
+    if (rest_ >= plan.strips * plan.parts) {
+      rest_ -= plan.strips * plan.parts, ++image_;
+    }
+  }
+  __device__ __forceinline__ StripItem Item(const WgmmaStripsPlan& plan,
+                                            const float* x, float* y) const {
+    return MakeStripItem(plan, plan.strip_rows, image_, rest_, x, y);
+  }
+
+ private:
+  int64_t image_, image_step_;
+  int rest_, rest_step_;  // strips and parts of an image
+};
+
 // The inputs of a strip as whole vectors of 16 bytes, which the copy engine
 // takes, and what is left before and after them.
 struct Vectors {
@@ -294,11 +324,11 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   const auto largest = [&](uint32_t v) { return warpgroup.Largest(v); };
   const int walker =
       blockIdx.x * plan.warpgroups + static_cast<int>(threadIdx.x) / kThreads;
-  StripWalk<WgmmaStripsPlan> walk(
-      plan, walker < plan.walkers ? walker : plan.items(), plan.walkers);
+  StripWalk walk(plan, walker < plan.walkers ? walker : plan.items(),
+                 plan.walkers);
   const auto bring = [&] {
     if (tid != 0 || walk.Done(plan)) return;
-    const Vectors in(walk.Item(plan, plan.strip_rows, x, y));
+    const Vectors in(walk.Item(plan, x, y));
     if (in.bytes() == 0) return;
     FenceForBulkStores();
     StartLoad(SharedAddress(raw + in.skew + in.head), in.first(), in.bytes(),
@@ -308,7 +338,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   int parity = 0;    // of the phase in which the strip's inputs come
   int exponent = 5;  // of the strip before
   while (!walk.Done(plan)) {
-    const StripItem item = walk.Item(plan, plan.strip_rows, x, y);
+    const StripItem item = walk.Item(plan, x, y);
     const Vectors vectors(item);
     const float* const from = raw + vectors.skew;
     if (vectors.bytes() > 0) {
