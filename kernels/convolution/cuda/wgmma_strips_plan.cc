@@ -82,7 +82,7 @@ bool SetWgmmaStripsPlan(const Problem& problem, int shape_index, int strip_rows,
     while (std::gcd(plan->walkers, of_image) != 1) --plan->walkers;
   }
   plan->shared_bytes =
-      filter_bytes + 4 * plan->warpgroups * plan->warpgroup_words();
+      filter_bytes + int64_t{4} * plan->warpgroups * plan->warpgroup_words();
   return true;
 }
 
