@@ -148,6 +148,13 @@ class StripWalk {
   bool done_;
 };
 
+__device__ __forceinline__ float2 LoadGlobalWord(const StripsPlan& plan,
+                                                 const StripItem& item,
+                                                 bool pairs, int i) {
+  return pairs ? __ldg(reinterpret_cast<const float2*>(item.from) + i)
+               : LoadWord(plan, item.from, item.inputs, false, i);
+}
+
 template <int kLoads>
 __device__ __forceinline__ void LoadAhead(const StripsPlan& plan,
                                           const StripItem& item, bool pairs,
@@ -157,8 +164,8 @@ __device__ __forceinline__ void LoadAhead(const StripsPlan& plan,
 #pragma unroll
     for (int j = 0; j < kLoads; ++j) {
       const int i = lane + 32 * j;
-      ahead[j] = i < words ? LoadWord(plan, item.from, item.inputs, whole, i)
-                           : float2{0, 0};
+      ahead[j] =
+          i < words ? LoadGlobalWord(plan, item, whole, i) : float2{0, 0};
     }
   };
   if (pairs) {
@@ -325,7 +332,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
       }
 #pragma unroll 4
       for (int i = lane + 32 * kLoads; i < words; i += 32) {
-        put(i, LoadWord(plan, item.from, item.inputs, load_pairs, i));
+        put(i, LoadGlobalWord(plan, item, load_pairs, i));
       }
     };
     const bool scaled =
