@@ -14,12 +14,21 @@ namespace {
 // that its backend can hold. The records of the course's nine layers and of
 // their neighbours stand in reports/measured.
 constexpr const char* kFewImagesOnGpu[] = {"few_images"};
-constexpr const char* kOneChannelOnGpu[] = {"tensor_strips"};
-constexpr const char* kOneChannelLargeFilterOnGpu[] = {"tensor_split"};
+constexpr const char* kOneChannelFilledOnGpu[] = {"wgmma_strips"};
+constexpr const char* kOneChannelOnGpu[] = {"tensor_strips", "tensor_split"};
 constexpr const char* kSeveralChannelsOnGpu[] = {"tensor_wgmma",
                                                  "tensor_split"};
 constexpr const char* kGeneralOnGpu[] = {"tuned", "layer_sizes", "naive"};
 constexpr const char* kGeneralOnCpu[] = {"dense_lanes"};
+
+// Whether the products of wgmma_strips are filled: 40 or 48 columns by filters,
+// of which larger ones make fewer, and 64 rows by an image's outputs.
+bool FillsWarpgroups(const Problem& problem) {
+  const int64_t few_filters = problem.kernel_size <= 5 ? 5 : 6;
+  constexpr int64_t kFewPixels = 1 << 10;
+  return problem.filters >= few_filters &&
+         problem.output_height() * problem.output_width() >= kFewPixels;
+}
 
 }  // namespace
 
@@ -43,10 +52,9 @@ absl::StatusOr<const Variant*> FastestVariant(Backend backend,
     }
     if (problem.channels > 1) {
       add(kSeveralChannelsOnGpu);
-    } else if (problem.kernel_size <= 7) {
-      add(kOneChannelOnGpu);
     } else {
-      add(kOneChannelLargeFilterOnGpu);
+      if (FillsWarpgroups(problem)) add(kOneChannelFilledOnGpu);
+      add(kOneChannelOnGpu);
     }
     add(kGeneralOnGpu);
   } else {

@@ -407,7 +407,8 @@ std::string RangeName(const ::testing::TestParamInfo<const char*>& info) {
 
 INSTANTIATE_TEST_SUITE_P(ScaledVariants, Range,
                          ::testing::Values("few_images", "tensor_split",
-                                           "tensor_strips", "tensor_wgmma"),
+                                           "tensor_strips", "tensor_wgmma",
+                                           "wgmma_strips"),
                          RangeName);
 
 // A kernel's attributes are its own, not a convolution's: one that is created

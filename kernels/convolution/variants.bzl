@@ -52,6 +52,7 @@ LADDER = [
     _row("tensor_strips", "cuda", [
         ":direct_plan",
         ":split_halves",
+        ":strips",
         ":strips_plan",
     ]),
     _row("tensor_wgmma", "cuda", [
@@ -59,6 +60,13 @@ LADDER = [
         ":split_halves",
         ":wgmma_plan",
         ":wgmma_ptx",
+    ]),
+    _row("wgmma_strips", "cuda", [
+        ":direct_plan",
+        ":split_halves",
+        ":strips",
+        ":wgmma_ptx",
+        ":wgmma_strips_plan",
     ]),
 ]
 

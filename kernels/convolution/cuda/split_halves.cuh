@@ -66,6 +66,23 @@ __device__ __forceinline__ void Split(float a, float b, uint32_t& high,
   low = reinterpret_cast<const uint32_t&>(l);
 }
 
+// The largest magnitude of `count` floats, which every thread of the block asks
+// for, once.
+__device__ __forceinline__ uint32_t LargestOfBlock(const float* v, int count) {
+  __shared__ uint32_t largest;
+  if (threadIdx.x == 0) largest = 0;
+  __syncthreads();
+  uint32_t most = 0;
+#pragma unroll 8
+  for (int i = threadIdx.x; i < count; i += blockDim.x) {
+    most = max(most, Magnitude(v[i]));
+  }
+  most = __reduce_max_sync(0xffffffff, most);
+  if (threadIdx.x % 32 == 0) atomicMax(&largest, most);
+  __syncthreads();
+  return largest;
+}
+
 // One output by the definition, for plans that hold the problem's sizes: `in`
 // is the first input that it meets, `k` its filter.
 template <typename Plan>
@@ -136,18 +153,7 @@ __global__ void ArrangeFiltersKernel(
   if (layout.max_apart) {
     most = *most_in;
   } else {
-    __shared__ uint32_t block_most;
-    if (threadIdx.x == 0) block_most = 0;
-    __syncthreads();
-    const int count = layout.M * layout.C * layout.K * layout.K;
-#pragma unroll 8
-    for (int i = threadIdx.x; i < count; i += blockDim.x) {
-      most = max(most, Magnitude(k[i]));
-    }
-    most = __reduce_max_sync(0xffffffff, most);
-    if (threadIdx.x % 32 == 0) atomicMax(&block_most, most);
-    __syncthreads();
-    most = block_most;
+    most = LargestOfBlock(k, layout.M * layout.C * layout.K * layout.K);
   }
   const int exponent = IsFinite(most) ? FilterExponent(most) : kNotFinite;
   if (threadIdx.x == 0 && m == 0) *exponent_out = exponent;

@@ -55,6 +55,16 @@ __device__ __forceinline__ uint4 LoadShared4(uint32_t address) {
   return v;
 }
 
+// Stores to shared memory, of 4 and 8 bytes.
+__device__ __forceinline__ void StoreShared(uint32_t address, float v) {
+  asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(v) : "memory");
+}
+__device__ __forceinline__ void StoreShared2(uint32_t address, float a,
+                                             float b) {
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(a), "f"(b)
+               : "memory");
+}
+
 // Has the line that holds *p brought to the L2 cache.
 __device__ __forceinline__ void PrefetchToL2(const void* p) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));

@@ -96,26 +96,13 @@
 #include "kernels/convolution/cuda/kernel.h"
 #include "kernels/convolution/cuda/split_halves.cuh"
 #include "kernels/convolution/cuda/split_ptx.cuh"
+#include "kernels/convolution/cuda/strips.cuh"
 #include "kernels/convolution/cuda/strips_plan.h"
 
 namespace convlab::cuda {
 namespace {
 
 #if __CUDA_ARCH__ >= 800
-
-// Where a float stands among those of eight neighbours that are 32 bytes.
-__device__ __forceinline__ int Skew(const float* p) {
-  return static_cast<int>(reinterpret_cast<uintptr_t>(p) / 4 % 8);
-}
-
-// Which part of the output a warp computes, and what for.
-struct StripItem {
-  const float* from;       // the strip's first input
-  int input_rows, inputs;  // that there are
-  float* to;               // its first output, of filter 0
-  int rows;                // of outputs
-  int first_group, end_group;
-};
 
 // A warp's walk over the items of its block, which follow each other: the warp
 // takes the next when it is ready for it.
@@ -138,24 +125,10 @@ class StripWalk {
     if (threadIdx.x % 32 == 0) item = atomicAdd(taken_, 1);
     GoTo(plan, __shfl_sync(0xffffffff, item, 0));
   }
-  template <int kRows>
   __device__ __forceinline__ StripItem Item(const StripsPlan& plan,
-                                            const float* x, float* y) const {
-    const int strip = plan.parts == 1 ? rest_ : rest_ / plan.parts;
-    const int part = rest_ - strip * plan.parts;
-    const int strip_rows = plan.blocks * kRows;
-    const int h = strip * strip_rows;
-    StripItem item;
-    item.from = x + image_ * plan.H * plan.W + int64_t{h} * plan.W;
-    item.input_rows = min(strip_rows + plan.K - 1, plan.H - h);
-    item.inputs = item.input_rows * plan.W;
-    item.to = y + image_ * plan.M * (plan.H_out * plan.W_out) +
-              int64_t{h} * plan.W_out;
-    item.rows = min(strip_rows, plan.H_out - h);
-    item.first_group = part * plan.part_groups;
-    item.end_group =
-        min(item.first_group + plan.part_groups, plan.filter_groups);
-    return item;
+                                            int strip_rows, const float* x,
+                                            float* y) const {
+    return MakeStripItem(plan, strip_rows, image_, rest_, x, y);
   }
 
  private:
@@ -175,17 +148,11 @@ class StripWalk {
   bool done_;
 };
 
-// Word i of a strip: the inputs of columns 2 * c and 2 * c + 1 of a row. With
-// `pairs` these are whole words of x, too. A row of odd length ends with any
-// input, which is multiplied by zero.
-__device__ __forceinline__ float2 LoadWord(const StripsPlan& plan,
-                                           const StripItem& item, bool pairs,
-                                           int i) {
-  if (pairs) return __ldg(reinterpret_cast<const float2*>(item.from) + i);
-  const int element =
-      2 * i - plan.W % 2 * static_cast<int>(SplitDivide(i, plan.pitch_magic));
-  return {item.from[element],
-          element + 1 < item.inputs ? item.from[element + 1] : 0.f};
+__device__ __forceinline__ float2 LoadGlobalWord(const StripsPlan& plan,
+                                                 const StripItem& item,
+                                                 bool pairs, int i) {
+  return pairs ? __ldg(reinterpret_cast<const float2*>(item.from) + i)
+               : LoadWord(plan, item.from, item.inputs, false, i);
 }
 
 template <int kLoads>
@@ -193,77 +160,18 @@ __device__ __forceinline__ void LoadAhead(const StripsPlan& plan,
                                           const StripItem& item, bool pairs,
                                           int lane, float2 (&ahead)[kLoads]) {
   const int words = item.input_rows * plan.pitch;
-  if (pairs) {
+  const auto load = [&](bool whole) {
 #pragma unroll
     for (int j = 0; j < kLoads; ++j) {
       const int i = lane + 32 * j;
-      ahead[j] = i < words ? LoadWord(plan, item, true, i) : float2{0, 0};
+      ahead[j] =
+          i < words ? LoadGlobalWord(plan, item, whole, i) : float2{0, 0};
     }
-  } else {
-#pragma unroll
-    for (int j = 0; j < kLoads; ++j) {
-      const int i = lane + 32 * j;
-      ahead[j] = i < words ? LoadWord(plan, item, false, i) : float2{0, 0};
-    }
-  }
-}
-
-// Splits a strip, scaled by 2^exponent. The exponent of the strip before is
-// tried first; `exponent` becomes that of this strip's own largest input. False
-// if the strip has to be computed from the floats.
-template <int kLoads>
-__device__ __forceinline__ bool SplitStrip(const StripsPlan& plan,
-                                           const StripItem& item, bool pairs,
-                                           const float2 (&ahead)[kLoads],
-                                           int filters_exponent, int lane,
-                                           uint32_t* high, int& exponent) {
-  constexpr uint32_t kAll = 0xffffffff;
-  uint32_t* const low = high + plan.image_words;
-  const int words = item.input_rows * plan.pitch;
-  const auto in_range = [&] {
-    const int sum = exponent + filters_exponent;
-    return sum >= -127 && sum <= 126;
   };
-  if (filters_exponent == kNotFinite) return false;
-  for (;;) {
-    const float scale = PowerOfTwo(exponent);
-    __half2 most_halves = __half2half2(__ushort_as_half(0));
-    const auto put = [&](int i, float2 v) {
-      uint32_t h, l;
-      Split(v.x * scale, v.y * scale, h, l);
-      high[i] = h, low[i] = l;
-      most_halves = __hmax2_nan(most_halves,
-                                __habs2(reinterpret_cast<const __half2&>(h)));
-    };
-#pragma unroll
-    for (int j = 0; j < kLoads; ++j) {
-      if (lane + 32 * j < words) put(lane + 32 * j, ahead[j]);
-    }
-#pragma unroll 4
-    for (int i = lane + 32 * kLoads; i < words; i += 32) {
-      put(i, LoadWord(plan, item, pairs, i));
-    }
-    // Positive halves are in their bits' order, and NaN above them. Between 1
-    // and 2^15, and not at the ends, where they may have been rounded to, they
-    // say that the exponent is right.
-    constexpr uint32_t kOne = 0x3c00, kTwoTo15 = 0x7800;
-    const uint32_t most_half = __reduce_max_sync(
-        kAll, __half_as_ushort(__hmax_nan(__low2half(most_halves),
-                                          __high2half(most_halves))));
-    constexpr int kMostExponent = 127;  // which InputExponent cuts to
-    if (most_half > kOne && most_half < kTwoTo15 && exponent < kMostExponent) {
-      return in_range();
-    }
-    uint32_t most = 0;
-    for (int i = lane; i < item.inputs; i += 32) {
-      most = max(most, Magnitude(item.from[i]));
-    }
-    most = __reduce_max_sync(kAll, most);
-    if (!IsFinite(most)) return false;
-    const int right = most == 0 ? exponent : InputExponent(most);
-    if (right == exponent) return in_range();
-    exponent = right;
-    __syncwarp();
+  if (pairs) {
+    load(true);
+  } else {
+    load(false);
   }
 }
 
@@ -274,22 +182,12 @@ __device__ __forceinline__ void StoreStage(const float* stage, int pitch,
                                            float* to, int area, int filters,
                                            int count, int lane) {
 #if __CUDA_ARCH__ >= 900
-  // Whole vectors by the copy engine, what is left at the ends by lanes.
   FenceForBulkStores();
   __syncwarp();
   for (int i = lane; i < 4 * filters; i += 32) {
-    const int m = i / 4, part = i % 4;
+    const int m = i / 4;
     float* const out = to + int64_t{m} * area;
-    const float* const in = stage + m * pitch + Skew(out);
-    const int head = min(-Skew(out) & 3, count);
-    const int middle = (count - head) & ~3;
-    if (part == 3) {
-      if (middle > 0) BulkStore(out + head, in + head, middle * 4);
-    } else {
-      if (part < head) out[part] = in[part];
-      const int tail = head + middle + part;
-      if (tail < count) out[tail] = in[tail];
-    }
+    StorePiece(stage + m * pitch + Skew(out), out, count, i % 4);
   }
   CommitBulkStores();
 #else
@@ -406,11 +304,12 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   const int filters_exponent = *filter_exponent;
   __syncthreads();
 
+  const int strip_rows = plan.blocks * kR;
   StripWalk walk(plan, warp, taken);
   StripItem item;
   float2 ahead[kLoads];
   if (!walk.Done()) {
-    LoadAhead(plan, walk.Item<kR>(plan, x, y), load_pairs, lane, ahead);
+    LoadAhead(plan, walk.Item(plan, strip_rows, x, y), load_pairs, lane, ahead);
   }
 
   const uint32_t pitch = plan.pitch * 4;
@@ -418,14 +317,32 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   const int area = plan.H_out * plan.W_out;
   const bool store_pairs =
       plan.W_out % 2 == 0 && reinterpret_cast<uintptr_t>(y) % 8 == 0;
+  const auto largest = [](uint32_t v) {
+    v = __reduce_max_sync(0xffffffff, v);
+    __syncwarp();
+    return v;
+  };
   int exponent = 5;  // of the strip before
   while (!walk.Done()) {
-    item = walk.Item<kR>(plan, x, y);
-    const bool scaled = SplitStrip(plan, item, load_pairs, ahead,
-                                   filters_exponent, lane, high, exponent);
+    item = walk.Item(plan, strip_rows, x, y);
+    const int words = item.input_rows * plan.pitch;
+    const auto for_words = [&](const auto& put) {
+#pragma unroll
+      for (int j = 0; j < kLoads; ++j) {
+        if (lane + 32 * j < words) put(lane + 32 * j, ahead[j]);
+      }
+#pragma unroll 4
+      for (int i = lane + 32 * kLoads; i < words; i += 32) {
+        put(i, LoadGlobalWord(plan, item, load_pairs, i));
+      }
+    };
+    const bool scaled =
+        SplitStrip(plan, item.from, item.inputs, filters_exponent, lane, 32,
+                   high, exponent, for_words, largest);
     walk.Advance(plan);
     if (!walk.Done()) {
-      LoadAhead(plan, walk.Item<kR>(plan, x, y), load_pairs, lane, ahead);
+      LoadAhead(plan, walk.Item(plan, strip_rows, x, y), load_pairs, lane,
+                ahead);
     }
     __syncwarp();
     if (!scaled) {

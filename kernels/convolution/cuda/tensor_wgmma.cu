@@ -91,19 +91,7 @@ __global__ void ArrangeKernel(const float* k, uint32_t* arranged,
                               int octets, int vector_rows, bool wide) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
   LetNextKernelStart();
-  __shared__ uint32_t block_most;
-  if (threadIdx.x == 0) block_most = 0;
-  __syncthreads();
-  const int count = plan.M * plan.C * plan.K * plan.K;
-  uint32_t most = 0;
-#pragma unroll 8
-  for (int i = threadIdx.x; i < count; i += blockDim.x) {
-    most = max(most, Magnitude(k[i]));
-  }
-  most = __reduce_max_sync(0xffffffff, most);
-  if (threadIdx.x % 32 == 0) atomicMax(&block_most, most);
-  __syncthreads();
-  most = block_most;
+  const uint32_t most = LargestOfBlock(k, plan.M * plan.C * plan.K * plan.K);
   const int exponent = IsFinite(most) ? FilterExponent(most) : kNotFinite;
   if (threadIdx.x == 0 && blockIdx.x == 0) *exponent_out = exponent;
   const float scale = IsFinite(most) ? PowerOfTwo(exponent) : 0;
@@ -759,26 +747,14 @@ class WgmmaConvolution : public Kernel {
   }
 
   static const char* Reject(const Problem& problem) {
-    if (ComputeCapability() != 90) {
-      return "needs the products of warpgroups, which compute capability 9.0 "
-             "has";
+    if (const char* const reason = RejectWithoutWarpgroupProducts(
+            reinterpret_cast<const void*>(FunctionOf<0>()))) {
+      return reason;
     }
     if (const char* const reason = RejectHugeImages(problem)) return reason;
     DirectLimits limits;
     // A device that cannot be asked fails in Prepare, with the reason.
     if (AskLimits(&limits).failed()) return nullptr;
-    // Without sm_90a's own code the kernel's body is empty, whoever compiled
-    // it: then it has no barriers in shared memory.
-    cudaFuncAttributes attributes;
-    const Error asked =
-        Check(cudaFuncGetAttributes(
-                  &attributes, reinterpret_cast<const void*>(FunctionOf<0>())),
-              "cudaFuncGetAttributes");
-    if (asked.failed() || attributes.sharedSizeBytes == 0) {
-      return "this program has no code for this GPU: build it with sm_90a "
-             "among "
-             "//tools/cuda:archs";
-    }
     if (!CompiledFor(problem.kernel_size)) {
       return "takes filters of 3 x 3, 5 x 5, 7 x 7 and 9 x 9";
     }

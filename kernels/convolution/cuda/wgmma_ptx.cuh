@@ -1,10 +1,32 @@
-// The instructions of compute capability 9.0 that tensor_wgmma.cu is made of.
+// The instructions of compute capability 9.0 that tensor_wgmma.cu and
+// wgmma_strips.cu are made of.
 #ifndef KERNELS_CONVOLUTION_CUDA_WGMMA_PTX_CUH_
 #define KERNELS_CONVOLUTION_CUDA_WGMMA_PTX_CUH_
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/kernel.h"
+
 namespace convlab::cuda {
+
+// For KernelVariant::reject: why this device cannot run `kernel`, which is made
+// of the instructions below and has barriers in shared memory, or null.
+inline const char* RejectWithoutWarpgroupProducts(const void* kernel) {
+  if (ComputeCapability() != 90) {
+    return "needs the products of warpgroups, which compute capability 9.0 "
+           "has";
+  }
+  // Without sm_90a's own code the kernel's body is empty, whoever compiled it:
+  // then it has no barriers.
+  cudaFuncAttributes attributes;
+  const Error asked = Check(cudaFuncGetAttributes(&attributes, kernel),
+                            "cudaFuncGetAttributes");
+  if (asked.failed() || attributes.sharedSizeBytes == 0) {
+    return "this program has no code for this GPU: build it with sm_90a among "
+           "//tools/cuda:archs";
+  }
+  return nullptr;
+}
 
 #if __CUDA_ARCH_FEAT_SM90_ALL
 
@@ -17,33 +39,107 @@ __device__ __forceinline__ uint64_t ColumnsAt(uint32_t address) {
   return address >> 4 | kAlongDepth << 16 | kAlongColumns << 32;
 }
 
-// sum += rows * columns, by a warpgroup: 64 x 16 halves in registers, as
-// m16n8k16 wants them of each warp, by 16 x N halves in shared memory. It only
-// starts; rows and sum are the tensor cores' until WaitForProducts.
+// sum += rows * columns, or with kFirst sum = rows * columns, by a warpgroup:
+// 64 x 16 halves in registers, as m16n8k16 wants them of each warp, by 16 x N
+// halves in shared memory. It only starts; rows and sum are the tensor cores'
+// until WaitForProducts.
+template <bool kFirst = false>
 __device__ __forceinline__ void StartProduct(float (&sum)[12],
                                              const uint32_t (&rows)[4],
                                              uint64_t columns) {
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11}, "
-      "{%12, %13, %14, %15}, %16, 1, 1, 1, 0;"
+      "{%12, %13, %14, %15}, %16, %17, 1, 1, 0;"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
         "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
         "+f"(sum[10]), "+f"(sum[11])
-      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns));
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
+        "n"(kFirst ? 0 : 1));
 }
+template <bool kFirst = false>
 __device__ __forceinline__ void StartProduct(float (&sum)[16],
                                              const uint32_t (&rows)[4],
                                              uint64_t columns) {
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
-      "{%16, %17, %18, %19}, %20, 1, 1, 1, 0;"
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
+      "%12, %13, %14, %15}, "
+      "{%16, %17, %18, %19}, %20, %21, 1, 1, 0;"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
         "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
         "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
         "+f"(sum[14]), "+f"(sum[15])
-      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns));
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
+        "n"(kFirst ? 0 : 1));
+}
+template <bool kFirst = false>
+__device__ __forceinline__ void StartProduct(float (&sum)[24],
+                                             const uint32_t (&rows)[4],
+                                             uint64_t columns) {
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n48k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
+      "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23}, "
+      "{%24, %25, %26, %27}, %28, %29, 1, 1, 0;"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
+        "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
+        "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
+        "+f"(sum[14]), "+f"(sum[15]), "+f"(sum[16]), "+f"(sum[17]),
+        "+f"(sum[18]), "+f"(sum[19]), "+f"(sum[20]), "+f"(sum[21]),
+        "+f"(sum[22]), "+f"(sum[23])
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
+        "n"(kFirst ? 0 : 1));
+}
+template <bool kFirst = false>
+__device__ __forceinline__ void StartProduct(float (&sum)[40],
+                                             const uint32_t (&rows)[4],
+                                             uint64_t columns) {
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n80k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
+      "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
+      "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
+      "%36, %37, %38, %39}, "
+      "{%40, %41, %42, %43}, %44, %45, 1, 1, 0;"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
+        "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
+        "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
+        "+f"(sum[14]), "+f"(sum[15]), "+f"(sum[16]), "+f"(sum[17]),
+        "+f"(sum[18]), "+f"(sum[19]), "+f"(sum[20]), "+f"(sum[21]),
+        "+f"(sum[22]), "+f"(sum[23]), "+f"(sum[24]), "+f"(sum[25]),
+        "+f"(sum[26]), "+f"(sum[27]), "+f"(sum[28]), "+f"(sum[29]),
+        "+f"(sum[30]), "+f"(sum[31]), "+f"(sum[32]), "+f"(sum[33]),
+        "+f"(sum[34]), "+f"(sum[35]), "+f"(sum[36]), "+f"(sum[37]),
+        "+f"(sum[38]), "+f"(sum[39])
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
+        "n"(kFirst ? 0 : 1));
+}
+template <bool kFirst = false>
+__device__ __forceinline__ void StartProduct(float (&sum)[48],
+                                             const uint32_t (&rows)[4],
+                                             uint64_t columns) {
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n96k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
+      "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
+      "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
+      "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, "
+      "{%48, %49, %50, %51}, %52, %53, 1, 1, 0;"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
+        "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
+        "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
+        "+f"(sum[14]), "+f"(sum[15]), "+f"(sum[16]), "+f"(sum[17]),
+        "+f"(sum[18]), "+f"(sum[19]), "+f"(sum[20]), "+f"(sum[21]),
+        "+f"(sum[22]), "+f"(sum[23]), "+f"(sum[24]), "+f"(sum[25]),
+        "+f"(sum[26]), "+f"(sum[27]), "+f"(sum[28]), "+f"(sum[29]),
+        "+f"(sum[30]), "+f"(sum[31]), "+f"(sum[32]), "+f"(sum[33]),
+        "+f"(sum[34]), "+f"(sum[35]), "+f"(sum[36]), "+f"(sum[37]),
+        "+f"(sum[38]), "+f"(sum[39]), "+f"(sum[40]), "+f"(sum[41]),
+        "+f"(sum[42]), "+f"(sum[43]), "+f"(sum[44]), "+f"(sum[45]),
+        "+f"(sum[46]), "+f"(sum[47])
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
+        "n"(kFirst ? 0 : 1));
 }
 
 // Before the first product that reads registers which were written otherwise.

@@ -1,0 +1,200 @@
+#include "kernels/convolution/cuda/wgmma_strips_plan.h"
+
+#include <cstdint>
+#include <numeric>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "kernels/convolution/problem.h"
+
+namespace convlab::cuda {
+namespace {
+
+constexpr int kH200Multiprocessors = 132;
+constexpr int kH200Shared = 227 << 10;
+constexpr int kStaticShared = 512;  // more than the kernel has besides
+
+std::string Describe(const Problem& p, const WgmmaStripsPlan& plan) {
+  const auto text = [](int64_t value) { return std::to_string(value) + " "; };
+  return "B H W M K: " + text(p.batch) + text(p.height) + text(p.width) +
+         text(p.filters) + text(p.kernel_size) +
+         "shape, rows, parts, warpgroups: " + text(plan.shape) +
+         text(plan.strip_rows) + text(plan.parts) + text(plan.warpgroups);
+}
+
+// n / d as the kernels compute it.
+int Divide(uint32_t n, uint32_t magic) {
+  return magic == 0 ? n : (uint64_t{n} * magic) >> 32;
+}
+
+// That the kernels stay in their memory and compute every output.
+void CheckPlan(const Problem& problem, const WgmmaStripsPlan& plan) {
+  SCOPED_TRACE(Describe(problem, plan));
+  const WgmmaStripsShape& shape = kWgmmaStripsShapes[plan.shape];
+  EXPECT_LE(plan.shared_bytes + kStaticShared, kH200Shared);
+  EXPECT_EQ(plan.shared_bytes,
+            plan.filter_bytes() + 4 * plan.warpgroups * plan.warpgroup_words());
+  EXPECT_GE(plan.warpgroups, 1);
+  EXPECT_LE(plan.warpgroups, shape.warpgroups);
+
+  // Strips, units and parts cover the output, and none is empty.
+  EXPECT_EQ(plan.strip_rows % shape.rows, 0);
+  EXPECT_GE(int64_t{plan.strips} * plan.strip_rows, plan.H_out);
+  EXPECT_LT(int64_t{plan.strips - 1} * plan.strip_rows, plan.H_out);
+  EXPECT_GE(plan.units * shape.shifts, plan.W_out);
+  EXPECT_GE(plan.filter_groups * shape.filters(), plan.M);
+  EXPECT_GE(plan.parts * plan.part_groups, plan.filter_groups);
+  EXPECT_LT((plan.parts - 1) * plan.part_groups, plan.filter_groups);
+  EXPECT_EQ(plan.items(), problem.batch * plan.strips * plan.parts);
+
+  // Every warpgroup that items are dealt to is there, and few are idle.
+  EXPECT_GE(plan.walkers, 1);
+  EXPECT_LE(plan.walkers, kH200Multiprocessors * plan.warpgroups);
+  EXPECT_LE(plan.walkers, plan.items());
+  if (plan.walkers < plan.items() && plan.H_out % plan.strip_rows != 0) {
+    EXPECT_EQ(std::gcd(plan.walkers, plan.strips * plan.parts), 1);
+  }
+
+  // The depth holds the filter with every shift, down and to the right.
+  EXPECT_GE(2 * shape.steps, plan.K + shape.rows - 1);
+  EXPECT_LE(plan.K + shape.shifts - 1, 8);
+
+  // A strip's inputs fit, and so does the last word that a tile reads.
+  EXPECT_GE(2 * plan.pitch, plan.W);
+  EXPECT_GE(plan.raw_words, (plan.strip_rows + plan.K - 1) * plan.W + 3);
+  EXPECT_LE((plan.strip_rows + plan.K - 1) * plan.pitch, plan.image_words);
+  const int last_row = plan.strip_rows - shape.rows + 2 * shape.steps - 1;
+  const int last_word =
+      last_row * plan.pitch + (plan.units - 1) * shape.shifts / 2 + 3;
+  EXPECT_LT(last_word, plan.image_words);
+
+  // The stage takes a group's outputs, and filters begin at 32 bytes; products
+  // want 16 bytes, and addresses below 2^18.
+  EXPECT_GE(plan.stage_pitch, plan.strip_rows * plan.W_out + 7);
+  EXPECT_EQ(plan.stage_pitch % 8, 0);
+  EXPECT_GE(plan.stage_words, plan.stage_pitch * shape.filters());
+  EXPECT_EQ(plan.stage_words % 32, 0);
+  EXPECT_EQ(plan.raw_words % 32, 0);
+  EXPECT_EQ(plan.warpgroup_words() % 32, 0);
+  EXPECT_EQ(plan.filter_bytes() % 128, 0);
+  EXPECT_LT(plan.shared_bytes, 1 << 18);
+
+  const int units = plan.strip_rows / shape.rows * plan.units;
+  for (const int n : {0, 1, plan.units - 1, plan.units, units - 1}) {
+    EXPECT_EQ(Divide(n, plan.units_magic), n / plan.units);
+  }
+  const int words = (plan.strip_rows + plan.K - 1) * plan.pitch;
+  for (const int n :
+       {plan.pitch - 1, plan.pitch, words - plan.pitch, words - 1}) {
+    EXPECT_EQ(Divide(n, plan.pitch_magic), n / plan.pitch);
+  }
+}
+
+struct Layer {
+  const char* name;
+  int64_t size, filters, kernel_size;
+
+  Problem At(int64_t batch) const {
+    return {batch, 1, size, size, filters, kernel_size};
+  }
+};
+constexpr Layer kLayers[] = {
+    {"fa17", 28, 50, 5},    {"fa18-L1", 72, 12, 7}, {"sp19-L1", 48, 6, 5},
+    {"fa19-L1", 70, 12, 5}, {"fa20-L1", 86, 4, 7},
+};
+
+WgmmaStripsPlan PlanOf(const Problem& problem) {
+  WgmmaStripsPlan plan;
+  EXPECT_TRUE(
+      MakeWgmmaStripsPlan(problem, kH200Multiprocessors, kH200Shared, &plan));
+  CheckPlan(problem, plan);
+  return plan;
+}
+
+TEST(WgmmaStripsPlan, TheCoursesLayersFillTheMultiprocessors) {
+  for (const Layer& layer : kLayers) {
+    SCOPED_TRACE(layer.name);
+    const WgmmaStripsPlan plan = PlanOf(layer.At(10000));
+    EXPECT_GE(plan.warpgroups, 3);
+    EXPECT_EQ(plan.parts, 1);
+  }
+}
+
+TEST(WgmmaStripsPlan, FewImagesAreCutIntoMoreItems) {
+  for (const Layer& layer : kLayers) {
+    SCOPED_TRACE(layer.name);
+    EXPECT_GE(PlanOf(layer.At(1)).items(), 8);
+    EXPECT_GE(PlanOf(layer.At(100)).items(), 2 * kH200Multiprocessors);
+  }
+}
+
+TEST(WgmmaStripsPlan, ImagesOfAnySizeHaveOneUnlessTheyAreTooWide) {
+  for (const int64_t batch : {1, 70000}) {
+    for (const int64_t filters : {1, 6, 50, 100}) {
+      for (int64_t K = kWgmmaStripsLeastKernelSize;
+           K <= kWgmmaStripsMostKernelSize; ++K) {
+        for (const int64_t height : {K, K + 17, int64_t{5000}}) {
+          for (const int64_t width :
+               {K, K + 1, K + 20, int64_t{61}, int64_t{120}}) {
+            const Problem problem = {batch, 1, height, width, filters, K};
+            WgmmaStripsPlan plan;
+            ASSERT_TRUE(MakeWgmmaStripsPlan(problem, kH200Multiprocessors,
+                                            kH200Shared, &plan))
+                << Describe(problem, {});
+            CheckPlan(problem, plan);
+            if (HasFailure()) return;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(WgmmaStripsPlan, WhatDoesNotFitHasNone) {
+  const Problem problems[] = {
+      {1, 2, 40, 40, 3, 5},       // two channels
+      {1, 1, 40, 40, 3, 1},       // filters smaller and larger than any that
+      {1, 1, 40, 40, 3, 8},       // the kernels take
+      {1, 1, 40, 9000, 3, 5},     // rows too wide
+      {1, 1, 40, 1 << 20, 3, 5},  //
+      {3, 1, 5, 5, 70000, 3},     // too many filters
+  };
+  for (const Problem& problem : problems) {
+    WgmmaStripsPlan plan;
+    EXPECT_FALSE(
+        MakeWgmmaStripsPlan(problem, kH200Multiprocessors, kH200Shared, &plan))
+        << Describe(problem, {});
+  }
+}
+
+// Other choices than the heuristic's are right too, if they fit.
+TEST(WgmmaStripsPlan, AnyChoiceThatFitsIsRight) {
+  int checked = 0;
+  for (const int64_t size : {7, 8, 28, 35, 72}) {
+    for (int64_t K = kWgmmaStripsLeastKernelSize;
+         K <= kWgmmaStripsMostKernelSize; ++K) {
+      for (const int64_t filters : {1, 5, 24}) {
+        const Problem problem = {300, 1, size, size + 2, filters, K};
+        for (int shape = 0; shape < kWgmmaStripsShapeCount; ++shape) {
+          for (int rows = 2; rows < 40; rows += 2) {
+            for (int parts = 1; parts < 5; ++parts) {
+              WgmmaStripsPlan plan;
+              if (!SetWgmmaStripsPlan(problem, shape, rows, parts,
+                                      kH200Multiprocessors, kH200Shared,
+                                      &plan)) {
+                continue;
+              }
+              CheckPlan(problem, plan);
+              if (HasFailure()) return;
+              ++checked;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(checked, 1000);
+}
+
+}  // namespace
+}  // namespace convlab::cuda
