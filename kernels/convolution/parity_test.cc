@@ -66,10 +66,14 @@ std::vector<Problem> Problems(Backend backend) {
       {1, 1, 300, 301, 2, 5},  // an image of many blocks
       {1, 1500, 8, 9, 2, 7},   // one unrolled column exceeds the workspace
       {257, 1, 6, 6, 2, 3},    // many small images
-      // One channel and filters that no layer has.
+      // Few channels and filters that no layer has.
       {2, 1, 19, 22, 9, 6},
       {2, 1, 40, 37, 13, 4},
       {2, 1, 75, 33, 30, 7},
+      {2, 1, 40, 51, 5, 9},
+      {2, 1, 40, 40, 9, 10},
+      {2, 2, 40, 41, 7, 6},
+      {2, 2, 40, 38, 5, 8},
   };
   problems.insert(problems.end(), std::begin(odd), std::end(odd));
   if (backend == Backend::kCpu) {
@@ -300,11 +304,9 @@ class Range : public ::testing::TestWithParam<const char*> {
 
   // One and several channels, whole images and tiles, rows of even and odd
   // length.
-  static constexpr Problem kProblems[] = {{5, 1, 20, 22, 6, 5},
-                                          {5, 1, 21, 23, 6, 7},
-                                          {5, 6, 22, 22, 16, 5},
-                                          {2, 3, 90, 131, 7, 4},
-                                          {2, 1, 90, 131, 7, 4}};
+  static constexpr Problem kProblems[] = {
+      {5, 1, 20, 22, 6, 5},  {5, 1, 21, 23, 6, 7},  {5, 1, 30, 41, 6, 9},
+      {5, 6, 22, 22, 16, 5}, {2, 3, 90, 131, 7, 4}, {2, 1, 90, 131, 7, 4}};
 
   const Variant* variant_ = nullptr;
   std::vector<Problem> problems_;  // those that it takes

@@ -138,10 +138,10 @@ static __global__ void FilterMaxKernel(const float* k, int count,
 }
 
 // Scales the filters, splits them and brings them into the lanes' order:
-// arranged[filter group][step][filter row][tile][lane]; with row pairs a step
-// has one row. A block arranges one filter, those beyond M as zeros, and finds
-// the largest magnitude unless *most holds it. exponent_out: what the filters
-// were scaled by, or kNotFinite.
+// arranged[filter group][step][filter row, or pair][tile][lane]. A block
+// arranges one filter, those beyond M as zeros, and finds the largest magnitude
+// unless *most holds it. exponent_out: what the filters were scaled by, or
+// kNotFinite.
 template <bool kSplit>
 __global__ void ArrangeFiltersKernel(
     const float* k, const uint32_t* most_in, char* arranged, int* exponent_out,
@@ -158,8 +158,8 @@ __global__ void ArrangeFiltersKernel(
   const int exponent = IsFinite(most) ? FilterExponent(most) : kNotFinite;
   if (threadIdx.x == 0 && m == 0) *exponent_out = exponent;
   const float scale = IsFinite(most) ? PowerOfTwo(exponent) : 0;
-  const int rows = layout.row_pairs ? 1 : layout.K;
-  const int steps = layout.row_pairs ? (layout.K + 1) / 2 : layout.chunks / 2;
+  const int rows = layout.rows;
+  const int steps = layout.row_pairs ? layout.chunks : layout.chunks / 2;
   for (int i = threadIdx.x; i < layout.shifts * steps * rows * 4;
        i += blockDim.x) {
     const int t = i % 4;
@@ -168,8 +168,8 @@ __global__ void ArrangeFiltersKernel(
     const int shift = i / 4 / rows / steps;
     float v[4];  // two halves of each of the lane's two words
     for (int j = 0; j < 4; ++j) {
-      const int chunk = layout.row_pairs ? 0 : 2 * step + j / 2;
-      const int p = layout.row_pairs ? 2 * step + j / 2 : row;
+      const int chunk = layout.row_pairs ? step : 2 * step + j / 2;
+      const int p = layout.row_pairs ? 2 * row + j / 2 : row;
       const int half = chunk % layout.chunks_per_plane * 8 + 2 * t + j % 2;
       const int c = chunk / layout.chunks_per_plane * layout.plane_channels +
                     half % layout.plane_channels;

@@ -26,6 +26,7 @@ struct FilterLayout {
   int plane_channels, shifts;
   int chunks, chunks_per_plane;  // of all planes, and of one
   bool row_pairs;  // a step is one chunk of two filter rows, not two of one
+  int rows;        // of steps: K or more, with row pairs half of that
   int tiles_n;     // of a group of filters, each 8 columns of the product
   // Of all columns; and vectors of a lane's words in each.
   int filter_groups, filter_vectors;

@@ -18,6 +18,7 @@ FilterLayout LayoutOf(const SplitPlan& plan) {
   layout.chunks = plan.chunks;
   layout.chunks_per_plane = plan.chunks_per_plane;
   layout.row_pairs = shape.row_pairs, layout.tiles_n = shape.tiles_n;
+  layout.rows = shape.row_pairs ? SplitParts(plan.K, 2) : plan.K;
   layout.filter_groups = plan.filter_groups;
   layout.filter_vectors = plan.filter_vectors;
   layout.max_apart = FilterMaxApart(int64_t{plan.M} * plan.C * plan.K * plan.K);

@@ -65,6 +65,29 @@ __device__ __forceinline__ void StoreShared2(uint32_t address, float a,
                : "memory");
 }
 
+// *p, or p[0] and p[1], which nobody writes meanwhile, if i < end, or zeros.
+// For `i < end ? *p : 0` there would be a branch, at whose end a lane waits for
+// what it loaded.
+__device__ __forceinline__ float LoadIfBelow(int i, int end, const float* p) {
+  float v;
+  asm volatile(
+      "{ .reg .pred below; setp.lt.s32 below, %2, %3; mov.b32 %0, 0; "
+      "@below ld.global.nc.f32 %0, [%1]; }"
+      : "=&f"(v)
+      : "l"(p), "r"(i), "r"(end));
+  return v;
+}
+__device__ __forceinline__ float2 LoadPairIfBelow(int i, int end,
+                                                  const float* p) {
+  float2 v;
+  asm volatile(
+      "{ .reg .pred below; setp.lt.s32 below, %3, %4; mov.b32 %0, 0; "
+      "mov.b32 %1, 0; @below ld.global.nc.v2.f32 {%0, %1}, [%2]; }"
+      : "=&f"(v.x), "=&f"(v.y)
+      : "l"(p), "r"(i), "r"(end));
+  return v;
+}
+
 // Has the line that holds *p brought to the L2 cache.
 __device__ __forceinline__ void PrefetchToL2(const void* p) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));

@@ -1,8 +1,8 @@
 // What kernels share whose warps, or warpgroups, compute strips of output rows
-// of one input channel by themselves: the strips, their inputs, and the pieces
-// in which outputs go to memory. For plans that hold the problem's
-// sizes, `strips` of an image, `parts` of `part_groups` of the `filter_groups`,
-// and rows of `pitch` words (pitch_magic: SplitMagic of that).
+// by themselves: the strips, their inputs, and the pieces in which outputs go
+// to memory. For plans that hold the problem's sizes, `strips` of an image,
+// `parts` of `part_groups` of the `filter_groups`, and rows of `pitch` words
+// (pitch_magic: SplitMagic of that).
 #ifndef KERNELS_CONVOLUTION_CUDA_STRIPS_CUH_
 #define KERNELS_CONVOLUTION_CUDA_STRIPS_CUH_
 
@@ -22,8 +22,8 @@ __device__ __forceinline__ int Skew(const float* p) {
 
 // Which part of the output is computed, and what for.
 struct StripItem {
-  const float* from;       // the strip's first input
-  int input_rows, inputs;  // that there are
+  const float* from;       // the strip's first input, of channel 0
+  int input_rows, inputs;  // that there are, of a channel
   float* to;               // its first output, of filter 0
   int rows;                // of outputs
   int first_group, end_group;
@@ -39,7 +39,7 @@ __device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
   const int part = rest - strip * plan.parts;
   const int h = strip * strip_rows;
   StripItem item;
-  item.from = x + image * plan.H * plan.W + int64_t{h} * plan.W;
+  item.from = x + image * plan.C * plan.H * plan.W + int64_t{h} * plan.W;
   item.input_rows = min(strip_rows + plan.K - 1, plan.H - h);
   item.inputs = item.input_rows * plan.W;
   item.to =
@@ -50,9 +50,10 @@ __device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
   return item;
 }
 
-// Word i of a strip whose `inputs` inputs begin at `from`: those of columns
-// 2 * c and 2 * c + 1 of a row. With `pairs` these are whole words there, too.
-// A row of odd length ends with any input, which is multiplied by zero.
+// Word i of a strip of one channel whose `inputs` inputs begin at `from`: those
+// of columns 2 * c and 2 * c + 1 of a row. With `pairs` these are whole words
+// there, too. A row of odd length ends with any input, which is multiplied by
+// zero.
 template <typename Plan>
 __device__ __forceinline__ float2 LoadWord(const Plan& plan, const float* from,
                                            int inputs, bool pairs, int i) {
@@ -66,8 +67,9 @@ __device__ __forceinline__ float2 LoadWord(const Plan& plan, const float* from,
 // on. The exponent of the strip before is tried first; `exponent` becomes that
 // of this strip's own largest input. False if the strip has to be computed from
 // the floats. for_words(put) calls put(i, v) for every word i that is the
-// thread's, of `threads`; largest(v) returns the largest v of all threads when
-// all have called it; `from` holds the strip's inputs.
+// thread's, of `threads`, or put(i, {0, 0}, false) for none; largest(v) returns
+// the largest v of all threads when all have called it; `from` holds the
+// strip's `inputs` inputs of each channel, whose planes are an image's.
 template <typename Plan, typename ForWords, typename Largest>
 __device__ __forceinline__ bool SplitStrip(const Plan& plan, const float* from,
                                            int inputs, int filters_exponent,
@@ -84,10 +86,10 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const float* from,
   for (;;) {
     const float scale = PowerOfTwo(exponent);
     __half2 most_halves = __half2half2(__ushort_as_half(0));
-    for_words([&](int i, float2 v) {
+    for_words([&](int i, float2 v, bool is_there = true) {
       uint32_t h, l;
       Split(v.x * scale, v.y * scale, h, l);
-      high[i] = h, low[i] = l;
+      if (is_there) high[i] = h, low[i] = l;
       most_halves = __hmax2_nan(most_halves,
                                 __habs2(reinterpret_cast<const __half2&>(h)));
     });
@@ -102,8 +104,11 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const float* from,
       return in_range();
     }
     uint32_t most = 0;
-    for (int i = tid; i < inputs; i += threads) {
-      most = max(most, Magnitude(from[i]));
+    for (int c = 0; c < plan.C; ++c) {
+      const float* const plane = from + c * (plan.H * plan.W);
+      for (int i = tid; i < inputs; i += threads) {
+        most = max(most, Magnitude(plane[i]));
+      }
     }
     most = largest(most);
     if (!IsFinite(most)) return false;

@@ -8,13 +8,15 @@ namespace convlab::cuda {
 FilterLayout LayoutOf(const StripsPlan& plan) {
   const StripsShape& shape = kStripsShapes[plan.shape];
   FilterLayout layout;
-  layout.M = plan.M, layout.C = 1, layout.K = plan.K;
+  layout.M = plan.M, layout.C = plan.C, layout.K = plan.K;
   layout.plane_channels = 1, layout.shifts = shape.shifts;
-  layout.chunks = layout.chunks_per_plane = 1;
-  layout.row_pairs = true, layout.tiles_n = shape.tiles_n;
+  layout.chunks_per_plane = shape.halves() / 8;
+  layout.chunks = plan.C * layout.chunks_per_plane;
+  layout.row_pairs = !shape.wide, layout.rows = shape.steps;
+  layout.tiles_n = shape.tiles_n;
   layout.filter_groups = plan.filter_groups;
   layout.filter_vectors = plan.filter_vectors;
-  layout.max_apart = FilterMaxApart(int64_t{plan.M} * plan.K * plan.K);
+  layout.max_apart = FilterMaxApart(int64_t{plan.M} * plan.C * plan.K * plan.K);
   return layout;
 }
 
@@ -23,9 +25,9 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int blocks,
                    StripsPlan* plan) {
   const StripsShape& shape = kStripsShapes[shape_index];
   const int K = problem.kernel_size;
-  // A chunk of 8 halves holds a filter row with every shift.
-  if (problem.channels != 1 || SplitParts(K, 2) != shape.steps ||
-      K + shape.shifts - 1 > 8) {
+  if (problem.channels > kStripsMostSteps / shape.steps ||
+      K < kStripsLeastKernelSize || K > kStripsMostKernelSize ||
+      !shape.Takes(problem.channels, K)) {
     return false;
   }
   // What is larger does not fit; so nothing below overflows.
@@ -34,7 +36,8 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int blocks,
   *plan = {};
   plan->shape = shape_index;
   plan->batch = problem.batch;
-  plan->C = 1, plan->H = problem.height, plan->W = problem.width;
+  plan->C = problem.channels, plan->H = problem.height;
+  plan->W = problem.width;
   plan->M = problem.filters, plan->K = K;
   plan->H_out = problem.output_height(), plan->W_out = problem.output_width();
   plan->blocks = std::min<int64_t>(blocks, SplitParts(plan->H_out, shape.rows));
@@ -42,16 +45,20 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int blocks,
   plan->units = SplitParts(plan->W_out, shape.shifts);
   plan->units_magic = SplitMagic(plan->units);
   plan->filter_groups = SplitParts(plan->M, shape.filters());
-  plan->filter_vectors = shape.steps * shape.tiles_n * 32;
+  plan->filter_vectors = plan->C * shape.steps * shape.tiles_n * 32;
   plan->part_groups =
       SplitParts(plan->filter_groups, std::min(parts, plan->filter_groups));
   plan->parts = SplitParts(plan->filter_groups, plan->part_groups);
   plan->pitch = SplitParts(plan->W, 2);
   plan->pitch_magic = SplitMagic(plan->pitch);
+  const int64_t plane = int64_t{plan->strip_rows() + K - 1} * plan->pitch;
   // What the last unit of the last row reads beyond its end.
-  const int64_t beyond = int64_t{plan->units - 1} * shape.shifts / 2 + 4;
+  const int64_t beyond =
+      int64_t{plan->units - 1} * shape.shifts / 2 + shape.halves() / 2;
   const int64_t image =
-      int64_t{plan->strip_rows() + 2 * shape.steps - 1} * plan->pitch +
+      (plan->C - 1) * plane +
+      int64_t{plan->strip_rows() - shape.rows + shape.input_rows()} *
+          plan->pitch +
       std::max<int64_t>(beyond - plan->pitch, 0);
   // A filter begins up to seven floats on. Filters of a tile are so far apart
   // that the lanes of a store meet different banks.
@@ -60,6 +67,8 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int blocks,
   stage += (remainder - stage % 32 + 32) % 32;
   const int64_t words = stage * shape.filters() + 2 * image;
   if (words > kMost) return false;
+  plan->plane_words = plane;
+  plan->plane_magic = SplitMagic(plane);
   plan->image_words = SplitParts(image, 4) * 4;
   plan->stage_pitch = stage;
   plan->stage_words = stage * shape.filters();
@@ -77,45 +86,69 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int blocks,
   return true;
 }
 
-double StripsCost(const StripsPlan& plan, int multiprocessors) {
-  // Issued by a quarter of a multiprocessor: for products, for rows of operands
-  // and of outputs of an octet, for 32 lanes' words that are split.
-  constexpr double kProduct = 4.6, kRow = 1, kStore = 14, kOctet = 5;
-  constexpr double kWords = 4, kItem = 920, kGroup = 10;
-  // Of one warp. Words that were not loaded ahead cost time and issue slots.
-  constexpr double kItemTime = 300, kGroupTime = 1360, kOctetTime = 220;
-  constexpr double kProductTime = 16, kLateTime = 450, kLate = 100;
+namespace {
+
+struct StripsCosts {
+  // Issued by a quarter of a multiprocessor, in cycles: for products, for rows
+  // of operands, for vectors of filters and for rows of outputs of an octet,
+  // for 32 lanes' words that are split.
+  double product, row, filter, store, octet, words, item, group;
+  // Of one warp.
+  double item_time, group_time, octet_time, channel_time, product_time;
+  double words_time;
+  // Words that were not loaded ahead cost time and issue slots.
+  double late_time, late;
   // Of a multiprocessor's share of memory, 4.3 TB/s, and of pieces that do not
   // begin and end with a line.
-  constexpr double kBytesPerCycle = 18, kPiece = 10;
-  constexpr double kPower = 3.5;
+  double bytes_per_cycle, piece;
+  double power;        // with which the three add up
+  double fewer_warps;  // what they hide less: a power of their number
+};
+constexpr StripsCosts kOneChannelCosts = {
+    // Issued.
+    4.6, 1, 0, 14, 5, 4, 920, 10,
+    // Of one warp.
+    300, 1360, 220, 0, 16, 4,
+    // Late words, memory, their sum.
+    450, 100, 18, 10, 3.5, 0};
+constexpr StripsCosts kCosts = {4.2, 5.5, 4.8, 12, 35,  76,   170,
+                                150, 250, 60,  70, 10,  12.8, 3,
+                                0,   0,   18,  24, 2.1, 0.45};
 
+}  // namespace
+
+double StripsCost(const StripsPlan& plan, int multiprocessors) {
   const StripsShape& shape = kStripsShapes[plan.shape];
+  const StripsCosts& costs = shape.one_channel ? kOneChannelCosts : kCosts;
+  // On average of an image's strips.
   const int last_rows = plan.H_out - (plan.strips - 1) * plan.strip_rows();
   const int last_blocks = SplitParts(last_rows, shape.rows);
-  // On average of an image's strips.
   const double octets =
       ((plan.strips - 1) * SplitParts(int64_t{plan.blocks} * plan.units, 8) +
        SplitParts(int64_t{last_blocks} * plan.units, 8)) *
       1.0 / plan.strips * plan.part_groups;
-  const double words = (plan.H_out + plan.strips * (plan.K - 1.0)) *
+  const double words = plan.C * (plan.H_out + plan.strips * (plan.K - 1.0)) *
                        plan.pitch / 32 / plan.strips;
-  const double late = std::max(
-      0.0, std::ceil((plan.strip_rows() + plan.K - 1) * plan.pitch / 32.0) -
-               shape.loads);
-  const double issue = octets * (kProduct * shape.products() +
-                                 kRow * (shape.rows + 2 * shape.steps - 1) +
-                                 kStore * shape.rows * shape.tiles_n + kOctet) +
-                       kGroup * plan.part_groups + kWords * words + kItem;
+  const double late = std::max(0.0, std::ceil((plan.strip_rows() + plan.K - 1) *
+                                              plan.C * plan.pitch / 32.0) -
+                                        shape.loads);
+  const double issue =
+      octets * (plan.C * (costs.product * shape.products() +
+                          costs.row * shape.input_rows() * shape.halves() / 8 +
+                          costs.filter * shape.filter_vectors()) +
+                costs.store * shape.rows * shape.tiles_n + costs.octet) +
+      costs.group * plan.part_groups + costs.words * words + costs.item;
   const double latency =
-      octets * (kOctetTime + kProductTime * shape.products()) +
-      kGroupTime * plan.part_groups + kItemTime + kWords * words +
-      kLateTime * late;
+      octets * (costs.octet_time +
+                plan.C * (costs.channel_time +
+                          costs.product_time * shape.products())) +
+      costs.group_time * plan.part_groups + costs.item_time +
+      costs.words_time * words + costs.late_time * late;
   const double rounds =
       SplitParts(plan.items(), int64_t{multiprocessors} * plan.warps);
   const double area = double{1} * plan.H_out * plan.W_out;
   const double bytes =
-      4.0 * plan.batch * (double{1} * plan.H * plan.W + plan.M * area);
+      4.0 * plan.batch * (double{1} * plan.C * plan.H * plan.W + plan.M * area);
   constexpr int kLine = 32;  // floats
   const int64_t piece = int64_t{plan.strip_rows()} * plan.W_out;
   const bool whole_lines = (plan.strips == 1 || piece % kLine == 0) &&
@@ -123,12 +156,15 @@ double StripsCost(const StripsPlan& plan, int multiprocessors) {
   const double pieces =
       whole_lines ? 0 : 1.0 * plan.batch * plan.M * plan.strips;
   const double memory =
-      (bytes / kBytesPerCycle + kPiece * pieces) / multiprocessors;
-  return std::pow(std::pow(rounds * plan.warps * issue / 4, kPower) +
-                      std::pow(rounds * latency, kPower) +
-                      std::pow(memory, kPower),
-                  1 / kPower) +
-         rounds * plan.warps * kLate * late;
+      (bytes / costs.bytes_per_cycle + costs.piece * pieces) / multiprocessors;
+  const double sum =
+      std::pow(std::pow(rounds * plan.warps * issue / 4, costs.power) +
+                   std::pow(rounds * latency, costs.power) +
+                   std::pow(memory, costs.power),
+               1 / costs.power);
+  return sum *
+             std::pow(1.0 * kStripsMostWarps / plan.warps, costs.fewer_warps) +
+         rounds * plan.warps * costs.late * late;
 }
 
 bool MakeStripsPlan(const Problem& problem, int multiprocessors,

@@ -16,8 +16,8 @@ constexpr int kSharedLimits[] = {kH200Shared, 163 << 10, 99 << 10};
 
 std::string Describe(const Problem& p, const StripsPlan& plan) {
   const auto text = [](int64_t value) { return std::to_string(value) + " "; };
-  return "B H W M K: " + text(p.batch) + text(p.height) + text(p.width) +
-         text(p.filters) + text(p.kernel_size) +
+  return "B C H W M K: " + text(p.batch) + text(p.channels) + text(p.height) +
+         text(p.width) + text(p.filters) + text(p.kernel_size) +
          "shape, blocks, parts, warps: " + text(plan.shape) +
          text(plan.blocks) + text(plan.parts) + text(plan.warps);
 }
@@ -51,15 +51,20 @@ void CheckPlan(const Problem& problem, const StripsPlan& plan,
   EXPECT_LT((plan.thread_blocks - 1) * plan.block_items, plan.items());
 
   // The depth holds the filter with every shift.
-  EXPECT_GE(2 * shape.steps, plan.K);
-  EXPECT_LE(plan.K + shape.shifts - 1, 8);
+  const int filter_rows = shape.wide ? shape.steps : 2 * shape.steps;
+  EXPECT_GE(filter_rows, plan.K);
+  EXPECT_LE(plan.K + shape.shifts - 1, shape.wide ? 16 : 8);
+  EXPECT_TRUE(plan.C == 1 || !shape.one_channel);
+  EXPECT_EQ(plan.filter_vectors, plan.C * shape.steps * shape.tiles_n * 32);
 
   // A strip's inputs fit, and so does the last word that an octet reads.
   EXPECT_GE(2 * plan.pitch, plan.W);
-  EXPECT_LE((plan.strip_rows() + plan.K - 1) * plan.pitch, plan.image_words);
-  const int last_row = plan.strip_rows() + 2 * shape.steps - 2;
+  EXPECT_GE(plan.plane_words, (plan.strip_rows() + plan.K - 1) * plan.pitch);
+  EXPECT_LE(plan.C * plan.plane_words, plan.image_words);
+  const int last_row = plan.strip_rows() + filter_rows - 2;
   const int last_word =
-      last_row * plan.pitch + (plan.units - 1) * shape.shifts / 2 + 3;
+      (plan.C - 1) * plan.plane_words + last_row * plan.pitch +
+      (plan.units - 1) * shape.shifts / 2 + (shape.wide ? 7 : 3);
   EXPECT_LT(last_word, plan.image_words);
 
   // The stage takes a group's outputs, and filters begin at 32 bytes.
@@ -78,6 +83,15 @@ void CheckPlan(const Problem& problem, const StripsPlan& plan,
        {plan.pitch - 1, plan.pitch, words - plan.pitch, words - 1}) {
     EXPECT_EQ(Divide(n, plan.pitch_magic), n / plan.pitch);
   }
+  // Also of words beyond the last, which lanes ask for before they see that.
+  constexpr int kMostAhead = 32 * 64;
+  for (int c = 1; c <= plan.C; ++c) {
+    const int n = c * plan.plane_words;
+    EXPECT_EQ(Divide(n - 1, plan.plane_magic), c - 1);
+    EXPECT_EQ(Divide(n, plan.plane_magic), c);
+  }
+  const int beyond = plan.C * plan.plane_words + kMostAhead;
+  EXPECT_EQ(Divide(beyond, plan.plane_magic), beyond / plan.plane_words);
 }
 
 struct Layer {
@@ -125,21 +139,43 @@ TEST(StripsPlan, FewImagesAreCutIntoMoreItems) {
   }
 }
 
+// Neighbours of the course's layers, and what resembles them.
+TEST(StripsPlan, SeveralChannelsAndLargeFiltersFillTheMultiprocessors) {
+  const Problem problems[] = {
+      {10000, 2, 28, 28, 50, 5}, {10000, 2, 72, 72, 12, 7},
+      {10000, 2, 48, 48, 6, 5},  {10000, 2, 70, 70, 12, 5},
+      {10000, 2, 86, 86, 4, 7},  {10000, 1, 72, 72, 12, 9},
+      {10000, 1, 86, 86, 4, 9},  {10000, 3, 70, 70, 12, 5},
+      {10000, 4, 48, 48, 6, 5},  {10000, 1, 70, 70, 12, 11},
+  };
+  for (const Problem& problem : problems) {
+    EXPECT_GE(PlanOf(problem).warps, 10) << Describe(problem, {});
+  }
+}
+
 TEST(StripsPlan, ImagesOfAnySizeHaveOneUnlessTheyAreTooWide) {
   for (const int limit : kSharedLimits) {
-    for (const int64_t batch : {1, 70000}) {
+    for (const int64_t channels : {1, 2, 3}) {
       for (const int64_t filters : {1, 6, 50, 128}) {
         for (int64_t K = kStripsLeastKernelSize; K <= kStripsMostKernelSize;
              ++K) {
           for (const int64_t height : {K, K + 17, int64_t{5000}}) {
             for (const int64_t width :
                  {K, K + 1, K + 20, int64_t{61}, int64_t{120}}) {
-              const Problem problem = {batch, 1, height, width, filters, K};
+              const int64_t batch = height == 5000 ? 1 : 70000;
+              const Problem problem = {batch, channels, height,
+                                       width, filters,  K};
               StripsPlan plan;
               if (!MakeStripsPlan(problem, kH200Multiprocessors, limit,
                                   &plan)) {
-                // Many filters leave little of a little.
-                ASSERT_TRUE(limit < kH200Shared && filters >= 50)
+                // Many filters leave little of a little, and several channels
+                // or large filters want more.
+                const bool little = limit < kH200Shared;
+                const bool much = channels > 1 || K > 7;
+                ASSERT_TRUE((little || much) && (filters >= 50 || much))
+                    << limit << " bytes: " << Describe(problem, {});
+                ASSERT_TRUE(little || filters >= 50 ||
+                            channels * K * width > 1500 || channels * K > 29)
                     << limit << " bytes: " << Describe(problem, {});
                 continue;
               }
@@ -155,9 +191,10 @@ TEST(StripsPlan, ImagesOfAnySizeHaveOneUnlessTheyAreTooWide) {
 
 TEST(StripsPlan, WhatDoesNotFitHasNone) {
   const Problem problems[] = {
-      {1, 2, 40, 40, 3, 5},       // two channels
       {1, 1, 40, 40, 3, 2},       // filters smaller and larger than any that
-      {1, 1, 40, 40, 3, 8},       // the kernels take
+      {1, 1, 40, 40, 3, 12},      // the kernels take
+      {1, 9, 40, 40, 3, 7},       // too many channels for a sum
+      {1, 1 << 30, 9, 9, 3, 7},   //
       {1, 1, 40, 5000, 3, 5},     // rows too wide
       {1, 1, 40, 1 << 20, 3, 5},  //
       {3, 1, 5, 5, 70000, 3},     // too many filters
@@ -173,13 +210,14 @@ TEST(StripsPlan, WhatDoesNotFitHasNone) {
 // Other choices than the heuristic's are right too, if they fit.
 TEST(StripsPlan, AnyChoiceThatFitsIsRight) {
   int checked = 0;
-  for (const int64_t size : {7, 8, 28, 35, 72}) {
+  for (const int64_t size : {11, 12, 28, 35, 72}) {
     for (int64_t K = kStripsLeastKernelSize; K <= kStripsMostKernelSize; ++K) {
       for (const int64_t filters : {1, 5, 24}) {
-        const Problem problem = {3, 1, size, size + 2, filters, K};
         for (int shape = 0; shape < kStripsShapeCount; ++shape) {
           for (int blocks = 1; blocks < 9; ++blocks) {
             for (int parts = 1; parts < 5; ++parts) {
+              const int channels = kStripsShapes[shape].one_channel ? 1 : 2;
+              const Problem problem = {3, channels, size, size + 2, filters, K};
               StripsPlan plan;
               if (!SetStripsPlan(problem, shape, blocks, parts,
                                  kH200Multiprocessors, kH200Shared, &plan)) {

@@ -1,4 +1,4 @@
-// One input channel: each warp for itself.
+// Few input channels: each warp for itself.
 //
 // Idea. A layer with one input channel writes 3 to 37 times what it reads and
 // multiplies little, so that what counts is that the output never stops
@@ -20,26 +20,47 @@
 // and a warp takes the next when it is ready for it, so that all end together
 // whatever their strips cost.
 //
+// Several channels. Their planes stand one after the other in the strip, with
+// one scale, and an octet's sums take them in turn: operands and filters of one
+// channel come from shared memory while the others wait there. With one channel
+// a group's filters stay in registers for all octets.
+//
+// Filters of more than 7 rows. A step is 16 halves of one input row, which hold
+// a row of 9 taps with 8 shifts, or of 11 with 4: nothing is lost to pairs, and
+// a unit is 8 output columns.
+//
 // Change against tensor_split. Warps instead of groups of warps; the inputs of
 // a warp's next strip are in registers while it multiplies; whole strips as
 // pieces instead of lines of 128 bytes, and no barriers.
 //
 // Cost. Inputs are read rows + K - 1 for rows times, though all but once from
 // the L2 cache; outputs are written once. Products are three times the
-// definition's, padded from 25 to 48 taps (K = 5, rows of 8 and 6 of them) or
-// from 49 to 64 (K = 7).
+// definition's, padded from 25 to 48 taps (K = 5, rows of 8 and 6 of them),
+// from 49 to 64 (K = 7) or from 81 to 144 (K = 9).
 //
 // Bound. Writing the output: 4.3 TB/s were measured for whole sectors of 32
 // bytes, 3.3 to 3.8 for pieces of 1584 bytes that begin within one. mma.sync's
 // 630 TFLOP/s alone would be 0.14 (fa17), 0.35 (fa18), 0.06 (sp19), 0.32 (fa19)
-// and 0.16 ms (fa20).
+// and 0.16 ms (fa20); twice that with two channels, and 0.8 (fa18) and 0.35 ms
+// (fa20) with K = 9.
 //
 // Measured on one H200, batch 10,000, medians in ms (and TB/s of inputs and
-// outputs); errors are 1.0e-7 for K = 5 and 1.2e-7 for K = 7:
+// outputs); errors are 1.0e-7 for K = 5 and 1.2e-7 for K = 7, 1.5e-7 and 1.9e-7
+// with two channels and 2.0e-7 for K = 9:
 //
 //                    fa17        fa18        sp19        fa19        fa20
 //   layer 1     0.32 (3.7)  0.72 (3.2)  0.165 (3.4) 0.65 (3.5)  0.38 (3.5)
 //   layer_sizes 0.40        1.28        0.19        0.84        0.59
+//   2 channels  0.63        1.56        0.33        1.33        0.84
+//   tensor_wgmma 0.74       1.83        0.58        1.57        2.08
+//   K = 9                   1.18                                0.73
+//   tensor_split            1.84                                1.57
+//
+// 0.63 and 1.18 are of a prototype that loads late words as said below with
+// 0.93 ms. More channels: with 3, fa19 1.84 (the prototype; tensor_wgmma 2.09)
+// and sp19 0.45 (0.72); with 4, sp19 0.69 (0.72), but fa19 3.03 (2.10). Where
+// tensor_wgmma's groups of filters are full it is faster with two, too: 16
+// filters of 7 x 7 on 40 x 40, 0.46 instead of 0.56.
 //
 // Without products and stages written it took 0.30, 0.67, 0.16, 0.66 and 0.34
 // ms, without stores 0.28, 0.68, 0.15, 0.65 and 0.36 (fa18 and fa19 in former
@@ -56,6 +77,11 @@
 // was 190 instructions, 36 of them products, and there are three warps to
 // choose from.
 //
+// Counters of two channels (fa20's first layer, before the points about loads
+// below): a quarter of a multiprocessor issues in 49 % of the cycles and
+// has 2.75 warps, of which one multiplies at a time. So what counts is how long
+// a warp takes for the rest; there are no registers for more warps.
+//
 // Predicted and measured. Units counted through a strip (without, fa17 took
 // 0.38 and sp19 0.198 ms): 0.31 and 0.165 predicted, 0.32 and 0.18 measured.
 // Longer pieces: 0.57 predicted for fa19 with pieces of two blocks, 0.70 to
@@ -70,6 +96,25 @@
 // 271 MB then (fa18), for strips that share inputs had drifted apart. All of a
 // strip's inputs loaded ahead: 0.72 for fa18 and, in another shape, 0.65
 // instead of 0.70 for fa19.
+//
+// Several channels: 0.55 ms predicted for fa17 with two, since the products
+// double, 0.63 measured; 1.2 for fa18, 1.56 measured; 0.28 for sp19, 0.33. K =
+// 9: 1.2 to 1.4 predicted for fa18, 1.18 measured. What was learnt on the way,
+// where fa20 with two channels began at 0.99 ms:
+// - A register that two operands share is copied for each product anew, which
+//   made 109 moves for 48 products; an exclusive or with a zero that the
+//   compiler does not know makes 26 of them.
+// - `condition ? *p : 0` becomes a branch, at whose end what it loaded is
+// waited
+//   for. A predicate within the instruction, and the next point: 1.13 to 0.93.
+// - Words that do not fit into the registers are prefetched to L2, and asked
+// for
+//   many at a time, before those in registers are split. 20 of them instead of
+//   16, and one comparison less for each: 0.93 to 0.84.
+// - One channel keeps its own loads: with those for several, when they still
+//   were branches, it took 2 to 28 % longer.
+// - Small products have sums of their own, or each would cut bits off the large
+//   ones.
 //
 // Tried and left. The next strip by cp.async into a buffer of its own instead
 // of registers: fa17 and sp19 3 % faster, fa19 1 %, but fa18 4 % and fa20 25 %
@@ -148,6 +193,15 @@ class StripWalk {
   bool done_;
 };
 
+// How many words a strip has: its rows, or as many of each channel's plane as
+// the first strip has.
+template <bool kOneChannel>
+__device__ __forceinline__ int WordsOf(const StripsPlan& plan,
+                                       const StripItem& item) {
+  return kOneChannel ? item.input_rows * plan.pitch : plan.C * plan.plane_words;
+}
+
+// Word i of a strip with one channel, of those that it has.
 __device__ __forceinline__ float2 LoadGlobalWord(const StripsPlan& plan,
                                                  const StripItem& item,
                                                  bool pairs, int i) {
@@ -155,23 +209,60 @@ __device__ __forceinline__ float2 LoadGlobalWord(const StripsPlan& plan,
                : LoadWord(plan, item.from, item.inputs, false, i);
 }
 
-template <int kLoads>
+// The same with any channels, and zeros where there is no word. Without
+// branches: the compiler waits for what was loaded before it leaves one.
+__device__ __forceinline__ float2 LoadWordOrZeros(const StripsPlan& plan,
+                                                  const StripItem& item,
+                                                  bool pairs, int i) {
+  const int c =
+      min(static_cast<int>(SplitDivide(i, plan.plane_magic)), plan.C - 1);
+  const float* const plane = item.from + c * (plan.H * plan.W);
+  i -= c * plan.plane_words;
+  const int words = item.input_rows * plan.pitch;
+  if (pairs) return LoadPairIfBelow(i, words, plane + 2 * i);
+  const int element =
+      2 * i - plan.W % 2 * static_cast<int>(SplitDivide(i, plan.pitch_magic));
+  return {LoadIfBelow(i, words, plane + element),
+          LoadIfBelow(i < words ? element + 1 : item.inputs, item.inputs,
+                      plane + element + 1)};
+}
+
+// A lane's words from word `first` of a strip on, 32 apart.
+template <bool kOneChannel, int kCount>
+__device__ __forceinline__ void LoadWords(const StripsPlan& plan,
+                                          const StripItem& item, bool pairs,
+                                          int first, int lane,
+                                          float2 (&to)[kCount]) {
+  const int words = WordsOf<kOneChannel>(plan, item);
+  const auto load = [&](bool all_pairs, int i) -> float2 {
+    if constexpr (!kOneChannel) {
+      return LoadWordOrZeros(plan, item, all_pairs, i);
+    }
+    return i < words ? LoadGlobalWord(plan, item, all_pairs, i) : float2{0, 0};
+  };
+  if (pairs) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) to[j] = load(true, first + lane + 32 * j);
+  } else {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) to[j] = load(false, first + lane + 32 * j);
+  }
+}
+
+// The first words of a strip to registers, the others to the L2 cache.
+template <bool kOneChannel, int kLoads>
 __device__ __forceinline__ void LoadAhead(const StripsPlan& plan,
                                           const StripItem& item, bool pairs,
                                           int lane, float2 (&ahead)[kLoads]) {
-  const int words = item.input_rows * plan.pitch;
-  const auto load = [&](bool whole) {
-#pragma unroll
-    for (int j = 0; j < kLoads; ++j) {
-      const int i = lane + 32 * j;
-      ahead[j] =
-          i < words ? LoadGlobalWord(plan, item, whole, i) : float2{0, 0};
+  LoadWords<kOneChannel>(plan, item, pairs, 0, lane, ahead);
+  if constexpr (!kOneChannel) {
+    constexpr int kLine = 16;  // words
+    for (int i = 32 * kLoads + lane * kLine;
+         i < WordsOf<kOneChannel>(plan, item); i += 32 * kLine) {
+      const int c = SplitDivide(i, plan.plane_magic);
+      const int element = min(2 * (i - c * plan.plane_words), item.inputs - 1);
+      PrefetchToL2(item.from + c * (plan.H * plan.W) + element);
     }
-  };
-  if (pairs) {
-    load(true);
-  } else {
-    load(false);
   }
 }
 
@@ -265,21 +356,97 @@ __device__ __forceinline__ void MultiplyOctet(
   }
 }
 
+// Adds what one channel gives to the sums of an octet, input row by input row:
+// quad i of operands holds rows i and i + 1 if `wide`, or else rows 2 * i to
+// 2 * i + 2, of which the second stands twice. The small products have sums of
+// their own, or each would cut bits off. `filters` is the lane's first vector.
+template <int kShape, int kS = kStripsShapes[kShape].rows / 2,
+          int kNT = kStripsShapes[kShape].tiles_n>
+__device__ __forceinline__ void MultiplyChannel(uint32_t in, uint32_t pitch,
+                                                uint32_t low_offset,
+                                                uint32_t filters, uint32_t zero,
+                                                float (&sum)[kS][kNT][4],
+                                                float (&small)[kS][kNT][4]) {
+  constexpr StripsShape s = kStripsShapes[kShape];
+  constexpr int kStride = s.wide ? 2 : 1;  // of quads, from pair to pair
+  constexpr int kQuads = s.steps + kStride * (kS - 1);
+  uint4 f[s.steps][kNT];
+  uint32_t high[kQuads][4], low[kQuads][4];
+  // What stands twice is copied in a way that the compiler cannot undo: it
+  // would copy again for every product.
+  const auto copy = [&](uint32_t v) { return v ^ zero; };
+  if constexpr (s.wide) {
+    high[0][0] = LoadShared<0>(in), high[0][2] = LoadShared<16>(in);
+    low[0][0] = LoadShared<0>(in + low_offset);
+    low[0][2] = LoadShared<16>(in + low_offset);
+  } else {
+    high[0][0] = LoadShared<0>(in), low[0][0] = LoadShared<0>(in + low_offset);
+  }
+#pragma unroll
+  for (int i = 0; i < kQuads; ++i) {
+    if (i < s.steps) {
+#pragma unroll
+      for (int n = 0; n < kNT; ++n) {
+        f[i][n] = LoadShared4(filters + (i * kNT + n) * 512);
+      }
+    }
+    if constexpr (s.wide) {
+      in += pitch;
+      high[i][1] = LoadShared<0>(in), high[i][3] = LoadShared<16>(in);
+      low[i][1] = LoadShared<0>(in + low_offset);
+      low[i][3] = LoadShared<16>(in + low_offset);
+      if (i + 1 < kQuads) {
+        high[i + 1][0] = copy(high[i][1]), high[i + 1][2] = copy(high[i][3]);
+        low[i + 1][0] = copy(low[i][1]), low[i + 1][2] = copy(low[i][3]);
+      }
+    } else {
+      in += pitch;
+      high[i][1] = LoadShared<0>(in),
+      low[i][1] = LoadShared<0>(in + low_offset);
+      high[i][2] = copy(high[i][1]), low[i][2] = copy(low[i][1]);
+      in += pitch;
+      high[i][3] = LoadShared<0>(in),
+      low[i][3] = LoadShared<0>(in + low_offset);
+      if (i + 1 < kQuads) {
+        high[i + 1][0] = copy(high[i][3]), low[i + 1][0] = copy(low[i][3]);
+      }
+    }
+#pragma unroll
+    for (int product = 0; product < 3; ++product) {
+#pragma unroll
+      for (int j = 0; j < kS; ++j) {
+        const int step = i - kStride * j;
+        if (step < 0 || step >= s.steps) continue;
+#pragma unroll
+        for (int n = 0; n < kNT; ++n) {
+          const uint4& v = f[step][n];
+          if (product == 0) MultiplyAdd(high[i], v.x, v.y, sum[j][n]);
+          if (product == 1) MultiplyAdd(high[i], v.z, v.w, small[j][n]);
+          if (product == 2) MultiplyAdd(low[i], v.x, v.y, small[j][n]);
+        }
+      }
+    }
+  }
+}
+
 #endif
 
 constexpr int kStripsThreads = 32 * kStripsMostWarps;
 
 // Shared memory: the arranged filters; then for each warp its stage, the high
 // halves of its strip, and the low ones; then how many items were taken.
-template <int kSteps, int kShifts, int kR, int kNT, int kLoads>
+template <int kShape>
 __global__ void __launch_bounds__(kStripsThreads, 1)
     StripsKernel(const float* __restrict__ x, const float* __restrict__ k,
                  const char* arranged, const int* filter_exponent,
                  float* __restrict__ y,
                  const __grid_constant__ StripsPlan plan) {
 #if __CUDA_ARCH__ >= 800
-  constexpr int kS = kR / 2;
-  constexpr int kFilters = 8 * kNT / kShifts;
+  constexpr StripsShape s = kStripsShapes[kShape];
+  constexpr int kR = s.rows, kS = kR / 2, kNT = s.tiles_n;
+  constexpr int kSteps = s.steps, kShifts = s.shifts;
+  constexpr int kFilters = s.filters(), kLoads = s.loads;
+  constexpr bool kOneChannel = s.one_channel;
   extern __shared__ __align__(128) uint4 shared[];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int g = lane / 4, t = lane % 4;
@@ -309,7 +476,8 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   StripItem item;
   float2 ahead[kLoads];
   if (!walk.Done()) {
-    LoadAhead(plan, walk.Item(plan, strip_rows, x, y), load_pairs, lane, ahead);
+    LoadAhead<kOneChannel>(plan, walk.Item(plan, strip_rows, x, y), load_pairs,
+                           lane, ahead);
   }
 
   const uint32_t pitch = plan.pitch * 4;
@@ -325,15 +493,35 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   int exponent = 5;  // of the strip before
   while (!walk.Done()) {
     item = walk.Item(plan, strip_rows, x, y);
-    const int words = item.input_rows * plan.pitch;
+    const int words = WordsOf<kOneChannel>(plan, item);
     const auto for_words = [&](const auto& put) {
+      if constexpr (kOneChannel) {
 #pragma unroll
-      for (int j = 0; j < kLoads; ++j) {
-        if (lane + 32 * j < words) put(lane + 32 * j, ahead[j]);
-      }
+        for (int j = 0; j < kLoads; ++j) {
+          if (lane + 32 * j < words) put(lane + 32 * j, ahead[j]);
+        }
 #pragma unroll 4
-      for (int i = lane + 32 * kLoads; i < words; i += 32) {
-        put(i, LoadGlobalWord(plan, item, load_pairs, i));
+        for (int i = lane + 32 * kLoads; i < words; i += 32) {
+          put(i, LoadGlobalWord(plan, item, load_pairs, i));
+        }
+      } else {
+        // Words that are late are under way while those in registers are split.
+        constexpr int kLate = 20;  // of a lane, at a time
+        const auto put_at = [&](int first, float2 v) {
+          if (first < words) put(first + lane, v, first + lane < words);
+        };
+#pragma unroll 1
+        for (int first = 32 * kLoads;; first += 32 * kLate) {
+          float2 late[kLate];
+          LoadWords<false>(plan, item, load_pairs, first, lane, late);
+          if (first == 32 * kLoads) {
+#pragma unroll
+            for (int j = 0; j < kLoads; ++j) put_at(32 * j, ahead[j]);
+          }
+#pragma unroll
+          for (int j = 0; j < kLate; ++j) put_at(first + 32 * j, late[j]);
+          if (first + 32 * kLate >= words) break;
+        }
       }
     };
     const bool scaled =
@@ -341,8 +529,8 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
                    high, exponent, for_words, largest);
     walk.Advance(plan);
     if (!walk.Done()) {
-      LoadAhead(plan, walk.Item(plan, strip_rows, x, y), load_pairs, lane,
-                ahead);
+      LoadAhead<kOneChannel>(plan, walk.Item(plan, strip_rows, x, y),
+                             load_pairs, lane, ahead);
     }
     __syncwarp();
     if (!scaled) {
@@ -362,11 +550,13 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
       uint4 filters[kSteps][kNT];
       const uint32_t group_filters =
           SharedAddress(shared + group * plan.filter_vectors + lane);
+      if constexpr (kOneChannel) {
 #pragma unroll
-      for (int s = 0; s < kSteps; ++s) {
+        for (int i = 0; i < kSteps; ++i) {
 #pragma unroll
-        for (int n = 0; n < kNT; ++n) {
-          filters[s][n] = LoadShared4(group_filters + (s * kNT + n) * 512);
+          for (int n = 0; n < kNT; ++n) {
+            filters[i][n] = LoadShared4(group_filters + (i * kNT + n) * 512);
+          }
         }
       }
       float* const to = item.to + int64_t{group} * kFilters * area;
@@ -385,12 +575,32 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
         const int unit = min(first + g, units - 1);
         const int block = SplitDivide(unit, plan.units_magic);
         const int place = unit - block * plan.units;
-        StripOperands<kS + kSteps - 1> operands;
-        operands.Load(
-            image + 4 * (block * kR * plan.pitch + place * (kShifts / 2)),
-            pitch, low_offset);
+        uint32_t in =
+            image + 4 * (block * kR * plan.pitch + place * (kShifts / 2));
         float sum[kS][kNT][4] = {};
-        MultiplyOctet<kSteps, kS, kNT>(operands, filters, sum);
+        if constexpr (kOneChannel) {
+          StripOperands<kS + kSteps - 1> operands;
+          operands.Load(in, pitch, low_offset);
+          MultiplyOctet<kSteps, kS, kNT>(operands, filters, sum);
+        } else {
+          float small[kS][kNT][4] = {};
+          uint32_t channel_filters = group_filters;
+#pragma unroll 1
+          for (int c = 0; c < plan.C; ++c) {
+            MultiplyChannel<kShape>(in, pitch, low_offset, channel_filters,
+                                    plan.zero, sum, small);
+            in += 4 * plan.plane_words;
+            channel_filters += kSteps * kNT * 512;
+          }
+#pragma unroll
+          for (int j = 0; j < kS; ++j) {
+#pragma unroll
+            for (int n = 0; n < kNT; ++n) {
+#pragma unroll
+              for (int i = 0; i < 4; ++i) sum[j][n][i] += small[j][n][i];
+            }
+          }
+        }
         if (first == 0) WaitForStage();
         const int column = place * kShifts + 2 * t % kShifts;
         if (first + g >= units || column >= plan.W_out) continue;
@@ -455,10 +665,14 @@ class StripsConvolution : public Kernel {
             reinterpret_cast<const void*>(Function(0)))) {
       return reason;
     }
-    if (problem.channels != 1) return "takes one input channel";
     if (problem.kernel_size < kStripsLeastKernelSize ||
         problem.kernel_size > kStripsMostKernelSize) {
-      return "takes filters of 3 x 3 to 7 x 7";
+      return "takes filters of 3 x 3 to 11 x 11";
+    }
+    if (problem.channels >
+        kStripsMostSteps / StripsSteps(problem.kernel_size)) {
+      return "takes few channels: at most 16, 10, 8, 3 and 2 for filters of up "
+             "to 4, 6, 7, 9 and 11 rows";
     }
     if (const char* const reason = RejectHugeImages(problem)) return reason;
     DirectLimits limits;
@@ -479,11 +693,7 @@ class StripsConvolution : public Kernel {
   template <int... kShapes>
   static FunctionPointer FunctionOf(int shape,
                                     std::integer_sequence<int, kShapes...>) {
-    static constexpr FunctionPointer kTable[] = {
-        StripsKernel<kStripsShapes[kShapes].steps,
-                     kStripsShapes[kShapes].shifts, kStripsShapes[kShapes].rows,
-                     kStripsShapes[kShapes].tiles_n,
-                     kStripsShapes[kShapes].loads>...};
+    static constexpr FunctionPointer kTable[] = {StripsKernel<kShapes>...};
     return kTable[shape];
   }
   static FunctionPointer Function(int shape) {
@@ -501,8 +711,9 @@ extern const KernelVariant kTensorStrips;
 const KernelVariant kTensorStrips = {
     "tensor_strips",
     AccuracyClass::kFp32,
-    "Layers with one input channel on tensor cores at float32's accuracy: each "
-    "warp computes strips of rows by itself, and the copy engine writes them.",
+    "Layers with few input channels on tensor cores at float32's accuracy: "
+    "each warp computes strips of rows by itself, and the copy engine writes "
+    "them.",
     "Nothing waits for a barrier, and outputs leave in long pieces while the "
     "next are computed, so that writing to memory does not stop.",
     StripsConvolution::Reject,

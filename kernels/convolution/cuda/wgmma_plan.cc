@@ -38,7 +38,7 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_blocks,
   if (shape.converter_groups > slab_buffers ||
       (shape.own_slabs &&
        (slab_buffers <= shape.consumers ||
-        phase_groups < SplitParts(problem.filters, 8 * shape.octets)))) {
+        phase_groups < SplitParts(problem.filters, int64_t{8} * shape.octets)))) {
     return false;
   }
   plan->steps = SplitParts(int64_t{K} * plan->pixel_halves, 16);
@@ -86,7 +86,7 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_blocks,
   if (plan->slabs == 1 && image_words % 4 == 0) {
     const int64_t raw_words = RoundUp(image_words, 32);
     const int raw_buffers = 2 * shape.converter_groups;
-    bytes_with_raw += 4 * raw_buffers * raw_words;
+    bytes_with_raw += int64_t{4} * raw_buffers * raw_words;
     if (bytes_with_raw + kStaticSharedBytes <= shared_limit) {
       plan->raw_words = raw_words, plan->raw_buffers = raw_buffers;
     } else {
@@ -122,7 +122,8 @@ double WgmmaCost(const WgmmaPlan& plan, int multiprocessors) {
   const double tiles =
       SplitParts(static_cast<int64_t>(blocks) * plan.W_out, kWgmmaUnits) *
       plan.groups;
-  const double products = 3.0 * plan.steps * (shape.rows / shape.vector_rows) *
+  const int vectors = shape.rows / shape.vector_rows;
+  const double products = 3.0 * plan.steps * vectors *
                           (plan.K + shape.vector_rows - 1) *
                           std::max(16.0, 0.58 * N);
   const double stage = kStaged * plan.passes * shape.rows * shape.octets * 4;
