@@ -76,7 +76,7 @@ struct SplitTile {
 // Copies a plane, of which `channels` exist, to shared memory as scaled halves;
 // takes the largest magnitude. An element is the kCp values of a pixel, or two
 // pixels if kCp is 1.
-template <int kCp, bool kLinear, bool kSplit>
+template <int kCp, bool kLinear>
 __device__ __forceinline__ void CopyPlane(const SplitPlan& plan,
                                           const SplitTile& tile, int plane,
                                           float scale, int tid, int threads,
@@ -137,56 +137,53 @@ __device__ __forceinline__ void CopyPlane(const SplitPlan& plan,
         Split(a * scale, b * scale, h[j], l[j]);
       }
       StoreWords(h, high + to[i]);
-      if (kSplit) StoreWords(l, low + to[i]);
+      StoreWords(l, low + to[i]);
     }
   }
 }
 
-template <int kCp, bool kSplit>
+template <int kCp>
 __device__ __forceinline__ void CopyPlanes(const SplitPlan& plan,
                                            const SplitTile& tile, float scale,
                                            int tid, int threads,
                                            uint32_t& most) {
   for (int plane = 0; plane < plan.planes; ++plane) {
     if (plan.linear) {
-      CopyPlane<kCp, true, kSplit>(plan, tile, plane, scale, tid, threads,
-                                   most);
+      CopyPlane<kCp, true>(plan, tile, plane, scale, tid, threads, most);
     } else {
-      CopyPlane<kCp, false, kSplit>(plan, tile, plane, scale, tid, threads,
-                                    most);
+      CopyPlane<kCp, false>(plan, tile, plane, scale, tid, threads, most);
     }
   }
 }
 
 // All planes; returns the largest magnitude that the thread saw.
-template <bool kSplit>
 __device__ __forceinline__ uint32_t CopyTile(const SplitPlan& plan,
                                              const SplitTile& tile, float scale,
                                              int tid, int threads) {
   uint32_t most = 0;
   switch (plan.plane_channels) {
     case 1:
-      CopyPlanes<1, kSplit>(plan, tile, scale, tid, threads, most);
+      CopyPlanes<1>(plan, tile, scale, tid, threads, most);
       break;
     case 2:
-      CopyPlanes<2, kSplit>(plan, tile, scale, tid, threads, most);
+      CopyPlanes<2>(plan, tile, scale, tid, threads, most);
       break;
     case 4:
-      CopyPlanes<4, kSplit>(plan, tile, scale, tid, threads, most);
+      CopyPlanes<4>(plan, tile, scale, tid, threads, most);
       break;
     case 6:
-      CopyPlanes<6, kSplit>(plan, tile, scale, tid, threads, most);
+      CopyPlanes<6>(plan, tile, scale, tid, threads, most);
       break;
     default:
-      CopyPlanes<8, kSplit>(plan, tile, scale, tid, threads, most);
+      CopyPlanes<8>(plan, tile, scale, tid, threads, most);
       break;
   }
   return most;
 }
 
 // A lane's arranged filters: for each tile of the product's columns its two
-// words' high halves, and with kSplit their low halves.
-template <bool kSplit, bool kShared>
+// words' high halves and their low halves.
+template <bool kShared>
 class SplitFilters {
  public:
   // `arranged` points to the lane's first vector.
@@ -195,10 +192,7 @@ class SplitFilters {
 
   // Of the tile that is `tile` tiles on; z and w are the low halves.
   __device__ __forceinline__ uint4 All(int tile) const {
-    if constexpr (!kSplit) {
-      const uint2 high = High(tile);
-      return {high.x, high.y, 0, 0};
-    } else if constexpr (kShared) {
+    if constexpr (kShared) {
       return LoadShared4(shared_ + tile * kTileBytes);
     } else {
       return __ldg(reinterpret_cast<const uint4*>(global_ + tile * kTileBytes));
@@ -219,8 +213,7 @@ class SplitFilters {
     }
   }
 
-  static constexpr int kVectorBytes = kSplit ? 16 : 8;
-  static constexpr int kTileBytes = 32 * kVectorBytes;
+  static constexpr int kTileBytes = 32 * kSplitVectorBytes;
 
  private:
   const char* global_;
@@ -282,7 +275,7 @@ __device__ __forceinline__ void MultiplyRowPairs(uint32_t in,
 }
 
 // The rows of words that a step works on: quad i is the operand of one tile.
-template <int kS, bool kSplit>
+template <int kS>
 struct SplitWindow {
   uint32_t high[kS][4], low[kS][4];
   uint32_t in, in_low;  // the next row
@@ -291,44 +284,40 @@ struct SplitWindow {
   __device__ __forceinline__ void Load(int i, uint32_t pitch) {
     high[i][1] = LoadShared<0>(in), high[i][3] = LoadShared<16>(in);
     in += pitch;
-    if (kSplit) {
-      low[i][1] = LoadShared<0>(in_low), low[i][3] = LoadShared<16>(in_low);
-      in_low += pitch;
-    }
+    low[i][1] = LoadShared<0>(in_low), low[i][3] = LoadShared<16>(in_low);
+    in_low += pitch;
   }
   // The same after the bottom has moved to the top.
   __device__ __forceinline__ void Advance(int i, uint32_t pitch) {
     high[i][0] = high[i][1], high[i][2] = high[i][3];
-    if (kSplit) low[i][0] = low[i][1], low[i][2] = low[i][3];
+    low[i][0] = low[i][1], low[i][2] = low[i][3];
     Load(i, pitch);
   }
 };
 
 // Filter row r of a step, whose filters begin at `tile`. The operand of output
 // rows j and j + kS is quad (r + j) % kS.
-template <int kS, int kNT, bool kSplit, typename Filters>
+template <int kS, int kNT, typename Filters>
 __device__ __forceinline__ void MultiplyRow(int r, int tile, uint32_t pitch,
                                             const Filters& filters,
-                                            SplitWindow<kS, kSplit>& window,
+                                            SplitWindow<kS>& window,
                                             float (&part)[kS][kNT][4]) {
   window.Advance((r + kS - 1) % kS, pitch);
   uint4 f[kNT];
 #pragma unroll
   for (int n = 0; n < kNT; ++n) f[n] = filters.All(tile + n);
-  if constexpr (kSplit) {
 #pragma unroll
-    for (int j = 0; j < kS; ++j) {
+  for (int j = 0; j < kS; ++j) {
 #pragma unroll
-      for (int n = 0; n < kNT; ++n) {
-        MultiplyAdd(window.high[(r + j) % kS], f[n].z, f[n].w, part[j][n]);
-      }
+    for (int n = 0; n < kNT; ++n) {
+      MultiplyAdd(window.high[(r + j) % kS], f[n].z, f[n].w, part[j][n]);
     }
+  }
 #pragma unroll
-    for (int j = 0; j < kS; ++j) {
+  for (int j = 0; j < kS; ++j) {
 #pragma unroll
-      for (int n = 0; n < kNT; ++n) {
-        MultiplyAdd(window.low[(r + j) % kS], f[n].x, f[n].y, part[j][n]);
-      }
+    for (int n = 0; n < kNT; ++n) {
+      MultiplyAdd(window.low[(r + j) % kS], f[n].x, f[n].y, part[j][n]);
     }
   }
 #pragma unroll
@@ -359,15 +348,14 @@ __device__ __forceinline__ void Promote(float (&part)[kS][kNT][4],
 
 // One step of the depth: 16 halves of all filter rows. Filters of any size (kK
 // = 0) go in loops of kS rows.
-template <int kK, int kS, int kNT, bool kSplit, bool kFewRegisters,
-          typename Filters>
+template <int kK, int kS, int kNT, bool kFewRegisters, typename Filters>
 __device__ __forceinline__ void MultiplyStep(int K, uint32_t in,
                                              uint32_t low_offset,
                                              uint32_t pitch,
                                              const Filters& filters,
                                              float (&sum)[kS][kNT][4]) {
   float part[kS][kNT][4] = {};
-  SplitWindow<kS, kSplit> window;
+  SplitWindow<kS> window;
   window.in = in, window.in_low = in + low_offset;
 #pragma unroll
   for (int i = 0; i < kS; ++i) window.Load(i, pitch);
@@ -503,14 +491,14 @@ __device__ __forceinline__ void StorePartRows(const SplitPlan& plan,
 // Shared memory: the arranged filters; then for each group kSplitMostWarps
 // largest magnitudes, the stage, high halves, and low halves.
 template <int kK, int kR, int kNT, bool kRowPairs, bool kFiltersShared,
-          bool kSplit, int kThreads>
+          int kThreads>
 __global__ void __launch_bounds__(kThreads, 1)
     SplitKernel(const float* __restrict__ x, const float* __restrict__ k,
                 const char* __restrict__ arranged,
                 const int* __restrict__ filter_exponent, float* __restrict__ y,
                 const __grid_constant__ SplitPlan plan) {
 #if __CUDA_ARCH__ >= 800
-  using Filters = SplitFilters<kSplit, kFiltersShared>;
+  using Filters = SplitFilters<kFiltersShared>;
   extern __shared__ uint4 shared[];
   constexpr int kS = kR / 2;
   const int threads = plan.warps * 32;
@@ -532,7 +520,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   uint32_t* const low = high + plan.image_words;
   const auto clear = [&] {
     // Also what no tile reaches: there it is multiplied by zero.
-    for (int i = tid; i < (kSplit ? 2 : 1) * plan.image_words; i += threads) {
+    for (int i = tid; i < 2 * plan.image_words; i += threads) {
       high[i] = 0;
     }
   };
@@ -569,10 +557,9 @@ __global__ void __launch_bounds__(kThreads, 1)
         low,
     };
 
-    bool scalable = filters_exponent != kNotFinite;
+    bool scalable = filters_exponent != kNotScalable;
     while (scalable) {
-      uint32_t most =
-          CopyTile<kSplit>(plan, tile, PowerOfTwo(exponent), tid, threads);
+      uint32_t most = CopyTile(plan, tile, PowerOfTwo(exponent), tid, threads);
       most = __reduce_max_sync(0xffffffff, most);
       if (lane == 0) maxima[warp] = most;
       SyncGroup(1 + group, threads);
@@ -631,9 +618,8 @@ __global__ void __launch_bounds__(kThreads, 1)
                                             place * unit_words + t);
           Filters piece_filters(filters +
                                 int64_t{group0 + filter_group} *
-                                    plan.filter_vectors *
-                                    Filters::kVectorBytes +
-                                lane * Filters::kVectorBytes);
+                                    plan.filter_vectors * kSplitVectorBytes +
+                                lane * kSplitVectorBytes);
           float sum[kS][kNT][4] = {};
           if constexpr (kRowPairs) {
             MultiplyRowPairs<kK, kR, kNT>(in, low_offset, pitch, piece_filters,
@@ -644,7 +630,7 @@ __global__ void __launch_bounds__(kThreads, 1)
             for (int plane = 0; plane < plan.planes; ++plane) {
 #pragma unroll 1
               for (int step = 0; step < steps; ++step) {
-                MultiplyStep<kK, kS, kNT, kSplit, (kThreads > 256)>(
+                MultiplyStep<kK, kS, kNT, (kThreads > 256)>(
                     plan.K, in, low_offset, pitch, piece_filters, sum);
                 in += 32;
                 piece_filters.Advance((kK > 0 ? kK : plan.K) * kNT);
@@ -677,7 +663,6 @@ __global__ void __launch_bounds__(kThreads, 1)
 #endif
 }
 
-template <bool kSplit>
 class SplitConvolution : public Kernel {
  public:
   using Kernel::Kernel;
@@ -685,7 +670,7 @@ class SplitConvolution : public Kernel {
   Error Prepare() override {
     DirectLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
-    if (!MakeSplitPlan(problem_, kSplit, limits.multiprocessors,
+    if (!MakeSplitPlan(problem_, limits.multiprocessors,
                        limits.shared_per_block, &plan_)) {
       return {"SplitConvolution::Prepare", "no tile fits"};
     }
@@ -721,7 +706,7 @@ class SplitConvolution : public Kernel {
     // A device that cannot be asked fails in Prepare, with the reason.
     if (AskLimits(&limits).failed()) return nullptr;
     SplitPlan plan;
-    return MakeSplitPlan(problem, kSplit, limits.multiprocessors,
+    return MakeSplitPlan(problem, limits.multiprocessors,
                          limits.shared_per_block, &plan)
                ? nullptr
                : "the channels of the smallest tile do not fit into shared "
@@ -734,12 +719,8 @@ class SplitConvolution : public Kernel {
   template <int kShape>
   static constexpr FunctionPointer FunctionOf() {
     constexpr SplitShape s = kSplitShapes[kShape];
-    if constexpr (s.row_pairs && !kSplit) {
-      return nullptr;  // SetSplitProduct refuses
-    } else {
-      return SplitKernel<s.kernel_size, s.rows, s.tiles_n, s.row_pairs,
-                         s.filters_shared, kSplit, s.threads>;
-    }
+    return SplitKernel<s.kernel_size, s.rows, s.tiles_n, s.row_pairs,
+                       s.filters_shared, s.threads>;
   }
   template <int... kShapes>
   static constexpr auto AllFunctions(std::integer_sequence<int, kShapes...>) {
@@ -755,7 +736,7 @@ class SplitConvolution : public Kernel {
   }
 
   SplitPlan plan_ = {};
-  ArrangedFilters<kSplit> arranged_;
+  ArrangedFilters arranged_;
   int64_t blocks_ = 0;
 };
 

@@ -53,8 +53,9 @@ __device__ __forceinline__ int FilterExponent(uint32_t most) {
   const int power = static_cast<int>(most >> 23) - 127;
   return most == 0 ? 0 : min(14 - power, 127);
 }
-// In place of an exponent: there are infinities or NaN among the filters.
-constexpr int kNotFinite = 1 << 20;
+// In place of an exponent: infinities or NaN, or results that need a power of
+// two that float has not.
+constexpr int kNotScalable = 1 << 20;
 
 // a and b as halves, and what is missing of them.
 __device__ __forceinline__ void Split(float a, float b, uint32_t& high,
@@ -141,9 +142,8 @@ static __global__ void FilterMaxKernel(const float* k, int count,
 // arranged[filter group][step][filter row, or pair][tile][lane]. A block
 // arranges one filter, those beyond M as zeros, and finds the largest magnitude
 // unless *most holds it. exponent_out: what the filters were scaled by, or
-// kNotFinite.
-template <bool kSplit>
-__global__ void ArrangeFiltersKernel(
+// kNotScalable.
+static __global__ void ArrangeFiltersKernel(
     const float* k, const uint32_t* most_in, char* arranged, int* exponent_out,
     const __grid_constant__ FilterLayout layout) {
 #if __CUDA_ARCH__ >= 800
@@ -155,7 +155,7 @@ __global__ void ArrangeFiltersKernel(
   } else {
     most = LargestOfBlock(k, layout.M * layout.C * layout.K * layout.K);
   }
-  const int exponent = IsFinite(most) ? FilterExponent(most) : kNotFinite;
+  const int exponent = IsFinite(most) ? FilterExponent(most) : kNotScalable;
   if (threadIdx.x == 0 && m == 0) *exponent_out = exponent;
   const float scale = IsFinite(most) ? PowerOfTwo(exponent) : 0;
   const int rows = layout.rows;
@@ -190,25 +190,20 @@ __global__ void ArrangeFiltersKernel(
         n / 8 / layout.tiles_n * layout.filter_vectors +
         ((step * rows + row) * layout.tiles_n + n / 8 % layout.tiles_n) * 32 +
         n % 8 * 4 + t;
-    if constexpr (kSplit) {
-      reinterpret_cast<uint4*>(arranged)[vector] = words;
-    } else {
-      reinterpret_cast<uint2*>(arranged)[vector] = {words.x, words.y};
-    }
+    reinterpret_cast<uint4*>(arranged)[vector] = words;
   }
 #endif
 }
 
 // The filters as a product's kernel wants them, behind their exponent and their
 // largest magnitude.
-template <bool kSplit>
 class ArrangedFilters {
  public:
   Error Allocate(const FilterLayout& layout) {
     layout_ = layout;
     return memory_.Allocate(kHeaderBytes + int64_t{layout.filter_groups} *
                                                layout.filter_vectors *
-                                               (kSplit ? 16 : 8));
+                                               kSplitVectorBytes);
   }
 
   // Starts arranging the filters k.
@@ -223,12 +218,12 @@ class ArrangedFilters {
     }
     const int64_t filters =
         int64_t{layout_.filter_groups} * layout_.tiles_n * 8 / layout_.shifts;
-    ArrangeFiltersKernel<kSplit><<<filters, 256>>>(
+    ArrangeFiltersKernel<<<filters, 256>>>(
         k, most, memory_.as<char>() + kHeaderBytes, memory_.as<int>(), layout_);
     return CheckLaunch("ArrangeFiltersKernel");
   }
 
-  // On the device: the exponent, or kNotFinite, and the vectors.
+  // On the device: the exponent, or kNotScalable, and the vectors.
   const int* exponent() const { return memory_.as<int>(); }
   const char* data() const { return memory_.as<char>() + kHeaderBytes; }
 

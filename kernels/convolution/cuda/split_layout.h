@@ -17,6 +17,9 @@ constexpr uint32_t SplitMagic(int d) {
 // How many parts of b cover a.
 constexpr int64_t SplitParts(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// A lane's words of a tile of filters: two of high halves, two of low ones.
+constexpr int kSplitVectorBytes = 16;
+
 // A column of the product is a filter, moved to the right by 0 to `shifts` - 1
 // pixels; its depth is the filters' channels and taps, in steps of 16 halves,
 // which are two chunks. A chunk is eight halves of one filter row of a plane

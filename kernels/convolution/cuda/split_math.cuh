@@ -10,7 +10,7 @@
 namespace convlab::cuda {
 
 // In place of an exponent: there are infinities or NaN among the filters.
-constexpr int kNotFinite = 1 << 20;
+constexpr int kNotScalable = 1 << 20;
 
 #if __CUDA_ARCH__ >= 800
 

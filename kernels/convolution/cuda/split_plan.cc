@@ -25,12 +25,11 @@ FilterLayout LayoutOf(const SplitPlan& plan) {
   return layout;
 }
 
-bool SetSplitProduct(const Problem& problem, bool split, int shape_index,
+bool SetSplitProduct(const Problem& problem, int shape_index,
                      int plane_channels, int shifts, SplitPlan* plan) {
   const SplitShape& shape = kSplitShapes[shape_index];
   *plan = {};
   plan->shape = shape_index;
-  plan->split = split;
   plan->batch = problem.batch;
   plan->C = problem.channels, plan->H = problem.height;
   plan->W = problem.width, plan->M = problem.filters;
@@ -46,7 +45,7 @@ bool SetSplitProduct(const Problem& problem, bool split, int shape_index,
       SplitParts(int64_t{K + shifts - 1} * plane_channels, 8);
   if (shape.row_pairs) {
     // Only with three products, which tensor cores have to work for.
-    if (!split || plan->planes > 1 || plan->chunks_per_plane > 1) return false;
+    if (plan->planes > 1 || plan->chunks_per_plane > 1) return false;
   } else {
     plan->chunks_per_plane = SplitParts(plan->chunks_per_plane, 2) * 2;
   }
@@ -63,7 +62,7 @@ bool SetSplitProduct(const Problem& problem, bool split, int shape_index,
 
 int SplitPieceProducts(const SplitPlan& plan) {
   const SplitShape& shape = kSplitShapes[plan.shape];
-  return (plan.split ? 3 : 1) * shape.rows / 2 * (plan.filter_vectors / 32);
+  return 3 * shape.rows / 2 * (plan.filter_vectors / 32);
 }
 
 bool SetSplitTiles(int row_blocks, int tile_columns, SplitPlan* plan) {
@@ -125,7 +124,7 @@ SplitCost::SplitCost(const SplitPlan& plan, int multiprocessors)
   // Words of 128 bytes for each row of each step: inputs, then filters.
   const double rows = plan.filter_vectors / (32.0 * shape.tiles_n);
   const double filters = (shape.filters_shared ? 2 : 8) * shape.tiles_n;
-  const double loads = rows * (plan.split ? 2 : 1) * (2 + filters);
+  const double loads = rows * 2 * (2 + filters);
   piece_ = kProduct * SplitPieceProducts(plan) + kLoad * loads +
            kPlane * plan.planes;
   if (shape.kernel_size == 0) piece_ *= kAnySize;
@@ -166,15 +165,14 @@ namespace {
 // than `most_padding` times the least; tiles from the whole image down to eight
 // units of one block of rows; phases, and warps of a group; and as many groups
 // as fit.
-bool SearchSplitPlan(const Problem& problem, bool split, int multiprocessors,
+bool SearchSplitPlan(const Problem& problem, int multiprocessors,
                      int shared_limit, double most_padding, SplitPlan* best) {
   const auto for_products = [&](auto visit) {
     for (int shape = 0; shape < kSplitShapeCount; ++shape) {
       for (const int plane_channels : {1, 2, 4, 6, 8}) {
         for (const int shifts : {1, 2, 4, 8}) {
           SplitPlan plan;
-          if (SetSplitProduct(problem, split, shape, plane_channels, shifts,
-                              &plan)) {
+          if (SetSplitProduct(problem, shape, plane_channels, shifts, &plan)) {
             visit(plan);
           }
         }
@@ -246,15 +244,14 @@ bool SearchSplitPlan(const Problem& problem, bool split, int multiprocessors,
 
 }  // namespace
 
-bool MakeSplitPlan(const Problem& problem, bool split, int multiprocessors,
+bool MakeSplitPlan(const Problem& problem, int multiprocessors,
                    int shared_limit, SplitPlan* plan) {
   if (problem.kernel_size > kSplitMostKernelSize) return false;
   // What pads little may need more shared memory than there is.
   constexpr double kLittle = 1.25, kAny = 1e9;
-  return SearchSplitPlan(problem, split, multiprocessors, shared_limit, kLittle,
+  return SearchSplitPlan(problem, multiprocessors, shared_limit, kLittle,
                          plan) ||
-         SearchSplitPlan(problem, split, multiprocessors, shared_limit, kAny,
-                         plan);
+         SearchSplitPlan(problem, multiprocessors, shared_limit, kAny, plan);
 }
 
 }  // namespace convlab::cuda

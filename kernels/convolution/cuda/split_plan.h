@@ -42,7 +42,6 @@ constexpr int kSplitMostGroups = 15;  // each has a barrier of its own
 struct SplitPlan {
   int64_t batch;
   int C, H, W, M, K, H_out, W_out;
-  bool split;  // three products of halves, or one
   // Planes hold plane_channels channels; a column of the product is a filter
   // and one of `shifts` neighbouring output columns.
   int plane_channels, planes, shifts, shift_log;
@@ -74,13 +73,12 @@ struct SplitPlan {
   int shared_bytes;
 
   constexpr int64_t tiles() const { return batch * strips_y * strips_x; }
-  constexpr int vector_bytes() const { return split ? 16 : 8; }
   constexpr int64_t filter_bytes() const {
-    return int64_t{filter_vectors} * filter_groups * vector_bytes();
+    return int64_t{filter_vectors} * filter_groups * kSplitVectorBytes;
   }
   // Of one group: largest values, stage, halves.
   constexpr int64_t group_words() const {
-    return 8 + int64_t{stage_floats} + int64_t{split ? 2 : 1} * image_words;
+    return 8 + int64_t{stage_floats} + int64_t{2} * image_words;
   }
 };
 
@@ -90,7 +88,7 @@ FilterLayout LayoutOf(const SplitPlan& plan);
 // The steps of a plan, in their order. First what a shape, channels of a plane
 // (1, 2, 4, 6 or 8) and shifts (1, 2, 4 or 8) make of the product; false if
 // they do not go together.
-bool SetSplitProduct(const Problem& problem, bool split, int shape_index,
+bool SetSplitProduct(const Problem& problem, int shape_index,
                      int plane_channels, int shifts, SplitPlan* plan);
 
 // Then the tiles: `row_blocks` blocks of the shape's rows by `tile_columns`
@@ -141,7 +139,7 @@ class SplitCost {
 
 // The plan for a problem, or false if the channels of the smallest tile do not
 // fit into shared memory or the filter is larger than kSplitMostKernelSize.
-bool MakeSplitPlan(const Problem& problem, bool split, int multiprocessors,
+bool MakeSplitPlan(const Problem& problem, int multiprocessors,
                    int shared_limit, SplitPlan* plan);
 
 }  // namespace convlab::cuda

@@ -40,7 +40,6 @@ void CheckPlan(const Problem& problem, const SplitPlan& plan,
   const SplitShape& shape = kSplitShapes[plan.shape];
   const int K = plan.K;
   EXPECT_TRUE(shape.kernel_size == 0 || shape.kernel_size == K);
-  EXPECT_TRUE(plan.split || !shape.row_pairs);
   EXPECT_LE(plan.shared_bytes, shared_limit);
   EXPECT_EQ(plan.shared_bytes, SplitSharedBytes(plan, plan.groups));
   EXPECT_GE(plan.groups, 1);
@@ -126,10 +125,9 @@ constexpr Layer kLayers[] = {
     {"fa20-L2", 4, 40, 16, 7},
 };
 
-SplitPlan PlanOf(const Problem& problem, bool split) {
+SplitPlan PlanOf(const Problem& problem) {
   SplitPlan plan;
-  EXPECT_TRUE(
-      MakeSplitPlan(problem, split, kH200Multiprocessors, kH200Shared, &plan));
+  EXPECT_TRUE(MakeSplitPlan(problem, kH200Multiprocessors, kH200Shared, &plan));
   CheckPlan(problem, plan, kH200Shared);
   return plan;
 }
@@ -138,7 +136,7 @@ SplitPlan PlanOf(const Problem& problem, bool split) {
 TEST(SplitPlan, TheCoursesLayersAreCutAsMeasurementsSay) {
   for (const Layer& layer : kLayers) {
     SCOPED_TRACE(layer.name);
-    const SplitPlan plan = PlanOf(layer.At(10000), true);
+    const SplitPlan plan = PlanOf(layer.At(10000));
     const SplitShape& shape = kSplitShapes[plan.shape];
     EXPECT_EQ(shape.kernel_size, layer.kernel_size);
     EXPECT_TRUE(shape.filters_shared);
@@ -154,44 +152,29 @@ TEST(SplitPlan, TheCoursesLayersAreCutAsMeasurementsSay) {
   }
 }
 
-TEST(SplitPlan, OneProductKeepsWholeImagesOfSecondLayers) {
-  for (const Layer& layer : kLayers) {
-    SCOPED_TRACE(layer.name);
-    const SplitPlan plan = PlanOf(layer.At(10000), false);
-    EXPECT_FALSE(kSplitShapes[plan.shape].row_pairs);
-    EXPECT_EQ(plan.strips_x, 1);
-    if (layer.channels > 1) {
-      EXPECT_EQ(plan.strips_y, 1);
-    }
-  }
-}
-
 TEST(SplitPlan, FewImagesAreCutIntoMoreTiles) {
   for (const Layer& layer : kLayers) {
     SCOPED_TRACE(layer.name);
-    const SplitPlan one = PlanOf(layer.At(1), true);
+    const SplitPlan one = PlanOf(layer.At(1));
     EXPECT_GE(one.tiles(), 4);
-    EXPECT_LE(PlanOf(layer.At(100000), true).tiles() / 100000, one.tiles());
+    EXPECT_LE(PlanOf(layer.At(100000)).tiles() / 100000, one.tiles());
   }
 }
 
 TEST(SplitPlan, EveryProblemOfTheInterfaceHasOne) {
   for (const int limit : kSharedLimits) {
-    for (const bool split : {true, false}) {
-      for (const int64_t channels : {1, 2, 3, 5, 12, 17, 64}) {
-        for (const int64_t filters : {1, 6, 50, 128}) {
-          for (int64_t K = 1; K <= kSplitMostKernelSize; ++K) {
-            for (const int64_t height : {K, K + 17, int64_t{500}}) {
-              for (const int64_t width : {K, K + 20, int64_t{3001}}) {
-                const Problem problem = {7,     channels, height,
-                                         width, filters,  K};
-                SplitPlan plan;
-                ASSERT_TRUE(MakeSplitPlan(problem, split, kH200Multiprocessors,
-                                          limit, &plan))
-                    << limit << " bytes: " << Describe(problem, {});
-                CheckPlan(problem, plan, limit);
-                if (HasFailure()) return;
-              }
+    for (const int64_t channels : {1, 2, 3, 5, 12, 17, 64}) {
+      for (const int64_t filters : {1, 6, 50, 128}) {
+        for (int64_t K = 1; K <= kSplitMostKernelSize; ++K) {
+          for (const int64_t height : {K, K + 17, int64_t{500}}) {
+            for (const int64_t width : {K, K + 20, int64_t{3001}}) {
+              const Problem problem = {7, channels, height, width, filters, K};
+              SplitPlan plan;
+              ASSERT_TRUE(
+                  MakeSplitPlan(problem, kH200Multiprocessors, limit, &plan))
+                  << limit << " bytes: " << Describe(problem, {});
+              CheckPlan(problem, plan, limit);
+              if (HasFailure()) return;
             }
           }
         }
@@ -202,17 +185,15 @@ TEST(SplitPlan, EveryProblemOfTheInterfaceHasOne) {
 
 TEST(SplitPlan, WhatDoesNotFitHasNone) {
   SplitPlan plan;
-  for (const bool split : {true, false}) {
-    // Filters larger than any that the kernels take.
-    EXPECT_FALSE(MakeSplitPlan({1, 1, 40, 40, 3, 12}, split,
-                               kH200Multiprocessors, kH200Shared, &plan));
-    // 1500 channels of 6 rows and 3 columns of outputs.
-    EXPECT_FALSE(MakeSplitPlan({1, 1500, 8, 9, 2, 7}, split,
-                               kH200Multiprocessors, kH200Shared, &plan));
-    // Filters for global memory.
-    EXPECT_TRUE(MakeSplitPlan({3, 1, 5, 5, 70000, 3}, split,
-                              kH200Multiprocessors, kH200Shared, &plan));
-  }
+  // Filters larger than any that the kernels take.
+  EXPECT_FALSE(MakeSplitPlan({1, 1, 40, 40, 3, 12}, kH200Multiprocessors,
+                             kH200Shared, &plan));
+  // 1500 channels of 6 rows and 3 columns of outputs.
+  EXPECT_FALSE(MakeSplitPlan({1, 1500, 8, 9, 2, 7}, kH200Multiprocessors,
+                             kH200Shared, &plan));
+  // Filters for global memory.
+  EXPECT_TRUE(MakeSplitPlan({3, 1, 5, 5, 70000, 3}, kH200Multiprocessors,
+                            kH200Shared, &plan));
 }
 
 // Other choices than the heuristic's are right too, if they fit.
@@ -227,9 +208,8 @@ TEST(SplitPlan, AnyChoiceThatFitsIsRight) {
     const int64_t K = from(1, kSplitMostKernelSize);
     const Problem problem = {from(1, 9),      from(1, 20), K + from(0, 60),
                              K + from(0, 90), from(1, 60), K};
-    const bool split = from(0, 1) == 1;
     SplitPlan plan;
-    if (!SetSplitProduct(problem, split, from(0, kSplitShapeCount - 1),
+    if (!SetSplitProduct(problem, from(0, kSplitShapeCount - 1),
                          kPlaneChannels[from(0, 4)], 1 << from(0, 3), &plan) ||
         !SetSplitTiles(from(1, 12), plan.shifts * from(1, 40), &plan)) {
       continue;

@@ -113,7 +113,7 @@ __device__ __forceinline__ void WaitForKernelBefore() {
 // shared memory. A thread makes what was written there visible to the engine,
 // starts copies (addresses and size are multiples of 16), closes the group of
 // its copies, and waits until they have read, or have done, everything.
-__device__ __forceinline__ void FenceForBulkStores() {
+__device__ __forceinline__ void FenceAsyncProxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 __device__ __forceinline__ void BulkStore(float* to, const float* from,

@@ -82,7 +82,7 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const float* from,
     const int sum = exponent + filters_exponent;
     return sum >= -127 && sum <= 126;
   };
-  if (filters_exponent == kNotFinite) return false;
+  if (filters_exponent == kNotScalable) return false;
   for (;;) {
     const float scale = PowerOfTwo(exponent);
     __half2 most_halves = __half2half2(__ushort_as_half(0));

@@ -55,8 +55,8 @@ const KernelVariant kTensorSplit = {
     "in shared memory as halves, channels innermost.",
     "Three products in half precision are three times faster than one in "
     "float32, and a filter tap is only an offset in shared memory.",
-    SplitConvolution<true>::Reject,
-    Make<SplitConvolution<true>>,
+    SplitConvolution::Reject,
+    Make<SplitConvolution>,
 };
 
 }  // namespace convlab::cuda

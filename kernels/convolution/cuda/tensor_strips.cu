@@ -273,7 +273,7 @@ __device__ __forceinline__ void StoreStage(const float* stage, int pitch,
                                            float* to, int area, int filters,
                                            int count, int lane) {
 #if __CUDA_ARCH__ >= 900
-  FenceForBulkStores();
+  FenceAsyncProxy();
   __syncwarp();
   for (int i = lane; i < 4 * filters; i += 32) {
     const int m = i / 4;
@@ -702,7 +702,7 @@ class StripsConvolution : public Kernel {
   }
 
   StripsPlan plan_ = {};
-  ArrangedFilters<true> arranged_;
+  ArrangedFilters arranged_;
 };
 
 }  // namespace

@@ -100,7 +100,7 @@ namespace {
 // products read them: [group][high, low][step][filter row][octet][half of the
 // depth][filter][halves], where filter rows run downwards from the last and
 // `vector_rows` - 1 rows of zeros stand before and after them. *exponent_out
-// becomes the power of two, or kNotFinite.
+// becomes the power of two, or kNotScalable.
 __global__ void ArrangeKernel(const float* k, uint32_t* arranged,
                               int* exponent_out,
                               const __grid_constant__ WgmmaPlan plan,
@@ -108,7 +108,7 @@ __global__ void ArrangeKernel(const float* k, uint32_t* arranged,
 #if __CUDA_ARCH_FEAT_SM90_ALL
   LetNextKernelStart();
   const uint32_t most = LargestOfBlock(k, plan.M * plan.C * plan.K * plan.K);
-  const int exponent = IsFinite(most) ? FilterExponent(most) : kNotFinite;
+  const int exponent = IsFinite(most) ? FilterExponent(most) : kNotScalable;
   if (threadIdx.x == 0 && blockIdx.x == 0) *exponent_out = exponent;
   const float scale = IsFinite(most) ? PowerOfTwo(exponent) : 0;
 
@@ -327,7 +327,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
     for (int i = 0; i < plan.raw_buffers; ++i) InitBarrier(brought + 8 * i, 1);
     for (auto& turns : slab_most) turns[0] = turns[1] = turns[2] = 0;
   }
-  FenceForBulkStores();
+  FenceAsyncProxy();
   __syncthreads();
 
   const int out_area = plan.H_out * plan.W_out;
@@ -387,7 +387,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
     // Whole images come ahead by the copy engine, if there is room.
     const auto bring = [&](int index, int buffer) {
       if (tid != 0 || index >= slab_count) return;
-      FenceForBulkStores();
+      FenceAsyncProxy();
       StartLoad(SharedAddress(raws + buffer * plan.raw_words),
                 x + int64_t{index} * plan.C * area, image_bytes,
                 brought + 8 * buffer);
@@ -456,7 +456,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
         }
         const int right = most == 0 ? exponent : InputExponent(most);
         const int all = right + filters_exponent;
-        scalable = IsFinite(most) && filters_exponent != kNotFinite &&
+        scalable = IsFinite(most) && filters_exponent != kNotScalable &&
                    all >= -127 && all <= 126;
         if (!scalable || right == exponent) break;
         exponent = right;
@@ -469,7 +469,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
           high[i] = 0;
       }
       if (tid == 0)
-        slab_exponent[ring.index] = scalable ? exponent : kNotFinite;
+        slab_exponent[ring.index] = scalable ? exponent : kNotScalable;
       Arrive(full + 8 * ring.index);
       if (plan.raw_words > 0) {
         // All have read this image, or SyncGroup would not have let us pass.
@@ -486,7 +486,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
     shared[i] = arranged[i];
   }
   const int filters_exponent = *filter_exponent;
-  FenceForBulkStores();
+  FenceAsyncProxy();
   SyncGroup(1, 32 * kConsumerWarps);
   const int warpgroup = warp / 4;
   const int g = lane / 4, t = lane % 4;
@@ -539,7 +539,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
           };
           // Of the phase, the lane's first filter.
           const int first_filter = (group - phase) * kGroupFilters + 2 * t;
-          if (exponent == kNotFinite) {
+          if (exponent == kNotScalable) {
             if (!stage_free) {
               stage_free = true;
               WaitFor(stored + 8 * stage_ring.index, stage_ring.parity ^ 1);
@@ -716,7 +716,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
       if (!stage_free) {
         WaitFor(stored + 8 * stage_ring.index, stage_ring.parity ^ 1);
       }
-      FenceForBulkStores();
+      FenceAsyncProxy();
       Arrive(staged + 8 * stage_ring.index);
     }
     Arrive(empty + 8 * ring.index);

@@ -38,7 +38,8 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_blocks,
   if (shape.converter_groups > slab_buffers ||
       (shape.own_slabs &&
        (slab_buffers <= shape.consumers ||
-        phase_groups < SplitParts(problem.filters, int64_t{8} * shape.octets)))) {
+        phase_groups <
+            SplitParts(problem.filters, int64_t{8} * shape.octets)))) {
     return false;
   }
   plan->steps = SplitParts(int64_t{K} * plan->pixel_halves, 16);

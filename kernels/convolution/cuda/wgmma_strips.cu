@@ -106,7 +106,7 @@ __device__ __forceinline__ int PlaceOf(int filter) {
 
 // Scales the filters, splits them and brings them into the order in which
 // products read them: [group][high, low][step][octet][half of the depth]
-// [column][halves]. *exponent_out becomes the power of two, or kNotFinite.
+// [column][halves]. *exponent_out becomes the power of two, or kNotScalable.
 template <int kShape>
 __global__ void ArrangeKernel(const float* k, uint32_t* arranged,
                               int* exponent_out,
@@ -115,7 +115,7 @@ __global__ void ArrangeKernel(const float* k, uint32_t* arranged,
   LetNextKernelStart();
   constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
   const uint32_t most = LargestOfBlock(k, plan.M * plan.K * plan.K);
-  const int exponent = IsFinite(most) ? FilterExponent(most) : kNotFinite;
+  const int exponent = IsFinite(most) ? FilterExponent(most) : kNotScalable;
   if (threadIdx.x == 0 && blockIdx.x == 0) *exponent_out = exponent;
   const float scale = IsFinite(most) ? PowerOfTwo(exponent) : 0;
 
@@ -324,7 +324,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
     if (tid != 0 || walk.Done(plan)) return;
     const Vectors in(walk.Item(plan, x, y));
     if (in.bytes() == 0) return;
-    FenceForBulkStores();
+    FenceAsyncProxy();
     StartLoad(SharedAddress(raw + in.skew + in.head), in.first(), in.bytes(),
               brought);
   };
@@ -335,7 +335,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
     shared[i] = arranged[i];
   }
   const int filters_exponent = *filter_exponent;
-  FenceForBulkStores();  // the tensor cores read filters as the engine does
+  FenceAsyncProxy();  // the tensor cores read filters as the engine does
   __syncthreads();
   int parity = 0;    // of the phase in which the strip's inputs come
   int exponent = 5;  // of the strip before
@@ -452,7 +452,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
           });
         }
       }
-      FenceForBulkStores();
+      FenceAsyncProxy();
       warpgroup.Sync();
       const int group_filters = min(kFilters, plan.M - group * kFilters);
       // Every fourth filter is a warp's, and four lanes' of it.
