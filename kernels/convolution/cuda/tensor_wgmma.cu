@@ -225,10 +225,14 @@ __device__ __forceinline__ void ConvertChannels(const float* from, int area,
 #pragma unroll
       for (int c = 0; c < kUnits * kValues; ++c) {
         const int pixel = first + threads * i;
-        v[i][c / kValues][c % kValues] =
-            pixel < pixels && c < channels
-                ? from[static_cast<uint32_t>(c * area + pixel)]
-                : 0.f;
+        const bool exists = pixel < pixels && c < channels;
+        // A pointer for each of two channels pays; more take registers.
+        if constexpr (kUnits * kValues == 2) {
+          v[i][0][c] = exists ? from[int64_t{c} * area + pixel] : 0.f;
+        } else {
+          v[i][c / kValues][c % kValues] =
+              exists ? from[static_cast<uint32_t>(c * area + pixel)] : 0.f;
+        }
       }
     }
 #pragma unroll
