@@ -159,17 +159,6 @@ __device__ __forceinline__ void Unroll(const F& f) {
   }
 }
 
-// The position in a ring of buffers, and the parity of the turn.
-struct Ring {
-  int size, index = 0, parity = 0;
-  __device__ explicit Ring(int size) : size(size) {}
-  __device__ __forceinline__ void Advance(int by = 1) {
-    for (; by > 0; --by) {
-      if (++index == size) index = 0, parity ^= 1;
-    }
-  }
-};
-
 // Slab `index` of the batch.
 struct Slab {
   int64_t image;
@@ -289,7 +278,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   constexpr int kGroupFilters = 8 * kOctets;
 
   extern __shared__ __align__(1024) uint4 shared[];
-  __shared__ uint64_t barriers[5 * kWgmmaMostBuffers];
+  __shared__ uint64_t barriers[5 * kWgmmaMostBarriers];
   __shared__ int slab_exponent[kWgmmaMostBuffers];
   __shared__ uint32_t slab_most[kConverterGroups][3];
   const int lane = threadIdx.x % 32;
@@ -306,25 +295,24 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   //   staged   outputs are staged   consumers         the storing warp
   //   stored   the stage was read   its first lane    consumers
   //   brought  an image came        the copy engine   converters
-  // A ring's parity is that of the phase that fills its buffer. Who waits for a
-  // buffer to be free means the phase before (^ 1), which counts as done at
-  // first.
   const uint32_t full = SharedAddress(barriers);
-  const uint32_t empty = full + 8 * kWgmmaMostBuffers;
-  const uint32_t staged = empty + 8 * kWgmmaMostBuffers;
-  const uint32_t stored = staged + 8 * kWgmmaMostBuffers;
-  const uint32_t brought = stored + 8 * kWgmmaMostBuffers;
+  const uint32_t empty = full + 8 * kWgmmaMostBarriers;
+  const uint32_t staged = empty + 8 * kWgmmaMostBarriers;
+  const uint32_t stored = staged + 8 * kWgmmaMostBarriers;
+  const uint32_t brought = stored + 8 * kWgmmaMostBarriers;
   // Also what no slab reaches: there it is multiplied by zero.
   for (int i = threadIdx.x; i < plan.slab_buffers * 2 * plan.slab_words;
        i += blockDim.x) {
     slabs[i] = 0;
   }
+  const int slab_barriers = kS.barriers(plan.slab_buffers);
+  const int stage_barriers = kS.barriers(plan.stages);
   if (threadIdx.x == 0) {
-    for (int i = 0; i < plan.slab_buffers; ++i) {
+    for (int i = 0; i < slab_barriers; ++i) {
       InitBarrier(full + 8 * i, kConverters);
       InitBarrier(empty + 8 * i, kSlabThreads);
     }
-    for (int i = 0; i < plan.stages; ++i) {
+    for (int i = 0; i < stage_barriers; ++i) {
       InitBarrier(staged + 8 * i, kSlabThreads);
       InitBarrier(stored + 8 * i, 1);
     }
@@ -342,7 +330,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
     GiveRegisters<kS.converter_registers()>();
     if (warp == kConsumerWarps + kConverterWarps) {
       // Stores what is staged.
-      Ring ring(plan.stages);
+      WgmmaRing ring(plan.stages, stage_barriers);
       for (int index = blockIdx.x; index < slab_count; index += gridDim.x) {
         const Slab slab(plan, slab_rows, index);
         for (int group = 0; group < plan.groups;
@@ -352,8 +340,8 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
               min(plan.phase_groups * kGroupFilters, plan.M - m0);
           float* const out = slab.Output(plan, y, m0);
           const int target = WordInLine(out);
-          const float* const stage = stages + ring.index * plan.stage_words;
-          WaitFor(staged + 8 * ring.index, ring.parity);
+          const float* const stage = stages + ring.buffer * plan.stage_words;
+          WaitFor(staged + 8 * ring.barrier, ring.parity);
           // Lanes write what is before the first and after the last 16 bytes.
           const int pieces = plan.merged ? 1 : filters;
           const int count =
@@ -372,7 +360,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
           CommitBulkStores();
           WaitForBulkReads();
           __syncwarp();
-          if (lane == 0) Arrive(stored + 8 * ring.index);
+          if (lane == 0) Arrive(stored + 8 * ring.barrier);
         }
       }
       WaitForBulkStores();
@@ -399,7 +387,8 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
     for (int i = converter_group; i < plan.raw_buffers; i += kConverterGroups) {
       bring(blockIdx.x + gridDim.x * i, i);
     }
-    Ring ring(plan.slab_buffers), raw_ring(plan.raw_buffers);
+    WgmmaRing ring(plan.slab_buffers, slab_barriers);
+    WgmmaRing raw_ring(plan.raw_buffers, plan.raw_buffers);
     ring.Advance(converter_group), raw_ring.Advance(converter_group);
     int exponent = 5;  // of the slab before
     int filters_exponent = 0;
@@ -411,8 +400,8 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
       const float* from = slab.Input(plan, x);
       const int pixels = (slab.rows + kK - 1) * plan.W;
       if (plan.raw_words > 0) {
-        from = raws + raw_ring.index * plan.raw_words;
-        WaitFor(brought + 8 * raw_ring.index, raw_ring.parity);
+        from = raws + raw_ring.buffer * plan.raw_words;
+        WaitFor(brought + 8 * raw_ring.barrier, raw_ring.parity);
       } else if (index + slab_step < slab_count) {
         const Slab next(plan, slab_rows, index + slab_step);
         const float* const p = next.Input(plan, x);
@@ -424,10 +413,10 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
           }
         }
       }
-      uint32_t* const high = slabs + ring.index * 2 * plan.slab_words;
+      uint32_t* const high = slabs + ring.buffer * 2 * plan.slab_words;
       uint32_t* const low = high + plan.slab_words;
       const int pixel_words = plan.pixel_halves / 2;
-      WaitFor(empty + 8 * ring.index, ring.parity ^ 1);
+      WaitFor(empty + 8 * ring.free_barrier(), ring.free_parity());
       bool scalable;
       for (;; turn = turn == 2 ? 0 : turn + 1) {
         const float scale = PowerOfTwo(exponent);
@@ -473,11 +462,11 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
           high[i] = 0;
       }
       if (tid == 0)
-        slab_exponent[ring.index] = scalable ? exponent : kNotScalable;
-      Arrive(full + 8 * ring.index);
+        slab_exponent[ring.buffer] = scalable ? exponent : kNotScalable;
+      Arrive(full + 8 * ring.barrier);
       if (plan.raw_words > 0) {
         // All have read this image, or SyncGroup would not have let us pass.
-        bring(index + gridDim.x * plan.raw_buffers, raw_ring.index);
+        bring(index + gridDim.x * plan.raw_buffers, raw_ring.buffer);
       }
     }
     return;
@@ -495,7 +484,11 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   const int warpgroup = warp / 4;
   const int g = lane / 4, t = lane % 4;
   const uint32_t filters_address = SharedAddress(shared);
-  Ring ring(plan.slab_buffers), stage_ring(plan.stages);
+  WgmmaRing ring(plan.slab_buffers, slab_barriers);
+  WgmmaRing stage_ring(plan.stages, stage_barriers);
+  const auto wait_for_stage = [&] {
+    WaitFor(stored + 8 * stage_ring.free_barrier(), stage_ring.free_parity());
+  };
   // With slabs of its own a warpgroup leaves out the others' slabs; otherwise
   // all work on each, and `turn` is whose the next tile is.
   constexpr int kSkipped = kS.own_slabs ? kConsumers - 1 : 0;
@@ -512,17 +505,17 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
     const int units = (slab.rows + kR - 1) / kR * plan.W_out;
     const int tiles = (units + kWgmmaUnits - 1) / kWgmmaUnits;
     const uint32_t slab_address =
-        SharedAddress(slabs + ring.index * 2 * plan.slab_words);
-    WaitFor(full + 8 * ring.index, ring.parity);
+        SharedAddress(slabs + ring.buffer * 2 * plan.slab_words);
+    WaitFor(full + 8 * ring.barrier, ring.parity);
     const int exponent =
-        *static_cast<volatile int*>(&slab_exponent[ring.index]);
+        *static_cast<volatile int*>(&slab_exponent[ring.buffer]);
     for (int phase = 0; phase < plan.groups;
          phase += plan.phase_groups, stage_ring.Advance()) {
       const int phase_end = min(phase + plan.phase_groups, plan.groups);
       bool stage_free = false;
       const int m0 = phase * kGroupFilters;
       const int target = slab.OutputInLine(plan, WordInLine(y), m0);
-      float* const stage = stages + stage_ring.index * plan.stage_words;
+      float* const stage = stages + stage_ring.buffer * plan.stage_words;
       for (int group = phase; group < phase_end; ++group) {
         for (int tile = 0; tile < tiles; ++tile) {
           if constexpr (!kS.own_slabs) {
@@ -546,7 +539,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
           if (exponent == kNotScalable) {
             if (!stage_free) {
               stage_free = true;
-              WaitFor(stored + 8 * stage_ring.index, stage_ring.parity ^ 1);
+              wait_for_stage();
             }
 #pragma unroll 1
             for (int e = 0; e < 2; ++e) {
@@ -676,7 +669,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
 
             if (!stage_free) {
               stage_free = true;
-              WaitFor(stored + 8 * stage_ring.index, stage_ring.parity ^ 1);
+              wait_for_stage();
             }
             const float scale = PowerOfTwo(-(exponent + filters_exponent));
             // Computed again rather than kept in registers.
@@ -718,12 +711,12 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
       // Also who had no tile says that its part of the phase is done, and not
       // before the stage was free.
       if (!stage_free) {
-        WaitFor(stored + 8 * stage_ring.index, stage_ring.parity ^ 1);
+        wait_for_stage();
       }
       FenceAsyncProxy();
-      Arrive(staged + 8 * stage_ring.index);
+      Arrive(staged + 8 * stage_ring.barrier);
     }
-    Arrive(empty + 8 * ring.index);
+    Arrive(empty + 8 * ring.barrier);
   }
 #endif
 }

@@ -24,6 +24,12 @@ struct WgmmaShape {
   // Each slab is one warpgroup's, rather than its tiles dealt to all.
   bool own_slabs;
 
+  // Of a ring of `buffers` buffers (WgmmaRing). With slabs of their own a
+  // barrier is always the same warpgroup's.
+  constexpr int barriers(int buffers) const {
+    return own_slabs && buffers % consumers != 0 ? buffers * consumers
+                                                 : buffers;
+  }
   // Channels of a pixel that are converted together.
   constexpr int values() const { return wide ? 4 : 2; }
   constexpr int converter_warps() const {
@@ -74,8 +80,37 @@ constexpr WgmmaShape kWgmmaShapes[] = {
 };
 constexpr int kWgmmaShapeCount = sizeof(kWgmmaShapes) / sizeof(WgmmaShape);
 
-constexpr int kWgmmaMostBuffers = 4;  // of slabs, stages, raw images
-constexpr int kWgmmaUnits = 64;       // of a tile: the rows of a product
+constexpr int kWgmmaMostBuffers = 4;   // of slabs, stages, raw images
+constexpr int kWgmmaMostBarriers = 6;  // of each of them
+constexpr int kWgmmaUnits = 64;        // of a tile: the rows of a product
+
+// A ring of buffers that are filled and read in turn. Each turn has a barrier
+// that says it is filled and one that says it is free; of either there are
+// `barriers`, a multiple of the buffers. A barrier tells only one phase from
+// the next, so nobody may wait for a phase while the one before it is going on:
+// who leaves out turns has barriers of its own.
+struct WgmmaRing {
+  int buffers, barriers;
+  // Of this turn; the parity is that of the barrier's phase.
+  int buffer = 0, barrier = 0, parity = 0;
+
+  constexpr WgmmaRing(int of_buffers, int of_barriers)
+      : buffers(of_buffers), barriers(of_barriers) {}
+  constexpr void Advance(int turns = 1) {
+    for (; turns > 0; --turns) {
+      if (++buffer == buffers) buffer = 0;
+      if (++barrier == barriers) barrier = 0, parity ^= 1;
+    }
+  }
+  // When this barrier's phase of this parity is over, who had the buffer before
+  // is done with it. (At first it says so.)
+  constexpr int free_barrier() const {
+    return barrier - buffers + (barrier < buffers ? barriers : 0);
+  }
+  constexpr int free_parity() const {
+    return barrier < buffers ? parity ^ 1 : parity;
+  }
+};
 
 // In words of 4 bytes unless stated.
 struct WgmmaPlan {

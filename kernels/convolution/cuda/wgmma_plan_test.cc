@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -160,6 +162,216 @@ TEST(WgmmaPlan, AnyPlanIsSound) {
     }
   }
   EXPECT_GT(made, 1000);
+}
+
+// The kernel's warps and barriers, one step at a time in any order, to see that
+// nobody touches a buffer out of turn and that nobody waits forever.
+class Rings {
+ public:
+  struct Setup {
+    int buffers, stages;
+    int converter_groups, consumers;
+    bool own_slabs;
+    int slab_barriers, stage_barriers;
+  };
+
+  Rings(const Setup& setup, int slabs, std::mt19937& random)
+      : setup_(setup),
+        slabs_(slabs),
+        random_(random),
+        full_(setup.slab_barriers, Barrier(1)),
+        empty_(setup.slab_barriers, Barrier(Takers())),
+        staged_(setup.stage_barriers, Barrier(Takers())),
+        stored_(setup.stage_barriers, Barrier(1)),
+        converted_(setup.buffers, -1),
+        taken_(slabs, 0),
+        on_stage_(setup.stages, -1),
+        was_stored_(slabs, false) {
+    for (int i = 0; i < setup.converter_groups; ++i) {
+      roles_.push_back({&Rings::Convert, i, setup.converter_groups});
+    }
+    for (int i = 0; i < setup.consumers; ++i) {
+      roles_.push_back({&Rings::Multiply, setup.own_slabs ? i : 0,
+                        setup.own_slabs ? setup.consumers : 1});
+    }
+    roles_.push_back({&Rings::Store, 0, 1});
+    for (Role& role : roles_) {
+      role.slabs = WgmmaRing(setup.buffers, setup.slab_barriers);
+      role.stage = WgmmaRing(setup.stages, setup.stage_barriers);
+      role.slabs.Advance(role.slab);
+      role.stage.Advance(role.slab);
+    }
+  }
+
+  // Empty if all slabs were stored, or what went wrong.
+  std::string Run() {
+    // Some are slower than others.
+    std::vector<int> slowness;
+    for (size_t i = 0; i < roles_.size(); ++i) {
+      slowness.push_back(1 + random_() % 30);
+    }
+    while (fault_.empty()) {
+      bool done = true, stuck = true;
+      for (size_t i = 0; i < roles_.size(); ++i) {
+        Role& role = roles_[i];
+        if (role.slab >= slabs_) continue;
+        done = false;
+        if (random_() % slowness[i] != 0) {
+          stuck = false;
+          continue;
+        }
+        if ((this->*role.step)(role)) stuck = false;
+      }
+      if (done) break;
+      if (stuck && ++idle_ > 1000) return "everybody waits";
+      if (!stuck) idle_ = 0;
+    }
+    return fault_;
+  }
+
+ private:
+  // As in shared memory: it tells its phase from the next by the parity alone.
+  struct Barrier {
+    explicit Barrier(int of) : count(of), left(of) {}
+    void Arrive() {
+      if (--left == 0) left = count, parity ^= 1;
+    }
+    bool IsOver(int phase_parity) const { return parity != phase_parity; }
+    int count, left, parity = 0;
+  };
+  struct Role {
+    bool (Rings::*step)(Role&);  // false: it waits
+    int slab, slab_step;
+    int state = 0;
+    WgmmaRing slabs = WgmmaRing(1, 1), stage = WgmmaRing(1, 1);
+
+    void Next() {
+      state = 0, slab += slab_step;
+      slabs.Advance(slab_step), stage.Advance(slab_step);
+    }
+  };
+
+  // How many warpgroups multiply a slab.
+  int Takers() const { return setup_.own_slabs ? 1 : setup_.consumers; }
+  void Expect(bool right, const char* fault) {
+    if (!right) fault_ = fault;
+  }
+
+  bool Convert(Role& role) {
+    const int before = role.slab - setup_.buffers;
+    int& buffer = converted_[role.slabs.buffer];
+    if (role.state == 0) {
+      if (!empty_[role.slabs.free_barrier()].IsOver(role.slabs.free_parity())) {
+        return false;
+      }
+      Expect(before < 0 || taken_[before] == Takers(),
+             "a slab is overwritten that is still read");
+      buffer = -1, role.state = 1;
+    } else {
+      buffer = role.slab;
+      full_[role.slabs.barrier].Arrive();
+      role.Next();
+    }
+    return true;
+  }
+
+  bool Multiply(Role& role) {
+    const int before = role.slab - setup_.stages;
+    int& stage = on_stage_[role.stage.buffer];
+    if (role.state == 0) {
+      if (!full_[role.slabs.barrier].IsOver(role.slabs.parity)) return false;
+      role.state = 1;
+    } else if (role.state == 1) {
+      Expect(converted_[role.slabs.buffer] == role.slab,
+             "a slab is read that is not there");
+      if (!stored_[role.stage.free_barrier()].IsOver(
+              role.stage.free_parity())) {
+        return false;
+      }
+      Expect(before < 0 || was_stored_[before],
+             "a stage is overwritten that is still stored");
+      role.state = 2;
+    } else {
+      stage = role.slab;
+      staged_[role.stage.barrier].Arrive();
+      ++taken_[role.slab];
+      empty_[role.slabs.barrier].Arrive();
+      role.Next();
+    }
+    return true;
+  }
+
+  bool Store(Role& role) {
+    if (role.state == 0) {
+      if (!staged_[role.stage.barrier].IsOver(role.stage.parity)) return false;
+      role.state = 1;
+    } else {
+      Expect(on_stage_[role.stage.buffer] == role.slab &&
+                 taken_[role.slab] == Takers(),
+             "a stage is stored that is not complete");
+      was_stored_[role.slab] = true;
+      stored_[role.stage.barrier].Arrive();
+      role.Next();
+    }
+    return true;
+  }
+
+  const Setup setup_;
+  const int slabs_;
+  std::mt19937& random_;
+  std::vector<Role> roles_;
+  std::vector<Barrier> full_, empty_, staged_, stored_;
+  std::vector<int> converted_;    // the slab in each buffer
+  std::vector<int> taken_;        // how many are done with each slab
+  std::vector<int> on_stage_;     // the slab on each stage
+  std::vector<bool> was_stored_;  // each slab
+  std::string fault_;
+  int idle_ = 0;
+};
+
+std::string FirstFault(const Rings::Setup& setup) {
+  std::mt19937 random(3);
+  for (int run = 0; run < 500; ++run) {
+    const std::string fault = Rings(setup, 40, random).Run();
+    if (!fault.empty()) return fault;
+  }
+  return "";
+}
+
+TEST(WgmmaPlan, NobodyMistakesAPhaseForAnother) {
+  std::set<std::tuple<int, int, bool>> seen;
+  for (const WgmmaShape& shape : kWgmmaShapes) {
+    if (!seen.insert({shape.converter_groups, shape.consumers, shape.own_slabs})
+             .second) {
+      continue;
+    }
+    for (int buffers = 2; buffers <= kWgmmaMostBuffers; ++buffers) {
+      for (int stages = 1; stages <= 2; ++stages) {
+        if (shape.converter_groups > buffers ||
+            (shape.own_slabs && buffers <= shape.consumers)) {
+          continue;  // SetWgmmaPlan refuses
+        }
+        SCOPED_TRACE(testing::Message()
+                     << buffers << " buffers, " << stages << " stages, "
+                     << shape.converter_groups << " groups, " << shape.consumers
+                     << " warpgroups, own slabs " << shape.own_slabs);
+        ASSERT_LE(shape.barriers(buffers), kWgmmaMostBarriers);
+        ASSERT_LE(shape.barriers(stages), kWgmmaMostBarriers);
+        EXPECT_EQ(FirstFault({buffers, stages, shape.converter_groups,
+                              shape.consumers, shape.own_slabs,
+                              shape.barriers(buffers), shape.barriers(stages)}),
+                  "");
+      }
+    }
+  }
+}
+
+// What the barriers of one's own are for.
+TEST(WgmmaPlan, FewerBarriersAreMistaken) {
+  // Two warpgroups with slabs of their own share the barriers of three buffers,
+  // or of one stage.
+  EXPECT_NE(FirstFault({3, 2, 2, 2, true, 3, 2}), "");
+  EXPECT_NE(FirstFault({3, 1, 1, 2, true, 6, 1}), "");
 }
 
 TEST(WgmmaPlan, RefusesWhatDoesNotFit) {
