@@ -210,21 +210,18 @@ class Rings {
     for (size_t i = 0; i < roles_.size(); ++i) {
       slowness.push_back(1 + random_() % 30);
     }
-    while (fault_.empty()) {
-      bool done = true, stuck = true;
+    // Of the slowest, one round in 30 is a step.
+    constexpr int kForEver = 10000;
+    for (int idle = 0; fault_.empty(); ++idle) {
+      bool done = true;
       for (size_t i = 0; i < roles_.size(); ++i) {
         Role& role = roles_[i];
         if (role.slab >= slabs_) continue;
         done = false;
-        if (random_() % slowness[i] != 0) {
-          stuck = false;
-          continue;
-        }
-        if ((this->*role.step)(role)) stuck = false;
+        if (random_() % slowness[i] == 0 && (this->*role.step)(role)) idle = 0;
       }
       if (done) break;
-      if (stuck && ++idle_ > 1000) return "everybody waits";
-      if (!stuck) idle_ = 0;
+      if (idle > kForEver) return "everybody waits";
     }
     return fault_;
   }
@@ -326,7 +323,6 @@ class Rings {
   std::vector<int> on_stage_;     // the slab on each stage
   std::vector<bool> was_stored_;  // each slab
   std::string fault_;
-  int idle_ = 0;
 };
 
 std::string FirstFault(const Rings::Setup& setup) {
