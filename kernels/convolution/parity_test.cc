@@ -93,6 +93,12 @@ std::vector<Problem> Problems(Backend backend) {
       {8767, 2, 9, 8, 5, 3},   // a batch that nothing divides
       {70000, 1, 5, 4, 3, 3},  // more images than a grid has in y or z
       {3, 1, 5, 5, 70000, 3},  // and more filters
+      // So many that a block of threads which goes from one piece of work to
+      // the next does so ten times and more.
+      {3000, 6, 22, 22, 16, 5},
+      {2000, 1, 48, 48, 6, 5},
+      {600, 1, 70, 70, 12, 5},
+      {400, 12, 33, 33, 24, 7},
   };
   problems.insert(problems.end(), std::begin(large), std::end(large));
   return problems;
