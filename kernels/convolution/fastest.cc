@@ -42,7 +42,7 @@ bool StripsAreFastest(const Problem& problem) {
   const int64_t K = problem.kernel_size;
   if (C > 4) return false;
   // tensor_wgmma has no kernels for these, and tensor_split is slower.
-  if (K % 2 == 0) return C == 2 || C * K <= 12;
+  if (K % 2 == 0 || K > 9) return C == 2 || C * K <= 12;
   const auto up_to_multiple = [](int64_t n, int64_t of) {
     return (n + of - 1) / of * of;
   };

@@ -97,17 +97,30 @@ inline Error AllowAllSharedMemory(const void* kernel) {
   return {};
 }
 
-// Launches a kernel in the default stream that may start before the one before
-// it has ended, on GPUs that can do that (compute capability 9.0): as soon as
-// all blocks of that one have called LetNextKernelStart (split_ptx.cuh). The
-// kernel calls WaitForKernelBefore before it reads what that one wrote.
+// Whether a kernel's code waits for the kernel before it where it says so
+// (WaitForKernelBefore): if it is of compute capability 9.0 or later.
+inline bool MayOverlap(const void* kernel) {
+  cudaFuncAttributes attributes;
+  if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess) {
+    return attributes.ptxVersion >= 90;
+  }
+  cudaGetLastError();
+  return false;
+}
+
+// A parameter whose type no argument decides.
 template <typename T>
 struct Exactly {
   using Type = T;
 };
+// Launches a kernel in the default stream that may start before the one before
+// it has ended, if it may_overlap: as soon as all blocks of that one have
+// called LetNextKernelStart (split_ptx.cuh). The kernel calls
+// WaitForKernelBefore before it reads what that one wrote.
 template <typename... Parameters>
 Error LaunchOverlapping(const char* name, void (*kernel)(Parameters...),
-                        int64_t blocks, int threads, int shared_bytes,
+                        bool may_overlap, int64_t blocks, int threads,
+                        int shared_bytes,
                         typename Exactly<Parameters>::Type... parameters) {
   cudaLaunchAttribute overlapping = {};
   overlapping.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -117,7 +130,7 @@ Error LaunchOverlapping(const char* name, void (*kernel)(Parameters...),
   config.blockDim = dim3(static_cast<unsigned>(threads));
   config.dynamicSmemBytes = shared_bytes;
   config.attrs = &overlapping;
-  config.numAttrs = ComputeCapability() >= 90 ? 1 : 0;
+  config.numAttrs = may_overlap ? 1 : 0;
   void* pointers[] = {&parameters...};
   return Check(cudaLaunchKernelExC(
                    &config, reinterpret_cast<const void*>(kernel), pointers),

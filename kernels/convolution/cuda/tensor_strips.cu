@@ -105,12 +105,11 @@
 //   made 109 moves for 48 products; an exclusive or with a zero that the
 //   compiler does not know makes 26 of them.
 // - `condition ? *p : 0` becomes a branch, at whose end what it loaded is
-// waited
-//   for. A predicate within the instruction, and the next point: 1.13 to 0.93.
+//   waited for. A predicate within the instruction, and the next point: 1.13 to
+//   0.93.
 // - Words that do not fit into the registers are prefetched to L2, and asked
-// for
-//   many at a time, before those in registers are split. 20 of them instead of
-//   16, and one comparison less for each: 0.93 to 0.84.
+//   for many at a time, before those in registers are split. 20 of them instead
+//   of 16, and one comparison less for each: 0.93 to 0.84.
 // - One channel keeps its own loads: with those for several, when they still
 //   were branches, it took 2 to 28 % longer.
 // - Small products have sums of their own, or each would cut bits off the large
@@ -649,12 +648,14 @@ class StripsConvolution : public Kernel {
     }
     RETURN_IF_FAILED(AllowAllSharedMemory(
         reinterpret_cast<const void*>(Function(plan_.shape))));
+    overlaps_ =
+        MayOverlap(reinterpret_cast<const void*>(Function(plan_.shape)));
     return arranged_.Allocate(LayoutOf(plan_));
   }
 
   Error Run(const float* x, const float* k, float* y) override {
     RETURN_IF_FAILED(arranged_.Arrange(k));
-    return LaunchOverlapping("StripsKernel", Function(plan_.shape),
+    return LaunchOverlapping("StripsKernel", Function(plan_.shape), overlaps_,
                              plan_.thread_blocks, 32 * plan_.warps,
                              plan_.shared_bytes, x, k, arranged_.data(),
                              arranged_.exponent(), y, plan_);
@@ -702,6 +703,7 @@ class StripsConvolution : public Kernel {
   }
 
   StripsPlan plan_ = {};
+  bool overlaps_ = false;
   ArrangedFilters arranged_;
 };
 

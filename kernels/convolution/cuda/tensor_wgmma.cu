@@ -76,8 +76,9 @@
 //   phase only from the next, and with one barrier for each buffer a warpgroup
 //   that was a slab ahead took a phase that had not begun for one that was
 //   over. Tests with a few slabs for each multiprocessor passed, a benchmark of
-//   10,000 images did not end. The times of this point and the next were taken
-//   so. Hence WgmmaRing, and its test, which runs the protocol in any order.
+//   10,000 images did not end. The times of these six points, and the later
+//   ones above, were taken before that was mended. Hence WgmmaRing, and its
+//   test, which runs the protocol in any order.
 // - Registers that spill cost more than they look: with 128 bytes of them sp19
 //   took 0.24 instead of 0.19, fa20 0.60 instead of 0.58.
 // - One arrival per warp or warpgroup at the barriers, instead of every
@@ -295,7 +296,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   float* const raws =
       reinterpret_cast<float*>(slabs + plan.slab_buffers * 2 * plan.slab_words);
   float* const stages = raws + plan.raw_buffers * plan.raw_words;
-  // Barriers, one for each buffer:
+  // Barriers, of each kind as many as WgmmaShape::barriers says:
   //            says that            who arrives       who waits
   //   full     a slab is converted  its converters    consumers
   //   empty    it was read          consumers         converters
@@ -741,6 +742,7 @@ class WgmmaConvolution : public Kernel {
     }
     RETURN_IF_FAILED(
         AllowAllSharedMemory(reinterpret_cast<const void*>(Function())));
+    overlaps_ = MayOverlap(reinterpret_cast<const void*>(Function()));
     blocks_ = plan_.slab_count() < limits.multiprocessors
                   ? plan_.slab_count()
                   : limits.multiprocessors;
@@ -761,9 +763,10 @@ class WgmmaConvolution : public Kernel {
     // The copy engine takes multiples of 16 bytes.
     if (reinterpret_cast<uintptr_t>(x) % 16 != 0)
       plan.raw_words = plan.raw_buffers = 0;
-    return LaunchOverlapping(
-        "WgmmaKernel", Function(), blocks_, shape.threads, plan.shared_bytes, x,
-        k, reinterpret_cast<const uint4*>(arranged), exponent, y, plan);
+    return LaunchOverlapping("WgmmaKernel", Function(), overlaps_, blocks_,
+                             shape.threads, plan.shared_bytes, x, k,
+                             reinterpret_cast<const uint4*>(arranged), exponent,
+                             y, plan);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -817,6 +820,7 @@ class WgmmaConvolution : public Kernel {
   }
 
   WgmmaPlan plan_ = {};
+  bool overlaps_ = false;
   Workspace arranged_;
   int64_t blocks_ = 0;
 };

@@ -3,7 +3,7 @@
 // Idea. As tensor_strips, but what computes a strip of output rows by itself is
 // a warpgroup, so that the products are wgmma's: 64 pixels from registers by
 // filters in shared memory, which the tensor cores read themselves. All filters
-// of a group, with every shift, are columns of one product of 48 to 96 columns,
+// of a group, with every shift, are columns of one product of 32 to 96 columns,
 // for which a strip's inputs are loaded from shared memory once, not once for
 // every 8 columns.
 //
@@ -32,9 +32,9 @@
 // 64 units takes 6 * steps * octets for filters, 32 * steps for inputs and 16 *
 // octets for outputs.
 //
-// Bound. Writing the output at 4.3 TB/s: 0.28 (fa17), 0.53 (fa18), 0.13 (sp19),
-// 0.53 (fa19) and 0.31 ms (fa20). Products alone would be 0.15, 0.20, 0.03,
-// 0.16 and 0.12 ms.
+// Bound. Reading inputs and writing outputs at 4.3 TB/s: 0.28 (fa17), 0.53
+// (fa18), 0.13 (sp19), 0.53 (fa19) and 0.31 ms (fa20). Products alone would be
+// 0.15, 0.20, 0.03, 0.16 and 0.12 ms.
 //
 // Measured on one H200, batch 10,000, medians in ms (and TB/s of inputs and
 // outputs); errors are 9.8e-8 for K = 5 and 1.2e-7 for K = 7:
@@ -59,14 +59,15 @@
 // fabric between the two halves of the L2 cache 82, 82, 83 and 67 %, which is
 // 90 % when a kernel only fills memory, at 4.3 TB/s.
 //
-// Predicted and measured. From the bytes at 4.1 TB/s, 0.30, 0.60, 0.14, 0.57
-// and 0.35 ms were predicted: 0.33, 0.63, 0.15, 0.63 and 0.41. Inputs of the
-// strip after the next brought to the L2 cache: 2 % predicted, 1 % faster to 3
-// % slower measured. fa19 in strips of 12 rows took 0.70 where those of 14 took
-// 0.64, for the 396 warpgroups always met the same of an image's 6 strips and
-// the last is half as high: hence plan.walkers, with which it takes 0.64 too.
-// Runs of strips for each block of threads, whose warpgroups take the next when
-// they are ready, as in tensor_strips: 2 % faster (fa17) to 5 % slower (fa20).
+// Predicted and measured. From the bytes and their shapes, 0.30, 0.60, 0.14,
+// 0.57 and 0.35 ms were predicted: 0.33, 0.63, 0.15, 0.63 and 0.41. Inputs of
+// the strip after the next brought to the L2 cache: 2 % predicted, 1 % faster
+// to 3 % slower measured. fa19 in strips of 12 rows took 0.70 where those of 14
+// took 0.64, for the 396 warpgroups always met the same of an image's 6 strips
+// and the last is half as high: hence plan.walkers, with which it takes 0.64
+// too. Runs of strips for each block of threads, whose warpgroups take the next
+// when they are ready, as in tensor_strips: 2 % faster (fa17) to 5 % slower
+// (fa20).
 //
 // Tried and left. Whole images by one warpgroup, strip after strip, with pieces
 // that begin and end with a sector because what is left over waits in the
@@ -484,6 +485,7 @@ class WgmmaStripsConvolution : public Kernel {
     }
     RETURN_IF_FAILED(AllowAllSharedMemory(
         reinterpret_cast<const void*>(Functions().kernel)));
+    overlaps_ = MayOverlap(reinterpret_cast<const void*>(Functions().kernel));
     return arranged_.Allocate(kHeaderBytes + plan_.filter_bytes());
   }
 
@@ -497,10 +499,10 @@ class WgmmaStripsConvolution : public Kernel {
         k, reinterpret_cast<uint32_t*>(arranged), exponent, plan_);
     RETURN_IF_FAILED(CheckLaunch("ArrangeKernel"));
     const int64_t blocks = CeilDivide(plan_.walkers, plan_.warpgroups);
-    return LaunchOverlapping("WgmmaStripsKernel", functions.kernel, blocks,
-                             128 * plan_.warpgroups, plan_.shared_bytes, x, k,
-                             reinterpret_cast<const uint4*>(arranged), exponent,
-                             y, plan_);
+    return LaunchOverlapping("WgmmaStripsKernel", functions.kernel, overlaps_,
+                             blocks, 128 * plan_.warpgroups, plan_.shared_bytes,
+                             x, k, reinterpret_cast<const uint4*>(arranged),
+                             exponent, y, plan_);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -548,6 +550,7 @@ class WgmmaStripsConvolution : public Kernel {
   }
 
   WgmmaStripsPlan plan_ = {};
+  bool overlaps_ = false;
   Workspace arranged_;
 };
 
