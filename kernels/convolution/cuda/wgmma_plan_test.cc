@@ -173,6 +173,7 @@ class Rings {
     int converter_groups, consumers;
     bool own_slabs;
     int slab_barriers, stage_barriers;
+    int phases = 1;  // of a slab, each with a stage
   };
 
   Rings(const Setup& setup, int slabs, std::mt19937& random)
@@ -186,7 +187,7 @@ class Rings {
         converted_(setup.buffers, -1),
         taken_(slabs, 0),
         on_stage_(setup.stages, -1),
-        was_stored_(slabs, false) {
+        was_stored_(slabs * setup.phases, false) {
     for (int i = 0; i < setup.converter_groups; ++i) {
       roles_.push_back({&Rings::Convert, i, setup.converter_groups});
     }
@@ -199,7 +200,7 @@ class Rings {
       role.slabs = WgmmaRing(setup.buffers, setup.slab_barriers);
       role.stage = WgmmaRing(setup.stages, setup.stage_barriers);
       role.slabs.Advance(role.slab);
-      role.stage.Advance(role.slab);
+      role.stage.Advance(role.slab * setup.phases);
     }
   }
 
@@ -239,12 +240,15 @@ class Rings {
   struct Role {
     bool (Rings::*step)(Role&);  // false: it waits
     int slab, slab_step;
-    int state = 0;
+    int state = 0, phase = 0;
     WgmmaRing slabs = WgmmaRing(1, 1), stage = WgmmaRing(1, 1);
 
-    void Next() {
-      state = 0, slab += slab_step;
-      slabs.Advance(slab_step), stage.Advance(slab_step);
+    // As the kernel does: a turn of the stages for each phase, and the turns of
+    // the slabs that are left out.
+    void NextPhase() { ++phase, stage.Advance(); }
+    void NextSlab(int phases) {
+      state = phase = 0, slab += slab_step;
+      slabs.Advance(slab_step), stage.Advance((slab_step - 1) * phases);
     }
   };
 
@@ -267,13 +271,14 @@ class Rings {
     } else {
       buffer = role.slab;
       full_[role.slabs.barrier].Arrive();
-      role.Next();
+      role.NextSlab(setup_.phases);
     }
     return true;
   }
 
   bool Multiply(Role& role) {
-    const int before = role.slab - setup_.stages;
+    const int turn = role.slab * setup_.phases + role.phase;
+    const int before = turn - setup_.stages;
     int& stage = on_stage_[role.stage.buffer];
     if (role.state == 0) {
       if (!full_[role.slabs.barrier].IsOver(role.slabs.parity)) return false;
@@ -289,26 +294,32 @@ class Rings {
              "a stage is overwritten that is still stored");
       role.state = 2;
     } else {
-      stage = role.slab;
+      stage = turn;
       staged_[role.stage.barrier].Arrive();
-      ++taken_[role.slab];
-      empty_[role.slabs.barrier].Arrive();
-      role.Next();
+      role.NextPhase();
+      role.state = 1;
+      if (role.phase == setup_.phases) {
+        ++taken_[role.slab];
+        empty_[role.slabs.barrier].Arrive();
+        role.NextSlab(setup_.phases);
+      }
     }
     return true;
   }
 
   bool Store(Role& role) {
+    const int turn = role.slab * setup_.phases + role.phase;
     if (role.state == 0) {
       if (!staged_[role.stage.barrier].IsOver(role.stage.parity)) return false;
       role.state = 1;
     } else {
-      Expect(on_stage_[role.stage.buffer] == role.slab &&
-                 taken_[role.slab] == Takers(),
+      Expect(on_stage_[role.stage.buffer] == turn,
              "a stage is stored that is not complete");
-      was_stored_[role.slab] = true;
+      was_stored_[turn] = true;
       stored_[role.stage.barrier].Arrive();
-      role.Next();
+      role.NextPhase();
+      role.state = 0;
+      if (role.phase == setup_.phases) role.NextSlab(setup_.phases);
     }
     return true;
   }
@@ -320,8 +331,8 @@ class Rings {
   std::vector<Barrier> full_, empty_, staged_, stored_;
   std::vector<int> converted_;    // the slab in each buffer
   std::vector<int> taken_;        // how many are done with each slab
-  std::vector<int> on_stage_;     // the slab on each stage
-  std::vector<bool> was_stored_;  // each slab
+  std::vector<int> on_stage_;     // the turn of each stage
+  std::vector<bool> was_stored_;  // each turn
   std::string fault_;
 };
 
@@ -353,10 +364,14 @@ TEST(WgmmaPlan, NobodyMistakesAPhaseForAnother) {
                      << " warpgroups, own slabs " << shape.own_slabs);
         ASSERT_LE(shape.barriers(buffers), kWgmmaMostBarriers);
         ASSERT_LE(shape.barriers(stages), kWgmmaMostBarriers);
-        EXPECT_EQ(FirstFault({buffers, stages, shape.converter_groups,
-                              shape.consumers, shape.own_slabs,
-                              shape.barriers(buffers), shape.barriers(stages)}),
-                  "");
+        // With slabs of their own a slab is a phase.
+        for (int phases = 1; phases <= (shape.own_slabs ? 1 : 3); ++phases) {
+          EXPECT_EQ(FirstFault({buffers, stages, shape.converter_groups,
+                                shape.consumers, shape.own_slabs,
+                                shape.barriers(buffers), shape.barriers(stages),
+                                phases}),
+                    "");
+        }
       }
     }
   }
