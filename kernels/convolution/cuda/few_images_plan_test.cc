@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "kernels/convolution/cuda/plan_testing.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
@@ -17,17 +18,9 @@ constexpr FewImagesLimits kDevices[] = {
     kH200, {108, 163 << 10, 164 << 10}, {28, 99 << 10, 100 << 10}};
 
 std::string Describe(const Problem& p, const FewImagesPlan& plan) {
-  const auto text = [](int64_t value) { return std::to_string(value) + " "; };
-  return "B C H W M K: " + text(p.batch) + text(p.channels) + text(p.height) +
-         text(p.width) + text(p.filters) + text(p.kernel_size) +
-         "rows, groups x y m, rounds, slices: " + text(plan.rows) +
-         text(plan.groups_x) + text(plan.groups_y) + text(plan.groups_m) +
-         text(plan.rounds) + text(plan.slices);
-}
-
-// n / d as the kernels compute it.
-int Divide(uint32_t n, uint32_t magic) {
-  return magic == 0 ? n : (uint64_t{n} * magic) >> 32;
+  return DescribeProblem(p) + "rows, groups x y m, rounds, slices: " +
+         Text({plan.rows, plan.groups_x, plan.groups_y, plan.groups_m,
+               plan.rounds, plan.slices});
 }
 
 void CheckDivision(int most, int d, uint32_t magic) {
@@ -110,22 +103,6 @@ void CheckPlan(const Problem& problem, const FewImagesPlan& plan,
   CheckDivision(sums, plan.tile_rows, plan.tile_rows_magic);
 }
 
-struct Layer {
-  const char* name;
-  int64_t channels, size, filters, kernel_size;
-
-  Problem At(int64_t batch) const {
-    return {batch, channels, size, size, filters, kernel_size};
-  }
-};
-constexpr Layer kLayers[] = {
-    {"fa17", 1, 28, 50, 5},    {"fa18-L1", 1, 72, 12, 7},
-    {"sp19-L1", 1, 48, 6, 5},  {"fa19-L1", 1, 70, 12, 5},
-    {"fa20-L1", 1, 86, 4, 7},  {"fa18-L2", 12, 33, 24, 7},
-    {"sp19-L2", 6, 22, 16, 5}, {"fa19-L2", 12, 33, 24, 5},
-    {"fa20-L2", 4, 40, 16, 7},
-};
-
 FewImagesPlan PlanOf(const Problem& problem) {
   FewImagesPlan plan;
   EXPECT_TRUE(MakeFewImagesPlan(problem, kH200, &plan));
@@ -134,7 +111,7 @@ FewImagesPlan PlanOf(const Problem& problem) {
 }
 
 TEST(FewImagesPlan, OneImageIsCutIntoManyBlocksAndChannelsIntoSlices) {
-  for (const Layer& layer : kLayers) {
+  for (const Layer& layer : CourseLayers()) {
     SCOPED_TRACE(layer.name);
     const FewImagesPlan plan = PlanOf(layer.At(1));
     EXPECT_GE(plan.blocks(), 12);
@@ -146,7 +123,7 @@ TEST(FewImagesPlan, OneImageIsCutIntoManyBlocksAndChannelsIntoSlices) {
 }
 
 TEST(FewImagesPlan, AHundredImagesFillTheMultiprocessors) {
-  for (const Layer& layer : kLayers) {
+  for (const Layer& layer : CourseLayers()) {
     SCOPED_TRACE(layer.name);
     const FewImagesPlan plan = PlanOf(layer.At(100));
     EXPECT_EQ(plan.slices, 1);
@@ -155,7 +132,7 @@ TEST(FewImagesPlan, AHundredImagesFillTheMultiprocessors) {
 }
 
 TEST(FewImagesPlan, MoreProductsCostMore) {
-  for (const Layer& layer : kLayers) {
+  for (const Layer& layer : CourseLayers()) {
     SCOPED_TRACE(layer.name);
     double before = 0;
     for (const int64_t batch : {1, 4, 16, 64, 256, 1024}) {

@@ -7,30 +7,17 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/convolution/cuda/plan_testing.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
 namespace {
 
-constexpr int kH200Multiprocessors = 132;
-constexpr int kH200Shared = 227 << 10;
-// What a block may have on the H200, the A100 and on GPUs of capability 8.6.
-constexpr int kSharedLimits[] = {kH200Shared, 163 << 10, 99 << 10};
-
 std::string Describe(const Problem& p, const SplitPlan& plan) {
-  const auto text = [](int64_t value) { return std::to_string(value) + " "; };
-  return "B C H W M K: " + text(p.batch) + text(p.channels) + text(p.height) +
-         text(p.width) + text(p.filters) + text(p.kernel_size) +
-         "shape: " + text(plan.shape) +
-         "plane channels, shifts: " + text(plan.plane_channels) +
-         text(plan.shifts) + "tile: " + text(plan.tile_rows) +
-         text(plan.tile_columns) + "warps, groups: " + text(plan.warps) +
-         text(plan.groups);
-}
-
-// n / d as the kernels compute it.
-int Divide(uint32_t n, uint32_t magic) {
-  return magic == 0 ? n : (uint64_t{n} * magic) >> 32;
+  return DescribeProblem(p) + "shape: " + Text({plan.shape}) +
+         "plane channels, shifts: " + Text({plan.plane_channels, plan.shifts}) +
+         "tile: " + Text({plan.tile_rows, plan.tile_columns}) +
+         "warps, groups: " + Text({plan.warps, plan.groups});
 }
 
 // That the kernels stay in their memory and compute every output.
@@ -109,22 +96,6 @@ void CheckPlan(const Problem& problem, const SplitPlan& plan,
   }
 }
 
-struct Layer {
-  const char* name;
-  int64_t channels, size, filters, kernel_size;
-
-  Problem At(int64_t batch) const {
-    return {batch, channels, size, size, filters, kernel_size};
-  }
-};
-constexpr Layer kLayers[] = {
-    {"fa17", 1, 28, 50, 5},     {"fa18-L1", 1, 72, 12, 7},
-    {"fa18-L2", 12, 33, 24, 7}, {"sp19-L1", 1, 48, 6, 5},
-    {"sp19-L2", 6, 22, 16, 5},  {"fa19-L1", 1, 70, 12, 5},
-    {"fa19-L2", 12, 33, 24, 5}, {"fa20-L1", 1, 86, 4, 7},
-    {"fa20-L2", 4, 40, 16, 7},
-};
-
 SplitPlan PlanOf(const Problem& problem) {
   SplitPlan plan;
   EXPECT_TRUE(MakeSplitPlan(problem, kH200Multiprocessors, kH200Shared, &plan));
@@ -134,7 +105,7 @@ SplitPlan PlanOf(const Problem& problem) {
 
 // What was fastest among the cuts that were tried by hand on an H200.
 TEST(SplitPlan, TheCoursesLayersAreCutAsMeasurementsSay) {
-  for (const Layer& layer : kLayers) {
+  for (const Layer& layer : CourseLayers()) {
     SCOPED_TRACE(layer.name);
     const SplitPlan plan = PlanOf(layer.At(10000));
     const SplitShape& shape = kSplitShapes[plan.shape];
@@ -153,7 +124,7 @@ TEST(SplitPlan, TheCoursesLayersAreCutAsMeasurementsSay) {
 }
 
 TEST(SplitPlan, FewImagesAreCutIntoMoreTiles) {
-  for (const Layer& layer : kLayers) {
+  for (const Layer& layer : CourseLayers()) {
     SCOPED_TRACE(layer.name);
     const SplitPlan one = PlanOf(layer.At(1));
     EXPECT_GE(one.tiles(), 4);

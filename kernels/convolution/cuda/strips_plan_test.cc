@@ -4,27 +4,15 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "kernels/convolution/cuda/plan_testing.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
 namespace {
 
-constexpr int kH200Multiprocessors = 132;
-constexpr int kH200Shared = 227 << 10;
-// What a block may have on the H200, the A100 and on GPUs of capability 8.6.
-constexpr int kSharedLimits[] = {kH200Shared, 163 << 10, 99 << 10};
-
 std::string Describe(const Problem& p, const StripsPlan& plan) {
-  const auto text = [](int64_t value) { return std::to_string(value) + " "; };
-  return "B C H W M K: " + text(p.batch) + text(p.channels) + text(p.height) +
-         text(p.width) + text(p.filters) + text(p.kernel_size) +
-         "shape, blocks, parts, warps: " + text(plan.shape) +
-         text(plan.blocks) + text(plan.parts) + text(plan.warps);
-}
-
-// n / d as the kernels compute it.
-int Divide(uint32_t n, uint32_t magic) {
-  return magic == 0 ? n : (uint64_t{n} * magic) >> 32;
+  return DescribeProblem(p) + "shape, blocks, parts, warps: " +
+         Text({plan.shape, plan.blocks, plan.parts, plan.warps});
 }
 
 // That the kernels stay in their memory and compute every output.
@@ -94,19 +82,6 @@ void CheckPlan(const Problem& problem, const StripsPlan& plan,
   EXPECT_EQ(Divide(beyond, plan.plane_magic), beyond / plan.plane_words);
 }
 
-struct Layer {
-  const char* name;
-  int64_t size, filters, kernel_size;
-
-  Problem At(int64_t batch) const {
-    return {batch, 1, size, size, filters, kernel_size};
-  }
-};
-constexpr Layer kLayers[] = {
-    {"fa17", 28, 50, 5},    {"fa18-L1", 72, 12, 7}, {"sp19-L1", 48, 6, 5},
-    {"fa19-L1", 70, 12, 5}, {"fa20-L1", 86, 4, 7},
-};
-
 StripsPlan PlanOf(const Problem& problem) {
   StripsPlan plan;
   EXPECT_TRUE(
@@ -116,7 +91,7 @@ StripsPlan PlanOf(const Problem& problem) {
 }
 
 TEST(StripsPlan, TheCoursesLayersFillTheMultiprocessors) {
-  for (const Layer& layer : kLayers) {
+  for (const Layer& layer : kFirstLayers) {
     SCOPED_TRACE(layer.name);
     const StripsPlan plan = PlanOf(layer.At(10000));
     EXPECT_EQ(plan.warps, kStripsMostWarps);
@@ -126,11 +101,11 @@ TEST(StripsPlan, TheCoursesLayersFillTheMultiprocessors) {
 
 // Rows of six units fill no octet.
 TEST(StripsPlan, Fa17sImagesAreWholeStrips) {
-  EXPECT_EQ(PlanOf(kLayers[0].At(10000)).strips, 1);
+  EXPECT_EQ(PlanOf(kFirstLayers[0].At(10000)).strips, 1);
 }
 
 TEST(StripsPlan, FewImagesAreCutIntoMoreItems) {
-  for (const Layer& layer : kLayers) {
+  for (const Layer& layer : kFirstLayers) {
     SCOPED_TRACE(layer.name);
     EXPECT_GE(PlanOf(layer.At(1)).items(), 8);
     const StripsPlan plan = PlanOf(layer.At(100));

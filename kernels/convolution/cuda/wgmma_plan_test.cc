@@ -9,19 +9,15 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/convolution/cuda/plan_testing.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
 namespace {
 
-constexpr int kMultiprocessors = 132;
-constexpr int kShared = 227 << 10;
-
 std::string Describe(const Problem& p, const WgmmaPlan& plan) {
-  const auto text = [](int64_t value) { return std::to_string(value) + " "; };
-  return "B C H W M K: " + text(p.batch) + text(p.channels) + text(p.height) +
-         text(p.width) + text(p.filters) + text(p.kernel_size) +
-         "shape: " + text(plan.shape) + "slab: " + text(plan.slab_blocks);
+  return DescribeProblem(p) + "shape: " + Text({plan.shape}) +
+         "slab: " + Text({plan.slab_blocks});
 }
 
 // That the kernel stays in its memory and computes every output.
@@ -87,7 +83,7 @@ void CheckPlan(const Problem& problem, const WgmmaPlan& plan) {
                         int64_t{plan.raw_buffers} * plan.raw_words +
                         int64_t{plan.stages} * plan.stage_words;
   EXPECT_EQ(words * 4, plan.shared_bytes);
-  EXPECT_LE(plan.shared_bytes, kShared);
+  EXPECT_LE(plan.shared_bytes, kH200Shared);
   EXPECT_EQ(plan.group_bytes % 16, 0);
   EXPECT_EQ(plan.slab_words % 4, 0);
   EXPECT_EQ(plan.raw_words % 4, 0);
@@ -98,7 +94,7 @@ void CheckPlan(const Problem& problem, const WgmmaPlan& plan) {
 
 WgmmaPlan PlanFor(const Problem& problem) {
   WgmmaPlan plan;
-  EXPECT_TRUE(MakeWgmmaPlan(problem, kMultiprocessors, kShared, &plan));
+  EXPECT_TRUE(MakeWgmmaPlan(problem, kH200Multiprocessors, kH200Shared, &plan));
   return plan;
 }
 
@@ -121,10 +117,8 @@ TEST(WgmmaPlan, RegistersGoRound) {
 }
 
 TEST(WgmmaPlan, ServesTheSecondLayersOfTheCourse) {
-  for (const Problem& problem :
-       {Problem{10000, 12, 33, 33, 24, 7}, Problem{10000, 6, 22, 22, 16, 5},
-        Problem{10000, 12, 33, 33, 24, 5}, Problem{10000, 4, 40, 40, 16, 7}}) {
-    CheckPlan(problem, PlanFor(problem));
+  for (const Layer& layer : kSecondLayers) {
+    CheckPlan(layer.At(10000), PlanFor(layer.At(10000)));
   }
 }
 
@@ -156,7 +150,7 @@ TEST(WgmmaPlan, AnyPlanIsSound) {
     const Problem problem = {pick(1, 200),     pick(1, 24), K + pick(0, 60),
                              K + pick(0, 150), pick(1, 70), K};
     WgmmaPlan plan;
-    if (MakeWgmmaPlan(problem, kMultiprocessors, kShared, &plan)) {
+    if (MakeWgmmaPlan(problem, kH200Multiprocessors, kH200Shared, &plan)) {
       CheckPlan(problem, plan);
       ++made;
     }
@@ -388,14 +382,15 @@ TEST(WgmmaPlan, FewerBarriersAreMistaken) {
 TEST(WgmmaPlan, RefusesWhatDoesNotFit) {
   WgmmaPlan plan;
   // A size that is not compiled; filters that need more than there is.
-  EXPECT_FALSE(
-      MakeWgmmaPlan({1, 4, 40, 40, 16, 11}, kMultiprocessors, kShared, &plan));
-  EXPECT_FALSE(
-      MakeWgmmaPlan({1, 64, 40, 40, 128, 5}, kMultiprocessors, kShared, &plan));
+  EXPECT_FALSE(MakeWgmmaPlan({1, 4, 40, 40, 16, 11}, kH200Multiprocessors,
+                             kH200Shared, &plan));
+  EXPECT_FALSE(MakeWgmmaPlan({1, 64, 40, 40, 128, 5}, kH200Multiprocessors,
+                             kH200Shared, &plan));
   // Bytes of filters beyond 2^31.
   for (const Problem& problem :
        {Problem{1, 5000000, 3, 3, 1, 3}, Problem{1, 2000000, 5, 5, 1, 5}}) {
-    EXPECT_FALSE(MakeWgmmaPlan(problem, kMultiprocessors, kShared, &plan));
+    EXPECT_FALSE(
+        MakeWgmmaPlan(problem, kH200Multiprocessors, kH200Shared, &plan));
   }
 }
 

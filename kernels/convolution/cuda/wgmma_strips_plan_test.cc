@@ -5,26 +5,17 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "kernels/convolution/cuda/plan_testing.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
 namespace {
 
-constexpr int kH200Multiprocessors = 132;
-constexpr int kH200Shared = 227 << 10;
 constexpr int kStaticShared = 512;  // more than the kernel has besides
 
 std::string Describe(const Problem& p, const WgmmaStripsPlan& plan) {
-  const auto text = [](int64_t value) { return std::to_string(value) + " "; };
-  return "B H W M K: " + text(p.batch) + text(p.height) + text(p.width) +
-         text(p.filters) + text(p.kernel_size) +
-         "shape, rows, parts, warpgroups: " + text(plan.shape) +
-         text(plan.strip_rows) + text(plan.parts) + text(plan.warpgroups);
-}
-
-// n / d as the kernels compute it.
-int Divide(uint32_t n, uint32_t magic) {
-  return magic == 0 ? n : (uint64_t{n} * magic) >> 32;
+  return DescribeProblem(p) + "shape, rows, parts, warpgroups: " +
+         Text({plan.shape, plan.strip_rows, plan.parts, plan.warpgroups});
 }
 
 // That the kernels stay in their memory and compute every output.
@@ -90,19 +81,6 @@ void CheckPlan(const Problem& problem, const WgmmaStripsPlan& plan) {
   }
 }
 
-struct Layer {
-  const char* name;
-  int64_t size, filters, kernel_size;
-
-  Problem At(int64_t batch) const {
-    return {batch, 1, size, size, filters, kernel_size};
-  }
-};
-constexpr Layer kLayers[] = {
-    {"fa17", 28, 50, 5},    {"fa18-L1", 72, 12, 7}, {"sp19-L1", 48, 6, 5},
-    {"fa19-L1", 70, 12, 5}, {"fa20-L1", 86, 4, 7},
-};
-
 WgmmaStripsPlan PlanOf(const Problem& problem) {
   WgmmaStripsPlan plan;
   EXPECT_TRUE(
@@ -112,7 +90,7 @@ WgmmaStripsPlan PlanOf(const Problem& problem) {
 }
 
 TEST(WgmmaStripsPlan, TheCoursesLayersFillTheMultiprocessors) {
-  for (const Layer& layer : kLayers) {
+  for (const Layer& layer : kFirstLayers) {
     SCOPED_TRACE(layer.name);
     const WgmmaStripsPlan plan = PlanOf(layer.At(10000));
     EXPECT_GE(plan.warpgroups, 3);
@@ -121,7 +99,7 @@ TEST(WgmmaStripsPlan, TheCoursesLayersFillTheMultiprocessors) {
 }
 
 TEST(WgmmaStripsPlan, FewImagesAreCutIntoMoreItems) {
-  for (const Layer& layer : kLayers) {
+  for (const Layer& layer : kFirstLayers) {
     SCOPED_TRACE(layer.name);
     EXPECT_GE(PlanOf(layer.At(1)).items(), 8);
     EXPECT_GE(PlanOf(layer.At(100)).items(), 2 * kH200Multiprocessors);
