@@ -45,8 +45,8 @@
 // their own.) There tensor_strips takes 17, 22, 12, 22 and 16 us, and
 // tensor_wgmma, which has more to do at a time, 55, 16, 37 and 24.
 //
-// What the time goes into, fa17 with 100 images, 9.3 us: without the
-// stores 9.1, without the products 7.5, with neither 5.4. fa19's first
+// What the time goes into, in a harness, fa17 with 100 images, 9.3 us: without
+// the stores 9.1, without the products 7.5, with neither 5.4. fa19's first
 // layer, 15.1 us: 12.3, 13.2 and 6.1. So stores and products hide each other
 // only in part.
 //
@@ -447,7 +447,7 @@ class FewImages : public Kernel {
     return MakeFewImagesPlan(problem, limits, &plan)
                ? nullptr
                : "four filters of one channel do not fit into shared memory "
-                 "beside the rows that they need";
+                 "beside the rows that they need, or there are too many tiles";
   }
 
  private:

@@ -33,19 +33,17 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_blocks,
   if (shape.kernel_size != K || (plan->pixel_halves % 4 == 0) != shape.wide) {
     return false;
   }
-  // Each group of converters fills a buffer of its own. With slabs of their own
-  // warpgroups read one each while another is filled, and a slab is a phase.
-  if (shape.converter_groups > slab_buffers ||
-      (shape.own_slabs &&
-       (slab_buffers <= shape.consumers ||
-        phase_groups <
-            SplitParts(problem.filters, int64_t{8} * shape.octets)))) {
-    return false;
-  }
   plan->steps = SplitParts(int64_t{K} * plan->pixel_halves, 16);
   plan->passes = SplitParts(plan->steps, kMostProducts / K);
   plan->pass_steps = SplitParts(plan->steps, plan->passes);
   plan->groups = SplitParts(plan->M, int64_t{8} * shape.octets);
+  // Each group of converters fills a buffer of its own. With slabs of their own
+  // warpgroups read one each while another is filled, and a slab is a phase.
+  if (shape.converter_groups > slab_buffers ||
+      (shape.own_slabs &&
+       (slab_buffers <= shape.consumers || phase_groups < plan->groups))) {
+    return false;
+  }
   // The kernel counts slabs in 32 bits, and a few beyond the last.
   constexpr int64_t kMostSlabs = (int64_t{1} << 31) - (1 << 20);
   if (problem.batch *
