@@ -181,7 +181,7 @@ class Rings {
         converted_(setup.buffers, -1),
         taken_(slabs, 0),
         on_stage_(setup.stages, -1),
-        was_stored_(slabs * setup.phases, false) {
+        was_stored_(int64_t{slabs} * setup.phases, false) {
     for (int i = 0; i < setup.converter_groups; ++i) {
       roles_.push_back({&Rings::Convert, i, setup.converter_groups});
     }
@@ -333,7 +333,7 @@ class Rings {
 std::string FirstFault(const Rings::Setup& setup) {
   std::mt19937 random(3);
   for (int run = 0; run < 500; ++run) {
-    const std::string fault = Rings(setup, 40, random).Run();
+    std::string fault = Rings(setup, 40, random).Run();
     if (!fault.empty()) return fault;
   }
   return "";
