@@ -73,7 +73,7 @@ metrics=$(echo "$counters" | paste -s -d ,)
 if [ $# -eq 0 ]; then
   # Names are words.
   # shellcheck disable=SC2046
-  set -- $("$bundle/bin/run_once" --list)
+  set -- $("$bundle/bin/bench" --list --device gpu)
 fi
 failed=0
 for variant; do
@@ -86,7 +86,8 @@ for variant; do
   "$ncu" --profile-from-start off --filter-mode per-launch-config \
     --launch-count 1 --clock-control none --print-units base --page raw --csv \
     --log-file "$csv.part" --metrics "$metrics" \
-    "$bundle/bin/run_once" "$variant" "$network" >"$log" 2>&1 || status=$?
+    "$bundle/bin/bench" --once --device gpu --variants "$variant" \
+    --layers "$network" >"$log" 2>&1 || status=$?
   if grep -q ERR_NVGPUCTRPERM "$log" "$csv.part" 2>/dev/null; then
     rm -f "$csv.part" "$log"
     echo "measure_ncu.sh: this machine's administrator does not permit hardware counters (ERR_NVGPUCTRPERM): nothing was measured" >&2

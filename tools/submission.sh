@@ -94,7 +94,7 @@ else
   # What measure_ncu.sh takes for a bundle.
   bundle=$scratch
   mkdir "$bundle/bin"
-  ln -s "$PWD/tools/counters/run_once" "$bundle/bin/run_once"
+  ln -s "$PWD/tools/bench/bench" "$bundle/bin/bench"
 fi
 logs=$place/logs
 if ! mkdir -p "$place/records" "$logs" 2>/dev/null || [ ! -w "$place" ]; then

@@ -1,5 +1,5 @@
 // The baseline on a GPU: its convolution against float64, its layers against
-// the CPU's. Trained models are in kernels/inference/models_test.
+// the CPU's. Trained models are in kernels/inference/models_test.cc.
 #include <algorithm>
 #include <cstdint>
 #include <fstream>

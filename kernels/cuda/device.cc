@@ -1,5 +1,6 @@
 #include "kernels/cuda/device.h"
 
+#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 
 #include <utility>
@@ -72,6 +73,14 @@ absl::StatusOr<int64_t> FreeMemory() {
 
 absl::Status Synchronize() {
   return CudaStatus(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+}
+
+absl::Status StartProfiler() {
+  return CudaStatus(cudaProfilerStart(), "cudaProfilerStart");
+}
+
+absl::Status StopProfiler() {
+  return CudaStatus(cudaProfilerStop(), "cudaProfilerStop");
 }
 
 absl::Status CopyToDevice(void* device, const void* host, int64_t bytes) {

@@ -42,6 +42,11 @@ absl::StatusOr<int64_t> FreeMemory();
 // Waits for all work on the device; an error may be that of an earlier launch.
 absl::Status Synchronize();
 
+// Where a profiler begins and ends that was told to wait for it
+// (ncu --profile-from-start off); nothing without one.
+absl::Status StartProfiler();
+absl::Status StopProfiler();
+
 // Host memory is ordinary or pinned; both return when the copy is done.
 absl::Status CopyToDevice(void* device, const void* host, int64_t bytes);
 absl::Status CopyToHost(void* host, const void* device, int64_t bytes);

@@ -17,6 +17,8 @@ absl::Status ToStatus(const Error&) { return NoCuda(); }
 absl::StatusOr<DeviceFacts> FindDevice() { return NoCuda(); }
 absl::StatusOr<int64_t> FreeMemory() { return NoCuda(); }
 absl::Status Synchronize() { return NoCuda(); }
+absl::Status StartProfiler() { return NoCuda(); }
+absl::Status StopProfiler() { return NoCuda(); }
 absl::Status CopyToDevice(void*, const void*, int64_t) { return NoCuda(); }
 absl::Status CopyToHost(void*, const void*, int64_t) { return NoCuda(); }
 absl::Status FillBytes(void*, uint8_t, int64_t) { return NoCuda(); }

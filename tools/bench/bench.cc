@@ -29,8 +29,9 @@
 #include "tools/bench/report.h"
 
 DEFINE_string(layers, "all",
-              "what to measure: names such as fa19-L2, by commas; sizes "
-              "B,C,H,W,M,K, by semicolons; all: the course's nine layers");
+              "what to measure: names such as fa19-L2, or fa19 for each of its "
+              "layers, by commas; sizes B,C,H,W,M,K, by semicolons; all: the "
+              "course's nine layers");
 DEFINE_string(variants, "all",
               "names, by commas, as m2 and m4 know them; final for what the "
               "program final takes; cudnn or onednn for the library alone");
@@ -52,6 +53,11 @@ DEFINE_double(seconds, 5,
 DEFINE_bool(peers, true,
             "measure the library too: cuDNN or oneDNN (--nopeers: do not)");
 DEFINE_int32(threads, 0, "of the CPU; 0: one for each core");
+DEFINE_bool(once, false,
+            "measure nothing: run each variant once on each layer that it "
+            "takes, on the GPU, between the marks by which a profiler starts "
+            "and stops (ncu --profile-from-start off)");
+DEFINE_bool(list, false, "list the variants of --device and --class, and end");
 DEFINE_bool(verbose, false,
             "tell each of the library's plans and its time on standard error");
 
@@ -145,6 +151,19 @@ absl::StatusOr<BenchOptions> ReadOptions() {
   return options;
 }
 
+// Without looking for a GPU where one is asked for.
+absl::Status List() {
+  ASSIGN_OR_RETURN(const auto classes, ParseClasses(FLAGS_class));
+  Backend backend = Backend::kCuda;
+  if (FLAGS_device != "gpu") {
+    ASSIGN_OR_RETURN(backend, ChooseBackend());
+  }
+  ASSIGN_OR_RETURN(const ChosenVariants all,
+                   ParseVariants("all", backend, classes, /*peers=*/false));
+  for (const Variant* variant : all.variants) std::puts(variant->name);
+  return absl::OkStatus();
+}
+
 absl::Status Bench(const std::vector<std::string>& command) {
   ASSIGN_OR_RETURN(const BenchOptions options, ReadOptions());
   std::unique_ptr<Workers> workers;
@@ -156,6 +175,11 @@ absl::Status Bench(const std::vector<std::string>& command) {
         absl::StrCat("--threads ", FLAGS_threads, ": ", error.what()));
   }
   const bool gpu = options.backend == Backend::kCuda;
+  if (FLAGS_once) {
+    return gpu ? RunOnGpuOnce(options, *workers)
+               : absl::InvalidArgumentError(
+                     "--once is for the GPU, and --device is the CPU");
+  }
   BenchRecord record;
   record.command = command;
   record.git_revision = kGitRevision;
@@ -196,6 +220,7 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
         absl::StrCat("unexpected argument '", parsed.positional[0],
                      "'; --help lists the flags"));
   }
+  if (FLAGS_list) return List();
   std::vector<std::string> command = {"bench"};
   command.insert(command.end(), args.begin(), args.end());
   return Bench(command);

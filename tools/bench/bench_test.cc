@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/baseline/onednn.h"
+#include "kernels/convolution/variants.h"
 #include "kernels/cuda/device.h"
 #include "tools/run_program.h"
 
@@ -35,6 +36,40 @@ TEST(Bench, Helps) {
   EXPECT_THAT(outcome.output, HasSubstr("--layers"));
 }
 
+TEST(Bench, ListsVariants) {
+  std::string gpu, fp16;
+  for (const Variant* variant : Variants()) {
+    if (variant->backend != Backend::kCuda) continue;
+    const std::string line = absl::StrCat(variant->name, "\n");
+    gpu += line;
+    if (variant->accuracy == AccuracyClass::kFp16) fp16 += line;
+  }
+  const Outcome all = Bench("--list --device gpu");
+  EXPECT_EQ(all.exit_status, 0);
+  EXPECT_EQ(all.output, gpu);
+  EXPECT_EQ(Bench("--list --device gpu --class fp16").output, fp16);
+  EXPECT_THAT(Bench("--list --device cpu").output,
+              HasSubstr("\ndense_lanes\n"));
+}
+
+TEST(Bench, RunsOnceForAProfiler) {
+  const Outcome outcome =
+      Bench("--once --device gpu --variants naive --layers sp19 --batch 10");
+  if (const auto device = cuda::FindDevice(); !device.ok()) {
+    EXPECT_EQ(outcome.exit_status, 3) << outcome.output;
+    GTEST_SKIP() << device.status().message();
+  }
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.output;
+  EXPECT_EQ(outcome.output, "");
+  // What no layer is for is a failure, and says so for each.
+  const Outcome declined = Bench(
+      "--once --device gpu --variants tensor_strips --layers 2,40,30,30,8,11");
+  EXPECT_EQ(declined.exit_status, 1) << declined.output;
+  EXPECT_THAT(declined.output,
+              MatchesRegex("bench: left out: .*tensor_strips.*\n"
+                           "bench: .*tensor_strips.*\n"));
+}
+
 TEST(Bench, RefusesWrongArguments) {
   for (const char* arguments : {"fa19-L1",
                                 "--layers fa21",
@@ -56,6 +91,8 @@ TEST(Bench, RefusesWrongArguments) {
                                 "--threads -1",
                                 "--device cpu --class fp16 --variants final",
                                 "--device cpu --json /nowhere/bench.json",
+                                "--device cpu --once",
+                                "--list --class fp64",
                                 "--layer fa17"}) {
     const Outcome outcome = Bench(arguments);
     EXPECT_EQ(outcome.exit_status, 2) << arguments << ": " << outcome.output;

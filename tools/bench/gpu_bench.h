@@ -16,6 +16,12 @@ namespace convlab {
 absl::Status BenchGpu(const BenchOptions& options, Workers& workers,
                       BenchRecord& record, Report& report);
 
+// Measures nothing: runs each variant once on each layer that it takes, where a
+// profiler of hardware counters looks (cuda::StartProfiler). A layer that a
+// variant does not take is told on standard error; if it takes none of them,
+// that is the status.
+absl::Status RunOnGpuOnce(const BenchOptions& options, Workers& workers);
+
 }  // namespace convlab
 
 #endif  // TOOLS_BENCH_GPU_BENCH_H_

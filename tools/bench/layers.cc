@@ -89,6 +89,16 @@ std::vector<NamedLayer> NamedLayers(int64_t batch) {
   return layers;
 }
 
+// The layers of the network of that name, if it has several.
+std::vector<NamedLayer> LayersOfNetwork(absl::string_view name) {
+  for (const Network& network : Networks()) {
+    if (network.name == name && network.stages.size() > 1) {
+      return LayersOf(network, name, 1);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 absl::StatusOr<NamedLayer> ParseLayer(absl::string_view text, int64_t batch) {
@@ -124,13 +134,12 @@ absl::StatusOr<std::vector<NamedLayer>> ParseLayers(
         IsSizes(group) ? std::vector<absl::string_view>{group}
                        : absl::StrSplit(group, ',');
     for (const absl::string_view name : names) {
-      if (name != "all") {
-        RETURN_IF_ERROR(add(name));
-        continue;
-      }
-      for (const NamedLayer& layer : CourseLayers(1)) {
+      const std::vector<NamedLayer> several =
+          name == "all" ? CourseLayers(1) : LayersOfNetwork(name);
+      for (const NamedLayer& layer : several) {
         RETURN_IF_ERROR(add(layer.name));
       }
+      if (several.empty()) RETURN_IF_ERROR(add(name));
     }
   }
   return layers;

@@ -24,9 +24,10 @@ struct NamedLayer {
 // is.
 absl::StatusOr<NamedLayer> ParseLayer(absl::string_view text, int64_t batch);
 
-// A list: names by commas, sizes of one layer between semicolons, and "all" for
-// the course's nine layers. "fa19-L1,fa19-L2;100,3,20,20,8,5". Named layers
-// stand there once for each of `batches`.
+// A list: names by commas, sizes of one layer between semicolons, a network's
+// name for all of its layers, and "all" for the course's nine.
+// "fa18,fa19-L2;100,3,20,20,8,5". Named layers stand there once for each of
+// `batches`.
 absl::StatusOr<std::vector<NamedLayer>> ParseLayers(
     absl::string_view text, const std::vector<int64_t>& batches);
 

@@ -55,6 +55,15 @@ TEST(ParseLayers, AllAreTheCoursesNine) {
   EXPECT_FALSE(ParseLayers("all", {-1}).ok());
 }
 
+TEST(ParseLayers, ANetworkIsItsLayers) {
+  const auto layers = ParseLayers("fa18,sp19-baseline,fa17", {3});
+  ASSERT_TRUE(layers.ok()) << layers.status();
+  std::vector<std::string> names;
+  for (const NamedLayer& layer : *layers) names.push_back(layer.name);
+  EXPECT_THAT(names, ElementsAre("fa18-L1", "fa18-L2", "sp19-baseline-L1",
+                                 "sp19-baseline-L2", "fa17"));
+}
+
 TEST(ParseLayers, ListsMixNamesAndSizes) {
   const auto layers = ParseLayers("fa19-L1,sp19-L2;10,3,20,20,8,5;fa17", {4});
   ASSERT_TRUE(layers.ok()) << layers.status();

@@ -1,5 +1,8 @@
 """bundle: programs, tests and data as one archive for a machine without Bazel."""
 
+# A cluster's home folder and a mail should hold it.
+_MOST_BYTES = 60000000
+
 def bundle(name, programs, scripts, tests, weights, data, launcher):
     """A tar.gz with a folder convlab: bin/, scripts/, tests/, weights/, data/ and the launcher.
 
@@ -37,6 +40,11 @@ strip $$root/bin/* $$root/tests/*
 tar --create --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner \
   --directory $$root/.. convlab | gzip -9 -n > $@
 rm -rf $$root
-""".format(commands = "\n".join(commands), launcher = launcher),
+bytes=$$(stat --format=%s $@)
+if [ $$bytes -gt {most_bytes} ]; then
+  echo "the bundle has $$bytes bytes, expected at most {most_bytes}" >&2
+  exit 1
+fi
+""".format(commands = "\n".join(commands), launcher = launcher, most_bytes = _MOST_BYTES),
         visibility = ["//visibility:public"],
     )
