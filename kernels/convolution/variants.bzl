@@ -9,8 +9,8 @@ reports follow from the row.
 load("@local_cuda//:defs.bzl", "CUDA")
 load("//tools/cuda:cuda_library.bzl", "cuda_library")
 
-def _row(name, backend, deps = []):
-    return struct(name = name, backend = backend, deps = deps)
+def _row(name, backend, deps = [], least_capability = 0):
+    return struct(name = name, backend = backend, deps = deps, least_capability = least_capability)
 
 LADDER = [
     _row("naive", "cpu"),
@@ -46,15 +46,15 @@ LADDER = [
     ]),
     _row("fft", "cuda"),
     _row("half2", "cuda", [":direct_plan"]),
-    _row("tensor_tf32", "cuda", [":tensor_core"]),
-    _row("tensor_fp16", "cuda", [":tensor_core"]),
-    _row("tensor_split", "cuda", [":split_core"]),
+    _row("tensor_tf32", "cuda", [":tensor_core"], least_capability = 80),
+    _row("tensor_fp16", "cuda", [":tensor_core"], least_capability = 80),
+    _row("tensor_split", "cuda", [":split_core"], least_capability = 80),
     _row("tensor_strips", "cuda", [
         ":direct_plan",
         ":split_halves",
         ":strips",
         ":strips_plan",
-    ]),
+    ], least_capability = 80),
     _row("tensor_wgmma", "cuda", [
         ":direct_plan",
         ":split_halves",
@@ -94,6 +94,7 @@ def variant_libraries(backend):
             cuda_library(
                 name = row.name,
                 srcs = [row.name + ".cu"],
+                least_capability = row.least_capability,
                 deps = [":kernel"] + row.deps,
                 visibility = ["//kernels:__subpackages__"],
             )

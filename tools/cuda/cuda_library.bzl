@@ -8,8 +8,11 @@ load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("@local_cuda//:defs.bzl", "CUDA")
 
-def _gencode_flags(archs):
+def _gencode_flags(archs, least_capability):
     """nvcc's flags for architectures such as sm_90a (machine code) and compute_75 (PTX)."""
+    ptx = [arch for arch in archs if arch.startswith("compute_")]
+    if ptx and max([int(arch[8:10]) for arch in ptx]) < least_capability:
+        archs = archs + ["compute_%d" % least_capability]
     flags = []
     for arch in archs:
         kind, _, number = arch.partition("_")
@@ -31,7 +34,10 @@ def _compile(ctx, cc_toolchain, compilation_context, source):
     args = ctx.actions.args()
     args.add_all(["-x", "cu", "-c", source, "-o", object_file])
     args.add_all(["-std=c++17", "-O3", "--extended-lambda", "--expt-relaxed-constexpr"])
-    args.add_all(_gencode_flags(ctx.attr.archs or ctx.attr._archs[BuildSettingInfo].value))
+    args.add_all(_gencode_flags(
+        ctx.attr.archs or ctx.attr._archs[BuildSettingInfo].value,
+        ctx.attr.least_capability,
+    ))
     args.add_all(_compression_flags(CUDA.release))
     args.add("-ccbin", cc_toolchain.compiler_executable)
 
@@ -115,6 +121,8 @@ _cuda_library = rule(
         "host_copts": attr.string_list(doc = "for the host compiler"),
         "ptxasopts": attr.string_list(doc = "for the assembler, e.g. -v"),
         "archs": attr.string_list(doc = "instead of //tools/cuda:archs"),
+        "least_capability": attr.int(doc = "80 for code that is empty below 8.0: " +
+                                           "where PTX is asked for, there is PTX for that, too"),
         "defines": attr.string_list(),
         "local_defines": attr.string_list(),
         "alwayslink": attr.bool(),

@@ -97,6 +97,25 @@ inline Error AllowAllSharedMemory(const void* kernel) {
   return {};
 }
 
+// For KernelVariant::reject: why this device cannot run `kernel`, which needs
+// code of compute capability 8.0, or null.
+inline const char* RejectWithoutTensorCores(const void* kernel) {
+  if (ComputeCapability() < 80) {
+    return "needs tensor cores of compute capability 8.0 or later";
+  }
+  // The driver may have compiled the kernels from an older GPU's code.
+  cudaFuncAttributes attributes;
+  if (cudaFuncGetAttributes(&attributes, kernel) != cudaSuccess) {
+    cudaGetLastError();  // Prepare meets it again, and says it
+    return nullptr;
+  }
+  if (attributes.ptxVersion < 80) {
+    return "this program has no code of compute capability 8.0 for this GPU: "
+           "build it with compute_80 among //tools/cuda:archs";
+  }
+  return nullptr;
+}
+
 // Whether a kernel's code waits for the kernel before it where it says so
 // (WaitForKernelBefore): if it is of compute capability 9.0 or later.
 inline bool MayOverlap(const void* kernel) {

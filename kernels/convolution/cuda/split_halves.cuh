@@ -234,22 +234,6 @@ class ArrangedFilters {
   Workspace memory_;
 };
 
-// For KernelVariant::reject: why this device cannot run `kernel`, which needs
-// code of compute capability 8.0, or null.
-inline const char* RejectWithoutTensorCores(const void* kernel) {
-  if (ComputeCapability() < 80) {
-    return "needs tensor cores of compute capability 8.0 or later";
-  }
-  // The driver may have compiled the kernels from an older GPU's code.
-  cudaFuncAttributes attributes;
-  if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
-      attributes.ptxVersion < 80) {
-    return "this program has no code of compute capability 8.0 for this GPU: "
-           "build it with compute_80 among //tools/cuda:archs";
-  }
-  return nullptr;
-}
-
 }  // namespace convlab::cuda
 
 #endif  // KERNELS_CONVOLUTION_CUDA_SPLIT_HALVES_CUH_

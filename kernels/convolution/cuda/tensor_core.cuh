@@ -469,8 +469,9 @@ class TensorCore : public Kernel {
   }
 
   static const char* Reject(const Problem& problem) {
-    if (ComputeCapability() < 80) {
-      return "needs tensor cores of compute capability 8.0 or later";
+    if (const char* const reason = RejectWithoutTensorCores(
+            reinterpret_cast<const void*>(kInstance<4, 1>.kernel))) {
+      return reason;
     }
     DirectLimits limits;
     TensorPlan plan;
