@@ -50,12 +50,24 @@
 // layer, 15.1 us: 12.3, 13.2 and 6.1. So stores and products hide each other
 // only in part.
 //
+// A line for one channel. Where a multiprocessor has 512 or more items, a
+// thread's pieces of 4 by 4 sums, those of all images stand in one line that is
+// cut into equal parts, whatever image and filters they belong to. fa17 with a
+// hundred has 144 items in each of an image's 13 groups of filters, 4.5 warps.
+// As 500 blocks of 5 warps and 3 rounds (the last of an image has 1) some
+// multiprocessors computed 60 items of a warp, where 44 are the mean. Clocks
+// read in that kernel: all copies have started after 1,900 cycles, the first
+// product follows at 3,000, and the end is at 11,000. With fewer and larger
+// blocks the first product comes at 2,000 to 2,300.
+//
 // Predicted and measured. One image in 5 to 8 us: 4.6 to 7.6. Rows of the
 // filter unrolled for one channel, without the loop over parts of the channels:
 // fa17 with 100 images 9.5 instead of 10.7, measured 9.0 to 9.4; what was not
 // expected, one image went from 4.8 to 4.2, for the loads start sooner. fa17
 // with 100 images in 8, as products and stores alone would have it: 9.0 at
-// best.
+// best. The same as a line in 8.5, for fewer rounds and an earlier begin: 9.0
+// in a harness, instead of 9.5, and the other first layers 1 to 7 % less; there
+// the stores, which take 3 us alone, begin when all warps have an item done.
 //
 // Tried and left. Four rows for a thread: 1 to 2 % faster for some first layers
 // with 64 and 100 images, slower for all others. Rows of 66 floats in stores of
@@ -64,7 +76,11 @@
 // instead of rows counted through: second layers 0.1 to 0.3 us slower with one
 // image, and up to 5 % faster with 100, where tensor_wgmma is faster still.
 // Filters of any size, in steps of 4 taps, where the size is known: 15 to 40 %
-// slower with 100 images.
+// slower with 100 images. The line with one image: 1 to 7 % slower, for its
+// begin takes longer. Its rows of the filter in a loop: 2 to 4 % slower. Its
+// filters through registers, not by cp.async: 5 to 13 % slower. One block for a
+// multiprocessor: 1 to 2 % slower than two. Prefetches into the L2 cache before
+// the copies: no gain with a hundred images.
 #include <cuda_pipeline_primitives.h>
 
 #include <cstddef>
@@ -194,8 +210,8 @@ __device__ __forceinline__ void MultiplyRow(const float* in, int row_stride,
 }
 
 // Stores what of a thread's sums is in the output.
-template <typename Vector, int kRows>
-__device__ __forceinline__ void StoreSums(const FewImagesPlan& plan,
+template <typename Vector, int kRows, typename Plan>
+__device__ __forceinline__ void StoreSums(const Plan& plan,
                                           const FewSums<kRows>& sums,
                                           int filters_left, int rows_left,
                                           int columns_left, float* to) {
@@ -372,6 +388,122 @@ __global__ void __launch_bounds__(kFewMostThreads[kRows - 1], 2)
   }
 }
 
+// Starts the copy of pieces of `tiles` tiles, which begin with the tile_y-th
+// one of the image `from`.
+template <int kFloats>
+__device__ __forceinline__ void CopyTiles(const OneChannelPlan& plan,
+                                          const float* from, int tile_y,
+                                          int tiles, float* to) {
+  const int vectors = tiles * plan.input_rows * plan.copy_columns;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < vectors; i += blockDim.x) {
+    const int row = Divide(i, plan.copy_columns_magic);
+    const int column = (i - row * plan.copy_columns) * kFloats;
+    const int tile = Divide(row, plan.input_rows_magic);
+    const int image = Divide(tile_y + tile, plan.tiles_y_magic);
+    const int h = (tile_y + tile - image * plan.tiles_y) * plan.groups_y + row -
+                  tile * plan.input_rows;
+    if (h < plan.H) {
+      __pipeline_memcpy_async(to + row * plan.pitch + column,
+                              from + (image * plan.H + h) * plan.W + column,
+                              4 * kFloats);
+    }
+  }
+}
+
+// Shared memory: filters and inputs.
+template <int kK>
+__global__ void __launch_bounds__(kOneChannelMostThreads, 2)
+    OneChannelKernel(const float* __restrict__ x, const float* __restrict__ k,
+                     float* __restrict__ y,
+                     const __grid_constant__ OneChannelPlan plan) {
+  constexpr int kTaps = kK * kK;
+  extern __shared__ float4 shared[];
+  float* const filters = reinterpret_cast<float*>(shared);
+  float* const inputs = filters + plan.filter_floats();
+  const int tile_items = plan.tile_items();
+  // From here on items count from the first tile's begin.
+  const unsigned before = blockIdx.x * plan.block_items;
+  const int first_tile = before / tile_items;
+  const int first = before - first_tile * tile_items;
+  const int end =
+      first + min(plan.block_items, static_cast<int>(plan.items - before));
+  const int first_image =
+      plan.tiles_y == 1 ? first_tile : first_tile / plan.tiles_y;
+  const int first_y = first_tile - first_image * plan.tiles_y;
+
+  const int tiles = Divide(end - 1, plan.tile_items_magic) + 1;
+  const float* const from = x + int64_t{first_image} * (plan.H * plan.W);
+  if (plan.copy_floats == 4) {
+    CopyTiles<4>(plan, from, first_y, tiles, inputs);
+  } else if (plan.copy_floats == 2) {
+    CopyTiles<2>(plan, from, first_y, tiles, inputs);
+  } else {
+    CopyTiles<1>(plan, from, first_y, tiles, inputs);
+  }
+  // The groups that the block needs, from its first one on round the tile's
+  // end, to [group][tap][filter].
+  const int first_group = Divide(first, plan.positions_magic);
+  const int groups =
+      min(Divide(end - 1, plan.positions_magic) - first_group + 1, plan.groups);
+#pragma unroll 1
+  for (unsigned i = threadIdx.x; i < groups * (kFewFilters * kTaps);
+       i += blockDim.x) {
+    const unsigned place = i / kTaps;
+    const unsigned tap = i - place * kTaps;
+    int m = first_group * kFewFilters + place;
+    if (m >= plan.groups * kFewFilters) m -= plan.groups * kFewFilters;
+    if (m < plan.M) {
+      __pipeline_memcpy_async(
+          filters + (place / kFewFilters * kTaps + tap) * kFewFilters +
+              place % kFewFilters,
+          k + m * kTaps + tap, 4);
+    }
+  }
+  __pipeline_commit();
+  const int area = plan.H_out * plan.W_out;
+  float* const first_to = y + int64_t{first_image} * plan.M * area;
+  __pipeline_wait_prior(0);
+  __syncthreads();
+
+#pragma unroll 1
+  for (int i = first + threadIdx.x; i < end; i += blockDim.x) {
+    const int tile = Divide(i, plan.tile_items_magic);
+    const int group_of_all = Divide(i, plan.positions_magic);
+    const int position = i - group_of_all * plan.positions;
+    const int row = Divide(position, plan.groups_x_magic);
+    const int column = (position - row * plan.groups_x) * kFewColumns;
+    const int group = group_of_all - tile * plan.groups;
+    int place = group - first_group;
+    if (place < 0) place += plan.groups;
+    const float* const in =
+        inputs + tile * plan.plane() + row * plan.pitch + column;
+    const float4* const taps =
+        reinterpret_cast<const float4*>(filters) + place * kTaps;
+    FewSums<1> sums = {};
+#pragma unroll
+    for (int p = 0; p < kK; ++p) {
+      MultiplyRow<kK, 1>(in + p * plan.pitch, 0, taps + p * kK, kK, sums);
+    }
+    const int image = Divide(first_y + tile, plan.tiles_y_magic);
+    const int h = (first_y + tile - image * plan.tiles_y) * plan.groups_y + row;
+    const int m = group * kFewFilters;
+    float* const to = first_to + (int64_t{image} * plan.M + m) * area +
+                      h * plan.W_out + column;
+    const auto store = [&](auto vector) {
+      StoreSums<decltype(vector), 1>(plan, sums, plan.M - m, plan.H_out - h,
+                                     plan.W_out - column, to);
+    };
+    if (plan.store_floats == 4) {
+      store(float4());
+    } else if (plan.store_floats == 2) {
+      store(float2());
+    } else {
+      store(float());
+    }
+  }
+}
+
 using FewImagesPointer = void (*)(const float*, const float*, float*,
                                   FewImagesPlan);
 
@@ -407,6 +539,24 @@ FewImagesPointer KernelOf(const FewImagesPlan& plan) {
   return OfRows<FewScope::kAnything, 0>(plan.rows);
 }
 
+using OneChannelPointer = void (*)(const float*, const float*, float*,
+                                   OneChannelPlan);
+
+template <size_t... kSizes>
+OneChannelPointer OneChannelOf(int K, std::index_sequence<kSizes...>) {
+  OneChannelPointer found = nullptr;
+  ((K == kFewKernelSizes[kSizes]
+        ? void(found = OneChannelKernel<kFewKernelSizes[kSizes]>)
+        : void()),
+   ...);
+  return found;
+}
+
+OneChannelPointer KernelOf(const OneChannelPlan& plan) {
+  return OneChannelOf(plan.K,
+                      std::make_index_sequence<std::size(kFewKernelSizes)>());
+}
+
 Error AskLimits(FewImagesLimits* limits) {
   DirectLimits direct;
   RETURN_IF_FAILED(AskLimits(&direct));
@@ -422,6 +572,11 @@ class FewImages : public Kernel {
   Error Prepare() override {
     FewImagesLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
+    one_channel_ = MakeOneChannelPlan(problem_, limits, &one_channel_plan_);
+    if (one_channel_) {
+      return AllowAllSharedMemory(
+          reinterpret_cast<const void*>(KernelOf(one_channel_plan_)));
+    }
     if (!MakeFewImagesPlan(problem_, limits, &plan_)) {
       return {"FewImages::Prepare", "no tile fits"};
     }
@@ -429,6 +584,13 @@ class FewImages : public Kernel {
   }
 
   Error Run(const float* x, const float* k, float* y) override {
+    if (one_channel_) {
+      OneChannelPlan& plan = one_channel_plan_;
+      SetOneChannelVectors(x, y, &plan);
+      KernelOf(plan)<<<plan.blocks(), plan.threads, plan.shared_bytes()>>>(
+          x, k, y, plan);
+      return CheckLaunch("OneChannelKernel");
+    }
     SetFewImagesVectors(x, y, &plan_);
     const dim3 blocks(plan_.batch, plan_.tiles_x * plan_.tiles_y,
                       plan_.blocks_m);
@@ -451,7 +613,9 @@ class FewImages : public Kernel {
   }
 
  private:
-  FewImagesPlan plan_ = {};
+  bool one_channel_ = false;
+  OneChannelPlan one_channel_plan_ = {};
+  FewImagesPlan plan_ = {};  // otherwise
 };
 
 }  // namespace

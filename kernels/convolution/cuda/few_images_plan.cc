@@ -18,6 +18,20 @@ int Pitch(int groups_x, int columns) {
   return least + SplitParts(std::max(columns - least, 0), kBanks) * kBanks;
 }
 
+// Floats that divide a row and the tensor's address.
+int Vector(int row, const void* tensor) {
+  const auto fits = [&](int floats) {
+    return row % floats == 0 &&
+           reinterpret_cast<uintptr_t>(tensor) / 4 % floats == 0;
+  };
+  return fits(4) ? 4 : fits(2) ? 2 : 1;
+}
+
+bool HasKernel(int K) {
+  return std::find(std::begin(kFewKernelSizes), std::end(kFewKernelSizes), K) !=
+         std::end(kFewKernelSizes);
+}
+
 // The next number to try after n: all small ones, and steps of a quarter.
 int Next(int n) { return n < 8 ? n + 1 : n + n / 4; }
 
@@ -91,12 +105,9 @@ bool SetFewImagesPlan(const Problem& problem, const FewImagesCut& cut,
   plan->input_floats = plan->channels * plan->plane() + beyond;
   plan->stage_floats = plan->slices == 1 ? 0 : plan->threads * sums;
 
-  const bool compiled =
-      std::find(std::begin(kFewKernelSizes), std::end(kFewKernelSizes), K) !=
-      std::end(kFewKernelSizes);
-  plan->scope = !compiled || plan->channels < plan->C ? FewScope::kAnything
-                : plan->C == 1 && plan->slices == 1   ? FewScope::kOneChannel
-                                                      : FewScope::kAllChannels;
+  plan->scope = !HasKernel(K) || plan->channels < plan->C ? FewScope::kAnything
+                : plan->C == 1 && plan->slices == 1 ? FewScope::kOneChannel
+                                                    : FewScope::kAllChannels;
   plan->groups_x_magic = SplitMagic(plan->groups_x);
   plan->groups_y_magic = SplitMagic(plan->groups_y);
   plan->groups_m_magic = SplitMagic(plan->groups_m);
@@ -108,15 +119,8 @@ bool SetFewImagesPlan(const Problem& problem, const FewImagesCut& cut,
 }
 
 void SetFewImagesVectors(const void* x, const void* y, FewImagesPlan* plan) {
-  const auto most = [](int row, const void* tensor) {
-    const auto fits = [&](int floats) {
-      return row % floats == 0 &&
-             reinterpret_cast<uintptr_t>(tensor) / 4 % floats == 0;
-    };
-    return fits(4) ? 4 : fits(2) ? 2 : 1;
-  };
-  plan->copy_floats = most(plan->W, x);
-  plan->store_floats = most(plan->W_out, y);
+  plan->copy_floats = Vector(plan->W, x);
+  plan->store_floats = Vector(plan->W_out, y);
   plan->copy_columns = SplitParts(plan->input_columns, plan->copy_floats);
   plan->copy_columns_magic = SplitMagic(plan->copy_columns);
   plan->copy_rows = plan->block_threads / plan->copy_columns;
@@ -217,6 +221,144 @@ bool MakeFewImagesPlan(const Problem& problem, const FewImagesLimits& limits,
     if (best > 0) return true;
   }
   return false;
+}
+
+bool SetOneChannelPlan(const Problem& problem, const OneChannelCut& cut,
+                       const FewImagesLimits& limits, OneChannelPlan* plan) {
+  // What is larger does not fit; so nothing below overflows.
+  constexpr int64_t kMost = 1 << 15;
+  const int64_t H_out = problem.output_height();
+  const int64_t W_out = problem.output_width();
+  if (problem.channels != 1 || !HasKernel(problem.kernel_size) ||
+      problem.height > kMost || problem.width > kMost ||
+      problem.filters > kMost) {
+    return false;
+  }
+  const int K = problem.kernel_size;
+  *plan = {};
+  plan->H = problem.height, plan->W = problem.width;
+  plan->M = problem.filters, plan->K = K;
+  plan->H_out = H_out, plan->W_out = W_out;
+  plan->groups_x = SplitParts(W_out, kFewColumns);
+  plan->groups_y = cut.groups_y;
+  plan->tiles_y = SplitParts(H_out, plan->groups_y);
+  plan->input_rows = plan->groups_y + K - 1;
+  plan->pitch = Pitch(plan->groups_x, plan->W);
+  plan->positions = plan->groups_x * cut.groups_y;
+  plan->groups = SplitParts(plan->M, kFewFilters);
+  plan->threads = cut.threads;
+  plan->block_items = cut.threads * cut.rounds;
+
+  // The divisions' bounds.
+  const int64_t tile_items = int64_t{plan->groups} * plan->positions;
+  constexpr int64_t kMostItems = int64_t{1} << 31;
+  const int64_t most_items = plan->block_items + tile_items;
+  if (tile_items > kMost * kMost || most_items * tile_items >= 2 * kMostItems ||
+      problem.batch * plan->tiles_y > kMostItems / tile_items - 1) {
+    return false;
+  }
+  plan->items = problem.batch * plan->tiles_y * tile_items;
+  if (cut.threads > kOneChannelMostThreads || cut.groups_y > H_out ||
+      plan->block_items - cut.threads >= plan->items) {
+    return false;
+  }
+
+  // A piece of n items begins within one of d, and so meets this many.
+  const auto meets = [&](int64_t d) {
+    return SplitParts(plan->block_items - 1, d) + 1;
+  };
+  plan->block_tiles =
+      std::min(meets(tile_items), problem.batch * plan->tiles_y);
+  plan->block_groups = std::min<int64_t>(meets(plan->positions), plan->groups);
+  const int64_t floats = int64_t{plan->block_tiles} * plan->plane() +
+                         int64_t{plan->block_groups} * kFewFilters * K * K;
+  if (floats > 2 * kMost || plan->shared_bytes() > limits.shared_per_block) {
+    return false;
+  }
+  plan->positions_magic = SplitMagic(plan->positions);
+  plan->tile_items_magic = SplitMagic(tile_items);
+  plan->groups_x_magic = SplitMagic(plan->groups_x);
+  plan->tiles_y_magic = SplitMagic(plan->tiles_y);
+  plan->input_rows_magic = SplitMagic(plan->input_rows);
+  SetOneChannelVectors(nullptr, nullptr, plan);
+  return true;
+}
+
+void SetOneChannelVectors(const void* x, const void* y, OneChannelPlan* plan) {
+  plan->copy_floats = Vector(plan->W, x);
+  plan->store_floats = Vector(plan->W_out, y);
+  plan->copy_columns = plan->W / plan->copy_floats;
+  plan->copy_columns_magic = SplitMagic(plan->copy_columns);
+}
+
+double OneChannelCost(const OneChannelPlan& plan,
+                      const FewImagesLimits& limits) {
+  // As in FewImagesCost.
+  constexpr double kWarp = 238, kCopy = 29, kStore = 29, kProducts = 1.16;
+  constexpr double kMemoryTime = 369, kCopyTime = 189;
+  constexpr double kPower = 1.97;
+  constexpr int kRegisters = 65536, kRegistersOfThread = 64;
+  constexpr int kSharedOfBlock = 1024;
+  constexpr int kWarpThreads = 32;
+
+  const int K = plan.K;
+  const int rounds = plan.block_items / plan.threads;
+  constexpr int kSums = kFewFilters * kFewColumns;
+  const int vectors = SplitParts(K + kFewColumns - 1, kFewColumns);
+  const double products = K * (kSums * K + K + vectors);
+  const double copies = SplitParts(int64_t{plan.block_tiles} * plan.input_rows *
+                                       plan.copy_columns,
+                                   plan.threads) +
+                        SplitParts(plan.filter_floats(), plan.threads);
+  const double instructions =
+      kWarp + kCopy * copies +
+      rounds * (kProducts * products + kStore * kSums / plan.store_floats);
+  const double time = kMemoryTime + kCopyTime * copies + rounds * products;
+  const int64_t blocks = SplitParts(plan.blocks(), limits.multiprocessors);
+  const int64_t resident =
+      std::min(kRegisters / (plan.threads * kRegistersOfThread),
+               limits.shared_per_multiprocessor /
+                   (plan.shared_bytes() + kSharedOfBlock));
+  const double waves = SplitParts(blocks, std::max<int64_t>(resident, 1));
+  // Of a quarter of a multiprocessor.
+  const double warps = SplitParts(blocks * plan.threads / kWarpThreads, 4);
+  return std::pow(
+      std::pow(warps * instructions, kPower) + std::pow(waves * time, kPower),
+      1 / kPower);
+}
+
+bool MakeOneChannelPlan(const Problem& problem, const FewImagesLimits& limits,
+                        OneChannelPlan* plan) {
+  // With less for a multiprocessor its begin, which takes longer than that of
+  // FewImagesPlan's kernel, costs more than equal pieces gain.
+  constexpr int64_t kLeastItems = 512;
+  // Two blocks or more for a multiprocessor, which one barrier does not halt.
+  constexpr int kThreadsStep = 64, kMostRounds = 32;
+  double best = 0;
+  for (int tiles = 1, last = 0; tiles <= problem.output_height();
+       tiles = Next(tiles)) {
+    const int rows = SplitParts(problem.output_height(), tiles);
+    if (rows == last) continue;
+    last = rows;
+    for (int threads = kThreadsStep; threads <= kOneChannelMostThreads;
+         threads += kThreadsStep) {
+      for (int rounds = 1; rounds <= kMostRounds; rounds = Next(rounds)) {
+        OneChannelPlan tried;
+        if (!SetOneChannelPlan(problem, {rows, threads, rounds}, limits,
+                               &tried) ||
+            tried.items < kLeastItems * limits.multiprocessors ||
+            tried.blocks() <= limits.multiprocessors) {
+          continue;
+        }
+        const double cost = OneChannelCost(tried, limits);
+        if (best == 0 || cost < best) {
+          best = cost;
+          *plan = tried;
+        }
+      }
+    }
+  }
+  return best > 0;
 }
 
 }  // namespace convlab::cuda
