@@ -16,7 +16,7 @@ namespace {
 // that its backend can hold. The records of the course's nine layers and of
 // their neighbours stand in reports/measured.
 constexpr const char* kFewImagesOnGpu[] = {"few_images"};
-constexpr const char* kOneChannelFilledOnGpu[] = {"wgmma_strips"};
+constexpr const char* kWarpgroupsOnGpu[] = {"wgmma_strips"};
 constexpr const char* kOneChannelOnGpu[] = {"tensor_strips", "tensor_split"};
 constexpr const char* kFewChannelsOnGpu[] = {"tensor_strips"};
 constexpr const char* kSeveralChannelsOnGpu[] = {"tensor_wgmma",
@@ -24,34 +24,58 @@ constexpr const char* kSeveralChannelsOnGpu[] = {"tensor_wgmma",
 constexpr const char* kGeneralOnGpu[] = {"tuned", "layer_sizes", "naive"};
 constexpr const char* kGeneralOnCpu[] = {"dense_lanes"};
 
-// Whether the products of wgmma_strips are filled: 40 or 48 columns by filters,
-// of which larger ones make fewer, and 64 rows by an image's outputs.
+constexpr int64_t UpToMultiple(int64_t n, int64_t of) {
+  return (n + of - 1) / of * of;
+}
+
+// Whether one channel fills the products of wgmma_strips: 40 columns or more by
+// filters, of which larger ones make fewer, and 64 rows by an image's outputs,
+// which are the fewer, the fewer filter rows are multiplied.
 bool FillsWarpgroups(const Problem& problem) {
-  const int64_t few_filters = problem.kernel_size <= 5 ? 5 : 6;
-  constexpr int64_t kFewPixels = 1 << 10;
+  const int64_t K = problem.kernel_size;
+  const int64_t few_filters = K <= 5 ? 5 : K <= 7 ? 6 : 8;
+  const int64_t few_pixels = K <= 5 ? 1 << 10 : 400;
   return problem.filters >= few_filters &&
-         problem.output_height() * problem.output_width() >= kFewPixels;
+         problem.output_height() * problem.output_width() >= few_pixels;
+}
+
+// 16 values of a filter row at a time, of an even number of channels, for
+// filters in groups of 16 or 24.
+int64_t WgmmaProducts(const Problem& problem) {
+  const int64_t K = problem.kernel_size, M = problem.filters;
+  return UpToMultiple(K * UpToMultiple(problem.channels, 2), 16) / 16 * K *
+         std::min(UpToMultiple(M, 16), UpToMultiple(M, 24));
+}
+
+// Whether wgmma_strips beats tensor_wgmma with several channels, as far as it
+// was measured: C = 2 to 8, K = 3 to 7 and M = 4 to 64. Its products take 8
+// values of two filter rows and groups of 4, 6 or 12 filters; its filters stay
+// in shared memory, where inputs and outputs need room, too; and it hides less,
+// the more steps there are.
+bool WarpgroupStripsAreFastest(const Problem& problem) {
+  const int64_t C = problem.channels, M = problem.filters;
+  const int64_t K = problem.kernel_size;
+  // tensor_wgmma has no kernels for even K; larger filters fit here once only.
+  if (K % 2 == 0 || K > 7) return true;
+  const int64_t steps = (K + 1) / 2;
+  constexpr int64_t kManyFilterBytes = 150 << 10;
+  if (C * steps * M * (K == 3 ? 512 : 256) >= kManyFilterBytes) return false;
+  int64_t products = C * steps * UpToMultiple(M, K == 7 ? 12 : 6);
+  if (K == 7) products = std::min(products, C * 5 * UpToMultiple(M, 4));
+  return C * K * products <= 19 * WgmmaProducts(problem);
 }
 
 // Whether tensor_strips beats the others with several channels, as far as it
-// was measured. tensor_wgmma multiplies faster, but always an even number of
-// channels, filters in groups of 16 or 24, and 16 values of a filter row at a
-// time; tensor_strips hides less, the more channels there are.
+// was measured. tensor_wgmma multiplies faster, but more of what is padding;
+// tensor_strips hides less, the more channels there are.
 bool StripsAreFastest(const Problem& problem) {
   const int64_t C = problem.channels, M = problem.filters;
   const int64_t K = problem.kernel_size;
   if (C > 4) return false;
   // tensor_wgmma has no kernels for these, and tensor_split is slower.
   if (K % 2 == 0 || K > 9) return C == 2 || C * K <= 12;
-  const auto up_to_multiple = [](int64_t n, int64_t of) {
-    return (n + of - 1) / of * of;
-  };
-  const int64_t filters =
-      std::min(up_to_multiple(M, 16), up_to_multiple(M, 24));
-  const int64_t wgmma_products =
-      up_to_multiple(K * up_to_multiple(C, 2), 16) / 16 * K * filters;
   const int64_t strips_products = C * (K <= 7 ? (K + 1) / 2 : K) * M;
-  return 10 * C * strips_products <= 21 * wgmma_products;
+  return 10 * C * strips_products <= 21 * WgmmaProducts(problem);
 }
 
 }  // namespace
@@ -75,10 +99,11 @@ absl::StatusOr<const Variant*> FastestVariant(Backend backend,
       add(kFewImagesOnGpu);
     }
     if (problem.channels > 1) {
+      if (WarpgroupStripsAreFastest(problem)) add(kWarpgroupsOnGpu);
       if (StripsAreFastest(problem)) add(kFewChannelsOnGpu);
       add(kSeveralChannelsOnGpu);
     } else {
-      if (FillsWarpgroups(problem)) add(kOneChannelFilledOnGpu);
+      if (FillsWarpgroups(problem)) add(kWarpgroupsOnGpu);
       add(kOneChannelOnGpu);
     }
     add(kGeneralOnGpu);

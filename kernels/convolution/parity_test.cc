@@ -74,6 +74,10 @@ std::vector<Problem> Problems(Backend backend) {
       {2, 1, 40, 40, 9, 10},
       {2, 2, 40, 41, 7, 6},
       {2, 2, 40, 38, 5, 8},
+      {3, 3, 37, 43, 7, 7},
+      {3, 4, 23, 31, 14, 5},
+      {5, 2, 29, 27, 30, 3},
+      {2, 3, 30, 35, 5, 9},
   };
   problems.insert(problems.end(), std::begin(odd), std::end(odd));
   if (backend == Backend::kCpu) {
@@ -98,6 +102,7 @@ std::vector<Problem> Problems(Backend backend) {
       {3000, 6, 22, 22, 16, 5},
       {2000, 1, 48, 48, 6, 5},
       {600, 1, 70, 70, 12, 5},
+      {700, 3, 35, 41, 12, 7},
       {400, 12, 33, 33, 24, 7},
   };
   problems.insert(problems.end(), std::begin(large), std::end(large));
@@ -312,7 +317,8 @@ class Range : public ::testing::TestWithParam<const char*> {
   // length.
   static constexpr Problem kProblems[] = {
       {5, 1, 20, 22, 6, 5},  {5, 1, 21, 23, 6, 7},  {5, 1, 30, 41, 6, 9},
-      {5, 6, 22, 22, 16, 5}, {2, 3, 90, 131, 7, 4}, {2, 1, 90, 131, 7, 4}};
+      {5, 6, 22, 22, 16, 5}, {2, 3, 90, 131, 7, 4}, {2, 1, 90, 131, 7, 4},
+      {5, 3, 21, 23, 6, 7}};
 
   const Variant* variant_ = nullptr;
   std::vector<Problem> problems_;  // those that it takes

@@ -68,10 +68,10 @@ __device__ __forceinline__ float2 LoadWord(const Plan& plan, const float* from,
 // of this strip's own largest input. False if the strip has to be computed from
 // the floats. for_words(put) calls put(i, v) for every word i that is the
 // thread's, of `threads`, or put(i, {0, 0}, false) for none; largest(v) returns
-// the largest v of all threads when all have called it; `from` holds the
-// strip's `inputs` inputs of each channel, whose planes are an image's.
-template <typename Plan, typename ForWords, typename Largest>
-__device__ __forceinline__ bool SplitStrip(const Plan& plan, const float* from,
+// the largest v of all threads when all have called it; plane(c) holds the
+// strip's `inputs` inputs of channel c.
+template <typename Plan, typename Plane, typename ForWords, typename Largest>
+__device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
                                            int inputs, int filters_exponent,
                                            int tid, int threads, uint32_t* high,
                                            int& exponent,
@@ -105,9 +105,9 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const float* from,
     }
     uint32_t most = 0;
     for (int c = 0; c < plan.C; ++c) {
-      const float* const plane = from + c * (plan.H * plan.W);
+      const float* const from = plane(c);
       for (int i = tid; i < inputs; i += threads) {
-        most = max(most, Magnitude(plane[i]));
+        most = max(most, Magnitude(from[i]));
       }
     }
     most = largest(most);

@@ -523,9 +523,10 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
         }
       }
     };
+    const auto plane = [&](int c) { return item.from + c * (plan.H * plan.W); };
     const bool scaled =
-        SplitStrip(plan, item.from, item.inputs, filters_exponent, lane, 32,
-                   high, exponent, for_words, largest);
+        SplitStrip(plan, plane, item.inputs, filters_exponent, lane, 32, high,
+                   exponent, for_words, largest);
     walk.Advance(plan);
     if (!walk.Done()) {
       LoadAhead<kOneChannel>(plan, walk.Item(plan, strip_rows, x, y),

@@ -108,8 +108,9 @@ __device__ __forceinline__ int PlaceOf(int filter) {
 }
 
 // Scales the filters, splits them and brings them into the order in which
-// products read them: [group][high, low][step][octet][half of the depth]
-// [column][halves]. *exponent_out becomes the power of two, or kNotScalable.
+// products read them: [group][channel][pass][high, low][step][octet]
+// [half of the depth][column][halves]. *exponent_out becomes the power of two,
+// or kNotScalable.
 template <int kShape>
 __global__ void ArrangeKernel(const float* k, uint32_t* arranged,
                               int* exponent_out,
@@ -117,16 +118,20 @@ __global__ void ArrangeKernel(const float* k, uint32_t* arranged,
 #if __CUDA_ARCH_FEAT_SM90_ALL
   LetNextKernelStart();
   constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
-  const uint32_t most = LargestOfBlock(k, plan.M * plan.K * plan.K);
+  const uint32_t most = LargestOfBlock(k, plan.M * plan.C * plan.K * plan.K);
   const int exponent = IsFinite(most) ? FilterExponent(most) : kNotScalable;
   if (threadIdx.x == 0 && blockIdx.x == 0) *exponent_out = exponent;
   const float scale = IsFinite(most) ? PowerOfTwo(exponent) : 0;
 
   constexpr int kOctetFilters = 8 / kS.shifts;
-  constexpr int kWords = kS.steps * kS.octets * 64;  // a group's high halves
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x;
-       i < plan.filter_groups * kWords; i += gridDim.x * blockDim.x) {
-    const int group = i / kWords, at = i % kWords;
+  constexpr int kWords = kS.steps * kS.octets * 64;  // a pass's high halves
+  const int passes = plan.filter_groups * plan.C * plan.passes;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < passes * kWords;
+       i += gridDim.x * blockDim.x) {
+    const int at = i % kWords;
+    const int pass = i / kWords % plan.passes;
+    const int c = i / kWords / plan.passes % plan.C;
+    const int group = i / kWords / plan.passes / plan.C;
     const int word = at % 4;
     const int column = at / 4 % 8;
     const int depth = at / 32 % 2;
@@ -136,15 +141,19 @@ __global__ void ArrangeKernel(const float* k, uint32_t* arranged,
     const int m = group * kS.filters() +
                   FilterAt<kS.filters()>(octet / kS.rows * kOctetFilters +
                                          column / kS.shifts);
-    const int p = 2 * step + depth - octet % kS.rows;
+    const int row = kS.wide ? pass * kS.steps + step : 2 * step + depth;
+    const int p = row - octet % kS.rows;
     float v[2];
     for (int e = 0; e < 2; ++e) {
-      const int q = 2 * word + e - column % kS.shifts;
+      const int q =
+          (kS.wide ? 8 * depth : 0) + 2 * word + e - column % kS.shifts;
       const bool exists =
           m < plan.M && p >= 0 && p < plan.K && q >= 0 && q < plan.K;
-      v[e] = exists ? k[(int64_t{m} * plan.K + p) * plan.K + q] * scale : 0.f;
+      v[e] = exists ? k[((int64_t{m} * plan.C + c) * plan.K + p) * plan.K + q] *
+                          scale
+                    : 0.f;
     }
-    uint32_t* const to = arranged + int64_t{group} * 2 * kWords + at;
+    uint32_t* const to = arranged + i / kWords * (2 * kWords) + at;
     Split(v[0], v[1], to[0], to[kWords]);
   }
 #endif
@@ -212,16 +221,17 @@ class StripWalk {
   int rest_, rest_step_;  // strips and parts of an image
 };
 
-// The inputs of a strip as whole vectors of 16 bytes, which the copy engine
-// takes, and what is left before and after them.
+// The inputs of a strip and a channel as whole vectors of 16 bytes, which the
+// copy engine takes, and what is left before and after them.
 struct Vectors {
   const float* from;
   int inputs;
   int skew;  // where the first float stands among those of a vector
   int head;  // floats before the first vector
 
-  __device__ __forceinline__ explicit Vectors(const StripItem& item)
-      : from(item.from),
+  __device__ __forceinline__ Vectors(const WgmmaStripsPlan& plan,
+                                     const StripItem& item, int c)
+      : from(item.from + c * (plan.H * plan.W)),
         inputs(item.inputs),
         skew(static_cast<int>(reinterpret_cast<uintptr_t>(from) / 4 % 4)),
         head(min(-skew & 3, inputs)) {}
@@ -236,41 +246,74 @@ struct Vectors {
 };
 
 // The products of a tile: 16 units of a warp, of which the lane has rows g and
-// g + 8, that begin at in[0] and in[1], by the filters of a group. The small
-// products first, whose sum loses least.
-template <int kSteps, int kSums>
-__device__ __forceinline__ void MultiplyTile(const uint32_t (&in)[2],
-                                             uint32_t pitch,
+// g + 8, that begin at in[0] and in[1], by the filters of a group. A pass's
+// small products come first, whose sum loses least; meanwhile the large ones'
+// inputs are loaded.
+template <int kShape, int kSums>
+__device__ __forceinline__ void MultiplyTile(const WgmmaStripsPlan& plan,
+                                             const uint32_t (&in)[2],
                                              uint32_t low_offset,
                                              uint64_t filters,
                                              float (&sum)[kSums]) {
+  constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
+  constexpr int kSteps = kS.steps;
   constexpr int kStep = kSums * 64 >> 4, kLow = kSteps * kStep;
-  uint32_t high[kSteps][4], low[kSteps][4];
+  const uint32_t pitch = plan.pitch * 4;
+  uint32_t from[2] = {in[0], in[1]};
+  const auto load = [&](uint32_t offset, uint32_t(&to)[kSteps][4]) {
+    uint32_t at[2] = {from[0] + offset, from[1] + offset};
+    // Or else the compiler has registers for all rows' addresses.
+    const auto next_row = [&](int e) {
+      asm volatile("add.u32 %0, %0, %1;" : "+r"(at[e]) : "r"(pitch));
+    };
 #pragma unroll
-  for (int i = 0; i < 2 * kSteps; ++i) {
+    for (int s = 0; s < kSteps; ++s) {
 #pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const uint32_t at = in[e] + i * pitch;
-      high[i / 2][i % 2 * 2 + e] = LoadShared<0>(at);
-      low[i / 2][i % 2 * 2 + e] = LoadShared<0>(at + low_offset);
+      for (int half = 0; half < 2; ++half) {
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          to[s][2 * half + e] = kS.wide && half == 1 ? LoadShared<16>(at[e])
+                                                     : LoadShared<0>(at[e]);
+          if (!kS.wide || half == 1) next_row(e);
+        }
+      }
     }
-  }
-  FenceProducts();
-  StartProduct<true>(sum, low[0], filters);
+  };
+  const auto start = [&](const uint32_t(&rows)[kSteps][4], int offset) {
 #pragma unroll
-  for (int s = 1; s < kSteps; ++s) {
-    StartProduct(sum, low[s], filters + s * kStep);
-  }
+    for (int s = 0; s < kSteps; ++s) {
+      StartProduct(sum, rows[s], filters + (offset + s * kStep));
+    }
+  };
 #pragma unroll
-  for (int s = 0; s < kSteps; ++s) {
-    StartProduct(sum, high[s], filters + kLow + s * kStep);
+  for (float& one : sum) one = 0;
+  int of_channel = 0;
+#pragma unroll 1
+  for (int pass = kS.wide ? plan.C * plan.passes : plan.C; pass > 0; --pass) {
+    uint32_t high[kSteps][4], low[kSteps][4];
+    load(low_offset, low);
+    FenceProducts();
+    start(low, 0);
+    CommitProducts();
+    load(0, high);
+    FenceProducts();
+    start(high, kLow);
+    start(high, 0);
+    CommitProducts();
+    filters += 2 * kLow;
+    uint32_t to_next = plan.plane_words * 4;
+    if (kS.wide) {
+      const uint32_t rows = kSteps * pitch;
+      if (++of_channel < plan.passes) {
+        to_next = rows;
+      } else {
+        of_channel = 0;
+        to_next -= (plan.passes - 1) * rows;
+      }
+    }
+    for (uint32_t& at : from) at += to_next;
+    WaitForProducts<0>();
   }
-#pragma unroll
-  for (int s = 0; s < kSteps; ++s) {
-    StartProduct(sum, high[s], filters + s * kStep);
-  }
-  CommitProducts();
-  WaitForProducts<0>();
 }
 
 #endif
@@ -308,7 +351,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
     for (int i = tid; i < 2 * plan.image_words; i += kThreads) high[i] = 0;
   };
   clear();
-  if (tid == 0) InitBarrier(brought, 1);
+  if (tid == 0) InitBarrier(brought, plan.C);
   __syncthreads();
 
   const uint32_t pitch = plan.pitch * 4;
@@ -325,12 +368,12 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   StripWalk walk(plan, walker < plan.walkers ? walker : plan.items(),
                  plan.walkers);
   const auto bring = [&] {
-    if (tid != 0 || walk.Done(plan)) return;
-    const Vectors in(walk.Item(plan, x, y));
-    if (in.bytes() == 0) return;
+    if (tid >= plan.C || walk.Done(plan)) return;
+    const Vectors in(plan, walk.Item(plan, x, y), tid);
+    if (in.bytes() == 0) return Arrive(brought);
     FenceAsyncProxy();
-    StartLoad(SharedAddress(raw + in.skew + in.head), in.first(), in.bytes(),
-              brought);
+    StartLoad(SharedAddress(raw + tid * plan.raw_plane + in.skew + in.head),
+              in.first(), in.bytes(), brought);
   };
   bring();
   // Meanwhile the filters have been arranged.
@@ -345,26 +388,35 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   int exponent = 5;  // of the strip before
   while (!walk.Done(plan)) {
     const StripItem item = walk.Item(plan, x, y);
-    const Vectors vectors(item);
-    const float* const from = raw + vectors.skew;
-    if (vectors.bytes() > 0) {
-      WaitFor(brought, parity);
-      parity ^= 1;
-    }
-    if (!vectors.whole()) {
-      // What is left at the ends.
-      const int i = tid < vectors.head ? tid : vectors.tail() + tid - 3;
-      if (tid < 6 && (tid < vectors.head || tid >= 3) && i < item.inputs) {
-        raw[vectors.skew + i] = item.from[i];
+    const auto plane = [&](int c) {
+      return raw + c * plan.raw_plane + Vectors(plan, item, c).skew;
+    };
+    WaitFor(brought, parity);
+    parity ^= 1;
+    bool whole = true;
+    for (int c = 0; c < plan.C; ++c) whole &= Vectors(plan, item, c).whole();
+    if (!whole) {
+      // What is left at the ends, of each channel by eight threads.
+      const int c = tid / 8, part = tid % 8;
+      if (c < plan.C && part < 6) {
+        const Vectors in(plan, item, c);
+        const int i = part < in.head ? part : in.tail() + part - 3;
+        if ((part < in.head || part >= 3) && i < in.inputs) {
+          raw[c * plan.raw_plane + in.skew + i] = in.from[i];
+        }
       }
       warpgroup.Sync();
     }
     const int words = item.input_rows * plan.pitch;
     const auto for_words = [&](const auto& put) {
       const auto all = [&](bool pairs) {
+        for (int c = 0; c < plan.C; ++c) {
+          const float* const from = plane(c);
+          const int first = c * plan.plane_words;
 #pragma unroll 4
-        for (int i = tid; i < words; i += kThreads) {
-          put(i, LoadWord(plan, from, item.inputs, pairs, i));
+          for (int i = tid; i < words; i += kThreads) {
+            put(first + i, LoadWord(plan, from, item.inputs, pairs, i));
+          }
         }
       };
       if (load_pairs) {
@@ -374,7 +426,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
       }
     };
     const bool scaled =
-        SplitStrip(plan, from, item.inputs, filters_exponent, tid, kThreads,
+        SplitStrip(plan, plane, item.inputs, filters_exponent, tid, kThreads,
                    high, exponent, for_words, largest);
     // Whoever waits for the next inputs has seen these come.
     if (!scaled) warpgroup.Sync();
@@ -425,7 +477,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
           second[e] = place * kS.shifts + column + 1 < plan.W_out;
         }
         float sum[4 * kS.octets];
-        MultiplyTile<kS.steps>(in, pitch, low_offset, filters, sum);
+        MultiplyTile<kShape>(plan, in, low_offset, filters, sum);
         if (first == 0) {
           WaitForBulkReads();
           warpgroup.Sync();
@@ -510,12 +562,14 @@ class WgmmaStripsConvolution : public Kernel {
             reinterpret_cast<const void*>(WgmmaStripsKernel<0>))) {
       return reason;
     }
-    if (problem.channels != 1) return "takes one input channel";
     if (problem.kernel_size < kWgmmaStripsLeastKernelSize ||
         problem.kernel_size > kWgmmaStripsMostKernelSize) {
-      return "takes filters of 2 x 2 to 7 x 7";
+      return "takes filters of 2 x 2 to 9 x 9";
     }
     if (const char* const reason = RejectHugeImages(problem)) return reason;
+    if (problem.channels > WgmmaStripsMostChannels(problem.kernel_size)) {
+      return "takes only channels whose taps fill up to 16 steps of a product";
+    }
     DirectLimits limits;
     // A device that cannot be asked fails in Prepare, with the reason.
     if (AskLimits(&limits).failed()) return nullptr;

@@ -1,5 +1,6 @@
 #include "kernels/convolution/cuda/wgmma_strips_plan.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -46,17 +47,29 @@ void CheckPlan(const Problem& problem, const WgmmaStripsPlan& plan) {
     EXPECT_EQ(std::gcd(plan.walkers, plan.strips * plan.parts), 1);
   }
 
-  // The depth holds the filter with every shift, down and to the right.
-  EXPECT_GE(2 * shape.steps, plan.K + shape.rows - 1);
-  EXPECT_LE(plan.K + shape.shifts - 1, 8);
+  // The depth holds the filter with every shift, down and to the right, and no
+  // more rows than it has to.
+  const int depth_rows = plan.passes * shape.pass_rows();
+  EXPECT_EQ(plan.C, problem.channels);
+  EXPECT_GE(depth_rows, plan.K + shape.rows - 1);
+  EXPECT_LT(depth_rows - (shape.wide ? shape.steps : 2),
+            plan.K + shape.rows - 1);
+  EXPECT_LE(plan.K + shape.shifts - 1, shape.wide ? 16 : 8);
+  EXPECT_EQ(plan.group_bytes,
+            plan.C * depth_rows / (shape.wide ? 1 : 2) * shape.octets * 256);
 
-  // A strip's inputs fit, and so does the last word that a tile reads.
+  // A strip's inputs fit, and so does the last word that a tile reads. Planes
+  // as they came begin at 16 bytes.
   EXPECT_GE(2 * plan.pitch, plan.W);
-  EXPECT_GE(plan.raw_words, (plan.strip_rows + plan.K - 1) * plan.W + 3);
-  EXPECT_LE((plan.strip_rows + plan.K - 1) * plan.pitch, plan.image_words);
-  const int last_row = plan.strip_rows - shape.rows + 2 * shape.steps - 1;
+  EXPECT_GE(plan.raw_plane, (plan.strip_rows + plan.K - 1) * plan.W + 3);
+  EXPECT_EQ(plan.raw_plane % 4, 0);
+  EXPECT_GE(plan.raw_words, plan.C * plan.raw_plane);
+  EXPECT_GE(plan.plane_words, (plan.strip_rows + plan.K - 1) * plan.pitch);
+  EXPECT_LE(plan.C * plan.plane_words, plan.image_words);
+  const int last_row = plan.strip_rows - shape.rows + depth_rows - 1;
   const int last_word =
-      last_row * plan.pitch + (plan.units - 1) * shape.shifts / 2 + 3;
+      (plan.C - 1) * plan.plane_words + last_row * plan.pitch +
+      (plan.units - 1) * shape.shifts / 2 + (shape.wide ? 7 : 3);
   EXPECT_LT(last_word, plan.image_words);
 
   // The stage takes a group's outputs, and filters begin at 32 bytes; products
@@ -98,6 +111,16 @@ TEST(WgmmaStripsPlan, TheCoursesLayersFillTheMultiprocessors) {
   }
 }
 
+TEST(WgmmaStripsPlan, MoreChannelsAndTapsFillTheMultiprocessorsToo) {
+  for (Layer layer : kFirstLayers) {
+    for (layer.channels = 2; layer.channels <= 3; ++layer.channels) {
+      SCOPED_TRACE(layer.name);
+      EXPECT_GE(PlanOf(layer.At(10000)).warpgroups, 3);
+    }
+  }
+  EXPECT_GE(PlanOf({10000, 1, 72, 72, 12, 9}).warpgroups, 3);
+}
+
 TEST(WgmmaStripsPlan, FewImagesAreCutIntoMoreItems) {
   for (const Layer& layer : kFirstLayers) {
     SCOPED_TRACE(layer.name);
@@ -108,19 +131,25 @@ TEST(WgmmaStripsPlan, FewImagesAreCutIntoMoreItems) {
 
 TEST(WgmmaStripsPlan, ImagesOfAnySizeHaveOneUnlessTheyAreTooWide) {
   for (const int64_t batch : {1, 70000}) {
-    for (const int64_t filters : {1, 6, 50, 100}) {
-      for (int64_t K = kWgmmaStripsLeastKernelSize;
-           K <= kWgmmaStripsMostKernelSize; ++K) {
-        for (const int64_t height : {K, K + 17, int64_t{5000}}) {
-          for (const int64_t width :
-               {K, K + 1, K + 20, int64_t{61}, int64_t{120}}) {
-            const Problem problem = {batch, 1, height, width, filters, K};
-            WgmmaStripsPlan plan;
-            ASSERT_TRUE(MakeWgmmaStripsPlan(problem, kH200Multiprocessors,
-                                            kH200Shared, &plan))
-                << Describe(problem, {});
-            CheckPlan(problem, plan);
-            if (HasFailure()) return;
+    for (int64_t K = kWgmmaStripsLeastKernelSize;
+         K <= kWgmmaStripsMostKernelSize; ++K) {
+      for (int64_t channels = 1;
+           channels <= std::min(WgmmaStripsMostChannels(K), 4); ++channels) {
+        // The more depth, the fewer filters fit.
+        const int64_t most_filters = K > 7 ? 12 : 100 / channels;
+        for (const int64_t filters : {int64_t{1}, int64_t{6}, most_filters}) {
+          for (const int64_t height : {K, K + 17, int64_t{5000}}) {
+            for (const int64_t width :
+                 {K, K + 1, K + 20, int64_t{61}, 120 / channels}) {
+              const Problem problem = {batch, channels, height,
+                                       width, filters,  K};
+              WgmmaStripsPlan plan;
+              ASSERT_TRUE(MakeWgmmaStripsPlan(problem, kH200Multiprocessors,
+                                              kH200Shared, &plan))
+                  << Describe(problem, {});
+              CheckPlan(problem, plan);
+              if (HasFailure()) return;
+            }
           }
         }
       }
@@ -130,9 +159,10 @@ TEST(WgmmaStripsPlan, ImagesOfAnySizeHaveOneUnlessTheyAreTooWide) {
 
 TEST(WgmmaStripsPlan, WhatDoesNotFitHasNone) {
   const Problem problems[] = {
-      {1, 2, 40, 40, 3, 5},       // two channels
+      {1, 6, 40, 40, 3, 5},       // too many channels for the filter's size
+      {1, 2, 40, 40, 3, 9},       //
       {1, 1, 40, 40, 3, 1},       // filters smaller and larger than any that
-      {1, 1, 40, 40, 3, 8},       // the kernels take
+      {1, 1, 40, 40, 3, 10},      // the kernels take
       {1, 1, 40, 9000, 3, 5},     // rows too wide
       {1, 1, 40, 1 << 20, 3, 5},  //
       {3, 1, 5, 5, 70000, 3},     // too many filters
@@ -148,23 +178,25 @@ TEST(WgmmaStripsPlan, WhatDoesNotFitHasNone) {
 // Other choices than the heuristic's are right too, if they fit.
 TEST(WgmmaStripsPlan, AnyChoiceThatFitsIsRight) {
   int checked = 0;
-  for (const int64_t size : {7, 8, 28, 35, 72}) {
+  for (const int64_t size : {9, 10, 28, 35, 72}) {
     for (int64_t K = kWgmmaStripsLeastKernelSize;
          K <= kWgmmaStripsMostKernelSize; ++K) {
       for (const int64_t filters : {1, 5, 24}) {
-        const Problem problem = {300, 1, size, size + 2, filters, K};
-        for (int shape = 0; shape < kWgmmaStripsShapeCount; ++shape) {
-          for (int rows = 2; rows < 40; rows += 2) {
-            for (int parts = 1; parts < 5; ++parts) {
-              WgmmaStripsPlan plan;
-              if (!SetWgmmaStripsPlan(problem, shape, rows, parts,
-                                      kH200Multiprocessors, kH200Shared,
-                                      &plan)) {
-                continue;
+        for (const int64_t channels : {1, 2, 5}) {
+          const Problem problem = {300, channels, size, size + 2, filters, K};
+          for (int shape = 0; shape < kWgmmaStripsShapeCount; ++shape) {
+            for (int rows = 2; rows < 40; rows += 2) {
+              for (int parts = 1; parts < 5; ++parts) {
+                WgmmaStripsPlan plan;
+                if (!SetWgmmaStripsPlan(problem, shape, rows, parts,
+                                        kH200Multiprocessors, kH200Shared,
+                                        &plan)) {
+                  continue;
+                }
+                CheckPlan(problem, plan);
+                if (HasFailure()) return;
+                ++checked;
               }
-              CheckPlan(problem, plan);
-              if (HasFailure()) return;
-              ++checked;
             }
           }
         }
