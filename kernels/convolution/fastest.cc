@@ -47,16 +47,16 @@ int64_t WgmmaProducts(const Problem& problem) {
          std::min(UpToMultiple(M, 16), UpToMultiple(M, 24));
 }
 
-// Whether wgmma_strips beats tensor_wgmma with several channels, as far as it
-// was measured: C = 2 to 8, K = 3 to 7 and M = 4 to 64. Its products take 8
-// values of two filter rows and groups of 4, 6 or 12 filters; its filters stay
-// in shared memory, where inputs and outputs need room, too; and it hides less,
+// Whether wgmma_strips beats the others with several channels, as far as it was
+// measured: C = 2 to 8, K = 2 to 8 and M = 4 to 64. Its products take 8 values
+// of two filter rows and groups of 4, 6 or 12 filters; its filters stay in
+// shared memory, where inputs and outputs need room, too; and it hides less,
 // the more steps there are.
 bool WarpgroupStripsAreFastest(const Problem& problem) {
   const int64_t C = problem.channels, M = problem.filters;
   const int64_t K = problem.kernel_size;
-  // tensor_wgmma has no kernels for even K; larger filters fit here once only.
-  if (K % 2 == 0 || K > 7) return true;
+  if (K > 7) return M >= 8;
+  if (K % 2 == 0) return C <= 4;  // tensor_wgmma has no kernels for these
   const int64_t steps = (K + 1) / 2;
   constexpr int64_t kManyFilterBytes = 150 << 10;
   if (C * steps * M * (K == 3 ? 512 : 256) >= kManyFilterBytes) return false;

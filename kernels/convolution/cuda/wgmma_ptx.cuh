@@ -39,25 +39,21 @@ __device__ __forceinline__ uint64_t ColumnsAt(uint32_t address) {
   return address >> 4 | kAlongDepth << 16 | kAlongColumns << 32;
 }
 
-// sum += rows * columns, or with kFirst sum = rows * columns, by a warpgroup:
-// 64 x 16 halves in registers, as m16n8k16 wants them of each warp, by 16 x N
-// halves in shared memory. It only starts; rows and sum are the tensor cores'
-// until WaitForProducts.
-template <bool kFirst = false>
+// sum += rows * columns by a warpgroup: 64 x 16 halves in registers, as
+// m16n8k16 wants them of each warp, by 16 x N halves in shared memory. It only
+// starts; rows and sum are the tensor cores' until WaitForProducts.
 __device__ __forceinline__ void StartProduct(float (&sum)[12],
                                              const uint32_t (&rows)[4],
                                              uint64_t columns) {
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11}, "
-      "{%12, %13, %14, %15}, %16, %17, 1, 1, 0;"
+      "{%12, %13, %14, %15}, %16, 1, 1, 1, 0;"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
         "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
         "+f"(sum[10]), "+f"(sum[11])
-      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
-        "n"(kFirst ? 0 : 1));
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns));
 }
-template <bool kFirst = false>
 __device__ __forceinline__ void StartProduct(float (&sum)[16],
                                              const uint32_t (&rows)[4],
                                              uint64_t columns) {
@@ -65,15 +61,13 @@ __device__ __forceinline__ void StartProduct(float (&sum)[16],
       "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
       "%12, %13, %14, %15}, "
-      "{%16, %17, %18, %19}, %20, %21, 1, 1, 0;"
+      "{%16, %17, %18, %19}, %20, 1, 1, 1, 0;"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
         "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
         "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
         "+f"(sum[14]), "+f"(sum[15])
-      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
-        "n"(kFirst ? 0 : 1));
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns));
 }
-template <bool kFirst = false>
 __device__ __forceinline__ void StartProduct(float (&sum)[24],
                                              const uint32_t (&rows)[4],
                                              uint64_t columns) {
@@ -81,17 +75,15 @@ __device__ __forceinline__ void StartProduct(float (&sum)[24],
       "wgmma.mma_async.sync.aligned.m64n48k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
       "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23}, "
-      "{%24, %25, %26, %27}, %28, %29, 1, 1, 0;"
+      "{%24, %25, %26, %27}, %28, 1, 1, 1, 0;"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
         "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
         "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
         "+f"(sum[14]), "+f"(sum[15]), "+f"(sum[16]), "+f"(sum[17]),
         "+f"(sum[18]), "+f"(sum[19]), "+f"(sum[20]), "+f"(sum[21]),
         "+f"(sum[22]), "+f"(sum[23])
-      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
-        "n"(kFirst ? 0 : 1));
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns));
 }
-template <bool kFirst = false>
 __device__ __forceinline__ void StartProduct(float (&sum)[40],
                                              const uint32_t (&rows)[4],
                                              uint64_t columns) {
@@ -101,7 +93,7 @@ __device__ __forceinline__ void StartProduct(float (&sum)[40],
       "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
       "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39}, "
-      "{%40, %41, %42, %43}, %44, %45, 1, 1, 0;"
+      "{%40, %41, %42, %43}, %44, 1, 1, 1, 0;"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
         "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
         "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
@@ -112,10 +104,8 @@ __device__ __forceinline__ void StartProduct(float (&sum)[40],
         "+f"(sum[30]), "+f"(sum[31]), "+f"(sum[32]), "+f"(sum[33]),
         "+f"(sum[34]), "+f"(sum[35]), "+f"(sum[36]), "+f"(sum[37]),
         "+f"(sum[38]), "+f"(sum[39])
-      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
-        "n"(kFirst ? 0 : 1));
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns));
 }
-template <bool kFirst = false>
 __device__ __forceinline__ void StartProduct(float (&sum)[48],
                                              const uint32_t (&rows)[4],
                                              uint64_t columns) {
@@ -125,7 +115,7 @@ __device__ __forceinline__ void StartProduct(float (&sum)[48],
       "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
       "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, "
-      "{%48, %49, %50, %51}, %52, %53, 1, 1, 0;"
+      "{%48, %49, %50, %51}, %52, 1, 1, 1, 0;"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
         "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
         "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
@@ -138,8 +128,7 @@ __device__ __forceinline__ void StartProduct(float (&sum)[48],
         "+f"(sum[38]), "+f"(sum[39]), "+f"(sum[40]), "+f"(sum[41]),
         "+f"(sum[42]), "+f"(sum[43]), "+f"(sum[44]), "+f"(sum[45]),
         "+f"(sum[46]), "+f"(sum[47])
-      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
-        "n"(kFirst ? 0 : 1));
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns));
 }
 
 // Before the first product that reads registers which were written otherwise.
