@@ -1,4 +1,4 @@
-// One input channel on Hopper: each warpgroup for itself.
+// Few input channels on Hopper: each warpgroup for itself.
 //
 // Idea. As tensor_strips, but what computes a strip of output rows by itself is
 // a warpgroup, so that the products are wgmma's: 64 pixels from registers by
@@ -15,12 +15,17 @@
 // and 12 filters of 7 x 7 make 48 columns where tensor_strips' columns would be
 // 24. With fewer than 32 a product's rows take longer to come than the product.
 //
-// Who does what. The copy engine brings a strip's inputs while the one before
-// is multiplied; the warpgroup's 128 threads split them, load 64 units at a
-// time, multiply, and stage the sums; the copy engine writes each filter's rows
-// as one piece. One barrier of the warpgroup after splitting and two for each
-// group of filters; warpgroups never wait for each other, and three or four of
-// them hide each other's latencies.
+// More depth. The steps of a channel are a pass, whose inputs are in registers;
+// the passes of all channels add up in the same sums. Where filters have 8 or 9
+// rows, a step is 16 halves of one input row, for units of 8 columns in one
+// row, and three steps are a pass.
+//
+// Who does what. The copy engine brings a strip's inputs, a piece for each
+// channel, while the one before is multiplied; the warpgroup's 128 threads
+// split them, load 64 units at a time, multiply, and stage the sums; the copy
+// engine writes each filter's rows as one piece. One barrier of the warpgroup
+// after splitting and two for each group of filters; warpgroups never wait for
+// each other, and three or four of them hide each other's latencies.
 //
 // Change against tensor_strips. A warp issues one product for what took 6 to
 // 12, and inputs are loaded as operands once for all filters of a group. They
@@ -29,12 +34,13 @@
 //
 // Cost. As tensor_strips: inputs rows + K - 1 for rows times, most of them from
 // the L2 cache, outputs once. Of shared memory, 128 bytes at a time, a tile of
-// 64 units takes 6 * steps * octets for filters, 32 * steps for inputs and 16 *
-// octets for outputs.
+// 64 units takes 6 * octets for filters and 32 for inputs for each step of all
+// channels, and 16 * octets for outputs. All filters stay there; strips have
+// the rest.
 //
 // Bound. Reading inputs and writing outputs at 4.3 TB/s: 0.28 (fa17), 0.53
 // (fa18), 0.13 (sp19), 0.53 (fa19) and 0.31 ms (fa20). Products alone would be
-// 0.15, 0.20, 0.03, 0.16 and 0.12 ms.
+// 0.15, 0.20, 0.03, 0.16 and 0.12 ms, and twice that with two channels.
 //
 // Measured on one H200, batch 10,000, medians in ms (and TB/s of inputs and
 // outputs); errors are 9.8e-8 for K = 5 and 1.2e-7 for K = 7:
@@ -54,10 +60,34 @@
 // stores alone and stores with inputs and staging, which share the memory and
 // shared memory with them.
 //
+// With two and three channels, and fa18 with 9 rows, where errors are 2.8e-7 to
+// 6.1e-7:
+//
+//                      fa17        fa18        sp19        fa19        fa20
+//   2 channels    0.54 (2.2)  0.96 (2.6)  0.20 (3.3)  0.79 (3.1)  0.71 (2.3)
+//   tensor_strips 0.66        1.61        0.33        1.36        0.82
+//   tensor_wgmma  0.68        1.72        0.47        1.25        1.90
+//   no products   0.34        0.70        0.18        0.69        0.43
+//   no stores     0.50        0.88        0.19        0.72        0.68
+//   neither       0.15        0.33        0.10        0.31        0.28
+//   3 channels    0.77        1.39        0.29        1.22        1.09
+//   tensor_strips 0.88        2.20        0.45        1.84        1.37
+//   9 rows                    0.80
+//   tensor_strips             1.18
+//
+// So here products take longest, and stores hide behind them. tensor_wgmma is
+// faster where its groups of 16 filters are full (fa20's second layer 0.98
+// here, 0.55 there), and where the filters, 256 or 512 bytes for each step,
+// leave strips little room: 64 filters of 3 x 3 x 3 take 3.3 ms on 32 x 32,
+// there 0.87. fastest.cc has the rule.
+//
 // Counters (ncu: fa19, fa18, sp19, fa20): tensor pipe 30, 37, 26 and 33 % busy,
 // shared memory 40, 59, 57 and 57 %, issue slots 32, 42, 51 and 58 %, the
 // fabric between the two halves of the L2 cache 82, 82, 83 and 67 %, which is
-// 90 % when a kernel only fills memory, at 4.3 TB/s.
+// 90 % when a kernel only fills memory, at 4.3 TB/s. With two channels: tensor
+// pipe 48, 50, 38 and 43 %, shared memory 68, 65, 69 and 67 %, issue slots 48,
+// 40, 49 and 49 %, the fabric 73, 62, 74 and 57 %: nothing is full, and three
+// or four warpgroups wait for their own products.
 //
 // Predicted and measured. From the bytes and their shapes, 0.30, 0.60, 0.14,
 // 0.57 and 0.35 ms were predicted: 0.33, 0.63, 0.15, 0.63 and 0.41. Inputs of
@@ -69,17 +99,35 @@
 // when they are ready, as in tensor_strips: 2 % faster (fa17) to 5 % slower
 // (fa20).
 //
-// Tried and left. Whole images by one warpgroup, strip after strip, with pieces
-// that begin and end with a sector because what is left over waits in the
-// stage: 0.68 to 0.72 (fa19), with and without whole sectors; strips dealt in
-// turn are better by 6 %. Stages that stand as their targets do modulo 128
-// bytes: 42 % fewer requests to L2, but 0 to 4 % slower, and the lanes' stores
-// meet the same banks. Whole planes of four filters as pieces of 70 KB: 0.82,
-// for products of 32 columns and two warpgroups. Two stages for a warpgroup: no
-// better, with smaller strips or fewer warpgroups. Five warpgroups of 96
-// registers: 2 to 6 % slower. Inputs loaded ahead to registers: no better in a
-// prototype for even widths, 10 to 40 % slower with branches for odd ones.
-// Inputs loaded by the threads when they are wanted: 20 to 80 % slower.
+// Several channels: 0.75 to 0.9 ms predicted for fa18 with two, from shared
+// memory's traffic, which nearly doubles, 0.96 measured; 0.45 for fa17, 0.54; 9
+// rows 0.65, 0.80: waiting costs more than predicted, for less hides it. The
+// loop over passes costs one channel nothing: fa18 1 % faster, fa17 and fa20
+// 1 % slower than kernels that have none. High halves loaded while the small
+// products run: 3 to 5 % faster with 9 rows, 4 % faster to 1 % slower with
+// channels.
+//
+// Tried and left. Small products of all passes first, for errors half as large:
+// 7 to 19 % slower with channels, for high halves are loaded twice. Sums of
+// their own for small products: as exact, up to 8 % slower, and registers for
+// them with 48 columns only. The next pass's low halves loaded while the large
+// products run: the compiler spills 100 bytes and more. Groups of 24 filters of
+// 7 x 7: 6 to 11 % faster with two channels and 16 or 24 filters, 3 % slower
+// with three and 24. Units of 4 columns for filters of 10 and 11 rows: 7 to 26
+// % faster than tensor_strips with 12 or 24 filters, but 1.7 times as long
+// with 4.
+//
+// Whole images by one warpgroup, strip after strip, with pieces that begin and
+// end with a sector because what is left over waits in the stage: 0.68 to 0.72
+// (fa19), with and without whole sectors; strips dealt in turn are better by
+// 6 %. Stages that stand as their targets do modulo 128 bytes: 42 % fewer
+// requests to L2, but 0 to 4 % slower, and the lanes' stores meet the same
+// banks. Whole planes of four filters as pieces of 70 KB: 0.82, for products of
+// 32 columns and two warpgroups. Two stages for a warpgroup: no better, with
+// smaller strips or fewer warpgroups. Five warpgroups of 96 registers: 2 to 6 %
+// slower. Inputs loaded ahead to registers: no better in a prototype for even
+// widths, 10 to 40 % slower with branches for odd ones. Inputs loaded by the
+// threads when they are wanted: 20 to 80 % slower.
 #include <cstdint>
 #include <utility>
 
@@ -614,7 +662,7 @@ extern const KernelVariant kWgmmaStrips;
 const KernelVariant kWgmmaStrips = {
     "wgmma_strips",
     AccuracyClass::kFp32,
-    "Layers with one input channel on Hopper's tensor cores at float32's "
+    "Layers with few input channels on Hopper's tensor cores at float32's "
     "accuracy: each warpgroup computes strips of rows by itself, which the "
     "copy engine brings and writes.",
     "One load of the inputs serves all filters of a strip, and the tensor "

@@ -33,7 +33,8 @@ struct WgmmaStripsShape {
 
 // A product's rows take 16 cycles to come from the registers, whatever its
 // columns' number, so that it has 48 or more; fewer if there are few filters.
-// The more rows a unit has, the fewer of the depth's rows are padding.
+// The more rows a unit has, the fewer of the depth's rows are padding; the
+// fewer columns it has, the fewer units are missing in an image's last tile.
 constexpr WgmmaStripsShape kWgmmaStripsShapes[] = {
     {2, false, 4, 2, 6, 4},  {2, false, 4, 2, 12, 4}, {3, false, 4, 2, 6, 4},
     {3, false, 4, 2, 10, 4}, {3, false, 2, 2, 6, 4},  {4, false, 2, 2, 6, 4},
