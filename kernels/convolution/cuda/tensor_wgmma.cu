@@ -11,18 +11,20 @@
 // 900 and more. And a warpgroup has the sums of several output rows at once
 // (shape.rows), so that it loads an input row once and multiplies it with every
 // filter row that an output row of its own wants. A unit is a column of so many
-// output rows; the units of all blocks of rows are numbered through, and 64 of
-// them make a tile, whatever the width.
+// output rows, or two columns (shape.shifts), for which every filter is there
+// twice, once moved by a pixel; the units of all blocks of rows are numbered
+// through, and 64 of them make a tile, whatever the width.
 //
 // Who does what. One block per multiprocessor. Some warps convert, together or
 // in two groups: they bring a slab (an image, or some blocks of its rows),
 // scale it by its own largest value, split it, and leave the halves in one of a
 // few buffers. Two or three warpgroups multiply, tile by tile in turn or a slab
 // each, and leave the outputs in a stage. One warp stores the stage: where it
-// holds a whole image, as one run. Barriers in shared memory say what is full
-// and what is free, and every thread arrives for itself (one lane for its warp
-// is no faster, and racecheck cannot follow it); nobody waits for all. The
-// warps that convert give registers to those that multiply.
+// holds a whole image, as one run. Where filters leave no room for a stage,
+// outputs go to device memory from registers. Barriers in shared memory say
+// what is full and what is free, and every thread arrives for itself (one lane
+// for its warp is no faster, and racecheck cannot follow it); nobody waits for
+// all. The warps that convert give registers to those that multiply.
 //
 // Cost. Second layers, batch 10,000, three products: fa18 617 GFLOP, fa19 363,
 // fa20 218, sp19 47; what pads them: a filter row's run to a multiple of 16
@@ -34,8 +36,8 @@
 //
 // Measured on one H200, batch 10,000, in ms: fa18 1.66, fa19 0.90, fa20 0.60,
 // sp19 0.20, where tensor_split takes 2.45, 1.50, 0.91 and 0.26; since then, by
-// the last six points below, 1.49, 0.86, 0.56 and 0.17 to 0.18. Errors are
-// 8.8e-7, 4.3e-7, 3.2e-7 and 2.3e-7: tensor cores cut bits off where they add,
+// the points from the trace on, 1.08, 0.83, 0.47 and 0.165. Errors are
+// 8.2e-7, 4.3e-7, 3.1e-7 and 2.3e-7: tensor cores cut bits off where they add,
 // and these sums stay in them for as many products as plan.pass_steps allows,
 // 42 at most. The small products have sums of their own, and lose nothing.
 //
@@ -45,10 +47,17 @@
 // takes 8 us, which only a few images notice.
 //
 // What was learnt on the way.
-// - Rows from registers take 16 cycles to come, whatever the filters' number:
-//   measured 283 TFLOP/s with 8 columns, 554 with 16, 740 to 850 with 24, 880
-//   with 32, 970 with 48. So a product has 24 columns, or two output rows of 16
-//   filters each, for which filters lie with rows of zeros around them.
+// - Rows from registers take 13 cycles to come, whatever the filters' number:
+//   measured 283 TFLOP/s with 8 columns, 554 with 16, 860 with 24, 915 with 32,
+//   925 with 48, which are 13, 13, 13, 16 and 24 cycles at the 1.7 GHz that
+//   such a load leaves. So a product has 24 columns or more: two output rows of
+//   16 filters each, for which filters lie with rows of zeros around them, or
+//   two columns. One warpgroup alone keeps that pace, and products of the same
+//   sum, one after the other, do, too.
+// - Rows from shared memory, by descriptors, would take longer: 2048 bytes of
+//   rows and 768 of filters are 22 cycles of a shared memory of 128 bytes a
+//   cycle. And pixels would have to lie 16 bytes apart, eight channels to a
+//   plane of their own.
 // - Sums of different shapes that overlap in registers (all output rows that an
 //   input row meets, in one product) make the compiler wait for each product.
 //   Products of one shape do not.
@@ -86,11 +95,31 @@
 // - Starting while ArrangeKernel runs: 4 to 6 us less.
 // - 16 loads of eight channels of two pixels, where slabs are small, instead of
 //   one channel pair's: 10 to 14 % faster for 8 to 32 channels.
-// What is left. A tile of sp19 keeps a warpgroup for 9000 cycles: 4000 of
-// products, which alone would take the tensor cores 2100, 1500 to stage, and
-// the rest to begin and to end. Of fa20's 14,000 cycles for an image warpgroups
-// wait 3500 for the stage, of which no second one fits. fa19's loop over
-// products alone takes 0.71 ms.
+// - To leave out a store by a condition was a branch, at whose end lanes wait
+//   for each other: 43 cycles for a value of each thread's, and 19 with the
+//   condition in the instruction. fa19 0.86 to 0.81.
+// - Two columns of a unit cost nothing where a filter row's run leaves a pixel
+//   unused: fa18's 84 halves of 96 and fa20's 28 of 32. fa20 needs no rows of
+//   zeros for it: predicted 0.42 of 0.55, measured 0.475 with five rows and two
+//   warpgroups, 0.505 with two and three. fa18's product has 48 columns, and
+//   its tiles, 126 units of an image, are full: predicted 0.94 of 1.49,
+//   measured 1.12, and 1.08 by what the next points say.
+// - fa18's filters then take 129 KB and leave no room for a stage. Outputs from
+//   registers are no good where there is room: fa19 0.98 instead of 0.86. With
+//   the condition in the instruction, and in two lanes that lie side by side
+//   two columns that do, they take 6500 instead of 14,800 cycles of an image's.
+//   A slab is free before they are stored: 1.16 to 1.08. Slabs are of 64 units,
+//   not of whole blocks, so that three of them fit; with one group of warps
+//   that convert instead of two, 1.13.
+// - Loading a row two products ahead, instead of one: 2 % for fa18, 1 % for
+//   fa20. A product's three parts in another order, two groups of products on
+//   their way: no gain, or registers do not suffice. A fourth buffer for sp19's
+//   slabs: 1 to 2 %.
+// What is left. At the pace of their products alone fa18, fa20, fa19 and sp19
+// would take 82, 67, 63 and 48 % of their cycles. The clock falls from 1.98 to
+// about 1.6 GHz under such a load. Where few output rows want an input row, a
+// group is three products, 39 to 72 cycles, and the next one waits for its row
+// from shared memory.
 #include <cstdint>
 #include <utility>
 
@@ -107,12 +136,15 @@ namespace {
 // Scales the filters, splits them and brings them into the order in which
 // products read them: [group][high, low][step][filter row][octet][half of the
 // depth][filter][halves], where filter rows run downwards from the last and
-// `vector_rows` - 1 rows of zeros stand before and after them. *exponent_out
-// becomes the power of two, or kNotScalable.
+// `vector_rows` - 1 rows of zeros stand before and after them. With two shifts
+// there are twice as many octets, each of four filters: two pairs, each as it
+// is and moved by a pixel, so that two lanes that lie side by side have outputs
+// that do. *exponent_out becomes the power of two, or kNotScalable.
 __global__ void ArrangeKernel(const float* k, uint32_t* arranged,
                               int* exponent_out,
                               const __grid_constant__ WgmmaPlan plan,
-                              int octets, int vector_rows, bool wide) {
+                              int octets, int shifts, int vector_rows,
+                              bool wide) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
   LetNextKernelStart();
   const uint32_t most = LargestOfBlock(k, plan.M * plan.C * plan.K * plan.K);
@@ -122,27 +154,31 @@ __global__ void ArrangeKernel(const float* k, uint32_t* arranged,
 
   const int rows = plan.K + 2 * (vector_rows - 1);
   const int words =
-      plan.steps * rows * octets * 64;  // of a group's high halves
+      plan.steps * rows * shifts * octets * 64;  // of a group's high halves
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < plan.groups * words;
        i += gridDim.x * blockDim.x) {
     const int group = i / words, at = i % words;
     const int word = at % 4;
     const int filter = at / 4 % 8;
     const int depth = at / 32 % 2;
-    const int octet = at / 64 % octets;
-    const int row = plan.K + vector_rows - 2 - at / 64 / octets % rows;
-    const int step = at / 64 / octets / rows;
-    const int64_t m = (int64_t{group} * octets + octet) * 8 + filter;
+    const int octet = at / 64 % (octets * shifts);
+    const int row =
+        plan.K + vector_rows - 2 - at / 64 / (octets * shifts) % rows;
+    const int step = at / 64 / (octets * shifts) / rows;
+    const int shift = shifts == 1 ? 0 : filter / 2 % 2;
+    const int64_t m = int64_t{group} * octets * 8 +
+                      (shifts == 1 ? octet * 8 + filter
+                                   : octet * 4 + filter / 4 * 2 + filter % 2);
     float v[2];
     for (int e = 0; e < 2; ++e) {
       // Which of the step's halves a lane loads: two words that lie side by
       // side, or four words apart.
       const int half =
           wide ? word * 4 + depth * 2 + e : depth * 8 + word * 2 + e;
-      const int from = step * 16 + half;
+      const int from = step * 16 + half - shift * plan.pixel_halves;
       const int c = from % plan.pixel_halves, q = from / plan.pixel_halves;
-      const bool exists =
-          m < plan.M && c < plan.C && q < plan.K && row >= 0 && row < plan.K;
+      const bool exists = from >= 0 && m < plan.M && c < plan.C && q < plan.K &&
+                          row >= 0 && row < plan.K;
       v[e] = exists ? k[((m * plan.C + c) * plan.K + row) * plan.K + q] * scale
                     : 0.f;
     }
@@ -171,10 +207,19 @@ __device__ __forceinline__ void Unroll(const F& f) {
 struct Slab {
   int64_t image;
   int first_row, rows;  // of the output
-  __device__ Slab(const WgmmaPlan& plan, int rows_of_slab, int index)
-      : image(plan.slabs == 1 ? index : index / plan.slabs),
-        first_row(static_cast<int>(index - image * plan.slabs) * rows_of_slab),
-        rows(min(rows_of_slab, plan.H_out - first_row)) {}
+  // Its units, and those of its first block of rows that are the slab's before.
+  int units, skipped;
+  __device__ Slab(const WgmmaPlan& plan, int rows_of_block, int index)
+      : image(plan.slabs == 1 ? index : index / plan.slabs) {
+    const int first =
+        static_cast<int>(index - image * plan.slabs) * plan.slab_units;
+    units = min(plan.slab_units, plan.units - first);
+    const int block = first / plan.block_units;
+    const int end = (first + units - 1) / plan.block_units + 1;
+    skipped = first - block * plan.block_units;
+    first_row = block * rows_of_block;
+    rows = min(end * rows_of_block, plan.H_out) - first_row;
+  }
   __device__ const float* Input(const WgmmaPlan& plan, const float* x) const {
     return x + (image * plan.C * plan.H + first_row) * plan.W;
   }
@@ -262,7 +307,7 @@ __device__ __forceinline__ void ConvertChannels(const float* from, int area,
 #endif
 
 // Shared memory: the arranged filters; slab_buffers times a slab's high and low
-// halves; raw_buffers images as they came; the stages.
+// halves; raw_buffers images as they came; the stages, if there are any.
 template <int kShape>
 __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
     WgmmaKernel(const float* __restrict__ x, const float* __restrict__ k,
@@ -273,9 +318,12 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   constexpr int kK = kS.kernel_size, kR = kS.rows, kV = kS.vector_rows;
   constexpr int kOctets = kS.octets, kConsumers = kS.consumers;
   constexpr bool kWide = kS.wide;
+  constexpr bool kDirect = kS.direct;
   constexpr int kInputRows = kR + kK - 1;
   constexpr int kVectors = kR / kV;
-  constexpr int kSums = kV * kOctets * 4;  // of a vector, in a thread
+  constexpr int kAhead = 2;  // rows that are loaded before they are multiplied
+  constexpr int kShifts = kS.shifts;
+  constexpr int kSums = kV * kShifts * kOctets * 4;  // of a vector, in a thread
   constexpr int kConsumerWarps = 4 * kConsumers;
   // Those that multiply a slab.
   constexpr int kSlabThreads = kS.own_slabs ? 128 : 32 * kConsumerWarps;
@@ -331,16 +379,15 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   __syncthreads();
 
   const int out_area = plan.H_out * plan.W_out;
-  const int slab_rows = plan.slab_blocks * kR;
   const int slab_count = static_cast<int>(plan.slab_count());
 
   if (warp >= kConsumerWarps) {
     GiveRegisters<kS.converter_registers()>();
-    if (warp == kConsumerWarps + kConverterWarps) {
+    if (!kDirect && warp == kConsumerWarps + kConverterWarps) {
       // Stores what is staged.
       WgmmaRing ring(plan.stages, stage_barriers);
       for (int index = blockIdx.x; index < slab_count; index += gridDim.x) {
-        const Slab slab(plan, slab_rows, index);
+        const Slab slab(plan, kR, index);
         for (int group = 0; group < plan.groups;
              group += plan.phase_groups, ring.Advance()) {
           const int m0 = group * kGroupFilters;
@@ -404,14 +451,14 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
     for (int index = first_slab; index < slab_count; index += slab_step,
              ring.Advance(kConverterGroups),
              raw_ring.Advance(kConverterGroups)) {
-      const Slab slab(plan, slab_rows, index);
+      const Slab slab(plan, kR, index);
       const float* from = slab.Input(plan, x);
       const int pixels = (slab.rows + kK - 1) * plan.W;
       if (plan.raw_words > 0) {
         from = raws + raw_ring.buffer * plan.raw_words;
         WaitFor(brought + 8 * raw_ring.barrier, raw_ring.parity);
       } else if (index + slab_step < slab_count) {
-        const Slab next(plan, slab_rows, index + slab_step);
+        const Slab next(plan, kR, index + slab_step);
         const float* const p = next.Input(plan, x);
         const int next_pixels = (next.rows + kK - 1) * plan.W;
         constexpr int kLine = 32;  // floats
@@ -500,6 +547,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   // With slabs of its own a warpgroup leaves out the others' slabs; otherwise
   // all work on each, and `turn` is whose the next tile is.
   constexpr int kSkipped = kS.own_slabs ? kConsumers - 1 : 0;
+  constexpr int kTurns = kS.own_slabs ? 1 : kConsumers;  // to its next tile
   int turn = 0;
   int index = blockIdx.x;
   if constexpr (kS.own_slabs) {
@@ -509,14 +557,14 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   for (; index < slab_count; index += gridDim.x * (1 + kSkipped),
                              ring.Advance(1 + kSkipped),
                              stage_ring.Advance(kSkipped)) {
-    const Slab slab(plan, slab_rows, index);
-    const int units = (slab.rows + kR - 1) / kR * plan.W_out;
-    const int tiles = (units + kWgmmaUnits - 1) / kWgmmaUnits;
+    const Slab slab(plan, kR, index);
+    const int tiles = (slab.units + kWgmmaUnits - 1) / kWgmmaUnits;
     const uint32_t slab_address =
         SharedAddress(slabs + ring.buffer * 2 * plan.slab_words);
     WaitFor(full + 8 * ring.barrier, ring.parity);
     const int exponent =
         *static_cast<volatile int*>(&slab_exponent[ring.buffer]);
+    bool held = true;  // the slab, by this warpgroup
     for (int phase = 0; phase < plan.groups;
          phase += plan.phase_groups, stage_ring.Advance()) {
       const int phase_end = min(phase + plan.phase_groups, plan.groups);
@@ -537,15 +585,20 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
           // and not stored.
           const auto locate = [&](int in_tile, int e, int* block, int* column) {
             const int unit = in_tile * kWgmmaUnits + warp % 4 * 16 + g + 8 * e;
-            const int near = min(unit, units - 1);
-            *block = SplitDivide(near, plan.width_magic);
-            *column = near - *block * plan.W_out;
-            return unit < units;
+            const int near = min(unit, slab.units - 1) + slab.skipped;
+            *block = SplitDivide(near, plan.units_magic);
+            *column = (near - *block * plan.block_units) * kShifts;
+            return unit < slab.units;
           };
           // Of the phase, the lane's first filter.
-          const int first_filter = (group - phase) * kGroupFilters + 2 * t;
+          const int first_filter =
+              (group - phase) * kGroupFilters + 2 * (t / kShifts);
+          // And its others.
+          const auto filter_of = [](int i) {
+            return i / 2 * (8 / kShifts) + i % 2;
+          };
           if (exponent == kNotScalable) {
-            if (!stage_free) {
+            if (!kDirect && !stage_free) {
               stage_free = true;
               wait_for_stage();
             }
@@ -553,21 +606,24 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
             for (int e = 0; e < 2; ++e) {
               int block, column;
               if (!locate(tile, e, &block, &column)) continue;
+              column += t % kShifts;
+              if (column >= plan.W_out) continue;
               const int at = block * kR;
 #pragma unroll 1
-              for (int i = 0; i < 2 * kOctets; ++i) {
-                const int m = first_filter + i / 2 * 8 + i % 2;
+              for (int i = 0; i < 2 * kOctets * kShifts; ++i) {
+                const int m = first_filter + filter_of(i);
                 if (m0 + m >= plan.M) continue;
                 const int64_t first =
                     int64_t{m0 + m} * plan.C * plan.K * plan.K;
 #pragma unroll 1
                 for (int row = 0; row < min(kR, slab.rows - at); ++row) {
-                  stage[StageOffset(plan, target, m) + (at + row) * plan.W_out +
-                        column] =
-                      ExactOutput(plan,
-                                  slab.Input(plan, x) +
-                                      int64_t{at + row} * plan.W + column,
-                                  k + first);
+                  float* const to = kDirect
+                                        ? slab.Output(plan, y, m0 + m)
+                                        : stage + StageOffset(plan, target, m);
+                  to[(at + row) * plan.W_out + column] = ExactOutput(
+                      plan,
+                      slab.Input(plan, x) + int64_t{at + row} * plan.W + column,
+                      k + first);
                 }
               }
             }
@@ -598,12 +654,20 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
             }
             {
               // Rows of halves, high and low: one whose products run, and one
-              // for which they wait. Loads go to registers of their own, and
+              // that waits for them. Loads go to registers of their own, and
               // from there by an instruction that the compiler cannot leave
               // out: products would wait for a load to registers of theirs.
-              uint32_t rows[2][2][4], next[2][4];
-              uint32_t at[2] = {in[0], in[1]};
-              const auto load = [&] {
+              uint32_t rows[2][2][4], next[kAhead][2][4];
+              uint32_t at[2];
+              // Of input row j, modulo the step's; it follows the last one.
+              const auto load = [&](auto j_index, auto buffer_index) {
+                constexpr int kBuffer = decltype(buffer_index)::value % kAhead;
+                if constexpr (decltype(j_index)::value % kInputRows == 0) {
+                  at[0] = in[0], at[1] = in[1];
+                  in[0] += 32, in[1] += 32;
+                } else {
+                  at[0] += pitch, at[1] += pitch;
+                }
 #pragma unroll
                 for (int part = 0; part < 2; ++part) {
 #pragma unroll
@@ -611,27 +675,30 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
                     const uint32_t from = at[e] + part * low_offset;
                     if constexpr (kWide) {
                       const uint2 words = LoadShared2(from);
-                      next[part][e] = words.x, next[part][e + 2] = words.y;
+                      next[kBuffer][part][e] = words.x;
+                      next[kBuffer][part][e + 2] = words.y;
                     } else {
-                      next[part][e] = LoadShared<0>(from);
-                      next[part][e + 2] = LoadShared<16>(from);
+                      next[kBuffer][part][e] = LoadShared<0>(from);
+                      next[kBuffer][part][e + 2] = LoadShared<16>(from);
                     }
                   }
                 }
               };
-              const auto take = [&](uint32_t(&to)[2][4]) {
+              const auto take = [&](uint32_t(&to)[2][4], auto buffer_index) {
+                constexpr int kBuffer = decltype(buffer_index)::value % kAhead;
 #pragma unroll
                 for (int i = 0; i < 8; ++i) {
                   asm volatile("xor.b32 %0, %1, %2;"
                                : "=r"(to[i / 4][i % 4])
-                               : "r"(next[i / 4][i % 4]), "r"(plan.zero));
+                               : "r"(next[kBuffer][i / 4][i % 4]),
+                                 "r"(plan.zero));
                 }
               };
               // Input row j of a step, in rows[kParity].
               const auto multiply = [&](auto j_index, auto parity_index) {
                 constexpr int j = decltype(j_index)::value;
                 constexpr int kParity = decltype(parity_index)::value % 2;
-                constexpr int kRowBytes = kOctets * 256;
+                constexpr int kRowBytes = kShifts * kOctets * 256;
                 FenceProducts();
                 Unroll<kVectors>([&](auto v_index) {
                   constexpr int v = decltype(v_index)::value;
@@ -648,18 +715,17 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
                   }
                 });
                 CommitProducts();
-                if constexpr (j + 1 < kInputRows) {
-                  at[0] += pitch, at[1] += pitch;
-                } else {
-                  at[0] = in[0] += 32, at[1] = in[1] += 32;
+                if constexpr (j + 1 == kInputRows) {
                   filters += (kK + 2 * (kV - 1)) * kRowBytes;
                 }
-                load();  // after the last step in vain
+                // After the last step in vain.
+                constexpr int kIndex = decltype(parity_index)::value;
+                load(Index<j + kAhead>(), Index<kIndex + kAhead>());
                 WaitForProducts<1>();
-                take(rows[kParity ^ 1]);
+                take(rows[kParity ^ 1], Index<kIndex + 1>());
               };
-              load();
-              take(rows[0]);
+              Unroll<kAhead>([&](auto i) { load(i, i); });
+              take(rows[0], Index<0>());
               int step =
                   min(plan.pass_steps, plan.steps - pass * plan.pass_steps);
 #pragma unroll 1
@@ -673,36 +739,54 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
                 Unroll<kInputRows>([&](auto j) { multiply(j, j); });
               }
               WaitForProducts<0>();
+              in[0] -= 32, in[1] -= 32;  // the row that was loaded in vain
+            }
+            // After its last products a slab is free: outputs take a while.
+            if constexpr (kDirect) {
+              if (pass + 1 == plan.passes &&
+                  group * tiles + tile + kTurns >= plan.groups * tiles) {
+                held = false;
+                Arrive(empty + 8 * ring.barrier);
+              }
             }
 
-            if (!stage_free) {
+            if (!kDirect && !stage_free) {
               stage_free = true;
               wait_for_stage();
             }
             const float scale = PowerOfTwo(-(exponent + filters_exponent));
             // Computed again rather than kept in registers.
-            int in_tile = tile;
-            asm volatile("" : "+r"(in_tile));
+            int in_tile = tile, filter = first_filter;
+            asm volatile("" : "+r"(in_tile), "+r"(filter));
+            float* const out = kDirect ? slab.Output(plan, y, m0) : stage;
             const auto stage_sums = [&](auto add) {
 #pragma unroll
               for (int e = 0; e < 2; ++e) {
                 int block, column;
-                if (!locate(in_tile, e, &block, &column)) continue;
-                const int rows_left = slab.rows - block * kR;
+                const bool exists = locate(in_tile, e, &block, &column);
+                column += t % kShifts;
+                const int rows_left =
+                    exists && column < plan.W_out ? slab.rows - block * kR : 0;
 #pragma unroll
-                for (int i = 0; i < 2 * kOctets; ++i) {
-                  const int m = first_filter + i / 2 * 8 + i % 2;
-                  if (m0 + m >= plan.M) continue;
-                  float* to = stage + StageOffset(plan, target, m) +
-                              block * kR * plan.W_out + column;
+                for (int i = 0; i < 2 * kOctets * kShifts; ++i) {
+                  const int m = filter + filter_of(i);
+                  const int rows = m0 + m < plan.M ? rows_left : 0;
+                  float* to =
+                      out + static_cast<uint32_t>(
+                                (kDirect ? m * out_area
+                                         : StageOffset(plan, target, m)) +
+                                block * kR * plan.W_out + column);
 #pragma unroll
                   for (int row = 0; row < kR; ++row, to += plan.W_out) {
-                    const int at =
-                        (row % kV * kOctets + i / 2) * 4 + e * 2 + i % 2;
-                    const float sum =
+                    const int at = (row % kV * kShifts * kOctets + i / 2) * 4 +
+                                   e * 2 + i % 2;
+                    float sum =
                         (main[row / kV][at] + rest[row / kV][at]) * scale;
-                    if (row < rows_left) {
-                      *to = decltype(add)::value ? *to + sum : sum;
+                    if (decltype(add)::value && row < rows) sum += *to;
+                    if constexpr (kDirect) {
+                      StoreIfBelow(row, rows, to, sum);
+                    } else {
+                      StoreSharedIfBelow(row, rows, SharedAddress(to), sum);
                     }
                   }
                 }
@@ -718,13 +802,15 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
       }
       // Also who had no tile says that its part of the phase is done, and not
       // before the stage was free.
-      if (!stage_free) {
-        wait_for_stage();
+      if constexpr (!kDirect) {
+        if (!stage_free) {
+          wait_for_stage();
+        }
+        FenceAsyncProxy();
+        Arrive(staged + 8 * stage_ring.barrier);
       }
-      FenceAsyncProxy();
-      Arrive(staged + 8 * stage_ring.barrier);
     }
-    Arrive(empty + 8 * ring.barrier);
+    if (held) Arrive(empty + 8 * ring.barrier);
   }
 #endif
 }
@@ -756,7 +842,7 @@ class WgmmaConvolution : public Kernel {
     const int64_t most = CeilDivide(plan_.filter_bytes() / 8, 512);
     const int blocks = static_cast<int>(most < 64 ? most : 64);
     ArrangeKernel<<<blocks, 512>>>(k, reinterpret_cast<uint32_t*>(arranged),
-                                   exponent, plan_, shape.octets,
+                                   exponent, plan_, shape.octets, shape.shifts,
                                    shape.vector_rows, shape.wide);
     RETURN_IF_FAILED(CheckLaunch("ArrangeKernel"));
     WgmmaPlan plan = plan_;

@@ -18,7 +18,7 @@ constexpr int kStaticSharedBytes = 1024;
 
 }  // namespace
 
-bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_blocks,
+bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_parts,
                   int phase_groups, int slab_buffers, int stages,
                   int shared_limit, WgmmaPlan* plan) {
   const WgmmaShape& shape = kWgmmaShapes[shape_index];
@@ -33,7 +33,8 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_blocks,
   if (shape.kernel_size != K || (plan->pixel_halves % 4 == 0) != shape.wide) {
     return false;
   }
-  plan->steps = SplitParts(int64_t{K} * plan->pixel_halves, 16);
+  plan->steps =
+      SplitParts(int64_t{K + shape.shifts - 1} * plan->pixel_halves, 16);
   plan->passes = SplitParts(plan->steps, kMostProducts / K);
   plan->pass_steps = SplitParts(plan->steps, plan->passes);
   plan->groups = SplitParts(plan->M, int64_t{8} * shape.octets);
@@ -41,34 +42,44 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_blocks,
   // warpgroups read one each while another is filled, and a slab is a phase.
   if (shape.converter_groups > slab_buffers ||
       (shape.own_slabs &&
-       (slab_buffers <= shape.consumers || phase_groups < plan->groups))) {
+       (slab_buffers <= shape.consumers || phase_groups < plan->groups)) ||
+      (shape.direct && phase_groups < plan->groups) ||
+      shape.direct != (stages == 0)) {
     return false;
   }
-  // The kernel counts slabs in 32 bits, and a few beyond the last.
-  constexpr int64_t kMostSlabs = (int64_t{1} << 31) - (1 << 20);
-  if (problem.batch *
-          SplitParts(plan->H_out, int64_t{slab_blocks} * shape.rows) >
-      kMostSlabs) {
-    return false;
+  plan->block_units = SplitParts(plan->W_out, shape.shifts);
+  const int64_t units = SplitParts(plan->H_out, shape.rows) * plan->block_units;
+  const int64_t slab_units = std::min<int64_t>(
+      units,
+      int64_t{slab_parts} * (shape.direct ? kWgmmaUnits : plan->block_units));
+  const int64_t slabs = SplitParts(units, slab_units);
+  // The kernel counts an image's units and all slabs in 32 bits, and a few
+  // beyond the last.
+  constexpr int64_t kMost = (int64_t{1} << 31) - (1 << 20);
+  if (units > kMost || problem.batch > kMost / slabs) return false;
+  plan->units = units, plan->slab_units = slab_units, plan->slabs = slabs;
+  // A slab that begins within a block reaches a part of one block more.
+  int64_t slab_blocks = 0;
+  for (int64_t first = 0; first < units; first += slab_units) {
+    const int64_t last = std::min(first + slab_units, units) - 1;
+    slab_blocks = std::max(
+        slab_blocks, last / plan->block_units - first / plan->block_units + 1);
   }
   const int filter_rows = K + 2 * (shape.vector_rows - 1);
   const int64_t group_bytes =
-      int64_t{plan->steps} * filter_rows * shape.octets * 256;
+      int64_t{plan->steps} * filter_rows * shape.octets * shape.shifts * 256;
   if (int64_t{2} * plan->groups * group_bytes > shared_limit) return false;
   plan->group_bytes = group_bytes;
 
   plan->slab_blocks = slab_blocks;
-  plan->slabs = SplitParts(plan->H_out, int64_t{slab_blocks} * shape.rows);
   const int64_t pitch = int64_t{plan->W} * plan->pixel_halves / 2;
   // The last filter row's last step reads beyond the last row.
-  const int64_t slab_words =
-      RoundUp((int64_t{slab_blocks} * shape.rows + K - 1) * pitch +
-                  int64_t{8} * plan->steps,
-              32);
+  const int64_t slab_words = RoundUp(
+      (slab_blocks * shape.rows + K - 1) * pitch + int64_t{8} * plan->steps,
+      32);
   plan->phase_groups = std::min(phase_groups, plan->groups);
   plan->merged = plan->slabs == 1 && plan->phase_groups == plan->groups;
-  const int64_t rows =
-      std::min<int64_t>(int64_t{slab_blocks} * shape.rows, plan->H_out);
+  const int64_t rows = std::min<int64_t>(slab_blocks * shape.rows, plan->H_out);
   const int64_t phase_filters = std::min<int64_t>(
       int64_t{plan->phase_groups} * 8 * shape.octets, plan->M);
   // Each filter begins where its target does, modulo 32 words.
@@ -93,7 +104,7 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_blocks,
     }
   }
   // A slab's units fit into shared memory, so that SplitDivide is exact.
-  plan->width_magic = SplitMagic(plan->W_out);
+  plan->units_magic = SplitMagic(plan->block_units);
   plan->pitch = pitch, plan->slab_words = slab_words;
   plan->stage_pitch = stage_pitch, plan->stage_words = stage_words;
   plan->slab_buffers = slab_buffers, plan->stages = stages;
@@ -106,27 +117,32 @@ double WgmmaCost(const WgmmaPlan& plan, int multiprocessors) {
   // is how they compare.
   constexpr double kBytesPerCycle = 16;  // of device memory
   constexpr double kTile = 1900;         // to begin and to end one
-  constexpr double kWaiting = 1.5;       // of a tile for its products
-  constexpr double kStaged = 40;         // a value of each thread's output
+  // Of a tile for its products and those of the other warpgroups.
+  constexpr double kWaiting = 0.95;
+  // A value of each thread's output, to a stage or to device memory.
+  constexpr double kStaged = 20, kStored = 45;
   constexpr double kSlab = 2200, kOwnSlab = 1300;  // of a warpgroup for one
   // Of converters, for what they load at once, and to hand a slab on.
   constexpr double kLoads = 2500, kLoadsAhead = 1000, kHandOn = 900;
   constexpr double kRead = 700, kBytesRead = 30;  // the copy engine a stage
   const WgmmaShape& shape = kWgmmaShapes[plan.shape];
-  const int N = 8 * shape.octets * shape.vector_rows;
+  const int N = 8 * shape.octets * shape.vector_rows * shape.shifts;
   const double rows = std::min(plan.slab_blocks * shape.rows, plan.H_out);
   const double blocks = std::min<double>(
       plan.slab_blocks,
       static_cast<double>(plan.H_out) / plan.slabs / shape.rows + 0.999);
   const double tiles =
-      SplitParts(static_cast<int64_t>(blocks) * plan.W_out, kWgmmaUnits) *
+      SplitParts(shape.direct ? SplitParts(plan.units, plan.slabs)
+                              : static_cast<int64_t>(blocks) * plan.block_units,
+                 kWgmmaUnits) *
       plan.groups;
   const int vectors = shape.rows / shape.vector_rows;
   const double products = 3.0 * plan.steps * vectors *
                           (plan.K + shape.vector_rows - 1) *
-                          std::max(16.0, 0.58 * N);
-  const double stage = kStaged * plan.passes * shape.rows * shape.octets * 4;
-  const double tile = kWaiting * products + stage + kTile;
+                          std::max(13.0, 0.5 * N);
+  const double stage = (shape.direct ? kStored : kStaged) * plan.passes *
+                       shape.rows * shape.octets * shape.shifts * 4;
+  const double tile = kWaiting * shape.consumers * products + stage + kTile;
   // Warpgroups that find no tile in a slab need the next one.
   const double busy =
       std::min<double>(shape.consumers, tiles * (plan.slab_buffers - 1));
@@ -136,12 +152,16 @@ double WgmmaCost(const WgmmaPlan& plan, int multiprocessors) {
                         ? (tiles * tile + kOwnSlab) / shape.consumers
                         : tiles * tile / busy + kSlab;
   const double pixels = (rows + plan.K - 1) * plan.W;
-  const double outputs = rows * plan.W_out * static_cast<double>(plan.M);
+  const double output_rows =
+      shape.direct ? static_cast<double>(plan.H_out) / plan.slabs : rows;
+  const double outputs = output_rows * plan.W_out * plan.M;
+  multiply = std::max(multiply, tiles * products);
   // A stage is taken from its first tile until it was read.
-  multiply = std::max(
-      {multiply, tiles * products,
-       ((tiles_of_one - 1) * tile + stage + kRead + 4 * outputs / kBytesRead) /
-           plan.stages});
+  if (!shape.direct) {
+    multiply = std::max(multiply, ((tiles_of_one - 1) * tile + stage + kRead +
+                                   4 * outputs / kBytesRead) /
+                                      plan.stages);
+  }
   const int warps = shape.converter_warps() / shape.converter_groups;
   const auto rounds_of = [&](int units) {
     return WgmmaRounds(plan.C, static_cast<int>(pixels), shape.values(), units,
@@ -169,23 +189,31 @@ bool MakeWgmmaPlan(const Problem& problem, int multiprocessors,
   bool found = false;
   for (int shape = 0; shape < kWgmmaShapeCount; ++shape) {
     if (kWgmmaShapes[shape].kernel_size != problem.kernel_size) continue;
-    const int64_t blocks =
-        SplitParts(problem.output_height(), kWgmmaShapes[shape].rows);
-    const int groups =
-        SplitParts(problem.filters, int64_t{8} * kWgmmaShapes[shape].octets);
-    for (int64_t slab_blocks = blocks;;) {
+    const WgmmaShape& s = kWgmmaShapes[shape];
+    const int64_t blocks = SplitParts(problem.output_height(), s.rows);
+    // Of an image, those of which a slab is made.
+    const int64_t parts =
+        s.direct
+            ? SplitParts(blocks * SplitParts(problem.output_width(), s.shifts),
+                         kWgmmaUnits)
+            : blocks;
+    const int groups = SplitParts(problem.filters, int64_t{8} * s.octets);
+    for (int64_t slab_parts = parts;;) {
       for (int phase_groups = groups;; phase_groups = (phase_groups + 1) / 2) {
         for (int buffers = 2; buffers <= kWgmmaMostBuffers; ++buffers) {
-          for (int stages = 1; stages <= 2; ++stages) {
+          for (int stages = s.direct ? 0 : 1; stages <= (s.direct ? 0 : 2);
+               ++stages) {
             WgmmaPlan tried;
-            if (!SetWgmmaPlan(problem, shape, slab_blocks, phase_groups,
-                              buffers, stages, shared_limit, &tried)) {
+            if (!SetWgmmaPlan(problem, shape, slab_parts, phase_groups, buffers,
+                              stages, shared_limit, &tried)) {
               continue;
             }
-            // Of equal cost two stages, and few buffers.
+            // Of equal cost two stages; and few buffers, but as many as there
+            // are for slabs of their own, while images still come ahead.
+            const bool many = s.own_slabs && tried.raw_buffers > 0;
             const double cost = WgmmaCost(tried, multiprocessors) *
                                 (stages == 1 ? 1.01 : 1) *
-                                (1 + 0.001 * buffers);
+                                (1 + (many ? -0.002 : 0.001) * buffers);
             if (!found || cost < best) {
               found = true, best = cost;
               *plan = tried;
@@ -194,9 +222,9 @@ bool MakeWgmmaPlan(const Problem& problem, int multiprocessors,
         }
         if (phase_groups == 1) break;
       }
-      if (slab_blocks == 1) break;
+      if (slab_parts == 1) break;
       // The least number of slabs that makes them smaller.
-      slab_blocks = SplitParts(blocks, SplitParts(blocks, slab_blocks - 1));
+      slab_parts = SplitParts(parts, SplitParts(parts, slab_parts - 1));
     }
   }
   return found;

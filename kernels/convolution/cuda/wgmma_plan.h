@@ -23,6 +23,13 @@ struct WgmmaShape {
   int converter_groups;
   // Each slab is one warpgroup's, rather than its tiles dealt to all.
   bool own_slabs;
+  // Columns of a unit, 1 or 2: the second is that of the same filters, moved by
+  // a pixel. Costs nothing where a filter row's run leaves a pixel of its last
+  // step of 16 halves unused.
+  int shifts = 1;
+  // Outputs go from registers to device memory, without a stage: where there is
+  // no room for one. A slab may then begin and end within a block of rows.
+  bool direct = false;
 
   // Of a ring of `buffers` buffers (WgmmaRing). With slabs of their own a
   // barrier is always the same warpgroup's.
@@ -33,7 +40,7 @@ struct WgmmaShape {
   // Channels of a pixel that are converted together.
   constexpr int values() const { return wide ? 4 : 2; }
   constexpr int converter_warps() const {
-    return threads / 32 - 4 * consumers - 1;
+    return threads / 32 - 4 * consumers - (direct ? 0 : 1);
   }
   // A thread's, of the other warpgroups and of those that multiply: together
   // what the block was given when it began.
@@ -48,10 +55,10 @@ struct WgmmaShape {
   }
 };
 
-// A product has 8 * octets * vector_rows = 24 or 32 columns: with fewer its
-// rows' way from the registers takes longer than the product. More rows use an
-// input row more often and need registers for their sums, of which a thread has
-// more in a smaller block. Three warpgroups hide each other's output better
+// A product has 8 * octets * vector_rows * shifts columns, 24 to 48: with fewer
+// its rows' way from the registers takes longer than the product. More rows use
+// an input row more often and need registers for their sums, of which a thread
+// has more in a smaller block. Three warpgroups hide each other's output better
 // than two, but leave fewer registers and fewer warps to convert.
 // Slabs of their own spare warpgroups what a slab costs, where it has one tile
 // or two and a third buffer fits.
@@ -68,7 +75,8 @@ constexpr WgmmaShape kWgmmaShapes[] = {
     {5, 6, 2, 2, true, 2, 512, 1, false},
     {5, 6, 2, 2, false, 2, 512, 1, false},
     {5, 6, 2, 2, false, 2, 512, 2, true},
-    {7, 7, 3, 1, true, 2, 384, 1, true},
+    {7, 3, 3, 1, true, 2, 512, 2, true, 2, true},
+    {7, 5, 2, 1, true, 2, 384, 1, false, 2},
     {7, 5, 3, 1, true, 2, 512, 1, false},
     {7, 5, 3, 1, false, 2, 512, 1, false},
     {7, 4, 2, 2, true, 3, 512, 1, false},
@@ -122,9 +130,11 @@ struct WgmmaPlan {
   // Sums that grow for this many steps in the tensor cores, which cut bits off;
   // so many passes make the depth.
   int pass_steps, passes;
-  // A slab is so many row blocks, of the shape's rows each; an image has so
-  // many slabs.
-  int slab_blocks, slabs;
+  // Units of a block, which is as many rows as the shape's; of an image; of a
+  // slab but the last. An image has so many slabs, of so many blocks or parts
+  // of them at most.
+  int block_units, units, slab_units;
+  int slabs, slab_blocks;
   int pitch;       // of a slab's row
   int slab_words;  // of its high halves; of the low ones the same
   int slab_buffers;
@@ -138,7 +148,7 @@ struct WgmmaPlan {
   bool merged;
   int stage_pitch, stage_words, stages;
   int shared_bytes;
-  uint32_t width_magic;  // for SplitDivide by W_out
+  uint32_t units_magic;  // for SplitDivide by block_units
   uint32_t zero;         // 0, which the compiler does not know
 
   constexpr int64_t slab_count() const { return batch * slabs; }
@@ -159,9 +169,10 @@ constexpr int WgmmaRounds(int channels, int pixels, int values, int units,
 // Few pixels of eight channels, or many of one unit's.
 constexpr int WgmmaManyUnits(int values) { return 8 / values; }
 
-// The plan with the shape, the blocks of a slab, the groups of a phase and the
-// numbers of buffers as said; false if that does not fit.
-bool SetWgmmaPlan(const Problem& problem, int shape, int slab_blocks,
+// The plan with the shape, the blocks of a slab (with WgmmaShape::direct, its
+// tiles), the groups of a phase and the numbers of buffers as said; false if
+// that does not fit.
+bool SetWgmmaPlan(const Problem& problem, int shape, int slab_parts,
                   int phase_groups, int slab_buffers, int stages,
                   int shared_limit, WgmmaPlan* plan);
 

@@ -28,23 +28,37 @@ void CheckPlan(const Problem& problem, const WgmmaPlan& plan) {
   EXPECT_EQ(shape.kernel_size, K);
   EXPECT_GE(plan.pixel_halves, plan.C);
   EXPECT_EQ(plan.pixel_halves % (shape.wide ? 4 : 2), 0);
-  EXPECT_GE(plan.steps * 16, K * plan.pixel_halves);
+  EXPECT_GE(plan.steps * 16, (K + shape.shifts - 1) * plan.pixel_halves);
   EXPECT_GE(plan.passes * plan.pass_steps, plan.steps);
   EXPECT_LT((plan.passes - 1) * plan.pass_steps, plan.steps);
   EXPECT_LE(plan.pass_steps * K, 42);
 
-  // Slabs, groups and phases cover the output, and none is empty.
+  // Units cover the output; slabs the units, groups and phases the filters, and
+  // none is empty.
+  EXPECT_GE(plan.block_units * shape.shifts, plan.W_out);
+  EXPECT_LT((plan.block_units - 1) * shape.shifts, plan.W_out);
+  EXPECT_EQ(plan.units,
+            (plan.H_out + shape.rows - 1) / shape.rows * plan.block_units);
+  EXPECT_GE(int64_t{plan.slabs} * plan.slab_units, plan.units);
+  EXPECT_LT(int64_t{plan.slabs - 1} * plan.slab_units, plan.units);
   const int slab_rows = plan.slab_blocks * shape.rows;
-  EXPECT_GE(int64_t{plan.slabs} * slab_rows, plan.H_out);
-  EXPECT_LT(int64_t{plan.slabs - 1} * slab_rows, plan.H_out);
+  for (int slab = 0; slab < plan.slabs; ++slab) {
+    const int first = slab * plan.slab_units;
+    const int last = std::min(first + plan.slab_units, plan.units) - 1;
+    EXPECT_LE(last / plan.block_units - first / plan.block_units,
+              plan.slab_blocks - 1);
+    // Who stages stores whole rows.
+    EXPECT_TRUE(shape.direct || first % plan.block_units == 0);
+  }
   EXPECT_GE(plan.groups * 8 * shape.octets, plan.M);
   EXPECT_LT((plan.groups - 1) * 8 * shape.octets, plan.M);
   EXPECT_GE(plan.phase_groups, 1);
 
   // The last unit's last load, in the last row of the last step.
-  const int64_t last = int64_t{slab_rows + K - 2} * plan.pitch +
-                       int64_t{plan.W_out - 1} * plan.pixel_halves / 2 +
-                       int64_t{plan.steps} * 8;
+  const int64_t last =
+      int64_t{slab_rows + K - 2} * plan.pitch +
+      int64_t{plan.block_units - 1} * shape.shifts * plan.pixel_halves / 2 +
+      int64_t{plan.steps} * 8;
   EXPECT_LE(last, plan.slab_words);
   // The last filter's last output, wherever the target begins.
   const int64_t filters =
@@ -52,6 +66,8 @@ void CheckPlan(const Problem& problem, const WgmmaPlan& plan) {
   const int64_t rows = std::min(slab_rows, plan.H_out);
   EXPECT_LE((filters - 1) * plan.stage_pitch + 31 + rows * plan.W_out,
             plan.stage_words);
+  EXPECT_EQ(plan.stages == 0, shape.direct);
+  EXPECT_TRUE(!shape.direct || plan.phase_groups == plan.groups);
   if (plan.merged) {
     EXPECT_EQ(plan.slabs, 1);
     EXPECT_EQ(plan.phase_groups, plan.groups);
@@ -107,12 +123,13 @@ TEST(WgmmaPlan, RegistersGoRound) {
                   (warpgroups - shape.consumers) * shape.converter_registers(),
               given * warpgroups);
     EXPECT_GE(shape.converter_warps(), shape.converter_groups);
-    // Sums of all rows, twice, and two rows of operands and the next.
-    EXPECT_LT(2 * shape.rows * shape.octets * 4 + 24,
+    // Sums of all rows, twice, two rows of operands and the next two.
+    EXPECT_LT(2 * shape.rows * shape.octets * shape.shifts * 4 + 32,
               shape.consumer_registers());
     // Columns of a product that the kernel has.
-    const int columns = 8 * shape.octets * shape.vector_rows;
-    EXPECT_TRUE(columns == 24 || columns == 32) << columns;
+    const int columns = 8 * shape.octets * shape.vector_rows * shape.shifts;
+    EXPECT_TRUE(columns == 24 || columns == 32 || columns == 48) << columns;
+    EXPECT_TRUE(shape.shifts == 1 || shape.shifts == 2);
   }
 }
 
@@ -166,8 +183,8 @@ class Rings {
     int buffers, stages;
     int converter_groups, consumers;
     bool own_slabs;
-    int slab_barriers, stage_barriers;
-    int phases = 1;  // of a slab, each with a stage
+    int slab_barriers, stage_barriers;  // no stages: outputs go from registers
+    int phases = 1;                     // of a slab, each with a stage
   };
 
   Rings(const Setup& setup, int slabs, std::mt19937& random)
@@ -189,7 +206,7 @@ class Rings {
       roles_.push_back({&Rings::Multiply, setup.own_slabs ? i : 0,
                         setup.own_slabs ? setup.consumers : 1});
     }
-    roles_.push_back({&Rings::Store, 0, 1});
+    if (setup.stages > 0) roles_.push_back({&Rings::Store, 0, 1});
     for (Role& role : roles_) {
       role.slabs = WgmmaRing(setup.buffers, setup.slab_barriers);
       role.stage = WgmmaRing(setup.stages, setup.stage_barriers);
@@ -277,9 +294,15 @@ class Rings {
     if (role.state == 0) {
       if (!full_[role.slabs.barrier].IsOver(role.slabs.parity)) return false;
       role.state = 1;
+    } else if (setup_.stages == 0) {
+      // The slab is free before the outputs are stored.
+      if (role.state == 1) {
+        Release(role);
+        role.state = 2;
+      } else {
+        role.NextSlab(setup_.phases);
+      }
     } else if (role.state == 1) {
-      Expect(converted_[role.slabs.buffer] == role.slab,
-             "a slab is read that is not there");
       if (!stored_[role.stage.free_barrier()].IsOver(
               role.stage.free_parity())) {
         return false;
@@ -293,12 +316,18 @@ class Rings {
       role.NextPhase();
       role.state = 1;
       if (role.phase == setup_.phases) {
-        ++taken_[role.slab];
-        empty_[role.slabs.barrier].Arrive();
+        Release(role);
         role.NextSlab(setup_.phases);
       }
     }
     return true;
+  }
+
+  void Release(const Role& role) {
+    Expect(converted_[role.slabs.buffer] == role.slab,
+           "a slab is read that is not there");
+    ++taken_[role.slab];
+    empty_[role.slabs.barrier].Arrive();
   }
 
   bool Store(Role& role) {
@@ -340,14 +369,16 @@ std::string FirstFault(const Rings::Setup& setup) {
 }
 
 TEST(WgmmaPlan, NobodyMistakesAPhaseForAnother) {
-  std::set<std::tuple<int, int, bool>> seen;
+  std::set<std::tuple<int, int, bool, bool>> seen;
   for (const WgmmaShape& shape : kWgmmaShapes) {
-    if (!seen.insert({shape.converter_groups, shape.consumers, shape.own_slabs})
+    if (!seen.insert({shape.converter_groups, shape.consumers, shape.own_slabs,
+                      shape.direct})
              .second) {
       continue;
     }
     for (int buffers = 2; buffers <= kWgmmaMostBuffers; ++buffers) {
-      for (int stages = 1; stages <= 2; ++stages) {
+      for (int stages = shape.direct ? 0 : 1; stages <= (shape.direct ? 0 : 2);
+           ++stages) {
         if (shape.converter_groups > buffers ||
             (shape.own_slabs && buffers <= shape.consumers)) {
           continue;  // SetWgmmaPlan refuses

@@ -179,6 +179,25 @@ __device__ __forceinline__ void WaitFor(uint32_t barrier, int parity) {
       : "memory");
 }
 
+// Stores v if i < end: without a branch, at whose end lanes wait for each
+// other.
+__device__ __forceinline__ void StoreIfBelow(int i, int end, float* p,
+                                             float v) {
+  asm volatile(
+      "{ .reg .pred below; setp.lt.s32 below, %2, %3; "
+      "@below st.global.f32 [%0], %1; }" ::"l"(p),
+      "f"(v), "r"(i), "r"(end)
+      : "memory");
+}
+__device__ __forceinline__ void StoreSharedIfBelow(int i, int end,
+                                                   uint32_t address, float v) {
+  asm volatile(
+      "{ .reg .pred below; setp.lt.s32 below, %2, %3; "
+      "@below st.shared.f32 [%0], %1; }" ::"r"(address),
+      "f"(v), "r"(i), "r"(end)
+      : "memory");
+}
+
 // Has the copy engine load `bytes` bytes of device memory, a multiple of 16;
 // both addresses are multiples of 16. The phase of `barrier`, of count 1, ends
 // when they have come.
