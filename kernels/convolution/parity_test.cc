@@ -319,7 +319,7 @@ class Range : public ::testing::TestWithParam<const char*> {
   static constexpr Problem kProblems[] = {
       {5, 1, 20, 22, 6, 5},  {5, 1, 21, 23, 6, 7},  {5, 1, 30, 41, 6, 9},
       {5, 6, 22, 22, 16, 5}, {2, 3, 90, 131, 7, 4}, {2, 1, 90, 131, 7, 4},
-      {5, 3, 21, 23, 6, 7},  {150, 1, 41, 39, 7, 5}};
+      {5, 3, 21, 23, 6, 7},  {2, 4, 28, 23, 17, 7}, {150, 1, 41, 39, 7, 5}};
 
   const Variant* variant_ = nullptr;
   std::vector<Problem> problems_;  // those that it takes
