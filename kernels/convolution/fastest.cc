@@ -30,7 +30,7 @@ constexpr int64_t UpToMultiple(int64_t n, int64_t of) {
 
 // Whether one channel fills the products of wgmma_strips: 40 columns or more by
 // filters, of which larger ones make fewer, and 64 rows by an image's outputs,
-// which are the fewer, the fewer filter rows are multiplied.
+// of which large filters, with more to multiply, need fewer.
 bool FillsWarpgroups(const Problem& problem) {
   const int64_t K = problem.kernel_size;
   const int64_t few_filters = K <= 5 ? 5 : K <= 7 ? 6 : 8;
@@ -47,19 +47,28 @@ int64_t WgmmaProducts(const Problem& problem) {
          std::min(UpToMultiple(M, 16), UpToMultiple(M, 24));
 }
 
+// Whether the filters of wgmma_strips, which stay in shared memory, leave room
+// there for strips of more than a few rows. By the plans that are taken, a
+// filter has 256 bytes of each step, or 512 where it stands there with more
+// shifts.
+bool FiltersLeaveRoomForStrips(const Problem& problem) {
+  constexpr int64_t kManyBytes = 120 << 10;
+  const int64_t K = problem.kernel_size;
+  const int64_t filter_bytes =
+      K > 7 ? 9 * 512 : (K / 2 + 1) * (K <= 3 ? 512 : 256);
+  return problem.channels * problem.filters * filter_bytes < kManyBytes;
+}
+
 // Whether wgmma_strips beats the others with several channels, as far as it was
 // measured: C = 2 to 8, K = 2 to 8 and M = 4 to 64. Its products take 8 values
-// of two filter rows and groups of 4, 6 or 12 filters; its filters stay in
-// shared memory, where inputs and outputs need room, too; and it hides less,
-// the more steps there are.
+// of two filter rows and groups of mostly 4, 6 or 12 filters, and it hides
+// less, the more steps there are.
 bool WarpgroupStripsAreFastest(const Problem& problem) {
   const int64_t C = problem.channels, M = problem.filters;
   const int64_t K = problem.kernel_size;
   if (K > 7) return M >= 8;
   if (K % 2 == 0) return C <= 4;  // tensor_wgmma has no kernels for these
   const int64_t steps = (K + 1) / 2;
-  constexpr int64_t kManyFilterBytes = 150 << 10;
-  if (C * steps * M * (K == 3 ? 512 : 256) >= kManyFilterBytes) return false;
   int64_t products = C * steps * UpToMultiple(M, K == 7 ? 12 : 6);
   if (K == 7) products = std::min(products, C * 5 * UpToMultiple(M, 4));
   return C * K * products <= 19 * WgmmaProducts(problem);
@@ -98,12 +107,15 @@ absl::StatusOr<const Variant*> FastestVariant(Backend backend,
                              : problem.flops() / 2 < kFewProducts) {
       add(kFewImagesOnGpu);
     }
+    if (FiltersLeaveRoomForStrips(problem) &&
+        (problem.channels > 1 ? WarpgroupStripsAreFastest(problem)
+                              : FillsWarpgroups(problem))) {
+      add(kWarpgroupsOnGpu);
+    }
     if (problem.channels > 1) {
-      if (WarpgroupStripsAreFastest(problem)) add(kWarpgroupsOnGpu);
       if (StripsAreFastest(problem)) add(kFewChannelsOnGpu);
       add(kSeveralChannelsOnGpu);
     } else {
-      if (FillsWarpgroups(problem)) add(kWarpgroupsOnGpu);
       add(kOneChannelOnGpu);
     }
     add(kGeneralOnGpu);

@@ -78,6 +78,9 @@ std::vector<Problem> Problems(Backend backend) {
       {3, 4, 23, 31, 14, 5},
       {5, 2, 29, 27, 30, 3},
       {2, 3, 30, 35, 5, 9},
+      {3, 8, 21, 23, 7, 2},
+      {3, 5, 21, 23, 7, 5},
+      {3, 2, 29, 31, 9, 8},
   };
   problems.insert(problems.end(), std::begin(odd), std::end(odd));
   if (backend == Backend::kCpu) {
@@ -319,7 +322,8 @@ class Range : public ::testing::TestWithParam<const char*> {
   static constexpr Problem kProblems[] = {
       {5, 1, 20, 22, 6, 5},  {5, 1, 21, 23, 6, 7},  {5, 1, 30, 41, 6, 9},
       {5, 6, 22, 22, 16, 5}, {2, 3, 90, 131, 7, 4}, {2, 1, 90, 131, 7, 4},
-      {5, 3, 21, 23, 6, 7},  {2, 4, 28, 23, 17, 7}, {150, 1, 41, 39, 7, 5}};
+      {5, 3, 21, 23, 6, 7},  {2, 4, 28, 23, 17, 7}, {150, 1, 41, 39, 7, 5},
+      {5, 2, 2, 2, 3, 2},    {3, 1, 4, 2, 3, 2}};
 
   const Variant* variant_ = nullptr;
   std::vector<Problem> problems_;  // those that it takes

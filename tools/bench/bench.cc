@@ -119,6 +119,9 @@ absl::StatusOr<BenchOptions> ReadOptions() {
     ASSIGN_OR_RETURN(batches, ParseBatches(FLAGS_batch));
   }
   ASSIGN_OR_RETURN(options.layers, ParseLayers(FLAGS_layers, batches));
+  if (FLAGS_once && !FLAGS_json.empty()) {
+    return absl::InvalidArgumentError("--once has no results for --json");
+  }
   if (!FLAGS_json.empty()) {
     RETURN_IF_ERROR(CheckWritable(UserPath(FLAGS_json)));
   }

@@ -92,6 +92,7 @@ TEST(Bench, RefusesWrongArguments) {
                                 "--device cpu --class fp16 --variants final",
                                 "--device cpu --json /nowhere/bench.json",
                                 "--device cpu --once",
+                                "--once --json once.json",
                                 "--list --class fp64",
                                 "--layer fa17"}) {
     const Outcome outcome = Bench(arguments);

@@ -191,6 +191,9 @@ absl::Status RunOnce(const Variant& variant, const Problem& problem,
 }  // namespace
 
 absl::Status RunOnGpuOnce(const BenchOptions& options, Workers& workers) {
+  if (options.variants.empty() && !options.fastest) {
+    return absl::InvalidArgumentError("--once is for variants, not a library");
+  }
   Resources resources;
   resources.workers = &workers;
   bool ran = false;

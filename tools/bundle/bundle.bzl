@@ -1,8 +1,5 @@
 """bundle: programs, tests and data as one archive for a machine without Bazel."""
 
-# A cluster's home folder and a mail should hold it.
-_MOST_BYTES = 60000000
-
 def bundle(name, programs, scripts, tests, weights, data, launcher):
     """A tar.gz with a folder convlab: bin/, scripts/, tests/, weights/, data/ and the launcher.
 
@@ -40,11 +37,6 @@ strip $$root/bin/* $$root/tests/*
 tar --create --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner \
   --directory $$root/.. convlab | gzip -9 -n > $@
 rm -rf $$root
-bytes=$$(stat --format=%s $@)
-if [ $$bytes -gt {most_bytes} ]; then
-  echo "the bundle has $$bytes bytes, expected at most {most_bytes}" >&2
-  exit 1
-fi
-""".format(commands = "\n".join(commands), launcher = launcher, most_bytes = _MOST_BYTES),
+""".format(commands = "\n".join(commands), launcher = launcher),
         visibility = ["//visibility:public"],
     )

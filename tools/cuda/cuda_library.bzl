@@ -10,15 +10,18 @@ load("@local_cuda//:defs.bzl", "CUDA")
 
 def _gencode_flags(archs, least_capability):
     """nvcc's flags for architectures such as sm_90a (machine code) and compute_75 (PTX)."""
-    ptx = [arch for arch in archs if arch.startswith("compute_")]
-    if ptx and max([int(arch[8:10]) for arch in ptx]) < least_capability:
-        archs = archs + ["compute_%d" % least_capability]
     flags = []
+    older_ptx = False
     for arch in archs:
         kind, _, number = arch.partition("_")
-        if kind not in ["sm", "compute"] or not number[:2].isdigit():
+        if kind not in ["sm", "compute"] or not number.rstrip("af").isdigit():
             fail("CUDA architecture '%s': expected names like sm_90a or compute_75" % arch)
+        if kind == "compute" and int(number.rstrip("af")) < least_capability:
+            older_ptx = True
         flags.append("--generate-code=arch=compute_%s,code=%s" % (number, arch))
+    least_ptx = "compute_%d" % least_capability
+    if older_ptx and least_ptx not in archs:
+        flags.append("--generate-code=arch=%s,code=%s" % (least_ptx, least_ptx))
     return flags
 
 def _compression_flags(release):
@@ -122,7 +125,7 @@ _cuda_library = rule(
         "ptxasopts": attr.string_list(doc = "for the assembler, e.g. -v"),
         "archs": attr.string_list(doc = "instead of //tools/cuda:archs"),
         "least_capability": attr.int(doc = "80 for code that is empty below 8.0: " +
-                                           "where PTX is asked for, there is PTX for that, too"),
+                                           "beside PTX of less there is PTX of that"),
         "defines": attr.string_list(),
         "local_defines": attr.string_list(),
         "alwayslink": attr.bool(),

@@ -391,7 +391,7 @@ __global__ void __launch_bounds__(kFewMostThreads[kRows - 1], 2)
 // Starts the copy of pieces of `tiles` tiles, which begin with the tile_y-th
 // one of the image `from`.
 template <int kFloats>
-__device__ __forceinline__ void CopyTiles(const OneChannelPlan& plan,
+__device__ __forceinline__ void CopyTiles(const LinePlan& plan,
                                           const float* from, int tile_y,
                                           int tiles, float* to) {
   const int vectors = tiles * plan.input_rows * plan.copy_columns;
@@ -413,10 +413,9 @@ __device__ __forceinline__ void CopyTiles(const OneChannelPlan& plan,
 
 // Shared memory: filters and inputs.
 template <int kK>
-__global__ void __launch_bounds__(kOneChannelMostThreads, 2)
-    OneChannelKernel(const float* __restrict__ x, const float* __restrict__ k,
-                     float* __restrict__ y,
-                     const __grid_constant__ OneChannelPlan plan) {
+__global__ void __launch_bounds__(kLineMostThreads, 2)
+    LineKernel(const float* __restrict__ x, const float* __restrict__ k,
+               float* __restrict__ y, const __grid_constant__ LinePlan plan) {
   constexpr int kTaps = kK * kK;
   extern __shared__ float4 shared[];
   float* const filters = reinterpret_cast<float*>(shared);
@@ -539,22 +538,20 @@ FewImagesPointer KernelOf(const FewImagesPlan& plan) {
   return OfRows<FewScope::kAnything, 0>(plan.rows);
 }
 
-using OneChannelPointer = void (*)(const float*, const float*, float*,
-                                   OneChannelPlan);
+using LinePointer = void (*)(const float*, const float*, float*, LinePlan);
 
 template <size_t... kSizes>
-OneChannelPointer OneChannelOf(int K, std::index_sequence<kSizes...>) {
-  OneChannelPointer found = nullptr;
+LinePointer LineOf(int K, std::index_sequence<kSizes...>) {
+  LinePointer found = nullptr;
   ((K == kFewKernelSizes[kSizes]
-        ? void(found = OneChannelKernel<kFewKernelSizes[kSizes]>)
+        ? void(found = LineKernel<kFewKernelSizes[kSizes]>)
         : void()),
    ...);
   return found;
 }
 
-OneChannelPointer KernelOf(const OneChannelPlan& plan) {
-  return OneChannelOf(plan.K,
-                      std::make_index_sequence<std::size(kFewKernelSizes)>());
+LinePointer KernelOf(const LinePlan& plan) {
+  return LineOf(plan.K, std::make_index_sequence<std::size(kFewKernelSizes)>());
 }
 
 Error AskLimits(FewImagesLimits* limits) {
@@ -572,10 +569,10 @@ class FewImages : public Kernel {
   Error Prepare() override {
     FewImagesLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
-    one_channel_ = MakeOneChannelPlan(problem_, limits, &one_channel_plan_);
-    if (one_channel_) {
+    is_line_ = MakeLinePlan(problem_, limits, &line_plan_);
+    if (is_line_) {
       return AllowAllSharedMemory(
-          reinterpret_cast<const void*>(KernelOf(one_channel_plan_)));
+          reinterpret_cast<const void*>(KernelOf(line_plan_)));
     }
     if (!MakeFewImagesPlan(problem_, limits, &plan_)) {
       return {"FewImages::Prepare", "no tile fits"};
@@ -584,12 +581,12 @@ class FewImages : public Kernel {
   }
 
   Error Run(const float* x, const float* k, float* y) override {
-    if (one_channel_) {
-      OneChannelPlan& plan = one_channel_plan_;
-      SetOneChannelVectors(x, y, &plan);
+    if (is_line_) {
+      LinePlan& plan = line_plan_;
+      SetLineVectors(x, y, &plan);
       KernelOf(plan)<<<plan.blocks(), plan.threads, plan.shared_bytes()>>>(
           x, k, y, plan);
-      return CheckLaunch("OneChannelKernel");
+      return CheckLaunch("LineKernel");
     }
     SetFewImagesVectors(x, y, &plan_);
     const dim3 blocks(plan_.batch, plan_.tiles_x * plan_.tiles_y,
@@ -613,8 +610,8 @@ class FewImages : public Kernel {
   }
 
  private:
-  bool one_channel_ = false;
-  OneChannelPlan one_channel_plan_ = {};
+  bool is_line_ = false;
+  LinePlan line_plan_ = {};
   FewImagesPlan plan_ = {};  // otherwise
 };
 

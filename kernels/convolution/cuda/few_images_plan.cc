@@ -8,6 +8,7 @@ namespace convlab::cuda {
 namespace {
 
 constexpr int kMostGridYZ = 65535;
+constexpr int64_t kMostLineSize = 1 << 15;  // of a LinePlan's H, W and M
 
 // Rows of inputs so far apart that the eight lanes of a vector load, which
 // stand in one row or in two, meet different banks.
@@ -223,10 +224,10 @@ bool MakeFewImagesPlan(const Problem& problem, const FewImagesLimits& limits,
   return false;
 }
 
-bool SetOneChannelPlan(const Problem& problem, const OneChannelCut& cut,
-                       const FewImagesLimits& limits, OneChannelPlan* plan) {
+bool SetLinePlan(const Problem& problem, const LineCut& cut,
+                 const FewImagesLimits& limits, LinePlan* plan) {
   // What is larger does not fit; so nothing below overflows.
-  constexpr int64_t kMost = 1 << 15;
+  constexpr int64_t kMost = kMostLineSize;
   const int64_t H_out = problem.output_height();
   const int64_t W_out = problem.output_width();
   if (problem.channels != 1 || !HasKernel(problem.kernel_size) ||
@@ -258,7 +259,7 @@ bool SetOneChannelPlan(const Problem& problem, const OneChannelCut& cut,
     return false;
   }
   plan->items = problem.batch * plan->tiles_y * tile_items;
-  if (cut.threads > kOneChannelMostThreads || cut.groups_y > H_out ||
+  if (cut.threads > kLineMostThreads || cut.groups_y > H_out ||
       plan->block_items - cut.threads >= plan->items) {
     return false;
   }
@@ -280,19 +281,18 @@ bool SetOneChannelPlan(const Problem& problem, const OneChannelCut& cut,
   plan->groups_x_magic = SplitMagic(plan->groups_x);
   plan->tiles_y_magic = SplitMagic(plan->tiles_y);
   plan->input_rows_magic = SplitMagic(plan->input_rows);
-  SetOneChannelVectors(nullptr, nullptr, plan);
+  SetLineVectors(nullptr, nullptr, plan);
   return true;
 }
 
-void SetOneChannelVectors(const void* x, const void* y, OneChannelPlan* plan) {
+void SetLineVectors(const void* x, const void* y, LinePlan* plan) {
   plan->copy_floats = Vector(plan->W, x);
   plan->store_floats = Vector(plan->W_out, y);
   plan->copy_columns = plan->W / plan->copy_floats;
   plan->copy_columns_magic = SplitMagic(plan->copy_columns);
 }
 
-double OneChannelCost(const OneChannelPlan& plan,
-                      const FewImagesLimits& limits) {
+double LineCost(const LinePlan& plan, const FewImagesLimits& limits) {
   // As in FewImagesCost.
   constexpr double kWarp = 238, kCopy = 29, kStore = 29, kProducts = 1.16;
   constexpr double kMemoryTime = 369, kCopyTime = 189;
@@ -327,30 +327,30 @@ double OneChannelCost(const OneChannelPlan& plan,
       1 / kPower);
 }
 
-bool MakeOneChannelPlan(const Problem& problem, const FewImagesLimits& limits,
-                        OneChannelPlan* plan) {
+bool MakeLinePlan(const Problem& problem, const FewImagesLimits& limits,
+                  LinePlan* plan) {
   // With less for a multiprocessor its begin, which takes longer than that of
   // FewImagesPlan's kernel, costs more than equal pieces gain.
   constexpr int64_t kLeastItems = 512;
   // Two blocks or more for a multiprocessor, which one barrier does not halt.
   constexpr int kThreadsStep = 64, kMostRounds = 32;
+  if (problem.channels > 1 || problem.height > kMostLineSize) return false;
   double best = 0;
   for (int tiles = 1, last = 0; tiles <= problem.output_height();
        tiles = Next(tiles)) {
     const int rows = SplitParts(problem.output_height(), tiles);
     if (rows == last) continue;
     last = rows;
-    for (int threads = kThreadsStep; threads <= kOneChannelMostThreads;
+    for (int threads = kThreadsStep; threads <= kLineMostThreads;
          threads += kThreadsStep) {
       for (int rounds = 1; rounds <= kMostRounds; rounds = Next(rounds)) {
-        OneChannelPlan tried;
-        if (!SetOneChannelPlan(problem, {rows, threads, rounds}, limits,
-                               &tried) ||
+        LinePlan tried;
+        if (!SetLinePlan(problem, {rows, threads, rounds}, limits, &tried) ||
             tried.items < kLeastItems * limits.multiprocessors ||
             tried.blocks() <= limits.multiprocessors) {
           continue;
         }
-        const double cost = OneChannelCost(tried, limits);
+        const double cost = LineCost(tried, limits);
         if (best == 0 || cost < best) {
           best = cost;
           *plan = tried;

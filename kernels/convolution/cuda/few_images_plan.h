@@ -101,7 +101,7 @@ bool MakeFewImagesPlan(const Problem& problem, const FewImagesLimits& limits,
 // columns. A tile is whole rows of an image. The line has an image's tiles one
 // after another, a tile's groups of 4 filters, and a group's positions,
 // groups_x by groups_y. In floats unless stated.
-struct OneChannelPlan {
+struct LinePlan {
   int H, W, M, K, H_out, W_out;
   int groups_x, groups_y;  // columns and rows of a tile
   int tiles_y;             // of an image
@@ -114,7 +114,7 @@ struct OneChannelPlan {
   // For divisions by multiplication, see SplitMagic.
   uint32_t positions_magic, tile_items_magic, groups_x_magic, tiles_y_magic;
   uint32_t input_rows_magic;
-  // Set by SetOneChannelVectors: floats of x in a copy and of y in a store;
+  // Set by SetLineVectors: floats of x in a copy and of y in a store;
   // copies in a row of a tile.
   int copy_floats, store_floats, copy_columns;
   uint32_t copy_columns_magic;
@@ -134,9 +134,9 @@ struct OneChannelPlan {
   constexpr int blocks() const { return SplitParts(items, block_items); }
 };
 
-constexpr int kOneChannelMostThreads = 512;  // of a block
+constexpr int kLineMostThreads = 512;  // of a block
 
-struct OneChannelCut {
+struct LineCut {
   int groups_y, threads, rounds;
 };
 
@@ -145,13 +145,12 @@ struct OneChannelCut {
 // work. The constants were fitted to 4,800 plans of the first layers for 32 to
 // 100 images; the cheapest came within 1.3 % of the fastest on average, and
 // within 3 % always.
-bool SetOneChannelPlan(const Problem& problem, const OneChannelCut& cut,
-                       const FewImagesLimits& limits, OneChannelPlan* plan);
-void SetOneChannelVectors(const void* x, const void* y, OneChannelPlan* plan);
-double OneChannelCost(const OneChannelPlan& plan,
-                      const FewImagesLimits& limits);
-bool MakeOneChannelPlan(const Problem& problem, const FewImagesLimits& limits,
-                        OneChannelPlan* plan);
+bool SetLinePlan(const Problem& problem, const LineCut& cut,
+                 const FewImagesLimits& limits, LinePlan* plan);
+void SetLineVectors(const void* x, const void* y, LinePlan* plan);
+double LineCost(const LinePlan& plan, const FewImagesLimits& limits);
+bool MakeLinePlan(const Problem& problem, const FewImagesLimits& limits,
+                  LinePlan* plan);
 
 }  // namespace convlab::cuda
 

@@ -104,11 +104,11 @@ void CheckPlan(const Problem& problem, const FewImagesPlan& plan,
 }
 
 // The same for pieces of a line.
-void CheckPlan(const Problem& problem, const OneChannelPlan& plan,
+void CheckPlan(const Problem& problem, const LinePlan& plan,
                const FewImagesLimits& limits) {
   SCOPED_TRACE(DescribeProblem(problem) + "rows, threads, items: " +
                Text({plan.groups_y, plan.threads, plan.block_items}));
-  EXPECT_LE(plan.threads, kOneChannelMostThreads);
+  EXPECT_LE(plan.threads, kLineMostThreads);
   EXPECT_EQ(plan.threads % 32, 0);
   EXPECT_EQ(plan.block_items % plan.threads, 0);
   EXPECT_LE(plan.shared_bytes(), limits.shared_per_block);
@@ -290,35 +290,33 @@ TEST(FewImagesPlan, AnyCutThatFitsIsRight) {
   EXPECT_GT(checked, 1000);
 }
 
-TEST(OneChannelPlan, ManyImagesOfOneChannelHaveOne) {
+TEST(LinePlan, ManyImagesOfOneChannelHaveOne) {
   for (const Layer& layer : CourseLayers()) {
     SCOPED_TRACE(layer.name);
-    OneChannelPlan plan;
-    EXPECT_FALSE(MakeOneChannelPlan(layer.At(1), kH200, &plan));
-    ASSERT_EQ(MakeOneChannelPlan(layer.At(100), kH200, &plan),
-              layer.channels == 1);
+    LinePlan plan;
+    EXPECT_FALSE(MakeLinePlan(layer.At(1), kH200, &plan));
+    ASSERT_EQ(MakeLinePlan(layer.At(100), kH200, &plan), layer.channels == 1);
     if (layer.channels > 1) continue;
     CheckPlan(layer.At(100), plan, kH200);
     EXPECT_GE(plan.blocks() * plan.threads, 120 * 256);
     // Filters without a kernel.
     Problem other = layer.At(100);
     other.kernel_size = 4;
-    EXPECT_FALSE(MakeOneChannelPlan(other, kH200, &plan));
+    EXPECT_FALSE(MakeLinePlan(other, kH200, &plan));
   }
 }
 
-TEST(OneChannelPlan, AnyCutThatFitsIsRight) {
+TEST(LinePlan, AnyCutThatFitsIsRight) {
   int checked = 0;
   for (const Problem& problem :
        {Problem{3, 1, 28, 28, 50, 5}, Problem{9, 1, 33, 39, 7, 7},
         Problem{70000, 1, 5, 5, 1, 3}, Problem{1, 1, 300, 3001, 128, 3},
         Problem{2, 1, 32000, 9, 70, 3}}) {
     for (int rows = 1; rows <= 40; rows += 1 + rows / 5) {
-      for (int threads = 32; threads <= kOneChannelMostThreads; threads += 96) {
+      for (int threads = 32; threads <= kLineMostThreads; threads += 96) {
         for (int rounds = 1; rounds <= 40; rounds += 1 + rounds / 3) {
-          OneChannelPlan plan;
-          if (!SetOneChannelPlan(problem, {rows, threads, rounds}, kH200,
-                                 &plan)) {
+          LinePlan plan;
+          if (!SetLinePlan(problem, {rows, threads, rounds}, kH200, &plan)) {
             continue;
           }
           CheckPlan(problem, plan, kH200);
@@ -331,7 +329,7 @@ TEST(OneChannelPlan, AnyCutThatFitsIsRight) {
   EXPECT_GT(checked, 500);
 }
 
-TEST(OneChannelPlan, WhatDoesNotFitHasNone) {
+TEST(LinePlan, WhatDoesNotFitHasNone) {
   const Problem problems[] = {
       {100, 1, 40, 60000, 4, 3},       // longer rows than a plan has
       {1 << 30, 1, 28, 28, 50, 5},     // more items than can be counted
@@ -339,9 +337,9 @@ TEST(OneChannelPlan, WhatDoesNotFitHasNone) {
       {100, 1, 40, 20000, 4, 7},       // rows larger than a block's memory
   };
   for (const Problem& problem : problems) {
-    OneChannelPlan plan;
+    LinePlan plan;
     for (const int rows : {1, 16}) {
-      EXPECT_FALSE(SetOneChannelPlan(problem, {rows, 128, 2}, kH200, &plan))
+      EXPECT_FALSE(SetLinePlan(problem, {rows, 128, 2}, kH200, &plan))
           << DescribeProblem(problem) << rows;
     }
   }

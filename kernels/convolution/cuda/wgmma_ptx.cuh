@@ -199,8 +199,8 @@ __device__ __forceinline__ void StoreSharedIfBelow(int i, int end,
 }
 
 // Has the copy engine load `bytes` bytes of device memory, a multiple of 16;
-// both addresses are multiples of 16. The phase of `barrier`, of count 1, ends
-// when they have come.
+// both addresses are multiples of 16. Arrives at `barrier`, whose phase does
+// not end before they have come.
 __device__ __forceinline__ void StartLoad(uint32_t to, const float* from,
                                           int bytes, uint32_t barrier) {
   asm volatile(

@@ -24,8 +24,9 @@
 // channel, while the one before is multiplied; the warpgroup's 128 threads
 // split them, load 64 units at a time, multiply, and stage the sums; the copy
 // engine writes each filter's rows as one piece. One barrier of the warpgroup
-// after splitting and two for each group of filters; warpgroups never wait for
-// each other, and three or four of them hide each other's latencies.
+// after splitting, one before where a channel's inputs are no whole vectors,
+// and two for each group of filters; warpgroups never wait for each other, and
+// three or four of them hide each other's latencies.
 //
 // Change against tensor_strips. A warp issues one product for what took 6 to
 // 12, and inputs are loaded as operands once for all filters of a group. They
@@ -459,7 +460,11 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
     for (int c = 0; c < plan.C; ++c) whole &= Vectors(plan, item, c).whole();
     if (!whole) {
       // What is left at the ends, of each channel by eight threads.
-      const int c = tid / 8, part = tid % 8;
+      constexpr int kPart = 8;
+      static_assert(WgmmaStripsMostChannels(kWgmmaStripsLeastKernelSize) *
+                        kPart <=
+                    kThreads);
+      const int c = tid / kPart, part = tid % kPart;
       if (c < plan.C && part < 6) {
         const Vectors in(plan, item, c);
         const int i = part < in.head ? part : in.tail() + part - 3;
@@ -630,7 +635,7 @@ class WgmmaStripsConvolution : public Kernel {
     }
     if (const char* const reason = RejectHugeImages(problem)) return reason;
     if (problem.channels > WgmmaStripsMostChannels(problem.kernel_size)) {
-      return "takes only channels whose taps fill up to 16 steps of a product";
+      return "takes so few channels that 16 steps hold the taps of all";
     }
     DirectLimits limits;
     // A device that cannot be asked fails in Prepare, with the reason.
