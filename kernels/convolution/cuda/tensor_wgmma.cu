@@ -16,15 +16,15 @@
 // through, and 64 of them make a tile, whatever the width.
 //
 // Who does what. One block per multiprocessor. Some warps convert, together or
-// in two groups: they bring a slab (an image, or some blocks of its rows),
-// scale it by its own largest value, split it, and leave the halves in one of a
-// few buffers. Two or three warpgroups multiply, tile by tile in turn or a slab
-// each, and leave the outputs in a stage. One warp stores the stage: where it
-// holds a whole image, as one run. Where filters leave no room for a stage,
-// outputs go to device memory from registers. Barriers in shared memory say
-// what is full and what is free, and every thread arrives for itself (one lane
-// for its warp is no faster, and racecheck cannot follow it); nobody waits for
-// all. The warps that convert give registers to those that multiply.
+// in two groups: they bring a slab (an image, or some blocks of its rows or
+// tiles), scale it by its own largest value, split it, and leave the halves in
+// one of a few buffers. Two or three warpgroups multiply, tile by tile in turn
+// or a slab each, and leave the outputs in a stage. One warp stores the stage:
+// where it holds a whole image, as one run. Where filters leave no room for a
+// stage, outputs go to device memory from registers. Barriers in shared memory
+// say what is full and what is free, and every thread arrives for itself (one
+// lane for its warp is no faster, and racecheck cannot follow it); nobody waits
+// for all. The warps that convert give registers to those that multiply.
 //
 // Cost. Second layers, batch 10,000, three products: fa18 617 GFLOP, fa19 363,
 // fa20 218, sp19 47; what pads them: a filter row's run to a multiple of 16
@@ -207,8 +207,8 @@ __device__ __forceinline__ void Unroll(const F& f) {
 struct Slab {
   int64_t image;
   int first_row, rows;  // of the output
-  // Its units, and those of its first block of rows that are the slab's before.
-  int units, skipped;
+  // Its units, and how many of its first block belong to the slab before.
+  int units, units_before;
   __device__ Slab(const WgmmaPlan& plan, int rows_of_block, int index)
       : image(plan.slabs == 1 ? index : index / plan.slabs) {
     const int first =
@@ -216,7 +216,7 @@ struct Slab {
     units = min(plan.slab_units, plan.units - first);
     const int block = first / plan.block_units;
     const int end = (first + units - 1) / plan.block_units + 1;
-    skipped = first - block * plan.block_units;
+    units_before = first - block * plan.block_units;
     first_row = block * rows_of_block;
     rows = min(end * rows_of_block, plan.H_out) - first_row;
   }
@@ -547,7 +547,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   // With slabs of its own a warpgroup leaves out the others' slabs; otherwise
   // all work on each, and `turn` is whose the next tile is.
   constexpr int kSkipped = kS.own_slabs ? kConsumers - 1 : 0;
-  constexpr int kTurns = kS.own_slabs ? 1 : kConsumers;  // to its next tile
+  static_assert(!kDirect || kS.own_slabs, "the last tile is the warpgroup's");
   int turn = 0;
   int index = blockIdx.x;
   if constexpr (kS.own_slabs) {
@@ -580,12 +580,12 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
             if (!mine) continue;
           }
 
-          // Rows g and g + 8 of a warp's 16 are two units: a column and a
+          // Rows g and g + 8 of a warp's 16 are two units: kShifts columns of a
           // block of kR output rows. Those beyond the last are computed again,
           // and not stored.
           const auto locate = [&](int in_tile, int e, int* block, int* column) {
             const int unit = in_tile * kWgmmaUnits + warp % 4 * 16 + g + 8 * e;
-            const int near = min(unit, slab.units - 1) + slab.skipped;
+            const int near = min(unit, slab.units - 1) + slab.units_before;
             *block = SplitDivide(near, plan.units_magic);
             *column = (near - *block * plan.block_units) * kShifts;
             return unit < slab.units;
@@ -743,8 +743,8 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
             }
             // After its last products a slab is free: outputs take a while.
             if constexpr (kDirect) {
-              if (pass + 1 == plan.passes &&
-                  group * tiles + tile + kTurns >= plan.groups * tiles) {
+              if (pass + 1 == plan.passes && group + 1 == plan.groups &&
+                  tile + 1 == tiles) {
                 held = false;
                 Arrive(empty + 8 * ring.barrier);
               }
@@ -773,7 +773,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
                   const int rows = m0 + m < plan.M ? rows_left : 0;
                   float* to =
                       out + static_cast<uint32_t>(
-                                (kDirect ? m * out_area
+                                (kDirect ? static_cast<uint32_t>(m) * out_area
                                          : StageOffset(plan, target, m)) +
                                 block * kR * plan.W_out + column);
 #pragma unroll

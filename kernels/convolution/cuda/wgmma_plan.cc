@@ -58,9 +58,12 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_parts,
   constexpr int64_t kMost = (int64_t{1} << 31) - (1 << 20);
   if (units > kMost || problem.batch > kMost / slabs) return false;
   plan->units = units, plan->slab_units = slab_units, plan->slabs = slabs;
-  // A slab that begins within a block reaches a part of one block more.
+  // A slab that begins within a block reaches a part of one block more. After
+  // as many slabs as a block has units, they begin where others did.
+  const int64_t beginnings = shape.direct ? plan->block_units : 1;
   int64_t slab_blocks = 0;
-  for (int64_t first = 0; first < units; first += slab_units) {
+  for (int64_t slab = 0; slab < std::min(slabs, beginnings); ++slab) {
+    const int64_t first = slab * slab_units;
     const int64_t last = std::min(first + slab_units, units) - 1;
     slab_blocks = std::max(
         slab_blocks, last / plan->block_units - first / plan->block_units + 1);

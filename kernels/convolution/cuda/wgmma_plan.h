@@ -143,8 +143,10 @@ struct WgmmaPlan {
   // Groups of 8 * octets filters; those of a phase share a stage.
   int groups, phase_groups;
   int group_bytes;  // of arranged filters, high halves; low ones the same
-  // From filter to filter of the stage. Merged: a slab is an image and a phase
-  // all filters, so that the stage is the image's output as it will lie.
+  // There are no stages with WgmmaShape::direct, and the rest of this is not
+  // used then. From filter to filter of the stage. Merged: a slab is an image
+  // and a phase all filters, so that the stage is the image's output as it will
+  // lie.
   bool merged;
   int stage_pitch, stage_words, stages;
   int shared_bytes;

@@ -290,7 +290,6 @@ class Rings {
   bool Multiply(Role& role) {
     const int turn = role.slab * setup_.phases + role.phase;
     const int before = turn - setup_.stages;
-    int& stage = on_stage_[role.stage.buffer];
     if (role.state == 0) {
       if (!full_[role.slabs.barrier].IsOver(role.slabs.parity)) return false;
       role.state = 1;
@@ -311,7 +310,7 @@ class Rings {
              "a stage is overwritten that is still stored");
       role.state = 2;
     } else {
-      stage = turn;
+      on_stage_[role.stage.buffer] = turn;
       staged_[role.stage.barrier].Arrive();
       role.NextPhase();
       role.state = 1;
