@@ -36,19 +36,20 @@
 // one image and a hundred:
 //
 //                      fa17         fa18         sp19         fa19         fa20
-//   1    layer 1  4.8 (6.2)    5.2 (7.7)    4.6 (6.2)    4.8 (6.2)    5.0 (7.9)
-//        layer 2               7.6  (30)    5.9 (9.9)    6.6  (15)    5.9  (14)
-//   100  layer 1  9.8  (19)   20.7  (85)    7.6  (27)   15.3  (56)   12.2  (92)
-//        layer 2                68  (93)   12.0  (18)     47  (63)     26  (70)
+//   1    layer 1  4.5 (6.1)    5.0 (7.7)    4.5 (6.1)    4.7 (6.3)    5.0 (7.8)
+//        layer 2               7.5  (31)    5.2  (10)    6.5  (16)    5.8  (14)
+//   100  layer 1  9.2  (19)   19.0  (84)    7.1  (27)   14.5  (55)   11.9  (92)
+//        layer 2                68  (93)   12.2  (18)     47  (63)     26  (70)
 //
 // (With a hundred, the second layers of fa18, fa19 and fa20 in a harness of
-// their own.) There tensor_strips takes 17, 22, 12, 22 and 16 us, and
-// tensor_wgmma, which has more to do at a time, 55, 16, 37 and 24.
+// their own.) There tensor_strips takes 17, 22, 12, 22 and 16 us for the first
+// layers, and tensor_wgmma, which has more to do at a time, 34, 26 and 17 for
+// the second ones of fa18, fa19 and fa20.
 //
-// What the time goes into, in a harness, fa17 with 100 images, 9.3 us: without
-// the stores 9.1, without the products 7.5, with neither 5.4. fa19's first
-// layer, 15.1 us: 12.3, 13.2 and 6.1. So stores and products hide each other
-// only in part.
+// What the time goes into, in a harness, fa17 with 100 images in tiles, 9.3 us:
+// without the stores 9.1, without the products 7.5, with neither 5.4. fa19's
+// first layer, 15.1 us: 12.3, 13.2 and 6.1. So stores and products hide each
+// other only in part.
 //
 // A line for one channel. Where a multiprocessor has 512 or more items, a
 // thread's pieces of 4 by 4 sums, those of all images stand in one line that is

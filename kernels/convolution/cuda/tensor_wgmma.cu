@@ -34,15 +34,15 @@
 // Bound. Tensor cores for fa18, fa19 and fa20: 0.69, 0.40 and 0.24 ms at 900
 // TFLOP/s without padding. sp19: device memory, 0.08 ms.
 //
-// Measured on one H200, batch 10,000, in ms: fa18 1.66, fa19 0.90, fa20 0.60,
-// sp19 0.20, where tensor_split takes 2.45, 1.50, 0.91 and 0.26; since then, by
-// the points from the trace on, 1.08, 0.83, 0.47 and 0.165. Errors are
-// 8.2e-7, 4.3e-7, 3.1e-7 and 2.3e-7: tensor cores cut bits off where they add,
+// Measured on one H200, batch 10,000, in ms: fa18 1.06, fa19 0.84, fa20 0.47,
+// sp19 0.17, where tensor_split takes 2.45, 1.50, 0.91 and 0.26; before the
+// points from the trace on, 1.66, 0.90, 0.60 and 0.20. Errors are 8.2e-7,
+// 4.3e-7, 3.0e-7 and 2.3e-7: tensor cores cut bits off where they add,
 // and these sums stay in them for as many products as plan.pass_steps allows,
 // 42 at most. The small products have sums of their own, and lose nothing.
 //
-// Counters (ncu, fa19's second layer, 0.88 ms at 1799 MHz): tensor pipe 53 %
-// busy, DRAM 33 %, shared memory and the rest of the multiprocessor 52 %; the
+// Counters (ncu, fa19's second layer, 0.82 ms at 1797 MHz): tensor pipe 56 %
+// busy, DRAM 34 %, shared memory and the rest of the multiprocessor 56 %; the
 // longest stall is of warps that convert, for device memory. ArrangeKernel
 // takes 8 us, which only a few images notice.
 //
@@ -113,8 +113,9 @@
 //   that convert instead of two, 1.13.
 // - Loading a row two products ahead, instead of one: 2 % for fa18, 1 % for
 //   fa20. A product's three parts in another order, two groups of products on
-//   their way: no gain, or registers do not suffice. A fourth buffer for sp19's
-//   slabs: 1 to 2 %.
+//   their way: no gain, or registers do not suffice. With a fourth buffer for
+//   its slabs sp19 was 1 to 3 % faster in a harness, and 1 % slower in the
+//   benchmark, 0.171 to 0.173.
 // What is left. At the pace of their products alone fa18, fa20, fa19 and sp19
 // would take 82, 67, 63 and 48 % of their cycles. The clock falls from 1.98 to
 // about 1.6 GHz under such a load. Where few output rows want an input row, a

@@ -157,6 +157,13 @@ TEST(WgmmaStripsPlan, ImagesOfAnySizeHaveOneUnlessTheyAreTooWide) {
   }
 }
 
+// As the kernel's refusal says.
+static_assert(WgmmaStripsMostChannels(3) == 8);
+static_assert(WgmmaStripsMostChannels(5) == 5);
+static_assert(WgmmaStripsMostChannels(7) == 4);
+static_assert(WgmmaStripsMostChannels(8) == 2);
+static_assert(WgmmaStripsMostChannels(9) == 1);
+
 TEST(WgmmaStripsPlan, WhatDoesNotFitHasNone) {
   const Problem problems[] = {
       {1, 6, 40, 40, 3, 5},       // too many channels for the filter's size
