@@ -55,7 +55,7 @@ bool FiltersLeaveRoomForStrips(const Problem& problem) {
   constexpr int64_t kManyBytes = 120 << 10;
   const int64_t K = problem.kernel_size;
   const int64_t filter_bytes =
-      K > 7 ? 9 * 512 : (K / 2 + 1) * (K <= 3 ? 512 : 256);
+      K > 7 ? int64_t{9} * 512 : (K / 2 + 1) * (K <= 3 ? 512 : 256);
   return problem.channels * problem.filters * filter_bytes < kManyBytes;
 }
 
