@@ -84,6 +84,14 @@ __device__ __forceinline__ uint32_t LargestOfBlock(const float* v, int count) {
   return largest;
 }
 
+// By what filters are multiplied whose largest magnitude is `most`, or 0 if
+// some are not finite; *exponent_out becomes its power of two, or kNotScalable.
+__device__ __forceinline__ float FilterScale(uint32_t most, int* exponent_out) {
+  const int exponent = IsFinite(most) ? FilterExponent(most) : kNotScalable;
+  if (threadIdx.x == 0 && blockIdx.x == 0) *exponent_out = exponent;
+  return IsFinite(most) ? PowerOfTwo(exponent) : 0;
+}
+
 // One output by the definition, for plans that hold the problem's sizes: `in`
 // is the first input that it meets, `k` its filter.
 template <typename Plan>
@@ -155,9 +163,7 @@ static __global__ void ArrangeFiltersKernel(
   } else {
     most = LargestOfBlock(k, layout.M * layout.C * layout.K * layout.K);
   }
-  const int exponent = IsFinite(most) ? FilterExponent(most) : kNotScalable;
-  if (threadIdx.x == 0 && m == 0) *exponent_out = exponent;
-  const float scale = IsFinite(most) ? PowerOfTwo(exponent) : 0;
+  const float scale = FilterScale(most, exponent_out);
   const int rows = layout.rows;
   const int steps = layout.row_pairs ? layout.chunks : layout.chunks / 2;
   for (int i = threadIdx.x; i < layout.shifts * steps * rows * 4;

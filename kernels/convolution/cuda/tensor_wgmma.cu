@@ -149,9 +149,7 @@ __global__ void ArrangeKernel(const float* k, uint32_t* arranged,
 #if __CUDA_ARCH_FEAT_SM90_ALL
   LetNextKernelStart();
   const uint32_t most = LargestOfBlock(k, plan.M * plan.C * plan.K * plan.K);
-  const int exponent = IsFinite(most) ? FilterExponent(most) : kNotScalable;
-  if (threadIdx.x == 0 && blockIdx.x == 0) *exponent_out = exponent;
-  const float scale = IsFinite(most) ? PowerOfTwo(exponent) : 0;
+  const float scale = FilterScale(most, exponent_out);
 
   const int rows = plan.K + 2 * (vector_rows - 1);
   const int words =

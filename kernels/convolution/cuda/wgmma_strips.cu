@@ -182,9 +182,7 @@ __global__ void ArrangeKernel(const float* k, uint32_t* arranged,
   LetNextKernelStart();
   constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
   const uint32_t most = LargestOfBlock(k, plan.M * plan.C * plan.K * plan.K);
-  const int exponent = IsFinite(most) ? FilterExponent(most) : kNotScalable;
-  if (threadIdx.x == 0 && blockIdx.x == 0) *exponent_out = exponent;
-  const float scale = IsFinite(most) ? PowerOfTwo(exponent) : 0;
+  const float scale = FilterScale(most, exponent_out);
 
   constexpr int kOctetFilters = 8 / kS.shifts;
   constexpr int kWords = kS.steps * kS.octets * 64;  // a pass's high halves
@@ -636,8 +634,7 @@ class WgmmaStripsConvolution : public Kernel {
     if (const char* const reason = RejectHugeImages(problem)) return reason;
     if (problem.channels > WgmmaStripsMostChannels(problem.kernel_size)) {
       return "takes few channels: at most 8, 5, 4, 2 and 1 for filters of up "
-             "to "
-             "3, 5, 7, 8 and 9 rows";
+             "to 3, 5, 7, 8 and 9 rows";
     }
     DirectLimits limits;
     // A device that cannot be asked fails in Prepare, with the reason.
