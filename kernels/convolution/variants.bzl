@@ -55,12 +55,7 @@ LADDER = [
         ":strips",
         ":strips_plan",
     ], least_capability = 80),
-    _row("tensor_wgmma", "cuda", [
-        ":direct_plan",
-        ":split_halves",
-        ":wgmma_plan",
-        ":wgmma_ptx",
-    ]),
+    _row("tensor_wgmma", "cuda", [":wgmma_kernel"]),
     _row("wgmma_strips", "cuda", [
         ":direct_plan",
         ":split_halves",

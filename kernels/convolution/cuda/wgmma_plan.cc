@@ -9,8 +9,10 @@ namespace {
 
 constexpr int64_t RoundUp(int64_t a, int64_t b) { return SplitParts(a, b) * b; }
 
-// Products that a sum may collect: each cuts off up to one bit of the sum, and
-// the error of 42 was measured at 9e-7.
+// Products that a sum may collect where operands have two parts: each cuts off
+// up to one bit of the sum, and the error of 42 was measured at 9e-7. The class
+// of one part allows a thousand times that, which filters that fit into shared
+// memory do not reach.
 constexpr int kMostProducts = 42;
 
 // The barriers and what else the kernel declares.
@@ -35,7 +37,8 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_parts,
   }
   plan->steps =
       SplitParts(int64_t{K + shape.shifts - 1} * plan->pixel_halves, 16);
-  plan->passes = SplitParts(plan->steps, kMostProducts / K);
+  plan->passes =
+      shape.parts == 1 ? 1 : SplitParts(plan->steps, kMostProducts / K);
   plan->pass_steps = SplitParts(plan->steps, plan->passes);
   plan->groups = SplitParts(plan->M, int64_t{8} * shape.octets);
   // Each group of converters fills a buffer of its own. With slabs of their own
@@ -71,7 +74,9 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_parts,
   const int filter_rows = K + 2 * (shape.vector_rows - 1);
   const int64_t group_bytes =
       int64_t{plan->steps} * filter_rows * shape.octets * shape.shifts * 256;
-  if (int64_t{2} * plan->groups * group_bytes > shared_limit) return false;
+  if (int64_t{shape.parts} * plan->groups * group_bytes > shared_limit) {
+    return false;
+  }
   plan->group_bytes = group_bytes;
 
   plan->slab_blocks = slab_blocks;
@@ -90,9 +95,9 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_parts,
                                   ? int64_t{plan->H_out} * plan->W_out
                                   : RoundUp(rows * plan->W_out + 31, 32);
   const int64_t stage_words = RoundUp(stage_pitch * phase_filters + 31, 32);
-  const int64_t bytes =
-      plan->filter_bytes() +
-      4 * (int64_t{2} * slab_buffers * slab_words + stages * stage_words);
+  const int64_t bytes = plan->filter_bytes(shape.parts) +
+                        4 * (int64_t{shape.parts} * slab_buffers * slab_words +
+                             stages * stage_words);
   int64_t bytes_with_raw = bytes;
   if (bytes + kStaticSharedBytes > shared_limit) return false;
   const int64_t image_words = int64_t{plan->C} * plan->H * plan->W;
@@ -140,7 +145,7 @@ double WgmmaCost(const WgmmaPlan& plan, int multiprocessors) {
                  kWgmmaUnits) *
       plan.groups;
   const int vectors = shape.rows / shape.vector_rows;
-  const double products = 3.0 * plan.steps * vectors *
+  const double products = 1.0 * shape.products() * plan.steps * vectors *
                           (plan.K + shape.vector_rows - 1) *
                           std::max(13.0, 0.5 * N);
   const double stage = (shape.direct ? kStored : kStaged) * plan.passes *
@@ -186,22 +191,22 @@ double WgmmaCost(const WgmmaPlan& plan, int multiprocessors) {
   return (waves + 0.5) * slab;
 }
 
-bool MakeWgmmaPlan(const Problem& problem, int multiprocessors,
+bool MakeWgmmaPlan(const Problem& problem, int parts, int multiprocessors,
                    int shared_limit, WgmmaPlan* plan) {
   double best = 0;
   bool found = false;
   for (int shape = 0; shape < kWgmmaShapeCount; ++shape) {
-    if (kWgmmaShapes[shape].kernel_size != problem.kernel_size) continue;
     const WgmmaShape& s = kWgmmaShapes[shape];
+    if (s.kernel_size != problem.kernel_size || s.parts != parts) continue;
     const int64_t blocks = SplitParts(problem.output_height(), s.rows);
     // Of an image, those of which a slab is made.
-    const int64_t parts =
+    const int64_t image_parts =
         s.direct
             ? SplitParts(blocks * SplitParts(problem.output_width(), s.shifts),
                          kWgmmaUnits)
             : blocks;
     const int groups = SplitParts(problem.filters, int64_t{8} * s.octets);
-    for (int64_t slab_parts = parts;;) {
+    for (int64_t slab_parts = image_parts;;) {
       for (int phase_groups = groups;; phase_groups = (phase_groups + 1) / 2) {
         for (int buffers = 2; buffers <= kWgmmaMostBuffers; ++buffers) {
           for (int stages = s.direct ? 0 : 1; stages <= (s.direct ? 0 : 2);
@@ -227,7 +232,8 @@ bool MakeWgmmaPlan(const Problem& problem, int multiprocessors,
       }
       if (slab_parts == 1) break;
       // The least number of slabs that makes them smaller.
-      slab_parts = SplitParts(parts, SplitParts(parts, slab_parts - 1));
+      slab_parts =
+          SplitParts(image_parts, SplitParts(image_parts, slab_parts - 1));
     }
   }
   return found;

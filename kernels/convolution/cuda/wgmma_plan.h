@@ -1,5 +1,5 @@
-// How tensor_wgmma cuts a convolution; tensor_wgmma.cu says what the pieces
-// are. No CUDA in here, so that the plans are tested without.
+// How tensor_wgmma and wgmma_fp16 cut a convolution; tensor_wgmma.cu says what
+// the pieces are. No CUDA in here, so that the plans are tested without.
 #ifndef KERNELS_CONVOLUTION_CUDA_WGMMA_PLAN_H_
 #define KERNELS_CONVOLUTION_CUDA_WGMMA_PLAN_H_
 
@@ -30,12 +30,20 @@ struct WgmmaShape {
   // Outputs go from registers to device memory, without a stage: where there is
   // no room for one. A slab may then begin and end within a block of rows.
   bool direct = false;
+  // Of an operand: 2, its high halves and its low ones, for three products; or
+  // 1, its values rounded to halves, for one.
+  int parts = 2;
 
+  constexpr int products() const { return 2 * parts - 1; }
   // Of a ring of `buffers` buffers (WgmmaRing). With slabs of their own a
   // barrier is always the same warpgroup's.
   constexpr int barriers(int buffers) const {
     return own_slabs && buffers % consumers != 0 ? buffers * consumers
                                                  : buffers;
+  }
+  // What barriers() comes to at most.
+  constexpr int most_barriers() const {
+    return own_slabs && consumers > 2 ? 12 : 6;
   }
   // Channels of a pixel that are converted together.
   constexpr int values() const { return wide ? 4 : 2; }
@@ -59,7 +67,9 @@ struct WgmmaShape {
 // its rows' way from the registers takes longer than the product. More rows use
 // an input row more often and need registers for their sums, of which a thread
 // has more in a smaller block. Three warpgroups hide each other's output better
-// than two, but leave fewer registers and fewer warps to convert.
+// than two, but leave fewer registers and fewer warps to convert. One part
+// needs registers for half as many sums and a third of the time for products,
+// so that more warps convert.
 // Slabs of their own spare warpgroups what a slab costs, where it has one tile
 // or two and a third buffer fits.
 constexpr WgmmaShape kWgmmaShapes[] = {
@@ -85,12 +95,25 @@ constexpr WgmmaShape kWgmmaShapes[] = {
     {9, 5, 3, 1, false, 2, 512, 1, false},
     {9, 4, 2, 2, true, 3, 512, 1, false},
     {9, 4, 2, 2, false, 2, 512, 1, false},
+    // Of one part.
+    {3, 6, 2, 2, true, 3, 640, 1, false, 1, false, 1},
+    {3, 6, 2, 2, false, 3, 640, 1, false, 1, false, 1},
+    {5, 5, 3, 1, true, 2, 768, 2, false, 1, false, 1},
+    {5, 5, 3, 1, false, 3, 640, 1, false, 1, false, 1},
+    {5, 8, 2, 2, true, 2, 640, 2, true, 1, false, 1},
+    {5, 6, 2, 2, false, 3, 640, 2, true, 1, false, 1},
+    {7, 3, 3, 1, true, 2, 768, 2, false, 2, false, 1},
+    {7, 5, 2, 1, true, 2, 640, 2, true, 2, false, 1},
+    {7, 4, 2, 1, false, 2, 640, 2, true, 2, false, 1},
+    {7, 5, 3, 1, true, 3, 640, 1, false, 1, false, 1},
+    {7, 5, 3, 1, false, 3, 640, 1, false, 1, false, 1},
+    {9, 4, 2, 2, true, 3, 640, 1, false, 1, false, 1},
+    {9, 4, 2, 2, false, 3, 640, 1, false, 1, false, 1},
 };
 constexpr int kWgmmaShapeCount = sizeof(kWgmmaShapes) / sizeof(WgmmaShape);
 
-constexpr int kWgmmaMostBuffers = 4;   // of slabs, stages, raw images
-constexpr int kWgmmaMostBarriers = 6;  // of each of them
-constexpr int kWgmmaUnits = 64;        // of a tile: the rows of a product
+constexpr int kWgmmaMostBuffers = 4;  // of slabs, stages, raw images
+constexpr int kWgmmaUnits = 64;       // of a tile: the rows of a product
 
 // A ring of buffers that are filled and read in turn. Each turn has a barrier
 // that says it is filled and one that says it is free; of either there are
@@ -128,7 +151,7 @@ struct WgmmaPlan {
   int pixel_halves;  // C made even
   int steps;         // of 16 halves that cover a filter row
   // Sums that grow for this many steps in the tensor cores, which cut bits off;
-  // so many passes make the depth.
+  // so many passes make the depth. One part has one pass.
   int pass_steps, passes;
   // Units of a block, which is as many rows as the shape's; of an image; of a
   // slab but the last. An image has so many slabs, of so many blocks or parts
@@ -136,13 +159,13 @@ struct WgmmaPlan {
   int block_units, units, slab_units;
   int slabs, slab_blocks;
   int pitch;       // of a slab's row
-  int slab_words;  // of its high halves; of the low ones the same
+  int slab_words;  // of its halves, for each part
   int slab_buffers;
   // An image as it came, brought ahead, and how many; 0: none is.
   int raw_words, raw_buffers;
   // Groups of 8 * octets filters; those of a phase share a stage.
   int groups, phase_groups;
-  int group_bytes;  // of arranged filters, high halves; low ones the same
+  int group_bytes;  // of arranged filters, for each part
   // There are no stages with WgmmaShape::direct, and the rest of this is not
   // used then. From filter to filter of the stage. Merged: a slab is an image
   // and a phase all filters, so that the stage is the image's output as it will
@@ -154,8 +177,9 @@ struct WgmmaPlan {
   uint32_t zero;         // 0, which the compiler does not know
 
   constexpr int64_t slab_count() const { return batch * slabs; }
-  constexpr int64_t filter_bytes() const {
-    return int64_t{2} * groups * group_bytes;
+  // Of all arranged filters, for the shape's parts.
+  constexpr int64_t filter_bytes(int parts) const {
+    return int64_t{parts} * groups * group_bytes;
   }
 };
 
@@ -181,9 +205,10 @@ bool SetWgmmaPlan(const Problem& problem, int shape, int slab_parts,
 // Estimated cycles of the whole convolution.
 double WgmmaCost(const WgmmaPlan& plan, int multiprocessors);
 
-// The plan of least cost, or false if there is none: the filter's size was not
-// compiled, or the filters or the smallest slab do not fit into shared memory.
-bool MakeWgmmaPlan(const Problem& problem, int multiprocessors,
+// The plan of least cost with a shape of so many parts, or false if there is
+// none: the filter's size was not compiled, or the filters or the smallest slab
+// do not fit into shared memory.
+bool MakeWgmmaPlan(const Problem& problem, int parts, int multiprocessors,
                    int shared_limit, WgmmaPlan* plan);
 
 }  // namespace convlab::cuda
