@@ -429,7 +429,7 @@ std::string RangeName(const ::testing::TestParamInfo<const char*>& info) {
 INSTANTIATE_TEST_SUITE_P(ScaledVariants, Range,
                          ::testing::Values("few_images", "tensor_split",
                                            "tensor_strips", "tensor_wgmma",
-                                           "wgmma_strips"),
+                                           "wgmma_fp16", "wgmma_strips"),
                          RangeName);
 
 // A kernel's attributes are its own, not a convolution's: one that is created

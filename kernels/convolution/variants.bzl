@@ -63,6 +63,7 @@ LADDER = [
         ":wgmma_ptx",
         ":wgmma_strips_plan",
     ]),
+    _row("wgmma_fp16", "cuda", [":wgmma_kernel"]),
 ]
 
 def _symbol(row):
