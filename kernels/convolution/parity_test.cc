@@ -109,6 +109,8 @@ std::vector<Problem> Problems(Backend backend) {
       {900, 12, 33, 33, 24, 7},
       {1500, 3, 13, 40, 47, 7},
       {1500, 3, 13, 41, 47, 7},
+      {900, 2, 30, 31, 24, 7},
+      {900, 8, 29, 31, 16, 5},
       {150, 1, 41, 39, 7, 5},  // few_images cuts it as a line
   };
   problems.insert(problems.end(), std::begin(large), std::end(large));
