@@ -95,16 +95,26 @@ struct Slab {
   int first_row, rows;  // of the output
   // Its units, and how many of its first block belong to the slab before.
   int units, units_before;
-  __device__ Slab(const WgmmaPlan& plan, int rows_of_block, int index)
-      : image(plan.slabs == 1 ? index : index / plan.slabs) {
-    const int first =
-        static_cast<int>(index - image * plan.slabs) * plan.slab_units;
-    units = min(plan.slab_units, plan.units - first);
-    const int block = first / plan.block_units;
-    const int end = (first + units - 1) / plan.block_units + 1;
-    units_before = first - block * plan.block_units;
-    first_row = block * rows_of_block;
-    rows = min(end * rows_of_block, plan.H_out) - first_row;
+
+  template <int kRows, bool kDirect>
+  static __device__ __forceinline__ Slab At(const WgmmaPlan& plan, int index) {
+    Slab slab;
+    const int image = plan.slabs_divisor.Quotient(index);
+    const int part = index - image * plan.slabs;
+    const int first = part * plan.slab_units;
+    int block = part * plan.slab_blocks, blocks = plan.slab_blocks;
+    slab.image = image;
+    slab.units = min(plan.slab_units, plan.units - first);
+    slab.units_before = 0;
+    if constexpr (kDirect) {
+      block = plan.units_divisor.Quotient(first);
+      slab.units_before = first - block * plan.block_units;
+      blocks =
+          plan.units_divisor.Quotient(slab.units_before + slab.units - 1) + 1;
+    }
+    slab.first_row = block * kRows;
+    slab.rows = min((block + blocks) * kRows, plan.H_out) - slab.first_row;
+    return slab;
   }
   __device__ const float* Input(const WgmmaPlan& plan, const float* x) const {
     return x + (image * plan.C * plan.H + first_row) * plan.W;
@@ -133,63 +143,210 @@ __device__ __forceinline__ int WordInLine(const void* p) {
   return static_cast<int>(reinterpret_cast<uintptr_t>(p) / 4 % 32);
 }
 
-// kUnits units of kValues channels of a slab, from channel c0 on, of which
-// `channels` exist, as scaled halves; the largest magnitude goes to `most`.
-// Sixteen loads are on their way at a time. One part has no low halves.
-template <int kParts, int kValues, int kUnits>
-__device__ __forceinline__ void ConvertChannels(const float* from, int area,
-                                                int c0, int channels,
-                                                int pixels, int pixel_words,
-                                                float scale, int tid,
-                                                int threads, uint32_t* high,
-                                                uint32_t* low, uint32_t& most) {
-  constexpr int kAtOnce = 16 / kValues / kUnits;
-  from += int64_t{c0} * area;
-  high += c0 / 2, low += c0 / 2;
-  for (int first = tid; first < pixels; first += threads * kAtOnce) {
-    float v[kAtOnce][kUnits][kValues];
+// Where a channel's pixels come from: device memory or, if the image was
+// brought ahead, shared memory. Two types, so that a load is the one memory's,
+// its address one register or two, and all offsets are the instruction's.
+struct GlobalPixels {
+  const float* p;
+  __device__ __forceinline__ void Advance(int64_t floats) { p += floats; }
+  // The kOffset-th from here, if i < end, or 0: without it the register would
+  // be taken from the kernel's beginning on, in case nothing is loaded.
+  template <int kOffset>
+  __device__ __forceinline__ float LoadIfBelow(int i, int end) const {
+    float v;
+    asm volatile(
+        "{ .reg .pred below; setp.lt.s32 below, %2, %3; mov.b32 %0, 0; "
+        "@below ld.global.f32 %0, [%1+%4]; }"
+        : "=&f"(v)
+        : "l"(p), "r"(i), "r"(end), "n"(kOffset * 4));
+    return v;
+  }
+};
+struct SharedPixels {
+  uint32_t address;
+  __device__ __forceinline__ void Advance(int floats) { address += 4 * floats; }
+  template <int kOffset>
+  __device__ __forceinline__ float LoadIfBelow(int i, int end) const {
+    float v;
+    asm volatile(
+        "{ .reg .pred below; setp.lt.s32 below, %2, %3; mov.b32 %0, 0; "
+        "@below ld.shared.f32 %0, [%1+%4]; }"
+        : "=&f"(v)
+        : "r"(address), "r"(i), "r"(end), "n"(kOffset * 4));
+    return v;
+  }
+};
+
+// kUnits units of kValues channels of a slab, of which `channels` exist, from
+// `source` to `target` as scaled halves; the largest magnitude goes to `most`.
+// Sixteen loads are on their way at a time. Channels beyond the last are copies
+// of it: their filters are zeros. One part has no low halves.
+template <int kParts, int kValues, int kUnits, int kThreads, typename Source>
+__device__ __forceinline__ void ConvertChannels(Source source, int area,
+                                                int channels, int pixels,
+                                                int pixel_bytes, float scale,
+                                                int tid, uint32_t target,
+                                                uint32_t low_offset,
+                                                uint32_t& most) {
+  constexpr int kChannels = kUnits * kValues;
+  constexpr int kAtOnce = 16 / kChannels;
+  source.Advance(tid);
+  target += tid * pixel_bytes;
+#pragma unroll 1
+  for (int left = pixels - tid; left > 0; left -= kThreads * kAtOnce) {
+    float v[kAtOnce][kChannels];
+    Source from = source;
+    Unroll<kChannels>([&](auto c_index) {
+      constexpr int c = decltype(c_index)::value;
+      if (c > 0 && c < channels) from.Advance(area);
+      Unroll<kAtOnce>([&](auto i_index) {
+        constexpr int i = decltype(i_index)::value;
+        v[i][c] = from.template LoadIfBelow<kThreads * i>(kThreads * i, left);
+      });
+    });
+    source.Advance(kThreads * kAtOnce);
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-#pragma unroll
-      for (int c = 0; c < kUnits * kValues; ++c) {
-        const int pixel = first + threads * i;
-        const bool exists = pixel < pixels && c < channels;
-        // A pointer for each of two channels pays; more take registers.
-        if constexpr (kUnits * kValues == 2) {
-          v[i][0][c] = exists ? from[int64_t{c} * area + pixel] : 0.f;
-        } else {
-          v[i][c / kValues][c % kValues] =
-              exists ? from[static_cast<uint32_t>(c * area + pixel)] : 0.f;
-        }
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      const int pixel = first + threads * i;
-      if (pixel >= pixels) break;
+    for (int i = 0; i < kAtOnce; ++i, target += kThreads * pixel_bytes) {
+      if (kThreads * i >= left) break;
 #pragma unroll
       for (int unit = 0; unit < kUnits; ++unit) {
         if (unit > 0 && unit * kValues >= channels) break;
         uint32_t h[kValues / 2], l[kValues / 2];
 #pragma unroll
         for (int j = 0; j < kValues / 2; ++j) {
-          const float a = v[i][unit][2 * j], b = v[i][unit][2 * j + 1];
+          const float a = v[i][unit * kValues + 2 * j];
+          const float b = v[i][unit * kValues + 2 * j + 1];
           most = max(most, max(Magnitude(a), Magnitude(b)));
           Split(a * scale, b * scale, h[j], l[j]);
         }
-        const int to = pixel * pixel_words + unit * (kValues / 2);
+        const uint32_t to = target + unit * kValues * 2;
         if constexpr (kValues == 4) {
-          *reinterpret_cast<uint2*>(high + to) = {h[0], h[1]};
+          StoreShared2(to, __uint_as_float(h[0]), __uint_as_float(h[1]));
           if constexpr (kParts == 2) {
-            *reinterpret_cast<uint2*>(low + to) = {l[0], l[1]};
+            StoreShared2(to + low_offset, __uint_as_float(l[0]),
+                         __uint_as_float(l[1]));
           }
         } else {
-          high[to] = h[0];
-          if constexpr (kParts == 2) low[to] = l[0];
+          StoreShared(to, __uint_as_float(h[0]));
+          if constexpr (kParts == 2)
+            StoreShared(to + low_offset, __uint_as_float(l[0]));
         }
       }
     }
   }
+}
+
+// The products of a tile for `steps` steps of 16 halves. A lane's two units
+// begin in shared memory at `first`, the group's filters at `filters`. main
+// becomes the sums of high * high, and of two parts small those of high * low
+// and low * high. kSums are a vector's, in a thread.
+template <int kShape, int kVectors, int kSums>
+__device__ __forceinline__ void MultiplyTile(const WgmmaPlan& plan,
+                                             const uint32_t (&first)[2],
+                                             uint32_t filters, int steps,
+                                             float (&main)[kVectors][kSums],
+                                             float (&small)[kVectors][kSums]) {
+  constexpr WgmmaShape kS = kWgmmaShapes[kShape];
+  constexpr int kK = kS.kernel_size, kR = kS.rows, kV = kS.vector_rows;
+  constexpr int kOctets = kS.octets, kShifts = kS.shifts;
+  constexpr bool kWide = kS.wide;
+  constexpr int kAhead = 2;  // rows that are loaded before they are multiplied
+  constexpr int kParts = kS.parts;
+  constexpr int kInputRows = kR + kK - 1;
+  const uint32_t pitch = plan.pitch * 4;
+  const uint32_t low_offset = plan.slab_words * 4;
+  uint32_t in[2] = {first[0], first[1]};
+  // Rows of halves, of each part: one whose products run, and one that waits
+  // for them. Loads go to registers of their own, and from there by an
+  // instruction that the compiler cannot leave out: products would wait for a
+  // load to registers of theirs.
+  uint32_t rows[2][2][4], next[kAhead][2][4];
+  uint32_t at[2];
+  // Of input row j, modulo the step's; it follows the last one.
+  const auto load = [&](auto j_index, auto buffer_index) {
+    constexpr int kBuffer = decltype(buffer_index)::value % kAhead;
+    if constexpr (decltype(j_index)::value % kInputRows == 0) {
+      at[0] = in[0], at[1] = in[1];
+      in[0] += 32, in[1] += 32;
+    } else {
+      at[0] += pitch, at[1] += pitch;
+    }
+#pragma unroll
+    for (int part = 0; part < kParts; ++part) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const uint32_t from = at[e] + part * low_offset;
+        if constexpr (kWide) {
+          const uint2 words = LoadShared2(from);
+          next[kBuffer][part][e] = words.x;
+          next[kBuffer][part][e + 2] = words.y;
+        } else {
+          next[kBuffer][part][e] = LoadShared<0>(from);
+          next[kBuffer][part][e + 2] = LoadShared<16>(from);
+        }
+      }
+    }
+  };
+  const auto take = [&](uint32_t(&to)[2][4], auto buffer_index) {
+    constexpr int kBuffer = decltype(buffer_index)::value % kAhead;
+#pragma unroll
+    for (int i = 0; i < 4 * kParts; ++i) {
+      asm volatile("xor.b32 %0, %1, %2;"
+                   : "=r"(to[i / 4][i % 4])
+                   : "r"(next[kBuffer][i / 4][i % 4]), "r"(plan.zero));
+    }
+  };
+  // Input row j of a step, in rows[kParity]. In the first step `step_adds` is
+  // 0: a sum begins with its first product, whatever it was.
+  const auto multiply = [&](auto j_index, auto parity_index, int step_adds) {
+    constexpr int j = decltype(j_index)::value;
+    constexpr int kParity = decltype(parity_index)::value % 2;
+    constexpr int kRowBytes = kShifts * kOctets * 256;
+    FenceProducts();
+    Unroll<kVectors>([&](auto v_index) {
+      constexpr int v = decltype(v_index)::value;
+      constexpr int kFirst = v * kV;  // of its output rows
+      if constexpr (j >= kFirst && j < kFirst + kV + kK - 1) {
+        // Filter row j - kFirst and those before it.
+        const uint32_t address =
+            filters + (kK + kV - 2 - (j - kFirst)) * kRowBytes;
+        const uint64_t high = ColumnsAt(address);
+        const int adds = j == kFirst ? step_adds : 1;
+        if constexpr (kParts == 2) {
+          const uint64_t low = ColumnsAt(address + plan.group_bytes);
+          StartProduct(small[v], rows[kParity][0], low, adds);
+          StartProduct(main[v], rows[kParity][0], high, adds);
+          StartProduct(small[v], rows[kParity][1], high);
+        } else {
+          StartProduct(main[v], rows[kParity][0], high, adds);
+        }
+      }
+    });
+    CommitProducts();
+    if constexpr (j + 1 == kInputRows) {
+      filters += (kK + 2 * (kV - 1)) * kRowBytes;
+    }
+    // After the last step in vain.
+    constexpr int kIndex = decltype(parity_index)::value;
+    load(Index<j + kAhead>(), Index<kIndex + kAhead>());
+    WaitForProducts<1>();
+    take(rows[kParity ^ 1], Index<kIndex + 1>());
+  };
+  Unroll<kAhead>([&](auto i) { load(i, i); });
+  take(rows[0], Index<0>());
+  int step = steps;
+#pragma unroll 1
+  for (; step >= 2; step -= 2) {
+    Unroll<2 * kInputRows>([&](auto i) {
+      constexpr int kI = decltype(i)::value;
+      multiply(Index<kI % kInputRows>(), Index<kI>(),
+               kI < kInputRows ? step != steps : 1);
+    });
+  }
+  if (step > 0) {
+    Unroll<kInputRows>([&](auto j) { multiply(j, j, step != steps); });
+  }
+  WaitForProducts<0>();
 }
 
 #endif
@@ -208,9 +365,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   constexpr bool kWide = kS.wide;
   constexpr bool kDirect = kS.direct;
   constexpr int kParts = kS.parts;
-  constexpr int kInputRows = kR + kK - 1;
   constexpr int kVectors = kR / kV;
-  constexpr int kAhead = 2;  // rows that are loaded before they are multiplied
   constexpr int kShifts = kS.shifts;
   constexpr int kSums = kV * kShifts * kOctets * 4;  // of a vector, in a thread
   constexpr int kConsumerWarps = 4 * kConsumers;
@@ -277,7 +432,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
       // Stores what is staged.
       WgmmaRing ring(plan.stages, stage_barriers);
       for (int index = blockIdx.x; index < slab_count; index += gridDim.x) {
-        const Slab slab(plan, kR, index);
+        const Slab slab = Slab::At<kR, kDirect>(plan, index);
         for (int group = 0; group < plan.groups;
              group += plan.phase_groups, ring.Advance()) {
           const int m0 = group * kGroupFilters;
@@ -341,14 +496,12 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
     for (int index = first_slab; index < slab_count; index += slab_step,
              ring.Advance(kConverterGroups),
              raw_ring.Advance(kConverterGroups)) {
-      const Slab slab(plan, kR, index);
-      const float* from = slab.Input(plan, x);
+      const Slab slab = Slab::At<kR, kDirect>(plan, index);
       const int pixels = (slab.rows + kK - 1) * plan.W;
       if (plan.raw_words > 0) {
-        from = raws + raw_ring.buffer * plan.raw_words;
         WaitFor(brought + 8 * raw_ring.barrier, raw_ring.parity);
       } else if (index + slab_step < slab_count) {
-        const Slab next(plan, kR, index + slab_step);
+        const Slab next = Slab::At<kR, kDirect>(plan, index + slab_step);
         const float* const p = next.Input(plan, x);
         const int next_pixels = (next.rows + kK - 1) * plan.W;
         constexpr int kLine = 32;  // floats
@@ -359,28 +512,40 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
         }
       }
       uint32_t* const high = slabs + ring.buffer * kParts * plan.slab_words;
-      uint32_t* const low = high + plan.slab_words;
-      const int pixel_words = plan.pixel_halves / 2;
+      const uint32_t target = SharedAddress(high);
       WaitFor(empty + 8 * ring.free_barrier(), ring.free_parity());
       bool scalable;
       for (;; turn = turn == 2 ? 0 : turn + 1) {
         const float scale = PowerOfTwo(exponent);
         uint32_t most = 0;
         constexpr int kValues = kS.values();
-        const auto convert = [&](auto units_index) {
-          constexpr int kUnits = decltype(units_index)::value;
-          for (int c = 0; c < plan.C; c += kUnits * kValues) {
-            ConvertChannels<kParts, kValues, kUnits>(
-                from, area, c, plan.C - c, pixels, pixel_words, scale, tid,
-                kConverters, high, low, most);
+        constexpr int kManyUnits = WgmmaManyUnits(kValues);
+        const bool many =
+            WgmmaRounds(plan.C, pixels, kValues, kManyUnits, kConverters) <
+            WgmmaRounds(plan.C, pixels, kValues, 1, kConverters);
+        const auto convert = [&](auto source) {
+          const auto by_units = [&](auto units_index) {
+            constexpr int kChannels = decltype(units_index)::value * kValues;
+#pragma unroll 1
+            for (int c = 0; c < plan.C; c += kChannels) {
+              ConvertChannels<kParts, kValues, kChannels / kValues,
+                              kConverters>(
+                  source, area, plan.C - c, pixels, plan.pixel_halves * 2,
+                  scale, tid, target + 2 * c, plan.slab_words * 4, most);
+              source.Advance(int64_t{kChannels} * area);
+            }
+          };
+          if (many) {
+            by_units(Index<kManyUnits>());
+          } else {
+            by_units(Index<1>());
           }
         };
-        constexpr int kManyUnits = WgmmaManyUnits(kValues);
-        if (WgmmaRounds(plan.C, pixels, kValues, kManyUnits, kConverters) <
-            WgmmaRounds(plan.C, pixels, kValues, 1, kConverters)) {
-          convert(Index<kManyUnits>());
+        if (plan.raw_words > 0) {
+          convert(SharedPixels{
+              SharedAddress(raws + raw_ring.buffer * plan.raw_words)});
         } else {
-          convert(Index<1>());
+          convert(GlobalPixels{slab.Input(plan, x)});
         }
         most = __reduce_max_sync(0xffffffff, most);
         if (lane == 0) atomicMax(&most_of_turn[turn], most);
@@ -447,7 +612,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   for (; index < slab_count; index += gridDim.x * (1 + kSkipped),
                              ring.Advance(1 + kSkipped),
                              stage_ring.Advance(kSkipped)) {
-    const Slab slab(plan, kR, index);
+    const Slab slab = Slab::At<kR, kDirect>(plan, index);
     const int tiles = (slab.units + kWgmmaUnits - 1) / kWgmmaUnits;
     const uint32_t slab_address =
         SharedAddress(slabs + ring.buffer * kParts * plan.slab_words);
@@ -532,111 +697,15 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
           uint32_t filters = __shfl_sync(
               0xffffffff, filters_address + group * kParts * plan.group_bytes,
               0);
-          const uint32_t pitch = plan.pitch * 4;
-          const uint32_t low_offset = plan.slab_words * 4;
 
           for (int pass = 0; pass < plan.passes; ++pass) {
-            // high * high, and of two parts high * low + low * high.
-            float main[kVectors][kSums], rest[kVectors][kSums];
-#pragma unroll
-            for (int v = 0; v < kVectors; ++v) {
-#pragma unroll
-              for (int i = 0; i < kSums; ++i) main[v][i] = rest[v][i] = 0;
-            }
-            {
-              // Rows of halves, of each part: one whose products run, and one
-              // that waits for them. Loads go to registers of their own, and
-              // from there by an instruction that the compiler cannot leave
-              // out: products would wait for a load to registers of theirs.
-              uint32_t rows[2][2][4], next[kAhead][2][4];
-              uint32_t at[2];
-              // Of input row j, modulo the step's; it follows the last one.
-              const auto load = [&](auto j_index, auto buffer_index) {
-                constexpr int kBuffer = decltype(buffer_index)::value % kAhead;
-                if constexpr (decltype(j_index)::value % kInputRows == 0) {
-                  at[0] = in[0], at[1] = in[1];
-                  in[0] += 32, in[1] += 32;
-                } else {
-                  at[0] += pitch, at[1] += pitch;
-                }
-#pragma unroll
-                for (int part = 0; part < kParts; ++part) {
-#pragma unroll
-                  for (int e = 0; e < 2; ++e) {
-                    const uint32_t from = at[e] + part * low_offset;
-                    if constexpr (kWide) {
-                      const uint2 words = LoadShared2(from);
-                      next[kBuffer][part][e] = words.x;
-                      next[kBuffer][part][e + 2] = words.y;
-                    } else {
-                      next[kBuffer][part][e] = LoadShared<0>(from);
-                      next[kBuffer][part][e + 2] = LoadShared<16>(from);
-                    }
-                  }
-                }
-              };
-              const auto take = [&](uint32_t(&to)[2][4], auto buffer_index) {
-                constexpr int kBuffer = decltype(buffer_index)::value % kAhead;
-#pragma unroll
-                for (int i = 0; i < 4 * kParts; ++i) {
-                  asm volatile("xor.b32 %0, %1, %2;"
-                               : "=r"(to[i / 4][i % 4])
-                               : "r"(next[kBuffer][i / 4][i % 4]),
-                                 "r"(plan.zero));
-                }
-              };
-              // Input row j of a step, in rows[kParity].
-              const auto multiply = [&](auto j_index, auto parity_index) {
-                constexpr int j = decltype(j_index)::value;
-                constexpr int kParity = decltype(parity_index)::value % 2;
-                constexpr int kRowBytes = kShifts * kOctets * 256;
-                FenceProducts();
-                Unroll<kVectors>([&](auto v_index) {
-                  constexpr int v = decltype(v_index)::value;
-                  constexpr int kFirst = v * kV;  // of its output rows
-                  if constexpr (j >= kFirst && j < kFirst + kV + kK - 1) {
-                    // Filter row j - kFirst and those before it.
-                    const uint32_t address =
-                        filters + (kK + kV - 2 - (j - kFirst)) * kRowBytes;
-                    const uint64_t high = ColumnsAt(address);
-                    if constexpr (kParts == 2) {
-                      const uint64_t low =
-                          ColumnsAt(address + plan.group_bytes);
-                      StartProduct(rest[v], rows[kParity][0], low);
-                      StartProduct(main[v], rows[kParity][0], high);
-                      StartProduct(rest[v], rows[kParity][1], high);
-                    } else {
-                      StartProduct(main[v], rows[kParity][0], high);
-                    }
-                  }
-                });
-                CommitProducts();
-                if constexpr (j + 1 == kInputRows) {
-                  filters += (kK + 2 * (kV - 1)) * kRowBytes;
-                }
-                // After the last step in vain.
-                constexpr int kIndex = decltype(parity_index)::value;
-                load(Index<j + kAhead>(), Index<kIndex + kAhead>());
-                WaitForProducts<1>();
-                take(rows[kParity ^ 1], Index<kIndex + 1>());
-              };
-              Unroll<kAhead>([&](auto i) { load(i, i); });
-              take(rows[0], Index<0>());
-              int step =
-                  min(plan.pass_steps, plan.steps - pass * plan.pass_steps);
-#pragma unroll 1
-              for (; step >= 2; step -= 2) {
-                Unroll<2 * kInputRows>([&](auto i) {
-                  constexpr int kI = decltype(i)::value;
-                  multiply(Index<kI % kInputRows>(), Index<kI>());
-                });
-              }
-              if (step > 0) {
-                Unroll<kInputRows>([&](auto j) { multiply(j, j); });
-              }
-              WaitForProducts<0>();
-              in[0] -= 32, in[1] -= 32;  // the row that was loaded in vain
-            }
+            float main[kVectors][kSums], small[kVectors][kSums];
+            const int pass_steps =
+                min(plan.pass_steps, plan.steps - pass * plan.pass_steps);
+            MultiplyTile<kShape>(plan, in, filters, pass_steps, main, small);
+            in[0] += 32 * pass_steps, in[1] += 32 * pass_steps;
+            filters +=
+                pass_steps * (kK + 2 * (kV - 1)) * kShifts * kOctets * 256;
             // After its last products a slab is free: outputs take a while.
             if constexpr (kDirect) {
               if (pass + 1 == plan.passes && group + 1 == plan.groups &&
@@ -655,7 +724,10 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
             int in_tile = tile, filter = first_filter;
             asm volatile("" : "+r"(in_tile), "+r"(filter));
             float* const out = kDirect ? slab.Output(plan, y, m0) : stage;
-            const auto stage_sums = [&](auto add) {
+            // Whole: every filter of the group exists. Adds: to what is there.
+            const auto store_sums = [&](auto whole, auto adds) {
+              constexpr bool kWhole = decltype(whole)::value;
+              constexpr bool kAdds = decltype(adds)::value;
 #pragma unroll
               for (int e = 0; e < 2; ++e) {
                 int block, column;
@@ -666,7 +738,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
 #pragma unroll
                 for (int i = 0; i < 2 * kOctets * kShifts; ++i) {
                   const int m = filter + filter_of(i);
-                  const int rows = m0 + m < plan.M ? rows_left : 0;
+                  const int rows = kWhole || m0 + m < plan.M ? rows_left : 0;
                   float* to =
                       out + static_cast<uint32_t>(
                                 (kDirect ? static_cast<uint32_t>(m) * out_area
@@ -677,9 +749,9 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
                     const int at = (row % kV * kShifts * kOctets + i / 2) * 4 +
                                    e * 2 + i % 2;
                     float sum = main[row / kV][at];
-                    if constexpr (kParts == 2) sum += rest[row / kV][at];
+                    if constexpr (kParts == 2) sum += small[row / kV][at];
                     sum *= scale;
-                    if (decltype(add)::value && row < rows) sum += *to;
+                    if (kAdds && row < rows) sum += *to;
                     if constexpr (kDirect) {
                       StoreIfBelow(row, rows, to, sum);
                     } else {
@@ -690,10 +762,12 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
               }
             };
             // One part has one pass (WgmmaPlan).
-            if (kParts == 1 || pass == 0) {
-              stage_sums(Index<0>());
+            if (kParts == 2 && pass > 0) {
+              store_sums(Index<0>(), Index<1>());
+            } else if ((group + 1) * kGroupFilters <= plan.M) {
+              store_sums(Index<1>(), Index<0>());
             } else {
-              stage_sums(Index<1>());
+              store_sums(Index<0>(), Index<0>());
             }
           }
         }
@@ -701,9 +775,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
       // Also who had no tile says that its part of the phase is done, and not
       // before the stage was free.
       if constexpr (!kDirect) {
-        if (!stage_free) {
-          wait_for_stage();
-        }
+        if (!stage_free) wait_for_stage();
         FenceAsyncProxy();
         Arrive(staged + 8 * stage_ring.barrier);
       }

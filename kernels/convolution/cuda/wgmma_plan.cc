@@ -113,6 +113,8 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_parts,
   }
   // A slab's units fit into shared memory, so that SplitDivide is exact.
   plan->units_magic = SplitMagic(plan->block_units);
+  plan->units_divisor = Divisor(plan->block_units);
+  plan->slabs_divisor = Divisor(plan->slabs);
   plan->pitch = pitch, plan->slab_words = slab_words;
   plan->stage_pitch = stage_pitch, plan->stage_words = stage_words;
   plan->slab_buffers = slab_buffers, plan->stages = stages;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/split_layout.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
@@ -173,8 +174,9 @@ struct WgmmaPlan {
   bool merged;
   int stage_pitch, stage_words, stages;
   int shared_bytes;
-  uint32_t units_magic;  // for SplitDivide by block_units
-  uint32_t zero;         // 0, which the compiler does not know
+  uint32_t units_magic;                  // for SplitDivide by block_units
+  Divisor units_divisor, slabs_divisor;  // by block_units and slabs
+  uint32_t zero;                         // 0, which the compiler does not know
 
   constexpr int64_t slab_count() const { return batch * slabs; }
   // Of all arranged filters, for the shape's parts.

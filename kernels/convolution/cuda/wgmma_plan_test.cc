@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -11,6 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/convolution/cuda/plan_testing.h"
+#include "kernels/convolution/cuda/split_layout.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
@@ -123,6 +125,27 @@ WgmmaPlan PlanFor(const Problem& problem, int parts) {
       MakeWgmmaPlan(problem, parts, kH200Multiprocessors, kH200Shared, &plan));
   EXPECT_EQ(kWgmmaShapes[plan.shape].parts, parts);
   return plan;
+}
+
+TEST(Divisor, IsExactUpToTheLargestInt) {
+  constexpr int kMost = std::numeric_limits<int>::max();
+  std::mt19937 random(1);
+  std::vector<int> divisors = {kMost, kMost - 1, 1 << 30, (1 << 30) + 1};
+  for (int d = 1; d <= 300; ++d) divisors.push_back(d);
+  for (int i = 0; i < 300; ++i) {
+    divisors.push_back(1 + (random() % kMost >> random() % 31));
+  }
+  for (const int d : divisors) {
+    const Divisor divisor(d);
+    EXPECT_EQ(divisor.Quotient(kMost), kMost / d) << d;
+    for (int i = 0; i < 100; ++i) {
+      // A multiple, and the number before it.
+      const int n = random() % (kMost / d + 1u) * d;
+      EXPECT_EQ(divisor.Quotient(n), n / d) << n << " / " << d;
+      const int before = std::max(n - 1, 0);
+      EXPECT_EQ(divisor.Quotient(before), before / d) << before << " / " << d;
+    }
+  }
 }
 
 TEST(WgmmaPlan, RegistersGoRound) {

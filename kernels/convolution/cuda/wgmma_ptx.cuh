@@ -44,56 +44,63 @@ __device__ __forceinline__ uint64_t ColumnsAt(uint32_t address) {
 // starts; rows and sum are the tensor cores' until WaitForProducts.
 __device__ __forceinline__ void StartProduct(float (&sum)[12],
                                              const uint32_t (&rows)[4],
-                                             uint64_t columns) {
+                                             uint64_t columns, int adds = 1) {
   asm volatile(
+      "{ .reg .pred add; setp.ne.b32 add, %17, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11}, "
-      "{%12, %13, %14, %15}, %16, 1, 1, 1, 0;"
+      "{%12, %13, %14, %15}, %16, add, 1, 1, 0; }"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
         "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
         "+f"(sum[10]), "+f"(sum[11])
-      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns));
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
+        "r"(adds));
 }
 __device__ __forceinline__ void StartProduct(float (&sum)[16],
                                              const uint32_t (&rows)[4],
-                                             uint64_t columns) {
+                                             uint64_t columns, int adds = 1) {
   asm volatile(
+      "{ .reg .pred add; setp.ne.b32 add, %21, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
       "%12, %13, %14, %15}, "
-      "{%16, %17, %18, %19}, %20, 1, 1, 1, 0;"
+      "{%16, %17, %18, %19}, %20, add, 1, 1, 0; }"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
         "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
         "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
         "+f"(sum[14]), "+f"(sum[15])
-      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns));
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
+        "r"(adds));
 }
 __device__ __forceinline__ void StartProduct(float (&sum)[24],
                                              const uint32_t (&rows)[4],
-                                             uint64_t columns) {
+                                             uint64_t columns, int adds = 1) {
   asm volatile(
+      "{ .reg .pred add; setp.ne.b32 add, %29, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n48k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
       "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23}, "
-      "{%24, %25, %26, %27}, %28, 1, 1, 1, 0;"
+      "{%24, %25, %26, %27}, %28, add, 1, 1, 0; }"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
         "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
         "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
         "+f"(sum[14]), "+f"(sum[15]), "+f"(sum[16]), "+f"(sum[17]),
         "+f"(sum[18]), "+f"(sum[19]), "+f"(sum[20]), "+f"(sum[21]),
         "+f"(sum[22]), "+f"(sum[23])
-      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns));
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
+        "r"(adds));
 }
 __device__ __forceinline__ void StartProduct(float (&sum)[40],
                                              const uint32_t (&rows)[4],
-                                             uint64_t columns) {
+                                             uint64_t columns, int adds = 1) {
   asm volatile(
+      "{ .reg .pred add; setp.ne.b32 add, %45, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n80k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
       "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
       "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39}, "
-      "{%40, %41, %42, %43}, %44, 1, 1, 1, 0;"
+      "{%40, %41, %42, %43}, %44, add, 1, 1, 0; }"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
         "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
         "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
@@ -104,18 +111,20 @@ __device__ __forceinline__ void StartProduct(float (&sum)[40],
         "+f"(sum[30]), "+f"(sum[31]), "+f"(sum[32]), "+f"(sum[33]),
         "+f"(sum[34]), "+f"(sum[35]), "+f"(sum[36]), "+f"(sum[37]),
         "+f"(sum[38]), "+f"(sum[39])
-      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns));
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
+        "r"(adds));
 }
 __device__ __forceinline__ void StartProduct(float (&sum)[48],
                                              const uint32_t (&rows)[4],
-                                             uint64_t columns) {
+                                             uint64_t columns, int adds = 1) {
   asm volatile(
+      "{ .reg .pred add; setp.ne.b32 add, %53, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n96k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
       "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
       "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
       "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, "
-      "{%48, %49, %50, %51}, %52, 1, 1, 1, 0;"
+      "{%48, %49, %50, %51}, %52, add, 1, 1, 0; }"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
         "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
         "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
@@ -128,7 +137,8 @@ __device__ __forceinline__ void StartProduct(float (&sum)[48],
         "+f"(sum[38]), "+f"(sum[39]), "+f"(sum[40]), "+f"(sum[41]),
         "+f"(sum[42]), "+f"(sum[43]), "+f"(sum[44]), "+f"(sum[45]),
         "+f"(sum[46]), "+f"(sum[47])
-      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns));
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
+        "r"(adds));
 }
 
 // Before the first product that reads registers which were written otherwise.
