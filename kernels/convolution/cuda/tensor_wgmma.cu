@@ -16,15 +16,16 @@
 // through, and 64 of them make a tile, whatever the width.
 //
 // Who does what. One block per multiprocessor. Some warps convert, together or
-// in two groups: they bring a slab (an image, or some blocks of its rows or
-// tiles), scale it by its own largest value, split it, and leave the halves in
-// one of a few buffers. Two or three warpgroups multiply, tile by tile in turn
-// or a slab each, and leave the outputs in a stage. One warp stores the stage:
-// where it holds a whole image, as one run. Where filters leave no room for a
-// stage, outputs go to device memory from registers. Barriers in shared memory
-// say what is full and what is free, and every thread arrives for itself (one
-// lane for its warp is no faster, and racecheck cannot follow it); nobody waits
-// for all. The warps that convert give registers to those that multiply.
+// in two or three groups: they bring a slab (an image, or some blocks of its
+// rows or tiles), scale it by its own largest value, split it, and leave the
+// halves in one of a few buffers. Two or three warpgroups multiply, tile by
+// tile in turn or a slab each, and leave the outputs in a stage. One warp
+// stores the stage: where it holds a whole image, as one run. Where filters
+// leave no room for a stage, outputs go to device memory from registers.
+// Barriers in shared memory say what is full and what is free, and every thread
+// arrives for itself (one lane for its warp is no faster, and racecheck cannot
+// follow it); nobody waits for all. The warps that convert give registers to
+// those that multiply.
 //
 // Cost. Second layers, batch 10,000, three products: fa18 617 GFLOP, fa19 363,
 // fa20 218, sp19 47; what pads them: a filter row's run to a multiple of 16
@@ -34,14 +35,19 @@
 // Bound. Tensor cores for fa18, fa19 and fa20: 0.69, 0.40 and 0.24 ms at 900
 // TFLOP/s without padding. sp19: device memory, 0.08 ms.
 //
-// Measured on one H200, batch 10,000, in ms: fa18 1.06, fa19 0.84, fa20 0.47,
-// sp19 0.17, where tensor_split takes 2.45, 1.50, 0.91 and 0.26; before the
-// points from the trace on, 1.66, 0.90, 0.60 and 0.20. Errors are 8.2e-7,
-// 4.3e-7, 3.0e-7 and 2.3e-7: tensor cores cut bits off where they add,
-// and these sums stay in them for as many products as plan.pass_steps allows,
-// 42 at most. The small products have sums of their own, and lose nothing.
+// Measured on one H200, batch 10,000, in ms: fa18 1.05, fa19 0.79, fa20 0.41,
+// sp19 0.15, where tensor_split takes 2.45, 1.50, 0.91 and 0.26; before the
+// points from the trace on, 1.66, 0.90, 0.60 and 0.20.
 //
-// Counters (ncu, fa19's second layer, 0.82 ms at 1797 MHz): tensor pipe 56 %
+// Accuracy. Tensor cores cut bits off where they add, and these sums stay in
+// them for as many products as plan.pass_steps allows, 42 at most. Errors are
+// 8.2e-7 for fa18, 4.3e-7 for fa19, whose small products have sums of their own
+// and lose nothing, and 8.4e-7 and 6.2e-7 for fa20 and sp19, which have one sum
+// for all three. Those are of values of both signs. Where all values are
+// positive, all that is cut off has one direction: 3.4e-6 for fa18, 1.5e-6 for
+// fa19, 1.4e-6 for fa20, 9.7e-7 for sp19.
+//
+// Counters (ncu, fa19's second layer, COUNTERS): tensor pipe 56 %
 // busy, DRAM 34 %, shared memory and the rest of the multiprocessor 56 %; the
 // longest stall is of warps that convert, for device memory. ArrangeKernel
 // takes 8 us, which only a few images notice.
@@ -116,11 +122,48 @@
 //   their way: no gain, or registers do not suffice. With a fourth buffer for
 //   its slabs sp19 was 1 to 3 % faster in a harness, and 1 % slower in the
 //   benchmark, 0.171 to 0.173.
-// What is left. At the pace of their products alone fa18, fa20, fa19 and sp19
-// would take 82, 67, 63 and 48 % of their cycles. The clock falls from 1.98 to
-// about 1.6 GHz under such a load. Where few output rows want an input row, a
-// group is three products, 39 to 72 cycles, and the next one waits for its row
-// from shared memory.
+// - Disassembled, a warp that converts took 17 instructions a value, nine of
+//   them to load it: from a pointer that might be of either memory, at an
+//   address of 64 bits that was worked out anew, into registers that waited for
+//   the loads before. A function for each memory, an address for each channel
+//   and all else in the instruction, and copies of the last channel where there
+//   is none (its filters are zeros), instead of conditions: eight. fa19 0.83 to
+//   0.81, sp19 and fa20 with three warpgroups 3 and 5 %, and wgmma_fp16, whose
+//   products no longer hide it, 0.66 to 0.52 for fa18.
+// - A load under a condition without a value for the other case keeps its
+//   register from the kernel's beginning on: 300 bytes of spills.
+// - Three integer divisions began each slab: 700 cycles of every role that had
+//   one, since each step waits for the one before. By multiplication: fa19 0.81
+//   to 0.79, sp19 0.154 to 0.148, fa20 0.425 to 0.415. fa18 takes 2 % fewer
+//   cycles, and as long: the clock falls by as much.
+// - Sums that begin with the first product, rather than with 120 registers set
+//   to zero: 1 to 2 %. What is stored without a condition on the filter, where
+//   all of a group exist: three instructions a value instead of five.
+// - A third warpgroup, where the small products' sums give their registers for
+//   it: predicted 0.135 to 0.15 for sp19, measured 0.167 of 0.172, and 0.159
+//   with a third group that converts; fa20 0.47 to 0.45. Who has no tile of an
+//   image waited until the stage was stored that it would not fill: fa20 0.415
+//   to 0.408.
+// - The small products of all steps before the large ones cost no accuracy,
+//   even in one sum: 2.3e-7 for sp19. But rows are loaded twice, and groups of
+//   products are shorter: 0.175 for sp19. fa19 with three warpgroups that way:
+//   predicted 0.61 to 0.68, measured 0.86.
+// - Rows three products ahead, where there are registers for it: 1 % for fa19.
+// - Full rounds of the converting warps without conditions: 1 % for fa20 and
+//   fa19, and sp19 10 % slower. A pointer for each row of what goes to device
+//   memory, which halves the additions: fa18 no faster.
+// - Two input rows for a group of products where few output rows want them: no
+//   gain. Four warpgroups: registers do not suffice.
+// What is left. By clocks that warps read, products at their pace would take 86
+// % of fa18's cycles, 78 % of fa20's, 67 % of fa19's and 58 % of sp19's, of
+// which there are 1.55 GHz for fa18, 1.6 for fa20 and sp19 and 1.7 for fa19:
+// the card runs at 1.98 without such a load. Without parts of the work, by
+// experiment and before the last points: fa19 0.79 of 0.835 ms without loading
+// rows, 0.73 without converting, 0.79 without storing, 0.63 without the three;
+// fa18 0.94, 1.00, 0.99 and 0.90 of 1.055; sp19 0.153, 0.140, 0.150 and 0.126
+// of 0.162. Shared memory is the other bound: a product of 24 columns reads 6
+// wavefronts of filters in its 13 cycles, and by count, with rows, halves and
+// stages an image of fa19 takes 11,000 of 18,000 cycles there.
 #include "kernels/convolution/cuda/wgmma_kernel.cuh"
 
 namespace convlab::cuda {

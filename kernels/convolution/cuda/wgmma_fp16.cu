@@ -26,11 +26,14 @@
 //
 // Predicted, in ms: fa18 0.51, fa19 0.48, fa20 0.28, sp19 0.09, by the plan's
 // estimate of cycles at 1.7 GHz, whose constants were measured with three
-// products. By it fa20 and sp19 come near device memory's time; fa18 and fa19
-// stay above it, for what a warpgroup takes to begin and to end a slab and a
-// tile. The error is that of rounding both operands, as tensor_fp16's; what the
-// tensor cores cut off where they add is little beside it, so that sums stay
-// there for all of the depth.
+// products. Measured at first 0.66, 0.64, 0.33 and 0.12, where tensor_fp16
+// takes 1.05, 0.86, 0.61 and 0.24: warps that convert took 17 instructions a
+// value and far longer than estimated. With eight (tensor_wgmma.cu): 0.52,
+// 0.52, 0.32 and 0.11.
+//
+// The error is that of rounding both operands, as tensor_fp16's, 2.6e-4; what
+// the tensor cores cut off where they add is little beside it, so that sums
+// stay there for all of the depth.
 #include "kernels/convolution/cuda/wgmma_kernel.cuh"
 
 namespace convlab::cuda {

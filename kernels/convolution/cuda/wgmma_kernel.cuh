@@ -136,7 +136,10 @@ struct Slab {
 __device__ __forceinline__ int StageOffset(const WgmmaPlan& plan, int target,
                                            int m) {
   return m * plan.stage_pitch +
-         ((plan.merged ? target : target + m * plan.H_out * plan.W_out) & 31);
+         ((plan.merged
+               ? target
+               : target + static_cast<uint32_t>(m) * plan.H_out * plan.W_out) &
+          31);
 }
 // Where p stands among the 32 words of 128 bytes.
 __device__ __forceinline__ int WordInLine(const void* p) {
@@ -164,7 +167,9 @@ struct GlobalPixels {
 };
 struct SharedPixels {
   uint32_t address;
-  __device__ __forceinline__ void Advance(int floats) { address += 4 * floats; }
+  __device__ __forceinline__ void Advance(int64_t floats) {
+    address += static_cast<uint32_t>(4 * floats);
+  }
   template <int kOffset>
   __device__ __forceinline__ float LoadIfBelow(int i, int end) const {
     float v;
@@ -239,7 +244,7 @@ __device__ __forceinline__ void ConvertChannels(Source source, int area,
 // The products of a tile for `steps` steps of 16 halves. A lane's two units
 // begin in shared memory at `first`, the group's filters at `filters`. main
 // becomes the sums of high * high, and of two parts small those of high * low
-// and low * high. kSums are a vector's, in a thread.
+// and low * high; they may be the same. kSums are a vector's, in a thread.
 template <int kShape, int kVectors, int kSums>
 __device__ __forceinline__ void MultiplyTile(const WgmmaPlan& plan,
                                              const uint32_t (&first)[2],
@@ -250,7 +255,7 @@ __device__ __forceinline__ void MultiplyTile(const WgmmaPlan& plan,
   constexpr int kK = kS.kernel_size, kR = kS.rows, kV = kS.vector_rows;
   constexpr int kOctets = kS.octets, kShifts = kS.shifts;
   constexpr bool kWide = kS.wide;
-  constexpr int kAhead = 2;  // rows that are loaded before they are multiplied
+  constexpr int kAhead = kS.ahead;
   constexpr int kParts = kS.parts;
   constexpr int kInputRows = kR + kK - 1;
   const uint32_t pitch = plan.pitch * 4;
@@ -315,7 +320,7 @@ __device__ __forceinline__ void MultiplyTile(const WgmmaPlan& plan,
         if constexpr (kParts == 2) {
           const uint64_t low = ColumnsAt(address + plan.group_bytes);
           StartProduct(small[v], rows[kParity][0], low, adds);
-          StartProduct(main[v], rows[kParity][0], high, adds);
+          StartProduct(main[v], rows[kParity][0], high, kS.one_sum ? 1 : adds);
           StartProduct(small[v], rows[kParity][1], high);
         } else {
           StartProduct(main[v], rows[kParity][0], high, adds);
@@ -366,6 +371,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   constexpr bool kDirect = kS.direct;
   constexpr int kParts = kS.parts;
   constexpr int kVectors = kR / kV;
+  constexpr bool kOneSum = kS.one_sum;
   constexpr int kShifts = kS.shifts;
   constexpr int kSums = kV * kShifts * kOctets * 4;  // of a vector, in a thread
   constexpr int kConsumerWarps = 4 * kConsumers;
@@ -596,8 +602,16 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   const uint32_t filters_address = SharedAddress(shared);
   WgmmaRing ring(plan.slab_buffers, slab_barriers);
   WgmmaRing stage_ring(plan.stages, stage_barriers);
-  const auto wait_for_stage = [&] {
-    WaitFor(stored + 8 * stage_ring.free_barrier(), stage_ring.free_parity());
+  // A thread arrives at `staged` once a turn, so it waits until the stage's
+  // turn before is complete. Who fills the stage waits until that turn was
+  // stored, too: then `stored` is one phase behind at most, since who filled it
+  // had seen the storing before, and its parity tells.
+  constexpr bool kTogether = !kS.own_slabs;
+  const auto wait_for_stage = [&](bool to_fill) {
+    const int barrier = 8 * stage_ring.free_barrier();
+    const int parity = stage_ring.free_parity();
+    if constexpr (kTogether) WaitFor(staged + barrier, parity);
+    if (to_fill) WaitFor(stored + barrier, parity);
   };
   // With slabs of its own a warpgroup leaves out the others' slabs; otherwise
   // all work on each, and `turn` is whose the next tile is.
@@ -655,7 +669,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
           if (exponent == kNotScalable) {
             if (!kDirect && !stage_free) {
               stage_free = true;
-              wait_for_stage();
+              wait_for_stage(true);
             }
 #pragma unroll 1
             for (int e = 0; e < 2; ++e) {
@@ -702,7 +716,11 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
             float main[kVectors][kSums], small[kVectors][kSums];
             const int pass_steps =
                 min(plan.pass_steps, plan.steps - pass * plan.pass_steps);
-            MultiplyTile<kShape>(plan, in, filters, pass_steps, main, small);
+            if constexpr (kOneSum) {
+              MultiplyTile<kShape>(plan, in, filters, pass_steps, main, main);
+            } else {
+              MultiplyTile<kShape>(plan, in, filters, pass_steps, main, small);
+            }
             in[0] += 32 * pass_steps, in[1] += 32 * pass_steps;
             filters +=
                 pass_steps * (kK + 2 * (kV - 1)) * kShifts * kOctets * 256;
@@ -717,7 +735,7 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
 
             if (!kDirect && !stage_free) {
               stage_free = true;
-              wait_for_stage();
+              wait_for_stage(true);
             }
             const float scale = PowerOfTwo(-(exponent + filters_exponent));
             // Computed again rather than kept in registers.
@@ -749,7 +767,9 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
                     const int at = (row % kV * kShifts * kOctets + i / 2) * 4 +
                                    e * 2 + i % 2;
                     float sum = main[row / kV][at];
-                    if constexpr (kParts == 2) sum += small[row / kV][at];
+                    if constexpr (kParts == 2 && !kOneSum) {
+                      sum += small[row / kV][at];
+                    }
                     sum *= scale;
                     if (kAdds && row < rows) sum += *to;
                     if constexpr (kDirect) {
@@ -772,10 +792,9 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
           }
         }
       }
-      // Also who had no tile says that its part of the phase is done, and not
-      // before the stage was free.
+      // Also who had no tile says that its part of the phase is done.
       if constexpr (!kDirect) {
-        if (!stage_free) wait_for_stage();
+        if (!stage_free) wait_for_stage(false);
         FenceAsyncProxy();
         Arrive(staged + 8 * stage_ring.barrier);
       }
@@ -811,7 +830,8 @@ class WgmmaConvolution : public Kernel {
     const WgmmaShape& shape = kWgmmaShapes[plan_.shape];
     int* const exponent = arranged_.as<int>();
     char* const arranged = arranged_.as<char>() + kHeaderBytes;
-    const int64_t most = CeilDivide(plan_.filter_bytes(kParts) / 8, 512);
+    const int64_t most =
+        CeilDivide(plan_.filter_bytes(kParts) / (4 * kParts), 512);
     const int blocks = static_cast<int>(most < 64 ? most : 64);
     ArrangeKernel<kParts><<<blocks, 512>>>(
         k, reinterpret_cast<uint32_t*>(arranged), exponent, plan_, shape.octets,

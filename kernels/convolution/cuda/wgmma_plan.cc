@@ -37,17 +37,22 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_parts,
   }
   plan->steps =
       SplitParts(int64_t{K + shape.shifts - 1} * plan->pixel_halves, 16);
-  plan->passes =
-      shape.parts == 1 ? 1 : SplitParts(plan->steps, kMostProducts / K);
+  plan->passes = shape.parts == 1
+                     ? 1
+                     : SplitParts(plan->steps,
+                                  kMostProducts / (shape.one_sum ? 3 * K : K));
   plan->pass_steps = SplitParts(plan->steps, plan->passes);
   plan->groups = SplitParts(plan->M, int64_t{8} * shape.octets);
   // Each group of converters fills a buffer of its own. With slabs of their own
   // warpgroups read one each while another is filled, and a slab is a phase.
   if (shape.converter_groups > slab_buffers ||
+      slab_buffers > shape.most_buffers() ||
       (shape.own_slabs &&
        (slab_buffers <= shape.consumers || phase_groups < plan->groups)) ||
       (shape.direct && phase_groups < plan->groups) ||
-      shape.direct != (stages == 0)) {
+      shape.direct != (stages == 0) ||
+      shape.barriers(slab_buffers) > shape.most_barriers() ||
+      shape.barriers(stages) > shape.most_barriers()) {
     return false;
   }
   plan->block_units = SplitParts(plan->W_out, shape.shifts);
@@ -98,17 +103,20 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_parts,
   const int64_t bytes = plan->filter_bytes(shape.parts) +
                         4 * (int64_t{shape.parts} * slab_buffers * slab_words +
                              stages * stage_words);
-  int64_t bytes_with_raw = bytes;
   if (bytes + kStaticSharedBytes > shared_limit) return false;
+  // Of each group of converters, one that is read and one that comes, or one.
   const int64_t image_words = int64_t{plan->C} * plan->H * plan->W;
+  int64_t raw_bytes = 0;
   if (plan->slabs == 1 && image_words % 4 == 0) {
     const int64_t raw_words = RoundUp(image_words, 32);
-    const int raw_buffers = 2 * shape.converter_groups;
-    bytes_with_raw += int64_t{4} * raw_buffers * raw_words;
-    if (bytes_with_raw + kStaticSharedBytes <= shared_limit) {
-      plan->raw_words = raw_words, plan->raw_buffers = raw_buffers;
-    } else {
-      bytes_with_raw = bytes;
+    for (const int each : {2, 1}) {
+      const int raw_buffers = each * shape.converter_groups;
+      raw_bytes = 4 * raw_buffers * raw_words;
+      if (bytes + raw_bytes + kStaticSharedBytes <= shared_limit) {
+        plan->raw_words = raw_words, plan->raw_buffers = raw_buffers;
+        break;
+      }
+      raw_bytes = 0;
     }
   }
   // A slab's units fit into shared memory, so that SplitDivide is exact.
@@ -118,7 +126,7 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_parts,
   plan->pitch = pitch, plan->slab_words = slab_words;
   plan->stage_pitch = stage_pitch, plan->stage_words = stage_words;
   plan->slab_buffers = slab_buffers, plan->stages = stages;
-  plan->shared_bytes = bytes_with_raw;
+  plan->shared_bytes = bytes + raw_bytes;
   return true;
 }
 
@@ -131,9 +139,10 @@ double WgmmaCost(const WgmmaPlan& plan, int multiprocessors) {
   constexpr double kWaiting = 0.95;
   // A value of each thread's output, to a stage or to device memory.
   constexpr double kStaged = 20, kStored = 45;
-  constexpr double kSlab = 2200, kOwnSlab = 1300;  // of a warpgroup for one
+  constexpr double kSlab = 1000, kOwnSlab = 1300;  // of a warpgroup for one
   // Of converters, for what they load at once, and to hand a slab on.
   constexpr double kLoads = 2500, kLoadsAhead = 1000, kHandOn = 900;
+  constexpr double kConverted = 0.75;  // of the buffers, slabs to multiply
   constexpr double kRead = 700, kBytesRead = 30;  // the copy engine a stage
   const WgmmaShape& shape = kWgmmaShapes[plan.shape];
   const int N = 8 * shape.octets * shape.vector_rows * shape.shifts;
@@ -153,9 +162,9 @@ double WgmmaCost(const WgmmaPlan& plan, int multiprocessors) {
   const double stage = (shape.direct ? kStored : kStaged) * plan.passes *
                        shape.rows * shape.octets * shape.shifts * 4;
   const double tile = kWaiting * shape.consumers * products + stage + kTile;
-  // Warpgroups that find no tile in a slab need the next one.
+  // Warpgroups that find no tile in a slab need the next one, if it is there.
   const double busy =
-      std::min<double>(shape.consumers, tiles * (plan.slab_buffers - 1));
+      std::min<double>(shape.consumers, kConverted * tiles * plan.slab_buffers);
   const double tiles_of_one =
       shape.own_slabs ? tiles : std::max(1.0, tiles / shape.consumers);
   double multiply = shape.own_slabs
@@ -210,7 +219,7 @@ bool MakeWgmmaPlan(const Problem& problem, int parts, int multiprocessors,
     const int groups = SplitParts(problem.filters, int64_t{8} * s.octets);
     for (int64_t slab_parts = image_parts;;) {
       for (int phase_groups = groups;; phase_groups = (phase_groups + 1) / 2) {
-        for (int buffers = 2; buffers <= kWgmmaMostBuffers; ++buffers) {
+        for (int buffers = 2; buffers <= s.most_buffers(); ++buffers) {
           for (int stages = s.direct ? 0 : 1; stages <= (s.direct ? 0 : 2);
                ++stages) {
             WgmmaPlan tried;

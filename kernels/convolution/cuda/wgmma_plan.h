@@ -34,6 +34,39 @@ struct WgmmaShape {
   // Of an operand: 2, its high halves and its low ones, for three products; or
   // 1, its values rounded to halves, for one.
   int parts = 2;
+  // The small products are added to the sums of the large ones: half the
+  // registers, and three times as many products that cut bits off a sum.
+  bool one_sum = false;
+  // Rows of operands that are loaded before they are multiplied: 2, or 3, where
+  // there are registers for it.
+  int ahead = 2;
+
+  // This shape with one of the choices above.
+  constexpr WgmmaShape TwoColumns() const {
+    WgmmaShape shape = *this;
+    shape.shifts = 2;
+    return shape;
+  }
+  constexpr WgmmaShape Direct() const {
+    WgmmaShape shape = *this;
+    shape.direct = true;
+    return shape;
+  }
+  constexpr WgmmaShape OnePart() const {
+    WgmmaShape shape = *this;
+    shape.parts = 1;
+    return shape;
+  }
+  constexpr WgmmaShape OneSum() const {
+    WgmmaShape shape = *this;
+    shape.one_sum = true;
+    return shape;
+  }
+  constexpr WgmmaShape ThreeAhead() const {
+    WgmmaShape shape = *this;
+    shape.ahead = 3;
+    return shape;
+  }
 
   constexpr int products() const { return 2 * parts - 1; }
   // Of a ring of `buffers` buffers (WgmmaRing). With slabs of their own a
@@ -46,6 +79,8 @@ struct WgmmaShape {
   constexpr int most_barriers() const {
     return own_slabs && consumers > 2 ? 12 : 6;
   }
+  // Buffers of slabs: of its own a warpgroup has two at most.
+  constexpr int most_buffers() const { return own_slabs ? 2 * consumers : 4; }
   // Channels of a pixel that are converted together.
   constexpr int values() const { return wide ? 4 : 2; }
   constexpr int converter_warps() const {
@@ -68,26 +103,31 @@ struct WgmmaShape {
 // its rows' way from the registers takes longer than the product. More rows use
 // an input row more often and need registers for their sums, of which a thread
 // has more in a smaller block. Three warpgroups hide each other's output better
-// than two, but leave fewer registers and fewer warps to convert. One part
-// needs registers for half as many sums and a third of the time for products,
-// so that more warps convert.
+// than two, but leave fewer registers and fewer warps to convert; with one sum
+// for all of a filter's products they have enough. One part needs registers for
+// half as many sums and a third of the time for products, so that more warps
+// convert.
 // Slabs of their own spare warpgroups what a slab costs, where it has one tile
 // or two and a third buffer fits.
+// The columns: size, rows, octets, vector rows; wide; warpgroups that multiply,
+// threads, groups that convert; slabs of their own.
 constexpr WgmmaShape kWgmmaShapes[] = {
     {3, 6, 3, 1, true, 2, 512, 1, false},
     {3, 6, 3, 1, false, 2, 512, 1, false},
     {3, 6, 2, 2, true, 2, 512, 1, false},
     {3, 6, 2, 2, false, 2, 512, 1, false},
     {3, 6, 2, 2, false, 2, 512, 2, true},
-    {5, 5, 3, 1, true, 2, 512, 1, false},
+    WgmmaShape{5, 5, 3, 1, true, 2, 512, 1, false}.ThreeAhead(),
     {5, 5, 3, 1, false, 2, 512, 1, false},
     {5, 5, 3, 1, false, 2, 512, 2, true},
     {5, 4, 2, 2, true, 3, 512, 1, false},
     {5, 6, 2, 2, true, 2, 512, 1, false},
     {5, 6, 2, 2, false, 2, 512, 1, false},
     {5, 6, 2, 2, false, 2, 512, 2, true},
-    {7, 3, 3, 1, true, 2, 512, 2, true, 2, true},
-    {7, 5, 2, 1, true, 2, 384, 1, false, 2},
+    WgmmaShape{5, 6, 2, 2, false, 3, 640, 3, true}.OneSum(),
+    WgmmaShape{7, 3, 3, 1, true, 2, 512, 2, true}.TwoColumns().Direct(),
+    WgmmaShape{7, 5, 2, 1, true, 2, 384, 1, false}.TwoColumns(),
+    WgmmaShape{7, 5, 2, 1, true, 3, 512, 1, false}.TwoColumns().OneSum(),
     {7, 5, 3, 1, true, 2, 512, 1, false},
     {7, 5, 3, 1, false, 2, 512, 1, false},
     {7, 4, 2, 2, true, 3, 512, 1, false},
@@ -96,24 +136,23 @@ constexpr WgmmaShape kWgmmaShapes[] = {
     {9, 5, 3, 1, false, 2, 512, 1, false},
     {9, 4, 2, 2, true, 3, 512, 1, false},
     {9, 4, 2, 2, false, 2, 512, 1, false},
-    // Of one part.
-    {3, 6, 2, 2, true, 3, 640, 1, false, 1, false, 1},
-    {3, 6, 2, 2, false, 3, 640, 1, false, 1, false, 1},
-    {5, 5, 3, 1, true, 2, 768, 2, false, 1, false, 1},
-    {5, 5, 3, 1, false, 3, 640, 1, false, 1, false, 1},
-    {5, 8, 2, 2, true, 2, 640, 2, true, 1, false, 1},
-    {5, 6, 2, 2, false, 3, 640, 2, true, 1, false, 1},
-    {7, 3, 3, 1, true, 2, 768, 2, false, 2, false, 1},
-    {7, 5, 2, 1, true, 2, 640, 2, true, 2, false, 1},
-    {7, 4, 2, 1, false, 2, 640, 2, true, 2, false, 1},
-    {7, 5, 3, 1, true, 3, 640, 1, false, 1, false, 1},
-    {7, 5, 3, 1, false, 3, 640, 1, false, 1, false, 1},
-    {9, 4, 2, 2, true, 3, 640, 1, false, 1, false, 1},
-    {9, 4, 2, 2, false, 3, 640, 1, false, 1, false, 1},
+    WgmmaShape{3, 6, 2, 2, true, 3, 640, 1, false}.OnePart(),
+    WgmmaShape{3, 6, 2, 2, false, 3, 640, 1, false}.OnePart(),
+    WgmmaShape{5, 5, 3, 1, true, 2, 768, 2, false}.OnePart(),
+    WgmmaShape{5, 5, 3, 1, false, 3, 640, 1, false}.OnePart(),
+    WgmmaShape{5, 8, 2, 2, true, 2, 640, 2, true}.OnePart(),
+    WgmmaShape{5, 6, 2, 2, false, 3, 640, 2, true}.OnePart(),
+    WgmmaShape{7, 3, 3, 1, true, 2, 768, 2, false}.TwoColumns().OnePart(),
+    WgmmaShape{7, 5, 2, 1, true, 2, 640, 2, true}.TwoColumns().OnePart(),
+    WgmmaShape{7, 4, 2, 1, false, 2, 640, 2, true}.TwoColumns().OnePart(),
+    WgmmaShape{7, 5, 3, 1, true, 3, 640, 1, false}.OnePart(),
+    WgmmaShape{7, 5, 3, 1, false, 3, 640, 1, false}.OnePart(),
+    WgmmaShape{9, 4, 2, 2, true, 3, 640, 1, false}.OnePart(),
+    WgmmaShape{9, 4, 2, 2, false, 3, 640, 1, false}.OnePart(),
 };
 constexpr int kWgmmaShapeCount = sizeof(kWgmmaShapes) / sizeof(WgmmaShape);
 
-constexpr int kWgmmaMostBuffers = 4;  // of slabs, stages, raw images
+constexpr int kWgmmaMostBuffers = 6;  // of slabs, stages, raw images
 constexpr int kWgmmaUnits = 64;       // of a tile: the rows of a product
 
 // A ring of buffers that are filled and read in turn. Each turn has a barrier

@@ -1,4 +1,4 @@
-// The instructions of compute capability 9.0 that tensor_wgmma.cu and
+// The instructions of compute capability 9.0 that wgmma_kernel.cuh and
 // wgmma_strips.cu are made of.
 #ifndef KERNELS_CONVOLUTION_CUDA_WGMMA_PTX_CUH_
 #define KERNELS_CONVOLUTION_CUDA_WGMMA_PTX_CUH_
@@ -39,9 +39,10 @@ __device__ __forceinline__ uint64_t ColumnsAt(uint32_t address) {
   return address >> 4 | kAlongDepth << 16 | kAlongColumns << 32;
 }
 
-// sum += rows * columns by a warpgroup: 64 x 16 halves in registers, as
-// m16n8k16 wants them of each warp, by 16 x N halves in shared memory. It only
-// starts; rows and sum are the tensor cores' until WaitForProducts.
+// sum += rows * columns by a warpgroup, or sum = rows * columns if `adds` is 0:
+// 64 x 16 halves in registers, as m16n8k16 wants them of each warp, by 16 x N
+// halves in shared memory. It only starts; rows and sum are the tensor cores'
+// until WaitForProducts.
 __device__ __forceinline__ void StartProduct(float (&sum)[12],
                                              const uint32_t (&rows)[4],
                                              uint64_t columns, int adds = 1) {
