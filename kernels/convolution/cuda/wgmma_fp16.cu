@@ -31,6 +31,10 @@
 // value and far longer than estimated. With eight (tensor_wgmma.cu): 0.52,
 // 0.52, 0.32 and 0.11.
 //
+// Counters (ncu, fa19's second layer, 0.51 ms at 1795 MHz): DRAM 72 % busy,
+// tensor pipe 31 %, shared memory and the rest of the multiprocessor 42 %. The
+// best of cuDNN takes 2.06, 1.31, 1.00 and 0.41 ms.
+//
 // The error is that of rounding both operands, as tensor_fp16's, 2.6e-4; what
 // the tensor cores cut off where they add is little beside it, so that sums
 // stay there for all of the depth.
