@@ -28,7 +28,7 @@ std::vector<std::string> Files() {
 
 TEST(Counters, EachLaunchHasEveryCounter) {
   const std::vector<std::string> files = Files();
-  EXPECT_THAT(files, SizeIs(23));
+  EXPECT_THAT(files, SizeIs(24));
   for (const std::string& file : files) {
     SCOPED_TRACE(file);
     const auto profile = ImportProfile(file);

@@ -12,7 +12,7 @@ set style fill solid noborder
 set logscale xy
 set samples 400
 set xrange [2:728]
-set yrange [0.932:1582]
+set yrange [0.93:1582]
 set xlabel 'FLOP per byte that must move'
 set ylabel 'TFLOP/s'
 set grid lc rgb '#e4e4e4'
