@@ -84,7 +84,7 @@ bool StripsAreFastest(const Problem& problem) {
   // tensor_wgmma has no kernels for these, and tensor_split is slower.
   if (K % 2 == 0 || K > 9) return C == 2 || C * K <= 12;
   const int64_t strips_products = C * (K <= 7 ? (K + 1) / 2 : K) * M;
-  return 10 * C * strips_products <= 21 * WgmmaProducts(problem);
+  return 10 * C * strips_products <= 14 * WgmmaProducts(problem);
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_parts,
     const int64_t raw_words = RoundUp(image_words, 32);
     for (const int each : {2, 1}) {
       const int raw_buffers = each * shape.converter_groups;
-      raw_bytes = 4 * raw_buffers * raw_words;
+      raw_bytes = int64_t{4} * raw_buffers * raw_words;
       if (bytes + raw_bytes + kStaticSharedBytes <= shared_limit) {
         plan->raw_words = raw_words, plan->raw_buffers = raw_buffers;
         break;
