@@ -233,8 +233,9 @@ __device__ __forceinline__ void ConvertChannels(Source source, int area,
           }
         } else {
           StoreShared(to, __uint_as_float(h[0]));
-          if constexpr (kParts == 2)
+          if constexpr (kParts == 2) {
             StoreShared(to + low_offset, __uint_as_float(l[0]));
+          }
         }
       }
     }
@@ -399,7 +400,8 @@ __global__ void __launch_bounds__(kWgmmaShapes[kShape].threads, 1)
   //            says that            who arrives       who waits
   //   full     a slab is converted  its converters    consumers
   //   empty    it was read          consumers         converters
-  //   staged   outputs are staged   consumers         the storing warp
+  //   staged   outputs are staged   consumers         the storing warp,
+  //                                                   consumers a turn later
   //   stored   the stage was read   its first lane    consumers
   //   brought  an image came        the copy engine   converters
   const uint32_t full = SharedAddress(barriers);
