@@ -43,16 +43,9 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_parts,
                                   kMostProducts / (shape.one_sum ? 3 * K : K));
   plan->pass_steps = SplitParts(plan->steps, plan->passes);
   plan->groups = SplitParts(plan->M, int64_t{8} * shape.octets);
-  // Each group of converters fills a buffer of its own. With slabs of their own
-  // warpgroups read one each while another is filled, and a slab is a phase.
-  if (shape.converter_groups > slab_buffers ||
-      slab_buffers > shape.most_buffers() ||
-      (shape.own_slabs &&
-       (slab_buffers <= shape.consumers || phase_groups < plan->groups)) ||
-      (shape.direct && phase_groups < plan->groups) ||
-      shape.direct != (stages == 0) ||
-      shape.barriers(slab_buffers) > shape.most_barriers() ||
-      shape.barriers(stages) > shape.most_barriers()) {
+  // With slabs of a warpgroup's own, or without stages, a slab is a phase.
+  if (!shape.Takes(slab_buffers, stages) ||
+      ((shape.own_slabs || shape.direct) && phase_groups < plan->groups)) {
     return false;
   }
   plan->block_units = SplitParts(plan->W_out, shape.shifts);

@@ -42,30 +42,24 @@ struct WgmmaShape {
   int ahead = 2;
 
   // This shape with one of the choices above.
-  constexpr WgmmaShape TwoColumns() const {
+  template <typename T>
+  constexpr WgmmaShape With(T WgmmaShape::*choice, T value) const {
     WgmmaShape shape = *this;
-    shape.shifts = 2;
+    shape.*choice = value;
     return shape;
+  }
+  constexpr WgmmaShape TwoColumns() const {
+    return With(&WgmmaShape::shifts, 2);
   }
   constexpr WgmmaShape Direct() const {
-    WgmmaShape shape = *this;
-    shape.direct = true;
-    return shape;
+    return With(&WgmmaShape::direct, true);
   }
-  constexpr WgmmaShape OnePart() const {
-    WgmmaShape shape = *this;
-    shape.parts = 1;
-    return shape;
-  }
+  constexpr WgmmaShape OnePart() const { return With(&WgmmaShape::parts, 1); }
   constexpr WgmmaShape OneSum() const {
-    WgmmaShape shape = *this;
-    shape.one_sum = true;
-    return shape;
+    return With(&WgmmaShape::one_sum, true);
   }
   constexpr WgmmaShape ThreeAhead() const {
-    WgmmaShape shape = *this;
-    shape.ahead = 3;
-    return shape;
+    return With(&WgmmaShape::ahead, 3);
   }
 
   constexpr int products() const { return 2 * parts - 1; }
@@ -81,6 +75,15 @@ struct WgmmaShape {
   }
   // Buffers of slabs: of its own a warpgroup has two at most.
   constexpr int most_buffers() const { return own_slabs ? 2 * consumers : 4; }
+  // Whether it works with so many buffers of slabs, and stages. Each group of
+  // converters fills a buffer of its own. With slabs of their own warpgroups
+  // read one each while another is filled.
+  constexpr bool Takes(int buffers, int stages) const {
+    return buffers >= converter_groups && buffers <= most_buffers() &&
+           (!own_slabs || buffers > consumers) && direct == (stages == 0) &&
+           barriers(buffers) <= most_barriers() &&
+           barriers(stages) <= most_barriers();
+  }
   // Channels of a pixel that are converted together.
   constexpr int values() const { return wide ? 4 : 2; }
   constexpr int converter_warps() const {
@@ -213,9 +216,13 @@ struct WgmmaPlan {
   bool merged;
   int stage_pitch, stage_words, stages;
   int shared_bytes;
-  uint32_t units_magic;                  // for SplitDivide by block_units
-  Divisor units_divisor, slabs_divisor;  // by block_units and slabs
-  uint32_t zero;                         // 0, which the compiler does not know
+  // By block_units: for a lane's units by SplitDivide, which is one
+  // instruction, and for those of an image, of which there may be too many for
+  // that.
+  uint32_t units_magic;
+  Divisor units_divisor;
+  Divisor slabs_divisor;  // by slabs
+  uint32_t zero;          // 0, which the compiler does not know
 
   constexpr int64_t slab_count() const { return batch * slabs; }
   // Of all arranged filters, for the shape's parts.
