@@ -18,7 +18,7 @@
 #include "kernels/convolution/variants.h"
 #include "milestones/command_line.h"
 #include "milestones/course_output.h"
-#include "milestones/ladder.h"
+#include "milestones/ladder_run.h"
 #include "milestones/milestone.h"
 #include "milestones/session.h"
 

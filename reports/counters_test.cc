@@ -7,8 +7,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "reports/profiles/import.h"
-#include "reports/profiles/ncu.h"
+#include "reports/importers/import.h"
+#include "reports/importers/ncu.h"
 
 namespace convlab {
 namespace {

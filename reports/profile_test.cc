@@ -34,7 +34,7 @@ Outcome RunProfile(const std::string& arguments) {
           *ReadFile(folder + "/err")};
 }
 
-constexpr char kData[] = "reports/profiles/testdata/";
+constexpr char kData[] = "reports/importers/testdata/";
 
 TEST(ProfileProgram, ListsEachFile) {
   const Outcome run = RunProfile(absl::StrCat(

@@ -10,8 +10,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/convolution/checking/reference.h"
 #include "kernels/convolution/convolution.h"
-#include "kernels/convolution/reference.h"
 
 namespace convlab {
 namespace {

@@ -11,8 +11,8 @@
 #include "common/parallel/parallel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/convolution/checking/reference.h"
 #include "kernels/convolution/fastest.h"
-#include "kernels/convolution/reference.h"
 #include "kernels/convolution/variants.h"
 
 namespace convlab {

@@ -1,16 +1,23 @@
 """The ladder: every variant of the convolution, in the order of its rungs.
 
 Adding a kernel is a file and a row. The file is `cpu/<name>.cc`, which defines
-the Variant k<Name>, or `cuda/<name>.cu`, which defines the KernelVariant k<Name>
-(im2col_eigen: kIm2colEigen). Library target, table, tests, milestones and
-reports follow from the row.
+the Variant k<Name>, or `cuda/<folder>/<name>.cu`, which defines the
+KernelVariant k<Name> (im2col_eigen: kIm2colEigen). Library target, table, tests,
+milestones and reports follow from the row.
 """
 
 load("@local_cuda//:defs.bzl", "CUDA")
 load("//tools/cuda:cuda_library.bzl", "cuda_library")
 
-def _row(name, backend, deps = [], least_capability = 0):
-    return struct(name = name, backend = backend, deps = deps, least_capability = least_capability)
+def _row(name, folder, deps = [], least_capability = 0):
+    """A variant whose file lies in `folder`, below this one; the first part names its backend."""
+    return struct(
+        name = name,
+        folder = folder,
+        backend = folder.split("/")[0],
+        deps = deps,
+        least_capability = least_capability,
+    )
 
 LADDER = [
     _row("naive", "cpu"),
@@ -20,61 +27,61 @@ LADDER = [
     _row("vectorized", "cpu", ["//kernels/simd:cpu_target"]),
     _row("register_tiled", "cpu", ["//kernels/simd:cpu_target"]),
     _row("dense_lanes", "cpu", ["//kernels/simd:cpu_target"]),
-    _row("naive", "cuda"),
-    _row("tiled_shared", "cuda"),
-    _row("constant_weights", "cuda"),
-    _row("restrict_unrolled", "cuda"),
-    _row("channel_parallel", "cuda"),
-    _row("channel_tree", "cuda"),
-    _row("channel_atomics", "cuda"),
-    _row("im2col_shared", "cuda"),
-    _row("im2col_cublas", "cuda", ["//kernels/cuda:cublas"]),
-    _row("fused_im2col", "cuda"),
-    _row("register_tiled", "cuda"),
-    _row("tuned", "cuda", [
-        ":direct_plan",
+    _row("naive", "cuda/lessons"),
+    _row("tiled_shared", "cuda/lessons"),
+    _row("constant_weights", "cuda/lessons"),
+    _row("restrict_unrolled", "cuda/lessons"),
+    _row("channel_parallel", "cuda/lessons"),
+    _row("channel_tree", "cuda/lessons"),
+    _row("channel_atomics", "cuda/lessons"),
+    _row("im2col_shared", "cuda/lessons"),
+    _row("im2col_cublas", "cuda/lessons", ["//kernels/cuda:cublas"]),
+    _row("fused_im2col", "cuda/lessons"),
+    _row("register_tiled", "cuda/lessons"),
+    _row("tuned", "cuda/direct", [
+        ":plan",
         ":tuned_h",
     ]),
-    _row("layer_sizes", "cuda"),
-    _row("few_images", "cuda", [
-        ":direct_plan",
-        ":few_images_plan",
+    _row("layer_sizes", "cuda/lessons"),
+    _row("few_images", "cuda/few_images", [
+        ":plan",
+        "//kernels/convolution/cuda/direct:plan",
     ]),
-    _row("streams", "cuda", [
+    _row("streams", "cuda/lessons", [
         ":streams_header",
         "//kernels/cuda:stream",
     ]),
-    _row("fft", "cuda"),
-    _row("half2", "cuda", [":direct_plan"]),
-    _row("tensor_tf32", "cuda", [":tensor_core"], least_capability = 80),
-    _row("tensor_fp16", "cuda", [":tensor_core"], least_capability = 80),
-    _row("tensor_split", "cuda", [":split_core"], least_capability = 80),
-    _row("tensor_strips", "cuda", [
-        ":direct_plan",
-        ":split_halves",
+    _row("fft", "cuda/lessons"),
+    _row("half2", "cuda/direct", [":plan"]),
+    _row("tensor_tf32", "cuda/implicit", [":tensor_core"], least_capability = 80),
+    _row("tensor_fp16", "cuda/implicit", [":tensor_core"], least_capability = 80),
+    _row("tensor_split", "cuda/split", [":split_core"], least_capability = 80),
+    _row("tensor_strips", "cuda/strips", [
+        ":mma_plan",
         ":strips",
-        ":strips_plan",
+        "//kernels/convolution/cuda/direct:plan",
+        "//kernels/convolution/cuda/lib:halves",
     ], least_capability = 80),
-    _row("tensor_wgmma", "cuda", [":wgmma_kernel"]),
-    _row("wgmma_strips", "cuda", [
-        ":direct_plan",
-        ":split_halves",
+    _row("tensor_wgmma", "cuda/wgmma", [":wgmma_kernel"]),
+    _row("wgmma_strips", "cuda/strips", [
         ":strips",
-        ":wgmma_ptx",
-        ":wgmma_strips_plan",
+        ":wgmma_plan",
+        "//kernels/convolution/cuda/direct:plan",
+        "//kernels/convolution/cuda/lib:halves",
+        "//kernels/convolution/cuda/lib:wgmma_ptx",
     ]),
-    _row("wgmma_fp16", "cuda", [":wgmma_kernel"]),
+    _row("wgmma_fp16", "cuda/wgmma", [":wgmma_kernel"]),
 ]
 
 def _symbol(row):
     return "k" + "".join([word.capitalize() for word in row.name.split("_")])
 
-def variant_libraries(backend):
-    """One target per variant of `backend`, so that each compiles and rebuilds alone."""
+def variant_libraries():
+    """One target per variant of the calling folder, so that each compiles and rebuilds alone."""
     for row in LADDER:
-        if row.backend != backend:
+        if native.package_name() != "kernels/convolution/" + row.folder:
             continue
-        elif backend == "cpu":
+        elif row.backend == "cpu":
             native.cc_library(
                 name = row.name,
                 srcs = [row.name + ".cc"],
@@ -91,7 +98,7 @@ def variant_libraries(backend):
                 name = row.name,
                 srcs = [row.name + ".cu"],
                 least_capability = row.least_capability,
-                deps = [":kernel"] + row.deps,
+                deps = ["//kernels/convolution/cuda/lib:kernel"] + row.deps,
                 visibility = ["//kernels:__subpackages__"],
             )
 
@@ -133,7 +140,7 @@ def variant_table(name, hdrs, srcs, visibility):
         name = name + "_source",
         outs = [name + ".cc"],
         cmd = _TABLE.format(
-            include = "#include \"kernels/convolution/cuda/adapt.h\"" if CUDA.available else "",
+            include = "#include \"kernels/convolution/cuda/lib/adapt.h\"" if CUDA.available else "",
             declarations = "\n".join(declarations),
             adapted = "\n".join(adapted),
             pointers = "\n".join(pointers),
@@ -146,7 +153,7 @@ def variant_table(name, hdrs, srcs, visibility):
         deps = [
             ":convolution",
             "@abseil",
-        ] + ["//kernels/convolution/%s:%s" % (row.backend, row.name) for row in rows] +
-               (["//kernels/convolution/cuda:adapt"] if CUDA.available else []),
+        ] + ["//kernels/convolution/%s:%s" % (row.folder, row.name) for row in rows] +
+               (["//kernels/convolution/cuda/lib:adapt"] if CUDA.available else []),
         visibility = visibility,
     )

@@ -16,7 +16,7 @@
 #include "common/weights/weights.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/convolution/cuda/adapt.h"
+#include "kernels/convolution/cuda/lib/adapt.h"
 #include "kernels/cuda/device.h"
 #include "kernels/inference/inference.h"
 

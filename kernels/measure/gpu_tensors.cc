@@ -5,8 +5,8 @@
 #include "Eigen/Core"
 #include "absl/strings/str_cat.h"
 #include "common/status/status.h"
+#include "kernels/convolution/checking/reference.h"
 #include "kernels/convolution/convolution.h"
-#include "kernels/convolution/reference.h"
 #include "kernels/measure/gpu_loads.h"
 #include "kernels/measure/inputs.h"
 

@@ -6,7 +6,7 @@
 #include "common/parallel/parallel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/convolution/reference.h"
+#include "kernels/convolution/checking/reference.h"
 #include "kernels/cuda/device.h"
 #include "kernels/measure/gpu_ceilings.h"
 #include "kernels/measure/gpu_tensors.h"

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "reports/deliverables/deliverable.h"
-#include "reports/deliverables/profiles.h"
-#include "reports/profiles/listing.h"
+#include "reports/deliverables/profile_tables.h"
+#include "reports/importers/listing.h"
 #include "reports/quantities.h"
 
 namespace convlab {

@@ -11,7 +11,7 @@
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "nlohmann/json.hpp"
-#include "reports/profiles/listing.h"
+#include "reports/importers/listing.h"
 #include "reports/quantities.h"
 
 namespace convlab {

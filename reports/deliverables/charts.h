@@ -13,7 +13,7 @@
 #include "common/record/run_record.h"
 #include "reports/deliverables/limits.h"
 #include "reports/document/document.h"
-#include "reports/profiles/shares.h"
+#include "reports/importers/shares.h"
 
 namespace convlab {
 

@@ -8,7 +8,7 @@
 #include "reports/comparison/ranking.h"
 #include "reports/deliverables/deliverable.h"
 #include "reports/deliverables/limits.h"
-#include "reports/deliverables/profiles.h"
+#include "reports/deliverables/profile_tables.h"
 #include "reports/quantities.h"
 
 namespace convlab {

@@ -13,8 +13,8 @@
 #include "common/files/files.h"
 #include "common/record/bench_record.h"
 #include "common/status/status.h"
-#include "reports/profiles/import.h"
-#include "reports/profiles/ncu.h"
+#include "reports/importers/import.h"
+#include "reports/importers/ncu.h"
 #include "reports/tables.h"
 
 namespace convlab {

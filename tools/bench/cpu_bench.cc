@@ -14,7 +14,7 @@
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/baseline/onednn.h"
-#include "kernels/convolution/reference.h"
+#include "kernels/convolution/checking/reference.h"
 #include "kernels/measure/cpu_ceilings.h"
 #include "kernels/measure/inputs.h"
 

@@ -16,7 +16,7 @@
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 #include "kernels/convolution/convolution.h"
-#include "kernels/convolution/cuda/tuned_instances.h"
+#include "kernels/convolution/cuda/direct/tuned_instances.h"
 #include "kernels/cuda/device.h"
 #include "kernels/measure/gpu_tensors.h"
 #include "kernels/measure/gpu_timer.h"

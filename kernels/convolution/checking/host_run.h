@@ -1,0 +1,26 @@
+// Runs a variant of either backend on tensors in host memory: for tests and for
+// verification before timing.
+#ifndef KERNELS_CONVOLUTION_CHECKING_HOST_RUN_H_
+#define KERNELS_CONVOLUTION_CHECKING_HOST_RUN_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/convolution/convolution.h"
+
+namespace convlab {
+
+// y of `variant` for x and k, sizes as in problem.h. The output is filled with
+// NaN before the run, so that an element that is not written shows, and it is
+// an Internal error if the run changed x or k. With `runs` above 1 the same
+// convolution runs again on the poisoned output, and it is an Internal error if
+// the last output differs from the first in any bit and `deterministic` is set.
+// A cuda variant returns Unavailable without a GPU.
+absl::StatusOr<std::vector<float>> RunOnHostTensors(
+    const Variant& variant, const Problem& problem, const Resources& resources,
+    const std::vector<float>& x, const std::vector<float>& k, int runs = 1,
+    bool deterministic = true);
+
+}  // namespace convlab
+
+#endif  // KERNELS_CONVOLUTION_CHECKING_HOST_RUN_H_

@@ -1,0 +1,22 @@
+// The convolution in double precision, which decides what is right.
+#ifndef KERNELS_CONVOLUTION_CHECKING_REFERENCE_H_
+#define KERNELS_CONVOLUTION_CHECKING_REFERENCE_H_
+
+#include <vector>
+
+#include "common/parallel/parallel.h"
+#include "kernels/convolution/problem.h"
+
+namespace convlab {
+
+// y of the valid `problem`, accumulated in float64; sizes as in problem.h.
+std::vector<double> ReferenceConvolution(const Problem& problem, const float* x,
+                                         const float* k, Workers& workers);
+
+// ||y - reference|| / ||reference|| in the L2 norm; 0 where both are zero, and
+// NaN or infinity if y holds one, so that such an error passes no bound.
+double RelativeError(const float* y, const std::vector<double>& reference);
+
+}  // namespace convlab
+
+#endif  // KERNELS_CONVOLUTION_CHECKING_REFERENCE_H_

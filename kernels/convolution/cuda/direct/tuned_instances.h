@@ -1,0 +1,20 @@
+// The tuned kernel's instances (tuned.h) for host code outside of kernels/.
+#ifndef KERNELS_CONVOLUTION_CUDA_DIRECT_TUNED_INSTANCES_H_
+#define KERNELS_CONVOLUTION_CUDA_DIRECT_TUNED_INSTANCES_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/convolution/cuda/direct/tuned.h"
+
+namespace convlab::cuda {
+
+// Both for a valid problem that the instance takes.
+absl::StatusOr<std::unique_ptr<Convolution>> MakeTunedConvolution(
+    int instance, const Problem& problem);
+absl::StatusOr<TunedUsage> FindTunedUsage(int instance, const Problem& problem);
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_DIRECT_TUNED_INSTANCES_H_

@@ -1,0 +1,80 @@
+// Tensor cores, in TF32.
+//
+// Idea. A tensor core multiplies small matrices in one instruction: mma.sync
+// m16n8k8 does 1,024 multiply-adds for a warp, where an FFMA does 32. Operands
+// are TF32 (float32's range, 11 bits of precision), sums are float32. The
+// kernel, in tensor_core.cuh, is the implicit matrix product of output
+// positions, taps and filters, fed from an image in shared memory.
+//
+// Change against the tuned rung. Inputs and filters are rounded to TF32 (to
+// nearest) on their way to shared memory, so a result is right to about three
+// decimal digits. A warp instead of a thread has a tile: 64 positions by up to
+// 32 filters.
+//
+// Cost. The tensors' own bytes. With 24 filters, a step of eight taps takes a
+// warp 12 mma.sync, 16 loads of inputs, three of filters and two of the taps'
+// offsets.
+//
+// Bound. Shared memory before the tensor cores: those 21 loads are 24 cycles of
+// the multiprocessor's one load unit, so 96 for four warps, while each of four
+// tensor cores needs 48 to 78 for its 12 instructions. First layers are bound
+// by the output.
+//
+// Measured on one H200, batch 10,000: fa17 0.45 ms, fa18 1.25 and 1.67, sp19
+// 0.42 and 0.35, fa19 1.08 and 1.31, fa20 1.33 and 0.92; error 2.6e-4. Up to
+// 123 TFLOP/s, two to three times the time of the bound on second layers:
+// converting and placing the inputs is a phase of its own, and a store of eight
+// positions is a whole sector only where a plane's size is a multiple of eight.
+// With one channel the tuned rung's float32 kernel is faster on three of five
+// layers.
+//
+// Counters (ncu, fa19's layers). Shared memory before tensor cores, but nothing
+// is full: shared memory is at least 23 and 45 % busy, tensor cores 13 and
+// 31 %, DRAM 44 and 21 %, issue slots 60 and 49 %. At 24 % occupancy, two
+// blocks, latencies show: of arithmetic (wait 1.6 and 1.7 cycles per
+// instruction), of the inputs (long scoreboard 1.1 and 1.9), and on the second
+// layer at the barriers between phases (1.0). 14 % of its shared memory's work
+// are conflicts of banks.
+#include "kernels/convolution/cuda/implicit/tensor_core.cuh"
+
+namespace convlab::cuda {
+namespace {
+
+struct Tf32Words {
+  static constexpr int kValues = 1;
+
+  static __device__ __forceinline__ uint32_t Pack(float value, float) {
+    uint32_t word = 0;
+#if __CUDA_ARCH__ >= 800
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(word) : "f"(value));
+#endif
+    return word;
+  }
+
+  static __device__ __forceinline__ void MultiplyAdd(const uint32_t (&a)[4],
+                                                     const uint2& b,
+                                                     float (&c)[4]) {
+#if __CUDA_ARCH__ >= 800
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y));
+#endif
+  }
+};
+
+}  // namespace
+
+extern const KernelVariant kTensorTf32;
+const KernelVariant kTensorTf32 = {
+    "tensor_tf32",
+    AccuracyClass::kTf32,
+    "Implicit matrix product on tensor cores (mma.sync m16n8k8) in TF32 with "
+    "float32 sums, fed from the image in shared memory without gathering.",
+    "One instruction does 1,024 multiply-adds; operands are rounded to 11 "
+    "bits.",
+    TensorCore<Tf32Words>::Reject,
+    Make<TensorCore<Tf32Words>>,
+};
+
+}  // namespace convlab::cuda

@@ -1,0 +1,174 @@
+// Parallel over images, input channels and output channels at once.
+//
+// Idea. The rungs before give a block one output channel, so M blocks stage the
+// same input tile, and each of its threads sums all input channels one after
+// the other. Here the threads of a block are split over positions, output
+// channels and input channels: 16 x 8 positions of 4 output channels, which
+// share a staged tile, times 2 slices of the input channels where there are
+// two. Images and further output channels are blocks.
+//
+// Change against the rung before (tiled_shared; restrict_unrolled is beside
+// it). The block has a third dimension, over output channels and slices, and
+// stages the weights of its channels too: a warp lies within one channel, so
+// its threads read the same weight. No limit on the weights' size. In the end
+// the slices' sums meet in shared memory.
+//
+// Cost. Staged inputs per output and input channel: (16+K-1)*(8+K-1)/(16*8*4),
+// 0.6 for K = 7 instead of 1.9. Shared loads: 2*K*K, input and weight.
+//
+// Bound. Shared loads, two per multiply-add. What the sharing saves are global
+// loads, which the caches served; more blocks and more threads do not help
+// where the GPU is already full.
+//
+// Measured on one H200, batch 10,000: fa19's layers take 17.4 and 64.8 ms
+// (tiled_shared 17.5 and 55.9). The 10^8 outputs fill the GPU many times over,
+// so the split over input channels has nothing to fill; without it, in blocks
+// of 512 threads, the second layer took 55.8 ms. The shared tile shows where
+// tiles of 16 x 8 fit the outputs better: sp19's second layer, 18 x 18 outputs,
+// 16.8 ms (18.5); its first, where 4 does not divide the 6 filters, got slower,
+// 4.6 ms (3.2).
+//
+// Counters (ncu, fa19's layers). Instructions rather than shared loads, which
+// take 25 and 30 % of the clocks: 74 and 71 % of the issue slots are used, by
+// 33 and 25 instructions per multiply-add (at 1.98 GHz). With 48 registers two
+// blocks of 512 threads fit, or one of 1,024, so occupancy is 47 and 50 %, and
+// latencies show: of instructions (wait 2.8 and 2.7 cycles per instruction) and
+// at barriers (1.6 and 2.0).
+#include <algorithm>
+
+#include "kernels/convolution/cuda/lib/kernel.h"
+
+namespace convlab::cuda {
+namespace {
+
+constexpr int kTileX = 16;
+constexpr int kTileY = 8;
+constexpr int kChannels = 4;  // output channels of a block
+constexpr int kThreads = kTileX * kTileY * kChannels;  // of a slice
+constexpr int kTaps = 16;  // filter rows and columns taken at a time
+// Two rows of a warp in different banks; see tiled_shared.cu.
+constexpr int kPitch = 48;
+
+// kSlices slices of the input channels; slice s takes s, s + kSlices, ...
+template <int kSlices>
+__global__ void ChannelParallelKernel(const float* __restrict__ x,
+                                      const float* __restrict__ k,
+                                      float* __restrict__ y, int C, int H,
+                                      int W, int M, int K, int groups,
+                                      int tiles_x, int64_t tiles) {
+  __shared__ float tiles_of_slices[kSlices][kTileY + kTaps - 1][kPitch];
+  __shared__ float weights_of_slices[kSlices][kChannels][kTaps][kTaps];
+  const int slice = threadIdx.z / kChannels;
+  const int channel = threadIdx.z % kChannels;
+  auto& tile = tiles_of_slices[slice];
+  auto& weights = weights_of_slices[slice][channel];
+  const int64_t b = blockIdx.x / tiles / groups;
+  const int m = blockIdx.x / tiles % groups * kChannels + channel;
+  const int h0 = blockIdx.x % tiles / tiles_x * kTileY;
+  const int w0 = blockIdx.x % tiles % tiles_x * kTileX;
+  // A thread's row among all rows of threads of the slice.
+  const int row = channel * kTileY + threadIdx.y;
+  float sum = 0;
+  // Every slice comes to every barrier, with an input channel left or without.
+  for (int c0 = 0; c0 < C; c0 += kSlices) {
+    const int c = c0 + slice;
+    const float* const image = x + (b * C + c) * H * W;
+    const float* const filter = k + (int64_t{m} * C + c) * K * K;
+    for (int p0 = 0; p0 < K; p0 += kTaps) {
+      for (int q0 = 0; q0 < K; q0 += kTaps) {
+        const int P = min(kTaps, K - p0);
+        const int Q = min(kTaps, K - q0);
+        __syncthreads();  // the tile before is no longer read
+        if (c < C) {
+          for (int i = row; i < kTileY + P - 1; i += kTileY * kChannels) {
+            for (int j = threadIdx.x; j < kTileX + Q - 1; j += kTileX) {
+              const int h = h0 + p0 + i;
+              const int w = w0 + q0 + j;
+              tile[i][j] = h < H && w < W ? image[int64_t{h} * W + w] : 0;
+            }
+          }
+          if (m < M && threadIdx.x < Q) {
+            for (int p = threadIdx.y; p < P; p += kTileY) {
+              weights[p][threadIdx.x] = filter[(p0 + p) * K + q0 + threadIdx.x];
+            }
+          }
+        }
+        __syncthreads();
+        if (c < C) {
+          for (int p = 0; p < P; ++p) {
+            for (int q = 0; q < Q; ++q) {
+              sum += tile[threadIdx.y + p][threadIdx.x + q] * weights[p][q];
+            }
+          }
+        }
+      }
+    }
+  }
+  if constexpr (kSlices > 1) {
+    __shared__ float sums[kSlices - 1][kThreads];
+    const int thread = row * kTileX + threadIdx.x;
+    if (slice > 0) sums[slice - 1][thread] = sum;
+    __syncthreads();
+    if (slice > 0) return;
+    for (int s = 1; s < kSlices; ++s) sum += sums[s - 1][thread];
+  }
+  const int H_out = H - K + 1;
+  const int W_out = W - K + 1;
+  const int h = h0 + threadIdx.y;
+  const int w = w0 + threadIdx.x;
+  if (m < M && h < H_out && w < W_out) {
+    y[((b * M + m) * H_out + h) * W_out + w] = sum;
+  }
+}
+
+int64_t TilesX(const Problem& p) {
+  return CeilDivide(p.output_width(), kTileX);
+}
+
+int64_t Tiles(const Problem& p) {
+  return TilesX(p) * CeilDivide(p.output_height(), kTileY);
+}
+
+int64_t Groups(const Problem& p) { return CeilDivide(p.filters, kChannels); }
+
+int64_t Blocks(const Problem& p) { return p.batch * Groups(p) * Tiles(p); }
+
+class ChannelParallel : public Kernel {
+ public:
+  using Kernel::Kernel;
+
+  Error Run(const float* x, const float* k, float* y) override {
+    return problem_.channels == 1 ? Start<1>(x, k, y) : Start<2>(x, k, y);
+  }
+
+ private:
+  template <int kSlices>
+  Error Start(const float* x, const float* k, float* y) {
+    const Problem& p = problem_;
+    const dim3 threads(kTileX, kTileY, kChannels * kSlices);
+    ChannelParallelKernel<kSlices><<<Blocks(p), threads>>>(
+        x, k, y, p.channels, p.height, p.width, p.filters, p.kernel_size,
+        Groups(p), TilesX(p), Tiles(p));
+    return CheckLaunch("ChannelParallelKernel");
+  }
+};
+
+const char* Reject(const Problem& problem) {
+  return Blocks(problem) > kMaxGridX ? kTooManyBlocks : nullptr;
+}
+
+}  // namespace
+
+extern const KernelVariant kChannelParallel;
+const KernelVariant kChannelParallel = {
+    "channel_parallel",
+    AccuracyClass::kFp32,
+    "A block's threads are split over positions, four output channels, which "
+    "share the staged input, and two slices of the input channels.",
+    "The input tile is staged once for four output channels, and each thread "
+    "sums half of the input channels.",
+    Reject,
+    Make<ChannelParallel>,
+};
+
+}  // namespace convlab::cuda

@@ -1,0 +1,453 @@
+// One kernel per layer size.
+//
+// Idea. A kernel that knows its layer can hold the right things in the right
+// places. Whole input images go to shared memory, once; a block keeps the
+// weights there, too, and walks over images. A thread computes a small block of
+// outputs for several filters in registers: R rows below each other, one or two
+// columns, F filters. Neighbouring threads take neighbouring columns.
+//
+//   For one input channel and one filter column q a thread loads the
+//   R + K - 1 inputs of its column. They serve all K taps of that filter
+//   column: tap p multiplies the R inputs from row p on. The F weights of a tap
+//   lie side by side and are read by 8 or 16 bytes. That is R + K - 1 + F*K/4
+//   shared loads for F*R*K multiply-adds: 29 for 504 in fa18's second layer,
+//   where naive needs 1,008.
+//
+// Change against the rungs before. All sizes are template arguments, so every
+// loop but the two outer ones is unrolled and every register has a fixed name.
+// The table below says how each of the course's layers is cut; other sizes, and
+// GPUs with too little shared memory, get a general kernel of 4 rows x 4
+// filters per thread that reads through the caches.
+//
+// Cost. Inputs are read once and outputs written once, the least there is. The
+// FLOPs are the definition's, plus those of idle lanes: where the threads of a
+// block are not all needed, or rows stick out (29 rows are cut as 3 x 10).
+//
+// Bound. Second layers: FP32 multiply-adds, 67 TFLOP/s at the highest clock.
+// First layers: multiply-adds and writing the output, which come out alike. A
+// row of 66 floats is 8.25 sectors of 32 bytes, so that stores of parts of
+// rows leave sectors half written, and these cost more than their bytes. Two
+// columns per thread help: a warp then covers a row. The first layers of fa19
+// and sp19, which have the fewest FLOPs per output, go further: a block
+// collects the planes of its filters in shared memory, and the copy engine of
+// compute capability 9.0 writes them in one piece while the next ones are
+// computed.
+//
+// Measured on one H200, batch 10,000, in ms (and TFLOP/s of the definition):
+//
+//             fa17        fa18        sp19        fa19        fa20
+//   layer 1   0.40 (37)   1.28 (40)   0.19 (31)   0.84 (31)   0.59 (43)
+//   layer 2               4.44 (46)   0.36 (43)   2.91 (42)   1.59 (46)
+//
+// Without its stores fa19's first layer took 0.68 ms; with plain stores of one
+// column per thread 1.26, of two columns 1.02.
+//
+// Counters (ncu, fa19's layers). Second: multiply-adds, the pipes are 72 %
+// busy, of which the definition's FLOPs need 62 (at 1.98 GHz) and idle lanes
+// most of the rest; issue slots 77 %, DRAM 10 %. First: multiply-adds 54 %,
+// DRAM 56 %, alike but neither full, for 14 warps on a multiprocessor do not
+// hide the loading of images and the barriers (long scoreboard 0.6, barrier 0.9
+// cycles per instruction). 24 and 20 % of shared memory's work are conflicts of
+// banks, but it is busy in 35 and 28 % of the clocks only.
+//
+// Tried and left. Weights as constant operands of the multiply-adds, all loops
+// unrolled: fa18's first layer 1.73 ms instead of 1.53 in the same cut. The
+// loop over q unrolled too: its second layer 6.2 ms instead of 4.4. Four
+// columns per thread: sp19's first layer 0.39 ms instead of 0.20, their loads
+// meet in the same banks. Cuts that leave too few registers: fa19's second
+// layer 15.3 ms, spilling in the inner loop. (A multiprocessor has four
+// register files, so a block of 9 or 11 warps leaves less to each thread than
+// their number says.)
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/convolution/cuda/lib/kernel.h"
+
+namespace convlab::cuda {
+namespace {
+
+// A layer's size, C x S x S inputs and M filters of K x K, and how it is cut.
+template <int kC, int kS, int kM, int kK,  //
+          int kFilters_,                   // that a thread computes,
+          int kRows_, int kColumns_,       // and the outputs of each
+          int kImages_,                    // that a block holds at a time
+          int kThreads_, int kBlocks_,     // of a block; of an SM
+          bool kCollected_ = false>        // see StorePlanes
+struct Layer {
+  static constexpr int C = kC, S = kS, M = kM, K = kK;
+  static constexpr int kFilters = kFilters_;
+  static constexpr int kRows = kRows_;
+  static constexpr int kColumns = kColumns_;
+  static constexpr int kImages = kImages_;
+  static constexpr int kThreads = kThreads_;
+  static constexpr int kBlocks = kBlocks_;
+  static constexpr bool kCollected = kCollected_;
+
+  // An item is what a thread computes at a time.
+  static constexpr int kOut = S - K + 1;
+  static constexpr int kColumnItems = kOut / kColumns;
+  static constexpr int kRowItems = CeilDivide(kOut, kRows);
+  static constexpr int kPlaneItems = kColumnItems * kRowItems;
+  static constexpr int kImageItems = kPlaneItems * (M / kFilters);
+  // Items that a block computes in one round.
+  static constexpr int kRoundItems = kCollected ? kPlaneItems : kThreads;
+
+  // Shared memory: weights, images, the rows that the last items read beyond
+  // the last image, and planes of the output.
+  static constexpr int kImageFloats = C * S * S;
+  static constexpr int kPlanesFloats = kFilters * kOut * kOut;
+  static constexpr int kImagesBegin = CeilDivide(M * C * K * K, 4) * 4;
+  static constexpr int kPlanesBegin =
+      kImagesBegin + kImages * kImageFloats +
+      CeilDivide((kRowItems * kRows - kOut) * S, 4) * 4;
+  static constexpr int kSharedBytes =
+      4 * (kPlanesBegin + (kCollected ? kPlanesFloats : 0));
+
+  static_assert(M % kFilters == 0 && kOut % kColumns == 0, "");
+  static_assert(kColumns == 1 || kColumns == 2, "stores of 4 or 8 bytes");
+  static_assert(kImageFloats % 4 == 0, "images are copied by 16 bytes");
+  static_assert(!kCollected || (kImages == 1 && kPlaneItems <= kThreads &&
+                                kOut % kRows == 0 && kPlanesFloats % 4 == 0),
+                "");
+};
+
+// The weights of one tap, which lie kFilters of every M floats apart; the
+// widest loads that are aligned.
+template <typename L>
+__device__ void LoadTap(const float* from, float (&tap)[L::kFilters]) {
+  if constexpr (L::M % 4 == 0 && L::kFilters % 4 == 0) {
+#pragma unroll
+    for (int f = 0; f < L::kFilters; f += 4) {
+      const float4 four = *reinterpret_cast<const float4*>(from + f);
+      tap[f] = four.x;
+      tap[f + 1] = four.y;
+      tap[f + 2] = four.z;
+      tap[f + 3] = four.w;
+    }
+  } else {
+    static_assert(L::M % 2 == 0 && L::kFilters % 2 == 0, "");
+#pragma unroll
+    for (int f = 0; f < L::kFilters; f += 2) {
+      const float2 two = *reinterpret_cast<const float2*>(from + f);
+      tap[f] = two.x;
+      tap[f + 1] = two.y;
+    }
+  }
+}
+
+// An item's sums. `in` is its corner of the image, `weights` its first filter's
+// first weight in the order [c][q][p][m].
+template <typename L>
+__device__ void Accumulate(const float* in, const float* weights,
+                           float (&sums)[L::kFilters][L::kRows][L::kColumns]) {
+  constexpr int S = L::S, K = L::K;
+  // These two loops stay loops: their body is a few hundred multiply-adds
+  // already, and must fit the instruction cache.
+#pragma unroll 1
+  for (int c = 0; c < L::C; ++c) {
+#pragma unroll 1
+    for (int q = 0; q < K; ++q) {
+      float window[L::kRows + K - 1][L::kColumns];
+#pragma unroll
+      for (int i = 0; i < L::kRows + K - 1; ++i) {
+#pragma unroll
+        for (int j = 0; j < L::kColumns; ++j) window[i][j] = in[i * S + q + j];
+      }
+#pragma unroll
+      for (int p = 0; p < K; ++p) {
+        float tap[L::kFilters];
+        LoadTap<L>(weights + (q * K + p) * L::M, tap);
+#pragma unroll
+        for (int f = 0; f < L::kFilters; ++f) {
+#pragma unroll
+          for (int i = 0; i < L::kRows; ++i) {
+#pragma unroll
+            for (int j = 0; j < L::kColumns; ++j) {
+              sums[f][i][j] += window[i + p][j] * tap[f];
+            }
+          }
+        }
+      }
+    }
+    in += S * S;
+    weights += K * K * L::M;
+  }
+}
+
+// `to` is the place of the first sum in the first filter's plane, of row h.
+template <typename L>
+__device__ void Store(const float (&sums)[L::kFilters][L::kRows][L::kColumns],
+                      int h, float* to) {
+#pragma unroll
+  for (int f = 0; f < L::kFilters; ++f) {
+#pragma unroll
+    for (int i = 0; i < L::kRows; ++i) {
+      if (L::kOut % L::kRows != 0 && h + i >= L::kOut) continue;
+      float* const place = to + (f * L::kOut + i) * L::kOut;
+      if constexpr (L::kColumns == 2) {
+        *reinterpret_cast<float2*>(place) =
+            make_float2(sums[f][i][0], sums[f][i][1]);
+      } else {
+        *place = sums[f][i][0];
+      }
+    }
+  }
+}
+
+// Copies the planes that a block collected in shared memory. Every thread has
+// written its part; `planes` must not be written before the next
+// WaitForPlanes and barrier.
+template <typename L>
+__device__ void StorePlanes(const float* planes, float* to) {
+#if __CUDA_ARCH__ >= 900
+  // The copy engine must see what the threads wrote.
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    asm volatile(
+        "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
+        "r"(static_cast<uint32_t>(__cvta_generic_to_shared(planes))),
+        "r"(L::kPlanesFloats * 4)
+        : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+  }
+#else
+  __syncthreads();
+  for (int i = threadIdx.x; i < L::kPlanesFloats / 4; i += L::kThreads) {
+    reinterpret_cast<float4*>(to)[i] =
+        reinterpret_cast<const float4*>(planes)[i];
+  }
+#endif
+}
+
+// Waits until the copy engine has read all planes.
+__device__ void WaitForPlanes() {
+#if __CUDA_ARCH__ >= 900
+  if (threadIdx.x == 0) {
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+  }
+#endif
+}
+
+template <typename L>
+__global__ void __launch_bounds__(L::kThreads, L::kBlocks)
+    LayerKernel(const float* __restrict__ x, const float* __restrict__ k,
+                float* __restrict__ y, int64_t batch) {
+  constexpr int C = L::C, S = L::S, M = L::M, K = L::K;
+  extern __shared__ float4 shared[];
+  float* const weights = reinterpret_cast<float*>(shared);
+  float* const images = weights + L::kImagesBegin;
+  float* const planes = weights + L::kPlanesBegin;
+  for (int i = threadIdx.x; i < M * C * K * K; i += L::kThreads) {
+    const int m = i / (C * K * K);
+    const int c = i / (K * K) % C;
+    const int p = i / K % K;
+    const int q = i % K;
+    weights[((c * K + q) * K + p) * M + m] = k[i];
+  }
+  for (int64_t first = int64_t{blockIdx.x} * L::kImages; first < batch;
+       first += int64_t{gridDim.x} * L::kImages) {
+    const int count = min(int64_t{L::kImages}, batch - first);
+    __syncthreads();  // the images before are no longer read
+    const float4* const from =
+        reinterpret_cast<const float4*>(x + first * L::kImageFloats);
+#pragma unroll 4
+    for (int i = threadIdx.x; i < count * (L::kImageFloats / 4);
+         i += L::kThreads) {
+      reinterpret_cast<float4*>(images)[i] = from[i];
+    }
+    __syncthreads();
+    for (int begin = 0; begin < count * L::kImageItems;
+         begin += L::kRoundItems) {
+      const int item = begin + threadIdx.x;
+      const int w = item % L::kColumnItems * L::kColumns;
+      const int h = item / L::kColumnItems % L::kRowItems * L::kRows;
+      const int m = item / L::kPlaneItems % (M / L::kFilters) * L::kFilters;
+      const int image = item / L::kImageItems;
+      const bool exists = L::kCollected ? threadIdx.x < L::kPlaneItems
+                                        : item < count * L::kImageItems;
+      float sums[L::kFilters][L::kRows][L::kColumns] = {};
+      if (exists) {
+        Accumulate<L>(images + (image * C * S + h) * S + w, weights + m, sums);
+      }
+      if constexpr (L::kCollected) {
+        WaitForPlanes();
+        __syncthreads();
+        if (exists) Store<L>(sums, h, planes + h * L::kOut + w);
+        StorePlanes<L>(planes,
+                       y + (first * M + begin / L::kPlaneItems * L::kFilters) *
+                               L::kOut * L::kOut);
+      } else if (exists) {
+        Store<L>(sums, h,
+                 y + (((first + image) * M + m) * L::kOut + h) * L::kOut + w);
+      }
+    }
+  }
+  if constexpr (L::kCollected) WaitForPlanes();
+}
+
+// For any size.
+constexpr int kGeneralThreads = 256;
+constexpr int kSide = 4;  // a thread computes 4 rows for 4 filters
+
+__global__ void __launch_bounds__(kGeneralThreads)
+    GeneralKernel(const float* __restrict__ x, const float* __restrict__ k,
+                  float* __restrict__ y, int64_t B, int C, int H, int W, int M,
+                  int K) {
+  const int H_out = H - K + 1;
+  const int W_out = W - K + 1;
+  const int row_groups = (H_out - 1) / kSide + 1;
+  const int filter_groups = (M - 1) / kSide + 1;
+  int64_t item = int64_t{blockIdx.x} * kGeneralThreads + threadIdx.x;
+  const int w = item % W_out;
+  item /= W_out;
+  const int h0 = item % row_groups * kSide;
+  item /= row_groups;
+  const int m0 = item % filter_groups * kSide;
+  const int64_t b = item / filter_groups;
+  if (b >= B) return;
+  // Beyond the last row and filter the last one is computed again.
+  int64_t rows[kSide];
+  int64_t filters[kSide];
+  for (int i = 0; i < kSide; ++i) {
+    rows[i] = int64_t{min(h0 + i, H_out - 1)} * W + w;
+    filters[i] = int64_t{min(m0 + i, M - 1)} * C * K * K;
+  }
+  float sums[kSide][kSide] = {};
+  for (int c = 0; c < C; ++c) {
+    const float* const image = x + (b * C + c) * H * W;
+    const float* const weights = k + int64_t{c} * K * K;
+    for (int p = 0; p < K; ++p) {
+      for (int q = 0; q < K; ++q) {
+        float in[kSide];
+        float tap[kSide];
+#pragma unroll
+        for (int i = 0; i < kSide; ++i) {
+          in[i] = image[rows[i] + int64_t{p} * W + q];
+          tap[i] = weights[filters[i] + p * K + q];
+        }
+#pragma unroll
+        for (int f = 0; f < kSide; ++f) {
+#pragma unroll
+          for (int i = 0; i < kSide; ++i) sums[f][i] += in[i] * tap[f];
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int f = 0; f < kSide; ++f) {
+#pragma unroll
+    for (int i = 0; i < kSide; ++i) {
+      if (m0 + f < M && h0 + i < H_out) {
+        y[((b * M + m0 + f) * H_out + h0 + i) * W_out + w] = sums[f][i];
+      }
+    }
+  }
+}
+
+// A compiled layer as the host sees it.
+struct Instance {
+  int channels, size, filters, kernel_size;
+  void (*kernel)(const float*, const float*, float*, int64_t);
+  int shared_bytes;
+  int threads;
+  int images;
+};
+
+template <typename L>
+constexpr Instance InstanceOf() {
+  return {L::C,        L::S,      L::M, L::K, LayerKernel<L>, L::kSharedBytes,
+          L::kThreads, L::kImages};
+}
+
+// Found by trying some 20 cuts of each layer on an H200.
+constexpr Instance kInstances[] = {
+    InstanceOf<Layer<1, 28, 50, 5, 10, 6, 1, 1, 128, 4>>(),  // fa17
+    InstanceOf<Layer<1, 72, 12, 7, 12, 3, 2, 1, 128, 4>>(),  // fa18
+    InstanceOf<Layer<12, 33, 24, 7, 8, 9, 1, 1, 256, 2>>(),
+    InstanceOf<Layer<1, 48, 6, 5, 2, 22, 1, 1, 96, 8, true>>(),  // sp19
+    InstanceOf<Layer<6, 22, 16, 5, 8, 9, 1, 4, 160, 3>>(),
+    InstanceOf<Layer<1, 70, 12, 5, 4, 22, 1, 1, 224, 2, true>>(),  // fa19
+    InstanceOf<Layer<12, 33, 24, 5, 12, 10, 1, 1, 192, 2>>(),
+    InstanceOf<Layer<1, 86, 4, 7, 4, 10, 1, 1, 128, 5>>(),  // fa20
+    InstanceOf<Layer<4, 40, 16, 7, 4, 17, 1, 4, 384, 1>>(),
+};
+
+int64_t GeneralBlocks(const Problem& p) {
+  const int64_t items = p.batch * CeilDivide(p.filters, kSide) *
+                        CeilDivide(p.output_height(), kSide) * p.output_width();
+  return CeilDivide(items, kGeneralThreads);
+}
+
+class LayerSizes : public Kernel {
+ public:
+  using Kernel::Kernel;
+
+  Error Prepare() override {
+    const Problem& p = problem_;
+    int device, multiprocessors, max_shared_bytes;
+    RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
+    RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(
+        &multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(
+        &max_shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    for (const Instance& instance : kInstances) {
+      if (instance.channels != p.channels || instance.size != p.height ||
+          instance.size != p.width || instance.filters != p.filters ||
+          instance.kernel_size != p.kernel_size ||
+          instance.shared_bytes > max_shared_bytes) {
+        continue;
+      }
+      RETURN_IF_FAILED(
+          AllowAllSharedMemory(reinterpret_cast<const void*>(instance.kernel)));
+      int blocks;
+      RETURN_IF_CUDA_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+          &blocks, instance.kernel, instance.threads, instance.shared_bytes));
+      blocks_ = std::min<int64_t>(CeilDivide(p.batch, instance.images),
+                                  int64_t{blocks} * multiprocessors);
+      instance_ = &instance;
+    }
+    return {};
+  }
+
+  Error Run(const float* x, const float* k, float* y) override {
+    const Problem& p = problem_;
+    // A tensor from cudaMalloc is aligned; a part of one may not be.
+    const bool aligned = reinterpret_cast<uintptr_t>(x) % 16 == 0 &&
+                         reinterpret_cast<uintptr_t>(y) % 16 == 0;
+    if (instance_ != nullptr && aligned) {
+      instance_
+          ->kernel<<<blocks_, instance_->threads, instance_->shared_bytes>>>(
+              x, k, y, p.batch);
+      return CheckLaunch("LayerKernel");
+    }
+    GeneralKernel<<<GeneralBlocks(p), kGeneralThreads>>>(
+        x, k, y, p.batch, p.channels, p.height, p.width, p.filters,
+        p.kernel_size);
+    return CheckLaunch("GeneralKernel");
+  }
+
+ private:
+  const Instance* instance_ = nullptr;  // null: none fits
+  int64_t blocks_ = 0;
+};
+
+const char* Reject(const Problem& problem) {
+  return GeneralBlocks(problem) > kMaxGridX ? kTooManyBlocks : nullptr;
+}
+
+}  // namespace
+
+extern const KernelVariant kLayerSizes;
+const KernelVariant kLayerSizes = {
+    "layer_sizes",
+    AccuracyClass::kFp32,
+    "A kernel compiled for each of the course's layers: whole images in shared "
+    "memory, many outputs per thread in registers.",
+    "Each input and each weight that is loaded serves many products, and all "
+    "sizes are constants.",
+    Reject,
+    Make<LayerSizes>,
+};
+
+}  // namespace convlab::cuda

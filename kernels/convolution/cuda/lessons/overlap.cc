@@ -1,0 +1,186 @@
+#include "kernels/convolution/cuda/lessons/overlap.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/parallel/parallel.h"
+#include "common/status/status.h"
+#include "kernels/convolution/accuracy.h"
+#include "kernels/convolution/checking/reference.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/convolution/cuda/lessons/streams.h"
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/stream.h"
+
+namespace convlab {
+namespace {
+
+using cuda::DeviceBuffer;
+using cuda::PinnedBuffer;
+
+class Slices : public SlicedConvolution {
+ public:
+  Slices(const Problem& problem, int64_t slice_images)
+      : problem_(problem), slice_(problem) {
+    slice_.batch = slice_images;
+  }
+
+  absl::Status Prepare(int streams) {
+    ASSIGN_OR_RETURN(
+        k_, DeviceBuffer::Allocate(sizeof(float) * problem_.kernel_elements()));
+    for (int i = 0; i < streams; ++i) {
+      auto queue = std::make_unique<Queue>();
+      RETURN_IF_ERROR(ToStatus(queue->stream.Create()));
+      ASSIGN_OR_RETURN(queue->x, DeviceBuffer::Allocate(
+                                     sizeof(float) * slice_.input_elements()));
+      ASSIGN_OR_RETURN(queue->y, DeviceBuffer::Allocate(
+                                     sizeof(float) * slice_.output_elements()));
+      queues_.push_back(std::move(queue));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(const float* x, const float* k, float* y) override {
+    // In the default stream, for which the others wait.
+    RETURN_IF_ERROR(cuda::CopyToDevice(k_.data(), k, k_.bytes()));
+    const int64_t x_image = problem_.input_elements() / problem_.batch;
+    const int64_t y_image = problem_.output_elements() / problem_.batch;
+    int64_t turn = 0;
+    for (int64_t b = 0; b < problem_.batch; b += slice_.batch) {
+      Queue& queue = *queues_[turn++ % queues_.size()];
+      Problem slice = slice_;
+      slice.batch = std::min(slice_.batch, problem_.batch - b);
+      RETURN_IF_ERROR(
+          ToStatus(Enqueue(queue, slice, x + b * x_image, y + b * y_image)));
+    }
+    return cuda::Synchronize();
+  }
+
+ private:
+  // A stream, with the device memory of the slice that is in it. The next slice
+  // in the same stream comes after this one, so it may use the same memory.
+  struct Queue {
+    cuda::Stream stream;
+    DeviceBuffer x, y;
+  };
+
+  cuda::Error Enqueue(Queue& queue, const Problem& slice, const float* x,
+                      float* y) {
+    cudaStream_t stream = queue.stream.get();
+    RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(queue.x.data(), x,
+                                         sizeof(float) * slice.input_elements(),
+                                         cudaMemcpyHostToDevice, stream));
+    RETURN_IF_FAILED(cuda::StartInStream(slice, queue.x.floats(), k_.floats(),
+                                         queue.y.floats(), stream));
+    RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(
+        y, queue.y.data(), sizeof(float) * slice.output_elements(),
+        cudaMemcpyDeviceToHost, stream));
+    return {};
+  }
+
+  const Problem problem_;
+  Problem slice_;  // of most slices
+  DeviceBuffer k_;
+  std::vector<std::unique_ptr<Queue>> queues_;
+};
+
+void FillRandom(int64_t count, float* values) {
+  std::minstd_rand generator(1);
+  std::uniform_real_distribution<float> distribution(-1, 1);
+  for (int64_t i = 0; i < count; ++i) values[i] = distribution(generator);
+}
+
+absl::StatusOr<PinnedBuffer> RandomFloats(int64_t count) {
+  ASSIGN_OR_RETURN(PinnedBuffer buffer,
+                   PinnedBuffer::Allocate(sizeof(float) * count));
+  FillRandom(count, static_cast<float*>(buffer.data()));
+  return buffer;
+}
+
+// Internal unless image `b` of y is the convolution in class fp32.
+absl::Status CheckImage(const Problem& problem, int64_t b, const float* x,
+                        const float* k, const float* y) {
+  Problem image = problem;
+  image.batch = 1;
+  Workers workers(1);
+  const double error = RelativeError(
+      y + b * image.output_elements(),
+      ReferenceConvolution(image, x + b * image.input_elements(), k, workers));
+  if (error <= MaxRelativeError(AccuracyClass::kFp32)) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("streams on ", ToString(problem),
+                                          ": image ", b, " has error ", error));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SlicedConvolution>> SlicedConvolution::Create(
+    const Problem& problem, int64_t slices, int streams) {
+  RETURN_IF_ERROR(CheckProblem(problem));
+  if (slices < 1 || streams < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(slices, " slices in ", streams,
+                     " streams: expected at least one of each"));
+  }
+  RETURN_IF_ERROR(cuda::FindDevice().status());
+  slices = std::min(slices, problem.batch);
+  auto made =
+      std::make_unique<Slices>(problem, (problem.batch + slices - 1) / slices);
+  RETURN_IF_ERROR(made->Prepare(streams));
+  return made;
+}
+
+absl::StatusOr<OverlapTimes> MeasureStreams(const Problem& problem,
+                                            int64_t slices, int repetitions) {
+  ASSIGN_OR_RETURN(const auto serial,
+                   SlicedConvolution::Create(problem, slices, 1));
+  ASSIGN_OR_RETURN(const auto overlapped,
+                   SlicedConvolution::Create(problem, slices, 3));
+  ASSIGN_OR_RETURN(const PinnedBuffer x,
+                   RandomFloats(problem.input_elements()));
+  ASSIGN_OR_RETURN(const PinnedBuffer k,
+                   RandomFloats(problem.kernel_elements()));
+  const int64_t y_bytes = sizeof(float) * problem.output_elements();
+  ASSIGN_OR_RETURN(const PinnedBuffer serial_y,
+                   PinnedBuffer::Allocate(y_bytes));
+  ASSIGN_OR_RETURN(const PinnedBuffer overlapped_y,
+                   PinnedBuffer::Allocate(y_bytes));
+  // Two values that no convolution of numbers in [-1, 1] gives.
+  std::memset(serial_y.data(), 0xff, y_bytes);
+  std::memset(overlapped_y.data(), 0xfe, y_bytes);
+
+  OverlapTimes times;
+  const auto run = [&](SlicedConvolution& convolution, const PinnedBuffer& y,
+                       std::vector<int64_t>& samples) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    absl::Status status = convolution.Run(static_cast<const float*>(x.data()),
+                                          static_cast<const float*>(k.data()),
+                                          static_cast<float*>(y.data()));
+    samples.push_back(std::chrono::nanoseconds(Clock::now() - start).count());
+    return status;
+  };
+  // The first of each is the warm-up.
+  for (int i = 0; i <= repetitions; ++i) {
+    RETURN_IF_ERROR(run(*serial, serial_y, times.serial_ns));
+    RETURN_IF_ERROR(run(*overlapped, overlapped_y, times.overlapped_ns));
+  }
+  times.serial_ns.erase(times.serial_ns.begin());
+  times.overlapped_ns.erase(times.overlapped_ns.begin());
+  if (std::memcmp(serial_y.data(), overlapped_y.data(), y_bytes) != 0) {
+    return absl::InternalError(
+        absl::StrCat("streams on ", ToString(problem), " in ", slices,
+                     " slices: overlapped slices gave another result"));
+  }
+  for (const int64_t b : {int64_t{0}, problem.batch - 1}) {
+    RETURN_IF_ERROR(CheckImage(problem, b, static_cast<const float*>(x.data()),
+                               static_cast<const float*>(k.data()),
+                               static_cast<const float*>(serial_y.data())));
+  }
+  return times;
+}
+
+}  // namespace convlab

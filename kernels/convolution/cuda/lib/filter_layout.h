@@ -1,0 +1,63 @@
+// What the plans of kernels share whose operands on the tensor cores are scaled
+// halves: small arithmetic, and how the filters stand in memory, where
+// halves.cuh brings them.
+#ifndef KERNELS_CONVOLUTION_CUDA_LIB_FILTER_LAYOUT_H_
+#define KERNELS_CONVOLUTION_CUDA_LIB_FILTER_LAYOUT_H_
+
+#include <cstdint>
+
+namespace convlab::cuda {
+
+// n / d by a multiplication (SplitDivide), for n * d below 2^32; 0 stands for
+// d = 1.
+constexpr uint32_t SplitMagic(int d) {
+  return d == 1 ? 0 : ((uint64_t{1} << 32) + d - 1) / d;
+}
+
+// n / d by a multiplication, for every n from 0 to 2^31 - 1. With 2^l the least
+// power of two that is not below d, `magic` is 2^(31+l) / d rounded up; times d
+// it exceeds 2^(31+l) by e < d, and e * n < 2^(31+l) keeps the quotient right.
+struct Divisor {
+  uint32_t magic = uint32_t{1} << 31;
+  int shift = 31;
+
+  Divisor() = default;
+  explicit constexpr Divisor(int d) {
+    int l = 0;
+    while ((int64_t{1} << l) < d) ++l;
+    shift = 31 + l;
+    magic = ((uint64_t{1} << shift) + d - 1) / d;
+  }
+  constexpr int Quotient(int n) const {
+    return static_cast<int>(static_cast<uint64_t>(n) * magic >> shift);
+  }
+};
+
+// How many parts of b cover a.
+constexpr int64_t SplitParts(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// A lane's words of a tile of filters: two of high halves, two of low ones.
+constexpr int kSplitVectorBytes = 16;
+
+// A column of the product is a filter, moved to the right by 0 to `shifts` - 1
+// pixels; its depth is the filters' channels and taps, in steps of 16 halves,
+// which are two chunks. A chunk is eight halves of one filter row of a plane
+// of plane_channels channels.
+struct FilterLayout {
+  int M, C, K;
+  int plane_channels, shifts;
+  int chunks, chunks_per_plane;  // of all planes, and of one
+  bool row_pairs;  // a step is one chunk of two filter rows, not two of one
+  int rows;        // of steps: K or more, with row pairs half of that
+  int tiles_n;     // of a group of filters, each 8 columns of the product
+  // Of all columns; and vectors of a lane's words in each.
+  int filter_groups, filter_vectors;
+  bool max_apart;  // a kernel of its own finds the largest weight
+};
+
+// Whether one block of threads would take long for the largest of `elements`.
+constexpr bool FilterMaxApart(int64_t elements) { return elements > 1 << 15; }
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_LIB_FILTER_LAYOUT_H_

@@ -1,0 +1,65 @@
+// What the tests of the kernels' plans share: GPUs, the course's layers, and
+// how a plan is told.
+#ifndef KERNELS_CONVOLUTION_CUDA_LIB_PLAN_TESTING_H_
+#define KERNELS_CONVOLUTION_CUDA_LIB_PLAN_TESTING_H_
+
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "kernels/convolution/problem.h"
+
+namespace convlab::cuda {
+
+inline constexpr int kH200Multiprocessors = 132;
+// Shared memory that a block may have, in bytes.
+inline constexpr int kH200Shared = 227 << 10;
+// The same on the H200, the A100 and on GPUs of capability 8.6.
+inline constexpr int kSharedLimits[] = {kH200Shared, 163 << 10, 99 << 10};
+
+// n / d as the kernels compute it, by SplitMagic(d).
+inline int Divide(uint32_t n, uint32_t magic) {
+  return magic == 0 ? n : (uint64_t{n} * magic) >> 32;
+}
+
+// Values, each with a space after it.
+inline std::string Text(const std::vector<int64_t>& values) {
+  std::string text;
+  for (const int64_t value : values) text += std::to_string(value) + " ";
+  return text;
+}
+inline std::string DescribeProblem(const Problem& p) {
+  return "B C H W M K: " + Text({p.batch, p.channels, p.height, p.width,
+                                 p.filters, p.kernel_size});
+}
+
+struct Layer {
+  const char* name;
+  int64_t channels, size, filters, kernel_size;
+
+  Problem At(int64_t batch) const {
+    return {batch, channels, size, size, filters, kernel_size};
+  }
+};
+inline constexpr Layer kFirstLayers[] = {
+    {"fa17", 1, 28, 50, 5},   {"fa18-L1", 1, 72, 12, 7},
+    {"sp19-L1", 1, 48, 6, 5}, {"fa19-L1", 1, 70, 12, 5},
+    {"fa20-L1", 1, 86, 4, 7},
+};
+inline constexpr Layer kSecondLayers[] = {
+    {"fa18-L2", 12, 33, 24, 7},
+    {"sp19-L2", 6, 22, 16, 5},
+    {"fa19-L2", 12, 33, 24, 5},
+    {"fa20-L2", 4, 40, 16, 7},
+};
+inline std::vector<Layer> CourseLayers() {
+  std::vector<Layer> layers(std::begin(kFirstLayers), std::end(kFirstLayers));
+  layers.insert(layers.end(), std::begin(kSecondLayers),
+                std::end(kSecondLayers));
+  return layers;
+}
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_LIB_PLAN_TESTING_H_

@@ -1,0 +1,232 @@
+// The instructions of compute capability 9.0 that wgmma_kernel.cuh and
+// wgmma_strips.cu are made of.
+#ifndef KERNELS_CONVOLUTION_CUDA_LIB_WGMMA_PTX_CUH_
+#define KERNELS_CONVOLUTION_CUDA_LIB_WGMMA_PTX_CUH_
+
+#include <cstdint>
+
+#include "kernels/convolution/cuda/lib/kernel.h"
+
+namespace convlab::cuda {
+
+// For KernelVariant::reject: why this device cannot run `kernel`, which is made
+// of the instructions below and has barriers in shared memory, or null.
+inline const char* RejectWithoutWarpgroupProducts(const void* kernel) {
+  if (ComputeCapability() != 90) {
+    return "needs the products of warpgroups, which compute capability 9.0 "
+           "has";
+  }
+  // Without sm_90a's own code the kernel's body is empty, whoever compiled it:
+  // then it has no barriers.
+  cudaFuncAttributes attributes;
+  const Error asked = Check(cudaFuncGetAttributes(&attributes, kernel),
+                            "cudaFuncGetAttributes");
+  if (asked.failed() || attributes.sharedSizeBytes == 0) {
+    return "this program has no code for this GPU: build it with sm_90a among "
+           "//tools/cuda:archs";
+  }
+  return nullptr;
+}
+
+#if __CUDA_ARCH_FEAT_SM90_ALL
+
+// Columns of a product in shared memory, as wgmma wants to be told: core
+// matrices of 8 columns x 8 halves, 128 bytes each, of which two make the depth
+// of 16 halves and lie side by side; from 8 columns to the next are 256 bytes.
+// Addresses are below 2^18 and count in units of 16 bytes.
+__device__ __forceinline__ uint64_t ColumnsAt(uint32_t address) {
+  constexpr uint64_t kAlongDepth = 128 >> 4, kAlongColumns = 256 >> 4;
+  return address >> 4 | kAlongDepth << 16 | kAlongColumns << 32;
+}
+
+// sum += rows * columns by a warpgroup, or sum = rows * columns if `adds` is 0:
+// 64 x 16 halves in registers, as m16n8k16 wants them of each warp, by 16 x N
+// halves in shared memory. It only starts; rows and sum are the tensor cores'
+// until WaitForProducts.
+__device__ __forceinline__ void StartProduct(float (&sum)[12],
+                                             const uint32_t (&rows)[4],
+                                             uint64_t columns, int adds = 1) {
+  asm volatile(
+      "{ .reg .pred add; setp.ne.b32 add, %17, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11}, "
+      "{%12, %13, %14, %15}, %16, add, 1, 1, 0; }"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
+        "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
+        "+f"(sum[10]), "+f"(sum[11])
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
+        "r"(adds));
+}
+__device__ __forceinline__ void StartProduct(float (&sum)[16],
+                                             const uint32_t (&rows)[4],
+                                             uint64_t columns, int adds = 1) {
+  asm volatile(
+      "{ .reg .pred add; setp.ne.b32 add, %21, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
+      "%12, %13, %14, %15}, "
+      "{%16, %17, %18, %19}, %20, add, 1, 1, 0; }"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
+        "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
+        "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
+        "+f"(sum[14]), "+f"(sum[15])
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
+        "r"(adds));
+}
+__device__ __forceinline__ void StartProduct(float (&sum)[24],
+                                             const uint32_t (&rows)[4],
+                                             uint64_t columns, int adds = 1) {
+  asm volatile(
+      "{ .reg .pred add; setp.ne.b32 add, %29, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n48k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
+      "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23}, "
+      "{%24, %25, %26, %27}, %28, add, 1, 1, 0; }"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
+        "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
+        "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
+        "+f"(sum[14]), "+f"(sum[15]), "+f"(sum[16]), "+f"(sum[17]),
+        "+f"(sum[18]), "+f"(sum[19]), "+f"(sum[20]), "+f"(sum[21]),
+        "+f"(sum[22]), "+f"(sum[23])
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
+        "r"(adds));
+}
+__device__ __forceinline__ void StartProduct(float (&sum)[40],
+                                             const uint32_t (&rows)[4],
+                                             uint64_t columns, int adds = 1) {
+  asm volatile(
+      "{ .reg .pred add; setp.ne.b32 add, %45, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n80k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
+      "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
+      "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
+      "%36, %37, %38, %39}, "
+      "{%40, %41, %42, %43}, %44, add, 1, 1, 0; }"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
+        "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
+        "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
+        "+f"(sum[14]), "+f"(sum[15]), "+f"(sum[16]), "+f"(sum[17]),
+        "+f"(sum[18]), "+f"(sum[19]), "+f"(sum[20]), "+f"(sum[21]),
+        "+f"(sum[22]), "+f"(sum[23]), "+f"(sum[24]), "+f"(sum[25]),
+        "+f"(sum[26]), "+f"(sum[27]), "+f"(sum[28]), "+f"(sum[29]),
+        "+f"(sum[30]), "+f"(sum[31]), "+f"(sum[32]), "+f"(sum[33]),
+        "+f"(sum[34]), "+f"(sum[35]), "+f"(sum[36]), "+f"(sum[37]),
+        "+f"(sum[38]), "+f"(sum[39])
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
+        "r"(adds));
+}
+__device__ __forceinline__ void StartProduct(float (&sum)[48],
+                                             const uint32_t (&rows)[4],
+                                             uint64_t columns, int adds = 1) {
+  asm volatile(
+      "{ .reg .pred add; setp.ne.b32 add, %53, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n96k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
+      "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
+      "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
+      "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, "
+      "{%48, %49, %50, %51}, %52, add, 1, 1, 0; }"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
+        "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]),
+        "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
+        "+f"(sum[14]), "+f"(sum[15]), "+f"(sum[16]), "+f"(sum[17]),
+        "+f"(sum[18]), "+f"(sum[19]), "+f"(sum[20]), "+f"(sum[21]),
+        "+f"(sum[22]), "+f"(sum[23]), "+f"(sum[24]), "+f"(sum[25]),
+        "+f"(sum[26]), "+f"(sum[27]), "+f"(sum[28]), "+f"(sum[29]),
+        "+f"(sum[30]), "+f"(sum[31]), "+f"(sum[32]), "+f"(sum[33]),
+        "+f"(sum[34]), "+f"(sum[35]), "+f"(sum[36]), "+f"(sum[37]),
+        "+f"(sum[38]), "+f"(sum[39]), "+f"(sum[40]), "+f"(sum[41]),
+        "+f"(sum[42]), "+f"(sum[43]), "+f"(sum[44]), "+f"(sum[45]),
+        "+f"(sum[46]), "+f"(sum[47])
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
+        "r"(adds));
+}
+
+// Before the first product that reads registers which were written otherwise.
+__device__ __forceinline__ void FenceProducts() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+// The products started since the last call become a group.
+__device__ __forceinline__ void CommitProducts() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+// Until at most kGroups groups run.
+template <int kGroups>
+__device__ __forceinline__ void WaitForProducts() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kGroups) : "memory");
+}
+
+// Takes registers of a warpgroup, or gives them back: from now on a thread has
+// kCount.
+template <int kCount>
+__device__ __forceinline__ void TakeRegisters() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
+}
+template <int kCount>
+__device__ __forceinline__ void GiveRegisters() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
+}
+
+// A barrier in shared memory whose phase ends when `count` have arrived. Who
+// waits names the phase's parity; that of a phase before the first is 1.
+__device__ __forceinline__ void InitBarrier(uint32_t barrier, int count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier),
+               "r"(count)
+               : "memory");
+}
+__device__ __forceinline__ void Arrive(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier)
+               : "memory");
+}
+__device__ __forceinline__ void WaitFor(uint32_t barrier, int parity) {
+  asm volatile(
+      "{\n"
+      ".reg .pred done;\n"
+      "WAIT_%=:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra WAIT_%=;\n"
+      "}" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+
+// Stores v if i < end: without a branch, at whose end lanes wait for each
+// other.
+__device__ __forceinline__ void StoreIfBelow(int i, int end, float* p,
+                                             float v) {
+  asm volatile(
+      "{ .reg .pred below; setp.lt.s32 below, %2, %3; "
+      "@below st.global.f32 [%0], %1; }" ::"l"(p),
+      "f"(v), "r"(i), "r"(end)
+      : "memory");
+}
+__device__ __forceinline__ void StoreSharedIfBelow(int i, int end,
+                                                   uint32_t address, float v) {
+  asm volatile(
+      "{ .reg .pred below; setp.lt.s32 below, %2, %3; "
+      "@below st.shared.f32 [%0], %1; }" ::"r"(address),
+      "f"(v), "r"(i), "r"(end)
+      : "memory");
+}
+
+// Has the copy engine load `bytes` bytes of device memory, a multiple of 16;
+// both addresses are multiples of 16. Arrives at `barrier`, whose phase does
+// not end before they have come.
+__device__ __forceinline__ void StartLoad(uint32_t to, const float* from,
+                                          int bytes, uint32_t barrier) {
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
+      "r"(bytes)
+      : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1], %2, [%3];" ::"r"(to),
+      "l"(from), "r"(bytes), "r"(barrier)
+      : "memory");
+}
+
+#endif  // __CUDA_ARCH_FEAT_SM90_ALL
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_LIB_WGMMA_PTX_CUH_

@@ -1,0 +1,257 @@
+#include "kernels/convolution/cuda/split/plan.h"
+
+#include <algorithm>
+
+namespace convlab::cuda {
+namespace {
+
+// Numbers of equal parts that are tried.
+constexpr int kSplitCuts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 1 << 30};
+
+}  // namespace
+
+FilterLayout LayoutOf(const SplitPlan& plan) {
+  const SplitShape& shape = kSplitShapes[plan.shape];
+  FilterLayout layout;
+  layout.M = plan.M, layout.C = plan.C, layout.K = plan.K;
+  layout.plane_channels = plan.plane_channels, layout.shifts = plan.shifts;
+  layout.chunks = plan.chunks;
+  layout.chunks_per_plane = plan.chunks_per_plane;
+  layout.row_pairs = shape.row_pairs, layout.tiles_n = shape.tiles_n;
+  layout.rows = shape.row_pairs ? SplitParts(plan.K, 2) : plan.K;
+  layout.filter_groups = plan.filter_groups;
+  layout.filter_vectors = plan.filter_vectors;
+  layout.max_apart = FilterMaxApart(int64_t{plan.M} * plan.C * plan.K * plan.K);
+  return layout;
+}
+
+bool SetSplitProduct(const Problem& problem, int shape_index,
+                     int plane_channels, int shifts, SplitPlan* plan) {
+  const SplitShape& shape = kSplitShapes[shape_index];
+  *plan = {};
+  plan->shape = shape_index;
+  plan->batch = problem.batch;
+  plan->C = problem.channels, plan->H = problem.height;
+  plan->W = problem.width, plan->M = problem.filters;
+  plan->H_out = problem.output_height(), plan->W_out = problem.output_width();
+  const int K = plan->K = problem.kernel_size;
+  if (shape.kernel_size != 0 && shape.kernel_size != K) return false;
+  // A unit begins at a word.
+  if (shifts * plane_channels % 2 != 0) return false;
+  plan->plane_channels = plane_channels, plan->shifts = shifts;
+  while (1 << plan->shift_log < shifts) ++plan->shift_log;
+  plan->planes = SplitParts(plan->C, plane_channels);
+  plan->chunks_per_plane =
+      SplitParts(int64_t{K + shifts - 1} * plane_channels, 8);
+  if (shape.row_pairs) {
+    // Only with three products, which tensor cores have to work for.
+    if (plan->planes > 1 || plan->chunks_per_plane > 1) return false;
+  } else {
+    plan->chunks_per_plane = SplitParts(plan->chunks_per_plane, 2) * 2;
+  }
+  plan->chunks = plan->planes * plan->chunks_per_plane;
+  plan->filter_groups =
+      SplitParts(int64_t{plan->M} * shifts, int64_t{8} * shape.tiles_n);
+  const int64_t steps =
+      shape.row_pairs ? SplitParts(K, 2) : int64_t{plan->chunks} / 2 * K;
+  const int64_t vectors = steps * shape.tiles_n * 32;
+  if (vectors > 1 << 24) return false;
+  plan->filter_vectors = vectors;
+  return true;
+}
+
+int SplitPieceProducts(const SplitPlan& plan) {
+  const SplitShape& shape = kSplitShapes[plan.shape];
+  return 3 * shape.rows / 2 * (plan.filter_vectors / 32);
+}
+
+bool SetSplitTiles(int row_blocks, int tile_columns, SplitPlan* plan) {
+  const SplitShape& shape = kSplitShapes[plan->shape];
+  const int Cp = plan->plane_channels;
+  plan->tile_rows = std::min(row_blocks * shape.rows, plan->H_out);
+  plan->tile_columns = std::min(tile_columns, plan->W_out);
+  plan->strips_y = SplitParts(plan->H_out, plan->tile_rows);
+  plan->strips_x = SplitParts(plan->W_out, plan->tile_columns);
+  plan->input_rows = plan->tile_rows + plan->K - 1;
+  plan->input_columns = plan->tile_columns + plan->K - 1;
+  plan->row_blocks = SplitParts(plan->tile_rows, shape.rows);
+  plan->units = SplitParts(plan->tile_columns, plan->shifts);
+  plan->units_magic = SplitMagic(plan->units);
+  plan->linear = plan->strips_x == 1 && plan->W * Cp % 2 == 0;
+  plan->copy_columns =
+      Cp == 1 ? SplitParts(plan->input_columns, 2) : plan->input_columns;
+  plan->copy_columns_magic = SplitMagic(plan->copy_columns);
+  plan->pitch = SplitParts(int64_t{plan->input_columns} * Cp, 2);
+  // The last block's rows, with those that odd row pairs add; and what the last
+  // unit of the last row reads beyond its end.
+  const int64_t rows = int64_t{plan->row_blocks} * shape.rows + plan->K - 1 +
+                       (shape.row_pairs ? plan->K % 2 : 0);
+  const int64_t last_unit =
+      int64_t{plan->units - 1} * plan->shifts * Cp / 2 +
+      int64_t{4} * (shape.row_pairs ? 1 : plan->chunks_per_plane);
+  const int64_t words = plan->planes * rows * plan->pitch +
+                        std::max<int64_t>(last_unit - plan->pitch, 0);
+  if (words > 1 << 16) return false;
+  plan->plane_words = rows * plan->pitch;
+  plan->image_words = SplitParts(words, 4) * 4;
+  return true;
+}
+
+void SetSplitPhases(int phase_blocks, int phase_filter_groups,
+                    SplitPlan* plan) {
+  const SplitShape& shape = kSplitShapes[plan->shape];
+  plan->phase_blocks = std::min(phase_blocks, plan->row_blocks);
+  plan->phase_filter_groups =
+      std::min(phase_filter_groups, plan->filter_groups);
+  const int modulus = plan->shifts == 1 ? 16 : 32;
+  const int remainder = plan->shifts == 1 ? 4 : 8;
+  plan->stage_pitch = plan->phase_blocks * shape.rows * plan->tile_columns;
+  while (plan->stage_pitch % modulus != remainder) ++plan->stage_pitch;
+  const int filters =
+      plan->phase_filter_groups * shape.tiles_n * 8 / plan->shifts;
+  plan->stage_floats = SplitParts(int64_t{plan->stage_pitch} * filters, 4) * 4;
+}
+
+int64_t SplitSharedBytes(const SplitPlan& plan, int groups) {
+  const bool shared = kSplitShapes[plan.shape].filters_shared;
+  return (shared ? plan.filter_bytes() : 0) +
+         int64_t{4} * groups * plan.group_words();
+}
+
+SplitCost::SplitCost(const SplitPlan& plan, int multiprocessors)
+    : plan_(plan), multiprocessors_(multiprocessors) {
+  const SplitShape& shape = kSplitShapes[plan.shape];
+  // Words of 128 bytes for each row of each step: inputs, then filters.
+  const double rows = plan.filter_vectors / (32.0 * shape.tiles_n);
+  const double filters = (shape.filters_shared ? 2 : 8) * shape.tiles_n;
+  const double loads = rows * 2 * (2 + filters);
+  piece_ = kProduct * SplitPieceProducts(plan) + kLoad * loads +
+           kPlane * plan.planes;
+  if (shape.kernel_size == 0) piece_ *= kAnySize;
+  in_ = static_cast<double>(plan.planes) * plan.plane_channels *
+        plan.input_rows * plan.input_columns;
+  out_ = static_cast<double>(plan.M) * plan.tile_rows * plan.tile_columns;
+  const bool whole_rows = plan.strips_x == 1;
+  memory_ = kMemory * (in_ + (whole_rows ? 1 : kPartLines) * out_);
+}
+
+double SplitCost::Total(int warps, int groups) const {
+  const SplitPlan& plan = plan_;
+  // Rounds of a group's warps over the pieces of a tile's phases.
+  const int64_t full = plan.filter_groups / plan.phase_filter_groups;
+  const int64_t rest = plan.filter_groups % plan.phase_filter_groups;
+  int64_t rounds = 0, phases = 0;
+  for (int block = 0; block < plan.row_blocks; block += plan.phase_blocks) {
+    const int blocks = std::min(plan.phase_blocks, plan.row_blocks - block);
+    const int64_t octets = SplitParts(int64_t{blocks} * plan.units, 8);
+    rounds += full * SplitParts(octets * plan.phase_filter_groups, warps) +
+              SplitParts(octets * rest, warps);
+    phases += full + (rest > 0);
+  }
+  const double copies = (plan.linear ? 1 : 2) * in_ + out_;
+  const double busy = rounds * piece_ * warps / 4 + kCopy * copies;
+  const double alone = rounds * piece_ * kLatency * std::max(1.0, warps / 4.0) +
+                       kLoadTime * (1 + in_ / (kInFlight * warps)) +
+                       kPhaseTime * (phases + out_ / (kInFlight * warps));
+  const double shared = groups * std::max(busy, memory_);
+  const double time = std::max(shared, alone) + std::min(shared, alone) / 4;
+  return time * SplitParts(plan.tiles(), int64_t{multiprocessors_} * groups);
+}
+
+namespace {
+
+// The cheapest plan by SplitCost; false if nothing fits. Tried are all shapes,
+// channels of a plane and shifts, except those that pad the product by more
+// than `most_padding` times the least; tiles from the whole image down to eight
+// units of one block of rows; phases, and warps of a group; and as many groups
+// as fit.
+bool SearchSplitPlan(const Problem& problem, int multiprocessors,
+                     int shared_limit, double most_padding, SplitPlan* best) {
+  const auto for_products = [&](auto visit) {
+    for (int shape = 0; shape < kSplitShapeCount; ++shape) {
+      for (const int plane_channels : {1, 2, 4, 6, 8}) {
+        for (const int shifts : {1, 2, 4, 8}) {
+          SplitPlan plan;
+          if (SetSplitProduct(problem, shape, plane_channels, shifts, &plan)) {
+            visit(plan);
+          }
+        }
+      }
+    }
+  };
+  // Products for a row of outputs of all filters.
+  const auto products = [](const SplitPlan& plan) {
+    return static_cast<double>(SplitPieceProducts(plan)) * plan.filter_groups /
+           (kSplitShapes[plan.shape].rows * plan.shifts);
+  };
+  double least_products = 0;
+  for_products([&](const SplitPlan& plan) {
+    const double p = products(plan);
+    if (least_products == 0 || p < least_products) least_products = p;
+  });
+
+  double best_cost = 0;
+  const auto try_phases = [&](int64_t free_bytes, SplitPlan* plan) {
+    const int most_warps = kSplitShapes[plan->shape].threads / 32;
+    const SplitCost cost(*plan, multiprocessors);
+    for (int blocks = 1; blocks <= std::min(plan->row_blocks, 4); ++blocks) {
+      for (int filters = 1; filters <= std::min(plan->filter_groups, 4);
+           ++filters) {
+        SetSplitPhases(blocks, filters, plan);
+        const int fit = std::min<int64_t>(
+            kSplitMostGroups, free_bytes / (4 * plan->group_words()));
+        if (fit == 0) break;
+        for (int warps = 1; warps <= kSplitMostWarps; ++warps) {
+          const int groups = std::min(fit, most_warps / warps);
+          const double total = cost.Total(warps, groups);
+          if (best_cost == 0 || total < best_cost) {
+            best_cost = total;
+            *best = *plan;
+            best->warps = warps, best->groups = groups;
+          }
+        }
+      }
+    }
+  };
+  for_products([&](SplitPlan plan) {
+    if (products(plan) > most_padding * least_products) return;
+    const SplitShape& shape = kSplitShapes[plan.shape];
+    const int64_t free_bytes =
+        shared_limit - (shape.filters_shared ? plan.filter_bytes() : 0);
+    if (free_bytes <= 0) return;
+    const int64_t all_blocks = SplitParts(plan.H_out, shape.rows);
+    const int64_t all_units = SplitParts(plan.W_out, plan.shifts);
+    int blocks_before = 0;
+    for (const int cut_y : kSplitCuts) {
+      const int blocks = SplitParts(all_blocks, cut_y);
+      if (blocks == blocks_before) continue;
+      blocks_before = blocks;
+      int units_before = 0;
+      for (const int cut_x : kSplitCuts) {
+        const int units = std::max<int64_t>(SplitParts(all_units, cut_x), 8);
+        if (units == units_before) continue;
+        units_before = units;
+        if (SetSplitTiles(blocks, units * plan.shifts, &plan)) {
+          try_phases(free_bytes, &plan);
+        }
+      }
+    }
+  });
+  if (best_cost == 0) return false;
+  best->shared_bytes = SplitSharedBytes(*best, best->groups);
+  return true;
+}
+
+}  // namespace
+
+bool MakeSplitPlan(const Problem& problem, int multiprocessors,
+                   int shared_limit, SplitPlan* plan) {
+  if (problem.kernel_size > kSplitMostKernelSize) return false;
+  // What pads little may need more shared memory than there is.
+  constexpr double kLittle = 1.25, kAny = 1e9;
+  return SearchSplitPlan(problem, multiprocessors, shared_limit, kLittle,
+                         plan) ||
+         SearchSplitPlan(problem, multiprocessors, shared_limit, kAny, plan);
+}
+
+}  // namespace convlab::cuda

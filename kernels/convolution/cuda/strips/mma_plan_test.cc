@@ -1,0 +1,214 @@
+#include "kernels/convolution/cuda/strips/mma_plan.h"
+
+#include <cstdint>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "kernels/convolution/cuda/lib/plan_testing.h"
+#include "kernels/convolution/problem.h"
+
+namespace convlab::cuda {
+namespace {
+
+std::string Describe(const Problem& p, const StripsPlan& plan) {
+  return DescribeProblem(p) + "shape, blocks, parts, warps: " +
+         Text({plan.shape, plan.blocks, plan.parts, plan.warps});
+}
+
+// That the kernels stay in their memory and compute every output.
+void CheckPlan(const Problem& problem, const StripsPlan& plan,
+               int shared_limit) {
+  SCOPED_TRACE(Describe(problem, plan));
+  const StripsShape& shape = kStripsShapes[plan.shape];
+  EXPECT_LE(plan.shared_bytes, shared_limit);
+  EXPECT_EQ(plan.shared_bytes,
+            4 * (plan.filter_words() + plan.warps * plan.warp_words() + 1));
+  EXPECT_GE(plan.warps, 1);
+  EXPECT_LE(plan.warps, kStripsMostWarps);
+
+  // Strips, units and parts cover the output, and none is empty.
+  EXPECT_GE(int64_t{plan.strips} * plan.strip_rows(), plan.H_out);
+  EXPECT_LT(int64_t{plan.strips - 1} * plan.strip_rows(), plan.H_out);
+  EXPECT_GE(plan.units * shape.shifts, plan.W_out);
+  EXPECT_GE(plan.filter_groups * shape.filters(), plan.M);
+  EXPECT_GE(plan.parts * plan.part_groups, plan.filter_groups);
+  EXPECT_LT((plan.parts - 1) * plan.part_groups, plan.filter_groups);
+  EXPECT_EQ(plan.items(), problem.batch * plan.strips * plan.parts);
+  EXPECT_LE(plan.thread_blocks, kH200Multiprocessors);
+  EXPECT_GE(plan.thread_blocks * plan.block_items, plan.items());
+  EXPECT_LT((plan.thread_blocks - 1) * plan.block_items, plan.items());
+
+  // The depth holds the filter with every shift.
+  const int filter_rows = shape.wide ? shape.steps : 2 * shape.steps;
+  EXPECT_GE(filter_rows, plan.K);
+  EXPECT_LE(plan.K + shape.shifts - 1, shape.wide ? 16 : 8);
+  EXPECT_TRUE(plan.C == 1 || !shape.one_channel);
+  EXPECT_EQ(plan.filter_vectors, plan.C * shape.steps * shape.tiles_n * 32);
+
+  // A strip's inputs fit, and so does the last word that an octet reads.
+  EXPECT_GE(2 * plan.pitch, plan.W);
+  EXPECT_GE(plan.plane_words, (plan.strip_rows() + plan.K - 1) * plan.pitch);
+  EXPECT_LE(plan.C * plan.plane_words, plan.image_words);
+  const int last_row = plan.strip_rows() + filter_rows - 2;
+  const int last_word =
+      (plan.C - 1) * plan.plane_words + last_row * plan.pitch +
+      (plan.units - 1) * shape.shifts / 2 + (shape.wide ? 7 : 3);
+  EXPECT_LT(last_word, plan.image_words);
+
+  // The stage takes a group's outputs, and filters begin at 32 bytes.
+  EXPECT_GE(plan.stage_pitch, plan.strip_rows() * plan.W_out + 7);
+  EXPECT_EQ(plan.stage_pitch % 8, 0);
+  EXPECT_EQ(plan.stage_words, plan.stage_pitch * shape.filters());
+  EXPECT_EQ(plan.warp_words() % 8, 0);
+  EXPECT_EQ(plan.filter_words() % 32, 0);
+
+  const int units = plan.blocks * plan.units;
+  for (const int n : {0, 1, plan.units - 1, plan.units, units - 1}) {
+    EXPECT_EQ(Divide(n, plan.units_magic), n / plan.units);
+  }
+  const int words = (plan.strip_rows() + plan.K - 1) * plan.pitch;
+  for (const int n :
+       {plan.pitch - 1, plan.pitch, words - plan.pitch, words - 1}) {
+    EXPECT_EQ(Divide(n, plan.pitch_magic), n / plan.pitch);
+  }
+  // Also of words beyond the last, which lanes ask for before they see that.
+  constexpr int kMostAhead = 32 * 64;
+  for (int c = 1; c <= plan.C; ++c) {
+    const int n = c * plan.plane_words;
+    EXPECT_EQ(Divide(n - 1, plan.plane_magic), c - 1);
+    EXPECT_EQ(Divide(n, plan.plane_magic), c);
+  }
+  const int beyond = plan.C * plan.plane_words + kMostAhead;
+  EXPECT_EQ(Divide(beyond, plan.plane_magic), beyond / plan.plane_words);
+}
+
+StripsPlan PlanOf(const Problem& problem) {
+  StripsPlan plan;
+  EXPECT_TRUE(
+      MakeStripsPlan(problem, kH200Multiprocessors, kH200Shared, &plan));
+  CheckPlan(problem, plan, kH200Shared);
+  return plan;
+}
+
+TEST(StripsPlan, TheCoursesLayersFillTheMultiprocessors) {
+  for (const Layer& layer : kFirstLayers) {
+    SCOPED_TRACE(layer.name);
+    const StripsPlan plan = PlanOf(layer.At(10000));
+    EXPECT_EQ(plan.warps, kStripsMostWarps);
+    EXPECT_EQ(plan.parts, 1);
+  }
+}
+
+// Rows of six units fill no octet.
+TEST(StripsPlan, Fa17sImagesAreWholeStrips) {
+  EXPECT_EQ(PlanOf(kFirstLayers[0].At(10000)).strips, 1);
+}
+
+TEST(StripsPlan, FewImagesAreCutIntoMoreItems) {
+  for (const Layer& layer : kFirstLayers) {
+    SCOPED_TRACE(layer.name);
+    EXPECT_GE(PlanOf(layer.At(1)).items(), 8);
+    const StripsPlan plan = PlanOf(layer.At(100));
+    EXPECT_GE(plan.items(), 2 * kH200Multiprocessors);
+    EXPECT_LE(plan.items(), int64_t{plan.warps} * kH200Multiprocessors * 2);
+  }
+}
+
+// Neighbours of the course's layers, and what resembles them.
+TEST(StripsPlan, SeveralChannelsAndLargeFiltersFillTheMultiprocessors) {
+  const Problem problems[] = {
+      {10000, 2, 28, 28, 50, 5}, {10000, 2, 72, 72, 12, 7},
+      {10000, 2, 48, 48, 6, 5},  {10000, 2, 70, 70, 12, 5},
+      {10000, 2, 86, 86, 4, 7},  {10000, 1, 72, 72, 12, 9},
+      {10000, 1, 86, 86, 4, 9},  {10000, 3, 70, 70, 12, 5},
+      {10000, 4, 48, 48, 6, 5},  {10000, 1, 70, 70, 12, 11},
+  };
+  for (const Problem& problem : problems) {
+    EXPECT_GE(PlanOf(problem).warps, 10) << Describe(problem, {});
+  }
+}
+
+TEST(StripsPlan, ImagesOfAnySizeHaveOneUnlessTheyAreTooWide) {
+  for (const int limit : kSharedLimits) {
+    for (const int64_t channels : {1, 2, 3}) {
+      for (const int64_t filters : {1, 6, 50, 128}) {
+        for (int64_t K = kStripsLeastKernelSize; K <= kStripsMostKernelSize;
+             ++K) {
+          for (const int64_t height : {K, K + 17, int64_t{5000}}) {
+            for (const int64_t width :
+                 {K, K + 1, K + 20, int64_t{61}, int64_t{120}}) {
+              const int64_t batch = height == 5000 ? 1 : 70000;
+              const Problem problem = {batch, channels, height,
+                                       width, filters,  K};
+              StripsPlan plan;
+              if (!MakeStripsPlan(problem, kH200Multiprocessors, limit,
+                                  &plan)) {
+                // Many filters leave little of a little, and several channels
+                // or large filters want more.
+                const bool little = limit < kH200Shared;
+                const bool much = channels > 1 || K > 7;
+                ASSERT_TRUE((little || much) && (filters >= 50 || much))
+                    << limit << " bytes: " << Describe(problem, {});
+                ASSERT_TRUE(little || filters >= 50 ||
+                            channels * K * width > 1500 || channels * K > 29)
+                    << limit << " bytes: " << Describe(problem, {});
+                continue;
+              }
+              CheckPlan(problem, plan, limit);
+              if (HasFailure()) return;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(StripsPlan, WhatDoesNotFitHasNone) {
+  const Problem problems[] = {
+      {1, 1, 40, 40, 3, 2},       // filters smaller and larger than any that
+      {1, 1, 40, 40, 3, 12},      // the kernels take
+      {1, 9, 40, 40, 3, 7},       // too many channels for a sum
+      {1, 1 << 30, 9, 9, 3, 7},   //
+      {1, 1, 40, 5000, 3, 5},     // rows too wide
+      {1, 1, 40, 1 << 20, 3, 5},  //
+      {3, 1, 5, 5, 70000, 3},     // too many filters
+  };
+  for (const Problem& problem : problems) {
+    StripsPlan plan;
+    EXPECT_FALSE(
+        MakeStripsPlan(problem, kH200Multiprocessors, kH200Shared, &plan))
+        << Describe(problem, {});
+  }
+}
+
+// Other choices than the heuristic's are right too, if they fit.
+TEST(StripsPlan, AnyChoiceThatFitsIsRight) {
+  int checked = 0;
+  for (const int64_t size : {11, 12, 28, 35, 72}) {
+    for (int64_t K = kStripsLeastKernelSize; K <= kStripsMostKernelSize; ++K) {
+      for (const int64_t filters : {1, 5, 24}) {
+        for (int shape = 0; shape < kStripsShapeCount; ++shape) {
+          for (int blocks = 1; blocks < 9; ++blocks) {
+            for (int parts = 1; parts < 5; ++parts) {
+              const int channels = kStripsShapes[shape].one_channel ? 1 : 2;
+              const Problem problem = {3, channels, size, size + 2, filters, K};
+              StripsPlan plan;
+              if (!SetStripsPlan(problem, shape, blocks, parts,
+                                 kH200Multiprocessors, kH200Shared, &plan)) {
+                continue;
+              }
+              CheckPlan(problem, plan, kH200Shared);
+              if (HasFailure()) return;
+              ++checked;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(checked, 1000);
+}
+
+}  // namespace
+}  // namespace convlab::cuda

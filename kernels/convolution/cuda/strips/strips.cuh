@@ -1,0 +1,144 @@
+// What kernels share whose warps, or warpgroups, compute strips of output rows
+// by themselves: the strips, their inputs, and the pieces in which outputs go
+// to memory. For plans that hold the problem's sizes, `strips` of an image,
+// `parts` of `part_groups` of the `filter_groups`, and rows of `pitch` words
+// (pitch_magic: SplitMagic of that).
+#ifndef KERNELS_CONVOLUTION_CUDA_STRIPS_STRIPS_CUH_
+#define KERNELS_CONVOLUTION_CUDA_STRIPS_STRIPS_CUH_
+
+#include <cstdint>
+
+#include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/ptx.cuh"
+
+namespace convlab::cuda {
+
+#if __CUDA_ARCH__ >= 800
+
+// Where a float stands among those of eight neighbours that are 32 bytes.
+__device__ __forceinline__ int Skew(const float* p) {
+  return static_cast<int>(reinterpret_cast<uintptr_t>(p) / 4 % 8);
+}
+
+// Which part of the output is computed, and what for.
+struct StripItem {
+  const float* from;       // the strip's first input, of channel 0
+  int input_rows, inputs;  // that there are, of a channel
+  float* to;               // its first output, of filter 0
+  int rows;                // of outputs
+  int first_group, end_group;
+};
+
+// Of an image's strips and parts of groups of filters, number `rest`.
+template <typename Plan>
+__device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
+                                                   int strip_rows,
+                                                   int64_t image, int rest,
+                                                   const float* x, float* y) {
+  const int strip = plan.parts == 1 ? rest : rest / plan.parts;
+  const int part = rest - strip * plan.parts;
+  const int h = strip * strip_rows;
+  StripItem item;
+  item.from = x + image * plan.C * plan.H * plan.W + int64_t{h} * plan.W;
+  item.input_rows = min(strip_rows + plan.K - 1, plan.H - h);
+  item.inputs = item.input_rows * plan.W;
+  item.to =
+      y + image * plan.M * (plan.H_out * plan.W_out) + int64_t{h} * plan.W_out;
+  item.rows = min(strip_rows, plan.H_out - h);
+  item.first_group = part * plan.part_groups;
+  item.end_group = min(item.first_group + plan.part_groups, plan.filter_groups);
+  return item;
+}
+
+// Word i of a strip of one channel whose `inputs` inputs begin at `from`: those
+// of columns 2 * c and 2 * c + 1 of a row. With `pairs` these are whole words
+// there, too. A row of odd length ends with any input, which is multiplied by
+// zero.
+template <typename Plan>
+__device__ __forceinline__ float2 LoadWord(const Plan& plan, const float* from,
+                                           int inputs, bool pairs, int i) {
+  if (pairs) return reinterpret_cast<const float2*>(from)[i];
+  const int element =
+      2 * i - plan.W % 2 * static_cast<int>(SplitDivide(i, plan.pitch_magic));
+  return {from[element], element + 1 < inputs ? from[element + 1] : 0.f};
+}
+
+// Splits a strip, scaled by 2^exponent, to words at `high` and plan.image_words
+// on. The exponent of the strip before is tried first; `exponent` becomes that
+// of this strip's own largest input. False if the strip has to be computed from
+// the floats. for_words(put) calls put(i, v) for every word i that is the
+// thread's, of `threads`, or put(i, {0, 0}, false) for none; largest(v) returns
+// the largest v of all threads when all have called it; plane(c) holds the
+// strip's `inputs` inputs of channel c.
+template <typename Plan, typename Plane, typename ForWords, typename Largest>
+__device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
+                                           int inputs, int filters_exponent,
+                                           int tid, int threads, uint32_t* high,
+                                           int& exponent,
+                                           const ForWords& for_words,
+                                           const Largest& largest) {
+  uint32_t* const low = high + plan.image_words;
+  const auto in_range = [&] {
+    const int sum = exponent + filters_exponent;
+    return sum >= -127 && sum <= 126;
+  };
+  if (filters_exponent == kNotScalable) return false;
+  for (;;) {
+    const float scale = PowerOfTwo(exponent);
+    __half2 most_halves = __half2half2(__ushort_as_half(0));
+    for_words([&](int i, float2 v, bool is_there = true) {
+      uint32_t h, l;
+      Split(v.x * scale, v.y * scale, h, l);
+      if (is_there) high[i] = h, low[i] = l;
+      most_halves = __hmax2_nan(most_halves,
+                                __habs2(reinterpret_cast<const __half2&>(h)));
+    });
+    // Positive halves are in their bits' order, and NaN above them. Between 1
+    // and 2^15, and not at the ends, where they may have been rounded to, they
+    // say that the exponent is right.
+    constexpr uint32_t kOne = 0x3c00, kTwoTo15 = 0x7800;
+    const uint32_t most_half = largest(__half_as_ushort(
+        __hmax_nan(__low2half(most_halves), __high2half(most_halves))));
+    constexpr int kMostExponent = 127;  // which InputExponent cuts to
+    if (most_half > kOne && most_half < kTwoTo15 && exponent < kMostExponent) {
+      return in_range();
+    }
+    uint32_t most = 0;
+    for (int c = 0; c < plan.C; ++c) {
+      const float* const from = plane(c);
+      for (int i = tid; i < inputs; i += threads) {
+        most = max(most, Magnitude(from[i]));
+      }
+    }
+    most = largest(most);
+    if (!IsFinite(most)) return false;
+    const int right = most == 0 ? exponent : InputExponent(most);
+    if (right == exponent) return in_range();
+    exponent = right;
+  }
+}
+
+#if __CUDA_ARCH__ >= 900
+// Starts to write `count` floats from a stage in shared memory, where they
+// begin as far from a multiple of 32 bytes as in the output: whole vectors by
+// the copy engine, what is left at the ends by lanes. Four lanes call it, each
+// for another `part`.
+__device__ __forceinline__ void StorePiece(const float* in, float* out,
+                                           int count, int part) {
+  const int head = min(-Skew(out) & 3, count);
+  const int middle = (count - head) & ~3;
+  if (part == 3) {
+    if (middle > 0) BulkStore(out + head, in + head, middle * 4);
+  } else {
+    if (part < head) out[part] = in[part];
+    const int tail = head + middle + part;
+    if (tail < count) out[tail] = in[tail];
+  }
+}
+#endif
+
+#endif
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_STRIPS_STRIPS_CUH_

@@ -1,0 +1,173 @@
+#include "kernels/convolution/cuda/strips/wgmma_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "kernels/convolution/cuda/lib/filter_layout.h"
+
+namespace convlab::cuda {
+namespace {
+
+// At least what the kernel has besides, as the compiler lays it out.
+constexpr int kStaticSharedBytes = 1024;
+
+}  // namespace
+
+bool SetWgmmaStripsPlan(const Problem& problem, int shape_index, int strip_rows,
+                        int parts, int multiprocessors, int shared_limit,
+                        WgmmaStripsPlan* plan) {
+  const WgmmaStripsShape& shape = kWgmmaStripsShapes[shape_index];
+  const int K = problem.kernel_size;
+  const int passes = shape.Passes(K);
+  if (passes == 0 || problem.channels > WgmmaStripsMostChannels(K)) {
+    return false;
+  }
+  // What is larger does not fit; so nothing below overflows.
+  constexpr int64_t kMost = 1 << 16;
+  if (problem.width > kMost || problem.filters > kMost) return false;
+  *plan = {};
+  plan->shape = shape_index;
+  plan->batch = problem.batch;
+  plan->passes = passes;
+  plan->C = problem.channels, plan->H = problem.height;
+  plan->W = problem.width, plan->M = problem.filters, plan->K = K;
+  plan->H_out = problem.output_height(), plan->W_out = problem.output_width();
+  plan->strip_rows = std::min<int64_t>(SplitParts(strip_rows, shape.rows),
+                                       SplitParts(plan->H_out, shape.rows)) *
+                     shape.rows;
+  plan->strips = SplitParts(plan->H_out, plan->strip_rows);
+  plan->units = SplitParts(plan->W_out, shape.shifts);
+  plan->units_magic = SplitMagic(plan->units);
+  plan->filter_groups = SplitParts(plan->M, shape.filters());
+  plan->group_bytes = plan->C * plan->passes * shape.steps * shape.octets * 256;
+  plan->part_groups =
+      SplitParts(plan->filter_groups, std::min(parts, plan->filter_groups));
+  plan->parts = SplitParts(plan->filter_groups, plan->part_groups);
+  plan->pitch = SplitParts(plan->W, 2);
+  plan->pitch_magic = SplitMagic(plan->pitch);
+  // What the last unit of the last row reads beyond its end.
+  const int64_t beyond =
+      int64_t{plan->units - 1} * shape.shifts / 2 + shape.halves() / 2;
+  const int64_t plane = int64_t{plan->strip_rows + K - 1} * plan->pitch;
+  const int64_t image = (plan->C - 1) * plane +
+                        int64_t{plan->strip_rows - shape.rows +
+                                plan->passes * shape.pass_rows()} *
+                            plan->pitch +
+                        std::max<int64_t>(beyond - plan->pitch, 0);
+  // A filter begins up to seven floats on. Filters of an octet are so far apart
+  // that the lanes of a store meet different banks.
+  int64_t stage = int64_t{plan->strip_rows} * plan->W_out + 7;
+  const int remainder = shape.shifts == 4 ? 16 : 8;
+  stage += (remainder - stage % 32 + 32) % 32;
+  // A plane begins up to three floats on.
+  const int64_t raw_plane =
+      SplitParts(int64_t{plan->strip_rows + K - 1} * plan->W + 3, 4) * 4;
+  const int64_t raw = plan->C * raw_plane;
+  const int64_t words = stage * shape.filters() + raw + 2 * image;
+  const int64_t filter_bytes =
+      int64_t{2} * plan->filter_groups * plan->group_bytes;
+  if (words > kMost || filter_bytes + kStaticSharedBytes > shared_limit) {
+    return false;
+  }
+  plan->plane_words = plane;
+  plan->image_words = SplitParts(image, 16) * 16;
+  plan->raw_plane = raw_plane;
+  plan->raw_words = SplitParts(raw, 32) * 32;
+  plan->stage_pitch = stage;
+  plan->stage_words = SplitParts(stage * shape.filters(), 32) * 32;
+  const int64_t fit = (shared_limit - kStaticSharedBytes - filter_bytes) / 4 /
+                      plan->warpgroup_words();
+  if (fit < kWgmmaStripsLeastWarpgroups) return false;
+  plan->warpgroups =
+      std::min<int64_t>(std::min<int64_t>(fit, shape.warpgroups),
+                        SplitParts(plan->items(), multiprocessors));
+  plan->walkers = std::min<int64_t>(
+      plan->items(), int64_t{multiprocessors} * plan->warpgroups);
+  // If the last strip is smaller, nobody gets it every time.
+  const int of_image = plan->strips * plan->parts;
+  if (plan->H_out % plan->strip_rows != 0 && plan->walkers < plan->items()) {
+    while (std::gcd(plan->walkers, of_image) != 1) --plan->walkers;
+  }
+  plan->shared_bytes =
+      filter_bytes + int64_t{4} * plan->warpgroups * plan->warpgroup_words();
+  return true;
+}
+
+double WgmmaStripsCost(const WgmmaStripsPlan& plan, int multiprocessors) {
+  // Of a multiprocessor's shared memory, where the products read the filters:
+  // for 128 bytes, and for an item's other instructions.
+  constexpr double kWavefront = 1.3, kItem = 460;
+  // Of one warpgroup.
+  constexpr double kItemTime = 290, kWordTime = 280, kGroupTime = 2400;
+  constexpr double kTileTime = 20, kPassTime = 260, kProductTime = 1.15;
+  // Of a multiprocessor's share of memory, 4.2 TB/s, and how far from it few
+  // warpgroups stay.
+  constexpr double kBytesPerCycle = 17.5, kFew = 0.4;
+  constexpr double kPower = 4.2;
+  // Items' times until the first stores begin, and when some are done before
+  // the others.
+  constexpr double kBeginAndEnd = 1.5;
+
+  const WgmmaStripsShape& shape = kWgmmaStripsShapes[plan.shape];
+  const auto tiles_of = [&](int rows) {
+    return SplitParts(SplitParts(rows, shape.rows) * plan.units,
+                      kWgmmaStripsUnits);
+  };
+  // On average of an image's strips.
+  const int last_rows = plan.H_out - (plan.strips - 1) * plan.strip_rows;
+  const double tiles =
+      ((plan.strips - 1.0) * tiles_of(plan.strip_rows) + tiles_of(last_rows)) /
+      plan.strips * plan.part_groups;
+  const double words = plan.C * (plan.H_out + plan.strips * (plan.K - 1.0)) *
+                       plan.pitch / 128 / plan.strips;
+  const int steps = plan.C * plan.passes * shape.steps;
+  const int products = 3 * steps;
+  // Of a tile: filters, inputs and outputs.
+  const double wavefronts =
+      2 * products * shape.octets + 32 * steps + 16 * shape.octets;
+  const double each = static_cast<double>(plan.items()) / plan.walkers;
+  const double shared =
+      each * plan.warpgroups * (kWavefront * tiles * wavefronts + kItem);
+  const double item_time =
+      kItemTime + kGroupTime * plan.part_groups + kWordTime * words +
+      tiles * (kTileTime + kPassTime * (plan.C * plan.passes - 1) +
+               kProductTime * products * std::max(16, 4 * shape.octets));
+  const double bytes = 4.0 * plan.batch *
+                       (double{1} * plan.C * plan.H * plan.W +
+                        double{1} * plan.M * plan.H_out * plan.W_out);
+  const double memory =
+      bytes / kBytesPerCycle / multiprocessors * (1 + kFew / plan.warpgroups);
+  return std::pow(std::pow(shared, kPower) +
+                      std::pow(std::ceil(each) * item_time, kPower) +
+                      std::pow(memory, kPower),
+                  1 / kPower) +
+         kBeginAndEnd * item_time;
+}
+
+bool MakeWgmmaStripsPlan(const Problem& problem, int multiprocessors,
+                         int shared_limit, WgmmaStripsPlan* plan) {
+  constexpr int kMostRows = 80, kMostParts = 64;
+  double best = 0;
+  for (int shape = 0; shape < kWgmmaStripsShapeCount; ++shape) {
+    const int rows = kWgmmaStripsShapes[shape].rows;
+    for (int strip_rows = rows; strip_rows <= kMostRows; strip_rows += rows) {
+      for (int parts = 1; parts <= kMostParts; ++parts) {
+        WgmmaStripsPlan tried;
+        if (!SetWgmmaStripsPlan(problem, shape, strip_rows, parts,
+                                multiprocessors, shared_limit, &tried) ||
+            tried.strip_rows != strip_rows || tried.parts != parts) {
+          continue;
+        }
+        const double cost = WgmmaStripsCost(tried, multiprocessors);
+        if (best == 0 || cost < best) {
+          best = cost;
+          *plan = tried;
+        }
+      }
+    }
+  }
+  return best > 0;
+}
+
+}  // namespace convlab::cuda

@@ -1,0 +1,273 @@
+#include "milestones/ladder_run.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/record/statistics.h"
+#include "common/status/status.h"
+#include "kernels/baseline/convolution.h"
+#include "kernels/convolution/checking/verify.h"
+#include "kernels/convolution/cuda/lessons/overlap.h"
+#include "kernels/convolution/variants.h"
+#include "milestones/course_output.h"
+
+namespace convlab {
+namespace {
+
+// Images that a variant is verified on: more than one, and few enough for the
+// float64 reference.
+constexpr int64_t kVerifiedImages = 3;
+
+// On the GPU a repetition takes milliseconds, so the median of some can be had.
+constexpr int kGpuRepeat = 5;
+
+// Whether the variant takes all of the network's layers; otherwise the reason.
+absl::Status SupportsNetwork(const Session& session, const Variant& variant) {
+  const Network& network = *session.line.network;
+  for (size_t i = 0; i < network.stages.size(); ++i) {
+    RETURN_IF_ERROR(
+        variant.supports(ConvolutionProblem(network, i, session.size)));
+  }
+  return absl::OkStatus();
+}
+
+// The largest relative error over the network's layers.
+absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant) {
+  Resources resources;
+  resources.workers = &session.workers;
+  const Network& network = *session.line.network;
+  double largest = 0;
+  for (size_t i = 0; i < network.stages.size(); ++i) {
+    ASSIGN_OR_RETURN(
+        const double error,
+        Verify(variant, ConvolutionProblem(network, i, kVerifiedImages),
+               resources));
+    largest = std::max(largest, error);
+  }
+  return largest;
+}
+
+// Whether the machine lacks what a measurement needs, rather than that the
+// measurement went wrong.
+bool CannotBeHad(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsUnimplemented(status) ||
+         absl::IsResourceExhausted(status);
+}
+
+// Adds cuDNN's best time for each layer to the record. Without cuDNN there is
+// nothing to compare with, which is told.
+absl::Status MeasurePeer(Session& session) {
+  const Network& network = *session.line.network;
+  std::vector<PeerRecord> peers;
+  for (size_t i = 0; i < network.stages.size(); ++i) {
+    const absl::StatusOr<CudnnMeasurement> measured =
+        MeasureCudnn(ConvolutionProblem(network, i, session.size),
+                     AccuracyClass::kFp32, session.workers);
+    if (!measured.ok() && !CannotBeHad(measured.status())) {
+      return Annotate(measured.status(), "cuDNN");
+    }
+    if (!measured.ok() || measured->best() == nullptr) {
+      session.Tell(absl::StrCat(
+          "cuDNN was not measured: ",
+          measured.ok() ? "no algorithm takes the layer"
+                        : std::string(measured.status().message())));
+      return absl::OkStatus();
+    }
+    const CudnnPlan& best = *measured->best();
+    PeerRecord peer;
+    peer.layer = static_cast<int>(i) + 1;
+    peer.library = absl::StrCat("cuDNN ", measured->version);
+    peer.algorithm = absl::StrCat(best.algorithm, " ", best.layout);
+    peer.accuracy_class = std::string(Name(AccuracyClass::kFp32));
+    peer.relative_error = best.relative_error;
+    peer.plans = static_cast<int>(measured->plans.size());
+    peer.kernel_time_ns = best.samples_ns;
+    peers.push_back(std::move(peer));
+  }
+  session.record.peers = std::move(peers);
+  return absl::OkStatus();
+}
+
+// Adds to the record what streams gain a program whose images lie on the host.
+absl::Status MeasureOverlap(Session& session) {
+  // Pinned memory is the whole machine's loss: few enough images for any.
+  const int64_t images = std::min<int64_t>(session.size, 2000);
+  constexpr int kSlices = 8;
+  const Network& network = *session.line.network;
+  for (size_t i = 0; i < network.stages.size(); ++i) {
+    const absl::StatusOr<OverlapTimes> times =
+        MeasureStreams(ConvolutionProblem(network, i, images), kSlices);
+    if (CannotBeHad(times.status())) {
+      session.Tell(absl::StrCat("overlap was not measured: ",
+                                std::string(times.status().message())));
+      return absl::OkStatus();
+    }
+    if (!times.ok()) return times.status();
+    session.record.overlaps.push_back({static_cast<int>(i) + 1, images, kSlices,
+                                       times->serial_ns, times->overlapped_ns});
+  }
+  return absl::OkStatus();
+}
+
+// What a small batch may hide: the number of correct answers is that of the
+// first variant to the last one in class fp32, and within a few of it in the
+// others.
+absl::Status CheckCounts(const Session& session, const Variant& variant,
+                         const LadderRun& run) {
+  if (session.record.ladder.empty() ||
+      !session.record.ladder[0].failure.empty()) {
+    return absl::OkStatus();
+  }
+  const int64_t expected = session.record.ladder[0].correct;
+  const int64_t most = variant.accuracy == AccuracyClass::kFp32 ? 0 : 5;
+  if (std::abs(run.correct - expected) <= most) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(run.correct, " correct answers, where ",
+                   session.record.ladder[0].variant, " has ", expected));
+}
+
+// Verifies and times one variant; what goes wrong becomes run.failure.
+absl::Status Measure(Session& session, const Variant& variant, int repeat,
+                     LadderRun& run) {
+  const absl::StatusOr<double> error = VerifyLayers(session, variant);
+  if (!error.ok()) return error.status();
+  run.relative_error = *error;
+  const std::vector<const Variant*> variants(
+      session.line.network->stages.size(), &variant);
+  const absl::StatusOr<InferenceResult> result =
+      RunNetwork(session, variants, repeat);
+  if (!result.ok()) return result.status();
+  if (!result->note.empty()) session.Tell(result->note);
+  run.convolutions = DescribeConvolutions(session, variants, *result);
+  run.correct = CorrectAnswers(session, *result);
+  run.inference_ns = result->inference_ns;
+  run.slice = result->slice;
+  run.device_memory_peak_bytes = result->device_memory_peak_bytes;
+  RETURN_IF_ERROR(CheckCounts(session, variant, run));
+  for (const ConvolutionRecord& convolution : run.convolutions) {
+    session.Print(OpTimeLine(Median(convolution.op_time_ns)));
+  }
+  session.Print(CorrectnessLine(run.correct, session.size, session.line.model));
+  return absl::OkStatus();
+}
+
+std::string Milliseconds(double nanoseconds) {
+  return absl::StrFormat("%10.3f", nanoseconds * 1e-6);
+}
+
+// "12.3x", or a dash if there is nothing to compare with.
+std::string Ratio(double slower, double faster) {
+  return slower > 0 && faster > 0 ? absl::StrFormat("%8.2fx", slower / faster)
+                                  : absl::StrFormat("%9s", "-");
+}
+
+}  // namespace
+
+absl::Status RunLadder(Session& session) {
+  const int repeat = session.line.repeat.value_or(
+      session.backend == Backend::kCuda ? kGpuRepeat : 1);
+  std::vector<std::string> failed;
+  for (const Variant* variant : Variants()) {
+    if (variant->backend != session.backend) continue;
+    session.record.variants[variant->name] = DescribeVariant(*variant);
+    LadderRun run;
+    run.variant = variant->name;
+    if (absl::Status supported = SupportsNetwork(session, *variant);
+        !supported.ok()) {
+      run.failure = absl::StrCat("rejected: ", supported.message());
+    } else {
+      session.Print(absl::StrCat("== ", variant->name, " =="));
+      session.Print("New Inference");
+      if (absl::Status status = Measure(session, *variant, repeat, run);
+          !status.ok()) {
+        run.failure = absl::StrCat("FAILED: ", status.message());
+        session.Print(run.failure);
+        failed.push_back(variant->name);
+      }
+    }
+    session.record.ladder.push_back(std::move(run));
+  }
+  if (session.backend == Backend::kCuda) {
+    for (const auto& [what, status] :
+         {std::pair("the library's time", MeasurePeer(session)),
+          std::pair("streams at program level", MeasureOverlap(session))}) {
+      if (status.ok()) continue;
+      session.Print(absl::StrCat("FAILED: ", status.message()));
+      failed.emplace_back(what);
+    }
+  }
+  session.Print(LadderText(session.record));
+  if (failed.empty()) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("failed: ", absl::StrJoin(failed, ", ")));
+}
+
+std::string LadderText(const RunRecord& record) {
+  size_t layers = 0;
+  for (const LadderRun& run : record.ladder) {
+    layers = std::max(layers, run.convolutions.size());
+  }
+  std::string text = absl::StrFormat("%-18s", "variant");
+  for (size_t i = 0; i < layers; ++i) {
+    absl::StrAppend(
+        &text, absl::StrFormat(" %10s", absl::StrCat("op ", i + 1, " ms")));
+  }
+  absl::StrAppend(&text, absl::StrFormat(" %10s %9s %9s  %-5s %8s %9s\n",
+                                         "sum ms", "than last", "than 1st",
+                                         "class", "error", "correct"));
+  double first = 0, before = 0;
+  for (const LadderRun& run : record.ladder) {
+    absl::StrAppend(&text, absl::StrFormat("%-18s", run.variant));
+    if (!run.failure.empty()) {
+      absl::StrAppend(&text, " ", run.failure, "\n");
+      continue;
+    }
+    const double sum = OpTimeSum(run.convolutions);
+    for (const ConvolutionRecord& convolution : run.convolutions) {
+      absl::StrAppend(&text, " ", Milliseconds(Median(convolution.op_time_ns)));
+    }
+    absl::StrAppend(
+        &text, " ", Milliseconds(sum), " ", Ratio(before, sum), " ",
+        Ratio(first, sum),
+        absl::StrFormat("  %-5s %8.1e %9d\n",
+                        record.variants.at(run.variant).accuracy_class,
+                        run.relative_error, run.correct));
+    before = sum;
+    if (&run == &record.ladder.front()) first = sum;
+  }
+  if (!record.peers.empty()) {
+    double sum = 0;
+    absl::StrAppend(&text, absl::StrFormat("%-18s", record.peers[0].library));
+    for (const PeerRecord& peer : record.peers) {
+      sum += Median(peer.kernel_time_ns);
+      absl::StrAppend(&text, " ", Milliseconds(Median(peer.kernel_time_ns)));
+    }
+    absl::StrAppend(&text, " ", Milliseconds(sum), " ", Ratio(before, sum), " ",
+                    Ratio(first, sum), "  ", record.peers[0].accuracy_class,
+                    "  (the best of its algorithms, kernel time)\n");
+  }
+  for (const OverlapRecord& overlap : record.overlaps) {
+    const double serial = Median(overlap.serial_ns);
+    const double overlapped = Median(overlap.overlapped_ns);
+    absl::StrAppend(
+        &text, absl::StrFormat(
+                   "convolution %d of %d images from and to host memory, %d "
+                   "slices: %.3f ms one after the other, %.3f ms in "
+                   "streams, %.2fx\n",
+                   overlap.layer, overlap.images, overlap.slices, serial * 1e-6,
+                   overlapped * 1e-6, serial / overlapped));
+  }
+  if (record.profile.has_value()) {
+    absl::StrAppend(&text, "traced: times hold what the tracing costs\n");
+  }
+  // Printed as one line of the transcript.
+  text.pop_back();
+  return text;
+}
+
+}  // namespace convlab

@@ -1,0 +1,25 @@
+// The fourth milestone: every variant of the ladder, each on its own.
+#ifndef MILESTONES_LADDER_RUN_H_
+#define MILESTONES_LADDER_RUN_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/record/run_record.h"
+#include "milestones/session.h"
+
+namespace convlab {
+
+// For each variant of the session's backend that supports the network: verifies
+// it on each layer at a small batch, times the network with it, prints the
+// course's lines under a heading and adds it to the record; on a GPU with cuDNN
+// measures that too; then prints the table. Internal, naming them, if variants
+// failed.
+absl::Status RunLadder(Session& session);
+
+// The table that stands at the end: a line per variant, and one for the peer.
+std::string LadderText(const RunRecord& record);
+
+}  // namespace convlab
+
+#endif  // MILESTONES_LADDER_RUN_H_

@@ -1,0 +1,160 @@
+#include "reports/deliverables/profile_tables.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "reports/importers/listing.h"
+#include "reports/importers/shares.h"
+#include "reports/quantities.h"
+
+namespace convlab {
+namespace {
+
+constexpr double kThreshold = 90;
+constexpr size_t kNameWidth = 90;
+
+template <typename T>
+std::string Time(const std::optional<T>& ns) {
+  return ns ? FormatNanoseconds(static_cast<double>(*ns)) : "–";
+}
+
+}  // namespace
+
+void AddShareList(const ProfileSection& section, const RunRecord& record,
+                  const std::string& what, Deliverable& deliverable) {
+  std::vector<Block>& blocks = deliverable.blocks;
+  if (section.entries.empty()) {
+    deliverable.complete = false;
+    blocks.push_back(Paragraph{absl::StrCat("The profile holds no ", what,
+                                            section.missing.empty() ? "" : ": ",
+                                            section.missing, ".")});
+    return;
+  }
+  const ShareList list = LargestShares(section, kThreshold);
+  blocks.push_back(Paragraph{
+      absl::StrCat(list.shares.size(), " of ", list.entries, " ", what,
+                   " together take ",
+                   list.exceeds ? "more than 90 %" : "as much as is listed",
+                   " of ", FormatNanoseconds(WholeTime(section.entries)),
+                   ". Traced by ", record.profile->tool,
+                   record.profile->version.empty() ? "" : " ",
+                   record.profile->version, ": ") +
+      Code(CommandText(record)) + "."});
+  Table table = {{{"name", false},
+                  {"share, %"},
+                  {"sum, %"},
+                  {"total"},
+                  {"calls"},
+                  {"average"},
+                  {"longest"}},
+                 {}};
+  for (const Share& share : list.shares) {
+    const ProfileEntry& entry = share.entry;
+    table.rows.push_back({Code(KernelName(entry.name, kNameWidth)),
+                          absl::StrFormat("%.2f", 100 * share.share),
+                          absl::StrFormat("%.2f", 100 * share.cumulative),
+                          Time(entry.total_ns),
+                          entry.calls ? Count(*entry.calls) : "–",
+                          Time(entry.average_ns), Time(entry.max_ns)});
+  }
+  if (list.entries > list.shares.size()) {
+    const double listed = list.shares.back().cumulative;
+    table.rows.push_back(
+        {OthersOf(list), absl::StrFormat("%.2f", 100 * (list.listed - listed)),
+         absl::StrFormat("%.2f", 100 * list.listed), "–", "–", "–", "–"});
+  }
+  blocks.push_back(std::move(table));
+  for (const std::string& note :
+       ShareNotes(section, list, record.profile->tool, kThreshold)) {
+    blocks.push_back(Paragraph{absl::StrCat("Note: ", note, ".")});
+  }
+}
+
+void AddShareChart(const std::string& name, const RunRecord& record,
+                   Deliverable& deliverable) {
+  ShareList list = LargestShares(record.profile->gpu_activities, kThreshold);
+  if (list.shares.empty()) return;
+  for (Share& share : list.shares) {
+    share.entry.name = KernelName(share.entry.name, kNameWidth);
+  }
+  deliverable.blocks.push_back(Figure{
+      ShareChart(
+          name,
+          absl::StrCat("GPU time of ", record.milestone, ", ", record.network,
+                       ", ", Plural(record.size, "image")),
+          list),
+      "Bars: the share of the GPU's time that each kernel takes",
+      "Share of the GPU's time. The numbers are those of the table."});
+}
+
+void AddTimeline(const std::string& name, const Source& source,
+                 const RunRecord& record, Deliverable& deliverable) {
+  const std::vector<TimelineEvent>* events = FindTimeline(source, record);
+  if (events == nullptr) {
+    AddMissing(deliverable,
+               "the trace of this run, from which its timeline is drawn, is "
+               "not among the records",
+               TracingCommand(source, record.milestone));
+    return;
+  }
+  deliverable.blocks.push_back(Figure{
+      TimelineChart(
+          name,
+          absl::StrCat("One run of ", record.milestone, ", ", record.network,
+                       ", ", Plural(record.size, "image")),
+          *events),
+      "Timeline: when API calls, kernels and copies ran",
+      "The run in time: the host's API calls, and the GPU's kernels and "
+      "copies. The longest of each:"});
+  Table table = {
+      {{"row", false}, {"name", false}, {"from, ms"}, {"to, ms"}, {"ms"}}, {}};
+  for (const auto& [row, title] :
+       {std::pair(TimelineEvent::Row::kApi, "API call"),
+        std::pair(TimelineEvent::Row::kKernel, "kernel"),
+        std::pair(TimelineEvent::Row::kCopy, "copy")}) {
+    std::vector<TimelineEvent> longest;
+    for (const TimelineEvent& event : *events) {
+      if (event.row == row) longest.push_back(event);
+    }
+    std::stable_sort(longest.begin(), longest.end(),
+                     [](const TimelineEvent& a, const TimelineEvent& b) {
+                       return a.end_ms - a.start_ms > b.end_ms - b.start_ms;
+                     });
+    longest.resize(std::min<size_t>(longest.size(), 3));
+    for (const TimelineEvent& event : longest) {
+      table.rows.push_back(
+          {title, Code(KernelName(event.name, 60)),
+           absl::StrFormat("%.3f", event.start_ms),
+           absl::StrFormat("%.3f", event.end_ms),
+           absl::StrFormat("%.3f", event.end_ms - event.start_ms)});
+    }
+  }
+  deliverable.blocks.push_back(std::move(table));
+}
+
+std::string CpuTime(const RunRecord& record) {
+  return absl::StrFormat("%.2f s user, %.2f s system",
+                         record.usage.user_ns * 1e-9,
+                         record.usage.system_ns * 1e-9);
+}
+
+void AddRun(const RunRecord& record, Deliverable& deliverable) {
+  deliverable.blocks.push_back(
+      Paragraph{Code(CommandText(record)) + " on " + DeviceOf(record) + ":"});
+  if (record.output.empty()) {
+    deliverable.complete = false;
+    deliverable.blocks.push_back(
+        Paragraph{"The record does not hold what the run printed."});
+  } else {
+    deliverable.blocks.push_back(Verbatim{record.output});
+  }
+  if (record.usage.elapsed_ns > 0) {
+    deliverable.blocks.push_back(Paragraph{
+        Text("Run time of the whole program: ") +
+        Strong(absl::StrFormat("%.3f s", record.usage.elapsed_ns * 1e-9)) +
+        absl::StrCat(" (", CpuTime(record), ").")});
+  }
+}
+
+}  // namespace convlab

@@ -1,0 +1,34 @@
+// Parts that deliverables of several milestones have: lists and charts of a
+// traced run, and what a run printed.
+#ifndef REPORTS_DELIVERABLES_PROFILE_TABLES_H_
+#define REPORTS_DELIVERABLES_PROFILE_TABLES_H_
+
+#include <string>
+
+#include "reports/deliverables/deliverable.h"
+
+namespace convlab {
+
+// The list of those that together take more than 90 % of the section's time.
+// `what` are its entries.
+void AddShareList(const ProfileSection& section, const RunRecord& record,
+                  const std::string& what, Deliverable& deliverable);
+
+// A bar for each entry of that list of the GPU's activities.
+void AddShareChart(const std::string& name, const RunRecord& record,
+                   Deliverable& deliverable);
+
+// The run's timeline and its longest events; without a trace, the command that
+// makes one.
+void AddTimeline(const std::string& name, const Source& source,
+                 const RunRecord& record, Deliverable& deliverable);
+
+// The command, what it printed, and its run time.
+void AddRun(const RunRecord& record, Deliverable& deliverable);
+
+// "11.71 s user, 0.10 s system".
+std::string CpuTime(const RunRecord& record);
+
+}  // namespace convlab
+
+#endif  // REPORTS_DELIVERABLES_PROFILE_TABLES_H_

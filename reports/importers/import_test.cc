@@ -1,0 +1,132 @@
+#include "reports/importers/import.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/files/files.h"
+#include "common/record/profile_text.h"
+#include "common/record/run_record.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "reports/importers/expectations.h"
+#include "reports/importers/test_files.h"
+
+namespace convlab {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Error(absl::string_view content) {
+  return ErrorOf(ParseProfile(content));
+}
+
+TEST(Import, TellsToolsByContent) {
+  for (const auto& [name, tool] :
+       {std::pair("nvprof/fa17_baseline_gpu.txt", "nvprof"),
+        std::pair("nvprof/fa19_naive_api.txt", "nvprof"),
+        std::pair("nvprof/csv_2020.csv", "nvprof"),
+        std::pair("nvprof/csv_2017.csv", "nvprof"),
+        std::pair("nsys/kern_sum.csv", "nsys"),
+        std::pair("nsys/stats_text_2020.txt", "nsys"),
+        std::pair("nsys/stats_box_us_2026.txt", "nsys"),
+        std::pair("ncu/details_2021.csv", "ncu"),
+        std::pair("ncu/raw_2024.csv", "ncu")}) {
+    EXPECT_EQ(ParsedFile(ParseProfile, name).tool, tool) << name;
+    const auto marked =
+        ParseProfile(absl::StrCat("\xEF\xBB\xBF", TestFile(name)));
+    EXPECT_TRUE(marked.ok()) << marked.status();
+  }
+  EXPECT_EQ(ParseProfile(NsysDatabase())->tool, "nsys");
+}
+
+TEST(Import, OurOwnRecordsComeBackWhole) {
+  for (const char* name : {"nvprof/fa19_naive_api.txt", "ncu/raw_2024.csv",
+                           "nsys/stats_text_2023_2.txt"}) {
+    RunRecord record;
+    record.profile = ParsedFile(ParseProfile, name);
+    const auto again = ParseProfile(ToJson(record));
+    ASSERT_TRUE(again.ok()) << again.status();
+    RunRecord copy;
+    copy.profile = *again;
+    EXPECT_EQ(ToJson(copy), ToJson(record));
+  }
+}
+
+TEST(Import, OurOwnSummariesComeBack) {
+  Profile profile;
+  profile.gpu_activities.entries = {
+      {"f(int, int)", 3, 15000, 5000.0, 4000, 6000, {}, {}},
+      {"void g<2>(float*)", {}, 9000, {}, {}, {}, {}, {}},
+      {"[CUDA memset]", 3, 1000, 333.0, {}, {}, {}, {}}};
+  profile.gpu_activities.missing = "2 records were dropped";
+  profile.api_calls.entries = {{"cudaMalloc", {}, 800, {}, {}, {}, {}, {}}};
+  profile.api_calls.missing = "2 records were dropped";
+  const auto again = ParseProfile(ProfileText(profile));
+  ASSERT_TRUE(again.ok()) << again.status();
+  for (const auto& [before, after] :
+       {std::pair(profile.gpu_activities, again->gpu_activities),
+        std::pair(profile.api_calls, again->api_calls)}) {
+    ASSERT_EQ(after.entries.size(), before.entries.size());
+    for (size_t i = 0; i < before.entries.size(); ++i) {
+      EXPECT_EQ(after.entries[i].name, before.entries[i].name);
+      EXPECT_EQ(after.entries[i].calls, before.entries[i].calls);
+      EXPECT_EQ(after.entries[i].total_ns, before.entries[i].total_ns);
+      EXPECT_EQ(after.entries[i].average_ns, before.entries[i].average_ns);
+      EXPECT_EQ(after.entries[i].max_ns, before.entries[i].max_ns);
+    }
+  }
+}
+
+TEST(Import, RecordsOfImpossibleNumbers) {
+  RunRecord record;
+  ProfileEntry entry;
+  entry.name = "cudaMalloc";
+  entry.total_ns = -5;
+  record.profile.emplace().api_calls.entries = {entry};
+  EXPECT_THAT(Error(ToJson(record)),
+              HasSubstr("record.profile.api_calls.entries[0] lacks a name, or "
+                        "holds a number that is no time"));
+  record.profile->api_calls.entries[0].total_ns = int64_t{1} << 62;
+  EXPECT_THAT(Error(ToJson(record)),
+              HasSubstr("holds a number that is no time"));
+}
+
+TEST(Import, WhatHoldsNoProfile) {
+  EXPECT_THAT(Error(""), HasSubstr("the file is empty"));
+  EXPECT_THAT(Error("hello\n"), HasSubstr("no profile found: expected"));
+  EXPECT_THAT(Error(ToJson(RunRecord())), HasSubstr("holds no profile"));
+  EXPECT_THAT(Error("{\"traceEvents\": []}"), HasSubstr("no field \"schema\""));
+  EXPECT_THAT(Error(absl::string_view("\x7F"
+                                      "ELF\0\0",
+                                      6)),
+              HasSubstr("a binary file"));
+  EXPECT_THAT(Error(absl::string_view("\xFF\xFET\0i\0", 6)),
+              HasSubstr("UTF-16"));
+  EXPECT_THAT(Error("==PROF== Connected\n  conv(float *), Context 1\n"),
+              HasSubstr("run ncu with --csv"));
+  const std::string raw = TestFile("ncu/raw_2024.csv");
+  EXPECT_THAT(Error(absl::StrReplaceAll(raw, {{"Kernel Name", "Kerne Name"}})),
+              HasSubstr("without the header of a CSV page"));
+  EXPECT_THAT(Error(TestFile("ncu/raw_2024.csv") +
+                    TestFile("nvprof/fa19_naive_api.txt")),
+              HasSubstr("profiles of two tools"));
+}
+
+TEST(Import, FilesAndTheirNames) {
+  EXPECT_EQ(ImportProfile("/none/such").status().code(),
+            absl::StatusCode::kNotFound);
+  const std::string path = ::testing::TempDir() + "/profile";
+  ASSERT_TRUE(WriteFileAtomically(path, "hello").ok());
+  EXPECT_THAT(ErrorOf(ImportProfile(path)), HasSubstr("profile: no profile"));
+  ASSERT_TRUE(WriteFileAtomically(path, NsysDatabase()).ok());
+  EXPECT_EQ(ImportProfile(path)->tool, "nsys");
+  ASSERT_TRUE(WriteFileAtomically(path, SqliteDatabase("")).ok());
+  ASSERT_TRUE(
+      WriteFileAtomically(path, SqliteDatabase("CREATE TABLE a (b);")).ok());
+  EXPECT_THAT(ErrorOf(ImportProfile(path)), HasSubstr("profile: a SQLite"));
+  ASSERT_TRUE(
+      WriteFileAtomically(path, TestFile("nvprof/fa19_naive_api.txt")).ok());
+  EXPECT_EQ(ImportProfile(path)->tool, "nvprof");
+}
+
+}  // namespace
+}  // namespace convlab

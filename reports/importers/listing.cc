@@ -1,0 +1,546 @@
+#include "reports/importers/listing.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "common/status/status.h"
+#include "nlohmann/json.hpp"
+#include "reports/importers/ncu.h"
+#include "reports/importers/shares.h"
+#include "reports/importers/text.h"
+
+namespace convlab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Characters of UTF-8, for columns of a terminal.
+size_t Width(absl::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char byte) {
+    return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
+  });
+}
+
+// The first `width` characters.
+absl::string_view Left(absl::string_view text, size_t width) {
+  size_t at = 0;
+  for (size_t count = 0; at < text.size(); ++at) {
+    const bool begins = (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;
+    if (begins && count++ == width) break;
+  }
+  return text.substr(0, at);
+}
+
+// Where the bracket that is closed at `close` opens; npos if nowhere.
+size_t OpeningOf(absl::string_view text, size_t close, char opening) {
+  int depth = 0;
+  for (size_t i = close + 1; i > 0; --i) {
+    if (text[i - 1] == text[close]) ++depth;
+    if (text[i - 1] == opening && --depth == 0) return i - 1;
+  }
+  return absl::string_view::npos;
+}
+
+// `name` without the namespaces that have no name, which tools write in several
+// ways. ncu drops the namespaces around them, and of "<unnamed>::" the bracket
+// too: "void unnamed>::Kernel<2>(int)" and "Kernel<unnamed>::Type>(int)", whose
+// bracket is the template's.
+std::string WithoutUnnamed(absl::string_view name) {
+  std::string left = absl::StrReplaceAll(name, {{"(anonymous namespace)::", ""},
+                                                {"`anonymous namespace'::", ""},
+                                                {"{anonymous}::", ""}});
+  const std::string kUnnamed = "unnamed>::";
+  for (size_t at = left.find(kUnnamed); at != std::string::npos;
+       at = left.find(kUnnamed, at)) {
+    const auto is_name = [&](size_t i) {
+      return absl::ascii_isalnum(left[i]) || left[i] == '_';
+    };
+    size_t begin = at;
+    if (at > 0 && left[at - 1] == '<' && (at < 2 || !is_name(at - 2))) --begin;
+    // Else it is the end of some name.
+    if (begin == at && at > 0 && is_name(at - 1)) {
+      at += kUnnamed.size();
+      continue;
+    }
+    left.erase(begin, at + kUnnamed.size() - begin);
+    at = begin;
+  }
+  return left;
+}
+
+struct Grid {
+  std::vector<std::string> heads;
+  std::vector<std::vector<std::string>> rows;
+  std::vector<bool> left;  // columns of words
+};
+
+std::string TextTable(const Grid& grid) {
+  std::vector<size_t> widths;
+  for (size_t i = 0; i < grid.heads.size(); ++i) {
+    size_t width = Width(grid.heads[i]);
+    for (const auto& row : grid.rows) width = std::max(width, Width(row[i]));
+    widths.push_back(width);
+  }
+  std::string text;
+  const auto add = [&](const std::vector<std::string>& row) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string blanks(widths[i] - Width(row[i]), ' ');
+      const bool left = grid.left[i];
+      absl::StrAppend(&line, "  ", left ? "" : blanks, row[i],
+                      left ? blanks : "");
+    }
+    absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n");
+  };
+  add(grid.heads);
+  for (const auto& row : grid.rows) add(row);
+  return text;
+}
+
+// As code, in which nothing but the bar and the backquote has a meaning.
+std::string MarkdownCode(absl::string_view text) {
+  return absl::StrCat(
+      "`", absl::StrReplaceAll(OneLine(text), {{"|", "\\|"}, {"`", "'"}}), "`");
+}
+
+std::string MarkdownTable(const Grid& grid) {
+  std::string rule;
+  for (const bool left : grid.left) {
+    absl::StrAppend(&rule, left ? "|---" : "|---:");
+  }
+  std::string text =
+      absl::StrCat("| ", absl::StrJoin(grid.heads, " | "), " |\n", rule, "|\n");
+  for (const auto& row : grid.rows) {
+    absl::StrAppend(&text, "| ", absl::StrJoin(row, " | "), " |\n");
+  }
+  return text;
+}
+
+std::string Percent(double share) {
+  return absl::StrFormat("%.2f%%", share * 100);
+}
+
+// What stands for a value that is absent.
+constexpr char kAbsent[] = "–";
+
+template <typename T>
+std::string OrAbsent(const std::optional<T>& value,
+                     const std::function<std::string(T)>& format) {
+  return value ? format(*value) : kAbsent;
+}
+
+std::string Time(const std::optional<int64_t>& ns) {
+  return ns ? FormatNanoseconds(static_cast<double>(*ns)) : kAbsent;
+}
+
+Grid ShareGrid(const ShareList& list,
+               const std::function<std::string(absl::string_view)>& name) {
+  Grid grid;
+  grid.heads = {"share", "sum", "calls", "total", "average", "name"};
+  grid.left = {false, false, false, false, false, true};
+  for (const Share& share : list.shares) {
+    const ProfileEntry& entry = share.entry;
+    grid.rows.push_back({Percent(share.share), Percent(share.cumulative),
+                         entry.calls ? absl::StrCat(*entry.calls) : kAbsent,
+                         Time(entry.total_ns),
+                         OrAbsent<double>(entry.average_ns, FormatNanoseconds),
+                         name(entry.name)});
+  }
+  return grid;
+}
+
+std::string ListTitle(const ShareList& list, double threshold_percent) {
+  if (!list.exceeds) return absl::StrCat("all ", list.shares.size());
+  return absl::StrFormat("%d of %d together take more than %g %% of the time",
+                         list.shares.size(), list.entries, threshold_percent);
+}
+
+// A number with as many digits as tell launches apart.
+std::string Plain(double value) { return absl::StrFormat("%.6g", value); }
+
+std::string Bytes(double bytes) {
+  if (bytes >= 1e9) return absl::StrFormat("%.4g GB", bytes / 1e9);
+  if (bytes >= 1e6) return absl::StrFormat("%.4g MB", bytes / 1e6);
+  if (bytes >= 1e3) return absl::StrFormat("%.4g kB", bytes / 1e3);
+  return absl::StrFormat("%g B", bytes);
+}
+
+std::string Megahertz(double hertz) {
+  return absl::StrFormat("%.0f MHz", hertz / 1e6);
+}
+
+std::string PercentOfPeak(double percent) {
+  return absl::StrFormat("%.2f%%", percent);
+}
+
+// A column of the tables of launches.
+struct FactColumn {
+  const char* head;
+  std::optional<double> LaunchFacts::*fact;
+  std::string (*format)(double);
+};
+
+constexpr FactColumn kResources[] = {
+    {"registers", &LaunchFacts::registers_per_thread, Plain},
+    {"shared", &LaunchFacts::shared_bytes_per_block, Bytes},
+    {"occupancy", &LaunchFacts::occupancy_percent, PercentOfPeak},
+};
+
+constexpr FactColumn kWork[] = {
+    {"duration", &LaunchFacts::duration_ns, FormatNanoseconds},
+    {"clock", &LaunchFacts::sm_clock_hz, Megahertz},
+    {"DRAM bytes", &LaunchFacts::dram_bytes, Bytes},
+    {"DRAM", &LaunchFacts::dram_percent, PercentOfPeak},
+    {"SM", &LaunchFacts::sm_percent, PercentOfPeak},
+    {"tensor", &LaunchFacts::tensor_percent, PercentOfPeak},
+    {"L1 hits", &LaunchFacts::l1_hit_percent, PercentOfPeak},
+    {"L2 hits", &LaunchFacts::l2_hit_percent, PercentOfPeak},
+    {"conflicts", &LaunchFacts::bank_conflicts, Plain},
+};
+
+// A row per launch, which begins with its number.
+class LaunchGrid {
+ public:
+  explicit LaunchGrid(size_t launches) {
+    grid_.rows.resize(launches);
+    Add("launch", false, [](size_t i) { return absl::StrCat(i + 1); });
+  }
+
+  void Add(const char* head, bool left,
+           const std::function<std::string(size_t)>& cell) {
+    grid_.heads.emplace_back(head);
+    grid_.left.push_back(left);
+    for (size_t i = 0; i < grid_.rows.size(); ++i) {
+      grid_.rows[i].push_back(cell(i));
+    }
+  }
+
+  // Those of `columns` that any launch has.
+  template <size_t kColumns>
+  void AddFacts(const FactColumn (&columns)[kColumns],
+                const std::vector<LaunchFacts>& facts) {
+    for (const FactColumn& column : columns) {
+      if (std::any_of(facts.begin(), facts.end(), [&](const LaunchFacts& fact) {
+            return (fact.*column.fact).has_value();
+          })) {
+        Add(column.head, false, [&](size_t i) {
+          return OrAbsent<double>(facts[i].*column.fact, column.format);
+        });
+      }
+    }
+  }
+
+  bool has_facts() const { return grid_.heads.size() > 1; }
+  const Grid& grid() const { return grid_; }
+
+ private:
+  Grid grid_;
+};
+
+// Two tables, for one would be too wide: what was launched, and what it did.
+std::vector<Grid> LaunchGrids(
+    const std::vector<LaunchCounters>& launches,
+    const std::function<std::string(absl::string_view)>& name) {
+  std::vector<LaunchFacts> facts;
+  facts.reserve(launches.size());
+  for (const LaunchCounters& launch : launches) {
+    facts.push_back(FactsOf(launch));
+  }
+  LaunchGrid launched(launches.size());
+  launched.Add("grid", true, [&](size_t i) { return launches[i].grid; });
+  launched.Add("block", true, [&](size_t i) { return launches[i].block; });
+  launched.AddFacts(kResources, facts);
+  launched.Add("kernel", true,
+               [&](size_t i) { return name(launches[i].kernel); });
+  LaunchGrid work(launches.size());
+  work.AddFacts(kWork, facts);
+  if (std::any_of(facts.begin(), facts.end(), [](const LaunchFacts& fact) {
+        return !fact.stalls.empty();
+      })) {
+    work.Add("longest stall", true, [&](size_t i) {
+      const auto& stalls = facts[i].stalls;
+      return stalls.empty() ? kAbsent
+                            : absl::StrFormat("%s %.2f", stalls[0].first,
+                                              stalls[0].second);
+    });
+  }
+  std::vector<Grid> grids = {launched.grid()};
+  if (work.has_facts()) grids.push_back(work.grid());
+  return grids;
+}
+
+constexpr const char* kLaunchNotes[] = {
+    "DRAM, SM, tensor and occupancy in percent of the peak; stalls in cycles "
+    "per instruction",
+    "hits above 100 % stand as ncu wrote them, but are no share of the "
+    "accesses",
+    "every counter that the file holds: --format csv or json"};
+
+std::string ToolName(const Profile& profile) {
+  return absl::StrCat(profile.tool, profile.version.empty() ? "" : " ",
+                      profile.version);
+}
+
+// What is said of a section without entries.
+std::string Missing(const ProfileSection& section) {
+  return section.missing.empty() ? "none" : section.missing;
+}
+
+using Sections = std::vector<std::pair<const char*, const ProfileSection*>>;
+Sections SectionsOf(const Profile& profile) {
+  return {{"GPU activities", &profile.gpu_activities},
+          {"API calls", &profile.api_calls}};
+}
+
+// Text and Markdown: the same parts, set differently.
+std::string FormatForReaders(const std::vector<NamedProfile>& profiles,
+                             double threshold_percent, bool markdown) {
+  const auto short_name = [markdown](size_t width) {
+    return [=](absl::string_view text) {
+      return markdown ? MarkdownCode(WithoutUnnamed(text))
+                      : ShortKernelName(OneLine(text), width);
+    };
+  };
+  // Such that no table is wider than 120 columns.
+  const auto name = short_name(60);
+  const auto launch_name = short_name(40);
+  const char* const note_mark = markdown ? "\n*Note*: " : "  note: ";
+  const auto table = [&](const Grid& grid) {
+    return markdown ? MarkdownTable(grid) : TextTable(grid);
+  };
+  const char* const bold = markdown ? "**" : "";
+  std::string text;
+  for (const auto& [file, profile] : profiles) {
+    absl::StrAppend(&text, text.empty() ? "" : "\n", markdown ? "### " : "",
+                    markdown ? MarkdownCode(file) : OneLine(file), " (",
+                    ToolName(profile), ")\n");
+    for (const auto& [title, section] : SectionsOf(profile)) {
+      absl::StrAppend(&text, "\n", bold, title, bold, ": ");
+      if (section->entries.empty()) {
+        absl::StrAppend(&text, Missing(*section), "\n");
+        continue;
+      }
+      const ShareList list = LargestShares(*section, threshold_percent);
+      absl::StrAppend(&text, ListTitle(list, threshold_percent),
+                      markdown ? "\n\n" : "\n", table(ShareGrid(list, name)));
+      for (const std::string& note :
+           ShareNotes(*section, list, profile.tool, threshold_percent)) {
+        absl::StrAppend(&text, note_mark, note, "\n");
+      }
+    }
+    if (!profile.launches.empty()) {
+      absl::StrAppend(&text, "\n", bold, "Launches", bold, ": ",
+                      profile.launches.size(), "\n");
+      for (const Grid& grid : LaunchGrids(profile.launches, launch_name)) {
+        absl::StrAppend(&text, markdown ? "\n" : "", table(grid));
+      }
+      for (const char* const note : kLaunchNotes) {
+        absl::StrAppend(&text, note_mark, note, "\n");
+      }
+    }
+  }
+  return text;
+}
+
+std::string Number(double value) { return absl::StrFormat("%.10g", value); }
+
+template <typename T>
+std::string CsvNumber(const std::optional<T>& value) {
+  if (!value) return "";
+  if constexpr (std::is_integral_v<T>) return absl::StrCat(*value);
+  return Number(static_cast<double>(*value));
+}
+
+std::string CsvLine(const std::vector<std::string>& fields) {
+  return absl::StrCat(
+      absl::StrJoin(fields, ",",
+                    [](std::string* out, const std::string& field) {
+                      absl::StrAppend(out, CsvField(field));
+                    }),
+      "\n");
+}
+
+std::string FormatCsv(const std::vector<NamedProfile>& profiles,
+                      double threshold_percent) {
+  std::string lists = CsvLine(
+      {"file", "tool", "list", "name", "share_percent", "cumulative_percent",
+       "calls", "total_ns", "average_ns", "min_ns", "max_ns", "bytes", "note"});
+  std::string counters = CsvLine({"file", "launch", "kernel", "grid", "block",
+                                  "counter", "unit", "value"});
+  bool has_launches = false;
+  for (const auto& [file, profile] : profiles) {
+    for (const auto& [title, section] : SectionsOf(profile)) {
+      if (section->entries.empty()) {
+        lists += CsvLine({file, ToolName(profile), title, "", "", "", "", "",
+                          "", "", "", "", Missing(*section)});
+        continue;
+      }
+      const ShareList list = LargestShares(*section, threshold_percent);
+      const std::string note = absl::StrJoin(
+          ShareNotes(*section, list, profile.tool, threshold_percent), "; ");
+      for (const auto& [entry, share, cumulative] : list.shares) {
+        lists +=
+            CsvLine({file, ToolName(profile), title, entry.name,
+                     Number(share * 100), Number(cumulative * 100),
+                     CsvNumber(entry.calls), CsvNumber(entry.total_ns),
+                     CsvNumber(entry.average_ns), CsvNumber(entry.min_ns),
+                     CsvNumber(entry.max_ns), CsvNumber(entry.bytes), note});
+      }
+    }
+    int number = 0;
+    for (const LaunchCounters& launch : profile.launches) {
+      has_launches = true;
+      ++number;
+      for (const Counter& counter : launch.counters) {
+        counters += CsvLine({file, absl::StrCat(number), launch.kernel,
+                             launch.grid, launch.block, counter.name,
+                             counter.unit, Number(counter.value)});
+      }
+    }
+  }
+  return has_launches ? absl::StrCat(lists, "\n", counters) : lists;
+}
+
+template <typename T>
+void AddIf(Json& json, const char* key, const std::optional<T>& value) {
+  if (value) json[key] = *value;
+}
+
+Json ListJson(const ProfileSection& section, const std::string& tool,
+              double threshold_percent) {
+  const ShareList list = LargestShares(section, threshold_percent);
+  Json json = {{"entries_in_file", list.entries},
+               {"shares_as_printed", list.from_printed},
+               {"notes", ShareNotes(section, list, tool, threshold_percent)}};
+  if (section.entries.empty()) json["missing"] = Missing(section);
+  Json entries = Json::array();
+  for (const auto& [entry, share, cumulative] : list.shares) {
+    Json item = {{"name", entry.name},
+                 {"share_percent", share * 100},
+                 {"cumulative_percent", cumulative * 100}};
+    AddIf(item, "calls", entry.calls);
+    AddIf(item, "total_ns", entry.total_ns);
+    AddIf(item, "average_ns", entry.average_ns);
+    AddIf(item, "min_ns", entry.min_ns);
+    AddIf(item, "max_ns", entry.max_ns);
+    AddIf(item, "bytes", entry.bytes);
+    entries.push_back(std::move(item));
+  }
+  json["entries"] = std::move(entries);
+  return json;
+}
+
+std::string FormatJson(const std::vector<NamedProfile>& profiles,
+                       double threshold_percent) {
+  Json list = Json::array();
+  for (const auto& [file, profile] : profiles) {
+    Json item = {{"file", file}, {"tool", profile.tool}};
+    if (!profile.version.empty()) item["version"] = profile.version;
+    item["gpu_activities"] =
+        ListJson(profile.gpu_activities, profile.tool, threshold_percent);
+    item["api_calls"] =
+        ListJson(profile.api_calls, profile.tool, threshold_percent);
+    item["launches"] = Json::array();
+    for (const LaunchCounters& launch : profile.launches) {
+      Json counters = Json::array();
+      for (const Counter& counter : launch.counters) {
+        counters.push_back({{"name", counter.name},
+                            {"unit", counter.unit},
+                            {"value", counter.value}});
+      }
+      item["launches"].push_back({{"kernel", launch.kernel},
+                                  {"grid", launch.grid},
+                                  {"block", launch.block},
+                                  {"counters", std::move(counters)}});
+    }
+    list.push_back(std::move(item));
+  }
+  const Json document = {{"threshold_percent", threshold_percent},
+                         {"profiles", std::move(list)}};
+  // Names may hold bytes that are not UTF-8.
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+absl::StatusOr<ListingFormat> ParseListingFormat(absl::string_view name) {
+  if (name == "text") return ListingFormat::kText;
+  if (name == "md") return ListingFormat::kMarkdown;
+  if (name == "csv") return ListingFormat::kCsv;
+  if (name == "json") return ListingFormat::kJson;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--format is '", name, "', expected text, md, csv or json"));
+}
+
+std::string FormatProfiles(const std::vector<NamedProfile>& profiles,
+                           double threshold_percent, ListingFormat format) {
+  switch (format) {
+    case ListingFormat::kCsv:
+      return FormatCsv(profiles, threshold_percent);
+    case ListingFormat::kJson:
+      return FormatJson(profiles, threshold_percent);
+    case ListingFormat::kText:
+    case ListingFormat::kMarkdown:
+      break;
+  }
+  return FormatForReaders(profiles, threshold_percent,
+                          format == ListingFormat::kMarkdown);
+}
+
+std::string ShortKernelName(absl::string_view whole_name, size_t width) {
+  constexpr size_t kNone = absl::string_view::npos;
+  const std::string named = WithoutUnnamed(whole_name);
+  absl::string_view name = named;
+  if (Width(name) <= width) return std::string(name);
+  absl::ConsumePrefix(&name, "void ");
+  if (Width(name) <= width) return std::string(name);
+  absl::string_view parameters;
+  if (!name.empty() && name.back() == ')') {
+    const size_t opening = OpeningOf(name, name.size() - 1, '(');
+    if (opening != kNone && opening > 0) {
+      parameters = "(…)";
+      name = name.substr(0, opening);
+    }
+  }
+  if (Width(name) + Width(parameters) <= width) {
+    return absl::StrCat(name, parameters);
+  }
+  // What stays of the template arguments, with "…>" behind them.
+  if (!name.empty() && name.back() == '>') {
+    const size_t opening = OpeningOf(name, name.size() - 1, '<');
+    const size_t around = 2 + Width(parameters);
+    if (opening != kNone && opening > 0 &&
+        Width(name.substr(0, opening + 1)) + around <= width) {
+      return absl::StrCat(
+          absl::StripTrailingAsciiWhitespace(Left(name, width - around)), "…>",
+          parameters);
+    }
+  }
+  return absl::StrCat(Left(name, width - 1), "…");
+}
+
+std::string FormatNanoseconds(double ns) {
+  if (ns < 999.95) return absl::StrFormat("%.4gns", ns);
+  for (const auto& [unit, size] :
+       {std::pair("us", 1e3), std::pair("ms", 1e6), std::pair("s", 1e9)}) {
+    const double value = ns / size;
+    // What rounds to 1000 is 1 of the next unit.
+    if (value >= 999.995 && size < 1e9) continue;
+    return absl::StrFormat("%.*f%s",
+                           value < 9.99995   ? 4
+                           : value < 99.9995 ? 3
+                                             : 2,
+                           value, unit);
+  }
+  return "";
+}
+
+}  // namespace convlab

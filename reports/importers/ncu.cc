@@ -1,0 +1,514 @@
+#include "reports/importers/ncu.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "common/status/status.h"
+#include "reports/importers/numbers.h"
+#include "reports/importers/summary.h"
+#include "reports/importers/text.h"
+
+namespace convlab {
+namespace {
+
+constexpr size_t kNone = static_cast<size_t>(-1);
+
+using Record = std::vector<Cell>;
+
+// Which of a page's columns stand where.
+struct Header {
+  Record columns;
+  size_t id, process, kernel, block, grid, metric, unit, value;
+
+  explicit Header(Record record)
+      : columns(std::move(record)),
+        id(Find("ID")),
+        process(Find("Process ID")),
+        kernel(Find("Kernel Name")),
+        block(Find("Block Size")),
+        grid(Find("Grid Size")),
+        metric(Find("Metric Name")),
+        unit(Find("Metric Unit")),
+        value(Find("Metric Value")) {}
+
+  size_t Find(absl::string_view title) const {
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (columns[i].text == title) return i;
+    }
+    return kNone;
+  }
+
+  bool IsDetails() const { return metric != kNone; }
+
+  // Metrics have names like "dram__bytes.sum". Others say which launch it is.
+  bool IsMetric(size_t column) const {
+    return absl::StrContains(columns[column].text, "__");
+  }
+
+  bool IsHeader() const {
+    if (kernel == kNone) return false;
+    if (IsDetails()) return true;
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (IsMetric(i)) return true;
+    }
+    return false;
+  }
+};
+
+// The header that begins at `offset`, if one does; moves behind it.
+std::optional<Header> HeaderAt(absl::string_view content, size_t& offset) {
+  if (!absl::StrContains(LineAt(content, offset).text, "Kernel Name")) {
+    return std::nullopt;
+  }
+  size_t end = offset;
+  auto record = ReadCsvRecord(content, end);
+  if (!record.ok()) return std::nullopt;
+  Header header(*std::move(record));
+  if (!header.IsHeader()) return std::nullopt;
+  offset = end;
+  return header;
+}
+
+std::string TextAt(const Record& record, size_t column) {
+  return column < record.size()
+             ? std::string(absl::StripAsciiWhitespace(record[column].text))
+             : std::string();
+}
+
+// A value before its number is read.
+struct Value {
+  size_t launch = 0;
+  std::string name, unit;
+  Cell number;
+};
+
+class NcuReader {
+ public:
+  explicit NcuReader(absl::string_view content)
+      : content_(content), numbers_(content) {}
+
+  absl::StatusOr<Profile> Read() {
+    profile_.tool = "ncu";
+    for (size_t at = 0; at < content_.size();) {
+      const auto header = HeaderAt(content_, at);
+      if (!header) {
+        at = NextLine(content_, at);
+        continue;
+      }
+      RETURN_IF_ERROR(header->IsDetails() ? ReadDetails(*header, at)
+                                          : ReadRaw(*header, at));
+    }
+    if (profile_.launches.empty()) {
+      return absl::InvalidArgumentError(
+          "ncu's output holds no launch of a kernel: the file is cut short");
+    }
+    for (const Value& value : values_) {
+      RETURN_IF_ERROR(numbers_.Observe(value.number));
+    }
+    for (Value& value : values_) {
+      ASSIGN_OR_RETURN(const double number, numbers_.Read(value.number));
+      RETURN_IF_ERROR(CheckRange(value, number));
+      profile_.launches[value.launch].counters.push_back(
+          {std::move(value.name), std::move(value.unit), number});
+    }
+    RETURN_IF_ERROR(AddActivities());
+    return std::move(profile_);
+  }
+
+ private:
+  // Times are not negative, and percentages of a peak on average never far
+  // above 100. Hit rates may be, and the peak of one unit (".max"): ncu writes
+  // such.
+  absl::Status CheckRange(const Value& value, double number) const {
+    constexpr double kMostPercent = 1000;
+    const bool is_percentage =
+        value.unit == "%" &&
+        (absl::StrContains(value.name, ".avg.pct_of_peak") ||
+         !absl::StrContains(value.name, "__")) &&
+        !absl::StrContains(value.name, "Hit");
+    const bool is_time = NanosecondsPer(value.unit).has_value();
+    if ((is_time || is_percentage) && number < 0) {
+      return ErrorAt(content_, value.number.offset,
+                     absl::StrCat(Quoted(value.number.text), " of ",
+                                  Quoted(value.name), " is less than 0"));
+    }
+    if (is_percentage && number > kMostPercent) {
+      return ErrorAt(content_, value.number.offset,
+                     absl::StrCat(Quoted(value.number.text), " % of ",
+                                  Quoted(value.name), " is too much"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Require(const Header& header, size_t column,
+                       absl::string_view title) const {
+    if (column != kNone) return absl::OkStatus();
+    return ErrorAt(content_, header.columns[0].offset,
+                   absl::StrCat("this header lacks the column '", title, "'"));
+  }
+
+  // The next row of a page: nothing at its end, which is a blank line or one
+  // that is no CSV of ncu's, such as "==PROF==" or the program's own output.
+  absl::StatusOr<std::optional<Record>> NextRow(size_t& at) const {
+    if (at >= content_.size() || content_[at] != '"') {
+      return std::optional<Record>();
+    }
+    size_t next = at;
+    if (HeaderAt(content_, next)) return std::optional<Record>();
+    ASSIGN_OR_RETURN(Record record, ReadCsvRecord(content_, at));
+    return std::optional<Record>(std::move(record));
+  }
+
+  // The launch that `record` of a page is of, by its number and its process'.
+  // The same number again on another page, or with another kernel, is an error.
+  absl::StatusOr<size_t> LaunchOf(const Header& header, const Record& record,
+                                  std::map<std::string, size_t>& page) {
+    std::string key;
+    for (const size_t column : {header.id, header.process}) {
+      if (column == kNone) continue;
+      const std::string number = TextAt(record, column);
+      if (number.empty() ||
+          !std::all_of(number.begin(), number.end(), absl::ascii_isdigit)) {
+        return ErrorAt(
+            content_, record[column].offset,
+            absl::StrCat("expected the ", header.columns[column].text,
+                         ", a whole number, found ",
+                         Quoted(record[column].text)));
+      }
+      absl::StrAppend(&key, number, " ");
+    }
+    const auto found = page.find(key);
+    if (found != page.end() && profile_.launches[found->second].kernel ==
+                                   TextAt(record, header.kernel)) {
+      return found->second;
+    }
+    if (!launch_keys_.insert(key).second) {
+      return ErrorAt(content_, record[header.id].offset,
+                     absl::StrCat("a second launch of the ID ",
+                                  Quoted(TextAt(record, header.id)),
+                                  ": give each run a file of its own"));
+    }
+    return page[key] = AddLaunch(header, record);
+  }
+
+  size_t AddLaunch(const Header& header, const Record& record) {
+    profile_.launches.push_back({TextAt(record, header.kernel),
+                                 TextAt(record, header.grid),
+                                 TextAt(record, header.block),
+                                 {}});
+    return profile_.launches.size() - 1;
+  }
+
+  // Notes a value to be read once the file's locale is known.
+  absl::Status AddValue(size_t launch, const std::string& name,
+                        const std::string& unit, const Cell& cell) {
+    if (IsAbsent(cell.text)) return absl::OkStatus();
+    const auto [number, rest] = SplitUnit(cell);
+    // Values of all instances may follow in parentheses.
+    const bool is_number =
+        !number.text.empty() && (rest.empty() || absl::StartsWith(rest, "("));
+    if (is_number) {
+      values_.push_back({launch, name, unit, number});
+      return absl::OkStatus();
+    }
+    // Without a unit it may be a text, like "CachePreferNone".
+    const bool is_text =
+        unit.empty() &&
+        std::any_of(cell.text.begin(), cell.text.end(), absl::ascii_isalpha);
+    if (is_text) return absl::OkStatus();
+    return ErrorAt(content_, cell.offset,
+                   absl::StrCat("expected the number of ", Quoted(name),
+                                ", found ", Quoted(cell.text)));
+  }
+
+  absl::Status ReadDetails(const Header& header, size_t& at) {
+    RETURN_IF_ERROR(Require(header, header.id, "ID"));
+    RETURN_IF_ERROR(Require(header, header.value, "Metric Value"));
+    // Some versions leave out what follows the last column that a row fills.
+    const size_t least =
+        1 + std::max({header.id, header.kernel, header.metric, header.value,
+                      header.process == kNone ? 0 : header.process});
+    std::map<std::string, size_t> launches;
+    for (;;) {
+      const size_t begin = at;
+      ASSIGN_OR_RETURN(const auto row, NextRow(at));
+      if (!row) return absl::OkStatus();
+      if (row->size() < least || row->size() > header.columns.size()) {
+        return ErrorAt(
+            content_, begin,
+            absl::StrCat("this row has ", row->size(),
+                         " columns, its header has ", header.columns.size()));
+      }
+      ASSIGN_OR_RETURN(const size_t launch, LaunchOf(header, *row, launches));
+      const std::string name = TextAt(*row, header.metric);
+      if (name.empty()) continue;  // a rule's advice
+      RETURN_IF_ERROR(AddValue(launch, name, TextAt(*row, header.unit),
+                               (*row)[header.value]));
+    }
+  }
+
+  absl::Status ReadRaw(const Header& header, size_t& at) {
+    RETURN_IF_ERROR(Require(header, header.id, "ID"));
+    std::optional<Record> units;
+    for (;;) {
+      const size_t begin = at;
+      ASSIGN_OR_RETURN(const auto row, NextRow(at));
+      if (!row) return absl::OkStatus();
+      if (row->size() != header.columns.size()) {
+        return ErrorAt(
+            content_, begin,
+            absl::StrCat("this row has ", row->size(),
+                         " columns, its header has ", header.columns.size()));
+      }
+      if (!units) {
+        if (!(*row)[header.id].text.empty()) {
+          return ErrorAt(content_, begin,
+                         "expected a row of units behind the header");
+        }
+        units = row;
+        continue;
+      }
+      std::map<std::string, size_t> none;  // each row is a launch
+      ASSIGN_OR_RETURN(const size_t launch, LaunchOf(header, *row, none));
+      for (size_t i = 0; i < row->size(); ++i) {
+        if (!header.IsMetric(i)) continue;
+        RETURN_IF_ERROR(AddValue(launch, header.columns[i].text,
+                                 TextAt(*units, i), (*row)[i]));
+      }
+    }
+  }
+
+  absl::Status AddActivities() {
+    ProfileSection& gpu = profile_.gpu_activities;
+    profile_.api_calls.missing = "not in the file";
+    size_t without = 0, number = 0;  // of launches
+    for (const LaunchCounters& launch : profile_.launches) {
+      ++number;
+      const auto duration = FactsOf(launch).duration_ns;
+      if (!duration) {
+        if (without == 0) without = number;
+        continue;
+      }
+      constexpr double kLargest = int64_t{1} << 53;
+      if (*duration > kLargest) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("launch ", number, "'s duration is too large"));
+      }
+      ProfileEntry entry;
+      entry.name = launch.kernel;
+      entry.calls = 1;
+      entry.total_ns = entry.min_ns = entry.max_ns = std::llround(*duration);
+      entry.average_ns = *duration;
+      gpu.entries.push_back(std::move(entry));
+    }
+    if (without > 0) {
+      gpu.missing = gpu.entries.empty()
+                        ? "not in the file"
+                        : absl::StrCat("launch ", without, " has no duration");
+      gpu.entries.clear();
+      return absl::OkStatus();
+    }
+    gpu.missing =
+        "only the launches that ncu measured, which may be one of many alike, "
+        "at the clocks of that run; copies and memsets: not in the file";
+    return MergeEntries(gpu.entries);
+  }
+
+  const absl::string_view content_;
+  NumberReader numbers_;
+  Profile profile_;
+  std::set<std::string> launch_keys_;
+  std::vector<Value> values_;
+};
+
+// What one of a unit is in the unit that facts have; nothing for another kind
+// of unit.
+std::optional<double> PercentPer(absl::string_view unit) {
+  return unit == "%" ? std::optional<double>(1) : std::nullopt;
+}
+
+// ncu's prefixes are decimal: 33,792 byte are 33.79 Kbyte.
+std::optional<double> BytesPer(absl::string_view unit) {
+  unit = unit.substr(0, unit.find("/block"));
+  constexpr std::pair<absl::string_view, double> kUnits[] = {{"byte", 1},
+                                                             {"Kbyte", 1e3},
+                                                             {"Mbyte", 1e6},
+                                                             {"Gbyte", 1e9},
+                                                             {"Tbyte", 1e12}};
+  for (const auto& [name, bytes] : kUnits) {
+    if (unit == name) return bytes;
+  }
+  return std::nullopt;
+}
+
+// "Hz" and "cycle/second" with their prefixes, in the spellings of ncu's
+// versions.
+std::optional<double> HertzPer(absl::string_view unit) {
+  constexpr std::pair<absl::string_view, double> kUnits[] = {
+      {"hz", 1},
+      {"khz", 1e3},
+      {"mhz", 1e6},
+      {"ghz", 1e9},
+      {"cycle/second", 1},
+      {"cycle/msecond", 1e3},
+      {"cycle/usecond", 1e6},
+      {"cycle/nsecond", 1e9},
+      {"cycle/s", 1},
+      {"cycle/ms", 1e3},
+      {"cycle/us", 1e6},
+      {"cycle/ns", 1e9}};
+  for (const auto& [name, hertz] : kUnits) {
+    if (absl::EqualsIgnoreCase(unit, name)) return hertz;
+  }
+  return std::nullopt;
+}
+
+// Of what is counted: with a unit like "register/thread" or without one. Counts
+// of millions may be scaled.
+std::optional<double> CountPer(absl::string_view unit) {
+  (void)unit;
+  return 1;
+}
+
+class Facts {
+ public:
+  explicit Facts(const LaunchCounters& launch) : launch_(launch) {}
+
+  using UnitFunction = std::optional<double> (*)(absl::string_view);
+
+  // The value of the first of `names` that the launch has in such a unit.
+  std::optional<double> First(std::initializer_list<absl::string_view> names,
+                              UnitFunction unit_function) const {
+    for (const absl::string_view name : names) {
+      for (const Counter& counter : launch_.counters) {
+        if (counter.name != name) continue;
+        const auto unit = unit_function(counter.unit);
+        if (unit) return counter.value * *unit;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // The sum of two, both of which must be there.
+  std::optional<double> Sum(std::initializer_list<absl::string_view> a,
+                            std::initializer_list<absl::string_view> b,
+                            UnitFunction unit_function) const {
+    const auto first = First(a, unit_function);
+    const auto second = First(b, unit_function);
+    return first && second ? std::optional<double>(*first + *second)
+                           : std::nullopt;
+  }
+
+ private:
+  const LaunchCounters& launch_;
+};
+
+// "long scoreboard" of a metric that counts the cycles for which warps waited
+// for it, per instruction issued.
+std::optional<std::string> StallReason(absl::string_view metric) {
+  if (absl::ConsumePrefix(&metric, "Stall ")) {
+    return absl::AsciiStrToLower(metric);
+  }
+  for (const absl::string_view prefix :
+       {"smsp__average_warps_issue_stalled_",
+        "smsp__average_warp_latency_issue_stalled_"}) {
+    if (!absl::ConsumePrefix(&metric, prefix)) continue;
+    if (!absl::ConsumeSuffix(&metric, "_per_issue_active.ratio") &&
+        !absl::ConsumeSuffix(&metric, ".ratio")) {
+      return std::nullopt;
+    }
+    if (absl::StrContains(metric, "not_issued")) return std::nullopt;
+    return absl::StrReplaceAll(metric, {{"_", " "}});
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool HasNcuHeader(absl::string_view content) {
+  for (size_t at = 0; at < content.size(); at = NextLine(content, at)) {
+    size_t next = at;
+    if (HeaderAt(content, next)) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<Profile> ParseNcu(absl::string_view content) {
+  return NcuReader(content).Read();
+}
+
+LaunchFacts FactsOf(const LaunchCounters& launch) {
+  const Facts facts(launch);
+  LaunchFacts found;
+  found.duration_ns =
+      facts.First({"gpu__time_duration.sum", "gpu__time_duration.avg",
+                   "gpu__time_duration.max", "Duration"},
+                  NanosecondsPer);
+  found.sm_clock_hz =
+      facts.First({"sm__cycles_elapsed.avg.per_second",
+                   "smsp__cycles_elapsed.avg.per_second",
+                   "gpc__cycles_elapsed.avg.per_second", "SM Frequency"},
+                  HertzPer);
+  found.dram_bytes = facts.First({"dram__bytes.sum"}, BytesPer);
+  if (!found.dram_bytes) {
+    found.dram_bytes = facts.Sum({"dram__bytes_read.sum"},
+                                 {"dram__bytes_write.sum"}, BytesPer);
+  }
+  found.dram_percent = facts.First(
+      {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+       "dram__throughput.avg.pct_of_peak_sustained_elapsed", "DRAM Throughput"},
+      PercentPer);
+  found.sm_percent =
+      facts.First({"sm__throughput.avg.pct_of_peak_sustained_elapsed",
+                   "Compute (SM) Throughput", "SM [%]", "SOL SM"},
+                  PercentPer);
+  found.tensor_percent = facts.First(
+      {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+       "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active",
+       "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+       "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_"
+       "active"},
+      PercentPer);
+  found.l1_hit_percent = facts.First(
+      {"l1tex__t_sector_hit_rate.pct", "L1/TEX Hit Rate"}, PercentPer);
+  found.l2_hit_percent =
+      facts.First({"lts__t_sector_hit_rate.pct", "L2 Hit Rate"}, PercentPer);
+  found.occupancy_percent =
+      facts.First({"sm__warps_active.avg.pct_of_peak_sustained_active",
+                   "Achieved Occupancy"},
+                  PercentPer);
+  found.registers_per_thread = facts.First(
+      {"launch__registers_per_thread", "Registers Per Thread"}, CountPer);
+  found.shared_bytes_per_block = facts.Sum(
+      {"launch__shared_mem_per_block_static", "Static Shared Memory Per Block"},
+      {"launch__shared_mem_per_block_dynamic",
+       "Dynamic Shared Memory Per Block"},
+      BytesPer);
+  found.bank_conflicts = facts.First(
+      {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"}, CountPer);
+  if (!found.bank_conflicts) {
+    found.bank_conflicts = facts.Sum(
+        {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"},
+        {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"}, CountPer);
+  }
+  std::set<std::string> seen;
+  for (const Counter& counter : launch.counters) {
+    const auto reason = StallReason(counter.name);
+    if (reason && seen.insert(*reason).second) {
+      found.stalls.emplace_back(*reason, counter.value);
+    }
+  }
+  std::stable_sort(
+      found.stalls.begin(), found.stalls.end(),
+      [](const auto& a, const auto& b) { return a.second > b.second; });
+  return found;
+}
+
+}  // namespace convlab

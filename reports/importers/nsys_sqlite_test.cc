@@ -1,0 +1,126 @@
+#include "reports/importers/nsys_sqlite.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/files/files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "reports/importers/expectations.h"
+#include "reports/importers/test_files.h"
+
+namespace convlab {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::string Error(const std::string& content) {
+  return ErrorOf(ParseNsysSqlite(content));
+}
+
+void ExpectExample(const absl::StatusOr<Profile>& profile) {
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->tool, "nsys");
+  const auto& gpu = profile->gpu_activities.entries;
+  ASSERT_THAT(gpu, SizeIs(5));
+  EXPECT_EQ(gpu[0].name, "void conv<5>(float *)");
+  EXPECT_EQ(gpu[0].calls, 2);
+  EXPECT_EQ(gpu[0].total_ns, 800);
+  EXPECT_EQ(gpu[0].average_ns, 400);
+  EXPECT_EQ(gpu[0].min_ns, 200);
+  EXPECT_EQ(gpu[0].max_ns, 600);
+  EXPECT_EQ(gpu[2].name, "[CUDA memcpy HtoD]");
+  EXPECT_EQ(gpu[2].calls, 2);
+  EXPECT_EQ(gpu[2].bytes, 5120);
+  EXPECT_EQ(gpu[3].name, "[CUDA memcpy DtoH]");
+  EXPECT_EQ(gpu[4].name, "[CUDA memset]");
+  EXPECT_EQ(gpu[4].bytes, 256);
+  EXPECT_THAT(Over90(profile->api_calls),
+              ElementsAre("cudaMalloc 90.00", "cudaLaunchKernel 96.00"));
+  EXPECT_EQ(profile->api_calls.entries.at(2).name, "cuMemAlloc");
+}
+
+TEST(NsysSqlite, ContentAndFile) {
+  const std::string content = NsysDatabase();
+  EXPECT_TRUE(IsSqlite(content));
+  EXPECT_FALSE(IsSqlite("SQLite"));
+  ExpectExample(ParseNsysSqlite(content));
+  const std::string path = ::testing::TempDir() + "/report.sqlite";
+  ASSERT_TRUE(WriteFileAtomically(path, content).ok());
+  ExpectExample(ReadNsysSqlite(path));
+  EXPECT_EQ(*ReadFile(path), content);
+}
+
+TEST(NsysSqlite, TablesWithoutRowsAreNotThere) {
+  const auto profile =
+      ParseNsysSqlite(NsysDatabase("DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;"
+                                   "DROP TABLE CUPTI_ACTIVITY_KIND_MEMCPY;"
+                                   "DELETE FROM CUPTI_ACTIVITY_KIND_MEMSET;"));
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_THAT(profile->gpu_activities.entries, IsEmpty());
+  EXPECT_EQ(profile->gpu_activities.missing, "not in the file");
+  EXPECT_THAT(profile->api_calls.entries, SizeIs(3));
+}
+
+TEST(NsysSqlite, NamesOfOlderExports) {
+  const auto profile = ParseNsysSqlite(NsysDatabase(
+      "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN demangledName;"));
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->gpu_activities.entries.at(0).name, "conv");
+}
+
+TEST(NsysSqlite, OtherDatabases) {
+  EXPECT_THAT(Error(SqliteDatabase("CREATE TABLE users (name TEXT);")),
+              HasSubstr("its tables are 'users'"));
+  EXPECT_THAT(Error(NsysDatabase("DROP TABLE StringIds;")),
+              HasSubstr("lacks the table StringIds"));
+  EXPECT_THAT(Error(NsysDatabase(
+                  "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN end;")),
+              HasSubstr("CUPTI_ACTIVITY_KIND_KERNEL: no such column: end"));
+}
+
+TEST(NsysSqlite, DamagedValues) {
+  EXPECT_THAT(Error(NsysDatabase("DELETE FROM StringIds WHERE id = 2;")),
+              HasSubstr("refers to the name '2', which StringIds"));
+  EXPECT_THAT(
+      Error(NsysDatabase("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = 0;")),
+      HasSubstr("the database is damaged: CUPTI_ACTIVITY_KIND_KERNEL"));
+  EXPECT_THAT(
+      Error(NsysDatabase("UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = 'x';")),
+      HasSubstr("the database is damaged: CUPTI_ACTIVITY_KIND_MEMCPY"));
+  EXPECT_THAT(Error(NsysDatabase("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = "
+                                 "NULL WHERE correlationId = 3;")),
+              HasSubstr("1 of 2 rows of CUPTI_ACTIVITY_KIND_KERNEL lack a "
+                        "time or a size"));
+  for (const char* const table : {"MEMCPY", "MEMSET"}) {
+    EXPECT_THAT(
+        Error(NsysDatabase(absl::StrCat(
+            "INSERT INTO CUPTI_ACTIVITY_KIND_", table,
+            " (start, end, bytes) SELECT start, end, NULL FROM "
+            "CUPTI_ACTIVITY_KIND_",
+            table, ";UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind=1;"))),
+        HasSubstr("lack a time or a size"))
+        << table;
+  }
+  EXPECT_THAT(Error(NsysDatabase(
+                  "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind = NULL;")),
+              HasSubstr("CUPTI_ACTIVITY_KIND_MEMCPY holds '' where a number"));
+  EXPECT_THAT(Error(NsysDatabase("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = "
+                                 "9223372036854775807, start = 0;")),
+              HasSubstr("CUPTI_ACTIVITY_KIND_RUNTIME: integer overflow"));
+}
+
+TEST(NsysSqlite, EveryCutIsRefused) {
+  const std::string good = NsysDatabase();
+  for (size_t size = 16; size < good.size(); size += 37) {
+    EXPECT_THAT(Error(good.substr(0, size)),
+                AnyOf(HasSubstr("the database cannot be"),
+                      HasSubstr("the database is damaged")))
+        << size;
+  }
+}
+
+}  // namespace
+}  // namespace convlab

@@ -1,0 +1,54 @@
+// Text that a profiler wrote: its lines, its CSV records, and errors that say
+// where in it something is wrong.
+#ifndef REPORTS_IMPORTERS_TEXT_H_
+#define REPORTS_IMPORTERS_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace convlab {
+
+// A piece of a text and where it begins, in bytes from the text's beginning.
+struct Cell {
+  std::string text;
+  size_t offset = 0;
+};
+
+// InvalidArgument: "line 3, column 17: `message`". Lines and columns count from
+// 1, columns in characters of UTF-8.
+absl::Status ErrorAt(absl::string_view content, size_t offset,
+                     absl::string_view message);
+
+// `text` for a message: in quotes, on one line, not longer than a name needs.
+std::string Quoted(absl::string_view text);
+
+// A line without its end, LF or CRLF.
+struct Line {
+  absl::string_view text;
+  size_t offset = 0;
+};
+// The line that begins at `offset`.
+Line LineAt(absl::string_view content, size_t offset);
+// Where the line after the one at `offset` begins; content.size() if none.
+size_t NextLine(absl::string_view content, size_t offset);
+
+// What is between blanks, with the offset of each piece.
+std::vector<Cell> SplitAtBlanks(const Line& line);
+
+// The CSV record (RFC 4180, commas) that begins at `offset`, which moves behind
+// it. A quoted field may span lines. An error says where a quote is not closed
+// or what follows a closing one.
+absl::StatusOr<std::vector<Cell>> ReadCsvRecord(absl::string_view content,
+                                                size_t& offset);
+
+// `text` as a CSV field.
+std::string CsvField(absl::string_view text);
+
+}  // namespace convlab
+
+#endif  // REPORTS_IMPORTERS_TEXT_H_

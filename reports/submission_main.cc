@@ -1,0 +1,287 @@
+// Writes what a milestone hands in, from run records:
+// bazel run //reports:submission -- --milestone m3 --records DIR --out DIR
+#include <stdlib.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/files/files.h"
+#include "common/flags/flags.h"
+#include "common/status/status.h"
+#include "gflags/gflags.h"
+#include "reports/deliverables/deliverable.h"
+#include "reports/deliverables/submission.h"
+#include "reports/document/writers.h"
+#include "reports/program.h"
+#include "reports/records/records.h"
+
+DEFINE_string(milestone, "", "m1, m2, m3, m4 or final");
+DEFINE_string(records, "",
+              "folder with run records, Chrome traces (*.json) and ncu's "
+              "counters (VARIANT.csv), at any depth");
+DEFINE_string(out, "", "folder to write to; it is made if it is not there");
+DEFINE_string(team, "", "name of the team");
+DEFINE_string(members, "", "names, with commas between");
+DEFINE_string(network, "",
+              "use the records of this network alone, for a folder with "
+              "several");
+DEFINE_string(optimizations, "",
+              "variants that m4 and final discuss, with commas between; the "
+              "whole ladder if not given");
+DEFINE_string(participants, "",
+              "folders of run records, one per participant, with commas "
+              "between, whom the final report ranks");
+
+namespace convlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string HelpText() {
+  return absl::StrCat(
+      "Usage: bazel run //reports:submission -- --milestone MILESTONE "
+      "--records DIR\n    --out DIR [--flags]\n\n",
+      WrapText("Writes what a milestone hands in as submission.md, "
+               "submission.html and submission.pdf, with charts/ beside them: "
+               "each chart, and the data and script that gnuplot drew it from. "
+               "What the records lack is named, with the command that makes "
+               "it. gnuplot draws the charts, weasyprint writes the PDF; "
+               "tools/setup.sh installs both, and without them the rest is "
+               "written.",
+               0, 0),
+      "\n\n", DescribeFlags(__FILE__),
+      "\nExit status: 0 done, 1 failed, 2 bad usage or bad records.\n");
+}
+
+std::vector<std::string> SplitNames(const std::string& names) {
+  std::vector<std::string> list;
+  for (absl::string_view name : absl::StrSplit(names, ',')) {
+    name = absl::StripAsciiWhitespace(name);
+    if (!name.empty()) list.emplace_back(name);
+  }
+  return list;
+}
+
+absl::Status FileError(absl::string_view what, const std::string& path,
+                       const std::error_code& error) {
+  return absl::PermissionDeniedError(
+      absl::StrCat("cannot ", what, " ", path, ": ", error.message()));
+}
+
+// Files that are made in a folder of their own beside `out` and moved there
+// when all of them are done.
+class Output {
+ public:
+  static absl::StatusOr<Output> Begin(const std::string& out) {
+    std::error_code error;
+    const bool is_new = !fs::exists(out, error);
+    fs::create_directories(out, error);
+    if (error) return FileError("make the folder", out, error);
+    std::string scratch = out + "/.unfinished-XXXXXX";
+    if (mkdtemp(scratch.data()) == nullptr) {
+      return FileError("write to", out,
+                       std::error_code(errno, std::generic_category()));
+    }
+    return Output(out, scratch, is_new);
+  }
+
+  Output(Output&& other) noexcept
+      : out_(std::move(other.out_)),
+        scratch_(std::exchange(other.scratch_, "")),
+        is_new_(other.is_new_) {}
+  ~Output() {
+    if (scratch_.empty()) return;
+    std::error_code ignored;
+    fs::remove_all(scratch_, ignored);
+    if (is_new_ && fs::is_empty(out_, ignored)) fs::remove(out_, ignored);
+  }
+
+  const std::string& scratch() const { return scratch_; }
+
+  // Moves all files; those in `obsolete` are removed unless they were made.
+  // Nothing is touched where a folder stands in a file's place, or a file in a
+  // folder's.
+  absl::Status Finish(const std::vector<std::string>& obsolete) {
+    std::error_code error;
+    std::vector<fs::directory_entry> entries;
+    for (auto entry = fs::recursive_directory_iterator(scratch_, error);
+         !error && entry != fs::recursive_directory_iterator();
+         entry.increment(error)) {
+      const std::string target = TargetOf(*entry);
+      if (fs::exists(target, error) &&
+          fs::is_directory(target, error) != entry->is_directory(error)) {
+        return FileError("write", target,
+                         std::make_error_code(entry->is_directory()
+                                                  ? std::errc::not_a_directory
+                                                  : std::errc::is_a_directory));
+      }
+      entries.push_back(*entry);
+    }
+    if (error) return FileError("read", scratch_, error);
+    for (const std::string& name : obsolete) {
+      if (fs::exists(scratch_ + "/" + name, error)) continue;
+      fs::remove(out_ + "/" + name, error);
+      if (error) return FileError("remove", out_ + "/" + name, error);
+    }
+    for (const fs::directory_entry& entry : entries) {
+      const std::string target = TargetOf(entry);
+      if (entry.is_directory()) {
+        fs::create_directories(target, error);
+      } else {
+        fs::rename(entry.path(), target, error);
+      }
+      if (error) return FileError("write", target, error);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::string TargetOf(const fs::directory_entry& entry) const {
+    return out_ + "/" + fs::relative(entry.path(), scratch_).string();
+  }
+
+  Output(std::string out, std::string scratch, bool is_new)
+      : out_(std::move(out)), scratch_(std::move(scratch)), is_new_(is_new) {}
+
+  std::string out_, scratch_;
+  bool is_new_;
+};
+
+// Writes data and scripts, and draws what gnuplot draws. `drawn_all` says
+// whether gnuplot is there; without it nothing is drawn.
+absl::StatusOr<Drawings> DrawCharts(const std::vector<Chart>& charts,
+                                    const std::string& folder,
+                                    bool& drawn_all) {
+  Drawings drawings;
+  drawn_all = true;
+  if (charts.empty()) return drawings;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return FileError("make the folder", folder, error);
+  for (const Chart& chart : charts) {
+    const std::string base = absl::StrCat(folder, "/", chart.name);
+    RETURN_IF_ERROR(WriteFileAtomically(base + ".dat", chart.data));
+    RETURN_IF_ERROR(WriteFileAtomically(base + ".gp", chart.script));
+    if (!drawn_all) continue;
+    const absl::Status drawn =
+        RunProgram({"gnuplot", chart.name + ".gp"}, folder);
+    if (absl::IsNotFound(drawn)) {
+      drawn_all = false;
+      drawings.clear();
+      continue;
+    }
+    RETURN_IF_ERROR(Annotate(drawn, chart.name));
+    ASSIGN_OR_RETURN(drawings[chart.name], ReadFile(base + ".svg"));
+  }
+  return drawings;
+}
+
+absl::Status CheckFlags(const ParsedFlags& flags) {
+  if (!flags.positional.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "unexpected argument '", flags.positional[0], "'; --help lists flags"));
+  }
+  for (const auto& [flag, value] : {std::pair("milestone", FLAGS_milestone),
+                                    {"records", FLAGS_records},
+                                    {"out", FLAGS_out}}) {
+    if (value.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", flag, " is missing; --help lists flags"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Run(const std::vector<std::string>& args) {
+  ASSIGN_OR_RETURN(const ParsedFlags flags, ParseFlags(args, __FILE__));
+  if (flags.help) {
+    std::fputs(HelpText().c_str(), stdout);
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(CheckFlags(flags));
+  ASSIGN_OR_RETURN(const Records records,
+                   ReadRecords(FLAGS_records, FLAGS_network));
+  SubmissionOptions options;
+  options.milestone = FLAGS_milestone;
+  options.team = FLAGS_team;
+  options.members = SplitNames(FLAGS_members);
+  options.optimizations = SplitNames(FLAGS_optimizations);
+  for (const std::string& folder : SplitNames(FLAGS_participants)) {
+    ASSIGN_OR_RETURN(Participant participant, ReadParticipant(folder));
+    options.participants.push_back(std::move(participant));
+  }
+  ASSIGN_OR_RETURN(const Submission submission,
+                   MakeSubmission(records, options));
+
+  const std::string out = UserPath(FLAGS_out);
+  ASSIGN_OR_RETURN(Output output, Output::Begin(out));
+  const std::string& scratch = output.scratch();
+  const std::vector<Chart> charts = ChartsOf(submission.document);
+  bool drawn = true;
+  ASSIGN_OR_RETURN(const Drawings drawings,
+                   DrawCharts(charts, scratch + "/" + kChartsFolder, drawn));
+  RETURN_IF_ERROR(
+      WriteFileAtomically(scratch + "/submission.md",
+                          WriteMarkdown(submission.document, drawings)));
+  RETURN_IF_ERROR(WriteFileAtomically(
+      scratch + "/submission.html", WriteHtml(submission.document, drawings)));
+  std::vector<std::string> lacking;
+  if (!drawn) lacking.emplace_back("gnuplot");
+  const absl::Status pdf = RunProgram(
+      {"weasyprint", "--quiet", "submission.html", "submission.pdf"}, scratch);
+  if (absl::IsNotFound(pdf)) {
+    lacking.emplace_back("weasyprint");
+  } else {
+    RETURN_IF_ERROR(pdf);
+  }
+  // Of an earlier report, which this one replaces.
+  std::vector<std::string> obsolete = {"submission.pdf"};
+  for (const Chart& chart : charts) {
+    obsolete.push_back(absl::StrCat(kChartsFolder, "/", chart.name, ".svg"));
+  }
+  RETURN_IF_ERROR(output.Finish(obsolete));
+
+  for (const std::string& title : submission.incomplete) {
+    absl::FPrintF(stderr, "submission: incomplete: %s\n", title);
+  }
+  if (!lacking.empty()) {
+    absl::FPrintF(
+        stderr,
+        "submission: without %s here, %s missing; where "
+        "tools/setup.sh has run, this finishes the report: "
+        "bazel run //reports:submission -- %s\n",
+        absl::StrJoin(lacking, " and "),
+        lacking.size() == 2       ? "charts and the PDF are"
+        : lacking[0] == "gnuplot" ? "charts are"
+                                  : "the PDF is",
+        absl::StrJoin(args, " ", [](std::string* line, const std::string& arg) {
+          line->append(ShellWord(arg));
+        }));
+  }
+  absl::PrintF(
+      "%s/submission.%s\n", FLAGS_out,
+      lacking.empty() || lacking.back() != "weasyprint" ? "pdf" : "html");
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace convlab
+
+int main(int argc, char** argv) {
+  const absl::Status status = convlab::Run({argv + 1, argv + argc});
+  if (!status.ok()) {
+    absl::FPrintF(stderr, "submission: %s\n",
+                  convlab::OneLine(status.message()));
+  }
+  return convlab::ExitStatus(status);
+}
