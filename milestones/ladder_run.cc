@@ -12,8 +12,9 @@
 #include "common/status/status.h"
 #include "kernels/baseline/convolution.h"
 #include "kernels/convolution/checking/verify.h"
-#include "kernels/convolution/cuda/lessons/overlap.h"
+#include "kernels/convolution/fastest.h"
 #include "kernels/convolution/variants.h"
+#include "kernels/measure/overlap.h"
 #include "milestones/course_output.h"
 
 namespace convlab {
@@ -30,8 +31,8 @@ constexpr int kGpuRepeat = 5;
 absl::Status SupportsNetwork(const Session& session, const Variant& variant) {
   const Network& network = *session.line.network;
   for (size_t i = 0; i < network.stages.size(); ++i) {
-    RETURN_IF_ERROR(
-        variant.supports(ConvolutionProblem(network, i, session.size)));
+    RETURN_IF_ERROR(variant.supports(
+        ConvolutionProblem(network, i, session.size), Resources()));
   }
   return absl::OkStatus();
 }
@@ -100,8 +101,11 @@ absl::Status MeasureOverlap(Session& session) {
   constexpr int kSlices = 8;
   const Network& network = *session.line.network;
   for (size_t i = 0; i < network.stages.size(); ++i) {
+    const Problem problem = ConvolutionProblem(network, i, images);
+    ASSIGN_OR_RETURN(const Variant* fastest,
+                     FastestVariant(Backend::kCuda, problem));
     const absl::StatusOr<OverlapTimes> times =
-        MeasureStreams(ConvolutionProblem(network, i, images), kSlices);
+        MeasureStreams(*fastest, problem, kSlices);
     if (CannotBeHad(times.status())) {
       session.Tell(absl::StrCat("overlap was not measured: ",
                                 std::string(times.status().message())));

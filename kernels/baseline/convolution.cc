@@ -63,7 +63,9 @@ absl::StatusOr<std::vector<cudnnConvolutionFwdAlgo_t>> Search(
 class CudnnConvolution : public Convolution {
  public:
   static absl::StatusOr<std::unique_ptr<Convolution>> Create(
-      const Problem& problem, const Resources&) {
+      const Problem& problem, const Resources& resources) {
+    const cuda::CurrentDevice current(resources.device);
+    RETURN_IF_ERROR(current.status());
     ASSIGN_OR_RETURN(const cuda::Cudnn* cudnn, cuda::OpenCudnn());
     // Also, cuDNN counts elements in 32 bits.
     const int64_t image =
@@ -76,29 +78,33 @@ class CudnnConvolution : public Convolution {
     const int64_t left = std::max<int64_t>(problem.batch % piece, 1);
     ASSIGN_OR_RETURN(Forward rest, Describe(WithBatch(problem, left)));
     auto convolution = std::unique_ptr<CudnnConvolution>(new CudnnConvolution(
-        problem, piece, std::move(whole), std::move(rest)));
+        problem, resources.device, piece, std::move(whole), std::move(rest)));
     ASSIGN_OR_RETURN(const auto algorithms,
                      Search(*cudnn, WithBatch(problem, piece)));
     RETURN_IF_ERROR(convolution->Choose(algorithms));
     return convolution;
   }
 
-  absl::Status Run(const float* x, const float* k, float* y) override {
+  absl::Status Run(const float* x, const float* k, float* y,
+                   Stream stream) override {
+    const cuda::CurrentDevice current(device_);
+    RETURN_IF_ERROR(current.status());
     const int64_t x_image = problem_.input_elements() / problem_.batch;
     const int64_t y_image = problem_.output_elements() / problem_.batch;
     for (int64_t b = 0; b < problem_.batch; b += piece_) {
       const bool whole = problem_.batch - b >= piece_;
       RETURN_IF_ERROR(cuda::RunForward(whole ? whole_ : rest_, algorithm_,
                                        x + b * x_image, k, y + b * y_image,
-                                       workspace_));
+                                       workspace_, stream));
     }
     return absl::OkStatus();
   }
 
  private:
-  CudnnConvolution(const Problem& problem, int64_t piece, Forward whole,
-                   Forward rest)
+  CudnnConvolution(const Problem& problem, int device, int64_t piece,
+                   Forward whole, Forward rest)
       : problem_(problem),
+        device_(device),
         piece_(piece),
         whole_(std::move(whole)),
         rest_(std::move(rest)) {}
@@ -121,6 +127,7 @@ class CudnnConvolution : public Convolution {
   }
 
   const Problem problem_;
+  const int device_;
   const int64_t piece_;  // images per call
   const Forward whole_;  // of a piece
   const Forward rest_;   // of what is left after the last whole piece
@@ -135,6 +142,7 @@ const Variant kCudnnVariant = {
     "cudnn",
     Backend::kCuda,
     AccuracyClass::kFp32,
+    Track::kProduction,
     "NVIDIA's cuDNN, with the fastest algorithm of its own search, in NCHW and "
     "float32 without TF32.",
     "The library that frameworks call, and what a kernel of one's own is "

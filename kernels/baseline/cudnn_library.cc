@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
 #include "common/status/status.h"
 #include "kernels/cuda/cublas.h"
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/error.h"
 #include "kernels/cuda/library.h"
 
 namespace convlab::cuda {
@@ -44,6 +46,7 @@ absl::Status LoadFunctions(const Library& library, Cudnn& cudnn) {
   };
   RETURN_IF_ERROR(load("cudnnGetErrorString", cudnn.get_error_string));
   RETURN_IF_ERROR(load("cudnnCreate", cudnn.create));
+  RETURN_IF_ERROR(load("cudnnSetStream", cudnn.set_stream));
   RETURN_IF_ERROR(load("cudnnCreateTensorDescriptor", cudnn.create_tensor));
   RETURN_IF_ERROR(load("cudnnDestroyTensorDescriptor", cudnn.destroy_tensor));
   RETURN_IF_ERROR(load("cudnnSetTensor4dDescriptor", cudnn.set_tensor));
@@ -106,7 +109,10 @@ absl::StatusOr<Descriptor<Pointer>> Make(cudnnStatus_t (*create)(Pointer*),
 
 }  // namespace
 
-absl::StatusOr<const Cudnn*> OpenCudnn() {
+namespace {
+
+// The functions, without a handle.
+absl::StatusOr<const Cudnn*> OpenFunctions() {
   const std::lock_guard<std::mutex> lock(mutex);
   if (opened != nullptr) return opened;
   RETURN_IF_ERROR(FindDevice().status());
@@ -116,13 +122,23 @@ absl::StatusOr<const Cudnn*> OpenCudnn() {
   ASSIGN_OR_RETURN(const Library* library, OpenFile());
   auto cudnn = std::make_unique<Cudnn>();
   RETURN_IF_ERROR(LoadFunctions(*library, *cudnn));
-  const cudnnStatus_t status = cudnn->create(&cudnn->handle);
-  if (status != CUDNN_STATUS_SUCCESS) {
-    return absl::InternalError(
-        absl::StrCat("cudnnCreate: ", cudnn->get_error_string(status)));
-  }
   opened = cudnn.release();
   return opened;
+}
+
+}  // namespace
+
+absl::StatusOr<const Cudnn*> OpenCudnn() {
+  ASSIGN_OR_RETURN(const Cudnn* functions, OpenFunctions());
+  int device = 0;
+  RETURN_IF_ERROR(ToStatus(Check(cudaGetDevice(&device), "cudaGetDevice")));
+  // Not destroyed: when threads end the driver may be gone.
+  thread_local auto& instances = *new std::map<int, Cudnn>;
+  const auto found = instances.find(device);
+  if (found != instances.end()) return &found->second;
+  Cudnn cudnn = *functions;
+  RETURN_IF_CUDNN_ERROR(cudnn.create(&cudnn.handle));
+  return &instances.emplace(device, cudnn).first->second;
 }
 
 absl::Status CheckCudnn(cudnnStatus_t status, const char* call) {
@@ -208,18 +224,22 @@ absl::StatusOr<Forward> DescribeForward(const Problem& p,
 absl::StatusOr<int64_t> WorkspaceBytes(const Forward& forward,
                                        cudnnConvolutionFwdAlgo_t algorithm) {
   size_t bytes = 0;
-  RETURN_IF_CUDNN_ERROR(opened->get_workspace_size(
-      opened->handle, forward.x.get(), forward.k.get(),
+  ASSIGN_OR_RETURN(const Cudnn* cudnn, OpenCudnn());
+  RETURN_IF_CUDNN_ERROR(cudnn->get_workspace_size(
+      cudnn->handle, forward.x.get(), forward.k.get(),
       forward.convolution.get(), forward.y.get(), algorithm, &bytes));
   return static_cast<int64_t>(bytes);
 }
 
 absl::Status RunForward(const Forward& forward,
                         cudnnConvolutionFwdAlgo_t algorithm, const void* x,
-                        const void* k, void* y, const DeviceBuffer& workspace) {
+                        const void* k, void* y, const DeviceBuffer& workspace,
+                        cudaStream_t stream) {
+  ASSIGN_OR_RETURN(const Cudnn* cudnn, OpenCudnn());
   const float one = 1, zero = 0;
-  RETURN_IF_CUDNN_ERROR(opened->convolution_forward(
-      opened->handle, &one, forward.x.get(), x, forward.k.get(), k,
+  RETURN_IF_CUDNN_ERROR(cudnn->set_stream(cudnn->handle, stream));
+  RETURN_IF_CUDNN_ERROR(cudnn->convolution_forward(
+      cudnn->handle, &one, forward.x.get(), x, forward.k.get(), k,
       forward.convolution.get(), algorithm, workspace.data(), workspace.bytes(),
       &zero, forward.y.get(), y));
   return absl::OkStatus();

@@ -15,10 +15,11 @@
 
 namespace convlab::cuda {
 
-// The functions that are used, and a handle on the current device.
+// The functions that are used, and a handle.
 struct Cudnn {
   decltype(cudnnGetErrorString)* get_error_string;
   decltype(cudnnCreate)* create;
+  decltype(cudnnSetStream)* set_stream;
   decltype(cudnnCreateTensorDescriptor)* create_tensor;
   decltype(cudnnDestroyTensorDescriptor)* destroy_tensor;
   decltype(cudnnSetTensor4dDescriptor)* set_tensor;
@@ -51,8 +52,9 @@ struct Cudnn {
   cudnnHandle_t handle;
 };
 
-// The one instance, which is never destroyed. Unavailable without a GPU or the
-// library, and then asked again by the next call.
+// The instance of the calling thread on its current device, which is never
+// destroyed: a handle is for one thread at a time. Unavailable without a GPU or
+// the library, and then asked again by the next call.
 absl::StatusOr<const Cudnn*> OpenCudnn();
 
 // OK, ResourceExhausted, Unimplemented where cuDNN does not do what was asked,
@@ -103,11 +105,12 @@ absl::StatusOr<Forward> DescribeForward(const Problem& problem,
 absl::StatusOr<int64_t> WorkspaceBytes(const Forward& forward,
                                        cudnnConvolutionFwdAlgo_t algorithm);
 
-// Starts the convolution in the default stream. The workspace has at least
+// Queues the convolution in `stream`. The workspace has at least
 // WorkspaceBytes.
 absl::Status RunForward(const Forward& forward,
                         cudnnConvolutionFwdAlgo_t algorithm, const void* x,
-                        const void* k, void* y, const DeviceBuffer& workspace);
+                        const void* k, void* y, const DeviceBuffer& workspace,
+                        cudaStream_t stream = nullptr);
 
 // "IMPLICIT_PRECOMP_GEMM"
 const char* Name(cudnnConvolutionFwdAlgo_t algorithm);

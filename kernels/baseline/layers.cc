@@ -82,7 +82,8 @@ class Layers : public BaselineLayers {
                               const float* bias, float* out) override {
     cuda::MatrixProduct product{batch, outputs, inputs};
     product.b_transposed = true;
-    RETURN_IF_ERROR(ToStatus(cublas_.Multiply(product, in, weight, out)));
+    RETURN_IF_ERROR(ToStatus(
+        cublas_.Multiply(product, in, weight, out, /*stream=*/nullptr)));
     ASSIGN_OR_RETURN(const auto row, Describe(1, outputs, 1, 1));
     ASSIGN_OR_RETURN(const auto rows, Describe(batch, outputs, 1, 1));
     RETURN_IF_CUDNN_ERROR(cudnn_->add_tensor(cudnn_->handle, &kOne, row.get(),

@@ -22,6 +22,7 @@ const Variant kCudnnVariant = {
     "cudnn",
     Backend::kCuda,
     AccuracyClass::kFp32,
+    Track::kProduction,
     "NVIDIA's cuDNN, which this program was built without.",
     "The library that frameworks call, and what a kernel of one's own is "
     "measured against.",

@@ -69,6 +69,18 @@ absl::string_view Name(Backend backend) {
   return "";
 }
 
+absl::string_view Name(Track track) {
+  switch (track) {
+    case Track::kLesson:
+      return "lesson";
+    case Track::kSpecialty:
+      return "specialty";
+    case Track::kProduction:
+      return "production";
+  }
+  return "";
+}
+
 absl::string_view Name(AccuracyClass accuracy) {
   switch (accuracy) {
     case AccuracyClass::kFp32:
@@ -100,10 +112,14 @@ double MaxRelativeError(AccuracyClass accuracy) {
 absl::StatusOr<std::unique_ptr<Convolution>> Variant::Create(
     const Problem& problem, const Resources& resources) const {
   if (absl::Status status = CheckProblem(problem); !status.ok()) return status;
-  if (absl::Status status = supports(problem); !status.ok()) return status;
+  if (absl::Status status = supports(problem, resources); !status.ok()) {
+    return status;
+  }
   return make(problem, resources);
 }
 
-absl::Status SupportsAll(const Problem&) { return absl::OkStatus(); }
+absl::Status SupportsAll(const Problem&, const Resources&) {
+  return absl::OkStatus();
+}
 
 }  // namespace convlab

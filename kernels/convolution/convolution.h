@@ -1,11 +1,21 @@
 // The interface that every variant of the convolution implements.
 //
+//   Resources resources;
+//   resources.workers = &workers;
 //   ASSIGN_OR_RETURN(auto convolution, variant.Create(problem, resources));
-//   RETURN_IF_ERROR(convolution->Run(x, k, y));
+//   RETURN_IF_ERROR(convolution->Run(x, k, y, /*stream=*/nullptr));
+//
+// Thread safety. A Variant is immutable and may be used by any number of
+// threads. A Convolution owns a workspace: one thread at a time may call Run,
+// and a second Run must be in the same stream as the first or begin after the
+// first has completed. Different Convolutions, of one variant or of several,
+// may run at the same time in different streams, on different devices and from
+// different threads. No call changes the calling thread's current device.
 #ifndef KERNELS_CONVOLUTION_CONVOLUTION_H_
 #define KERNELS_CONVOLUTION_CONVOLUTION_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -14,8 +24,16 @@
 #include "common/parallel/parallel.h"
 #include "kernels/convolution/accuracy.h"
 #include "kernels/convolution/problem.h"
+#include "kernels/convolution/track.h"
+
+// A cudaStream_t is a pointer to one; declared here so that nobody who includes
+// this header needs the CUDA Toolkit.
+struct CUstream_st;
 
 namespace convlab {
+
+// Where work on a GPU is queued; null is the device's default stream.
+using Stream = CUstream_st*;
 
 // InvalidArgument, naming the dimension, unless all dimensions are positive,
 // the kernel fits into the image and the FLOPs and bytes can be counted in 63
@@ -29,12 +47,15 @@ enum class Backend { kCpu, kCuda };
 
 absl::string_view Name(Backend backend);         // "cpu", "cuda"
 absl::string_view Name(AccuracyClass accuracy);  // "fp32", ...
+absl::string_view Name(Track track);             // "lesson", ...
 // The largest error that the class allows.
 double MaxRelativeError(AccuracyClass accuracy);
 
-// What a variant may use. Outlives every convolution created with it.
+// What a variant may use, and where it computes. What it points to outlives
+// every convolution created with it.
 struct Resources {
-  Workers* workers = nullptr;
+  Workers* workers = nullptr;  // the threads of Backend::kCpu
+  int device = 0;              // of Backend::kCuda, as the CUDA runtime counts
 };
 
 // A variant made ready for one problem, its workspace allocated.
@@ -42,10 +63,13 @@ class Convolution {
  public:
   virtual ~Convolution() = default;
 
-  // Computes y from x and k, which lie on the host for Backend::kCpu and on the
-  // device for Backend::kCuda. Everything that is done to the weights is done
-  // here, so that the time of Run is the whole operation's.
-  virtual absl::Status Run(const float* x, const float* k, float* y) = 0;
+  // Computes y from x and k. For Backend::kCpu they lie on the host, `stream`
+  // is ignored, and y is complete when Run returns. For Backend::kCuda they lie
+  // on the device that the convolution was created for; Run queues the work in
+  // `stream` and may return before y is complete. Everything that is done to
+  // the weights is done here, so that the time of Run is the whole operation's.
+  virtual absl::Status Run(const float* x, const float* k, float* y,
+                           Stream stream) = 0;
 };
 
 // One implementation. Its rung is its place in the table of variants.h.
@@ -53,15 +77,27 @@ struct Variant {
   const char* name;
   Backend backend;
   AccuracyClass accuracy;
+  Track track;
   const char* summary;  // what it does, one sentence for reports
   const char* reason;   // why it should be faster than the rung before
 
-  // Whether the variant takes a valid problem; otherwise the reason it does
-  // not.
-  absl::Status (*supports)(const Problem& problem);
+  // Whether the variant takes a valid problem on the device; otherwise
+  // Unimplemented, with the reason.
+  absl::Status (*supports)(const Problem& problem, const Resources& resources);
   // Called by Create, for problems that are valid and supported.
   absl::StatusOr<std::unique_ptr<Convolution>> (*make)(
       const Problem& problem, const Resources& resources);
+
+  // The time that Run will take on the device, in nanoseconds, by the variant's
+  // own model; absent if the variant does not take the problem there. Null for
+  // a variant that is not a candidate where speed is all that counts
+  // (fastest.h).
+  std::optional<double> (*estimate_ns)(const Problem& problem,
+                                       const Resources& resources) = nullptr;
+
+  // Why a lesson that is slower than the one before it stands in the path; null
+  // for all others.
+  const char* detour = nullptr;
 
   // Whether sums of products of small integers come out exactly, as they do
   // unless the algorithm computes with other numbers than the tensors'.
@@ -77,7 +113,7 @@ struct Variant {
 };
 
 // For a variant that takes every problem.
-absl::Status SupportsAll(const Problem& problem);
+absl::Status SupportsAll(const Problem& problem, const Resources& resources);
 
 }  // namespace convlab
 

@@ -112,7 +112,7 @@ TEST(FastestVariant, OnAGpuIsOfClassFp32AndTakesTheProblem) {
     ASSERT_TRUE(variant.ok()) << variant.status();
     EXPECT_EQ((*variant)->backend, Backend::kCuda);
     EXPECT_EQ((*variant)->accuracy, AccuracyClass::kFp32);
-    EXPECT_TRUE((*variant)->supports(problem).ok());
+    EXPECT_TRUE((*variant)->supports(problem, Resources()).ok());
   }
 }
 

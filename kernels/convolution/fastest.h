@@ -8,11 +8,14 @@
 
 namespace convlab {
 
-// The fastest variant of class fp32 by rule: of those that were measured to be
-// the best for one channel, for several, and for anything, the first that takes
-// the problem on this device. The error is that of the last, if none does.
-absl::StatusOr<const Variant*> FastestVariant(Backend backend,
-                                              const Problem& problem);
+// Of the variants of class fp32 that estimate their time and take the problem
+// on the device, the one with the least estimate. A new variant takes part as
+// soon as its row of the table has an estimate. If none takes the problem:
+// Unavailable where there is no such device, otherwise Unimplemented with the
+// reason of one of them.
+absl::StatusOr<const Variant*> FastestVariant(
+    Backend backend, const Problem& problem,
+    const Resources& resources = Resources());
 
 }  // namespace convlab
 

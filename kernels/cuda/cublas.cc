@@ -18,6 +18,7 @@ struct Functions {
   decltype(cublasCreate_v2)* create = nullptr;
   decltype(cublasDestroy_v2)* destroy = nullptr;
   decltype(cublasSetMathMode)* set_math_mode = nullptr;
+  decltype(cublasSetStream_v2)* set_stream = nullptr;
   decltype(cublasGetStatusString)* status_string = nullptr;
   decltype(cublasSgemm_v2)* sgemm = nullptr;
   decltype(cublasSgemmStridedBatched)* sgemm_batched = nullptr;
@@ -48,6 +49,8 @@ absl::Status Load(Functions& functions) {
       LoadFunction(*library, "cublasDestroy_v2", functions.destroy));
   RETURN_IF_ERROR(
       LoadFunction(*library, "cublasSetMathMode", functions.set_math_mode));
+  RETURN_IF_ERROR(
+      LoadFunction(*library, "cublasSetStream_v2", functions.set_stream));
   RETURN_IF_ERROR(
       LoadFunction(*library, "cublasGetStatusString", functions.status_string));
   RETURN_IF_ERROR(LoadFunction(*library, "cublasSgemm_v2", functions.sgemm));
@@ -96,7 +99,7 @@ Error Cublas::Create() {
 }
 
 Error Cublas::Multiply(const MatrixProduct& product, const float* a,
-                       const float* b, float* c) {
+                       const float* b, float* c, cudaStream_t stream) {
   const int64_t c_pitch =
       product.c_pitch > 0 ? product.c_pitch : product.columns;
   if (std::max({product.rows, product.columns, product.depth, product.count,
@@ -111,6 +114,8 @@ Error Cublas::Multiply(const MatrixProduct& product, const float* a,
   const int b_pitch = product.b_transposed ? k : m;
   const float one = 1;
   const auto handle = static_cast<cublasHandle_t>(handle_);
+  RETURN_IF_FAILED(
+      Check(Open().functions.set_stream(handle, stream), "cublasSetStream"));
   if (product.count == 1) {
     return Check(
         Open().functions.sgemm(handle, b_operation, CUBLAS_OP_N, m, n, k, &one,

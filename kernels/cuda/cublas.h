@@ -43,9 +43,9 @@ class Cublas {
   // Once, before Multiply.
   Error Create();
 
-  // Starts the product in the default stream. No dimension may exceed 2^31 - 1.
+  // Queues the product in `stream`. No dimension may exceed 2^31 - 1.
   Error Multiply(const MatrixProduct& product, const float* a, const float* b,
-                 float* c);
+                 float* c, cudaStream_t stream);
 
  private:
   void* handle_ = nullptr;  // cublasHandle_t

@@ -3,6 +3,7 @@
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,21 @@ absl::Status CudaStatus(cudaError_t code, const char* call) {
   return ToStatus(Check(code, call));
 }
 
+// At least 1, or Unavailable: no driver, no device, or a driver that is too old
+// for the runtime.
+absl::StatusOr<int> DeviceCount() {
+  // Devices stay for as long as the process lives, and every Run of a
+  // convolution asks.
+  static std::atomic<int> known = 0;
+  int count = known;
+  if (count > 0) return count;
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  if (code == cudaSuccess && count > 0) return known = count;
+  return absl::UnavailableError(absl::StrCat(
+      "no NVIDIA GPU can be used: ",
+      code == cudaSuccess ? "the driver sees none" : cudaGetErrorString(code)));
+}
+
 }  // namespace
 
 absl::Status ToStatus(const Error& error) {
@@ -26,17 +42,11 @@ absl::Status ToStatus(const Error& error) {
 }
 
 absl::StatusOr<DeviceFacts> FindDevice() {
-  int count = 0;
-  const cudaError_t code = cudaGetDeviceCount(&count);
-  if (code != cudaSuccess || count == 0) {
-    // No driver, no device, or a driver that is too old for the runtime.
-    return absl::UnavailableError(absl::StrCat("no NVIDIA GPU can be used: ",
-                                               code == cudaSuccess
-                                                   ? "the driver sees none"
-                                                   : cudaGetErrorString(code)));
-  }
+  RETURN_IF_ERROR(DeviceCount().status());
+  int device = 0;
+  RETURN_IF_ERROR(CudaStatus(cudaGetDevice(&device), "cudaGetDevice"));
   cudaDeviceProp properties;
-  RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, 0),
+  RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, device),
                              "cudaGetDeviceProperties"));
   DeviceFacts facts;
   facts.name = properties.name;
@@ -49,12 +59,12 @@ absl::StatusOr<DeviceFacts> FindDevice() {
        {std::pair(cudaDevAttrClockRate, &facts.multiprocessor_clock_khz),
         std::pair(cudaDevAttrMemoryClockRate, &facts.memory_clock_khz),
         std::pair(cudaDevAttrGlobalMemoryBusWidth, &facts.memory_bus_bits)}) {
-    RETURN_IF_ERROR(CudaStatus(cudaDeviceGetAttribute(value, attribute, 0),
+    RETURN_IF_ERROR(CudaStatus(cudaDeviceGetAttribute(value, attribute, device),
                                "cudaDeviceGetAttribute"));
   }
   char pci_bus_id[32];
   RETURN_IF_ERROR(
-      CudaStatus(cudaDeviceGetPCIBusId(pci_bus_id, sizeof(pci_bus_id), 0),
+      CudaStatus(cudaDeviceGetPCIBusId(pci_bus_id, sizeof(pci_bus_id), device),
                  "cudaDeviceGetPCIBusId"));
   facts.pci_bus_id = pci_bus_id;
   RETURN_IF_ERROR(CudaStatus(cudaDriverGetVersion(&facts.driver_version),
@@ -62,6 +72,33 @@ absl::StatusOr<DeviceFacts> FindDevice() {
   RETURN_IF_ERROR(CudaStatus(cudaRuntimeGetVersion(&facts.runtime_version),
                              "cudaRuntimeGetVersion"));
   return facts;
+}
+
+int CountDevices() { return DeviceCount().value_or(0); }
+
+CurrentDevice::CurrentDevice(int device) {
+  int current = 0;
+  // Without a usable GPU this call fails or names a device that is not there.
+  if (cudaGetDevice(&current) == cudaSuccess && current == device) {
+    status_ = DeviceCount().status();
+    return;
+  }
+  const absl::StatusOr<int> count = DeviceCount();
+  if (!count.ok()) {
+    status_ = count.status();
+    return;
+  }
+  if (device < 0 || device >= *count) {
+    status_ = absl::UnavailableError(absl::StrCat(
+        "there is no GPU ", device, ": expected 0 to ", *count - 1));
+    return;
+  }
+  status_ = CudaStatus(cudaSetDevice(device), "cudaSetDevice");
+  if (status_.ok()) previous_ = current;
+}
+
+CurrentDevice::~CurrentDevice() {
+  if (previous_ >= 0) cudaSetDevice(previous_);
 }
 
 absl::StatusOr<int64_t> FreeMemory() {
@@ -131,8 +168,8 @@ Event::~Event() {
   if (event_ != nullptr) cudaEventDestroy(static_cast<cudaEvent_t>(event_));
 }
 
-absl::Status Event::Record() {
-  return CudaStatus(cudaEventRecord(static_cast<cudaEvent_t>(event_)),
+absl::Status Event::Record(CUstream_st* stream) {
+  return CudaStatus(cudaEventRecord(static_cast<cudaEvent_t>(event_), stream),
                     "cudaEventRecord");
 }
 

@@ -1,6 +1,7 @@
-// The GPU for host code: what it is, its memory, streams and events. Free of
-// CUDA types, so that nothing that includes it needs the toolkit's headers. All
-// work goes to the first visible device; one thread uses it at a time.
+// GPUs for host code: what they are, their memory and events. Free of CUDA
+// types, so that nothing that includes it needs the toolkit's headers.
+// Functions that take no device work on the calling thread's current one, which
+// is device 0 unless CurrentDevice chose another.
 #ifndef KERNELS_CUDA_DEVICE_H_
 #define KERNELS_CUDA_DEVICE_H_
 
@@ -10,6 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+
+struct CUstream_st;  // cudaStream_t is a pointer to one
 
 namespace convlab::cuda {
 
@@ -33,8 +36,28 @@ struct DeviceFacts {
   int runtime_version = 0;  // that this program was built with
 };
 
-// Unavailable if there is no usable GPU, with the reason.
+// The facts of the current device. Unavailable if there is no usable GPU, with
+// the reason.
 absl::StatusOr<DeviceFacts> FindDevice();
+
+// GPUs that can be used; 0 if there is none.
+int CountDevices();
+
+// Makes a device the calling thread's current one for the object's lifetime.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device);
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+  ~CurrentDevice();
+
+  // Unavailable if there is no such device, with the reason.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  absl::Status status_;
+  int previous_ = -1;  // to go back to; -1: nothing was changed
+};
 
 // Bytes of device memory that can still be allocated.
 absl::StatusOr<int64_t> FreeMemory();
@@ -96,7 +119,7 @@ class PinnedBuffer {
   void* data_ = nullptr;
 };
 
-// A point in the default stream's work, with a time. Movable.
+// A point in a stream's work, with a time. Movable.
 class Event {
  public:
   static absl::StatusOr<Event> Create();
@@ -107,7 +130,8 @@ class Event {
   }
   ~Event();
 
-  absl::Status Record();
+  // Null is the default stream.
+  absl::Status Record(CUstream_st* stream = nullptr);
   // Nanoseconds from `start` to this event; waits for both.
   absl::StatusOr<int64_t> Since(const Event& start) const;
 

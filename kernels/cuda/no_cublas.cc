@@ -9,8 +9,8 @@ const char* WhyNoCublas() {
 
 Cublas::~Cublas() {}
 Error Cublas::Create() { return {"cuBLAS", WhyNoCublas()}; }
-Error Cublas::Multiply(const MatrixProduct&, const float*, const float*,
-                       float*) {
+Error Cublas::Multiply(const MatrixProduct&, const float*, const float*, float*,
+                       cudaStream_t) {
   return {"cuBLAS", WhyNoCublas()};
 }
 

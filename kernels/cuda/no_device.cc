@@ -15,6 +15,9 @@ absl::Status NoCuda() {
 
 absl::Status ToStatus(const Error&) { return NoCuda(); }
 absl::StatusOr<DeviceFacts> FindDevice() { return NoCuda(); }
+int CountDevices() { return 0; }
+CurrentDevice::CurrentDevice(int) : status_(NoCuda()) {}
+CurrentDevice::~CurrentDevice() {}
 absl::StatusOr<int64_t> FreeMemory() { return NoCuda(); }
 absl::Status Synchronize() { return NoCuda(); }
 absl::Status StartProfiler() { return NoCuda(); }
@@ -33,7 +36,7 @@ absl::StatusOr<PinnedBuffer> PinnedBuffer::Allocate(int64_t) {
 PinnedBuffer::~PinnedBuffer() {}
 absl::StatusOr<Event> Event::Create() { return NoCuda(); }
 Event::~Event() {}
-absl::Status Event::Record() { return NoCuda(); }
+absl::Status Event::Record(CUstream_st*) { return NoCuda(); }
 absl::StatusOr<int64_t> Event::Since(const Event&) const { return NoCuda(); }
 
 }  // namespace convlab::cuda

@@ -169,7 +169,7 @@ TEST_F(TraceTest, EveryLaunchIsThereWithTheTimeThatEventsMeasure) {
   auto convolution = kNaiveVariant.Create(problem, {});
   ASSERT_TRUE(convolution.ok()) << convolution.status();
   const auto run = [&] {
-    return (*convolution)->Run(x->floats(), k->floats(), y->floats());
+    return (*convolution)->Run(x->floats(), k->floats(), y->floats(), nullptr);
   };
   // The first launch loads the kernel's code.
   ASSERT_TRUE(run().ok());

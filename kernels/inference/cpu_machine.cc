@@ -55,7 +55,7 @@ class CpuMachine : public Machine {
   absl::Status Convolve(Convolution& convolution, const float* x,
                         const float* k, float* y, OpTime& time) override {
     const auto start = std::chrono::steady_clock::now();
-    RETURN_IF_ERROR(convolution.Run(x, k, y));
+    RETURN_IF_ERROR(convolution.Run(x, k, y, /*stream=*/nullptr));
     time.op_ns +=
         std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
             .count();

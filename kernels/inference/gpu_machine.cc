@@ -75,7 +75,7 @@ class GpuMachine : public Machine {
     RETURN_IF_ERROR(cuda::Synchronize());
     const auto start = std::chrono::steady_clock::now();
     RETURN_IF_ERROR(start_.Record());
-    RETURN_IF_ERROR(convolution.Run(x, k, y));
+    RETURN_IF_ERROR(convolution.Run(x, k, y, /*stream=*/nullptr));
     RETURN_IF_ERROR(stop_.Record());
     RETURN_IF_ERROR(cuda::Synchronize());
     time.op_ns +=

@@ -174,7 +174,8 @@ class CpuBench {
     const std::shared_ptr<Convolution> convolution = std::move(made);
     Contestant contestant;
     contestant.run = [convolution, &tensors] {
-      return convolution->Run(tensors.x(), tensors.k(), tensors.y());
+      return convolution->Run(tensors.x(), tensors.k(), tensors.y(),
+                              /*stream=*/nullptr);
     };
     contestant.poison = [&tensors] {
       tensors.Poison();

@@ -77,7 +77,8 @@ class GpuBench {
     const auto run = [&] {
       return convolution->Run(static_cast<const float*>(tensors.x()),
                               static_cast<const float*>(tensors.k()),
-                              static_cast<float*>(tensors.y()));
+                              static_cast<float*>(tensors.y()),
+                              /*stream=*/nullptr);
     };
     Measurement measurement;
     measurement.provider = "convlab";
@@ -180,10 +181,12 @@ absl::Status RunOnce(const Variant& variant, const Problem& problem,
   ASSIGN_OR_RETURN(const auto k, Filled(problem.kernel_elements()));
   ASSIGN_OR_RETURN(const auto y, Filled(problem.output_elements()));
   // The first run loads code and libraries.
-  RETURN_IF_ERROR(convolution->Run(x.floats(), k.floats(), y.floats()));
+  RETURN_IF_ERROR(
+      convolution->Run(x.floats(), k.floats(), y.floats(), nullptr));
   RETURN_IF_ERROR(cuda::Synchronize());
   RETURN_IF_ERROR(cuda::StartProfiler());
-  RETURN_IF_ERROR(convolution->Run(x.floats(), k.floats(), y.floats()));
+  RETURN_IF_ERROR(
+      convolution->Run(x.floats(), k.floats(), y.floats(), nullptr));
   RETURN_IF_ERROR(cuda::Synchronize());
   return cuda::StopProfiler();
 }
@@ -202,7 +205,8 @@ absl::Status RunOnGpuOnce(const BenchOptions& options, Workers& workers) {
     ASSIGN_OR_RETURN(const std::vector<const Variant*> variants,
                      VariantsFor(options, layer.problem));
     for (const Variant* variant : variants) {
-      const absl::Status supported = variant->supports(layer.problem);
+      const absl::Status supported =
+          variant->supports(layer.problem, resources);
       if (supported.ok()) {
         RETURN_IF_ERROR(RunOnce(*variant, layer.problem, resources));
         ran = true;

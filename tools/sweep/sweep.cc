@@ -88,7 +88,8 @@ absl::Status Sweep(const Problem& problem) {
     const auto run = [&] {
       return convolution->Run(static_cast<const float*>(tensors.x()),
                               static_cast<const float*>(tensors.k()),
-                              static_cast<float*>(tensors.y()));
+                              static_cast<float*>(tensors.y()),
+                              /*stream=*/nullptr);
     };
     ASSIGN_OR_RETURN(row.error, tensors.Verify(run));
     // NaN is larger than no bound.

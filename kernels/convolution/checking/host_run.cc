@@ -40,11 +40,12 @@ class Tensors {
     const int64_t bytes = y_.size() * sizeof(float);
     if (!on_device_) {
       std::memset(y_.data(), kPoison, bytes);
-      return convolution.Run(x_.data(), k_.data(), y_.data());
+      return convolution.Run(x_.data(), k_.data(), y_.data(),
+                             /*stream=*/nullptr);
     }
     RETURN_IF_ERROR(cuda::FillBytes(device_y_.data(), kPoison, bytes));
     RETURN_IF_ERROR(convolution.Run(device_x_.floats(), device_k_.floats(),
-                                    device_y_.floats()));
+                                    device_y_.floats(), /*stream=*/nullptr));
     RETURN_IF_ERROR(cuda::Synchronize());
     RETURN_IF_ERROR(cuda::CopyToHost(y_.data(), device_y_.data(), bytes));
     RETURN_IF_ERROR(cuda::CopyToHost(x_.data(), device_x_.data(),

@@ -199,7 +199,7 @@ void SkipUnlessSupported(const Variant& variant, const Problem& problem) {
   if (variant.backend != Backend::kCuda) return;
   const auto device = cuda::FindDevice();
   if (!device.ok()) GTEST_SKIP() << device.status().message();
-  const absl::Status supported = variant.supports(problem);
+  const absl::Status supported = variant.supports(problem, Resources());
   // A variant may decline a problem, but it has to say why.
   if (!supported.ok()) {
     EXPECT_GT(supported.message().size(), 10u);
@@ -293,7 +293,7 @@ class Range : public ::testing::TestWithParam<const char*> {
     if (!device.ok()) GTEST_SKIP() << device.status().message();
     absl::Status supported;
     for (const Problem& problem : kProblems) {
-      const absl::Status status = variant_->supports(problem);
+      const absl::Status status = variant_->supports(problem, Resources());
       if (status.ok()) problems_.push_back(problem);
       supported.Update(status);
     }
@@ -422,7 +422,8 @@ TEST_P(Range, TensorsNeedNoMoreAlignmentThanAFloats) {
     auto convolution = variant_->Create(problem, resources);
     ASSERT_TRUE(convolution.ok()) << convolution.status();
     const absl::Status ran =
-        (*convolution)->Run(x->floats() + 1, k->floats() + 1, y->floats() + 1);
+        (*convolution)
+            ->Run(x->floats() + 1, k->floats() + 1, y->floats() + 1, nullptr);
     ASSERT_TRUE(ran.ok()) << ran;
     std::vector<float> got(tensors.y.size() + 1);
     ASSERT_TRUE(cuda::CopyToHost(got.data(), y->floats(), y->bytes()).ok());
@@ -457,7 +458,8 @@ TEST(Convolutions, OfOneVariantDoNotDisturbEachOther) {
     for (const int64_t channels : {1, 6}) {
       const Problem large = {2, channels, 48, 48, 16, 5};
       const Problem small = {1, channels, 9, 9, 3, 5};
-      if (!variant->supports(large).ok() || !variant->supports(small).ok()) {
+      if (!variant->supports(large, Resources()).ok() ||
+          !variant->supports(small, Resources()).ok()) {
         continue;
       }
       const Tensors& tensors = TensorsOf(large, 0);
@@ -474,7 +476,7 @@ TEST(Convolutions, OfOneVariantDoNotDisturbEachOther) {
       ASSERT_TRUE(first.ok()) << first.status();
       ASSERT_TRUE(second.ok()) << second.status();
       const absl::Status ran =
-          (*first)->Run(x->floats(), k->floats(), y->floats());
+          (*first)->Run(x->floats(), k->floats(), y->floats(), nullptr);
       ASSERT_TRUE(ran.ok()) << ran;
       std::vector<float> got(tensors.y.size());
       ASSERT_TRUE(cuda::CopyToHost(got.data(), y->data(), y->bytes()).ok());
@@ -537,7 +539,7 @@ TEST_P(HugeTensor, IndicesReachBeyondTwoToThe31) {
   auto convolution = variant.Create(problem, resources);
   ASSERT_TRUE(convolution.ok()) << convolution.status();
   const absl::Status ran =
-      (*convolution)->Run(x->floats(), k->floats(), y->floats());
+      (*convolution)->Run(x->floats(), k->floats(), y->floats(), nullptr);
   ASSERT_TRUE(ran.ok()) << ran;
   const absl::Status finished = cuda::Synchronize();
   ASSERT_TRUE(finished.ok()) << finished;

@@ -32,7 +32,7 @@ class Blocked : public Convolution {
   Blocked(const Problem& problem, Workers& workers)
       : problem_(problem), workers_(workers) {}
 
-  absl::Status Run(const float* x, const float* k, float* y) override {
+  absl::Status Run(const float* x, const float* k, float* y, Stream) override {
     const int64_t C = problem_.channels, K = problem_.kernel_size;
     const int64_t M = problem_.filters;
     const int64_t image = C * problem_.height * problem_.width;
@@ -99,6 +99,7 @@ const Variant kBlocked = {
     "blocked",
     Backend::kCpu,
     AccuracyClass::kFp32,
+    Track::kLesson,
     "The loops over the filter outside, a block of neighbouring outputs "
     "inside, "
     "in plain C++ on all cores.",

@@ -59,7 +59,7 @@ class Im2colEigen : public Convolution {
                 std::min<int64_t>(workers.count(), problem.batch * blocks_)),
             std::vector<float>(rows_ * block_)) {}
 
-  absl::Status Run(const float* x, const float* k, float* y) override {
+  absl::Status Run(const float* x, const float* k, float* y, Stream) override {
     const int64_t M = problem_.filters;
     const Eigen::Map<const Matrix> weights(k, M, rows_);
     const int64_t image = problem_.channels * problem_.height * problem_.width;
@@ -121,6 +121,7 @@ const Variant kIm2colEigen = {
     "im2col_eigen",
     Backend::kCpu,
     AccuracyClass::kFp32,
+    Track::kLesson,
     "Unrolls blocks of the input in cache and multiplies them with Eigen's "
     "matrix product, on all cores.",
     "A matrix product uses the SIMD units and keeps many sums under way, where "

@@ -30,7 +30,7 @@ class Naive : public Convolution {
  public:
   explicit Naive(const Problem& problem) : problem_(problem) {}
 
-  absl::Status Run(const float* x, const float* k, float* y) override {
+  absl::Status Run(const float* x, const float* k, float* y, Stream) override {
     const int64_t B = problem_.batch, C = problem_.channels;
     const int64_t H = problem_.height, W = problem_.width;
     const int64_t M = problem_.filters, K = problem_.kernel_size;
@@ -68,6 +68,7 @@ const Variant kNaive = {
     "naive",
     Backend::kCpu,
     AccuracyClass::kFp32,
+    Track::kLesson,
     "The nested loops of the definition on one thread.",
     "The starting point: nothing is done to be fast.",
     SupportsAll,

@@ -25,7 +25,7 @@ class NaiveParallel : public Convolution {
   NaiveParallel(const Problem& problem, Workers& workers)
       : problem_(problem), workers_(workers) {}
 
-  absl::Status Run(const float* x, const float* k, float* y) override {
+  absl::Status Run(const float* x, const float* k, float* y, Stream) override {
     const int64_t C = problem_.channels;
     const int64_t H = problem_.height, W = problem_.width;
     const int64_t M = problem_.filters, K = problem_.kernel_size;
@@ -65,6 +65,7 @@ const Variant kNaiveParallel = {
     "naive_parallel",
     Backend::kCpu,
     AccuracyClass::kFp32,
+    Track::kLesson,
     "The nested loops, the planes of the output shared among all cores.",
     "Output planes are independent, so the work divides by the cores.",
     SupportsAll,

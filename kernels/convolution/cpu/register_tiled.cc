@@ -167,7 +167,7 @@ class RegisterTiled : public Convolution {
             ChosenKernel(CONVLAB_KERNELS(GetKernel), problem.output_width())),
         weights_(problem.kernel_elements()) {}
 
-  absl::Status Run(const float* x, const float* k, float* y) override {
+  absl::Status Run(const float* x, const float* k, float* y, Stream) override {
     const int64_t M = problem_.filters;
     const int64_t products = problem_.kernel_elements() / M;
     for (int64_t m = 0; m < M; m += kFilters) {
@@ -208,6 +208,7 @@ const Variant kRegisterTiled = {
     "register_tiled",
     Backend::kCpu,
     AccuracyClass::kFp32,
+    Track::kLesson,
     "Tiles of four filters by up to six vectors of outputs, whose sums stay in "
     "registers.",
     "Every input that is loaded serves four filters and every weight six "
@@ -218,6 +219,8 @@ const Variant kRegisterTiled = {
       return std::make_unique<register_tiled::RegisterTiled>(
           problem, *resources.workers);
     },
+    /*estimate_ns=*/nullptr,
+    /*detour=*/nullptr,
     /*exact_on_integers=*/true,
     /*by_cpu_target=*/true,
 };

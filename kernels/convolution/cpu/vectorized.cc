@@ -123,7 +123,7 @@ class Vectorized : public Convolution {
         kernel_(
             ChosenKernel(CONVLAB_KERNELS(GetKernel), problem.output_width())) {}
 
-  absl::Status Run(const float* x, const float* k, float* y) override {
+  absl::Status Run(const float* x, const float* k, float* y, Stream) override {
     const int64_t M = problem_.filters;
     const int64_t image = problem_.channels * problem_.height * problem_.width;
     const int64_t filter = problem_.kernel_elements() / M;
@@ -151,6 +151,7 @@ const Variant kVectorized = {
     "vectorized",
     Backend::kCpu,
     AccuracyClass::kFp32,
+    Track::kLesson,
     "Neighbouring outputs of a row in the lanes of vectors, with the widest "
     "instructions that the processor has.",
     "One instruction multiplies and adds for up to 16 outputs at once.",
@@ -160,6 +161,8 @@ const Variant kVectorized = {
       return std::make_unique<vectorized::Vectorized>(problem,
                                                       *resources.workers);
     },
+    /*estimate_ns=*/nullptr,
+    /*detour=*/nullptr,
     /*exact_on_integers=*/true,
     /*by_cpu_target=*/true,
 };

@@ -274,7 +274,7 @@ constexpr Instance kInstances[] = {
 // The instance made for K, if there is one, that pads the filters least, where
 // a thread's loading counts as much as two filters; null if no tile fits into
 // shared memory.
-const Instance* Choose(const Problem& problem, const DirectLimits& limits,
+const Instance* Choose(const Problem& problem, const DeviceLimits& limits,
                        DirectPlan* plan) {
   const auto cost = [&](const Instance& instance) {
     const int filters = instance.tile.filters;
@@ -301,7 +301,7 @@ class Half2 : public Kernel {
   using Kernel::Kernel;
 
   Error Prepare() override {
-    DirectLimits limits;
+    DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
     const Instance* const instance = Choose(problem_, limits, &plan_);
     if (instance == nullptr) return {"Half2::Prepare", "no tile fits"};
@@ -310,11 +310,12 @@ class Half2 : public Kernel {
     return PrepareDirectLaunch(kernel_, limits, plan_, &launch_);
   }
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     DirectPlan plan = plan_;
     SetVectors(x, y, tile_, launch_.threads, 1, &plan);
-    kernel_<<<launch_.blocks, launch_.threads, plan.shared_bytes>>>(x, k, y,
-                                                                    plan);
+    kernel_<<<launch_.blocks, launch_.threads, plan.shared_bytes, stream>>>(
+        x, k, y, plan);
     return CheckLaunch("Half2Kernel");
   }
 
@@ -326,11 +327,11 @@ class Half2 : public Kernel {
 };
 
 const char* Reject(const Problem& problem) {
-  DirectLimits limits;
+  DeviceLimits limits;
   DirectPlan plan;
   // A device that cannot be asked fails in Prepare, with the reason.
   if (AskLimits(&limits).failed()) return nullptr;
-  return Choose(problem, limits, &plan) == nullptr ? kDirectTooLarge : nullptr;
+  return Choose(problem, limits, &plan) == nullptr ? kTileTooLarge : nullptr;
 }
 
 }  // namespace
@@ -339,6 +340,7 @@ extern const KernelVariant kHalf2;
 const KernelVariant kHalf2 = {
     "half2",
     AccuracyClass::kFp16,
+    Track::kSpecialty,
     "Direct convolution in half precision, two filters per instruction, with "
     "sums of at most 28 products carried over to float32.",
     "An instruction does two multiply-adds, and inputs and filters take half "

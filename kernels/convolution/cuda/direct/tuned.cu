@@ -63,6 +63,7 @@
 
 #include "kernels/convolution/cuda/direct/plan.h"
 #include "kernels/convolution/cuda/direct/tuned.h"
+#include "kernels/convolution/cuda/lib/constant_memory.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {
@@ -74,6 +75,8 @@ constexpr int kAnyTaps = 4;
 // All of the constant memory that a program may declare.
 constexpr int kConstantFloats = 16384;
 __constant__ float constant_filters[kConstantFloats];
+// Its users take turns.
+ConstantMemoryTurns turns;
 
 constexpr int VectorFloats(int count) {
   return count % 4 == 0 ? 4 : count % 2 == 0 ? 2 : 1;
@@ -362,7 +365,7 @@ constexpr Instance kInstances[] = {
 constexpr int kInstanceCount = sizeof(kInstances) / sizeof(kInstances[0]);
 
 bool PlanFor(const Instance& instance, const Problem& problem,
-             const DirectLimits& limits, DirectPlan* plan) {
+             const DeviceLimits& limits, DirectPlan* plan) {
   if (instance.kernel_size != 0 &&
       instance.kernel_size != problem.kernel_size) {
     return false;
@@ -391,7 +394,7 @@ class Tuned : public Kernel {
       : Kernel(problem), instance_(instance) {}
 
   Error Prepare() override {
-    DirectLimits limits;
+    DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
     if (!PlanFor(instance_, problem_, limits, &plan_)) {
       return {"Tuned::Prepare", "the instance does not take the problem"};
@@ -402,24 +405,24 @@ class Tuned : public Kernel {
     return PrepareDirectLaunch(instance_.kernel, limits, plan_, &launch_);
   }
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     DirectPlan plan = plan_;
     SetVectors(x, y, instance_.tile, launch_.threads, 4, &plan);
-    if (instance_.tile.constant_filters) {
-      RETURN_IF_FAILED(CopyToConstantMemory(k));
-    }
-    instance_.kernel<<<launch_.blocks, launch_.threads, plan.shared_bytes>>>(
-        x, k, y, plan);
-    return CheckLaunch("TunedKernel");
+    if (!instance_.tile.constant_filters) return Launch(plan, x, k, y, stream);
+    ConstantMemoryTurn turn(turns, stream);
+    RETURN_IF_FAILED(turn.Begin());
+    RETURN_IF_FAILED(CopyToConstantMemory(k, stream));
+    RETURN_IF_FAILED(Launch(plan, x, k, y, stream));
+    return turn.End();
   }
 
   Error Usage(TunedUsage* usage) const {
     cudaFuncAttributes attributes;
     RETURN_IF_CUDA_ERROR(cudaFuncGetAttributes(&attributes, instance_.kernel));
     int threads_per_multiprocessor = 0;
-    RETURN_IF_CUDA_ERROR(
-        cudaDeviceGetAttribute(&threads_per_multiprocessor,
-                               cudaDevAttrMaxThreadsPerMultiProcessor, 0));
+    RETURN_IF_FAILED(AskDevice(cudaDevAttrMaxThreadsPerMultiProcessor,
+                               &threads_per_multiprocessor));
     usage->threads = launch_.threads;
     usage->registers = attributes.numRegs;
     usage->spill_bytes = attributes.localSizeBytes;
@@ -432,18 +435,26 @@ class Tuned : public Kernel {
   }
 
  private:
-  Error CopyToConstantMemory(const float* k) {
+  Error Launch(const DirectPlan& plan, const float* x, const float* k, float* y,
+               cudaStream_t stream) {
+    instance_
+        .kernel<<<launch_.blocks, launch_.threads, plan.shared_bytes, stream>>>(
+            x, k, y, plan);
+    return CheckLaunch("TunedKernel");
+  }
+
+  Error CopyToConstantMemory(const float* k, cudaStream_t stream) {
     constexpr int kArrangeThreads = 256;
     const int filters = instance_.tile.filters;
     const int taps = plan_.C * plan_.K * plan_.K;
     const int count = RoundUp(plan_.M, filters) * taps;
     float* const arranged = arranged_.as<float>();
-    ArrangeKernel<<<CeilDivide(count, kArrangeThreads), kArrangeThreads>>>(
-        k, arranged, plan_.M, taps, filters, count);
+    ArrangeKernel<<<CeilDivide(count, kArrangeThreads), kArrangeThreads, 0,
+                    stream>>>(k, arranged, plan_.M, taps, filters, count);
     RETURN_IF_FAILED(CheckLaunch("ArrangeKernel"));
-    RETURN_IF_CUDA_ERROR(cudaMemcpyToSymbolAsync(constant_filters, arranged,
-                                                 sizeof(float) * count, 0,
-                                                 cudaMemcpyDeviceToDevice));
+    RETURN_IF_CUDA_ERROR(cudaMemcpyToSymbolAsync(
+        constant_filters, arranged, sizeof(float) * count, 0,
+        cudaMemcpyDeviceToDevice, stream));
     return {};
   }
 
@@ -458,7 +469,7 @@ Kernel* MakeTuned(const Problem& problem, Error* error) {
 }
 
 const char* Reject(const Problem& problem) {
-  return ChooseTunedInstance(problem) < 0 ? kDirectTooLarge : nullptr;
+  return ChooseTunedInstance(problem) < 0 ? kTileTooLarge : nullptr;
 }
 
 }  // namespace
@@ -472,7 +483,7 @@ TunedParameters TunedInstance(int instance) {
 }
 
 bool TunedInstanceTakes(int instance, const Problem& problem) {
-  DirectLimits limits;
+  DeviceLimits limits;
   DirectPlan plan;
   return !AskLimits(&limits).failed() &&
          PlanFor(kInstances[instance], problem, limits, &plan);
@@ -481,7 +492,7 @@ bool TunedInstanceTakes(int instance, const Problem& problem) {
 // The least time by padding and measured rate. The filters of one channel go
 // to constant memory if they can.
 int ChooseTunedInstance(const Problem& problem) {
-  DirectLimits limits;
+  DeviceLimits limits;
   if (AskLimits(&limits).failed()) return -1;
   int best = -1;
   double best_time = 0;
@@ -518,6 +529,7 @@ extern const KernelVariant kTuned;
 const KernelVariant kTuned = {
     "tuned",
     AccuracyClass::kFp32,
+    Track::kProduction,
     "Direct convolution from shared memory with a register tile per thread, "
     "its sizes and the place of the filters chosen by a sweep on the GPU.",
     "No gathering: a loaded row of inputs serves all taps of a filter row, "

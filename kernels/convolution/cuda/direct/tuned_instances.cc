@@ -9,9 +9,11 @@ namespace convlab::cuda {
 
 absl::StatusOr<std::unique_ptr<Convolution>> MakeTunedConvolution(
     int instance, const Problem& problem) {
-  RETURN_IF_ERROR(FindDevice().status());
+  const CurrentDevice current(0);
+  RETURN_IF_ERROR(current.status());
   Error error;
-  auto convolution = WrapKernel(MakeTunedInstance(instance, problem, &error));
+  auto convolution = WrapKernel(MakeTunedInstance(instance, problem, &error),
+                                /*device=*/0);
   RETURN_IF_ERROR(ToStatus(error));
   return convolution;
 }

@@ -57,10 +57,10 @@ TEST_P(EveryInstance, AreExactOnIntegers) {
         Upload(std::vector<float>(problem.output_elements(), NAN));
     const auto convolution = MakeTunedConvolution(GetParam(), problem);
     ASSERT_TRUE(convolution.ok()) << convolution.status();
-    ASSERT_TRUE(
-        (*convolution)
-            ->Run(device_x.floats(), device_k.floats(), device_y.floats())
-            .ok());
+    ASSERT_TRUE((*convolution)
+                    ->Run(device_x.floats(), device_k.floats(),
+                          device_y.floats(), nullptr)
+                    .ok());
     ASSERT_TRUE(Synchronize().ok());
     std::vector<float> y(problem.output_elements());
     ASSERT_TRUE(CopyToHost(y.data(), device_y.data(), device_y.bytes()).ok());

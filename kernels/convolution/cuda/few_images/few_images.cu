@@ -90,9 +90,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernels/convolution/cuda/direct/plan.h"
 #include "kernels/convolution/cuda/few_images/plan.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
+#include "kernels/convolution/cuda/lib/launch.h"
 
 namespace convlab::cuda {
 namespace {
@@ -556,7 +556,7 @@ LinePointer KernelOf(const LinePlan& plan) {
 }
 
 Error AskLimits(FewImagesLimits* limits) {
-  DirectLimits direct;
+  DeviceLimits direct;
   RETURN_IF_FAILED(AskLimits(&direct));
   *limits = {direct.multiprocessors, direct.shared_per_block,
              direct.shared_per_multiprocessor};
@@ -581,18 +581,21 @@ class FewImages : public Kernel {
     return AllowAllSharedMemory(reinterpret_cast<const void*>(KernelOf(plan_)));
   }
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     if (is_line_) {
       LinePlan& plan = line_plan_;
       SetLineVectors(x, y, &plan);
-      KernelOf(plan)<<<plan.blocks(), plan.threads, plan.shared_bytes()>>>(
+      KernelOf(
+          plan)<<<plan.blocks(), plan.threads, plan.shared_bytes(), stream>>>(
           x, k, y, plan);
       return CheckLaunch("LineKernel");
     }
     SetFewImagesVectors(x, y, &plan_);
     const dim3 blocks(plan_.batch, plan_.tiles_x * plan_.tiles_y,
                       plan_.blocks_m);
-    KernelOf(plan_)<<<blocks, plan_.block_threads, plan_.shared_bytes()>>>(
+    KernelOf(
+        plan_)<<<blocks, plan_.block_threads, plan_.shared_bytes(), stream>>>(
         x, k, y, plan_);
     return CheckLaunch("FewImagesKernel");
   }
@@ -622,12 +625,14 @@ extern const KernelVariant kFewImages;
 const KernelVariant kFewImages = {
     "few_images",
     AccuracyClass::kFp32,
+    Track::kSpecialty,
     "For few images: many small blocks whose loads all start at once, where "
     "needed with the input channels shared out among threads.",
     "A few images are computed within microseconds, so that what counts is to "
     "wait for memory once, with all multiprocessors.",
     FewImages::Reject,
     Make<FewImages>,
+    EstimateFewImagesNs,
 };
 
 }  // namespace convlab::cuda

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "kernels/convolution/cuda/lib/time_model.h"
+
 namespace convlab::cuda {
 namespace {
 
@@ -359,6 +361,22 @@ bool MakeLinePlan(const Problem& problem, const FewImagesLimits& limits,
     }
   }
   return best > 0;
+}
+
+double EstimateFewImagesNs(const Problem& problem, const DeviceLimits& limits) {
+  constexpr TimeModel kModel = {/*launch_us=*/3.65, /*per_cycle=*/1.19,
+                                /*per_byte=*/1.24, /*weight_ns=*/0.017,
+                                /*overlap=*/4};
+  const FewImagesLimits device = {limits.multiprocessors,
+                                  limits.shared_per_block,
+                                  limits.shared_per_multiprocessor};
+  LinePlan line;
+  if (MakeLinePlan(problem, device, &line)) {
+    return EstimateNs(kModel, LineCost(line, device), problem, limits);
+  }
+  FewImagesPlan plan;
+  if (!MakeFewImagesPlan(problem, device, &plan)) return -1;
+  return EstimateNs(kModel, FewImagesCost(plan, device), problem, limits);
 }
 
 }  // namespace convlab::cuda

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/filter_layout.h"
 #include "kernels/convolution/problem.h"
 
@@ -151,6 +152,10 @@ void SetLineVectors(const void* x, const void* y, LinePlan* plan);
 double LineCost(const LinePlan& plan, const FewImagesLimits& limits);
 bool MakeLinePlan(const Problem& problem, const FewImagesLimits& limits,
                   LinePlan* plan);
+
+// For KernelVariant::estimate_ns: nanoseconds of the cheapest plan, or negative
+// if there is none.
+double EstimateFewImagesNs(const Problem& problem, const DeviceLimits& limits);
 
 }  // namespace convlab::cuda
 

@@ -32,8 +32,9 @@
 
 #include <cstdint>
 
-#include "kernels/convolution/cuda/direct/plan.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
+#include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/cuda/lib/tile_walk.h"
 
 namespace convlab::cuda {
 
@@ -349,7 +350,7 @@ inline void PadInputs(TensorPlan* plan) {
 // Cuts the problem for warps of tiles_m x tiles_n tiles; false if not even the
 // smallest piece fits into shared memory.
 inline bool MakeTensorPlan(const Problem& problem, int word_values, int tiles_m,
-                           int tiles_n, const DirectLimits& limits,
+                           int tiles_n, const DeviceLimits& limits,
                            TensorPlan* plan) {
   plan->C = problem.channels, plan->H = problem.height;
   plan->W = problem.width, plan->M = problem.filters;
@@ -434,7 +435,7 @@ class TensorCore : public Kernel {
   using Kernel::Kernel;
 
   Error Prepare() override {
-    DirectLimits limits;
+    DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
     instance_ = Choose(problem_, limits, &plan_);
     if (instance_ == nullptr) return {"TensorCore::Prepare", "no tile fits"};
@@ -457,13 +458,14 @@ class TensorCore : public Kernel {
     return {};
   }
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     uint32_t* const arranged = arranged_.as<uint32_t>();
     ArrangeFiltersKernel<Words>
-        <<<CeilDivide(words_, kBlockThreads), kBlockThreads>>>(
+        <<<CeilDivide(words_, kBlockThreads), kBlockThreads, 0, stream>>>(
             k, arranged, plan_, instance_->tiles_n, words_);
     RETURN_IF_FAILED(CheckLaunch("ArrangeFiltersKernel"));
-    instance_->kernel<<<blocks_, kBlockThreads, plan_.shared_bytes>>>(
+    instance_->kernel<<<blocks_, kBlockThreads, plan_.shared_bytes, stream>>>(
         x, arranged, y, plan_);
     return CheckLaunch("TensorCoreKernel");
   }
@@ -473,12 +475,11 @@ class TensorCore : public Kernel {
             reinterpret_cast<const void*>(kInstance<4, 1>.kernel))) {
       return reason;
     }
-    DirectLimits limits;
+    DeviceLimits limits;
     TensorPlan plan;
     // A device that cannot be asked fails in Prepare, with the reason.
     if (AskLimits(&limits).failed()) return nullptr;
-    return Choose(problem, limits, &plan) == nullptr ? kDirectTooLarge
-                                                     : nullptr;
+    return Choose(problem, limits, &plan) == nullptr ? kTileTooLarge : nullptr;
   }
 
  private:
@@ -493,7 +494,7 @@ class TensorCore : public Kernel {
   // The one that pads the filters least, where loading the positions' words
   // counts as much as two tiles of filters; null if no tile fits.
   static const Instance* Choose(const Problem& problem,
-                                const DirectLimits& limits, TensorPlan* plan) {
+                                const DeviceLimits& limits, TensorPlan* plan) {
     static constexpr Instance kInstances[] = {kInstance<4, 1>, kInstance<4, 2>,
                                               kInstance<4, 3>, kInstance<4, 4>,
                                               kInstance<2, 7>};

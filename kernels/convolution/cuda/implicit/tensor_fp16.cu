@@ -59,6 +59,7 @@ extern const KernelVariant kTensorFp16;
 const KernelVariant kTensorFp16 = {
     "tensor_fp16",
     AccuracyClass::kFp16,
+    Track::kSpecialty,
     "Implicit matrix product on tensor cores (mma.sync m16n8k16) in half "
     "precision with float32 sums, fed from the image in shared memory.",
     "An instruction does 2,048 multiply-adds, and two values share a word in "

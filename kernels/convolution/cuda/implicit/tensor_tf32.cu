@@ -69,6 +69,7 @@ extern const KernelVariant kTensorTf32;
 const KernelVariant kTensorTf32 = {
     "tensor_tf32",
     AccuracyClass::kTf32,
+    Track::kSpecialty,
     "Implicit matrix product on tensor cores (mma.sync m16n8k8) in TF32 with "
     "float32 sums, fed from the image in shared memory without gathering.",
     "One instruction does 1,024 multiply-adds; operands are rounded to 11 "

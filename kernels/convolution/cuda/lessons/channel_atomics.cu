@@ -80,11 +80,12 @@ class ChannelAtomics : public Kernel {
  public:
   using Kernel::Kernel;
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     const Problem& p = problem_;
     RETURN_IF_CUDA_ERROR(
-        cudaMemsetAsync(y, 0, p.output_elements() * sizeof(float)));
-    ChannelAtomicsKernel<<<Blocks(p), kOutputs>>>(
+        cudaMemsetAsync(y, 0, p.output_elements() * sizeof(float), stream));
+    ChannelAtomicsKernel<<<Blocks(p), kOutputs, 0, stream>>>(
         x, k, y, p.channels, p.height, p.width, p.filters, p.kernel_size,
         Slices(p), BlocksPerPlane(p));
     return CheckLaunch("ChannelAtomicsKernel");
@@ -101,6 +102,7 @@ extern const KernelVariant kChannelAtomics;
 const KernelVariant kChannelAtomics = {
     "channel_atomics",
     AccuracyClass::kFp32,
+    Track::kLesson,
     "Up to 16 blocks share the outputs of a tile, each adds its input "
     "channels' sum by atomicAdd.",
     "The split over input channels without barriers and shared memory.",

@@ -137,7 +137,8 @@ class ChannelParallel : public Kernel {
  public:
   using Kernel::Kernel;
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     return problem_.channels == 1 ? Start<1>(x, k, y) : Start<2>(x, k, y);
   }
 
@@ -146,7 +147,7 @@ class ChannelParallel : public Kernel {
   Error Start(const float* x, const float* k, float* y) {
     const Problem& p = problem_;
     const dim3 threads(kTileX, kTileY, kChannels * kSlices);
-    ChannelParallelKernel<kSlices><<<Blocks(p), threads>>>(
+    ChannelParallelKernel<kSlices><<<Blocks(p), threads, 0, stream>>>(
         x, k, y, p.channels, p.height, p.width, p.filters, p.kernel_size,
         Groups(p), TilesX(p), Tiles(p));
     return CheckLaunch("ChannelParallelKernel");
@@ -163,6 +164,7 @@ extern const KernelVariant kChannelParallel;
 const KernelVariant kChannelParallel = {
     "channel_parallel",
     AccuracyClass::kFp32,
+    Track::kLesson,
     "A block's threads are split over positions, four output channels, which "
     "share the staged input, and two slices of the input channels.",
     "The input tile is staged once for four output channels, and each thread "

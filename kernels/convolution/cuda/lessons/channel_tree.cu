@@ -89,11 +89,12 @@ class ChannelTree : public Kernel {
  public:
   using Kernel::Kernel;
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     const Problem& p = problem_;
     int slices = 1;
     while (slices < std::min<int64_t>(p.channels, kMaxSlices)) slices *= 2;
-    ChannelTreeKernel<<<Blocks(p), dim3(kOutputs, slices)>>>(
+    ChannelTreeKernel<<<Blocks(p), dim3(kOutputs, slices), 0, stream>>>(
         x, k, y, p.channels, p.height, p.width, p.filters, p.kernel_size,
         BlocksPerPlane(p));
     return CheckLaunch("ChannelTreeKernel");
@@ -110,6 +111,7 @@ extern const KernelVariant kChannelTree;
 const KernelVariant kChannelTree = {
     "channel_tree",
     AccuracyClass::kFp32,
+    Track::kLesson,
     "Up to 16 threads share one output, each sums some input channels, and a "
     "tree in shared memory adds them up.",
     "The longest chain of additions is shorter, and small batches have more "

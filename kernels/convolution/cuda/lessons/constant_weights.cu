@@ -25,6 +25,7 @@
 // instead of 40 let the occupancy rise from 72 and 75 % to 97 and 100 %.
 #include <algorithm>
 
+#include "kernels/convolution/cuda/lib/constant_memory.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {
@@ -37,6 +38,8 @@ constexpr int kPitch = 48;
 
 constexpr int kConstantFloats = 64 * 1024 / 4;
 __constant__ float constant_weights[kConstantFloats];
+// Its users take turns.
+ConstantMemoryTurns turns;
 
 // Computes filters m0 .. m0 + filters - 1 of M, whose weights are in constant
 // memory.
@@ -102,21 +105,24 @@ class ConstantWeights : public Kernel {
  public:
   using Kernel::Kernel;
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     const Problem& p = problem_;
+    ConstantMemoryTurn turn(turns, stream);
+    RETURN_IF_FAILED(turn.Begin());
     for (int64_t m0 = 0; m0 < p.filters; m0 += FiltersAtATime(p)) {
       const int64_t filters = std::min(FiltersAtATime(p), p.filters - m0);
       RETURN_IF_CUDA_ERROR(
           cudaMemcpyToSymbolAsync(constant_weights, k + m0 * FilterFloats(p),
                                   filters * FilterFloats(p) * sizeof(float), 0,
-                                  cudaMemcpyDeviceToDevice));
-      ConstantWeightsKernel<<<p.batch * filters * Tiles(p),
-                              dim3(kTile, kTile)>>>(
-          x, y, p.channels, p.height, p.width, p.filters, p.kernel_size, m0,
-          filters, TilesX(p), Tiles(p));
+                                  cudaMemcpyDeviceToDevice, stream));
+      ConstantWeightsKernel<<<p.batch * filters * Tiles(p), dim3(kTile, kTile),
+                              0, stream>>>(x, y, p.channels, p.height, p.width,
+                                           p.filters, p.kernel_size, m0,
+                                           filters, TilesX(p), Tiles(p));
       RETURN_IF_FAILED(CheckLaunch("ConstantWeightsKernel"));
     }
-    return {};
+    return turn.End();
   }
 };
 
@@ -134,6 +140,7 @@ extern const KernelVariant kConstantWeights;
 const KernelVariant kConstantWeights = {
     "constant_weights",
     AccuracyClass::kFp32,
+    Track::kLesson,
     "The tiled kernel with the weights in constant memory.",
     "The constant cache hands one weight to a whole warp, so that only the "
     "input is left to load.",

@@ -271,13 +271,14 @@ class Fft : public Kernel {
     return spectra_.Allocate(Filters() * kSpectrum * sizeof(float2));
   }
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     const Problem& p = problem_;
     const dim3 threads(32, kWarps);
-    FilterSpectra<<<Filters(), threads>>>(k, spectra_.as<float2>(),
-                                          p.kernel_size);
+    FilterSpectra<<<Filters(), threads, 0, stream>>>(k, spectra_.as<float2>(),
+                                                     p.kernel_size);
     RETURN_IF_FAILED(CheckLaunch("FilterSpectra"));
-    FftKernel<<<Blocks(p), threads>>>(
+    FftKernel<<<Blocks(p), threads, 0, stream>>>(
         x, spectra_.as<float2>(), y, p.batch, p.channels, p.height, p.width,
         p.filters, p.kernel_size, Groups(p), TilesX(p), Tiles(p));
     return CheckLaunch("FftKernel");
@@ -305,12 +306,15 @@ extern const KernelVariant kFft;
 const KernelVariant kFft = {
     "fft",
     AccuracyClass::kFp32,
+    Track::kSpecialty,
     "Tiles of 32 x 32 are transformed, multiplied with the filters' spectra "
     "and "
     "transformed back.",
     "One complex multiply-add serves two outputs, whatever the filter's size.",
     Reject,
     Make<Fft>,
+    /*estimate_ns=*/nullptr,
+    /*detour=*/nullptr,
     /*exact_on_integers=*/false,
 };
 

@@ -73,14 +73,15 @@ class FusedIm2col : public Kernel {
  public:
   using Kernel::Kernel;
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     const Problem& p = problem_;
     const int64_t columns = p.batch * p.output_height() * p.output_width();
     const int64_t tiles_m = CeilDivide(p.filters, kTile);
     FusedIm2colKernel<<<CeilDivide(columns, kTile) * tiles_m,
-                        dim3(kTile, kTile)>>>(x, k, y, columns, p.channels,
-                                              p.height, p.width, p.filters,
-                                              p.kernel_size, tiles_m);
+                        dim3(kTile, kTile), 0, stream>>>(
+        x, k, y, columns, p.channels, p.height, p.width, p.filters,
+        p.kernel_size, tiles_m);
     return CheckLaunch("FusedIm2colKernel");
   }
 };
@@ -91,6 +92,7 @@ extern const KernelVariant kFusedIm2col;
 const KernelVariant kFusedIm2col = {
     "fused_im2col",
     AccuracyClass::kFp32,
+    Track::kLesson,
     "Multiplies the filters by the unrolled input in 16 x 16 tiles of shared "
     "memory, gathering the tiles from the images as they are needed.",
     "The unrolled matrix is neither written nor read: only the tensors "

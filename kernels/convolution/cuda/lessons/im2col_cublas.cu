@@ -89,14 +89,15 @@ class Im2colCublas : public Kernel {
     return cublas_.Create();
   }
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     const Problem& p = problem_;
     for (int64_t b = 0; b < p.batch; b += images_) {
       const int64_t images = Min(images_, p.batch - b);
       for (int64_t first = 0; first < positions_; first += columns_) {
         const int64_t columns = Min(columns_, positions_ - first);
         const int64_t threads = images * p.channels * columns;
-        UnrollKernel<<<CeilDivide(threads, kThreads), kThreads>>>(
+        UnrollKernel<<<CeilDivide(threads, kThreads), kThreads, 0, stream>>>(
             x + b * p.channels * p.height * p.width, unrolled_.as<float>(),
             threads, p.channels, p.height, p.width, p.kernel_size, first,
             columns);
@@ -108,7 +109,7 @@ class Im2colCublas : public Kernel {
         product.c_stride = p.filters * positions_;
         RETURN_IF_FAILED(
             cublas_.Multiply(product, k, unrolled_.as<float>(),
-                             y + b * p.filters * positions_ + first));
+                             y + b * p.filters * positions_ + first, stream));
       }
     }
     return {};
@@ -134,6 +135,7 @@ extern const KernelVariant kIm2colCublas;
 const KernelVariant kIm2colCublas = {
     "im2col_cublas",
     AccuracyClass::kFp32,
+    Track::kLesson,
     "Unrolls up to 256 MiB of the input at a time and multiplies it with "
     "cuBLAS, one product per image.",
     "The library's matrix product is tuned for this GPU, where a kernel of "

@@ -111,7 +111,8 @@ class Im2colShared : public Kernel {
     return workspace_.Allocate(slice_ * ColumnBytes(problem_));
   }
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     const Problem& p = problem_;
     float* const columns = workspace_.as<float>();
     const int64_t tiles_m = CeilDivide(p.filters, kTile);
@@ -119,11 +120,12 @@ class Im2colShared : public Kernel {
       const int64_t rest = total() - first;
       const int64_t count = rest < slice_ ? rest : slice_;
       UnrollKernel<<<CeilDivide(p.channels * count, kUnrollThreads),
-                     kUnrollThreads>>>(x, columns, first, count, p.channels,
-                                       p.height, p.width, p.kernel_size);
+                     kUnrollThreads, 0, stream>>>(x, columns, first, count,
+                                                  p.channels, p.height, p.width,
+                                                  p.kernel_size);
       RETURN_IF_FAILED(CheckLaunch("UnrollKernel"));
       TiledProductKernel<<<CeilDivide(count, kTile) * tiles_m,
-                           dim3(kTile, kTile)>>>(
+                           dim3(kTile, kTile), 0, stream>>>(
           k, columns, y, first, count, p.filters,
           p.channels * p.kernel_size * p.kernel_size,
           p.output_height() * p.output_width(), tiles_m);
@@ -155,6 +157,7 @@ extern const KernelVariant kIm2colShared;
 const KernelVariant kIm2colShared = {
     "im2col_shared",
     AccuracyClass::kFp32,
+    Track::kLesson,
     "Unrolls the input into a matrix, a bounded number of columns at a time, "
     "and multiplies it by the filters in 16 x 16 tiles of shared memory.",
     "The product reads every element of a tile 16 times from shared memory "

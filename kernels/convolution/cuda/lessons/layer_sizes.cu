@@ -62,6 +62,7 @@
 #include <cstdint>
 
 #include "kernels/convolution/cuda/lib/kernel.h"
+#include "kernels/convolution/cuda/lib/launch.h"
 
 namespace convlab::cuda {
 namespace {
@@ -385,17 +386,13 @@ class LayerSizes : public Kernel {
 
   Error Prepare() override {
     const Problem& p = problem_;
-    int device, multiprocessors, max_shared_bytes;
-    RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
-    RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(
-        &multiprocessors, cudaDevAttrMultiProcessorCount, device));
-    RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(
-        &max_shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    DeviceLimits limits;
+    RETURN_IF_FAILED(AskLimits(&limits));
     for (const Instance& instance : kInstances) {
       if (instance.channels != p.channels || instance.size != p.height ||
           instance.size != p.width || instance.filters != p.filters ||
           instance.kernel_size != p.kernel_size ||
-          instance.shared_bytes > max_shared_bytes) {
+          instance.shared_bytes > limits.shared_per_block) {
         continue;
       }
       RETURN_IF_FAILED(
@@ -404,24 +401,24 @@ class LayerSizes : public Kernel {
       RETURN_IF_CUDA_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
           &blocks, instance.kernel, instance.threads, instance.shared_bytes));
       blocks_ = std::min<int64_t>(CeilDivide(p.batch, instance.images),
-                                  int64_t{blocks} * multiprocessors);
+                                  int64_t{blocks} * limits.multiprocessors);
       instance_ = &instance;
     }
     return {};
   }
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     const Problem& p = problem_;
     // A tensor from cudaMalloc is aligned; a part of one may not be.
     const bool aligned = reinterpret_cast<uintptr_t>(x) % 16 == 0 &&
                          reinterpret_cast<uintptr_t>(y) % 16 == 0;
     if (instance_ != nullptr && aligned) {
-      instance_
-          ->kernel<<<blocks_, instance_->threads, instance_->shared_bytes>>>(
-              x, k, y, p.batch);
+      instance_->kernel<<<blocks_, instance_->threads, instance_->shared_bytes,
+                          stream>>>(x, k, y, p.batch);
       return CheckLaunch("LayerKernel");
     }
-    GeneralKernel<<<GeneralBlocks(p), kGeneralThreads>>>(
+    GeneralKernel<<<GeneralBlocks(p), kGeneralThreads, 0, stream>>>(
         x, k, y, p.batch, p.channels, p.height, p.width, p.filters,
         p.kernel_size);
     return CheckLaunch("GeneralKernel");
@@ -442,6 +439,7 @@ extern const KernelVariant kLayerSizes;
 const KernelVariant kLayerSizes = {
     "layer_sizes",
     AccuracyClass::kFp32,
+    Track::kLesson,
     "A kernel compiled for each of the course's layers: whole images in shared "
     "memory, many outputs per thread in registers.",
     "Each input and each weight that is loaded serves many products, and all "

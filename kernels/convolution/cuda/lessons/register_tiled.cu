@@ -231,7 +231,8 @@ class RegisterTiled : public Kernel {
  public:
   using Kernel::Kernel;
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     const Problem& p = problem_;
     // The least padding; among equals the larger tile.
     const auto padded = [&](const Instance& instance) {
@@ -246,9 +247,9 @@ class RegisterTiled : public Kernel {
     const int64_t tiles_m = CeilDivide(p.filters, best->filters);
     const bool store_vectors =
         positions % 4 == 0 && reinterpret_cast<uintptr_t>(y) % 16 == 0;
-    best->kernel<<<CeilDivide(columns, best->columns) * tiles_m, kThreads>>>(
-        x, k, y, columns, p.channels, p.height, p.width, p.filters,
-        p.kernel_size, tiles_m, store_vectors);
+    best->kernel<<<CeilDivide(columns, best->columns) * tiles_m, kThreads, 0,
+                   stream>>>(x, k, y, columns, p.channels, p.height, p.width,
+                             p.filters, p.kernel_size, tiles_m, store_vectors);
     return CheckLaunch("RegisterTiledKernel");
   }
 };
@@ -259,6 +260,7 @@ extern const KernelVariant kRegisterTiled;
 const KernelVariant kRegisterTiled = {
     "register_tiled",
     AccuracyClass::kFp32,
+    Track::kLesson,
     "Implicit matrix product in which each thread computes a tile of up to 8 x "
     "8 outputs in registers, with tiles in shared memory in two stages.",
     "A value loaded from shared memory is used in four to fourteen "

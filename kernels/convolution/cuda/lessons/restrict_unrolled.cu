@@ -27,6 +27,7 @@
 // first's 1.2 KB), and warps wait for others at barriers (6.1).
 #include <algorithm>
 
+#include "kernels/convolution/cuda/lib/constant_memory.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {
@@ -39,6 +40,8 @@ constexpr int kPitch = 48;
 
 constexpr int kConstantFloats = 64 * 1024 / 4;
 __constant__ float constant_weights[kConstantFloats];
+// Its users take turns.
+ConstantMemoryTurns turns;
 
 // Computes filters m0 .. m0 + filters - 1 of M, whose weights are in constant
 // memory. kK is K, or 0 where that is known only at run time.
@@ -122,21 +125,24 @@ class RestrictUnrolled : public Kernel {
  public:
   using Kernel::Kernel;
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     const Problem& p = problem_;
+    ConstantMemoryTurn turn(turns, stream);
+    RETURN_IF_FAILED(turn.Begin());
     for (int64_t m0 = 0; m0 < p.filters; m0 += FiltersAtATime(p)) {
       const int64_t filters = std::min(FiltersAtATime(p), p.filters - m0);
       RETURN_IF_CUDA_ERROR(
           cudaMemcpyToSymbolAsync(constant_weights, k + m0 * FilterFloats(p),
                                   filters * FilterFloats(p) * sizeof(float), 0,
-                                  cudaMemcpyDeviceToDevice));
-      KernelFor(
-          p.kernel_size)<<<p.batch * filters * Tiles(p), dim3(kTile, kTile)>>>(
+                                  cudaMemcpyDeviceToDevice, stream));
+      KernelFor(p.kernel_size)<<<p.batch * filters * Tiles(p),
+                                 dim3(kTile, kTile), 0, stream>>>(
           x, y, p.channels, p.height, p.width, p.filters, p.kernel_size, m0,
           filters, TilesX(p), Tiles(p));
       RETURN_IF_FAILED(CheckLaunch("RestrictUnrolledKernel"));
     }
-    return {};
+    return turn.End();
   }
 };
 
@@ -154,6 +160,7 @@ extern const KernelVariant kRestrictUnrolled;
 const KernelVariant kRestrictUnrolled = {
     "restrict_unrolled",
     AccuracyClass::kFp32,
+    Track::kLesson,
     "The same kernel with __restrict__ pointers and the filter's loops "
     "unrolled "
     "for its size.",

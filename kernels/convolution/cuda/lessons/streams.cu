@@ -37,7 +37,6 @@
 // The kernel. As in the naive rung a thread computes an output position, but
 // for four output channels, so that an input is loaded once for four products;
 // a slice is another batch and other pointers.
-#include "kernels/convolution/cuda/lessons/streams.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/cuda/stream.h"
 
@@ -82,39 +81,8 @@ __global__ void FourFiltersKernel(const float* x, const float* k, float* y,
   }
 }
 
-class Streams : public Kernel {
- public:
-  using Kernel::Kernel;
-
-  Error Prepare() override {
-    for (Stream& stream : streams_) RETURN_IF_FAILED(stream.Create());
-    return {};
-  }
-
-  Error Run(const float* x, const float* k, float* y) override {
-    const Problem& p = problem_;
-    const int64_t images = CeilDivide(p.batch, kSlices);
-    int next = 0;
-    for (int64_t b = 0; b < p.batch; b += images) {
-      Problem slice = p;
-      slice.batch = p.batch - b < images ? p.batch - b : images;
-      RETURN_IF_FAILED(StartInStream(
-          slice, x + b * p.channels * p.height * p.width, k,
-          y + b * p.filters * p.output_height() * p.output_width(),
-          streams_[next].get()));
-      next = (next + 1) % kQueues;
-    }
-    return {};
-  }
-
- private:
-  Stream streams_[kQueues];
-};
-
-}  // namespace
-
-Error StartInStream(const Problem& p, const float* x, const float* k, float* y,
-                    cudaStream_t stream) {
+Error StartSlice(const Problem& p, const float* x, const float* k, float* y,
+                 cudaStream_t stream) {
   const int64_t blocks_x = CeilDivide(p.output_width(), kTile);
   const int64_t blocks_y = CeilDivide(p.output_height(), kTile);
   const int64_t groups = CeilDivide(p.filters, kFilters);
@@ -125,10 +93,59 @@ Error StartInStream(const Problem& p, const float* x, const float* k, float* y,
   return CheckLaunch("FourFiltersKernel");
 }
 
+class Streams : public Kernel {
+ public:
+  using Kernel::Kernel;
+
+  Error Prepare() override {
+    for (Queue& queue : queues_) {
+      RETURN_IF_FAILED(queue.stream.Create());
+      RETURN_IF_FAILED(queue.begin.Create());
+      RETURN_IF_FAILED(queue.end.Create());
+    }
+    return {};
+  }
+
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
+    const Problem& p = problem_;
+    const int64_t images = CeilDivide(p.batch, kSlices);
+    for (Queue& queue : queues_) {
+      RETURN_IF_FAILED(queue.begin.Order(stream, queue.stream.get()));
+    }
+    int next = 0;
+    for (int64_t b = 0; b < p.batch; b += images) {
+      Problem slice = p;
+      slice.batch = p.batch - b < images ? p.batch - b : images;
+      RETURN_IF_FAILED(
+          StartSlice(slice, x + b * p.channels * p.height * p.width, k,
+                     y + b * p.filters * p.output_height() * p.output_width(),
+                     queues_[next].stream.get()));
+      next = (next + 1) % kQueues;
+    }
+    for (Queue& queue : queues_) {
+      RETURN_IF_FAILED(queue.end.Order(queue.stream.get(), stream));
+    }
+    return {};
+  }
+
+ private:
+  // The slices of a queue come after what the caller's stream holds at the
+  // beginning of Run, and before what it gets afterwards.
+  struct Queue {
+    OwnedStream stream;
+    OrderEvent begin, end;
+  };
+  Queue queues_[kQueues];
+};
+
+}  // namespace
+
 extern const KernelVariant kStreams;
 const KernelVariant kStreams = {
     "streams",
     AccuracyClass::kFp32,
+    Track::kSpecialty,
     "Cuts the batch into eight slices and starts each in one of four streams; "
     "a "
     "thread computes a position of four output channels.",

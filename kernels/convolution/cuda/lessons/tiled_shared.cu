@@ -92,9 +92,10 @@ class TiledShared : public Kernel {
  public:
   using Kernel::Kernel;
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     const Problem& p = problem_;
-    TiledSharedKernel<<<Blocks(p), dim3(kTile, kTile)>>>(
+    TiledSharedKernel<<<Blocks(p), dim3(kTile, kTile), 0, stream>>>(
         x, k, y, p.channels, p.height, p.width, p.filters, p.kernel_size,
         TilesX(p), Tiles(p));
     return CheckLaunch("TiledSharedKernel");
@@ -111,6 +112,7 @@ extern const KernelVariant kTiledShared;
 const KernelVariant kTiledShared = {
     "tiled_shared",
     AccuracyClass::kFp32,
+    Track::kLesson,
     "A block stages the input tile with its halo in shared memory, one channel "
     "at a time.",
     "An input is fetched once per tile instead of once per product.",

@@ -2,6 +2,7 @@
 
 #include "common/status/status.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
+#include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/cuda/device.h"
 
 namespace convlab::cuda {
@@ -9,35 +10,57 @@ namespace {
 
 class KernelConvolution : public Convolution {
  public:
-  explicit KernelConvolution(Kernel* kernel) : kernel_(kernel) {}
+  KernelConvolution(Kernel* kernel, int device)
+      : device_(device), kernel_(kernel) {}
 
-  absl::Status Run(const float* x, const float* k, float* y) override {
-    return ToStatus(kernel_->Run(x, k, y));
+  // Workspaces are freed on their own device.
+  ~KernelConvolution() override {
+    const CurrentDevice current(device_);
+    kernel_.reset();
+  }
+
+  absl::Status Run(const float* x, const float* k, float* y,
+                   Stream stream) override {
+    const CurrentDevice current(device_);
+    RETURN_IF_ERROR(current.status());
+    return ToStatus(kernel_->Run(x, k, y, stream));
   }
 
  private:
-  const std::unique_ptr<Kernel> kernel_;
+  const int device_;
+  std::unique_ptr<Kernel> kernel_;
 };
 
 }  // namespace
 
-absl::Status Supports(const KernelVariant& kernel, const Problem& problem) {
+absl::Status Supports(const KernelVariant& kernel, const Problem& problem,
+                      int device) {
+  const CurrentDevice current(device);
+  RETURN_IF_ERROR(current.status());
   const char* const reason = kernel.reject(problem);
   if (reason == nullptr) return absl::OkStatus();
   return absl::UnimplementedError(reason);
 }
 
 absl::StatusOr<std::unique_ptr<Convolution>> MakeConvolution(
-    const KernelVariant& kernel, const Problem& problem) {
-  RETURN_IF_ERROR(FindDevice().status());
+    const KernelVariant& kernel, const Problem& problem, int device) {
+  const CurrentDevice current(device);
+  RETURN_IF_ERROR(current.status());
   Error error;
-  auto convolution = WrapKernel(kernel.make(problem, &error));
+  auto convolution = WrapKernel(kernel.make(problem, &error), device);
   RETURN_IF_ERROR(ToStatus(error));
   return convolution;
 }
 
-std::unique_ptr<Convolution> WrapKernel(Kernel* kernel) {
-  return std::make_unique<KernelConvolution>(kernel);
+std::optional<double> EstimateNs(const KernelVariant& kernel,
+                                 const Problem& problem, int device) {
+  const absl::StatusOr<DeviceLimits> limits = FindLimits(device);
+  if (!limits.ok() || !Supports(kernel, problem, device).ok()) {
+    return std::nullopt;
+  }
+  const double ns = kernel.estimate_ns(problem, *limits);
+  if (ns < 0) return std::nullopt;
+  return ns;
 }
 
 Variant Describe(const KernelVariant& kernel) {
@@ -45,10 +68,28 @@ Variant Describe(const KernelVariant& kernel) {
   variant.name = kernel.name;
   variant.backend = Backend::kCuda;
   variant.accuracy = kernel.accuracy;
+  variant.track = kernel.track;
   variant.summary = kernel.summary;
   variant.reason = kernel.reason;
+  variant.detour = kernel.detour;
   variant.exact_on_integers = kernel.exact_on_integers;
   return variant;
+}
+
+bool IsCandidate(const KernelVariant& kernel) {
+  return kernel.estimate_ns != nullptr;
+}
+
+std::unique_ptr<Convolution> WrapKernel(Kernel* kernel, int device) {
+  return std::make_unique<KernelConvolution>(kernel, device);
+}
+
+absl::StatusOr<DeviceLimits> FindLimits(int device) {
+  const CurrentDevice current(device);
+  RETURN_IF_ERROR(current.status());
+  DeviceLimits limits;
+  RETURN_IF_ERROR(ToStatus(AskLimits(&limits)));
+  return limits;
 }
 
 }  // namespace convlab::cuda

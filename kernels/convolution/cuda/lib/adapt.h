@@ -3,34 +3,50 @@
 #define KERNELS_CONVOLUTION_CUDA_LIB_ADAPT_H_
 
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/convolution/convolution.h"
+#include "kernels/convolution/cuda/lib/device_limits.h"
 
 namespace convlab::cuda {
 
 class Kernel;
 struct KernelVariant;
 
-absl::Status Supports(const KernelVariant& kernel, const Problem& problem);
+absl::Status Supports(const KernelVariant& kernel, const Problem& problem,
+                      int device);
 absl::StatusOr<std::unique_ptr<Convolution>> MakeConvolution(
-    const KernelVariant& kernel, const Problem& problem);
+    const KernelVariant& kernel, const Problem& problem, int device);
+std::optional<double> EstimateNs(const KernelVariant& kernel,
+                                 const Problem& problem, int device);
+// Everything but the functions.
 Variant Describe(const KernelVariant& kernel);
+bool IsCandidate(const KernelVariant& kernel);
 
-// Takes ownership.
-std::unique_ptr<Convolution> WrapKernel(Kernel* kernel);
+// Takes ownership of a kernel that was made for `device`.
+std::unique_ptr<Convolution> WrapKernel(Kernel* kernel, int device);
 
-// A Variant's functions take no variant, so each kernel gets a pair of its own.
+// The limits of the device; Unavailable if it cannot be asked.
+absl::StatusOr<DeviceLimits> FindLimits(int device);
+
+// A Variant's functions take no variant, so each kernel gets a set of its own.
 template <const KernelVariant& kernel>
 Variant Adapt() {
   Variant variant = Describe(kernel);
-  variant.supports = [](const Problem& problem) {
-    return Supports(kernel, problem);
+  variant.supports = [](const Problem& problem, const Resources& resources) {
+    return Supports(kernel, problem, resources.device);
   };
-  variant.make = [](const Problem& problem, const Resources&) {
-    return MakeConvolution(kernel, problem);
+  variant.make = [](const Problem& problem, const Resources& resources) {
+    return MakeConvolution(kernel, problem, resources.device);
   };
+  if (IsCandidate(kernel)) {
+    variant.estimate_ns = [](const Problem& problem,
+                             const Resources& resources) {
+      return EstimateNs(kernel, problem, resources.device);
+    };
+  }
   return variant;
 }
 

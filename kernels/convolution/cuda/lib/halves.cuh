@@ -212,19 +212,20 @@ class ArrangedFilters {
                                                kSplitVectorBytes);
   }
 
-  // Starts arranging the filters k.
-  Error Arrange(const float* k) {
+  // Queues the arrangement of the filters k.
+  Error Arrange(const float* k, cudaStream_t stream) {
     uint32_t* const most = memory_.as<uint32_t>() + 1;
     if (layout_.max_apart) {
-      RETURN_IF_CUDA_ERROR(cudaMemsetAsync(most, 0, sizeof(*most)));
+      RETURN_IF_CUDA_ERROR(cudaMemsetAsync(most, 0, sizeof(*most), stream));
       const int64_t count =
           int64_t{layout_.M} * layout_.C * layout_.K * layout_.K;
-      FilterMaxKernel<<<CeilDivide(count, 1 << 13), 256>>>(k, count, most);
+      FilterMaxKernel<<<CeilDivide(count, 1 << 13), 256, 0, stream>>>(k, count,
+                                                                      most);
       RETURN_IF_FAILED(CheckLaunch("FilterMaxKernel"));
     }
     const int64_t filters =
         int64_t{layout_.filter_groups} * layout_.tiles_n * 8 / layout_.shifts;
-    ArrangeFiltersKernel<<<filters, 256>>>(
+    ArrangeFiltersKernel<<<filters, 256, 0, stream>>>(
         k, most, memory_.as<char>() + kHeaderBytes, memory_.as<int>(), layout_);
     return CheckLaunch("ArrangeFiltersKernel");
   }

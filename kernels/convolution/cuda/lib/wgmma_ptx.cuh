@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/convolution/cuda/lib/kernel.h"
+#include "kernels/convolution/cuda/lib/launch.h"
 
 namespace convlab::cuda {
 

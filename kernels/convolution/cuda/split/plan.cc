@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/convolution/cuda/lib/time_model.h"
+
 namespace convlab::cuda {
 namespace {
 
@@ -252,6 +254,19 @@ bool MakeSplitPlan(const Problem& problem, int multiprocessors,
   return SearchSplitPlan(problem, multiprocessors, shared_limit, kLittle,
                          plan) ||
          SearchSplitPlan(problem, multiprocessors, shared_limit, kAny, plan);
+}
+
+double EstimateSplitNs(const Problem& problem, const DeviceLimits& limits) {
+  constexpr TimeModel kModel = {/*launch_us=*/10.3, /*per_cycle=*/1.47,
+                                /*per_byte=*/1.10, /*weight_ns=*/1.55};
+  SplitPlan plan;
+  if (!MakeSplitPlan(problem, limits.multiprocessors, limits.shared_per_block,
+                     &plan)) {
+    return -1;
+  }
+  const double cycles =
+      SplitCost(plan, limits.multiprocessors).Total(plan.warps, plan.groups);
+  return EstimateNs(kModel, cycles, problem, limits);
 }
 
 }  // namespace convlab::cuda

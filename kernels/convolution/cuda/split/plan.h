@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/filter_layout.h"
 #include "kernels/convolution/problem.h"
 
@@ -141,6 +142,10 @@ class SplitCost {
 // fit into shared memory or the filter is larger than kSplitMostKernelSize.
 bool MakeSplitPlan(const Problem& problem, int multiprocessors,
                    int shared_limit, SplitPlan* plan);
+
+// For KernelVariant::estimate_ns: nanoseconds of the cheapest plan, or negative
+// if there is none.
+double EstimateSplitNs(const Problem& problem, const DeviceLimits& limits);
 
 }  // namespace convlab::cuda
 

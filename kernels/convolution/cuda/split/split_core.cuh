@@ -39,9 +39,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "kernels/convolution/cuda/direct/plan.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
+#include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/split/plan.h"
 
@@ -668,7 +668,7 @@ class SplitConvolution : public Kernel {
   using Kernel::Kernel;
 
   Error Prepare() override {
-    DirectLimits limits;
+    DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
     if (!MakeSplitPlan(problem_, limits.multiprocessors,
                        limits.shared_per_block, &plan_)) {
@@ -681,15 +681,17 @@ class SplitConvolution : public Kernel {
     return arranged_.Allocate(LayoutOf(plan_));
   }
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     SplitPlan plan = plan_;
     // Pairs of pixels are loaded as such.
     if (plan.plane_channels == 1 && reinterpret_cast<uintptr_t>(x) % 8 != 0) {
       plan.linear = false;
     }
-    RETURN_IF_FAILED(arranged_.Arrange(k));
-    Function()<<<blocks_, 32 * plan.warps * plan.groups, plan.shared_bytes>>>(
-        x, k, arranged_.data(), arranged_.exponent(), y, plan);
+    RETURN_IF_FAILED(arranged_.Arrange(k, stream));
+    Function()<<<blocks_, 32 * plan.warps * plan.groups, plan.shared_bytes,
+                 stream>>>(x, k, arranged_.data(), arranged_.exponent(), y,
+                           plan);
     return CheckLaunch("SplitKernel");
   }
 
@@ -702,7 +704,7 @@ class SplitConvolution : public Kernel {
       return "takes filters of at most 11 x 11";
     }
     if (const char* const reason = RejectHugeImages(problem)) return reason;
-    DirectLimits limits;
+    DeviceLimits limits;
     // A device that cannot be asked fails in Prepare, with the reason.
     if (AskLimits(&limits).failed()) return nullptr;
     SplitPlan plan;

@@ -50,6 +50,7 @@ extern const KernelVariant kTensorSplit;
 const KernelVariant kTensorSplit = {
     "tensor_split",
     AccuracyClass::kFp32,
+    Track::kProduction,
     "Tensor cores at float32's accuracy: both operands are scaled and split "
     "into two halves each, of which three products are summed; whole images "
     "in shared memory as halves, channels innermost.",
@@ -57,6 +58,7 @@ const KernelVariant kTensorSplit = {
     "float32, and a filter tap is only an offset in shared memory.",
     SplitConvolution::Reject,
     Make<SplitConvolution>,
+    EstimateSplitNs,
 };
 
 }  // namespace convlab::cuda

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/convolution/cuda/lib/time_model.h"
+
 namespace convlab::cuda {
 
 FilterLayout LayoutOf(const StripsPlan& plan) {
@@ -189,6 +191,19 @@ bool MakeStripsPlan(const Problem& problem, int multiprocessors,
     }
   }
   return best > 0;
+}
+
+double EstimateStripsNs(const Problem& problem, const DeviceLimits& limits) {
+  constexpr TimeModel kModel = {/*launch_us=*/8.66, /*per_cycle=*/1.11,
+                                /*per_byte=*/0.002, /*weight_ns=*/3.66,
+                                /*overlap=*/7};
+  StripsPlan plan;
+  if (!MakeStripsPlan(problem, limits.multiprocessors, limits.shared_per_block,
+                      &plan)) {
+    return -1;
+  }
+  return EstimateNs(kModel, StripsCost(plan, limits.multiprocessors), problem,
+                    limits);
 }
 
 }  // namespace convlab::cuda

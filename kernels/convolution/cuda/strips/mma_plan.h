@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/filter_layout.h"
 #include "kernels/convolution/problem.h"
 
@@ -125,6 +126,10 @@ double StripsCost(const StripsPlan& plan, int multiprocessors);
 // The cheapest plan, or false if there is none.
 bool MakeStripsPlan(const Problem& problem, int multiprocessors,
                     int shared_limit, StripsPlan* plan);
+
+// For KernelVariant::estimate_ns: nanoseconds of the cheapest plan, or negative
+// if there is none.
+double EstimateStripsNs(const Problem& problem, const DeviceLimits& limits);
 
 }  // namespace convlab::cuda
 

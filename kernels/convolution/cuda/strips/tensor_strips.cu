@@ -136,9 +136,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "kernels/convolution/cuda/direct/plan.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
+#include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/strips/mma_plan.h"
 #include "kernels/convolution/cuda/strips/strips.cuh"
@@ -641,7 +641,7 @@ class StripsConvolution : public Kernel {
   using Kernel::Kernel;
 
   Error Prepare() override {
-    DirectLimits limits;
+    DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
     if (!MakeStripsPlan(problem_, limits.multiprocessors,
                         limits.shared_per_block, &plan_)) {
@@ -654,11 +654,12 @@ class StripsConvolution : public Kernel {
     return arranged_.Allocate(LayoutOf(plan_));
   }
 
-  Error Run(const float* x, const float* k, float* y) override {
-    RETURN_IF_FAILED(arranged_.Arrange(k));
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
+    RETURN_IF_FAILED(arranged_.Arrange(k, stream));
     return LaunchOverlapping("StripsKernel", Function(plan_.shape), overlaps_,
                              plan_.thread_blocks, 32 * plan_.warps,
-                             plan_.shared_bytes, x, k, arranged_.data(),
+                             plan_.shared_bytes, stream, x, k, arranged_.data(),
                              arranged_.exponent(), y, plan_);
   }
 
@@ -677,7 +678,7 @@ class StripsConvolution : public Kernel {
              "to 4, 6, 7, 9 and 11 rows";
     }
     if (const char* const reason = RejectHugeImages(problem)) return reason;
-    DirectLimits limits;
+    DeviceLimits limits;
     // A device that cannot be asked fails in Prepare, with the reason.
     if (AskLimits(&limits).failed()) return nullptr;
     StripsPlan plan;
@@ -714,6 +715,7 @@ extern const KernelVariant kTensorStrips;
 const KernelVariant kTensorStrips = {
     "tensor_strips",
     AccuracyClass::kFp32,
+    Track::kProduction,
     "Layers with few input channels on tensor cores at float32's accuracy: "
     "each warp computes strips of rows by itself, and the copy engine writes "
     "them.",
@@ -721,6 +723,7 @@ const KernelVariant kTensorStrips = {
     "next are computed, so that writing to memory does not stop.",
     StripsConvolution::Reject,
     Make<StripsConvolution>,
+    EstimateStripsNs,
 };
 
 }  // namespace convlab::cuda

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/convolution/cuda/lib/filter_layout.h"
+#include "kernels/convolution/cuda/lib/time_model.h"
 
 namespace convlab::cuda {
 namespace {
@@ -168,6 +169,20 @@ bool MakeWgmmaStripsPlan(const Problem& problem, int multiprocessors,
     }
   }
   return best > 0;
+}
+
+double EstimateWgmmaStripsNs(const Problem& problem,
+                             const DeviceLimits& limits) {
+  constexpr TimeModel kModel = {/*launch_us=*/3.35, /*per_cycle=*/1.16,
+                                /*per_byte=*/0.01, /*weight_ns=*/2.03,
+                                /*overlap=*/6};
+  WgmmaStripsPlan plan;
+  if (!MakeWgmmaStripsPlan(problem, limits.multiprocessors,
+                           limits.shared_per_block, &plan)) {
+    return -1;
+  }
+  return EstimateNs(kModel, WgmmaStripsCost(plan, limits.multiprocessors),
+                    problem, limits);
 }
 
 }  // namespace convlab::cuda

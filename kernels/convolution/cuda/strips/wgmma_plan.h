@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
@@ -109,6 +110,11 @@ double WgmmaStripsCost(const WgmmaStripsPlan& plan, int multiprocessors);
 // The cheapest plan, or false if there is none.
 bool MakeWgmmaStripsPlan(const Problem& problem, int multiprocessors,
                          int shared_limit, WgmmaStripsPlan* plan);
+
+// For KernelVariant::estimate_ns: nanoseconds of the cheapest plan, or negative
+// if there is none.
+double EstimateWgmmaStripsNs(const Problem& problem,
+                             const DeviceLimits& limits);
 
 }  // namespace convlab::cuda
 

@@ -146,9 +146,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "kernels/convolution/cuda/direct/plan.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
+#include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/convolution/cuda/strips/strips.cuh"
@@ -594,7 +594,7 @@ class WgmmaStripsConvolution : public Kernel {
   using Kernel::Kernel;
 
   Error Prepare() override {
-    DirectLimits limits;
+    DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
     if (!MakeWgmmaStripsPlan(problem_, limits.multiprocessors,
                              limits.shared_per_block, &plan_)) {
@@ -606,20 +606,21 @@ class WgmmaStripsConvolution : public Kernel {
     return arranged_.Allocate(kHeaderBytes + plan_.filter_bytes());
   }
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     int* const exponent = arranged_.as<int>();
     char* const arranged = arranged_.as<char>() + kHeaderBytes;
     const int64_t most = CeilDivide(plan_.filter_bytes() / 8, kArrangeThreads);
     const int arranging_blocks = static_cast<int>(most < 64 ? most : 64);
     const ShapeFunctions& functions = Functions();
-    functions.arrange<<<arranging_blocks, kArrangeThreads>>>(
+    functions.arrange<<<arranging_blocks, kArrangeThreads, 0, stream>>>(
         k, reinterpret_cast<uint32_t*>(arranged), exponent, plan_);
     RETURN_IF_FAILED(CheckLaunch("ArrangeKernel"));
     const int64_t blocks = CeilDivide(plan_.walkers, plan_.warpgroups);
-    return LaunchOverlapping("WgmmaStripsKernel", functions.kernel, overlaps_,
-                             blocks, 128 * plan_.warpgroups, plan_.shared_bytes,
-                             x, k, reinterpret_cast<const uint4*>(arranged),
-                             exponent, y, plan_);
+    return LaunchOverlapping(
+        "WgmmaStripsKernel", functions.kernel, overlaps_, blocks,
+        128 * plan_.warpgroups, plan_.shared_bytes, stream, x, k,
+        reinterpret_cast<const uint4*>(arranged), exponent, y, plan_);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -636,7 +637,7 @@ class WgmmaStripsConvolution : public Kernel {
       return "takes few channels: at most 8, 5, 4, 2 and 1 for filters of up "
              "to 3, 5, 7, 8 and 9 rows";
     }
-    DirectLimits limits;
+    DeviceLimits limits;
     // A device that cannot be asked fails in Prepare, with the reason.
     if (AskLimits(&limits).failed()) return nullptr;
     WgmmaStripsPlan plan;
@@ -680,6 +681,7 @@ extern const KernelVariant kWgmmaStrips;
 const KernelVariant kWgmmaStrips = {
     "wgmma_strips",
     AccuracyClass::kFp32,
+    Track::kProduction,
     "Layers with few input channels on Hopper's tensor cores at float32's "
     "accuracy: each warpgroup computes strips of rows by itself, which the "
     "copy engine brings and writes.",
@@ -688,6 +690,7 @@ const KernelVariant kWgmmaStrips = {
     "multiplying hide behind writing the outputs.",
     WgmmaStripsConvolution::Reject,
     Make<WgmmaStripsConvolution>,
+    EstimateWgmmaStripsNs,
 };
 
 }  // namespace convlab::cuda

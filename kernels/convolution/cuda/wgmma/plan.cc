@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/convolution/cuda/lib/filter_layout.h"
+#include "kernels/convolution/cuda/lib/time_model.h"
 
 namespace convlab::cuda {
 namespace {
@@ -241,6 +242,19 @@ bool MakeWgmmaPlan(const Problem& problem, int parts, int multiprocessors,
     }
   }
   return found;
+}
+
+double EstimateWgmmaNs(const Problem& problem, int parts,
+                       const DeviceLimits& limits) {
+  constexpr TimeModel kModel = {/*launch_us=*/6.79, /*per_cycle=*/0.903,
+                                /*per_byte=*/0.292, /*weight_ns=*/0.824};
+  WgmmaPlan plan;
+  if (!MakeWgmmaPlan(problem, parts, limits.multiprocessors,
+                     limits.shared_per_block, &plan)) {
+    return -1;
+  }
+  return EstimateNs(kModel, WgmmaCost(plan, limits.multiprocessors), problem,
+                    limits);
 }
 
 }  // namespace convlab::cuda

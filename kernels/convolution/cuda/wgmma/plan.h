@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/filter_layout.h"
 #include "kernels/convolution/problem.h"
 
@@ -258,6 +259,11 @@ double WgmmaCost(const WgmmaPlan& plan, int multiprocessors);
 // do not fit into shared memory.
 bool MakeWgmmaPlan(const Problem& problem, int parts, int multiprocessors,
                    int shared_limit, WgmmaPlan* plan);
+
+// For KernelVariant::estimate_ns: nanoseconds of the cheapest plan, or negative
+// if there is none.
+double EstimateWgmmaNs(const Problem& problem, int parts,
+                       const DeviceLimits& limits);
 
 }  // namespace convlab::cuda
 

@@ -172,6 +172,7 @@ extern const KernelVariant kTensorWgmma;
 const KernelVariant kTensorWgmma = {
     "tensor_wgmma",
     AccuracyClass::kFp32,
+    Track::kProduction,
     "Hopper's products of warpgroups at float32's accuracy: operands split "
     "into two halves as before, pixels from registers, filters from shared "
     "memory; warps that convert, that multiply and that store work side by "
@@ -180,6 +181,9 @@ const KernelVariant kTensorWgmma = {
     "and an input row is loaded once for all output rows that it meets.",
     WgmmaConvolution<2>::Reject,
     Make<WgmmaConvolution<2>>,
+    [](const Problem& problem, const DeviceLimits& limits) {
+      return EstimateWgmmaNs(problem, /*parts=*/2, limits);
+    },
 };
 
 }  // namespace convlab::cuda

@@ -46,6 +46,7 @@ extern const KernelVariant kWgmmaFp16;
 const KernelVariant kWgmmaFp16 = {
     "wgmma_fp16",
     AccuracyClass::kFp16,
+    Track::kSpecialty,
     "Hopper's products of warpgroups in half precision with float32 sums: "
     "tensor_wgmma with its high halves only, scaled by powers of two.",
     "One product instead of three, and half the bytes of pixels and filters in "

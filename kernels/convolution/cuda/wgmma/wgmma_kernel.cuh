@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "kernels/convolution/cuda/direct/plan.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
+#include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/convolution/cuda/wgmma/plan.h"
@@ -813,7 +813,7 @@ class WgmmaConvolution : public Kernel {
   using Kernel::Kernel;
 
   Error Prepare() override {
-    DirectLimits limits;
+    DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
     if (!MakeWgmmaPlan(problem_, kParts, limits.multiprocessors,
                        limits.shared_per_block, &plan_)) {
@@ -828,14 +828,15 @@ class WgmmaConvolution : public Kernel {
     return arranged_.Allocate(kHeaderBytes + plan_.filter_bytes(kParts));
   }
 
-  Error Run(const float* x, const float* k, float* y) override {
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
     const WgmmaShape& shape = kWgmmaShapes[plan_.shape];
     int* const exponent = arranged_.as<int>();
     char* const arranged = arranged_.as<char>() + kHeaderBytes;
     const int64_t most =
         CeilDivide(plan_.filter_bytes(kParts) / (4 * kParts), 512);
     const int blocks = static_cast<int>(most < 64 ? most : 64);
-    ArrangeKernel<kParts><<<blocks, 512>>>(
+    ArrangeKernel<kParts><<<blocks, 512, 0, stream>>>(
         k, reinterpret_cast<uint32_t*>(arranged), exponent, plan_, shape.octets,
         shape.shifts, shape.vector_rows, shape.wide);
     RETURN_IF_FAILED(CheckLaunch("ArrangeKernel"));
@@ -844,7 +845,7 @@ class WgmmaConvolution : public Kernel {
     if (reinterpret_cast<uintptr_t>(x) % 16 != 0)
       plan.raw_words = plan.raw_buffers = 0;
     return LaunchOverlapping("WgmmaKernel", Function(), overlaps_, blocks_,
-                             shape.threads, plan.shared_bytes, x, k,
+                             shape.threads, plan.shared_bytes, stream, x, k,
                              reinterpret_cast<const uint4*>(arranged), exponent,
                              y, plan);
   }
@@ -855,7 +856,7 @@ class WgmmaConvolution : public Kernel {
       return reason;
     }
     if (const char* const reason = RejectHugeImages(problem)) return reason;
-    DirectLimits limits;
+    DeviceLimits limits;
     // A device that cannot be asked fails in Prepare, with the reason.
     if (AskLimits(&limits).failed()) return nullptr;
     if (!CompiledFor(problem.kernel_size)) {

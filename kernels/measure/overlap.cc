@@ -1,4 +1,4 @@
-#include "kernels/convolution/cuda/lessons/overlap.h"
+#include "kernels/measure/overlap.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,7 +12,6 @@
 #include "kernels/convolution/accuracy.h"
 #include "kernels/convolution/checking/reference.h"
 #include "kernels/convolution/convolution.h"
-#include "kernels/convolution/cuda/lessons/streams.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/stream.h"
 
@@ -29,12 +28,19 @@ class Slices : public SlicedConvolution {
     slice_.batch = slice_images;
   }
 
-  absl::Status Prepare(int streams) {
+  absl::Status Prepare(const Variant& variant, int streams) {
     ASSIGN_OR_RETURN(
         k_, DeviceBuffer::Allocate(sizeof(float) * problem_.kernel_elements()));
+    RETURN_IF_ERROR(ToStatus(filters_there_.Create()));
+    Problem last = slice_;
+    if (problem_.batch % slice_.batch != 0) {
+      last.batch = problem_.batch % slice_.batch;
+    }
     for (int i = 0; i < streams; ++i) {
       auto queue = std::make_unique<Queue>();
       RETURN_IF_ERROR(ToStatus(queue->stream.Create()));
+      ASSIGN_OR_RETURN(queue->whole, variant.Create(slice_, Resources()));
+      ASSIGN_OR_RETURN(queue->last, variant.Create(last, Resources()));
       ASSIGN_OR_RETURN(queue->x, DeviceBuffer::Allocate(
                                      sizeof(float) * slice_.input_elements()));
       ASSIGN_OR_RETURN(queue->y, DeviceBuffer::Allocate(
@@ -45,8 +51,11 @@ class Slices : public SlicedConvolution {
   }
 
   absl::Status Run(const float* x, const float* k, float* y) override {
-    // In the default stream, for which the others wait.
     RETURN_IF_ERROR(cuda::CopyToDevice(k_.data(), k, k_.bytes()));
+    for (const auto& queue : queues_) {
+      RETURN_IF_ERROR(
+          ToStatus(filters_there_.Order(nullptr, queue->stream.get())));
+    }
     const int64_t x_image = problem_.input_elements() / problem_.batch;
     const int64_t y_image = problem_.output_elements() / problem_.batch;
     int64_t turn = 0;
@@ -54,8 +63,7 @@ class Slices : public SlicedConvolution {
       Queue& queue = *queues_[turn++ % queues_.size()];
       Problem slice = slice_;
       slice.batch = std::min(slice_.batch, problem_.batch - b);
-      RETURN_IF_ERROR(
-          ToStatus(Enqueue(queue, slice, x + b * x_image, y + b * y_image)));
+      RETURN_IF_ERROR(Enqueue(queue, slice, x + b * x_image, y + b * y_image));
     }
     return cuda::Synchronize();
   }
@@ -64,27 +72,35 @@ class Slices : public SlicedConvolution {
   // A stream, with the device memory of the slice that is in it. The next slice
   // in the same stream comes after this one, so it may use the same memory.
   struct Queue {
-    cuda::Stream stream;
+    cuda::OwnedStream stream;
     DeviceBuffer x, y;
+    // Of a slice, and of what the last one holds.
+    std::unique_ptr<Convolution> whole, last;
   };
 
-  cuda::Error Enqueue(Queue& queue, const Problem& slice, const float* x,
-                      float* y) {
+  absl::Status Enqueue(Queue& queue, const Problem& slice, const float* x,
+                       float* y) {
     cudaStream_t stream = queue.stream.get();
-    RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(queue.x.data(), x,
-                                         sizeof(float) * slice.input_elements(),
-                                         cudaMemcpyHostToDevice, stream));
-    RETURN_IF_FAILED(cuda::StartInStream(slice, queue.x.floats(), k_.floats(),
-                                         queue.y.floats(), stream));
-    RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(
-        y, queue.y.data(), sizeof(float) * slice.output_elements(),
-        cudaMemcpyDeviceToHost, stream));
-    return {};
+    RETURN_IF_ERROR(ToStatus(
+        cuda::Check(cudaMemcpyAsync(queue.x.data(), x,
+                                    sizeof(float) * slice.input_elements(),
+                                    cudaMemcpyHostToDevice, stream),
+                    "cudaMemcpyAsync to the device")));
+    Convolution& convolution =
+        slice.batch == slice_.batch ? *queue.whole : *queue.last;
+    RETURN_IF_ERROR(convolution.Run(queue.x.floats(), k_.floats(),
+                                    queue.y.floats(), stream));
+    return ToStatus(
+        cuda::Check(cudaMemcpyAsync(y, queue.y.data(),
+                                    sizeof(float) * slice.output_elements(),
+                                    cudaMemcpyDeviceToHost, stream),
+                    "cudaMemcpyAsync to the host"));
   }
 
   const Problem problem_;
   Problem slice_;  // of most slices
   DeviceBuffer k_;
+  cuda::OrderEvent filters_there_;
   std::vector<std::unique_ptr<Queue>> queues_;
 };
 
@@ -101,24 +117,27 @@ absl::StatusOr<PinnedBuffer> RandomFloats(int64_t count) {
   return buffer;
 }
 
-// Internal unless image `b` of y is the convolution in class fp32.
-absl::Status CheckImage(const Problem& problem, int64_t b, const float* x,
-                        const float* k, const float* y) {
+// Internal unless image `b` of y is the convolution in the variant's class.
+absl::Status CheckImage(const Variant& variant, const Problem& problem,
+                        int64_t b, const float* x, const float* k,
+                        const float* y) {
   Problem image = problem;
   image.batch = 1;
   Workers workers(1);
   const double error = RelativeError(
       y + b * image.output_elements(),
       ReferenceConvolution(image, x + b * image.input_elements(), k, workers));
-  if (error <= MaxRelativeError(AccuracyClass::kFp32)) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("streams on ", ToString(problem),
-                                          ": image ", b, " has error ", error));
+  if (error <= MaxRelativeError(variant.accuracy)) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(variant.name, " in streams on ",
+                                          ToString(problem), ": image ", b,
+                                          " has error ", error));
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SlicedConvolution>> SlicedConvolution::Create(
-    const Problem& problem, int64_t slices, int streams) {
+    const Variant& variant, const Problem& problem, int64_t slices,
+    int streams) {
   RETURN_IF_ERROR(CheckProblem(problem));
   if (slices < 1 || streams < 1) {
     return absl::InvalidArgumentError(
@@ -129,16 +148,17 @@ absl::StatusOr<std::unique_ptr<SlicedConvolution>> SlicedConvolution::Create(
   slices = std::min(slices, problem.batch);
   auto made =
       std::make_unique<Slices>(problem, (problem.batch + slices - 1) / slices);
-  RETURN_IF_ERROR(made->Prepare(streams));
+  RETURN_IF_ERROR(made->Prepare(variant, streams));
   return made;
 }
 
-absl::StatusOr<OverlapTimes> MeasureStreams(const Problem& problem,
+absl::StatusOr<OverlapTimes> MeasureStreams(const Variant& variant,
+                                            const Problem& problem,
                                             int64_t slices, int repetitions) {
   ASSIGN_OR_RETURN(const auto serial,
-                   SlicedConvolution::Create(problem, slices, 1));
+                   SlicedConvolution::Create(variant, problem, slices, 1));
   ASSIGN_OR_RETURN(const auto overlapped,
-                   SlicedConvolution::Create(problem, slices, 3));
+                   SlicedConvolution::Create(variant, problem, slices, 3));
   ASSIGN_OR_RETURN(const PinnedBuffer x,
                    RandomFloats(problem.input_elements()));
   ASSIGN_OR_RETURN(const PinnedBuffer k,
@@ -176,7 +196,8 @@ absl::StatusOr<OverlapTimes> MeasureStreams(const Problem& problem,
                      " slices: overlapped slices gave another result"));
   }
   for (const int64_t b : {int64_t{0}, problem.batch - 1}) {
-    RETURN_IF_ERROR(CheckImage(problem, b, static_cast<const float*>(x.data()),
+    RETURN_IF_ERROR(CheckImage(variant, problem, b,
+                               static_cast<const float*>(x.data()),
                                static_cast<const float*>(k.data()),
                                static_cast<const float*>(serial_y.data())));
   }

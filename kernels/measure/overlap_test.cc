@@ -1,5 +1,5 @@
 // Slices in streams give what the whole batch gives.
-#include "kernels/convolution/cuda/lessons/overlap.h"
+#include "kernels/measure/overlap.h"
 
 #include <algorithm>
 #include <random>
@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/checking/reference.h"
+#include "kernels/convolution/variants.h"
 #include "kernels/cuda/device.h"
 
 namespace convlab {
@@ -17,10 +18,25 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// The variants of the GPU that a class of kernel memory sets apart: one that
+// has no state beyond its tensors, and one that keeps filters in constant
+// memory, which all streams share. None in a build without CUDA.
+std::vector<const Variant*> TestedVariants() {
+  std::vector<const Variant*> variants;
+  for (const char* name : {"naive", "constant_weights"}) {
+    const auto variant = FindVariant(Backend::kCuda, name);
+    if (variant.ok()) variants.push_back(*variant);
+  }
+  return variants;
+}
+
 TEST(OverlapWithoutGpu, SaysWhatIsMissing) {
   const auto device = cuda::FindDevice();
   if (device.ok()) GTEST_SKIP() << "there is a GPU: " << device->name;
-  const absl::Status status = MeasureStreams({8, 1, 9, 9, 2, 3}, 4).status();
+  const auto variant = FindVariant(Backend::kCpu, "naive");
+  ASSERT_TRUE(variant.ok()) << variant.status();
+  const absl::Status status =
+      MeasureStreams(**variant, {8, 1, 9, 9, 2, 3}, 4).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("no NVIDIA GPU"));
 }
@@ -44,20 +60,25 @@ TEST_F(OverlapTest, SlicesAreTheWholeBatch) {
   Workers workers(2);
   const std::vector<double> reference =
       ReferenceConvolution(problem, x.data(), k.data(), workers);
-  for (const int64_t slices : {1, 5, 3, 10, 100}) {
-    for (const int streams : {1, 2, 3}) {
-      const auto sliced = SlicedConvolution::Create(problem, slices, streams);
-      ASSERT_TRUE(sliced.ok()) << sliced.status();
-      std::vector<float> y(problem.output_elements(), -1e30f);
-      ASSERT_TRUE((*sliced)->Run(x.data(), k.data(), y.data()).ok());
-      EXPECT_EQ(std::vector<double>(y.begin(), y.end()), reference)
-          << slices << " slices in " << streams << " streams";
+  for (const Variant* variant : TestedVariants()) {
+    for (const int64_t slices : {1, 5, 3, 10, 100}) {
+      for (const int streams : {1, 2, 3}) {
+        const auto sliced =
+            SlicedConvolution::Create(*variant, problem, slices, streams);
+        ASSERT_TRUE(sliced.ok()) << sliced.status();
+        std::vector<float> y(problem.output_elements(), -1e30f);
+        ASSERT_TRUE((*sliced)->Run(x.data(), k.data(), y.data()).ok());
+        EXPECT_EQ(std::vector<double>(y.begin(), y.end()), reference)
+            << variant->name << ", " << slices << " slices in " << streams
+            << " streams";
+      }
     }
   }
 }
 
 TEST_F(OverlapTest, MeasuresBothWays) {
-  const auto times = MeasureStreams({1000, 1, 70, 70, 12, 5}, 10, 3);
+  const auto times = MeasureStreams(*TestedVariants().front(),
+                                    {1000, 1, 70, 70, 12, 5}, 10, 3);
   ASSERT_TRUE(times.ok()) << times.status();
   ASSERT_EQ(times->serial_ns.size(), 3u);
   ASSERT_EQ(times->overlapped_ns.size(), 3u);
@@ -69,9 +90,14 @@ TEST_F(OverlapTest, MeasuresBothWays) {
 }
 
 TEST_F(OverlapTest, NumbersAreChecked) {
-  EXPECT_EQ(SlicedConvolution::Create({1, 1, 1, 1, 1, 1}, 0, 1).status().code(),
+  const Variant& variant = *TestedVariants().front();
+  EXPECT_EQ(SlicedConvolution::Create(variant, {1, 1, 1, 1, 1, 1}, 0, 1)
+                .status()
+                .code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(SlicedConvolution::Create({1, 1, 1, 1, 1, 3}, 1, 1).status().code(),
+  EXPECT_EQ(SlicedConvolution::Create(variant, {1, 1, 1, 1, 1, 3}, 1, 1)
+                .status()
+                .code(),
             absl::StatusCode::kInvalidArgument);
 }
 
