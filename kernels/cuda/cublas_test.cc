@@ -72,7 +72,8 @@ class CublasTest : public ::testing::Test {
     DeviceBuffer device_a = Upload(a), device_b = Upload(b),
                  device_c = Upload(c);
     const Error error = cublas_.Multiply(product, device_a.floats(),
-                                         device_b.floats(), device_c.floats());
+                                         device_b.floats(), device_c.floats(),
+                                         /*stream=*/nullptr);
     ASSERT_FALSE(error.failed()) << ToStatus(error);
     ASSERT_TRUE(CopyToHost(c.data(), device_c.data(), c.size() * 4).ok());
     EXPECT_EQ(c, expected);
@@ -115,7 +116,8 @@ TEST_F(CublasTest, RowsOfCMayBeFurtherApart) {
 
 TEST_F(CublasTest, TooLargeIsRefused) {
   const Error error =
-      cublas_.Multiply({1, int64_t{1} << 31, 1}, nullptr, nullptr, nullptr);
+      cublas_.Multiply({1, int64_t{1} << 31, 1}, nullptr, nullptr, nullptr,
+                       /*stream=*/nullptr);
   EXPECT_EQ(ToStatus(error).code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(ToStatus(error).message()), EndsWith("2^31 - 1"));
 }

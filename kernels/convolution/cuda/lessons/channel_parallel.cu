@@ -139,12 +139,13 @@ class ChannelParallel : public Kernel {
 
   Error Run(const float* x, const float* k, float* y,
             cudaStream_t stream) override {
-    return problem_.channels == 1 ? Start<1>(x, k, y) : Start<2>(x, k, y);
+    return problem_.channels == 1 ? Start<1>(x, k, y, stream)
+                                  : Start<2>(x, k, y, stream);
   }
 
  private:
   template <int kSlices>
-  Error Start(const float* x, const float* k, float* y) {
+  Error Start(const float* x, const float* k, float* y, cudaStream_t stream) {
     const Problem& p = problem_;
     const dim3 threads(kTileX, kTileY, kChannels * kSlices);
     ChannelParallelKernel<kSlices><<<Blocks(p), threads, 0, stream>>>(
