@@ -279,8 +279,13 @@ std::vector<ConvolutionRecord> DescribeConvolutions(
 }
 
 VariantRecord DescribeVariant(const Variant& variant) {
-  return {std::string(Name(variant.backend)), Rung(variant),
-          std::string(Name(variant.accuracy)), variant.summary, variant.reason};
+  return {std::string(Name(variant.backend)),
+          Rung(variant),
+          std::string(Name(variant.accuracy)),
+          variant.summary,
+          variant.reason,
+          std::string(Name(variant.track)),
+          variant.detour == nullptr ? "" : variant.detour};
 }
 
 }  // namespace convlab

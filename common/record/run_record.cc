@@ -37,6 +37,8 @@ void Fields(Visitor& visit, VariantRecord& variant) {
   visit("accuracy_class", variant.accuracy_class);
   visit("summary", variant.summary);
   visit("reason", variant.reason);
+  visit("track", variant.track);
+  visit("detour", variant.detour);
 }
 
 template <typename Visitor>

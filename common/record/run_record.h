@@ -38,6 +38,11 @@ struct VariantRecord {
   std::string accuracy_class;
   std::string summary;
   std::string reason;
+  // "lesson", "specialty" or "production"; empty in older records.
+  std::string track;
+  // Why a lesson that is slower than one before it stands in the path; or
+  // empty.
+  std::string detour;
 };
 
 // Of a run on the GPU; empty for others.

@@ -115,6 +115,13 @@ absl::Span<const Variant* const> Variants() {{
   return kTable;
 }}
 
+std::map<std::string, double> EstimatesNs(const Problem& problem,
+                                          const cuda::DeviceLimits& limits) {{
+  std::map<std::string, double> estimates;
+{estimates}
+  return estimates;
+}}
+
 }}  // namespace convlab
 END
 """
@@ -142,6 +149,11 @@ def variant_table(name, hdrs, srcs, visibility):
             declarations = "\n".join(declarations),
             adapted = "\n".join(adapted),
             pointers = "\n".join(pointers),
+            estimates = "\n".join([
+                "  cuda::AddEstimate(cuda::%s, problem, limits, estimates);" % _symbol(row)
+                for row in rows
+                if row.backend == "cuda"
+            ]) or "  static_cast<void>(problem), static_cast<void>(limits);",
         ),
     )
     native.cc_library(
@@ -150,6 +162,7 @@ def variant_table(name, hdrs, srcs, visibility):
         hdrs = hdrs,
         deps = [
             ":convolution",
+            "//kernels/convolution/cuda/lib:device_limits",
             "@abseil",
         ] + ["//kernels/convolution/%s:%s" % (row.folder, row.name) for row in rows] +
                (["//kernels/convolution/cuda/lib:adapt"] if CUDA.available else []),

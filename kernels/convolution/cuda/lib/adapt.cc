@@ -63,6 +63,14 @@ std::optional<double> EstimateNs(const KernelVariant& kernel,
   return ns;
 }
 
+void AddEstimate(const KernelVariant& kernel, const Problem& problem,
+                 const DeviceLimits& limits,
+                 std::map<std::string, double>& estimates) {
+  if (!IsCandidate(kernel)) return;
+  const double ns = kernel.estimate_ns(problem, limits);
+  if (ns >= 0) estimates[kernel.name] = ns;
+}
+
 Variant Describe(const KernelVariant& kernel) {
   Variant variant = {};
   variant.name = kernel.name;

@@ -2,8 +2,10 @@
 #ifndef KERNELS_CONVOLUTION_CUDA_LIB_ADAPT_H_
 #define KERNELS_CONVOLUTION_CUDA_LIB_ADAPT_H_
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,6 +23,10 @@ absl::StatusOr<std::unique_ptr<Convolution>> MakeConvolution(
     const KernelVariant& kernel, const Problem& problem, int device);
 std::optional<double> EstimateNs(const KernelVariant& kernel,
                                  const Problem& problem, int device);
+// Adds the kernel's estimate by its name, if it has one for the problem.
+void AddEstimate(const KernelVariant& kernel, const Problem& problem,
+                 const DeviceLimits& limits,
+                 std::map<std::string, double>& estimates);
 // Everything but the functions.
 Variant Describe(const KernelVariant& kernel);
 bool IsCandidate(const KernelVariant& kernel);
