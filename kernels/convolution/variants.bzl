@@ -48,7 +48,7 @@ LADDER = [
         ":plan",
         "//kernels/convolution/cuda/lib:launch",
     ]),
-    _row("streams", "cuda/lessons", ["//kernels/cuda:stream"]),
+    _row("streams", "cuda/lessons"),
     _row("fft", "cuda/lessons"),
     _row("half2", "cuda/direct", [":plan"]),
     _row("tensor_tf32", "cuda/implicit", [":tensor_core"], least_capability = 80),

@@ -156,6 +156,18 @@ absl::StatusOr<PinnedBuffer> PinnedBuffer::Allocate(int64_t bytes) {
 
 PinnedBuffer::~PinnedBuffer() { cudaFreeHost(data_); }
 
+absl::StatusOr<DeviceStream> DeviceStream::Create() {
+  DeviceStream stream;
+  RETURN_IF_ERROR(CudaStatus(
+      cudaStreamCreateWithFlags(&stream.stream_, cudaStreamNonBlocking),
+      "cudaStreamCreateWithFlags"));
+  return stream;
+}
+
+DeviceStream::~DeviceStream() {
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+}
+
 absl::StatusOr<Event> Event::Create() {
   Event event;
   RETURN_IF_ERROR(

@@ -119,6 +119,27 @@ class PinnedBuffer {
   void* data_ = nullptr;
 };
 
+// A stream on the device that is current when it is created. Its work overlaps
+// with that of other streams; the default stream does not wait for it. Movable.
+class DeviceStream {
+ public:
+  static absl::StatusOr<DeviceStream> Create();
+  DeviceStream(DeviceStream&& other) noexcept {
+    std::swap(stream_, other.stream_);
+  }
+  DeviceStream& operator=(DeviceStream&& other) noexcept {
+    std::swap(stream_, other.stream_);
+    return *this;
+  }
+  ~DeviceStream();
+
+  CUstream_st* get() const { return stream_; }
+
+ private:
+  DeviceStream() = default;
+  CUstream_st* stream_ = nullptr;
+};
+
 // A point in a stream's work, with a time. Movable.
 class Event {
  public:

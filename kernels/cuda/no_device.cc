@@ -34,6 +34,8 @@ absl::StatusOr<PinnedBuffer> PinnedBuffer::Allocate(int64_t) {
   return NoCuda();
 }
 PinnedBuffer::~PinnedBuffer() {}
+absl::StatusOr<DeviceStream> DeviceStream::Create() { return NoCuda(); }
+DeviceStream::~DeviceStream() {}
 absl::StatusOr<Event> Event::Create() { return NoCuda(); }
 Event::~Event() {}
 absl::Status Event::Record(CUstream_st*) { return NoCuda(); }

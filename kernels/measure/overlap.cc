@@ -13,7 +13,7 @@
 #include "kernels/convolution/checking/reference.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/cuda/device.h"
-#include "kernels/cuda/stream.h"
+#include "kernels/cuda/error.h"
 
 namespace convlab {
 namespace {
@@ -31,14 +31,13 @@ class Slices : public SlicedConvolution {
   absl::Status Prepare(const Variant& variant, int streams) {
     ASSIGN_OR_RETURN(
         k_, DeviceBuffer::Allocate(sizeof(float) * problem_.kernel_elements()));
-    RETURN_IF_ERROR(ToStatus(filters_there_.Create()));
     Problem last = slice_;
     if (problem_.batch % slice_.batch != 0) {
       last.batch = problem_.batch % slice_.batch;
     }
     for (int i = 0; i < streams; ++i) {
-      auto queue = std::make_unique<Queue>();
-      RETURN_IF_ERROR(ToStatus(queue->stream.Create()));
+      ASSIGN_OR_RETURN(auto stream, cuda::DeviceStream::Create());
+      auto queue = std::make_unique<Queue>(std::move(stream));
       ASSIGN_OR_RETURN(queue->whole, variant.Create(slice_, Resources()));
       ASSIGN_OR_RETURN(queue->last, variant.Create(last, Resources()));
       ASSIGN_OR_RETURN(queue->x, DeviceBuffer::Allocate(
@@ -52,10 +51,6 @@ class Slices : public SlicedConvolution {
 
   absl::Status Run(const float* x, const float* k, float* y) override {
     RETURN_IF_ERROR(cuda::CopyToDevice(k_.data(), k, k_.bytes()));
-    for (const auto& queue : queues_) {
-      RETURN_IF_ERROR(
-          ToStatus(filters_there_.Order(nullptr, queue->stream.get())));
-    }
     const int64_t x_image = problem_.input_elements() / problem_.batch;
     const int64_t y_image = problem_.output_elements() / problem_.batch;
     int64_t turn = 0;
@@ -72,7 +67,10 @@ class Slices : public SlicedConvolution {
   // A stream, with the device memory of the slice that is in it. The next slice
   // in the same stream comes after this one, so it may use the same memory.
   struct Queue {
-    cuda::OwnedStream stream;
+    explicit Queue(cuda::DeviceStream its_stream)
+        : stream(std::move(its_stream)) {}
+
+    cuda::DeviceStream stream;
     DeviceBuffer x, y;
     // Of a slice, and of what the last one holds.
     std::unique_ptr<Convolution> whole, last;
@@ -100,7 +98,6 @@ class Slices : public SlicedConvolution {
   const Problem problem_;
   Problem slice_;  // of most slices
   DeviceBuffer k_;
-  cuda::OrderEvent filters_there_;
   std::vector<std::unique_ptr<Queue>> queues_;
 };
 

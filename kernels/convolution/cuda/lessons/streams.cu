@@ -38,7 +38,6 @@
 // for four output channels, so that an input is loaded once for four products;
 // a slice is another batch and other pointers.
 #include "kernels/convolution/cuda/lib/kernel.h"
-#include "kernels/cuda/stream.h"
 
 namespace convlab::cuda {
 namespace {
@@ -98,20 +97,33 @@ class Streams : public Kernel {
   using Kernel::Kernel;
 
   Error Prepare() override {
+    RETURN_IF_CUDA_ERROR(
+        cudaEventCreateWithFlags(&begin_, cudaEventDisableTiming));
     for (Queue& queue : queues_) {
-      RETURN_IF_FAILED(queue.stream.Create());
-      RETURN_IF_FAILED(queue.begin.Create());
-      RETURN_IF_FAILED(queue.end.Create());
+      RETURN_IF_CUDA_ERROR(
+          cudaStreamCreateWithFlags(&queue.stream, cudaStreamNonBlocking));
+      RETURN_IF_CUDA_ERROR(
+          cudaEventCreateWithFlags(&queue.end, cudaEventDisableTiming));
     }
     return {};
+  }
+
+  ~Streams() override {
+    for (const Queue& queue : queues_) {
+      if (queue.stream != nullptr) cudaStreamDestroy(queue.stream);
+      if (queue.end != nullptr) cudaEventDestroy(queue.end);
+    }
+    if (begin_ != nullptr) cudaEventDestroy(begin_);
   }
 
   Error Run(const float* x, const float* k, float* y,
             cudaStream_t stream) override {
     const Problem& p = problem_;
     const int64_t images = CeilDivide(p.batch, kSlices);
-    for (Queue& queue : queues_) {
-      RETURN_IF_FAILED(queue.begin.Order(stream, queue.stream.get()));
+    // The slices come after what the caller's stream holds now...
+    RETURN_IF_CUDA_ERROR(cudaEventRecord(begin_, stream));
+    for (const Queue& queue : queues_) {
+      RETURN_IF_CUDA_ERROR(cudaStreamWaitEvent(queue.stream, begin_));
     }
     int next = 0;
     for (int64_t b = 0; b < p.batch; b += images) {
@@ -120,22 +132,23 @@ class Streams : public Kernel {
       RETURN_IF_FAILED(
           StartSlice(slice, x + b * p.channels * p.height * p.width, k,
                      y + b * p.filters * p.output_height() * p.output_width(),
-                     queues_[next].stream.get()));
+                     queues_[next].stream));
       next = (next + 1) % kQueues;
     }
-    for (Queue& queue : queues_) {
-      RETURN_IF_FAILED(queue.end.Order(queue.stream.get(), stream));
+    // ... and before what it gets afterwards.
+    for (const Queue& queue : queues_) {
+      RETURN_IF_CUDA_ERROR(cudaEventRecord(queue.end, queue.stream));
+      RETURN_IF_CUDA_ERROR(cudaStreamWaitEvent(stream, queue.end));
     }
     return {};
   }
 
  private:
-  // The slices of a queue come after what the caller's stream holds at the
-  // beginning of Run, and before what it gets afterwards.
   struct Queue {
-    OwnedStream stream;
-    OrderEvent begin, end;
+    cudaStream_t stream = nullptr;
+    cudaEvent_t end = nullptr;
   };
+  cudaEvent_t begin_ = nullptr;
   Queue queues_[kQueues];
 };
 

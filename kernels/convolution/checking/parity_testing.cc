@@ -1,0 +1,101 @@
+#include "kernels/convolution/checking/parity_testing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <string>
+
+#include "common/status/status.h"
+#include "gtest/gtest.h"
+#include "kernels/convolution/checking/reference.h"
+#include "kernels/convolution/variants.h"
+
+namespace convlab {
+namespace {
+
+absl::StatusOr<cuda::DeviceBuffer> UploadOne(const std::vector<float>& values,
+                                             int64_t offset) {
+  const int64_t bytes = values.size() * sizeof(float);
+  ASSIGN_OR_RETURN(auto buffer, cuda::DeviceBuffer::Allocate(
+                                    bytes + offset * sizeof(float)));
+  RETURN_IF_ERROR(
+      cuda::CopyToDevice(buffer.floats() + offset, values.data(), bytes));
+  return buffer;
+}
+
+}  // namespace
+
+Workers& TestWorkers() {
+  static Workers* const workers = new Workers(3);
+  return *workers;
+}
+
+const Tensors& TensorsOf(const Problem& problem, int largest) {
+  static std::string* const name = new std::string;
+  static auto* const kept = new std::map<int, Tensors>;
+  if (*name != ToString(problem)) kept->clear();
+  *name = ToString(problem);
+  const auto [entry, is_new] = kept->try_emplace(largest);
+  Tensors& tensors = entry->second;
+  if (!is_new) return tensors;
+  std::mt19937 generator(20261121);
+  const auto fill = [&](int64_t count, int limit, std::vector<float>& values) {
+    std::uniform_real_distribution<float> floats(-1, 1);
+    std::uniform_int_distribution<int> integers(-limit, limit);
+    values.resize(count);
+    for (float& value : values) {
+      value = largest == 0 ? floats(generator) : integers(generator);
+    }
+  };
+  fill(problem.input_elements(), largest, tensors.x);
+  fill(problem.kernel_elements(), largest / 2, tensors.k);
+  tensors.y = ReferenceConvolution(problem, tensors.x.data(), tensors.k.data(),
+                                   TestWorkers());
+  return tensors;
+}
+
+double MaxError(const Variant& variant, const Problem& problem) {
+  const double terms =
+      problem.channels * problem.kernel_size * problem.kernel_size;
+  return MaxRelativeError(variant.accuracy) *
+         std::max(1.0, std::sqrt(terms / 2048));
+}
+
+void SkipUnlessSupported(const Variant& variant, const Problem& problem) {
+  if (variant.backend != Backend::kCuda) return;
+  const auto device = cuda::FindDevice();
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  const absl::Status supported = variant.supports(problem, Resources());
+  // A variant may decline a problem, but it has to say why.
+  if (!supported.ok()) {
+    EXPECT_GT(supported.message().size(), 10u);
+    GTEST_SKIP() << supported.message();
+  }
+}
+
+Resources TestResources() {
+  Resources resources;
+  resources.workers = &TestWorkers();
+  return resources;
+}
+
+absl::StatusOr<DeviceTensors> Upload(const Tensors& tensors, int64_t offset) {
+  DeviceTensors device;
+  ASSIGN_OR_RETURN(device.x, UploadOne(tensors.x, offset));
+  ASSIGN_OR_RETURN(device.k, UploadOne(tensors.k, offset));
+  ASSIGN_OR_RETURN(device.y, cuda::DeviceBuffer::Allocate(
+                                 (tensors.y.size() + offset) * sizeof(float)));
+  RETURN_IF_ERROR(cuda::FillBytes(device.y.data(), 0xff, device.y.bytes()));
+  return device;
+}
+
+std::vector<const Variant*> CudaVariants() {
+  std::vector<const Variant*> variants;
+  for (const Variant* variant : Variants()) {
+    if (variant->backend == Backend::kCuda) variants.push_back(variant);
+  }
+  return variants;
+}
+
+}  // namespace convlab

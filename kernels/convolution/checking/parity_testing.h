@@ -1,0 +1,51 @@
+// What the tests of variants against the reference share.
+#ifndef KERNELS_CONVOLUTION_CHECKING_PARITY_TESTING_H_
+#define KERNELS_CONVOLUTION_CHECKING_PARITY_TESTING_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/parallel/parallel.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/cuda/device.h"
+
+namespace convlab {
+
+// More workers than cores, so that a race has a chance to show.
+Workers& TestWorkers();
+Resources TestResources();
+
+// A problem's input tensors and the output that is expected of them.
+struct Tensors {
+  std::vector<float> x, k;
+  std::vector<double> y;
+};
+
+// Tensors of integers up to `largest`, weights up to half of it, or of floats
+// from [-1, 1) where `largest` is 0. They are kept until another problem is
+// asked for.
+const Tensors& TensorsOf(const Problem& problem, int largest);
+
+// The same in the memory of the current device, the output poisoned with NaN.
+// `offset` floats stand before each tensor.
+struct DeviceTensors {
+  cuda::DeviceBuffer x, k, y;
+};
+absl::StatusOr<DeviceTensors> Upload(const Tensors& tensors,
+                                     int64_t offset = 0);
+
+// What a variant may err by, relative to the L2 norm of the output: the bound
+// of its class, which is stated for sums like the course's; rounding errors of
+// a longer float32 sum grow with the square root of its length.
+double MaxError(const Variant& variant, const Problem& problem);
+
+// Skips the test that calls it unless the variant runs here and takes the
+// problem: return from the test if IsSkipped() afterwards.
+void SkipUnlessSupported(const Variant& variant, const Problem& problem);
+
+// Those of the GPU; none in a build without CUDA.
+std::vector<const Variant*> CudaVariants();
+
+}  // namespace convlab
+
+#endif  // KERNELS_CONVOLUTION_CHECKING_PARITY_TESTING_H_
