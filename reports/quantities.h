@@ -47,7 +47,7 @@ Spread SpreadOf(std::vector<int64_t> samples);
 // and there are no samples unless all convolutions have as many.
 Spread SpreadOfSum(const std::vector<ConvolutionRecord>& convolutions);
 
-// "tuned + layer_sizes", or one name where all are the same.
+// "direct_tiled + whole_image", or one name where all are the same.
 std::string VariantNames(const std::vector<ConvolutionRecord>& convolutions);
 
 enum class Difference { kUnknown, kWithinSpread, kBeyondSpread };

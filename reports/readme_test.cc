@@ -60,7 +60,7 @@ TEST(Readme, BenchmarksRecordsAreShownWhereTheyAre) {
                      measured + "/h200/bench-fp32.json");
   const auto with = UpdateReadme(readme, measured);
   ASSERT_TRUE(with.ok()) << with.status();
-  EXPECT_THAT(*with, HasSubstr("| fa19-L1 | `tuned` | 0.796 |"));
+  EXPECT_THAT(*with, HasSubstr("| fa19-L1 | `direct_tiled` | 0.796 |"));
   EXPECT_THAT(*with, HasSubstr("](reports/charts/layers.svg)"));
   EXPECT_EQ(ReadmeCharts(measured)->count("layers.gp"), 1);
 }

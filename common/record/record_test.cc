@@ -210,7 +210,7 @@ TEST(BenchRecord, GoesThroughJson) {
   row.layer = "fa19-L1";
   row.batch = 10000;
   row.provider = "convlab";
-  row.variant = "tuned";
+  row.variant = "direct_tiled";
   row.accuracy_class = "fp32";
   row.error = 3e-7;
   row.median_ms = 0.8;

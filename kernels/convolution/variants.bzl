@@ -38,12 +38,12 @@ LADDER = [
     _row("im2col_cublas", "cuda/lessons", ["//kernels/cuda:cublas"]),
     _row("fused_im2col", "cuda/lessons"),
     _row("register_tiled", "cuda/lessons"),
-    _row("tuned", "cuda/direct", [
+    _row("direct_tiled", "cuda/direct", [
         ":plan",
-        ":tuned_h",
+        ":direct_tiled_h",
         "//kernels/convolution/cuda/lib:constant_memory",
     ]),
-    _row("layer_sizes", "cuda/lessons", ["//kernels/convolution/cuda/lib:launch"]),
+    _row("whole_image", "cuda/lessons", ["//kernels/convolution/cuda/lib:launch"]),
     _row("few_images", "cuda/few_images", [
         ":plan",
         "//kernels/convolution/cuda/lib:launch",

@@ -76,7 +76,7 @@ TEST(Bench, RefusesWrongArguments) {
                                 "--layers 1,2,3",
                                 "--layers ''",
                                 "--device tpu",
-                                "--device cpu --variants tuned",
+                                "--device cpu --variants direct_tiled",
                                 "--device cpu --variants cudnn",
                                 "--device cpu --class fp64",
                                 "--device cpu --class fp16 --nopeers",

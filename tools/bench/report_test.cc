@@ -19,7 +19,7 @@ const NamedLayer kLayer = {"fa19-L1", {100, 1, 70, 70, 12, 5}};
 Measurement Example() {
   Measurement measurement;
   measurement.provider = "convlab";
-  measurement.variant = "tuned";
+  measurement.variant = "direct_tiled";
   measurement.error = 3e-7;
   measurement.samples_ns = {100000, 110000, 90000, 105000, 95000};
   measurement.bytes = kLayer.problem.min_bytes();
@@ -71,12 +71,13 @@ TEST_F(ReportTest, OnlyFailuresFailTheRun) {
   report_.Omit(kLayer, "convlab", "fft", AccuracyClass::kFp32, "too large",
                /*failed=*/false);
   EXPECT_TRUE(report_.Outcome().ok());
-  report_.Omit(kLayer, "convlab", "tuned", AccuracyClass::kFp32, "is\nwrong",
+  report_.Omit(kLayer, "convlab", "direct_tiled", AccuracyClass::kFp32,
+               "is\nwrong",
                /*failed=*/true);
   const absl::Status outcome = report_.Outcome();
   EXPECT_EQ(outcome.code(), absl::StatusCode::kInternal);
   EXPECT_EQ(outcome.message(),
-            "1 failed, the first: fa19-L1 convlab tuned: is\\nwrong");
+            "1 failed, the first: fa19-L1 convlab direct_tiled: is\\nwrong");
   ASSERT_EQ(record_.omissions.size(), 2u);
   EXPECT_EQ(record_.omissions[0].reason, "too large");
 }
@@ -103,10 +104,10 @@ TEST_F(ReportTest, ArgumentsMeasureTheRowAgain) {
 
 TEST_F(ReportTest, ArgumentsLeaveOutThePeersThatWereLeftOut) {
   options_.peers = false;
-  EXPECT_EQ(
-      Arguments(options_, kLayer, "convlab", "tuned", AccuracyClass::kFp32),
-      "--device gpu --layers fa19-L1 --batch 100 --variants tuned "
-      "--class fp32 --nopeers");
+  EXPECT_EQ(Arguments(options_, kLayer, "convlab", "direct_tiled",
+                      AccuracyClass::kFp32),
+            "--device gpu --layers fa19-L1 --batch 100 --variants direct_tiled "
+            "--class fp32 --nopeers");
 }
 
 TEST_F(ReportTest, NeighboursLeftBehindAreNamed) {
@@ -128,12 +129,12 @@ TEST_F(ReportTest, NeighboursLeftBehindAreNamed) {
       "100,1,71,71,12,5", {100, 1, 71, 71, 12, 5}, "fa19-L1"};
   const NamedLayer deeper = {
       "100,2,70,70,12,5", {100, 2, 70, 70, 12, 5}, "fa19-L1"};
-  add(kLayer, "tuned", 2 * floor(kLayer.problem));
+  add(kLayer, "direct_tiled", 2 * floor(kLayer.problem));
   add(kLayer, "naive", 20 * floor(kLayer.problem));
   add(wider, "naive", 20 * floor(wider.problem));
-  add(wider, "tuned", 3 * floor(wider.problem));
-  add(deeper, "tuned", 8 * floor(deeper.problem));
-  add({"100,1,9,9,1,3", {100, 1, 9, 9, 1, 3}, "fa18-L1"}, "tuned", 1);
+  add(wider, "direct_tiled", 3 * floor(wider.problem));
+  add(deeper, "direct_tiled", 8 * floor(deeper.problem));
+  add({"100,1,9,9,1,3", {100, 1, 9, 9, 1, 3}, "fa18-L1"}, "direct_tiled", 1);
   const std::vector<Neighbour> neighbours = Neighbours(record_);
   ASSERT_EQ(neighbours.size(), 2u);
   EXPECT_EQ(neighbours[0].layer, &record_.rows[0]);

@@ -1,5 +1,5 @@
-// Runs every compiled instance of the tuned kernel on one layer, and prints
-// what each takes: how the variant `tuned` came to its choice.
+// Runs every compiled instance of direct_tiled on one layer, and prints what
+// each takes: how the variant came to its choice.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -16,7 +16,7 @@
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 #include "kernels/convolution/convolution.h"
-#include "kernels/convolution/cuda/direct/tuned_instances.h"
+#include "kernels/convolution/cuda/direct/direct_tiled_instances.h"
 #include "kernels/cuda/device.h"
 #include "kernels/measure/gpu_tensors.h"
 #include "kernels/measure/gpu_timer.h"
@@ -38,7 +38,7 @@ double MaxError(const Problem& problem) {
 
 struct Row {
   int instance = 0;
-  cuda::TunedUsage usage;
+  cuda::DirectTiledUsage usage;
   double error = 0;
   std::vector<int64_t> times_ns;
 };
@@ -47,9 +47,10 @@ void PrintTable(const Problem& problem, const std::vector<Row>& rows) {
   absl::PrintF(
       "   K filters rows columns threads weights  | regs spill shared blocks "
       "occ padding |    error |       ms     IQR TFLOP/s\n");
-  const int chosen = cuda::ChooseTunedInstance(problem);
+  const int chosen = cuda::ChooseDirectTiledInstance(problem);
   for (const Row& row : rows) {
-    const cuda::TunedParameters parameters = cuda::TunedInstance(row.instance);
+    const cuda::DirectTiledParameters parameters =
+        cuda::DirectTiledInstance(row.instance);
     const double median = Median(row.times_ns);
     const std::string k = parameters.kernel_size == 0
                               ? "any"
@@ -78,13 +79,13 @@ absl::Status Sweep(const Problem& problem) {
   rule.max_samples = std::max(rule.max_samples, FLAGS_samples);
   std::vector<Row> rows;
   std::vector<std::string> wrong;
-  for (int i = 0; i < cuda::TunedInstances(); ++i) {
-    if (!cuda::TunedInstanceTakes(i, problem)) continue;
+  for (int i = 0; i < cuda::DirectTiledInstances(); ++i) {
+    if (!cuda::DirectTiledInstanceTakes(i, problem)) continue;
     Row row;
     row.instance = i;
-    ASSIGN_OR_RETURN(row.usage, cuda::FindTunedUsage(i, problem));
+    ASSIGN_OR_RETURN(row.usage, cuda::FindDirectTiledUsage(i, problem));
     ASSIGN_OR_RETURN(const auto convolution,
-                     cuda::MakeTunedConvolution(i, problem));
+                     cuda::MakeDirectTiledConvolution(i, problem));
     const auto run = [&] {
       return convolution->Run(static_cast<const float*>(tensors.x()),
                               static_cast<const float*>(tensors.k()),
@@ -123,7 +124,7 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
   if (parsed.help) {
     std::printf(
         "usage: sweep LAYER [--flags]\n\n"
-        "Runs every compiled instance of the tuned convolution kernel on one "
+        "Runs every compiled instance of direct_tiled on one "
         "layer on\nthe GPU, verifies it, times it, and prints a table by time; "
         "* marks the one\nthat the variant takes. LAYER is fa19-L2, say, or "
         "sizes B,C,H,W,M,K.\n\n%s",

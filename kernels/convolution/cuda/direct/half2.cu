@@ -1,12 +1,12 @@
 // FP16 arithmetic, two multiply-adds per instruction.
 //
 // Idea. HFMA2 does two half-precision multiply-adds where FFMA does one in
-// single precision. The kernel is the tuned rung's direct one with the filters
+// single precision. The kernel is direct_tiled's direct one with the filters
 // in pairs: one operand holds two filters' weights for a tap, the other the
 // input twice, which costs nothing, for the instruction can read either half
 // of a register for both.
 //
-// Change against the tuned rung. Inputs and filters are rounded to half on
+// Change against direct_tiled. Inputs and filters are rounded to half on
 // their way to shared memory, inside the operation, so they take half the space
 // there and half the loads. Inputs are therefore not copied asynchronously;
 // each thread reads a few before it converts them, and the other blocks on the
@@ -29,7 +29,7 @@
 //
 // Measured on one H200, batch 10,000: fa17 0.54 ms, fa18 1.88 and 6.25, sp19
 // 0.27 and 0.57, fa19 1.21 and 3.60, fa20 1.01 and 2.24; error 7.8e-4
-// to 8.3e-4. A negative result: no faster than the tuned rung in float32. Half
+// to 8.3e-4. A negative result: no faster than direct_tiled in float32. Half
 // the multiply-add instructions are left, but the inputs' conversion, the
 // carrying over and their waiting stay, with twelve to sixteen warps on a
 // multiprocessor to hide it. Raw pixels through the trained filters err by at

@@ -1,5 +1,5 @@
-// How a direct convolution in shared memory is cut: `tuned` and `half2` share
-// it. The kernels on tensor cores, which cut otherwise
+// How a direct convolution in shared memory is cut: `direct_tiled` and `half2`
+// share it. The kernels on tensor cores, which cut otherwise
 // (implicit/tensor_core.cuh), have the walk over inputs and the blocks' number
 // from here.
 //

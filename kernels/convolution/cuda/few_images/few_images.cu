@@ -18,10 +18,10 @@
 // - All copies are asynchronous (cp.async), and a thread works out its place
 //   while they are on their way. Filters are transposed by their copies.
 //
-// Change against the rungs before. layer_sizes has one block for an image, and
-// tuned's blocks stay for many; both leave most of the GPU idle. There is no
-// second kernel that arranges the filters, as tensor cores want. And sizes are
-// chosen by a model (plan.h), not by a list.
+// Change against the rungs before. whole_image has one block for an image, and
+// direct_tiled's blocks stay for many; both leave most of the GPU idle. There
+// is no second kernel that arranges the filters, as tensor cores want. And
+// sizes are chosen by a model (plan.h), not by a list.
 //
 // Cost. Tiles share K - 1 rows, and blocks of other filters load the same
 // inputs: from the L2 cache, all but once. Products are the definition's, but

@@ -6,7 +6,7 @@
 // kernel, in tensor_core.cuh, is the implicit matrix product of output
 // positions, taps and filters, fed from an image in shared memory.
 //
-// Change against the tuned rung. Inputs and filters are rounded to TF32 (to
+// Change against direct_tiled. Inputs and filters are rounded to TF32 (to
 // nearest) on their way to shared memory, so a result is right to about three
 // decimal digits. A warp instead of a thread has a tile: 64 positions by up to
 // 32 filters.
@@ -25,7 +25,7 @@
 // 123 TFLOP/s, two to three times the time of the bound on second layers:
 // converting and placing the inputs is a phase of its own, and a store of eight
 // positions is a whole sector only where a plane's size is a multiple of eight.
-// With one channel the tuned rung's float32 kernel is faster on three of five
+// With one channel direct_tiled's float32 kernel is faster on three of five
 // layers.
 //
 // Counters (ncu, fa19's layers). Shared memory before tensor cores, but nothing

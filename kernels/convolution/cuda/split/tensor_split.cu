@@ -25,10 +25,10 @@
 // writing the output.
 //
 // Measured on one H200, batch 10,000, in ms: the second layers of fa18 2.43,
-// fa19 1.48, fa20 0.91 and sp19 0.27, where layer_sizes takes 4.44, 2.92, 1.59
+// fa19 1.48, fa20 0.91 and sp19 0.27, where whole_image takes 4.44, 2.92, 1.59
 // and 0.36; errors of 3e-7 for K = 5 and 4.2e-7 for K = 7. The loop over
 // products reaches three quarters of mma.sync's rate; copying in and out is not
-// hidden behind it. First layers are slower than with layer_sizes: fa17 0.66,
+// hidden behind it. First layers are slower than with whole_image: fa17 0.66,
 // fa18 1.62, sp19 0.41, fa19 1.73, fa20 1.27.
 //
 // Counters. fa19's second layer: tensor pipe 48 % busy, DRAM 19 %, 8 warps of a

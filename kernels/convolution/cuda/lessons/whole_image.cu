@@ -232,8 +232,8 @@ __device__ void WaitForPlanes() {
 
 template <typename L>
 __global__ void __launch_bounds__(L::kThreads, L::kBlocks)
-    LayerKernel(const float* __restrict__ x, const float* __restrict__ k,
-                float* __restrict__ y, int64_t batch) {
+    WholeImageKernel(const float* __restrict__ x, const float* __restrict__ k,
+                     float* __restrict__ y, int64_t batch) {
   constexpr int C = L::C, S = L::S, M = L::M, K = L::K;
   extern __shared__ float4 shared[];
   float* const weights = reinterpret_cast<float*>(shared);
@@ -357,8 +357,9 @@ struct Instance {
 
 template <typename L>
 constexpr Instance InstanceOf() {
-  return {L::C,        L::S,      L::M, L::K, LayerKernel<L>, L::kSharedBytes,
-          L::kThreads, L::kImages};
+  return {
+      L::C,        L::S,      L::M, L::K, WholeImageKernel<L>, L::kSharedBytes,
+      L::kThreads, L::kImages};
 }
 
 // Found by trying some 20 cuts of each layer on an H200.
@@ -380,7 +381,7 @@ int64_t GeneralBlocks(const Problem& p) {
   return CeilDivide(items, kGeneralThreads);
 }
 
-class LayerSizes : public Kernel {
+class WholeImage : public Kernel {
  public:
   using Kernel::Kernel;
 
@@ -416,7 +417,7 @@ class LayerSizes : public Kernel {
     if (instance_ != nullptr && aligned) {
       instance_->kernel<<<blocks_, instance_->threads, instance_->shared_bytes,
                           stream>>>(x, k, y, p.batch);
-      return CheckLaunch("LayerKernel");
+      return CheckLaunch("WholeImageKernel");
     }
     GeneralKernel<<<GeneralBlocks(p), kGeneralThreads, 0, stream>>>(
         x, k, y, p.batch, p.channels, p.height, p.width, p.filters,
@@ -435,9 +436,9 @@ const char* Reject(const Problem& problem) {
 
 }  // namespace
 
-extern const KernelVariant kLayerSizes;
-const KernelVariant kLayerSizes = {
-    "layer_sizes",
+extern const KernelVariant kWholeImage;
+const KernelVariant kWholeImage = {
+    "whole_image",
     AccuracyClass::kFp32,
     Track::kLesson,
     "A kernel compiled for each of the course's layers: whole images in shared "
@@ -445,7 +446,7 @@ const KernelVariant kLayerSizes = {
     "Each input and each weight that is loaded serves many products, and all "
     "sizes are constants.",
     Reject,
-    Make<LayerSizes>,
+    Make<WholeImage>,
 };
 
 }  // namespace convlab::cuda

@@ -1,6 +1,6 @@
-// Every compiled instance of the tuned kernel, not only those that the variant
+// Every compiled instance of direct_tiled, not only those that the variant
 // takes, on shapes that cut its tiles unevenly.
-#include "kernels/convolution/cuda/direct/tuned_instances.h"
+#include "kernels/convolution/cuda/direct/direct_tiled_instances.h"
 
 #include <cmath>
 #include <random>
@@ -46,7 +46,7 @@ TEST_P(EveryInstance, AreExactOnIntegers) {
   Workers workers(2);
   int taken = 0;
   for (const Problem& problem : kProblems) {
-    if (!TunedInstanceTakes(GetParam(), problem)) continue;
+    if (!DirectTiledInstanceTakes(GetParam(), problem)) continue;
     ++taken;
     const std::vector<float> x = RandomIntegers(problem.input_elements());
     const std::vector<float> k = RandomIntegers(problem.kernel_elements());
@@ -55,7 +55,7 @@ TEST_P(EveryInstance, AreExactOnIntegers) {
     // Poisoned: what is not written stays NaN.
     const DeviceBuffer device_y =
         Upload(std::vector<float>(problem.output_elements(), NAN));
-    const auto convolution = MakeTunedConvolution(GetParam(), problem);
+    const auto convolution = MakeDirectTiledConvolution(GetParam(), problem);
     ASSERT_TRUE(convolution.ok()) << convolution.status();
     ASSERT_TRUE((*convolution)
                     ->Run(device_x.floats(), device_k.floats(),
@@ -76,8 +76,8 @@ TEST_P(EveryInstance, AreExactOnIntegers) {
 
 TEST_P(EveryInstance, UseWhatTheDeviceHas) {
   for (const Problem& problem : kProblems) {
-    if (!TunedInstanceTakes(GetParam(), problem)) continue;
-    const auto usage = FindTunedUsage(GetParam(), problem);
+    if (!DirectTiledInstanceTakes(GetParam(), problem)) continue;
+    const auto usage = FindDirectTiledUsage(GetParam(), problem);
     ASSERT_TRUE(usage.ok()) << usage.status();
     EXPECT_GE(usage->blocks, 1);
     EXPECT_GT(usage->occupancy, 0);
@@ -87,7 +87,7 @@ TEST_P(EveryInstance, UseWhatTheDeviceHas) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryInstance,
-                         ::testing::Range(0, TunedInstances()));
+                         ::testing::Range(0, DirectTiledInstances()));
 
 }  // namespace
 }  // namespace convlab::cuda

@@ -61,8 +61,8 @@
 //   they load more often, 1.03 ms.
 #include <cuda_pipeline_primitives.h>
 
+#include "kernels/convolution/cuda/direct/direct_tiled.h"
 #include "kernels/convolution/cuda/direct/plan.h"
-#include "kernels/convolution/cuda/direct/tuned.h"
 #include "kernels/convolution/cuda/lib/constant_memory.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
@@ -139,8 +139,8 @@ template <int kK, int kFilters, int kRows, int kColumns, int kThreads,
           bool kConstant>
 __global__ void __launch_bounds__(
     kThreads, kBlocks<kFilters * kRows * kColumns, kThreads>)
-    TunedKernel(const float* x, const float* k, float* y,
-                const DirectPlan plan) {
+    DirectTiledKernel(const float* x, const float* k, float* y,
+                      const DirectPlan plan) {
   constexpr DirectTile kT =
       kTile<kK, kFilters, kRows, kColumns, kThreads, kConstant>;
   constexpr int kTaps = kK > 0 ? kK : kAnyTaps;  // of a filter row at a time
@@ -326,7 +326,7 @@ template <int kK, int kFilters, int kRows, int kColumns, int kThreads,
           bool kConstant>
 constexpr Instance MakeInstance(double rate) {
   return {kK, kTile<kK, kFilters, kRows, kColumns, kThreads, kConstant>,
-          TunedKernel<kK, kFilters, kRows, kColumns, kThreads, kConstant>,
+          DirectTiledKernel<kK, kFilters, kRows, kColumns, kThreads, kConstant>,
           rate};
 }
 
@@ -388,16 +388,16 @@ double Padding(const Instance& instance, const DirectPlan& plan) {
          (static_cast<double>(plan.M) * plan.H_out * plan.W_out);
 }
 
-class Tuned : public Kernel {
+class DirectTiled : public Kernel {
  public:
-  Tuned(const Problem& problem, const Instance& instance)
+  DirectTiled(const Problem& problem, const Instance& instance)
       : Kernel(problem), instance_(instance) {}
 
   Error Prepare() override {
     DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
     if (!PlanFor(instance_, problem_, limits, &plan_)) {
-      return {"Tuned::Prepare", "the instance does not take the problem"};
+      return {"DirectTiled::Prepare", "the instance does not take the problem"};
     }
     if (instance_.tile.constant_filters) {
       RETURN_IF_FAILED(arranged_.Allocate(sizeof(float) * kConstantFloats));
@@ -417,7 +417,7 @@ class Tuned : public Kernel {
     return turn.End();
   }
 
-  Error Usage(TunedUsage* usage) const {
+  Error Usage(DirectTiledUsage* usage) const {
     cudaFuncAttributes attributes;
     RETURN_IF_CUDA_ERROR(cudaFuncGetAttributes(&attributes, instance_.kernel));
     int threads_per_multiprocessor = 0;
@@ -440,7 +440,7 @@ class Tuned : public Kernel {
     instance_
         .kernel<<<launch_.blocks, launch_.threads, plan.shared_bytes, stream>>>(
             x, k, y, plan);
-    return CheckLaunch("TunedKernel");
+    return CheckLaunch("DirectTiledKernel");
   }
 
   Error CopyToConstantMemory(const float* k, cudaStream_t stream) {
@@ -464,25 +464,26 @@ class Tuned : public Kernel {
   Workspace arranged_;  // the filters on their way to constant memory
 };
 
-Kernel* MakeTuned(const Problem& problem, Error* error) {
-  return MakeTunedInstance(ChooseTunedInstance(problem), problem, error);
+Kernel* MakeDirectTiled(const Problem& problem, Error* error) {
+  return MakeDirectTiledInstance(ChooseDirectTiledInstance(problem), problem,
+                                 error);
 }
 
 const char* Reject(const Problem& problem) {
-  return ChooseTunedInstance(problem) < 0 ? kTileTooLarge : nullptr;
+  return ChooseDirectTiledInstance(problem) < 0 ? kTileTooLarge : nullptr;
 }
 
 }  // namespace
 
-int TunedInstances() { return kInstanceCount; }
+int DirectTiledInstances() { return kInstanceCount; }
 
-TunedParameters TunedInstance(int instance) {
+DirectTiledParameters DirectTiledInstance(int instance) {
   const Instance& entry = kInstances[instance];
   return {entry.kernel_size,  entry.tile.filters, entry.tile.rows,
           entry.tile.columns, entry.tile.threads, entry.tile.constant_filters};
 }
 
-bool TunedInstanceTakes(int instance, const Problem& problem) {
+bool DirectTiledInstanceTakes(int instance, const Problem& problem) {
   DeviceLimits limits;
   DirectPlan plan;
   return !AskLimits(&limits).failed() &&
@@ -491,7 +492,7 @@ bool TunedInstanceTakes(int instance, const Problem& problem) {
 
 // The least time by padding and measured rate. The filters of one channel go
 // to constant memory if they can.
-int ChooseTunedInstance(const Problem& problem) {
+int ChooseDirectTiledInstance(const Problem& problem) {
   DeviceLimits limits;
   if (AskLimits(&limits).failed()) return -1;
   int best = -1;
@@ -513,21 +514,23 @@ int ChooseTunedInstance(const Problem& problem) {
   return best;
 }
 
-Kernel* MakeTunedInstance(int instance, const Problem& problem, Error* error) {
-  Kernel* const kernel = new Tuned(problem, kInstances[instance]);
+Kernel* MakeDirectTiledInstance(int instance, const Problem& problem,
+                                Error* error) {
+  Kernel* const kernel = new DirectTiled(problem, kInstances[instance]);
   *error = kernel->Prepare();
   return kernel;
 }
 
-Error AskTunedUsage(int instance, const Problem& problem, TunedUsage* usage) {
-  Tuned kernel(problem, kInstances[instance]);
+Error AskDirectTiledUsage(int instance, const Problem& problem,
+                          DirectTiledUsage* usage) {
+  DirectTiled kernel(problem, kInstances[instance]);
   RETURN_IF_FAILED(kernel.Prepare());
   return kernel.Usage(usage);
 }
 
-extern const KernelVariant kTuned;
-const KernelVariant kTuned = {
-    "tuned",
+extern const KernelVariant kDirectTiled;
+const KernelVariant kDirectTiled = {
+    "direct_tiled",
     AccuracyClass::kFp32,
     Track::kProduction,
     "Direct convolution from shared memory with a register tile per thread, "
@@ -535,7 +538,7 @@ const KernelVariant kTuned = {
     "No gathering: a loaded row of inputs serves all taps of a filter row, "
     "copies overlap with arithmetic, and the tile's shape fits the layer.",
     Reject,
-    MakeTuned,
+    MakeDirectTiled,
 };
 
 }  // namespace convlab::cuda
