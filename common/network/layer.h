@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "common/math/rounding.h"
+
 namespace convlab {
 
 enum class Activation { kNone, kTanh, kRelu };
@@ -20,7 +22,7 @@ struct MaxPool {
   int64_t Output(int64_t in) const {
     if (size == 0) return in;
     const int64_t steps = in - size;
-    return (ceil ? (steps + stride - 1) / stride : steps / stride) + 1;
+    return (ceil ? CeilDivide(steps, stride) : steps / stride) + 1;
   }
 };
 

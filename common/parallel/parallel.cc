@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/math/rounding.h"
 #include "unsupported/Eigen/CXX11/ThreadPool"
 
 namespace convlab {
@@ -94,7 +95,7 @@ void Workers::For(int64_t items, int64_t grain, const Work& work) {
       if (failure == nullptr) failure = std::current_exception();
     }
   };
-  const int64_t pieces = (items + grain - 1) / grain;
+  const int64_t pieces = CeilDivide(items, grain);
   const int helpers = static_cast<int>(std::min<int64_t>(
                           count_, std::max<int64_t>(pieces, 1))) -
                       1;

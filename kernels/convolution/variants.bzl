@@ -84,6 +84,7 @@ def variant_libraries():
                 name = row.name,
                 srcs = [row.name + ".cc"],
                 deps = [
+                    "//common/math:rounding",
                     "//common/parallel",
                     "//common/status",
                     "//kernels/convolution",

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/dataset/resize.h"
+#include "common/math/rounding.h"
 #include "kernels/simd/cpu_target.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -318,9 +319,7 @@ constexpr int64_t kValuesPerPiece = 16 << 10;
 constexpr int64_t kMostLanes = 16;
 
 // In whole vectors.
-int64_t PackedOutputs(int64_t outputs) {
-  return (outputs + kMostLanes - 1) / kMostLanes * kMostLanes;
-}
+int64_t PackedOutputs(int64_t outputs) { return RoundUp(outputs, kMostLanes); }
 
 const KernelTable<Kernel>& Kernels() {
   static const KernelTable<Kernel> table = CONVLAB_KERNELS(GetKernel);

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "common/math/rounding.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -118,7 +120,7 @@ void RunFma(Workers& workers, int64_t rounds) {
   // does not keep the others waiting.
   constexpr int64_t kPieces = 64;  // of a worker
   workers.For(
-      rounds * workers.count(), (rounds + kPieces - 1) / kPieces,
+      rounds * workers.count(), CeilDivide(rounds, kPieces),
       [&](int, int64_t begin, int64_t end) { choice.run(end - begin); });
 }
 

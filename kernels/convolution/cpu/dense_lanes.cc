@@ -71,6 +71,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/math/rounding.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/simd/cpu_target.h"
 
@@ -232,8 +233,8 @@ TileFunction* FindTile(int filters, int64_t vectors) {
 void Convolve(const Plan& plan, const Block& block) {
   const bool fetch_outputs = plan.tap_count >= kTapsToFetch;
   const int64_t most = VectorsFor(block.filters);
-  const int64_t tiles = (block.end - block.begin + most - 1) / most;
-  const int64_t step = (block.next_count + tiles - 1) / tiles;
+  const int64_t tiles = CeilDivide(block.end - block.begin, most);
+  const int64_t step = CeilDivide(block.next_count, tiles);
   const float* next = block.next;
   const float* const next_end = next + block.next_count;
   for (int64_t i = block.begin; i < block.end; i += most) {
@@ -275,8 +276,6 @@ HWY_AFTER_NAMESPACE();
 namespace convlab::cpu {
 namespace dense_lanes {
 namespace {
-
-int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Outputs that no cache holds until somebody reads them.
 constexpr int64_t kStreamedFloats = 8 << 20;

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "Eigen/Core"
+#include "common/math/rounding.h"
 #include "kernels/convolution/convolution.h"
 
 namespace convlab::cpu {
@@ -52,7 +53,7 @@ class Im2colEigen : public Convolution {
             std::min(kWorkspaceFloats, kAllWorkspacesFloats / workers.count()) /
                 rows_,
             1, positions_)),
-        blocks_((positions_ + block_ - 1) / block_),
+        blocks_(CeilDivide(positions_, block_)),
         workspaces_(
             std::clamp<int64_t>(
                 kAllWorkspacesFloats / (rows_ * block_), 1,

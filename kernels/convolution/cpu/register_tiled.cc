@@ -23,6 +23,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/math/rounding.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/simd/cpu_target.h"
 
@@ -127,7 +128,7 @@ void Convolve(const Problem& problem, const float* image, const float* weights,
   // A row's whole vectors in as few tiles as possible, equal but for one
   // vector, and the rest of the row in one more vector, which ends with it.
   const int64_t whole = W_out / kLanes;
-  const int64_t tiles = (whole + kMostVectors - 1) / kMostVectors;
+  const int64_t tiles = CeilDivide(whole, kMostVectors);
   TileFunction* const last = FindTile<kFilters, kMostVectors>(filters, 1);
   for (int64_t tile = 0; tile < tiles; ++tile) {
     const int64_t first = whole * tile / tiles;
@@ -180,7 +181,7 @@ class RegisterTiled : public Convolution {
     }
     const int64_t image = problem_.channels * problem_.height * problem_.width;
     const int64_t plane = problem_.output_height() * problem_.output_width();
-    const int64_t tiles = (M + kFilters - 1) / kFilters;
+    const int64_t tiles = CeilDivide(M, kFilters);
     workers_.For(
         problem_.batch * tiles, 1, [&](int, int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {

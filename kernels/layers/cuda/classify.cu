@@ -1,6 +1,7 @@
 // From the last layer's values to labels: softmax, then the most probable
 // class. One thread per image; ten values are too few to share among threads,
 // and 10,000 images of them, 400 kB, stay in the cache.
+#include "common/math/rounding.h"
 #include "kernels/layers/cuda/launches.h"
 
 namespace convlab::cuda {

@@ -14,6 +14,7 @@
 //
 // Outcome (H200). 0.17 ms, 1.2 TB/s: the integer divisions cost more than the
 // writes. As much as is left to gain is 0.2 % of a run of the naive kernel.
+#include "common/math/rounding.h"
 #include "kernels/layers/cuda/launches.h"
 
 namespace convlab::cuda {

@@ -26,6 +26,7 @@
 // spill, 2.37 ms; the next values read while the present ones are multiplied,
 // 1.92 ms; the same with one block per multiprocessor, so that a thread may
 // have 255 registers, 2.50 ms.
+#include "common/math/rounding.h"
 #include "kernels/layers/cuda/launches.h"
 
 namespace convlab::cuda {
@@ -87,8 +88,7 @@ class TileLoader {
  private:
   // A thread's q-th four neighbouring inputs of one row.
   static constexpr int kQuadsPerRow = kDepth / 4;
-  static constexpr int kQuads =
-      (kCount * kQuadsPerRow + kThreads - 1) / kThreads;
+  static constexpr int kQuads = CeilDivide(kCount * kQuadsPerRow, kThreads);
   static __device__ int Row(int q) {
     return (threadIdx.x + q * kThreads) / kQuadsPerRow;
   }
@@ -240,7 +240,7 @@ Error Launch(int64_t batch, int64_t inputs, int64_t outputs, const float* in,
   const int pieces = Pieces(int64_t{blocks.x} * blocks.y, 2 * multiprocessors,
                             inputs, max(scratch_floats / count, int64_t{1}));
   // Whole tiles, so that only the last piece has an end inside one.
-  const int piece = CeilDivide(CeilDivide(inputs, pieces), kDepth) * kDepth;
+  const int piece = RoundUp(CeilDivide(inputs, pieces), kDepth);
   const dim3 grid(blocks.x, blocks.y, CeilDivide(inputs, piece));
   const bool vector = inputs % 4 == 0 && (reinterpret_cast<uintptr_t>(in) |
                                           reinterpret_cast<uintptr_t>(weight)) %
@@ -270,9 +270,7 @@ Error LaunchFullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
                            const float* bias, float* out, float* scratch,
                            int64_t scratch_floats) {
   // The widest block among those that compute the fewest columns in vain.
-  const auto padded = [&](int64_t width) {
-    return CeilDivide(outputs, width) * width;
-  };
+  const auto padded = [&](int64_t width) { return RoundUp(outputs, width); };
   const auto launch = padded(160) <= min(padded(128), padded(32)) ? Launch<10>
                       : padded(128) <= padded(32)                 ? Launch<8>
                                                                   : Launch<2>;

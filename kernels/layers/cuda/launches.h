@@ -23,8 +23,6 @@ Error LaunchSoftmax(int64_t batch, int classes, float* values);
 Error LaunchLabel(int64_t batch, int classes, const float* values,
                   uint8_t* labels);
 
-constexpr int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 }  // namespace convlab::cuda
 
 #endif  // KERNELS_LAYERS_CUDA_LAUNCHES_H_

@@ -14,6 +14,7 @@
 // Outcome (H200). fa19's first stage 0.60 ms, 4.37 TB/s, with tanh as with
 // ReLU: what the memory gives. fa20's second stage, whose windows of 4 x 4 take
 // the general path, 0.33 ms, 2.4 TB/s.
+#include "common/math/rounding.h"
 #include "kernels/layers/cuda/launches.h"
 
 namespace convlab::cuda {
