@@ -94,6 +94,18 @@ std::string Change(const BenchRow& layer, const BenchRow& row) {
 
 }  // namespace
 
+Rates RatesOf(const Ceilings& ceilings) {
+  Rates rates;
+  for (const std::optional<double>& gbs :
+       {ceilings.fill_gbs, ceilings.copy_gbs, ceilings.triad_gbs}) {
+    rates.memory_gbs = std::max(rates.memory_gbs, gbs);
+  }
+  rates.fp32_tflops = ceilings.fp32_tflops;
+  rates.tf32_tflops = ceilings.tf32_tflops;
+  rates.fp16_tflops = ceilings.fp16_tflops;
+  return rates;
+}
+
 const BenchRow* FastestRow(const BenchRecord& record, By by,
                            absl::string_view layer, int64_t batch,
                            absl::string_view accuracy_class) {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/hardware/rates.h"
 #include "common/record/host.h"
 #include "common/record/run_record.h"
 
@@ -28,6 +29,10 @@ struct Ceilings {
   std::optional<double> tf32_tflops;  // tensor cores, sums in float32
   std::optional<double> fp16_tflops;  // likewise
 };
+
+// The ceilings as the rates that floors are computed from. The memory's is the
+// best of those measured.
+Rates RatesOf(const Ceilings& ceilings);
 
 // One convolution by one implementation.
 struct BenchRow {

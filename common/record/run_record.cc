@@ -1,6 +1,8 @@
 #include "common/record/run_record.h"
 
+#include "common/accuracy/accuracy.h"
 #include "common/files/files.h"
+#include "common/hardware/floor.h"
 #include "common/record/json_fields.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
@@ -153,6 +155,29 @@ double OpTimeSum(const std::vector<ConvolutionRecord>& convolutions) {
   double sum = 0;
   for (const ConvolutionRecord& convolution : convolutions) {
     sum += Median(convolution.op_time_ns);
+  }
+  return sum;
+}
+
+std::optional<double> FloorNs(const RunRecord& record,
+                              const ConvolutionRecord& convolution) {
+  const std::optional<Rates> rates = DataSheetRates(record.gpu.name);
+  const auto variant = record.variants.find(convolution.variant);
+  if (!rates || variant == record.variants.end()) return std::nullopt;
+  const std::optional<AccuracyClass> accuracy =
+      FindAccuracyClass(variant->second.accuracy_class);
+  if (!accuracy) return std::nullopt;
+  return FloorNs(convolution.flops, convolution.min_bytes, *accuracy, *rates);
+}
+
+std::optional<double> FloorNs(
+    const RunRecord& record,
+    const std::vector<ConvolutionRecord>& convolutions) {
+  double sum = 0;
+  for (const ConvolutionRecord& convolution : convolutions) {
+    const std::optional<double> floor = FloorNs(record, convolution);
+    if (!floor) return std::nullopt;
+    sum += *floor;
   }
   return sum;
 }

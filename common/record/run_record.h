@@ -140,6 +140,15 @@ struct RunRecord {
 // op time, in ns. Each has a sample at least.
 double OpTimeSum(const std::vector<ConvolutionRecord>& convolutions);
 
+// The floor (common/hardware/floor.h) of a convolution of the record, in ns, in
+// the accuracy class of its variant and by the data sheet of the record's GPU;
+// absent for a machine without a data sheet. Of several: their sum.
+std::optional<double> FloorNs(const RunRecord& record,
+                              const ConvolutionRecord& convolution);
+std::optional<double> FloorNs(
+    const RunRecord& record,
+    const std::vector<ConvolutionRecord>& convolutions);
+
 std::string ToJson(const RunRecord& record);
 
 // The record in a file's content. A missing field keeps its default, so that

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/accuracy/accuracy.h"
 #include "common/parallel/parallel.h"
-#include "kernels/convolution/accuracy.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/convolution/problem.h"
 #include "kernels/measure/stopping.h"

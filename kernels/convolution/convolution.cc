@@ -81,34 +81,6 @@ absl::string_view Name(Track track) {
   return "";
 }
 
-absl::string_view Name(AccuracyClass accuracy) {
-  switch (accuracy) {
-    case AccuracyClass::kFp32:
-      return "fp32";
-    case AccuracyClass::kTf32:
-      return "tf32";
-    case AccuracyClass::kFp16:
-      return "fp16";
-    case AccuracyClass::kBf16:
-      return "bf16";
-  }
-  return "";
-}
-
-double MaxRelativeError(AccuracyClass accuracy) {
-  switch (accuracy) {
-    case AccuracyClass::kFp32:
-      return 1e-6;
-    case AccuracyClass::kTf32:
-      return 5e-4;
-    case AccuracyClass::kFp16:
-      return 1e-3;
-    case AccuracyClass::kBf16:
-      return 5e-3;
-  }
-  return 0;
-}
-
 absl::StatusOr<std::unique_ptr<Convolution>> Variant::Create(
     const Problem& problem, const Resources& resources) const {
   if (absl::Status status = CheckProblem(problem); !status.ok()) return status;

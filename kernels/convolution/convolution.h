@@ -21,8 +21,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/accuracy/accuracy.h"
 #include "common/parallel/parallel.h"
-#include "kernels/convolution/accuracy.h"
 #include "kernels/convolution/problem.h"
 #include "kernels/convolution/track.h"
 
@@ -45,11 +45,8 @@ std::string ToString(const Problem& problem);
 
 enum class Backend { kCpu, kCuda };
 
-absl::string_view Name(Backend backend);         // "cpu", "cuda"
-absl::string_view Name(AccuracyClass accuracy);  // "fp32", ...
-absl::string_view Name(Track track);             // "lesson", ...
-// The largest error that the class allows.
-double MaxRelativeError(AccuracyClass accuracy);
+absl::string_view Name(Backend backend);  // "cpu", "cuda"
+absl::string_view Name(Track track);      // "lesson", ...
 
 // What a variant may use, and where it computes. What it points to outlives
 // every convolution created with it.

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/accuracy/accuracy.h"
 #include "common/parallel/parallel.h"
 #include "common/status/status.h"
-#include "kernels/convolution/accuracy.h"
 #include "kernels/convolution/checking/reference.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/cuda/device.h"

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/accuracy/accuracy.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/baseline/onednn.h"

@@ -7,14 +7,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/accuracy/accuracy.h"
+#include "common/hardware/floor.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/baseline/convolution.h"
 #include "kernels/cuda/device.h"
-#include "kernels/measure/floors.h"
 #include "kernels/measure/gpu_ceilings.h"
 #include "kernels/measure/gpu_tensors.h"
 #include "kernels/measure/gpu_timer.h"
+#include "kernels/measure/hard_limits.h"
 
 namespace convlab {
 namespace {
@@ -233,7 +235,7 @@ absl::Status BenchGpu(const BenchOptions& options, Workers& workers,
                 device.multiprocessor_clock_khz,
                 device.memory_clock_khz,
                 {}};
-  HardLimits limits = FindLimits(device);
+  HardLimits limits = LimitsOf(device);
   if (!limits.note.empty()) report.Tell(limits.note);
   report.Progress("ceilings");
   ASSIGN_OR_RETURN(record.ceilings, MeasureGpuCeilings());

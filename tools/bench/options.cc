@@ -4,7 +4,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/status/status.h"
@@ -101,15 +100,6 @@ absl::StatusOr<ChosenVariants> ParseVariants(
     chosen.variants.push_back(variant);
   }
   return chosen;
-}
-
-absl::Status CheckError(double error, AccuracyClass accuracy) {
-  const double allowed = MaxRelativeError(accuracy);
-  // Not "error > allowed": NaN must not pass.
-  if (error <= allowed) return absl::OkStatus();
-  return absl::DataLossError(absl::StrFormat(
-      "relative error %.2g against float64, expected at most %.0e in class %s",
-      error, allowed, Name(accuracy)));
 }
 
 }  // namespace convlab

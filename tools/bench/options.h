@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "kernels/convolution/accuracy.h"
+#include "common/accuracy/accuracy.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/measure/stopping.h"
 #include "tools/bench/layers.h"
@@ -58,9 +58,6 @@ struct ChosenVariants {
 absl::StatusOr<ChosenVariants> ParseVariants(
     absl::string_view text, Backend backend,
     const std::vector<AccuracyClass>& classes, bool peers);
-
-// DataLoss if a relative error exceeds what the class allows, or is no number.
-absl::Status CheckError(double error, AccuracyClass accuracy);
 
 }  // namespace convlab
 

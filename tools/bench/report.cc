@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/hardware/floor.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
-#include "kernels/measure/floors.h"
 
 namespace convlab {
 namespace {
@@ -56,7 +56,10 @@ void Report::Add(const NamedLayer& layer, const Measurement& m,
   if (options_.backend == Backend::kCpu && ceilings.fp32_tflops) {
     row.of_peak = row.tflops / *ceilings.fp32_tflops;
   }
-  row.floor_ms = FloorMs(p, m.accuracy, m.bytes, ceilings);
+  if (const std::optional<double> floor_ns =
+          FloorNs(p.flops(), m.bytes, m.accuracy, RatesOf(ceilings))) {
+    row.floor_ms = *floor_ns * 1e-6;
+  }
   row.arguments = Arguments(options_, layer, m.provider, m.variant, m.accuracy);
   record_.rows.push_back(std::move(row));
 }

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "kernels/convolution/accuracy.h"
+#include "common/accuracy/accuracy_class.h"
 #include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/problem.h"
 #include "kernels/convolution/track.h"

@@ -1,43 +1,23 @@
-#include "kernels/measure/floors.h"
+#include "kernels/measure/hard_limits.h"
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/hardware/rates.h"
 
 namespace convlab {
 
-int TensorProducts(AccuracyClass accuracy) {
-  return accuracy == AccuracyClass::kFp32 ? 3 : 1;
-}
-
-std::optional<double> FloorMs(const Problem& problem, AccuracyClass accuracy,
-                              int64_t bytes, const Ceilings& ceilings) {
-  const double gbs =
-      std::max({ceilings.fill_gbs.value_or(0), ceilings.copy_gbs.value_or(0),
-                ceilings.triad_gbs.value_or(0)});
-  const double products = TensorProducts(accuracy);
-  const double tflops = std::max({ceilings.fp32_tflops.value_or(0),
-                                  ceilings.tf32_tflops.value_or(0) / products,
-                                  ceilings.fp16_tflops.value_or(0) / products});
-  if (gbs <= 0 || tflops <= 0) return std::nullopt;
-  return std::max(bytes / gbs * 1e-6, problem.flops() / tflops * 1e-9);
-}
-
-HardLimits FindLimits(const cuda::DeviceFacts& device) {
+HardLimits LimitsOf(const cuda::DeviceFacts& device) {
   HardLimits limits;
   limits.cache_bytes = device.l2_bytes;
-  if (absl::StrContains(device.name, "H200")) {
-    limits.memory_gbs = 4800;
-    limits.tensor_tflops = 990;
+  if (const std::optional<Rates> peaks = DataSheetRates(device.name)) {
+    limits.memory_gbs = peaks->memory_gbs;
+    limits.tensor_tflops = peaks->fp16_tflops;
     return limits;
   }
-  if (device.memory_clock_khz > 0 && device.memory_bus_bits > 0) {
-    // Two transfers per clock.
-    limits.memory_gbs =
-        2e-6 * device.memory_clock_khz * device.memory_bus_bits / 8;
-  }
+  limits.memory_gbs =
+      MemoryGbs(device.memory_clock_khz, device.memory_bus_bits);
   limits.note = absl::StrCat("results are not checked against ",
                              limits.memory_gbs ? "" : "the memory's or ",
                              "the tensor cores' peak, which is not known for ",

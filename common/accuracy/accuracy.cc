@@ -1,0 +1,53 @@
+#include "common/accuracy/accuracy.h"
+
+#include "absl/strings/str_format.h"
+
+namespace convlab {
+
+absl::string_view Name(AccuracyClass accuracy) {
+  switch (accuracy) {
+    case AccuracyClass::kFp32:
+      return "fp32";
+    case AccuracyClass::kTf32:
+      return "tf32";
+    case AccuracyClass::kFp16:
+      return "fp16";
+    case AccuracyClass::kBf16:
+      return "bf16";
+  }
+  return "";
+}
+
+std::optional<AccuracyClass> FindAccuracyClass(absl::string_view name) {
+  for (const AccuracyClass accuracy :
+       {AccuracyClass::kFp32, AccuracyClass::kTf32, AccuracyClass::kFp16,
+        AccuracyClass::kBf16}) {
+    if (Name(accuracy) == name) return accuracy;
+  }
+  return std::nullopt;
+}
+
+double MaxRelativeError(AccuracyClass accuracy) {
+  switch (accuracy) {
+    case AccuracyClass::kFp32:
+      return 1e-6;
+    case AccuracyClass::kTf32:
+      return 5e-4;
+    case AccuracyClass::kFp16:
+      return 1e-3;
+    case AccuracyClass::kBf16:
+      return 5e-3;
+  }
+  return 0;
+}
+
+absl::Status CheckError(double error, AccuracyClass accuracy) {
+  const double allowed = MaxRelativeError(accuracy);
+  // Not "error > allowed": NaN must not pass.
+  if (error <= allowed) return absl::OkStatus();
+  return absl::DataLossError(absl::StrFormat(
+      "relative error %.2g against float64, expected at most %.0e in class %s",
+      error, allowed, Name(accuracy)));
+}
+
+}  // namespace convlab

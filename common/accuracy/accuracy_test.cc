@@ -1,0 +1,41 @@
+#include "common/accuracy/accuracy.h"
+
+#include <cmath>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace convlab {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(AccuracyTest, ClassesAreFoundByTheirNames) {
+  for (const AccuracyClass accuracy :
+       {AccuracyClass::kFp32, AccuracyClass::kTf32, AccuracyClass::kFp16,
+        AccuracyClass::kBf16}) {
+    EXPECT_EQ(FindAccuracyClass(Name(accuracy)), accuracy);
+  }
+  EXPECT_EQ(FindAccuracyClass("fp64"), std::nullopt);
+  EXPECT_EQ(FindAccuracyClass(""), std::nullopt);
+}
+
+TEST(AccuracyTest, ErrorsBeyondTheClassFail) {
+  EXPECT_TRUE(CheckError(0, AccuracyClass::kFp32).ok());
+  EXPECT_TRUE(CheckError(1e-6, AccuracyClass::kFp32).ok());
+  const absl::Status status = CheckError(1.1e-6, AccuracyClass::kFp32);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("1.1e-06 against float64, expected at most 1e-06 in "
+                        "class fp32"));
+  EXPECT_TRUE(CheckError(1.1e-6, AccuracyClass::kTf32).ok());
+}
+
+TEST(AccuracyTest, WhatIsNoNumberFails) {
+  EXPECT_FALSE(CheckError(std::nan(""), AccuracyClass::kBf16).ok());
+  EXPECT_FALSE(CheckError(HUGE_VAL, AccuracyClass::kBf16).ok());
+}
+
+}  // namespace
+}  // namespace convlab
