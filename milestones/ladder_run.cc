@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/record/ladder_rows.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/baseline/convolution.h"
@@ -164,10 +166,21 @@ std::string Milliseconds(double nanoseconds) {
   return absl::StrFormat("%10.3f", nanoseconds * 1e-6);
 }
 
-// "12.3x", or a dash if there is nothing to compare with.
-std::string Ratio(double slower, double faster) {
-  return slower > 0 && faster > 0 ? absl::StrFormat("%8.2fx", slower / faster)
-                                  : absl::StrFormat("%9s", "-");
+// "12.30x", or a dash if there is nothing to compare with.
+std::string Ratio(const std::optional<double>& ratio) {
+  return ratio ? absl::StrFormat("%8.2fx", *ratio)
+               : absl::StrFormat("%9s", "-");
+}
+
+// The columns that variants and the library share.
+std::string TimesText(const LadderTimes& times,
+                      const std::optional<double>& than_before) {
+  std::string text;
+  for (const double ns : times.ns) {
+    absl::StrAppend(&text, " ", Milliseconds(ns));
+  }
+  return absl::StrCat(text, " ", Milliseconds(times.sum_ns), " ",
+                      Ratio(than_before), " ", Ratio(times.than_first), "  ");
 }
 
 }  // namespace
@@ -212,9 +225,10 @@ absl::Status RunLadder(Session& session) {
 }
 
 std::string LadderText(const RunRecord& record) {
+  const LadderRows rows = RowsOf(record);
   size_t layers = 0;
-  for (const LadderRun& run : record.ladder) {
-    layers = std::max(layers, run.convolutions.size());
+  for (const LadderRow& row : rows.rows) {
+    layers = std::max(layers, row.run->convolutions.size());
   }
   std::string text = absl::StrFormat("%-18s", "variant");
   for (size_t i = 0; i < layers; ++i) {
@@ -222,38 +236,25 @@ std::string LadderText(const RunRecord& record) {
         &text, absl::StrFormat(" %10s", absl::StrCat("op ", i + 1, " ms")));
   }
   absl::StrAppend(&text, absl::StrFormat(" %10s %9s %9s  %-5s %8s %9s\n",
-                                         "sum ms", "than last", "than 1st",
+                                         "sum ms", "vs before", "vs first",
                                          "class", "error", "correct"));
-  double first = 0, before = 0;
-  for (const LadderRun& run : record.ladder) {
-    absl::StrAppend(&text, absl::StrFormat("%-18s", run.variant));
-    if (!run.failure.empty()) {
-      absl::StrAppend(&text, " ", run.failure, "\n");
+  for (const LadderRow& row : rows.rows) {
+    absl::StrAppend(&text, absl::StrFormat("%-18s", row.run->variant));
+    if (!row.times) {
+      absl::StrAppend(&text, " ", row.run->failure, "\n");
       continue;
     }
-    const double sum = OpTimeSum(run.convolutions);
-    for (const ConvolutionRecord& convolution : run.convolutions) {
-      absl::StrAppend(&text, " ", Milliseconds(Median(convolution.op_time_ns)));
-    }
     absl::StrAppend(
-        &text, " ", Milliseconds(sum), " ", Ratio(before, sum), " ",
-        Ratio(first, sum),
-        absl::StrFormat("  %-5s %8.1e %9d\n",
-                        record.variants.at(run.variant).accuracy_class,
-                        run.relative_error, run.correct));
-    before = sum;
-    if (&run == &record.ladder.front()) first = sum;
+        &text, TimesText(*row.times, row.than_before),
+        absl::StrFormat("%-5s %8.1e %9d\n", row.variant->accuracy_class,
+                        row.run->relative_error, row.run->correct));
   }
-  if (!record.peers.empty()) {
-    double sum = 0;
-    absl::StrAppend(&text, absl::StrFormat("%-18s", record.peers[0].library));
-    for (const PeerRecord& peer : record.peers) {
-      sum += Median(peer.kernel_time_ns);
-      absl::StrAppend(&text, " ", Milliseconds(Median(peer.kernel_time_ns)));
-    }
-    absl::StrAppend(&text, " ", Milliseconds(sum), " ", Ratio(before, sum), " ",
-                    Ratio(first, sum), "  ", record.peers[0].accuracy_class,
-                    "  (the best of its algorithms, kernel time)\n");
+  if (rows.library) {
+    absl::StrAppend(
+        &text, absl::StrFormat("%-18s", rows.library->first_layer->library),
+        TimesText(rows.library->times, std::nullopt),
+        rows.library->first_layer->accuracy_class,
+        "  (the best of its algorithms, kernel time)\n");
   }
   for (const OverlapRecord& overlap : record.overlaps) {
     const double serial = Median(overlap.serial_ns);

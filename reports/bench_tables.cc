@@ -52,10 +52,6 @@ Pair PairOf(const BenchRecord& record, const std::string& layer, int64_t batch,
           FastestRow(record, By::kLibrary, layer, batch, accuracy_class)};
 }
 
-std::string Times(const std::optional<double>& ratio) {
-  return ratio ? absl::StrFormat("%.2f×", *ratio) : kDash;
-}
-
 // Of ms, with a digit more where they are few.
 std::string Ms(double ms) {
   return absl::StrFormat("%.*f", ms < 0.1 ? 4 : 3, ms);
@@ -146,7 +142,7 @@ std::string LayersTable(const BenchRecord& record) {
         &table, "| ", layer, " | `", ours.variant, "` | ", Ms(ours.median_ms),
         " | ", absl::StrFormat("%.4f", ours.iqr_ms), " | ",
         pair.peer == nullptr ? kDash : Ms(pair.peer->median_ms), " | ",
-        Times(pair.ratio()), " | ", ours.floor_ms ? Ms(*ours.floor_ms) : kDash,
+        Ratio(pair.ratio()), " | ", ours.floor_ms ? Ms(*ours.floor_ms) : kDash,
         " | ", share ? absl::StrFormat("%.0f %%", 100 * *share) : kDash, " | ",
         absl::StrFormat("%.0e", ours.error), " | ",
         ours.sm_clock_mhz ? absl::StrFormat("%.0f", *ours.sm_clock_mhz) : kDash,
@@ -184,7 +180,7 @@ std::string HalfPrecisionTable(const BenchRecord& record) {
                     Ms(pair.ours->median_ms), " | ",
                     absl::StrFormat("%.4f", pair.ours->iqr_ms), " | ",
                     pair.peer == nullptr ? kDash : Ms(pair.peer->median_ms),
-                    " | ", Times(pair.ratio()), " | ",
+                    " | ", Ratio(pair.ratio()), " | ",
                     absl::StrFormat("%.0e |\n", pair.ours->error));
   }
   return table;
@@ -212,7 +208,7 @@ std::string BatchesTable(const BenchRecord& record) {
         continue;
       }
       absl::StrAppend(&table, " ", Ms(pair.ours->median_ms), " : ",
-                      Ms(pair.peer->median_ms), " = ", Times(pair.ratio()),
+                      Ms(pair.peer->median_ms), " = ", Ratio(pair.ratio()),
                       " |");
     }
     table += "\n";
@@ -265,9 +261,11 @@ std::string BenchPassage(const BenchRecords& records,
                     format(*record));
   };
   add("fp32", records.fp32, "", [&](const BenchRecord& record) {
-    return absl::StrCat("The floor is what this run's ceilings allow: ",
-                        CeilingsText(record.ceilings),
-                        ".\n\n![Time of each layer by our fastest kernel, by "
+    return absl::StrCat(FloorText(RatesOf(record.ceilings),
+                                  absl::StrCat("the best that this run "
+                                               "measured: ",
+                                               CeilingsText(record.ceilings))),
+                        "\n\n![Time of each layer by our fastest kernel, by "
                         "cuDNN, and its floor](",
                         chart, ")\n\n", LayersTable(record));
   });

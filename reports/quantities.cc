@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/hardware/floor.h"
 #include "common/record/statistics.h"
 
 namespace convlab {
@@ -21,9 +22,31 @@ std::string Milliseconds(double nanoseconds) {
   return absl::StrFormat("%.3f", nanoseconds * 1e-6);
 }
 
+std::string MillisecondsOf(const std::vector<double>& nanoseconds) {
+  return absl::StrJoin(nanoseconds, " + ", [](std::string* out, double ns) {
+    absl::StrAppend(out, Milliseconds(ns));
+  });
+}
+
+std::string Ratio(const std::optional<double>& ratio) {
+  return ratio ? absl::StrFormat("%.2f×", *ratio) : "–";
+}
+
 std::string Ratio(double slower, double faster) {
-  return slower > 0 && faster > 0 ? absl::StrFormat("%.2f×", slower / faster)
-                                  : "–";
+  return Ratio(slower > 0 && faster > 0 ? std::optional(slower / faster)
+                                        : std::nullopt);
+}
+
+std::string FloorText(const Rates& rates, absl::string_view source) {
+  return absl::StrFormat(
+      "The floor is the least time that a kernel can take: to move every "
+      "tensor once, at %.2f TB/s, or to multiply at the fastest rate that "
+      "keeps the accuracy class, whichever is longer. That rate is %.0f "
+      "TFLOP/s in class fp32, in which tensor cores take three products of "
+      "halves for one, and %.0f TFLOP/s in the others. The rates are %s.",
+      rates.memory_gbs.value_or(0) * 1e-3,
+      ClassTflops(AccuracyClass::kFp32, rates).value_or(0),
+      ClassTflops(AccuracyClass::kFp16, rates).value_or(0), source);
 }
 
 std::string Count(int64_t count) {

@@ -3,9 +3,12 @@
 #define REPORTS_QUANTITIES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "common/hardware/rates.h"
 #include "common/record/run_record.h"
 
 namespace convlab {
@@ -17,8 +20,17 @@ std::string Seconds(double seconds);
 // "1.234", of ms.
 std::string Milliseconds(double nanoseconds);
 
+// "1.234 + 5.678", likewise.
+std::string MillisecondsOf(const std::vector<double>& nanoseconds);
+
 // "12.30×", or a dash where there is nothing to compare.
 std::string Ratio(double slower, double faster);
+std::string Ratio(const std::optional<double>& ratio);
+
+// What the floor is (common/hardware/floor.h), with the rates that it is
+// computed from. `source` says where these come from: "the peaks in the GPU's
+// data sheet".
+std::string FloorText(const Rates& rates, absl::string_view source);
 
 // "10,000".
 std::string Count(int64_t count);

@@ -8,7 +8,6 @@
 #include "common/status/status.h"
 #include "reports/bench_tables.h"
 #include "reports/deliverables/charts.h"
-#include "reports/deliverables/limits.h"
 #include "reports/markers.h"
 #include "reports/quantities.h"
 #include "reports/tables.h"
@@ -97,9 +96,7 @@ absl::StatusOr<std::string> UpdateReadme(absl::string_view readme,
 absl::StatusOr<std::map<std::string, std::string>> ReadmeCharts(
     const std::string& measured) {
   ASSIGN_OR_RETURN(const RunRecord gpu_ladder, GpuLadder(measured));
-  const Chart chart =
-      LadderChart("ladder-fa19", gpu_ladder, FindLimits(gpu_ladder.gpu.name));
-  std::vector<Chart> charts = {chart};
+  std::vector<Chart> charts = {LadderChart("ladder-fa19", gpu_ladder)};
   ASSIGN_OR_RETURN(const BenchRecords bench,
                    ReadBenchRecords(measured + "/h200"));
   if (bench.fp32) {

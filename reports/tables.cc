@@ -1,9 +1,11 @@
 #include "reports/tables.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/record/ladder_rows.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "reports/quantities.h"
@@ -15,25 +17,30 @@ double OpTime(const ConvolutionRecord& convolution) {
   return Median(convolution.op_time_ns) * 1e-9;
 }
 
-std::string OpTimes(const RunRecord& record) {
+std::string OpTimes(const std::vector<ConvolutionRecord>& convolutions) {
   std::string cells;
-  for (const ConvolutionRecord& convolution : record.convolutions) {
+  for (const ConvolutionRecord& convolution : convolutions) {
     absl::StrAppend(&cells, cells.empty() ? "" : " + ",
                     Seconds(OpTime(convolution)));
   }
   return cells;
 }
 
-int RungOf(const RunRecord& record) {
-  return record.variants.at(record.convolutions.at(0).variant).rung;
-}
-
-double Gflops(const RunRecord& record) {
-  double flops = 0;
-  for (const ConvolutionRecord& convolution : record.convolutions) {
-    flops += convolution.flops;
+// One ladder of runs of one variant each, in the order of the rungs.
+RunRecord Combine(std::vector<RunRecord> records) {
+  RunRecord ladder;
+  for (RunRecord& record : records) {
+    LadderRun& run = ladder.ladder.emplace_back();
+    run.variant = record.convolutions.at(0).variant;
+    run.convolutions = std::move(record.convolutions);
+    ladder.variants[run.variant] = record.variants.at(run.variant);
   }
-  return flops / OpTimeSum(record.convolutions);
+  std::stable_sort(ladder.ladder.begin(), ladder.ladder.end(),
+                   [&](const LadderRun& a, const LadderRun& b) {
+                     return ladder.variants[a.variant].rung <
+                            ladder.variants[b.variant].rung;
+                   });
+  return ladder;
 }
 
 }  // namespace
@@ -83,76 +90,50 @@ absl::Status CheckComplete(const RunRecord& record) {
 }
 
 std::string LadderTable(std::vector<RunRecord> records) {
-  std::stable_sort(records.begin(), records.end(),
-                   [](const RunRecord& a, const RunRecord& b) {
-                     return RungOf(a) < RungOf(b);
-                   });
+  const RunRecord ladder = Combine(std::move(records));
   std::string table =
-      "| rung | variant | op times, s | sum, s | GFLOP/s | than the rung "
-      "before "
-      "| than the first |\n|---|---|---|---|---|---|---|\n";
-  const RunRecord* before = nullptr;
-  for (const RunRecord& record : records) {
-    const auto faster_than = [&](const RunRecord* other) {
-      return other == nullptr
-                 ? std::string("–")
-                 : absl::StrFormat("%.2f×", OpTimeSum(other->convolutions) /
-                                                OpTimeSum(record.convolutions));
-    };
-    absl::StrAppend(&table, "| ", RungOf(record), " | `",
-                    record.convolutions[0].variant, "` | ", OpTimes(record),
-                    " | ", Seconds(OpTimeSum(record.convolutions) * 1e-9),
-                    " | ", absl::StrFormat("%.1f", Gflops(record)), " | ",
-                    faster_than(before), " | ",
-                    faster_than(before == nullptr ? nullptr : &records.front()),
-                    " |\n");
-    before = &record;
+      "| rung | variant | op times, s | sum, s | GFLOP/s | speedup over the "
+      "rung before | over the first |\n|---|---|---|---|---|---|---|\n";
+  for (const LadderRow& row : RowsOf(ladder).rows) {
+    absl::StrAppend(&table, "| ", row.variant->rung, " | `", row.run->variant,
+                    "` | ", OpTimes(row.run->convolutions), " | ",
+                    Seconds(row.times->sum_ns * 1e-9), " | ",
+                    absl::StrFormat("%.1f", row.flops / row.times->sum_ns),
+                    " | ", Ratio(row.than_before), " | ",
+                    Ratio(row.times->than_first), " |\n");
   }
   return table;
 }
 
 std::string ComparisonTable(const RunRecord& record) {
-  double peer_sum = 0;
-  std::string peer_cells;
-  for (const PeerRecord& peer : record.peers) {
-    const double ns = Median(peer.kernel_time_ns);
-    peer_sum += ns;
-    absl::StrAppend(&peer_cells, peer_cells.empty() ? "" : " + ",
-                    Milliseconds(ns));
-  }
+  const LadderRows rows = RowsOf(record);
   std::string table =
-      "| rung | variant | op times, ms | sum, ms | than the rung before | than "
-      "the first | than the library | class | error | correct "
+      "| rung | variant | op times, ms | sum, ms | speedup over the rung "
+      "before | over the first | over the library | class | error | correct "
       "|\n|---|---|---|---|---|---|---|---|---|---|\n";
-  double first = 0, before = 0;
-  for (const LadderRun& run : record.ladder) {
-    absl::StrAppend(&table, "| ", record.variants.at(run.variant).rung, " | `",
-                    run.variant, "` | ");
-    if (!run.failure.empty()) {
+  for (const LadderRow& row : rows.rows) {
+    const LadderRun& run = *row.run;
+    absl::StrAppend(&table, "| ", row.variant->rung, " | `", run.variant,
+                    "` | ");
+    if (!row.times) {
       absl::StrAppend(&table, run.failure, " | | | | | | | |\n");
       continue;
     }
-    const double sum = OpTimeSum(run.convolutions);
-    std::string cells;
-    for (const ConvolutionRecord& convolution : run.convolutions) {
-      absl::StrAppend(&cells, cells.empty() ? "" : " + ",
-                      Milliseconds(Median(convolution.op_time_ns)));
-    }
+    const LadderTimes& times = *row.times;
     absl::StrAppend(
-        &table, cells, " | ", Milliseconds(sum), " | ", Ratio(before, sum),
-        " | ", Ratio(first, sum), " | ", Ratio(peer_sum, sum), " | ",
-        record.variants.at(run.variant).accuracy_class,
+        &table, MillisecondsOf(times.ns), " | ", Milliseconds(times.sum_ns),
+        " | ", Ratio(row.than_before), " | ", Ratio(times.than_first), " | ",
+        Ratio(times.than_library), " | ", row.variant->accuracy_class,
         absl::StrFormat(" | %.0e | ", run.relative_error), run.correct, " |\n");
-    before = sum;
-    if (&run == &record.ladder.front()) first = sum;
   }
-  if (!record.peers.empty()) {
-    absl::StrAppend(
-        &table, "| – | ", record.peers[0].library, ", the best of ",
-        record.peers[0].plans, " plans | ", peer_cells, " | ",
-        Milliseconds(peer_sum), " | – | ", Ratio(first, peer_sum), " | – | ",
-        record.peers[0].accuracy_class,
-        absl::StrFormat(" | %.0e | – |\n", record.peers[0].relative_error));
+  if (rows.library) {
+    const PeerRecord& peer = *rows.library->first_layer;
+    const LadderTimes& times = rows.library->times;
+    absl::StrAppend(&table, "| – | ", peer.library, ", the best of ",
+                    peer.plans, " plans | ", MillisecondsOf(times.ns), " | ",
+                    Milliseconds(times.sum_ns), " | – | ",
+                    Ratio(times.than_first), " | – | ", peer.accuracy_class,
+                    absl::StrFormat(" | %.0e | – |\n", peer.relative_error));
   }
   return table;
 }
@@ -169,7 +150,7 @@ std::string NetworksTable(const std::vector<RunRecord>& records) {
     absl::StrAppend(
         &table, "| ", record.network, " | ", record.size, " | ", record.correct,
         absl::StrFormat(" (%.2f %%)", 100.0 * record.correct / record.size),
-        " | ", OpTimes(record), " | ",
+        " | ", OpTimes(record.convolutions), " | ",
         absl::StrFormat("%.1f | %d |\n", record.usage.elapsed_ns * 1e-9,
                         bytes / 1000000));
   }

@@ -35,9 +35,8 @@ TEST(Tables, LadderStandsInOrderAndComparesSums) {
   EXPECT_EQ(
       LadderTable({Record("fast", 2, {250000000}, {750000000}),
                    Record("slow", 1, {1000000000}, {2000000000, 4000000000})}),
-      "| rung | variant | op times, s | sum, s | GFLOP/s | than the rung "
-      "before "
-      "| than the first |\n"
+      "| rung | variant | op times, s | sum, s | GFLOP/s | speedup over the "
+      "rung before | over the first |\n"
       "|---|---|---|---|---|---|---|\n"
       "| 1 | `slow` | 1.000 + 3.000 | 4.000 | 1.5 | – | – |\n"
       "| 2 | `fast` | 0.2500 + 0.7500 | 1.000 | 6.0 | 4.00× | 4.00× |\n");

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "reports/deliverables/charts.h"
 #include "reports/deliverables/deliverable.h"
 #include "reports/deliverables/profile_tables.h"
 #include "reports/importers/listing.h"

@@ -8,19 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
+#include "common/hardware/rates.h"
 #include "common/record/run_record.h"
-#include "reports/deliverables/limits.h"
 #include "reports/document/document.h"
 #include "reports/importers/shares.h"
 
 namespace convlab {
 
 // A bar per timed variant, the sum of its op times; the library's time and the
-// floor as lines, where they are known.
-Chart LadderChart(const std::string& name, const RunRecord& ladder,
-                  const std::optional<GpuLimits>& limits);
+// floors of the variants' accuracy classes by the GPU's data sheet as lines,
+// where they are known.
+Chart LadderChart(const std::string& name, const RunRecord& ladder);
 
 // A line of op times over the number of images, of one convolution or of one
 // variant.
@@ -32,10 +30,11 @@ Chart OpTimeChart(const std::string& name, const std::string& title,
                   const std::vector<TimeCurve>& curves);
 
 // FLOP per second against FLOP per byte that must move: a point for each
-// timed variant and convolution, labelled with the variant's rung, under the
-// GPU's limits.
+// timed variant and convolution, labelled with the variant's rung, under lines
+// for the peaks of the GPU's data sheet: its memory and, on the right, the
+// arithmetic of single products, of class fp32 and of the float32 units.
 Chart RooflineChart(const std::string& name, const RunRecord& ladder,
-                    const GpuLimits& limits);
+                    const Rates& peaks);
 
 // Those that the list leaves out: "3 others".
 std::string OthersOf(const ShareList& list);
@@ -43,22 +42,6 @@ std::string OthersOf(const ShareList& list);
 // A bar per entry of the list, and one for all others.
 Chart ShareChart(const std::string& name, const std::string& title,
                  const ShareList& list);
-
-// One run in time: a row for the host's API calls and one each for the GPU's
-// kernels and copies.
-struct TimelineEvent {
-  enum class Row { kApi, kKernel, kCopy };
-
-  Row row = Row::kApi;
-  std::string name;
-  double start_ms = 0, end_ms = 0;  // from the first event
-};
-// The events of a Chrome trace that //common/record:trace wrote, by start. The
-// error says what is wrong with it.
-absl::StatusOr<std::vector<TimelineEvent>> ReadTimeline(
-    absl::string_view trace);
-Chart TimelineChart(const std::string& name, const std::string& title,
-                    const std::vector<TimelineEvent>& events);
 
 // Three bars per layer, whose times are in ms: ours, the library's and the
 // floor, on a logarithmic scale.

@@ -46,6 +46,11 @@ std::string TracingCommand(const Source& source, absl::string_view milestone) {
       name + "-traced");
 }
 
+std::string LadderCommand(const Source& source, int64_t size) {
+  return RecordingCommand(source, "m4", absl::StrCat(size),
+                          absl::StrCat("m4-", source.network, "-", size));
+}
+
 void AddMissing(Deliverable& deliverable, absl::string_view what,
                 const std::string& command) {
   deliverable.complete = false;

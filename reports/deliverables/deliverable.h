@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "reports/comparison/ranking.h"
-#include "reports/deliverables/charts.h"
+#include "reports/deliverables/timeline.h"
 #include "reports/document/document.h"
 #include "reports/records/records.h"
 
@@ -49,6 +49,9 @@ std::string RecordingCommand(const Source& source, absl::string_view milestone,
 
 // The command line that traces a run of `milestone` on the GPU.
 std::string TracingCommand(const Source& source, absl::string_view milestone);
+
+// The command line that runs the ladder with `size` images and records it.
+std::string LadderCommand(const Source& source, int64_t size);
 
 // Says that something was not measured and which command measures it.
 void AddMissing(Deliverable& deliverable, absl::string_view what,

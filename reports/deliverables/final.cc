@@ -1,4 +1,5 @@
 // The final hand-in: the fastest combination, beside the library.
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -7,7 +8,6 @@
 #include "common/status/status.h"
 #include "reports/comparison/ranking.h"
 #include "reports/deliverables/deliverable.h"
-#include "reports/deliverables/limits.h"
 #include "reports/deliverables/profile_tables.h"
 #include "reports/quantities.h"
 
@@ -34,7 +34,6 @@ Deliverable FinalOpTimes(const Source& source) {
                FinalCommand(source));
     return deliverable;
   }
-  const std::optional<GpuLimits> limits = FindLimits(record->gpu.name);
   Table table = {{{"convolution", false},
                   {"variant", false},
                   {"op time, ms"},
@@ -44,6 +43,10 @@ Deliverable FinalOpTimes(const Source& source) {
                   {"TFLOP/s"},
                   {"share of the floor"}},
                  {}};
+  const auto floor_share = [](const std::optional<double>& floor_ns,
+                              double ns) {
+    return floor_ns ? absl::StrFormat("%.1f %%", 100 * *floor_ns / ns) : "–";
+  };
   for (size_t i = 0; i < record->convolutions.size(); ++i) {
     const ConvolutionRecord& convolution = record->convolutions[i];
     const Spread spread = SpreadOf(convolution.op_time_ns);
@@ -59,18 +62,17 @@ Deliverable FinalOpTimes(const Source& source) {
                             Milliseconds(spread.high)),
          Milliseconds(spread.least), Count(spread.samples),
          absl::StrFormat("%.2f", convolution.flops / spread.median * 1e-3),
-         limits
-             ? absl::StrFormat("%.1f %%", 100 * FloorNs(convolution, *limits) /
-                                              spread.median)
-             : "–"});
+         floor_share(FloorNs(*record, convolution), spread.median)});
   }
+  const double sum = OpTimeSum(record->convolutions);
   table.rows.push_back(
-      {"sum", "", Milliseconds(OpTimeSum(record->convolutions)), "", "", "", "",
-       limits ? absl::StrFormat("%.1f %%",
-                                100 * FloorNs(record->convolutions, *limits) /
-                                    OpTimeSum(record->convolutions))
-              : "–"});
+      {"sum", "", Milliseconds(sum), "", "", "", "",
+       floor_share(FloorNs(*record, record->convolutions), sum)});
   blocks.push_back(std::move(table));
+  if (const std::optional<Rates> peaks = DataSheetRates(record->gpu.name)) {
+    blocks.push_back(
+        Paragraph{FloorText(*peaks, "the peaks in the GPU's data sheet")});
+  }
   blocks.push_back(Paragraph{absl::StrFormat(
       "%s of %s right (%.2f %%).", Count(record->correct),
       Plural(record->size, "image"), 100.0 * record->correct / record->size)});
@@ -108,9 +110,7 @@ Deliverable LibraryComparison(const Source& source) {
         deliverable,
         absl::StrCat("the library's times with ", Plural(record->size, "image"),
                      ", which the ladder's run holds"),
-        RecordingCommand(
-            source, "m4", absl::StrCat(record->size),
-            absl::StrCat("m4-", source.network, "-", record->size)));
+        LadderCommand(source, record->size));
     return deliverable;
   }
   deliverable.blocks.push_back(Paragraph{

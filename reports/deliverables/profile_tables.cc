@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "reports/deliverables/charts.h"
 #include "reports/importers/listing.h"
 #include "reports/importers/shares.h"
 #include "reports/quantities.h"

@@ -278,11 +278,11 @@ TEST(Submission, WrongAnswersAreSaid) {
 TEST(Submission, LadderHasLibraryAndFloor) {
   const std::string ladder =
       Section(Markdown(CompleteRecords(), "m4"), "4.1 The ladder");
-  // 2.28688 GB and 1.33011 GB at 4.8 TB/s: 0.476 + 0.277 ms.
+  // 2.28688 GB at 4.8 TB/s and 121.1 GFLOP at 330 TFLOP/s: 0.476 + 0.367 ms.
   EXPECT_THAT(
       ladder,
       AllOf(HasSubstr("| 2 | `fast` | 2.500 + 7.500 | 10.000 | 4.00× | 4.00× | "
-                      "0.40× | 7.5 % | fp32 | 3e-07 | 9,000 |"),
+                      "0.40× | 8.4 % | fp32 | 3e-07 | 9,000 |"),
             HasSubstr("| 4 | `odd` | rejected: too odd | – |"),
             HasSubstr("cuDNN 9, the best of 12 plans, kernel time | 2.000 + "
                       "2.000 | 4.000 | – | 10.00× |"),
@@ -443,7 +443,7 @@ TEST(Submission, UnknownGpuHasNoFloor) {
   }
   const std::string markdown = Markdown(records, "final");
   EXPECT_THAT(markdown, AllOf(HasSubstr("no data sheet of NVIDIA X1"),
-                              Not(HasSubstr(", share of the floor"))));
+                              Not(HasSubstr(" % of the floor"))));
   EXPECT_THAT(markdown, Not(HasSubstr("charts/roofline")));
 }
 

@@ -1,5 +1,5 @@
 // Any file may stand among the records as a trace.
-#include "reports/deliverables/charts.h"
+#include "reports/deliverables/timeline.h"
 #include "reports/records/test_records.h"
 #include "tools/fuzz/seeds.h"
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/record/statistics.h"
+#include "reports/deliverables/charts.h"
 #include "reports/deliverables/deliverable.h"
 #include "reports/deliverables/profile_tables.h"
 #include "reports/importers/listing.h"

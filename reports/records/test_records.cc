@@ -92,7 +92,8 @@ RunRecord TestLadder(int64_t size) {
     run.relative_error = 3e-7;
     run.convolutions = Convolutions(name, size, unit_ns);
     run.correct = size * 9 / 10;
-    record.variants[name] = Describe(++rung, "fp32");
+    record.variants[name] =
+        Describe(++rung, absl::string_view(name) == "slow" ? "fp16" : "fp32");
   }
   LadderRun& odd = record.ladder.emplace_back();
   odd.variant = "odd";

@@ -1,0 +1,63 @@
+// The ladder's table as numbers: what a run that compared variants says of each
+// of them. The milestone's transcript, the README and the hand-in print these
+// rows, each in its own format.
+#ifndef COMMON_RECORD_LADDER_ROWS_H_
+#define COMMON_RECORD_LADDER_ROWS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/record/run_record.h"
+
+namespace convlab {
+
+// Times of the network's convolutions, and how they compare.
+struct LadderTimes {
+  std::vector<double> ns;  // of each convolution
+  double sum_ns = 0;
+  // How many times as fast the sum is as the first variant's and the library's;
+  // absent where those were not measured, and for themselves.
+  std::optional<double> than_first, than_library;
+};
+
+// One variant.
+struct LadderRow {
+  const LadderRun* run = nullptr;
+  const VariantRecord* variant = nullptr;
+  // The timed run of the rung before; null if there is none.
+  const LadderRun* before = nullptr;
+  // Absent if run->failure says why it was not timed.
+  std::optional<LadderTimes> times;  // medians of the op times
+  std::optional<double> than_before;
+  double flops = 0;  // of the definition, all convolutions
+  // The floor's sum divided by the times' sum, in the variant's own class.
+  std::optional<double> floor_share;
+};
+
+// The library's best algorithm for each convolution.
+struct LibraryRow {
+  const PeerRecord* first_layer = nullptr;  // names the library and its class
+  LadderTimes times;                        // medians of kernel times
+};
+
+// The floor of one or several accuracy classes, by the GPU's data sheet.
+struct FloorRow {
+  std::string classes;  // "fp32", "tf32, fp16"
+  LadderTimes times;
+};
+
+// Rows point into the record, which has to outlive them.
+struct LadderRows {
+  std::vector<LadderRow> rows;  // in the ladder's order
+  std::optional<LibraryRow> library;
+  std::vector<FloorRow> floors;  // of the classes that were timed
+};
+
+// Of a record with a ladder whose variants are all described and whose timed
+// runs have op times (reports/tables.h, CheckComplete).
+LadderRows RowsOf(const RunRecord& record);
+
+}  // namespace convlab
+
+#endif  // COMMON_RECORD_LADDER_ROWS_H_

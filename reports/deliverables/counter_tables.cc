@@ -1,0 +1,277 @@
+#include "reports/deliverables/counter_tables.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "reports/importers/listing.h"
+#include "reports/importers/ncu.h"
+#include "reports/quantities.h"
+
+namespace convlab {
+namespace {
+
+std::string Percent(const std::optional<double>& percent) {
+  return percent ? absl::StrFormat("%.1f", *percent) : "–";
+}
+
+std::string Bytes(const std::optional<double>& bytes) {
+  return bytes ? FormatBytes(*bytes) : "–";
+}
+
+struct MeasuredLaunch {
+  std::string kernel;
+  LaunchFacts facts;
+};
+
+// The launches of a variant, the longest first.
+std::vector<MeasuredLaunch> LaunchesOf(const Source& source,
+                                       const std::string& variant) {
+  std::vector<MeasuredLaunch> launches;
+  const auto found = source.records->counters.find(variant);
+  if (found == source.records->counters.end()) return launches;
+  for (const LaunchCounters& launch : found->second.launches) {
+    launches.push_back({launch.kernel, FactsOf(launch)});
+  }
+  std::stable_sort(launches.begin(), launches.end(),
+                   [](const MeasuredLaunch& a, const MeasuredLaunch& b) {
+                     return a.facts.duration_ns.value_or(0) >
+                            b.facts.duration_ns.value_or(0);
+                   });
+  return launches;
+}
+
+// A unit that is busy for more than this is what bounds a kernel.
+constexpr double kBusyPercent = 60;
+constexpr char kBoundRule[] =
+    "A kernel is bound by the unit that is busiest, if that is at 60 % of its "
+    "peak or more: device memory, or a unit of the multiprocessors "
+    "(arithmetic, "
+    "instruction issue, shared memory and caches). Below that it is bound by "
+    "waiting.";
+
+// What the columns of the counters' tables are.
+constexpr char kColumnsRule[] =
+    "Of the counters: DRAM and SM say at how much of its peak the device "
+    "memory and the busiest unit of the multiprocessors worked, tensor the "
+    "tensor cores, of which ncu counts a little for kernels without them too; "
+    "occupancy is the share of the warps that a multiprocessor "
+    "can hold; the longest wait is what held up a warp longest on average, in "
+    "cycles per instruction.";
+constexpr std::pair<absl::string_view, absl::string_view> kWaits[] = {
+    {"barrier", "the other warps of the block are to arrive"},
+    {"lg throttle", "the queue of loads and stores is full"},
+    {"long scoreboard", "data is to come from device memory or L2"},
+    {"math pipe throttle", "the arithmetic unit is taken"},
+    {"mio throttle", "the queue of shared memory's instructions is full"},
+    {"not selected",
+     "the warp was ready and another one was taken: no lack of work"},
+    {"short scoreboard", "data is to come from shared memory"},
+    {"wait", "the instruction before takes its fixed number of cycles"},
+};
+
+// "the multiprocessors (79.4 % of their peak)".
+std::string Bound(const LaunchFacts& facts) {
+  if (!facts.dram_percent || !facts.sm_percent) return "";
+  const double memory = *facts.dram_percent, sm = *facts.sm_percent;
+  if (std::max(memory, sm) >= kBusyPercent) {
+    return memory > sm
+               ? absl::StrFormat("device memory (%.0f %% of its peak)", memory)
+               : absl::StrFormat("the multiprocessors (%.0f %% of their peak)",
+                                 sm);
+  }
+  std::string wait = absl::StrFormat(
+      "waiting: device memory is at %.0f %% and the multiprocessors at %.0f %% "
+      "of their peaks",
+      memory, sm);
+  return wait;
+}
+
+// A row for each launch that is worth one.
+void AddCountersTable(const std::vector<MeasuredLaunch>& launches,
+                      Deliverable& deliverable) {
+  double total = 0;
+  for (const MeasuredLaunch& launch : launches) {
+    total += launch.facts.duration_ns.value_or(0);
+  }
+  Table table = {{{"kernel", false},
+                  {"time"},
+                  {"DRAM traffic"},
+                  {"DRAM, %"},
+                  {"SM, %"},
+                  {"tensor, %"},
+                  {"occupancy, %"},
+                  {"registers"},
+                  {"shared"},
+                  {"longest wait", false}},
+                 {}};
+  size_t left_out = 0;
+  for (const MeasuredLaunch& launch : launches) {
+    const LaunchFacts& facts = launch.facts;
+    constexpr double kWorthARow = 0.02;
+    if (facts.duration_ns.value_or(0) < kWorthARow * total) {
+      ++left_out;
+      continue;
+    }
+    table.rows.push_back(
+        {Code(KernelName(launch.kernel, 44)),
+         facts.duration_ns ? FormatNanoseconds(*facts.duration_ns) : "–",
+         Bytes(facts.dram_bytes), Percent(facts.dram_percent),
+         Percent(facts.sm_percent), Percent(facts.tensor_percent),
+         Percent(facts.occupancy_percent),
+         facts.registers_per_thread
+             ? absl::StrFormat("%.0f", *facts.registers_per_thread)
+             : "–",
+         Bytes(facts.shared_bytes_per_block),
+         facts.stalls.empty()
+             ? "–"
+             : absl::StrFormat("%s, %.1f cycles", facts.stalls[0].first,
+                               facts.stalls[0].second)});
+  }
+  deliverable.blocks.push_back(Paragraph{absl::StrCat(
+      "What the hardware counters show of each kernel that it launches (one "
+      "launch of each grid",
+      left_out == 0
+          ? ""
+          : absl::StrCat("; ", left_out, " shorter than 2 % left out"),
+      "):")});
+  deliverable.blocks.push_back(std::move(table));
+}
+
+// "multiprocessors 79.4 % (before: 60.1 %), ...".
+std::string Changes(const LaunchFacts& facts, const LaunchFacts& other) {
+  std::vector<std::string> changes;
+  const auto compare = [&](const char* what, const auto& now, const auto& then,
+                           auto format) {
+    if (now && then) {
+      changes.push_back(absl::StrCat(what, " ", format(now),
+                                     " (before: ", format(then), ")"));
+    }
+  };
+  const auto percent = [](const std::optional<double>& value) {
+    return Percent(value) + " %";
+  };
+  compare("multiprocessors", facts.sm_percent, other.sm_percent, percent);
+  compare("device memory", facts.dram_percent, other.dram_percent, percent);
+  compare("occupancy", facts.occupancy_percent, other.occupancy_percent,
+          percent);
+  compare("DRAM traffic of that launch", facts.dram_bytes, other.dram_bytes,
+          Bytes);
+  return absl::StrJoin(changes, ", ");
+}
+
+// How long the busiest unit of the multiprocessors worked in a whole operation.
+struct Work {
+  double busy_ns = 0, whole_ns = 0;
+};
+
+// Nothing where the counters do not hold the whole operation: they have one
+// launch of each grid, and a variant may launch one many times.
+std::optional<Work> WorkOf(const std::vector<MeasuredLaunch>& launches,
+                           const LadderRun& run) {
+  Work work;
+  for (const MeasuredLaunch& launch : launches) {
+    if (!launch.facts.duration_ns || !launch.facts.sm_percent) return {};
+    work.whole_ns += *launch.facts.duration_ns;
+    work.busy_ns += *launch.facts.duration_ns * *launch.facts.sm_percent / 100;
+  }
+  constexpr double kApart = 0.15;
+  const double op_time = OpTimeSum(run.convolutions);
+  if (std::abs(work.whole_ns - op_time) > kApart * op_time) return {};
+  return work;
+}
+
+}  // namespace
+
+void AddCounterRules(const Source& source, const RunRecord& ladder,
+                     Deliverable& deliverable) {
+  std::set<std::string> waits;
+  for (const LadderRun& run : ladder.ladder) {
+    for (const MeasuredLaunch& launch : LaunchesOf(source, run.variant)) {
+      if (launch.facts.stalls.empty()) continue;
+      waits.insert(launch.facts.stalls[0].first);
+    }
+  }
+  Text text = absl::StrCat(kSpreadRule, " ", kBoundRule);
+  List list;
+  for (const auto& [wait, meaning] : kWaits) {
+    if (waits.count(std::string(wait)) == 0) continue;
+    list.items.push_back(Strong(std::string(wait)) + ": " +
+                         std::string(meaning));
+  }
+  if (!list.items.empty()) text += absl::StrCat(" ", kColumnsRule);
+  deliverable.blocks.push_back(Paragraph{std::move(text)});
+  if (!list.items.empty()) deliverable.blocks.push_back(std::move(list));
+}
+
+void AddCounters(const Source& source, const std::string& variant,
+                 const LadderRun* before, Deliverable& deliverable) {
+  const std::vector<MeasuredLaunch> launches = LaunchesOf(source, variant);
+  if (launches.empty()) {
+    AddMissing(deliverable,
+               absl::StrCat("there are no hardware counters of ", variant),
+               absl::StrCat("tools/measure_ncu.sh BUNDLE ",
+                            ShellWord(absl::StrCat(source.records->folder,
+                                                   "/ncu-", source.network)),
+                            " ", source.network, " ", variant));
+    return;
+  }
+  AddCountersTable(launches, deliverable);
+  const LaunchFacts& facts = launches[0].facts;
+  Text text;
+  if (const std::string bound = Bound(facts); !bound.empty()) {
+    text += Text("The longest kernel, ") +
+            Code(KernelName(launches[0].kernel, 44)) + ", is bound by " +
+            bound + ".";
+  }
+  const std::vector<MeasuredLaunch> others =
+      before == nullptr ? std::vector<MeasuredLaunch>()
+                        : LaunchesOf(source, before->variant);
+  const std::string changes =
+      others.empty() ? "" : Changes(facts, others[0].facts);
+  if (!changes.empty()) {
+    text += absl::StrCat(
+        text.empty() ? "" : " ",
+        "Beside the longest kernel of the rung before: ", changes, ".");
+  }
+  if (!text.empty()) deliverable.blocks.push_back(Paragraph{std::move(text)});
+}
+
+std::string WhyNotFaster(const Source& source, const LadderRun& run,
+                         const LadderRun& before) {
+  const std::vector<MeasuredLaunch> launches = LaunchesOf(source, run.variant);
+  const std::vector<MeasuredLaunch> others = LaunchesOf(source, before.variant);
+  if (launches.empty() || others.empty()) return "";
+  const std::optional<Work> now = WorkOf(launches, run);
+  const std::optional<Work> then = WorkOf(others, before);
+  if (!now || !then) {
+    return " Why not, the counters do not tell: they hold one launch of each "
+           "grid, which is not the whole operation here or in the rung before.";
+  }
+  const std::string busy = absl::StrFormat(
+      "the busiest unit of the multiprocessors is at work for %s, in the rung "
+      "before for %s",
+      FormatNanoseconds(now->busy_ns), FormatNanoseconds(then->busy_ns));
+  const double waiting = now->whole_ns - now->busy_ns;
+  const double waited = then->whole_ns - then->busy_ns;
+  if (now->busy_ns - then->busy_ns > waiting - waited) {
+    return absl::StrCat(" Why not: it is more work than before; ", busy, ".");
+  }
+  std::string why =
+      absl::StrCat(" Why not: it waits longer; ", busy,
+                   ", and the rest of the time, ", FormatNanoseconds(waiting),
+                   " and before ", FormatNanoseconds(waited), ", is waiting");
+  if (!launches[0].facts.stalls.empty()) {
+    absl::StrAppend(&why, ", in its longest kernel most of all \"",
+                    launches[0].facts.stalls[0].first, "\"");
+  }
+  return why + ".";
+}
+
+}  // namespace convlab
