@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/accuracy/accuracy.h"
 #include "common/record/ladder_rows.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
@@ -120,9 +121,8 @@ absl::Status MeasureOverlap(Session& session) {
   return absl::OkStatus();
 }
 
-// What a small batch may hide: the number of correct answers is that of the
-// first variant to the last one in class fp32, and within a few of it in the
-// others.
+// What a small batch may hide: DataLoss unless the number of correct answers is
+// that of the first variant, within what the variant's class allows.
 absl::Status CheckCounts(const Session& session, const Variant& variant,
                          const LadderRun& run) {
   if (session.record.ladder.empty() ||
@@ -130,7 +130,7 @@ absl::Status CheckCounts(const Session& session, const Variant& variant,
     return absl::OkStatus();
   }
   const int64_t expected = session.record.ladder[0].correct;
-  const int64_t most = variant.accuracy == AccuracyClass::kFp32 ? 0 : 5;
+  const int64_t most = MaxChangedAnswers(variant.accuracy);
   if (std::abs(run.correct - expected) <= most) return absl::OkStatus();
   return absl::DataLossError(
       absl::StrCat(run.correct, " correct answers, where ",

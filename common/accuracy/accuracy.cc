@@ -1,5 +1,8 @@
 #include "common/accuracy/accuracy.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "absl/strings/str_format.h"
 
 namespace convlab {
@@ -39,6 +42,16 @@ double MaxRelativeError(AccuracyClass accuracy) {
       return 5e-3;
   }
   return 0;
+}
+
+double MaxRelativeError(AccuracyClass accuracy, int64_t terms) {
+  constexpr double kUsualTerms = 2048;
+  return MaxRelativeError(accuracy) *
+         std::max(1.0, std::sqrt(static_cast<double>(terms) / kUsualTerms));
+}
+
+int64_t MaxChangedAnswers(AccuracyClass accuracy) {
+  return accuracy == AccuracyClass::kFp32 ? 0 : 5;
 }
 
 absl::Status CheckError(double error, AccuracyClass accuracy) {

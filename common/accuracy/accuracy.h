@@ -4,6 +4,7 @@
 #ifndef COMMON_ACCURACY_ACCURACY_H_
 #define COMMON_ACCURACY_ACCURACY_H_
 
+#include <cstdint>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -20,6 +21,16 @@ std::optional<AccuracyClass> FindAccuracyClass(absl::string_view name);
 
 // The largest relative L2 error against float64 that the class allows.
 double MaxRelativeError(AccuracyClass accuracy);
+
+// The same for outputs that each sum `terms` products. The classes are stated
+// for sums like those of the course's layers; the rounding errors of longer
+// ones grow with the square root of their length.
+double MaxRelativeError(AccuracyClass accuracy, int64_t terms);
+
+// By how many a network's correct answers may differ from those of a float32
+// computation: none in fp32, and a few in the other classes, which round
+// differently.
+int64_t MaxChangedAnswers(AccuracyClass accuracy);
 
 // DataLoss, with both numbers, if the relative L2 error exceeds what the class
 // allows or is no number.

@@ -32,6 +32,15 @@ TEST(AccuracyTest, ErrorsBeyondTheClassFail) {
   EXPECT_TRUE(CheckError(1.1e-6, AccuracyClass::kTf32).ok());
 }
 
+TEST(AccuracyTest, LongSumsMayErrMore) {
+  EXPECT_EQ(MaxRelativeError(AccuracyClass::kFp32, 2048),
+            MaxRelativeError(AccuracyClass::kFp32));
+  EXPECT_EQ(MaxRelativeError(AccuracyClass::kFp32, 25),
+            MaxRelativeError(AccuracyClass::kFp32));
+  EXPECT_DOUBLE_EQ(MaxRelativeError(AccuracyClass::kTf32, 4 * 2048),
+                   2 * MaxRelativeError(AccuracyClass::kTf32));
+}
+
 TEST(AccuracyTest, WhatIsNoNumberFails) {
   EXPECT_FALSE(CheckError(std::nan(""), AccuracyClass::kBf16).ok());
   EXPECT_FALSE(CheckError(HUGE_VAL, AccuracyClass::kBf16).ok());

@@ -42,8 +42,8 @@ std::optional<Rates> DataSheetRates(absl::string_view gpu_name) {
 std::optional<double> MemoryGbs(int64_t clock_khz, int64_t bus_bits) {
   if (clock_khz <= 0 || bus_bits <= 0) return std::nullopt;
   // Two transfers per clock.
-  return 2e-6 * static_cast<double>(clock_khz) *
-         static_cast<double>(bus_bits) / 8;
+  return 2e-6 * static_cast<double>(clock_khz) * static_cast<double>(bus_bits) /
+         8;
 }
 
 }  // namespace convlab

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/baseline/convolution.h"
@@ -257,11 +256,7 @@ class Search {
       host_ns = std::chrono::nanoseconds(Clock::now() - start).count();
       return absl::OkStatus();
     }));
-    if (!(plan.relative_error <= MaxRelativeError(accuracy_))) {
-      return absl::UnimplementedError(
-          absl::StrFormat("its relative error %.1e exceeds the class %s",
-                          plan.relative_error, Name(accuracy_)));
-    }
+    RETURN_IF_ERROR(CheckError(plan.relative_error, accuracy_));
     if (best_ns_ > 0 && host_ns - kLoadingNs > kHopeless * best_ns_) {
       plan.samples_ns = {host_ns};
       plan.median_ns = host_ns;

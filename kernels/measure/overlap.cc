@@ -114,7 +114,7 @@ absl::StatusOr<PinnedBuffer> RandomFloats(int64_t count) {
   return buffer;
 }
 
-// Internal unless image `b` of y is the convolution in the variant's class.
+// DataLoss unless image `b` of y is the convolution in the variant's class.
 absl::Status CheckImage(const Variant& variant, const Problem& problem,
                         int64_t b, const float* x, const float* k,
                         const float* y) {
@@ -124,10 +124,9 @@ absl::Status CheckImage(const Variant& variant, const Problem& problem,
   const double error = RelativeError(
       y + b * image.output_elements(),
       ReferenceConvolution(image, x + b * image.input_elements(), k, workers));
-  if (error <= MaxRelativeError(variant.accuracy)) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(variant.name, " in streams on ",
-                                          ToString(problem), ": image ", b,
-                                          " has error ", error));
+  return Annotate(CheckError(error, variant.accuracy),
+                  absl::StrCat(variant.name, " in streams on ",
+                               ToString(problem), ", image ", b));
 }
 
 }  // namespace

@@ -41,8 +41,9 @@ struct OverlapTimes {
 };
 
 // Times the same slices in one stream and in three, after a warm-up, on random
-// tensors in pinned memory. Internal if the two results differ in any bit, or
-// if the first or the last image is beyond the error of the variant's class.
+// tensors in pinned memory. Internal if the two results differ in any bit,
+// DataLoss if the first or the last image errs more than the variant's class
+// allows.
 absl::StatusOr<OverlapTimes> MeasureStreams(const Variant& variant,
                                             const Problem& problem,
                                             int64_t slices,

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "absl/strings/ascii.h"
@@ -12,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/accuracy/accuracy.h"
 #include "common/files/files.h"
 #include "common/status/status.h"
 #include "reports/quantities.h"
@@ -59,11 +61,18 @@ std::string AccuracyOf(const Candidate& candidate) {
   return absl::StrJoin(classes, ", ");
 }
 
-// Answers that may differ from the expected number: classes below float32 round
-// differently, as the ladder allows them to.
+// Answers that may differ from the expected number: the most that any of the
+// candidate's classes allows.
 int64_t Tolerance(const Candidate& candidate) {
-  constexpr int64_t kLooser = 5;
-  return AccuracyOf(candidate) == "fp32" ? 0 : kLooser;
+  int64_t tolerance = 0;
+  for (const ConvolutionRecord& convolution : *candidate.convolutions) {
+    const std::optional<AccuracyClass> accuracy = FindAccuracyClass(
+        candidate.record->variants.at(convolution.variant).accuracy_class);
+    // An unknown class is taken for one that rounds differently.
+    tolerance = std::max(
+        tolerance, MaxChangedAnswers(accuracy.value_or(AccuracyClass::kBf16)));
+  }
+  return tolerance;
 }
 
 // Why the run does not count; empty if it does.

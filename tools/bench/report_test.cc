@@ -1,6 +1,5 @@
 #include "tools/bench/report.h"
 
-#include <cmath>
 #include <string>
 #include <tuple>
 
@@ -249,12 +248,6 @@ TEST(Variants, AreNamesOrAll) {
                               .status()
                               .message()),
               HasSubstr("is of class fp32, which --class leaves out"));
-}
-
-TEST(CheckError, LetsNoNanPass) {
-  EXPECT_TRUE(CheckError(1e-6, AccuracyClass::kFp32).ok());
-  EXPECT_FALSE(CheckError(1.1e-6, AccuracyClass::kFp32).ok());
-  EXPECT_FALSE(CheckError(std::nan(""), AccuracyClass::kFp16).ok());
 }
 
 }  // namespace

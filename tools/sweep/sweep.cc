@@ -1,7 +1,6 @@
 // Runs every compiled instance of direct_tiled on one layer, and prints what
 // each takes: how the variant came to its choice.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -28,12 +27,9 @@ DEFINE_int32(samples, 20, "measurements of each instance, at least");
 namespace convlab {
 namespace {
 
-// As in the parity test: errors of long sums grow with the root of the length.
 double MaxError(const Problem& problem) {
-  const double terms =
-      problem.channels * problem.kernel_size * problem.kernel_size;
-  return MaxRelativeError(AccuracyClass::kFp32) *
-         std::max(1.0, std::sqrt(terms / 2048));
+  return MaxRelativeError(AccuracyClass::kFp32,
+                          problem.kernel_elements() / problem.filters);
 }
 
 struct Row {

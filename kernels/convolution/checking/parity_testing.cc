@@ -1,11 +1,10 @@
 #include "kernels/convolution/checking/parity_testing.h"
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 #include <random>
 #include <string>
 
+#include "common/accuracy/accuracy.h"
 #include "common/status/status.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/checking/reference.h"
@@ -56,10 +55,8 @@ const Tensors& TensorsOf(const Problem& problem, int largest) {
 }
 
 double MaxError(const Variant& variant, const Problem& problem) {
-  const double terms =
-      problem.channels * problem.kernel_size * problem.kernel_size;
-  return MaxRelativeError(variant.accuracy) *
-         std::max(1.0, std::sqrt(terms / 2048));
+  return MaxRelativeError(variant.accuracy,
+                          problem.kernel_elements() / problem.filters);
 }
 
 void SkipUnlessSupported(const Variant& variant, const Problem& problem) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_cat.h"
 #include "common/status/status.h"
 #include "kernels/convolution/checking/host_run.h"
 #include "kernels/convolution/checking/reference.h"
@@ -26,15 +26,9 @@ absl::StatusOr<double> Verify(const Variant& variant, const Problem& problem,
   const double error = RelativeError(
       y.data(),
       ReferenceConvolution(problem, x.data(), k.data(), *resources.workers));
-  const double allowed = MaxRelativeError(variant.accuracy);
-  // Not "error > allowed": NaN must not pass.
-  if (!(error <= allowed)) {
-    return absl::DataLossError(absl::StrFormat(
-        "%s on %s: relative error %.2g against float64, expected at most %.0e "
-        "in class %s",
-        variant.name, ToString(problem), error, allowed,
-        Name(variant.accuracy)));
-  }
+  RETURN_IF_ERROR(
+      Annotate(CheckError(error, variant.accuracy),
+               absl::StrCat(variant.name, " on ", ToString(problem))));
   return error;
 }
 
