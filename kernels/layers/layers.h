@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "common/network/network.h"
+#include "common/network/layer.h"
 #include "common/parallel/parallel.h"
 
 namespace convlab {
