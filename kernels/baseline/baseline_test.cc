@@ -223,6 +223,18 @@ TEST_F(BaselineTest, PoolingIsTheCpus) {
   }
 }
 
+TEST_F(BaselineTest, BiasIsTheCpus) {
+  const int64_t batch = 33, channels = 6, area = 784;
+  std::vector<float> values = Random(batch * channels * area);
+  const std::vector<float> bias = Random(channels);
+  const DeviceBuffer device = Upload(values), device_bias = Upload(bias);
+  const absl::Status status = layers_->AddBias(
+      batch, channels, area, device_bias.floats(), device.floats());
+  ASSERT_TRUE(status.ok()) << status;
+  AddBias(batch, channels, area, bias.data(), values.data(), TestWorkers());
+  EXPECT_EQ(Download(device), values);
+}
+
 TEST_F(BaselineTest, FullyConnectedAndSoftmaxAreTheCpus) {
   const int64_t batch = 33, inputs = 700, outputs = 10;
   const std::vector<float> in = Random(batch * inputs);

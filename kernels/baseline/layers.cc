@@ -38,6 +38,21 @@ class Layers : public BaselineLayers {
     return layers;
   }
 
+  absl::Status AddBias(int64_t batch, int64_t channels, int64_t area,
+                       const float* bias, float* values) override {
+    ASSIGN_OR_RETURN(const auto one, Describe(1, channels, 1, 1));
+    const int64_t image = channels * area;
+    const int64_t piece = std::max<int64_t>(1, kPieceElements / image);
+    for (int64_t first = 0; first < batch; first += piece) {
+      ASSIGN_OR_RETURN(const auto all, Describe(std::min(piece, batch - first),
+                                                channels, area, 1));
+      RETURN_IF_CUDNN_ERROR(cudnn_->add_tensor(cudnn_->handle, &kOne, one.get(),
+                                               bias, &kOne, all.get(),
+                                               values + first * image));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Activate(Activation activation, int64_t count,
                         float* values) override {
     if (activation == Activation::kNone) return absl::OkStatus();
@@ -84,11 +99,8 @@ class Layers : public BaselineLayers {
     product.b_transposed = true;
     RETURN_IF_ERROR(ToStatus(
         cublas_.Multiply(product, in, weight, out, /*stream=*/nullptr)));
-    ASSIGN_OR_RETURN(const auto row, Describe(1, outputs, 1, 1));
-    ASSIGN_OR_RETURN(const auto rows, Describe(batch, outputs, 1, 1));
-    RETURN_IF_CUDNN_ERROR(cudnn_->add_tensor(cudnn_->handle, &kOne, row.get(),
-                                             bias, &kOne, rows.get(), out));
-    return absl::OkStatus();
+    if (bias == nullptr) return absl::OkStatus();
+    return AddBias(batch, outputs, 1, bias, out);
   }
 
   absl::Status Softmax(int64_t batch, int64_t classes, float* values) override {

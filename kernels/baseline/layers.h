@@ -19,11 +19,15 @@ class BaselineLayers {
  public:
   virtual ~BaselineLayers() = default;
 
+  // Adds bias[c] to each of the `area` values of channel c of each image.
+  virtual absl::Status AddBias(int64_t batch, int64_t channels, int64_t area,
+                               const float* bias, float* values) = 0;
   // Applies the activation to `count` values in place.
   virtual absl::Status Activate(Activation activation, int64_t count,
                                 float* values) = 0;
   virtual absl::Status PoolMax(const MaxPool& pool, int64_t planes,
                                int64_t size, const float* in, float* out) = 0;
+  // A null bias is none.
   virtual absl::Status FullyConnected(int64_t batch, int64_t inputs,
                                       int64_t outputs, const float* in,
                                       const float* weight, const float* bias,

@@ -198,7 +198,7 @@ void FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
               [&](int, int64_t begin, int64_t end) {
                 const int64_t rows = end - begin;
                 std::vector<float> sums(rows * packed_outputs);
-                for (int64_t b = 0; b < rows; ++b) {
+                for (int64_t b = 0; bias != nullptr && b < rows; ++b) {
                   std::copy_n(bias, outputs, sums.data() + b * packed_outputs);
                 }
                 kernel.connect(rows, inputs, packed_outputs,

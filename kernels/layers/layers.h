@@ -18,6 +18,11 @@ namespace convlab {
 void EnlargeToFloats(const uint8_t* images, int64_t count, int size,
                      int enlarged, float* out, Workers& workers);
 
+// Adds bias[c] to each of the `area` values of channel c of each image, where
+// `values` is batch x channels x area and `bias` has one number per channel.
+void AddBias(int64_t batch, int64_t channels, int64_t area, const float* bias,
+             float* values, Workers& workers);
+
 // Applies the activation to `count` values in place. tanh is Highway's and errs
 // by less than 3 ulp: 2.86 at worst, of all floats, with AVX-512. NaN stays
 // NaN.
@@ -38,7 +43,8 @@ std::shared_ptr<const float> PackWeights(int64_t inputs, int64_t outputs,
                                          const float* weight, Workers& workers);
 
 // out[b,o] = bias[o] + sum over i of in[b,i] * weight[o,i], with in of
-// batch x inputs, out of batch x outputs, and the weights by PackWeights.
+// batch x inputs, out of batch x outputs, and the weights by PackWeights. A
+// null bias is none.
 void FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
                     const float* in, const float* packed, const float* bias,
                     float* out, Workers& workers);

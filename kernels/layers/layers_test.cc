@@ -209,21 +209,36 @@ TEST_P(LayersTest, PoolingBeforeTheActivationChangesNothing) {
   }
 }
 
+TEST_P(LayersTest, AddsBias) {
+  for (const auto& [batch, channels, area] :
+       {std::tuple(1, 1, 1), std::tuple(2, 3, 5), std::tuple(7, 6, 784),
+        std::tuple(3, 2, 20003), std::tuple(40000, 3, 1)}) {
+    const std::vector<float> in = Random(int64_t{batch} * channels * area);
+    const std::vector<float> bias = Random(channels);
+    std::vector<float> values = in;
+    AddBias(batch, channels, area, bias.data(), values.data(), workers_);
+    for (size_t i = 0; i < in.size(); ++i) {
+      ASSERT_EQ(values[i], in[i] + bias[i / area % channels]) << "at " << i;
+    }
+  }
+}
+
 TEST_P(LayersTest, FullyConnectedMatchesDoublePrecision) {
-  for (const auto& [batch, inputs, outputs] :
-       {std::tuple(1, 333, 10), std::tuple(2, 5, 1), std::tuple(130, 333, 10),
-        std::tuple(257, 20, 13), std::tuple(7, 5000, 16),
-        std::tuple(23, 600, 180)}) {
+  for (const auto& [batch, inputs, outputs, has_bias] :
+       {std::tuple(1, 333, 10, true), std::tuple(2, 5, 1, true),
+        std::tuple(130, 333, 10, true), std::tuple(257, 20, 13, true),
+        std::tuple(7, 5000, 16, true), std::tuple(23, 600, 180, true),
+        std::tuple(257, 20, 13, false)}) {
     const std::vector<float> in = Random(batch * inputs);
     const std::vector<float> weight = Random(outputs * inputs);
     const std::vector<float> bias = Random(outputs);
     const auto packed = PackWeights(inputs, outputs, weight.data(), workers_);
     std::vector<float> out(batch * outputs, kNan);
-    FullyConnected(batch, inputs, outputs, in.data(), packed.get(), bias.data(),
-                   out.data(), workers_);
+    FullyConnected(batch, inputs, outputs, in.data(), packed.get(),
+                   has_bias ? bias.data() : nullptr, out.data(), workers_);
     for (int64_t b = 0; b < batch; ++b) {
       for (int64_t o = 0; o < outputs; ++o) {
-        double expected = bias[o];
+        double expected = has_bias ? bias[o] : 0;
         for (int64_t i = 0; i < inputs; ++i) {
           expected += double{in[b * inputs + i]} * weight[o * inputs + i];
         }

@@ -159,6 +159,18 @@ const KernelTable<Kernel>& Kernels() {
 }  // namespace
 }  // namespace pooling
 
+void AddBias(int64_t batch, int64_t channels, int64_t area, const float* bias,
+             float* values, Workers& workers) {
+  const int64_t grain = std::max<int64_t>(1, pooling::kValuesPerPiece / area);
+  workers.For(batch * channels, grain, [&](int, int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end; ++plane) {
+      const float added = bias[plane % channels];
+      float* const plane_values = values + plane * area;
+      for (int64_t i = 0; i < area; ++i) plane_values[i] += added;
+    }
+  });
+}
+
 void Activate(Activation activation, int64_t count, float* values,
               Workers& workers) {
   if (activation == Activation::kNone) return;

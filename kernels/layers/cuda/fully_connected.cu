@@ -202,7 +202,7 @@ __global__ void AddPiecesKernel(int64_t count, int outputs, int pieces,
                                 float* out) {
   const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i >= count) return;
-  float sum = bias[i % outputs];
+  float sum = bias == nullptr ? 0 : bias[i % outputs];
   for (int piece = 0; piece < pieces; ++piece)
     sum += partial[piece * count + i];
   out[i] = sum;

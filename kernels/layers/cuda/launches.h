@@ -12,6 +12,8 @@ namespace convlab::cuda {
 
 Error LaunchEnlarge(const uint8_t* images, int64_t count, int size,
                     int enlarged, float* out);
+Error LaunchAddBias(int64_t batch, int64_t channels, int64_t area,
+                    const float* bias, float* values);
 Error LaunchActivate(Activation activation, int64_t count, float* values);
 Error LaunchPoolMax(const MaxPool& pool, Activation activation, int64_t planes,
                     int64_t size, const float* in, float* out);

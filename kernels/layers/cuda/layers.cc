@@ -10,6 +10,11 @@ absl::Status EnlargeToFloats(const uint8_t* images, int64_t count, int size,
   return ToStatus(LaunchEnlarge(images, count, size, enlarged, out));
 }
 
+absl::Status AddBias(int64_t batch, int64_t channels, int64_t area,
+                     const float* bias, float* values) {
+  return ToStatus(LaunchAddBias(batch, channels, area, bias, values));
+}
+
 absl::Status Activate(Activation activation, int64_t count, float* values) {
   return ToStatus(LaunchActivate(activation, count, values));
 }

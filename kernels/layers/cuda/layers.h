@@ -20,6 +20,10 @@ namespace convlab::cuda {
 absl::Status EnlargeToFloats(const uint8_t* images, int64_t count, int size,
                              int enlarged, float* out);
 
+// AddBias of layers.h. `channels` and `area` are below 2^31.
+absl::Status AddBias(int64_t batch, int64_t channels, int64_t area,
+                     const float* bias, float* values);
+
 // Applies the activation to `count` values in place. tanh errs by 2 ulp at
 // most (CUDA C++ Programming Guide, mathematical functions).
 absl::Status Activate(Activation activation, int64_t count, float* values);

@@ -40,7 +40,7 @@ class Tensor {
     EXPECT_TRUE(
         CopyToDevice(data(), values.data(), values.size() * sizeof(T)).ok());
   }
-  void Fill(uint8_t byte) {
+  void Fill(uint8_t byte) const {
     EXPECT_TRUE(FillBytes(data(), byte, count_ * sizeof(T)).ok());
   }
   T* data() const { return static_cast<T*>(buffer_.data()); }
@@ -110,7 +110,7 @@ class CudaLayersTest : public ::testing::Test {
 
   // Integers, whose sums are exact, so that both must give the same bits.
   void ExpectSameProducts(int64_t batch, int64_t inputs, int64_t outputs,
-                          int64_t scratch_floats) {
+                          int64_t scratch_floats, bool has_bias = true) {
     SCOPED_TRACE(::testing::Message()
                  << batch << " x " << inputs << " x " << outputs
                  << " with scratch for " << scratch_floats);
@@ -121,11 +121,12 @@ class CudaLayersTest : public ::testing::Test {
     convlab::FullyConnected(
         batch, inputs, outputs, in.data(),
         PackWeights(inputs, outputs, weight.data(), workers_).get(),
-        bias.data(), expected.data(), workers_);
+        has_bias ? bias.data() : nullptr, expected.data(), workers_);
     const Tensor<float> device_in(in), device_weight(weight), device_bias(bias);
     const Tensor<float> out(batch * outputs), scratch(scratch_floats);
     ASSERT_TRUE(FullyConnected(batch, inputs, outputs, device_in.data(),
-                               device_weight.data(), device_bias.data(),
+                               device_weight.data(),
+                               has_bias ? device_bias.data() : nullptr,
                                out.data(), scratch.data(), scratch_floats)
                     .ok());
     EXPECT_EQ(out.Read(), expected);
@@ -189,6 +190,31 @@ TEST_F(CudaLayersTest, ActivationsHandOnWhatIsNoNumber) {
   EXPECT_EQ(Activated(Activation::kTanh, values)[5], -1);
   EXPECT_TRUE(std::isnan(Activated(Activation::kRelu, {kNan})[0]));
   EXPECT_TRUE(std::isnan(Activated(Activation::kTanh, {kNan})[0]));
+}
+
+TEST_F(CudaLayersTest, AddsBiasAsOnTheCpu) {
+  struct Case {
+    int64_t batch, channels, area;
+  };
+  for (const auto& [batch, channels, area] : std::vector<Case>{
+           {300, 6, 28 * 28},  // LeNet-5's convolutions
+           {300, 16, 10 * 10},
+           {1, 1, 1},
+           {5, 3, 1},       // planes of one value: several in a thread block
+           {2, 700, 3},     // and more channels than a thread block has values
+           {1, 2, 100003},  // planes of many thread blocks
+           {70001, 5, 7}}) {
+    SCOPED_TRACE(::testing::Message()
+                 << batch << " x " << channels << " x " << area);
+    std::vector<float> values = Random(batch * channels * area);
+    const std::vector<float> bias = Random(channels);
+    const Tensor<float> device(values), device_bias(bias);
+    ASSERT_TRUE(
+        AddBias(batch, channels, area, device_bias.data(), device.data()).ok());
+    convlab::AddBias(batch, channels, area, bias.data(), values.data(),
+                     workers_);
+    EXPECT_EQ(device.Read(), values);
+  }
 }
 
 TEST_F(CudaLayersTest, PoolsAsOnTheCpu) {
@@ -264,6 +290,10 @@ TEST_F(CudaLayersTest, FullyConnectedIsExactOnIntegers) {
       ExpectSameProducts(batch, network.Flattened(), network.hidden, 1 << 22);
       ExpectSameProducts(batch, network.hidden, kClasses, 1 << 22);
     }
+  }
+  // Without a bias, as one sum and as several.
+  for (const int64_t scratch_floats : {0, 1 << 20}) {
+    ExpectSameProducts(130, 2052, 160, scratch_floats, false);
   }
   // More images, and more outputs, than a grid has blocks in y and z.
   ExpectSameProducts(70000, 5, 2, 0);
@@ -356,6 +386,20 @@ TEST_F(LargeCudaLayersTest, EnlargeAndActivate) {
   EXPECT_TRUE(std::equal(last.begin(), last.end(), expected.begin()));
   ASSERT_TRUE(Activate(Activation::kTanh, count * area, out.data()).ok());
   EXPECT_EQ(out.Read((count - 1) * area + area / 2, 1)[0], 1);
+}
+
+TEST_F(LargeCudaLayersTest, AddBias) {
+  const int64_t batch = 50000, channels = 5, area = 10000;
+  const Tensor<float> values(batch * channels * area);
+  values.Fill(0);
+  const std::vector<float> bias = {1, 2, 3, 4, 5};
+  const Tensor<float> device_bias(bias);
+  ASSERT_TRUE(
+      AddBias(batch, channels, area, device_bias.data(), values.data()).ok());
+  const std::vector<float> last =
+      values.Read((batch * channels - 2) * area, 2 * area);
+  EXPECT_EQ(std::count(last.begin(), last.begin() + area, 4), area);
+  EXPECT_EQ(std::count(last.begin() + area, last.end(), 5), area);
 }
 
 TEST_F(LargeCudaLayersTest, Pool) {
