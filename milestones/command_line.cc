@@ -191,7 +191,7 @@ absl::Status CheckAgreement(const Milestone& milestone,
         absl::StrCat("--profile and --record are both ", line.profile,
                      ", expected two files"));
   }
-  const size_t convolutions = line.network->stages.size();
+  const size_t convolutions = line.network->Convolutions().size();
   if (line.variants.size() > 1 && line.variants.size() != convolutions) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--variant names ", line.variants.size(), " variants, expected 1",
@@ -261,16 +261,14 @@ std::string HelpText(const Milestone& milestone) {
 std::string ListText(const Milestone& milestone) {
   std::string text = "Networks:\n";
   for (const Network& network : Networks()) {
-    const std::vector<StageShape> shapes = network.StageShapes();
-    std::vector<std::string> stages;
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      const ConvolutionStage& stage = network.stages[i];
-      stages.push_back(absl::StrFormat(
-          "%dx%dx%d to %dx%dx%d with K=%d", stage.input_channels,
-          shapes[i].input_size, shapes[i].input_size, stage.output_channels,
-          shapes[i].output_size, shapes[i].output_size, stage.kernel_size));
+    std::vector<std::string> convolutions;
+    for (const NetworkConvolution& layer : network.Convolutions()) {
+      convolutions.push_back(absl::StrFormat(
+          "%dx%dx%d to %dx%dx%d with K=%d", layer.input.channels,
+          layer.input.size, layer.input.size, layer.output.channels,
+          layer.output.size, layer.output.size, layer.kernel_size));
     }
-    std::string description = absl::StrJoin(stages, ", ");
+    std::string description = absl::StrJoin(convolutions, ", ");
     if (!network.aliases.empty()) {
       absl::StrAppend(&description, " (also ",
                       absl::StrJoin(network.aliases, ", "), ")");

@@ -33,7 +33,7 @@ constexpr int kGpuRepeat = 5;
 // Whether the variant takes all of the network's layers; otherwise the reason.
 absl::Status SupportsNetwork(const Session& session, const Variant& variant) {
   const Network& network = *session.line.network;
-  for (size_t i = 0; i < network.stages.size(); ++i) {
+  for (size_t i = 0; i < network.Convolutions().size(); ++i) {
     RETURN_IF_ERROR(variant.supports(
         ConvolutionProblem(network, i, session.size), Resources()));
   }
@@ -46,7 +46,7 @@ absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant) {
   resources.workers = &session.workers;
   const Network& network = *session.line.network;
   double largest = 0;
-  for (size_t i = 0; i < network.stages.size(); ++i) {
+  for (size_t i = 0; i < network.Convolutions().size(); ++i) {
     ASSIGN_OR_RETURN(
         const double error,
         Verify(variant, ConvolutionProblem(network, i, kVerifiedImages),
@@ -68,7 +68,7 @@ bool CannotBeHad(const absl::Status& status) {
 absl::Status MeasurePeer(Session& session) {
   const Network& network = *session.line.network;
   std::vector<PeerRecord> peers;
-  for (size_t i = 0; i < network.stages.size(); ++i) {
+  for (size_t i = 0; i < network.Convolutions().size(); ++i) {
     const absl::StatusOr<CudnnMeasurement> measured =
         MeasureCudnn(ConvolutionProblem(network, i, session.size),
                      AccuracyClass::kFp32, session.workers);
@@ -103,7 +103,7 @@ absl::Status MeasureOverlap(Session& session) {
   const int64_t images = std::min<int64_t>(session.size, 2000);
   constexpr int kSlices = 8;
   const Network& network = *session.line.network;
-  for (size_t i = 0; i < network.stages.size(); ++i) {
+  for (size_t i = 0; i < network.Convolutions().size(); ++i) {
     const Problem problem = ConvolutionProblem(network, i, images);
     ASSIGN_OR_RETURN(const Variant* fastest,
                      FastestVariant(Backend::kCuda, problem));
@@ -144,7 +144,7 @@ absl::Status Measure(Session& session, const Variant& variant, int repeat,
   if (!error.ok()) return error.status();
   run.relative_error = *error;
   const std::vector<const Variant*> variants(
-      session.line.network->stages.size(), &variant);
+      session.line.network->Convolutions().size(), &variant);
   const absl::StatusOr<InferenceResult> result =
       RunNetwork(session, variants, repeat);
   if (!result.ok()) return result.status();

@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<const Variant*>> ChooseVariants(
     const Session& session) {
   const CommandLine& line = session.line;
   const Milestone& milestone = session.milestone;
-  const size_t convolutions = line.network->stages.size();
+  const size_t convolutions = line.network->Convolutions().size();
   const bool on_gpu = session.backend == Backend::kCuda;
   if (milestone.baseline && on_gpu) {
     return std::vector<const Variant*>(convolutions, &kCudnnVariant);

@@ -244,6 +244,7 @@ absl::Status CloseSession(Session& session) {
 absl::StatusOr<InferenceResult> RunNetwork(
     Session& session, const std::vector<const Variant*>& variants, int repeat) {
   InferenceOptions options;
+  options.backend = session.backend;
   options.variants = variants;
   options.library_layers = session.milestone.baseline;
   options.repeat = repeat;

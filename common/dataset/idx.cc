@@ -11,11 +11,13 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/files/files.h"
-#include "common/network/network.h"
 #include "common/status/status.h"
 
 namespace convlab {
 namespace {
+
+// Of Fashion-MNIST, as of MNIST.
+constexpr int kClasses = 10;
 
 // The magic number's third byte is the type (8: unsigned byte), its fourth the
 // number of dimensions.

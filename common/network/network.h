@@ -1,54 +1,88 @@
-// The one table of networks. A network is one or two convolution stages
+// The one table of networks. A network is a sequence of layers
 //
-//   convolution (stride 1, no padding, no bias) -> activation -> max pooling
+//   convolution (stride 1, no padding), activation, max pooling, fully
+//   connected
 //
-// then flatten -> fully connected -> activation -> fully connected -> softmax
-// over ten classes. Adding a network is adding a row in network.cc.
+// for square images. The first fully connected layer takes its input as one
+// vector, in the order [channel, row, column]. What comes out of the last layer
+// are the values of the classes, whose softmax are their probabilities. To add
+// a network, add a row in network.cc.
 #ifndef COMMON_NETWORK_NETWORK_H_
 #define COMMON_NETWORK_NETWORK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/network/layer.h"
 
 namespace convlab {
 
-inline constexpr int kClasses = 10;
-
-struct ConvolutionStage {
-  int input_channels;   // C
-  int output_channels;  // M
-  int kernel_size;      // K
-  Activation activation = Activation::kNone;
-  MaxPool pool;
+struct ConvolutionLayer {
+  int filters;      // M; the channels C are those of the input
+  int kernel_size;  // K
+  bool bias;        // one number for each filter
 };
 
-// Heights and widths are equal throughout: images and kernels are square.
-struct StageShape {
-  int64_t input_size;   // H = W of the stage's input
-  int64_t output_size;  // after the convolution
-  int64_t pooled_size;  // after pooling
+struct FullyConnectedLayer {
+  int outputs;
+  bool bias;  // one number for each output
 };
 
+using Layer =
+    std::variant<ConvolutionLayer, Activation, MaxPool, FullyConnectedLayer>;
+
+// The tensor of one image between two layers. Height and width are equal; a
+// vector of N values has N channels and size 1.
+struct TensorShape {
+  int64_t channels;
+  int64_t size;  // H = W
+
+  int64_t values() const { return channels * size * size; }
+};
+
+// A convolution with the sizes that it has in its network.
+struct NetworkConvolution {
+  size_t layer;  // index in the network's layers
+  TensorShape input;
+  TensorShape output;
+  int kernel_size;
+};
+
+// The functions require that CheckNetwork accepts the network.
 struct Network {
   std::string name;
   std::vector<std::string> aliases;  // what the course called it
-  int image_size;                    // the images are enlarged to this
-  std::vector<ConvolutionStage> stages;
-  int hidden;  // outputs of the first fully connected layer
-  Activation hidden_activation;
+  int image_channels;
+  int image_size;  // the images are enlarged to this height and width
+  std::vector<Layer> layers;
   // The oldest term's program announced the inference before it loaded.
   bool announces_first = false;
 
-  // One per stage, in order.
-  std::vector<StageShape> StageShapes() const;
-  // Inputs of the first fully connected layer.
-  int64_t Flattened() const;
+  // Shapes()[i] is the input of layer i and Shapes()[i + 1] its output.
+  std::vector<TensorShape> Shapes() const;
+  // The convolutions, in order.
+  std::vector<NetworkConvolution> Convolutions() const;
+  // How many layers come before the first fully connected one; all of them
+  // where there is none.
+  size_t FeatureLayers() const;
+  // Values that these layers compute for an image: the inputs of the first
+  // fully connected layer.
+  int64_t Features() const;
+  // Values that come out of the last layer.
+  int Classes() const;
 };
+
+// InvalidArgument, naming the first layer that is wrong, unless all sizes are
+// positive, each layer fits its input, no convolution or pooling follows a
+// fully connected layer, tensors and weights have fewer than 2^31 elements, and
+// there are between 1 and 256 classes.
+absl::Status CheckNetwork(const Network& network);
 
 // All networks, in the order of the terms.
 const std::vector<Network>& Networks();

@@ -6,16 +6,19 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/network/network.h"
 #include "common/weights/tensor_file.h"
 
 namespace convlab {
 
 // The tensors of `content`, a file's bytes, named as in our own files:
-// conv1.weight, conv2.weight, fc1.weight, fc1.bias, fc2.weight, fc2.bias. The
-// file has neither names nor shapes, so its layers must be fa20's. The
-// convolutions' biases are left out: the file stores them, but the course's
-// network does not add them. InvalidArgument for any other content.
-absl::StatusOr<TensorFile> ParseMiniDnn(absl::string_view content);
+// conv1.weight, fc1.weight, fc1.bias and so on. The file has neither names nor
+// shapes, so its layers must be those of `network`, in order. It stores a bias
+// for every layer; those of layers that have none in the network are left out,
+// as the course's convolutions do not add theirs. InvalidArgument for any other
+// content.
+absl::StatusOr<TensorFile> ParseMiniDnn(absl::string_view content,
+                                        const Network& network);
 
 }  // namespace convlab
 

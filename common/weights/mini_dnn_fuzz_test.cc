@@ -15,7 +15,7 @@ void Require(bool property) {
 }
 
 void Check(const std::string& content) {
-  const auto file = ParseMiniDnn(content);
+  const auto file = ParseMiniDnn(content, **FindNetwork("fa20"));
   if (!file.ok()) {
     Require(absl::IsInvalidArgument(file.status()));
     return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/network/test_networks.h"
 #include "common/weights/test_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -13,8 +14,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+const Network& Fa20() { return **FindNetwork("fa20"); }
+
 void ExpectError(absl::string_view content, const std::string& message) {
-  const absl::Status status = ParseMiniDnn(content).status();
+  const absl::Status status = ParseMiniDnn(content, Fa20()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr(message));
 }
@@ -24,7 +27,7 @@ TEST(MiniDnn, TensorsAsInOurOwnFiles) {
   ASSERT_EQ(layers.size(), 10);
   // Input 5 of output 2, in a matrix stored column by column.
   layers[6][5 + 2 * 1296] = -1;
-  const auto file = ParseMiniDnn(MiniDnnFile(layers));
+  const auto file = ParseMiniDnn(MiniDnnFile(layers), Fa20());
   ASSERT_TRUE(file.ok()) << file.status();
   const struct {
     const char* name;
@@ -51,6 +54,35 @@ TEST(MiniDnn, TensorsAsInOurOwnFiles) {
   EXPECT_EQ(file->tensors[2].values[2 * 1296 + 5], -1);
 }
 
+// The biases of convolutions that have one, and three fully connected layers.
+TEST(MiniDnn, LeNet5) {
+  const std::vector<std::vector<float>> layers = {Counting(156),
+                                                  {},
+                                                  {},
+                                                  Counting(2416),
+                                                  {},
+                                                  {},
+                                                  Counting(48120),
+                                                  {},
+                                                  Counting(10164),
+                                                  {},
+                                                  Counting(1700),
+                                                  {}};
+  const auto file = ParseMiniDnn(MiniDnnFile(layers), LeNet5());
+  ASSERT_TRUE(file.ok()) << file.status();
+  std::vector<std::string> names;
+  for (const Tensor& tensor : file->tensors) {
+    names.push_back(tensor.name + ShapeString(tensor.shape));
+  }
+  EXPECT_THAT(names, ElementsAre("conv1.weight[6,1,5,5]", "conv1.bias[6]",
+                                 "conv2.weight[16,6,5,5]", "conv2.bias[16]",
+                                 "fc1.weight[120,400]", "fc1.bias[120]",
+                                 "fc2.weight[84,120]", "fc2.bias[84]",
+                                 "fc3.weight[20,84]", "fc3.bias[20]"));
+  EXPECT_EQ(file->tensors[1].values, Counting(6, 150));
+  EXPECT_EQ(file->tensors[9].values, Counting(20, 1680));
+}
+
 TEST(MiniDnn, CutsAndSurplus) {
   const std::string good = MiniDnnFile(Fa20Layers());
   for (const size_t size : {0, 3, 4, 7, 8, 807, 808, 100000}) {
@@ -60,7 +92,7 @@ TEST(MiniDnn, CutsAndSurplus) {
   ExpectError(good + "x", "found 1 bytes more");
 }
 
-TEST(MiniDnn, LayersMustBeFa20s) {
+TEST(MiniDnn, LayersMustBeTheNetworks) {
   auto layers = Fa20Layers();
   layers[3].pop_back();
   ExpectError(MiniDnnFile(layers),
@@ -72,8 +104,9 @@ TEST(MiniDnn, LayersMustBeFa20s) {
               "3 of 10 layers have numbers, expected 4 as in fa20");
   layers = Fa20Layers();
   layers[9] = {1};
-  ExpectError(MiniDnnFile(layers),
-              "layer 9 of 10: 1 numbers, expected none behind fa20's fc2");
+  ExpectError(
+      MiniDnnFile(layers),
+      "layer 9 of 10: 1 numbers, expected none after the 4 layers of fa20");
 }
 
 TEST(MiniDnn, ImpossibleCounts) {

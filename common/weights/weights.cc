@@ -12,6 +12,7 @@
 #include "common/weights/byte_reader.h"
 #include "common/weights/mini_dnn.h"
 #include "common/weights/mxnet_params.h"
+#include "common/weights/parameters.h"
 #include "common/weights/safetensors.h"
 
 namespace convlab {
@@ -20,27 +21,25 @@ namespace {
 struct ExpectedTensor {
   std::vector<std::string> names;  // ours, then MXNet's
   std::vector<int64_t> shape;
+  size_t layer;
+  std::vector<float> LayerWeights::*values;  // where its numbers go
 };
 
-// The convolutions in order, then fc1's and fc2's weight and bias.
+// Each layer's weight, then its bias.
 std::vector<ExpectedTensor> ExpectedTensors(const Network& network) {
   std::vector<ExpectedTensor> tensors;
-  for (size_t i = 0; i < network.stages.size(); ++i) {
-    const ConvolutionStage& stage = network.stages[i];
-    tensors.push_back({{absl::StrCat("conv", i + 1, ".weight"),
-                        absl::StrCat("arg:new", i, "_weight"),
-                        absl::StrCat("arg:convolution", i, "_weight")},
-                       {stage.output_channels, stage.input_channels,
-                        stage.kernel_size, stage.kernel_size}});
-  }
-  const int64_t sizes[] = {network.Flattened(), network.hidden, kClasses};
-  for (int i = 0; i < 2; ++i) {
-    tensors.push_back({{absl::StrCat("fc", i + 1, ".weight"),
-                        absl::StrCat("arg:fullyconnected", i, "_weight")},
-                       {sizes[i + 1], sizes[i]}});
-    tensors.push_back({{absl::StrCat("fc", i + 1, ".bias"),
-                        absl::StrCat("arg:fullyconnected", i, "_bias")},
-                       {sizes[i + 1]}});
+  for (const LayerParameters& parameters : ParametersOf(network)) {
+    std::vector<std::string> weight = {parameters.name + ".weight"};
+    std::vector<std::string> bias = {parameters.name + ".bias"};
+    for (const std::string& name : parameters.other_names) {
+      weight.push_back(name + "_weight");
+      bias.push_back(name + "_bias");
+    }
+    tensors.push_back({weight, parameters.weight_shape, parameters.layer,
+                       &LayerWeights::weight});
+    if (!parameters.has_bias) continue;
+    tensors.push_back(
+        {bias, parameters.bias_shape(), parameters.layer, &LayerWeights::bias});
   }
   return tensors;
 }
@@ -48,7 +47,8 @@ std::vector<ExpectedTensor> ExpectedTensors(const Network& network) {
 // The first eight bytes are a safetensors file's header length, MXNet's magic
 // number, or mini-dnn's layer count and first layer's length. The brace comes
 // first, as a header may be as long as the magic number says.
-absl::StatusOr<TensorFile> ParseAnyFormat(absl::string_view content) {
+absl::StatusOr<TensorFile> ParseAnyFormat(absl::string_view content,
+                                          const Network& network) {
   const auto first = ByteReader(content).Integer<uint64_t>("");
   if (first.ok()) {
     const uint64_t low = *first & 0xffffffff;
@@ -59,7 +59,7 @@ absl::StatusOr<TensorFile> ParseAnyFormat(absl::string_view content) {
     }
     if (*first == kMxnetMagic) return ParseMxnetParams(content);
     if (high != 0 && low > 0 && low <= kMostLayers) {
-      return ParseMiniDnn(content);
+      return ParseMiniDnn(content, network);
     }
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -126,7 +126,9 @@ absl::Status CheckTensor(const Tensor& tensor,
 // Networks of the same shapes differ in their metadata alone.
 absl::Status CheckMetadata(const TensorFile& file, const Network& network) {
   const auto named = file.metadata.find("network");
-  if (named == file.metadata.end()) return absl::OkStatus();
+  if (named == file.metadata.end() || named->second == network.name) {
+    return absl::OkStatus();
+  }
   const auto found = FindNetwork(named->second);
   if (found.ok() && (*found)->name == network.name) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the metadata names network ",
@@ -134,14 +136,9 @@ absl::Status CheckMetadata(const TensorFile& file, const Network& network) {
                                                  ", expected ", network.name));
 }
 
-FullyConnectedWeights TakeFullyConnected(Tensor& weight, Tensor& bias) {
-  return {weight.shape[1], weight.shape[0], std::move(weight.values),
-          std::move(bias.values)};
-}
-
 absl::StatusOr<NetworkWeights> ParseWeights(absl::string_view content,
                                             const Network& network) {
-  ASSIGN_OR_RETURN(TensorFile file, ParseAnyFormat(content));
+  ASSIGN_OR_RETURN(TensorFile file, ParseAnyFormat(content, network));
   const std::vector<ExpectedTensor> expected = ExpectedTensors(network);
   const std::string where = absl::StrCat("for network ", network.name);
   const auto matched = MatchNames(file.tensors, expected);
@@ -152,17 +149,48 @@ absl::StatusOr<NetworkWeights> ParseWeights(absl::string_view content,
   }
   RETURN_IF_ERROR(CheckMetadata(file, network));
   NetworkWeights weights;
-  auto next = matched->begin();
-  for (size_t i = 0; i < network.stages.size(); ++i) {
-    weights.convolutions.push_back(std::move((*next++)->values));
+  weights.layers.resize(network.layers.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    LayerWeights& layer = weights.layers[expected[i].layer];
+    layer.*expected[i].values = std::move((*matched)[i]->values);
   }
-  weights.hidden = TakeFullyConnected(*next[0], *next[1]);
-  weights.output = TakeFullyConnected(*next[2], *next[3]);
   weights.metadata = std::move(file.metadata);
   return weights;
 }
 
 }  // namespace
+
+absl::Status CheckWeights(const Network& network,
+                          const NetworkWeights& weights) {
+  if (weights.layers.size() != network.layers.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("weights of ", weights.layers.size(), " layers, expected ",
+                     network.layers.size(), " as in network ", network.name));
+  }
+  struct Counts {
+    size_t weights = 0, biases = 0;
+  };
+  std::vector<Counts> expected(network.layers.size());
+  for (const LayerParameters& parameters : ParametersOf(network)) {
+    Counts& counts = expected[parameters.layer];
+    ASSIGN_OR_RETURN(counts.weights, ElementCount(parameters.weight_shape));
+    if (parameters.has_bias) counts.biases = parameters.weight_shape[0];
+  }
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const Counts found = {weights.layers[i].weight.size(),
+                          weights.layers[i].bias.size()};
+    if (found.weights == expected[i].weights &&
+        found.biases == expected[i].biases) {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("for network ", network.name, ": layer ", i + 1, " of ",
+                     expected.size(), " has ", found.weights, " weights and ",
+                     found.biases, " biases, expected ", expected[i].weights,
+                     " and ", expected[i].biases));
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<NetworkWeights> LoadWeights(const std::string& path,
                                            const Network& network) {

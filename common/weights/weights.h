@@ -1,39 +1,35 @@
-// A network's trained weights, from a file of any format that users have:
-//
-//   name in our own files   shape               name in MXNet's files
-//   conv1.weight            [M, C, K, K]        arg:new0_weight, or
-//                                               arg:convolution0_weight
-//   conv2.weight            likewise; absent where there is one convolution
-//   fc1.weight              [hidden, inputs]    arg:fullyconnected0_weight
-//   fc1.bias                [hidden]            arg:fullyconnected0_bias
-//   fc2.weight              [10, hidden]        arg:fullyconnected1_weight
-//   fc2.bias                [10]                arg:fullyconnected1_bias
+// A network's trained weights, from a file of any format that users have.
+// parameters.h lists the tensors that such a file holds.
 #ifndef COMMON_WEIGHTS_WEIGHTS_H_
 #define COMMON_WEIGHTS_WEIGHTS_H_
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/network/network.h"
 
 namespace convlab {
 
-struct FullyConnectedWeights {
-  int64_t inputs = 0;
-  int64_t outputs = 0;
-  std::vector<float> weight;  // [outputs, inputs]
-  std::vector<float> bias;    // [outputs]
+struct LayerWeights {
+  // [M, C, K, K] of a convolution, [outputs, inputs] of a fully connected
+  // layer; empty for layers that have none.
+  std::vector<float> weight;
+  // [M] or [outputs]; empty for layers that have none.
+  std::vector<float> bias;
 };
 
 struct NetworkWeights {
-  std::vector<std::vector<float>> convolutions;  // per stage, [M, C, K, K]
-  FullyConnectedWeights hidden;
-  FullyConnectedWeights output;
+  std::vector<LayerWeights> layers;  // one for each of the network's layers
   std::map<std::string, std::string> metadata;  // of a safetensors file
 };
+
+// InvalidArgument, naming the layer, unless `weights` has as many layers as
+// `network` and each has as many numbers as the network's.
+absl::Status CheckWeights(const Network& network,
+                          const NetworkWeights& weights);
 
 // Reads the file `path`, safetensors, MXNet .params or mini-dnn .bin, told by
 // its content. Its tensors must be exactly those of `network`, in any order,

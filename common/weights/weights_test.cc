@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/files/files.h"
+#include "common/network/test_networks.h"
+#include "common/weights/parameters.h"
 #include "common/weights/safetensors.h"
 #include "common/weights/test_files.h"
 #include "gmock/gmock.h"
@@ -27,40 +29,44 @@ std::string Write(absl::string_view content) {
 }
 
 // The tensors of `network` under our own names; each begins its counting at
-// another number.
+// another number. Fully connected layers are in halves, as in our files.
 std::vector<Tensor> OurTensors(const Network& network) {
   std::vector<Tensor> tensors;
-  const auto add = [&](const std::string& name, DataType type,
-                       const std::vector<int64_t>& shape) {
-    const int begin = static_cast<int>(tensors.size());
-    std::vector<float> values = Counting(*ElementCount(shape), begin);
-    // Halves hold no integers above 2048.
-    for (float& value : values) value = std::min(value, 2048.0f);
-    tensors.push_back({name, type, shape, values});
-  };
-  for (size_t i = 0; i < network.stages.size(); ++i) {
-    const ConvolutionStage& stage = network.stages[i];
-    add(absl::StrCat("conv", i + 1, ".weight"), DataType::kFloat32,
-        {stage.output_channels, stage.input_channels, stage.kernel_size,
-         stage.kernel_size});
+  for (const LayerParameters& layer : ParametersOf(network)) {
+    const auto add = [&](const std::string& name,
+                         const std::vector<int64_t>& shape) {
+      const DataType type = layer.weight_shape.size() == 4 ? DataType::kFloat32
+                                                           : DataType::kFloat16;
+      const int begin = static_cast<int>(tensors.size());
+      std::vector<float> values = Counting(*ElementCount(shape), begin);
+      // Halves hold no integers above 2048.
+      for (float& value : values) value = std::min(value, 2048.0f);
+      tensors.push_back({layer.name + name, type, shape, values});
+    };
+    add(".weight", layer.weight_shape);
+    if (layer.has_bias) add(".bias", layer.bias_shape());
   }
-  add("fc1.weight", DataType::kFloat16, {network.hidden, network.Flattened()});
-  add("fc1.bias", DataType::kFloat16, {network.hidden});
-  add("fc2.weight", DataType::kFloat16, {10, network.hidden});
-  add("fc2.bias", DataType::kFloat16, {10});
   return tensors;
+}
+
+std::vector<std::string> Names(const std::vector<Tensor>& tensors) {
+  std::vector<std::string> names;
+  for (const Tensor& tensor : tensors) names.push_back(tensor.name);
+  return names;
 }
 
 // The same under MXNet's names, back to front.
 std::vector<Tensor> MxnetTensors(const Network& network,
-                                 absl::string_view convolution) {
+                                 const std::string& convolution) {
   std::vector<Tensor> tensors = OurTensors(network);
-  size_t i = 0;
-  for (; i < network.stages.size(); ++i) {
-    tensors[i].name = absl::StrCat("arg:", convolution, i, "_weight");
-  }
-  for (const char* name : {"0_weight", "0_bias", "1_weight", "1_bias"}) {
-    tensors[i++].name = absl::StrCat("arg:fullyconnected", name);
+  for (Tensor& tensor : tensors) {
+    const size_t dot = tensor.name.find('.');
+    const bool convolves = tensor.name.rfind("conv", 0) == 0;
+    const size_t number = convolves ? 4 : 2;
+    tensor.name =
+        absl::StrCat("arg:", convolves ? convolution : "fullyconnected",
+                     std::stoi(tensor.name.substr(number, dot - number)) - 1,
+                     "_", tensor.name.substr(dot + 1));
   }
   std::reverse(tensors.begin(), tensors.end());
   return tensors;
@@ -69,20 +75,19 @@ std::vector<Tensor> MxnetTensors(const Network& network,
 void ExpectWeights(const absl::StatusOr<NetworkWeights>& weights,
                    const Network& network) {
   ASSERT_TRUE(weights.ok()) << weights.status();
+  EXPECT_TRUE(CheckWeights(network, *weights).ok());
   const std::vector<Tensor> expected = OurTensors(network);
-  ASSERT_EQ(weights->convolutions.size(), network.stages.size());
-  size_t i = 0;
-  for (const std::vector<float>& convolution : weights->convolutions) {
-    EXPECT_EQ(convolution, expected[i++].values);
+  ASSERT_EQ(weights->layers.size(), network.layers.size());
+  size_t next = 0;
+  for (const LayerWeights& layer : weights->layers) {
+    if (!layer.weight.empty()) {
+      EXPECT_EQ(layer.weight, expected[next++].values);
+    }
+    if (!layer.bias.empty()) {
+      EXPECT_EQ(layer.bias, expected[next++].values);
+    }
   }
-  EXPECT_EQ(weights->hidden.inputs, network.Flattened());
-  EXPECT_EQ(weights->hidden.outputs, network.hidden);
-  EXPECT_EQ(weights->hidden.weight, expected[i++].values);
-  EXPECT_EQ(weights->hidden.bias, expected[i++].values);
-  EXPECT_EQ(weights->output.inputs, network.hidden);
-  EXPECT_EQ(weights->output.outputs, 10);
-  EXPECT_EQ(weights->output.weight, expected[i++].values);
-  EXPECT_EQ(weights->output.bias, expected[i++].values);
+  EXPECT_EQ(next, expected.size());
 }
 
 void ExpectError(absl::string_view content, const Network& network,
@@ -99,8 +104,16 @@ void ExpectError(const std::vector<Tensor>& tensors, const Network& network,
   ExpectError(*SerializeSafetensors({tensors, {}}), network, message);
 }
 
+// Those of the table, and others that have more or fewer parameters.
+std::vector<Network> AllNetworks() {
+  std::vector<Network> networks = Networks();
+  networks.push_back(LeNet5());
+  networks.push_back({"connected", {}, 3, 4, {FullyConnectedLayer{5, false}}});
+  return networks;
+}
+
 TEST(LoadWeights, SafetensorsOfEveryNetwork) {
-  for (const Network& network : Networks()) {
+  for (const Network& network : AllNetworks()) {
     SCOPED_TRACE(network.name);
     const auto weights =
         LoadWeights(Write(*SerializeSafetensors(
@@ -112,7 +125,7 @@ TEST(LoadWeights, SafetensorsOfEveryNetwork) {
 }
 
 TEST(LoadWeights, MxnetParamsOfEveryNetwork) {
-  for (const Network& network : Networks()) {
+  for (const Network& network : AllNetworks()) {
     SCOPED_TRACE(network.name);
     for (const char* convolution : {"new", "convolution"}) {
       ExpectWeights(
@@ -128,12 +141,53 @@ TEST(LoadWeights, MiniDnnOfFa20) {
   const auto weights =
       LoadWeights(Write(MiniDnnFile(Fa20Layers())), Find("fa20"));
   ASSERT_TRUE(weights.ok()) << weights.status();
-  EXPECT_EQ(weights->convolutions[0], Counting(196));
-  EXPECT_EQ(weights->convolutions[1], Counting(3136));
-  EXPECT_EQ(weights->hidden.weight, Counting(41472));
-  EXPECT_EQ(weights->hidden.bias, Counting(32, 41472));
-  EXPECT_EQ(weights->output.weight, Counting(320));
-  EXPECT_EQ(weights->output.bias, Counting(10, 320));
+  // Convolution, ReLU, pooling, twice; fully connected, ReLU, fully connected.
+  ASSERT_EQ(weights->layers.size(), 9u);
+  EXPECT_EQ(weights->layers[0].weight, Counting(196));
+  EXPECT_EQ(weights->layers[3].weight, Counting(3136));
+  EXPECT_EQ(weights->layers[6].weight, Counting(41472));
+  EXPECT_EQ(weights->layers[6].bias, Counting(32, 41472));
+  EXPECT_EQ(weights->layers[8].weight, Counting(320));
+  EXPECT_EQ(weights->layers[8].bias, Counting(10, 320));
+  for (const size_t i : {0, 1, 2, 3, 4, 5, 7}) {
+    EXPECT_EQ(weights->layers[i].bias, std::vector<float>());
+  }
+}
+
+// Files are named by these, so they may not change.
+TEST(LoadWeights, NamesOfTheTensors) {
+  EXPECT_THAT(Names(OurTensors(Find("fa17-low"))),
+              ElementsAre("conv1.weight", "fc1.weight", "fc1.bias",
+                          "fc2.weight", "fc2.bias"));
+  EXPECT_THAT(
+      Names(MxnetTensors(Find("fa19"), "new")),
+      ElementsAre("arg:fullyconnected1_bias", "arg:fullyconnected1_weight",
+                  "arg:fullyconnected0_bias", "arg:fullyconnected0_weight",
+                  "arg:new1_weight", "arg:new0_weight"));
+  EXPECT_THAT(Names(OurTensors(LeNet5())),
+              ElementsAre("conv1.weight", "conv1.bias", "conv2.weight",
+                          "conv2.bias", "fc1.weight", "fc1.bias", "fc2.weight",
+                          "fc2.bias", "fc3.weight", "fc3.bias"));
+}
+
+TEST(CheckWeights, NamesTheWrongLayer) {
+  const Network& network = Find("sp19");
+  NetworkWeights weights = *LoadWeights(
+      Write(*SerializeSafetensors({OurTensors(network), {}})), network);
+  EXPECT_TRUE(CheckWeights(network, weights).ok());
+  weights.layers.back().bias.pop_back();
+  EXPECT_EQ(std::string(CheckWeights(network, weights).message()),
+            "for network sp19: layer 7 of 7 has 1400 weights and 9 biases, "
+            "expected 1400 and 10");
+  // What a layer has not may not be given either.
+  weights.layers.back().bias.push_back(0);
+  weights.layers.front().bias.push_back(0);
+  EXPECT_EQ(std::string(CheckWeights(network, weights).message()),
+            "for network sp19: layer 1 of 7 has 150 weights and 1 biases, "
+            "expected 150 and 0");
+  weights.layers.pop_back();
+  EXPECT_EQ(std::string(CheckWeights(network, weights).message()),
+            "weights of 6 layers, expected 7 as in network sp19");
 }
 
 // A header as long as MXNet's magic number is large.
@@ -156,7 +210,8 @@ TEST(LoadWeights, ErrorsOfEachFormatNameTheFile) {
   ExpectError(Bytes(uint64_t{0x112}), network, "the file ends too early");
   ExpectError(Bytes(uint64_t{2}) + "{", network, "the file ends too early");
   ExpectError(Bytes(int32_t{10}) + Bytes(int32_t{5}), network,
-              "layer 0 of 10: 5 numbers, expected 200");
+              "layer 0 of 10: 5 numbers, expected 312: fa19's conv1 [12,1,5,5] "
+              "and 12 biases");
   EXPECT_EQ(LoadWeights("/none", network).status().code(),
             absl::StatusCode::kNotFound);
 }
@@ -169,6 +224,11 @@ TEST(LoadWeights, MissingTensors) {
   ExpectError(tensors, network,
               "for network sp19: lacks conv1.weight or arg:new0_weight or "
               "arg:convolution0_weight, fc2.bias or arg:fullyconnected1_bias");
+  tensors = OurTensors(LeNet5());
+  tensors.erase(tensors.begin() + 1);
+  ExpectError(tensors, LeNet5(),
+              "for network lenet5: lacks conv1.bias or arg:new0_bias or "
+              "arg:convolution0_bias");
 }
 
 TEST(LoadWeights, UnexpectedTensors) {

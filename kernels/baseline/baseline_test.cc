@@ -118,12 +118,10 @@ TEST_F(BaselineTest, ConvolutionStaysInItsClass) {
   std::vector<Problem> problems = {
       {2, 3, 13, 40, 6, 3}, {2, 17, 12, 12, 8, 3}, {2500, 1, 6, 6, 2, 3}};
   for (const Network& network : Networks()) {
-    const std::vector<StageShape> shapes = network.StageShapes();
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      problems.push_back({5, network.stages[i].input_channels,
-                          shapes[i].input_size, shapes[i].input_size,
-                          network.stages[i].output_channels,
-                          network.stages[i].kernel_size});
+    for (const NetworkConvolution& layer : network.Convolutions()) {
+      problems.push_back({5, layer.input.channels, layer.input.size,
+                          layer.input.size, layer.output.channels,
+                          layer.kernel_size});
     }
   }
   for (const Problem& problem : problems) {

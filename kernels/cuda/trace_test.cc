@@ -13,6 +13,8 @@
 #include "common/network/network.h"
 #include "common/parallel/parallel.h"
 #include "common/record/activities.h"
+#include "common/weights/parameters.h"
+#include "common/weights/tensor_file.h"
 #include "common/weights/weights.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -203,23 +205,21 @@ TEST_F(TraceTest, AnInferenceIsTracedWhole) {
   const ImageSet images{kImages, 28, 28,
                         std::vector<uint8_t>(kImages * 28 * 28, 100)};
   NetworkWeights weights;
+  weights.layers.resize(network.layers.size());
   int64_t floats = 0;
-  const auto values = [&](int64_t count) {
-    floats += count;
-    return std::vector<float>(count, 0.01f);
+  const auto fill = [&](const std::vector<int64_t>& shape,
+                        std::vector<float>& values) {
+    values.assign(*ElementCount(shape), 0.01f);
+    floats += values.size();
   };
-  for (size_t i = 0; i < network.stages.size(); ++i) {
-    weights.convolutions.push_back(
-        values(ConvolutionProblem(network, i, 1).kernel_elements()));
+  for (const LayerParameters& parameters : ParametersOf(network)) {
+    LayerWeights& layer = weights.layers[parameters.layer];
+    fill(parameters.weight_shape, layer.weight);
+    if (parameters.has_bias) fill(parameters.bias_shape(), layer.bias);
   }
-  const auto layer = [&](int64_t inputs, int64_t outputs) {
-    return FullyConnectedWeights{inputs, outputs, values(inputs * outputs),
-                                 values(outputs)};
-  };
-  weights.hidden = layer(network.Flattened(), network.hidden);
-  weights.output = layer(network.hidden, kClasses);
   InferenceOptions options;
-  options.variants.assign(network.stages.size(), &kNaiveVariant);
+  options.backend = Backend::kCuda;
+  options.variants.assign(network.Convolutions().size(), &kNaiveVariant);
   options.repeat = kRepeat;
   Workers workers(1);
   const auto result =

@@ -62,6 +62,12 @@ class CpuMachine : public Machine {
     return absl::OkStatus();
   }
 
+  absl::Status AddBias(int64_t batch, int64_t channels, int64_t area,
+                       const float* bias, float* values) override {
+    convlab::AddBias(batch, channels, area, bias, values, workers_);
+    return absl::OkStatus();
+  }
+
   absl::Status Activate(Activation activation, int64_t count,
                         float* values) override {
     convlab::Activate(activation, count, values, workers_);

@@ -86,6 +86,14 @@ class GpuMachine : public Machine {
     return absl::OkStatus();
   }
 
+  absl::Status AddBias(int64_t batch, int64_t channels, int64_t area,
+                       const float* bias, float* values) override {
+    if (library_ != nullptr) {
+      return library_->AddBias(batch, channels, area, bias, values);
+    }
+    return cuda::AddBias(batch, channels, area, bias, values);
+  }
+
   absl::Status Activate(Activation activation, int64_t count,
                         float* values) override {
     if (library_ != nullptr) {

@@ -18,7 +18,9 @@
 namespace convlab {
 
 struct InferenceOptions {
-  // One per convolution of the network, all of one backend.
+  // Where all layers run.
+  Backend backend = Backend::kCpu;
+  // One per convolution of the network, all of that backend.
   std::vector<const Variant*> variants;
   // On the GPU: the other layers too by cuDNN and cuBLAS, the baseline, instead
   // of our own.
@@ -29,7 +31,7 @@ struct InferenceOptions {
   // slices that fit (one image at least), so memory does not grow with it. On
   // the GPU; 0: what is free, but for a reserve.
   int64_t device_memory_bytes = 0;
-  // And on the CPU, for each of up to 16 threads, the inputs of the fully
+  // And on the CPU, for each of up to 16 threads, the inputs of the first fully
   // connected layer: the larger slices are, the less often it reads its
   // weights.
   int64_t activation_bytes = int64_t{16} << 20;
@@ -59,16 +61,18 @@ struct InferenceResult {
   std::string note;  // for the user: that the GPU's memory was short; or empty
 };
 
-// The convolution of stage `stage` on `batch` images.
-Problem ConvolutionProblem(const Network& network, size_t stage, int64_t batch);
+// Convolution `index` of the network, counted from 0, on `batch` images.
+Problem ConvolutionProblem(const Network& network, size_t index, int64_t batch);
 
-// InvalidArgument unless the images are 28x28 or already of the network's size.
+// InvalidArgument unless the network takes grey images and these are 28x28 or
+// already of its size.
 absl::Status CheckImages(const Network& network, const ImageSet& images);
 
-// Classifies the first `size` images. InvalidArgument if CheckImages refuses
-// them or a variant does not support its layer, Unavailable if the variants are
-// the GPU's and there is none, ResourceExhausted if its memory is too small for
-// one image.
+// Classifies the first `size` images. InvalidArgument if the network, its
+// weights or the images are refused (CheckNetwork, CheckWeights, CheckImages),
+// or the variants are not one for each convolution, of the backend, that
+// supports it; Unavailable if the backend is the GPU and there is none;
+// ResourceExhausted if its memory is too small for one image.
 absl::StatusOr<InferenceResult> RunInference(const Network& network,
                                              const NetworkWeights& weights,
                                              const ImageSet& images,

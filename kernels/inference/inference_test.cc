@@ -6,11 +6,16 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <string>
 #include <tuple>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/dataset/resize.h"
+#include "common/network/test_networks.h"
+#include "common/weights/parameters.h"
+#include "common/weights/tensor_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/variants.h"
@@ -21,36 +26,142 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// Networks that the table does not have: one layer without a bias and without a
+// convolution; no fully connected layer; biases here and there, an activation
+// that no pooling follows, and one behind it.
+std::vector<Network> OtherNetworks() {
+  constexpr Activation kTanh = Activation::kTanh;
+  constexpr Activation kRelu = Activation::kRelu;
+  return {LeNet5(),
+          {"connected", {}, 1, 28, {FullyConnectedLayer{10, false}}},
+          {"convolved",
+           {},
+           1,
+           28,
+           {ConvolutionLayer{3, 5, false}, MaxPool{2, 2, false},
+            ConvolutionLayer{11, 12, true}}},
+          {"mixed",
+           {},
+           1,
+           30,
+           {kRelu, ConvolutionLayer{4, 3, true}, ConvolutionLayer{6, 3, false},
+            kTanh, MaxPool{3, 2, true}, kRelu, ConvolutionLayer{5, 3, true},
+            kTanh, FullyConnectedLayer{12, false}, kRelu,
+            FullyConnectedLayer{40, true}, FullyConnectedLayer{10, true}}}};
+}
+
+Network Find(const std::string& name) {
+  for (const Network& network : OtherNetworks()) {
+    if (network.name == name) return network;
+  }
+  return **FindNetwork(name);
+}
+
+double Apply(Activation activation, double value) {
+  if (activation == Activation::kTanh) return std::tanh(value);
+  if (activation == Activation::kRelu) return std::max(value, 0.0);
+  return value;
+}
+
+// Each layer from its definition, in double precision.
+std::vector<double> LayerOutput(const ConvolutionLayer& layer,
+                                const TensorShape& shape,
+                                const LayerWeights& weights,
+                                const std::vector<double>& in) {
+  const int64_t size = shape.size, K = layer.kernel_size;
+  std::vector<double> out;
+  for (int64_t m = 0; m < layer.filters; ++m) {
+    for (int64_t h = 0; h <= size - K; ++h) {
+      for (int64_t w = 0; w <= size - K; ++w) {
+        double sum = layer.bias ? weights.bias[m] : 0;
+        for (int64_t c = 0; c < shape.channels; ++c) {
+          for (int64_t p = 0; p < K; ++p) {
+            for (int64_t q = 0; q < K; ++q) {
+              sum += in[(c * size + h + p) * size + w + q] *
+                     weights.weight[((m * shape.channels + c) * K + p) * K + q];
+            }
+          }
+        }
+        out.push_back(sum);
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<double> LayerOutput(Activation activation, const TensorShape&,
+                                const LayerWeights&,
+                                const std::vector<double>& in) {
+  std::vector<double> out;
+  for (const double value : in) out.push_back(Apply(activation, value));
+  return out;
+}
+
+std::vector<double> LayerOutput(const MaxPool& pool, const TensorShape& shape,
+                                const LayerWeights&,
+                                const std::vector<double>& in) {
+  const int64_t size = shape.size, pooled = pool.Output(size);
+  std::vector<double> out;
+  for (int64_t c = 0; c < shape.channels; ++c) {
+    for (int64_t h = 0; h < pooled; ++h) {
+      for (int64_t w = 0; w < pooled; ++w) {
+        const int64_t top = h * pool.stride, left = w * pool.stride;
+        double& largest = out.emplace_back(-1e300);
+        for (int64_t y = top; y < std::min(top + pool.size, size); ++y) {
+          for (int64_t x = left; x < std::min(left + pool.size, size); ++x) {
+            largest = std::max(largest, in[(c * size + y) * size + x]);
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<double> LayerOutput(const FullyConnectedLayer& layer,
+                                const TensorShape&, const LayerWeights& weights,
+                                const std::vector<double>& in) {
+  std::vector<double> out(layer.outputs);
+  for (int64_t o = 0; o < layer.outputs; ++o) {
+    if (layer.bias) out[o] = weights.bias[o];
+    for (size_t i = 0; i < in.size(); ++i) {
+      out[o] += in[i] * weights.weight[o * in.size() + i];
+    }
+  }
+  return out;
+}
+
 class InferenceTest
     : public ::testing::TestWithParam<std::tuple<std::string, Backend>> {
  protected:
   void SetUp() override {
-    const auto& [network, backend] = GetParam();
-    if (backend == Backend::kCuda) {
+    if (on_gpu()) {
       const auto device = cuda::FindDevice();
       if (!device.ok()) GTEST_SKIP() << device.status().message();
     }
-    network_ = *FindNetwork(network);
     images_.count = 11;
     images_.height = images_.width = 28;
     std::uniform_int_distribution<int> pixel(0, 255);
     images_.pixels.resize(images_.count * 28 * 28);
     for (uint8_t& value : images_.pixels) value = pixel(generator_);
-    for (const ConvolutionStage& stage : network_->stages) {
-      const int inputs =
-          stage.input_channels * stage.kernel_size * stage.kernel_size;
-      // Raw pixels come in: the first layer's weights bring them to tanh's
-      // range.
-      const float range = stage.input_channels == 1 ? 1.0f / 255 : 1.0f;
-      weights_.convolutions.push_back(Random(
-          int64_t{stage.output_channels} * inputs, range / std::sqrt(inputs)));
+    weights_.layers.resize(network_.layers.size());
+    // Raw pixels come in: the first weights bring them to tanh's range.
+    float range = 1.0f / 255;
+    for (const LayerParameters& parameters : ParametersOf(network_)) {
+      LayerWeights& layer = weights_.layers[parameters.layer];
+      const int64_t outputs = parameters.weight_shape[0];
+      const int64_t count = *ElementCount(parameters.weight_shape);
+      const bool convolves = parameters.weight_shape.size() == 4;
+      layer.weight =
+          Random(count, (convolves ? range : 3 * range) /
+                            std::sqrt(static_cast<float>(count / outputs)));
+      if (parameters.has_bias) layer.bias = Random(outputs, 0.1f);
+      range = 1;
     }
-    weights_.hidden = RandomLayer(network_->Flattened(), network_->hidden);
-    weights_.output = RandomLayer(network_->hidden, kClasses);
+    options_.backend = std::get<1>(GetParam());
     options_.variants.assign(
-        network_->stages.size(),
-        *FindVariant(backend,
-                     backend == Backend::kCpu ? "im2col_eigen" : "naive"));
+        convolutions_,
+        *FindVariant(options_.backend, on_gpu() ? "naive" : "im2col_eigen"));
   }
 
   std::vector<float> Random(int64_t count, float range) {
@@ -60,75 +171,47 @@ class InferenceTest
     return values;
   }
 
-  FullyConnectedWeights RandomLayer(int64_t inputs, int64_t outputs) {
-    return {inputs, outputs,
-            Random(inputs * outputs, 3 / std::sqrt(static_cast<float>(inputs))),
-            Random(outputs, 0.1f)};
-  }
-
-  // The logits of image `index`, layer by layer from the definitions.
+  // The logits of image `index`, layer by layer.
   std::vector<double> Logits(int64_t index) const {
-    const int size = network_->image_size;
+    const int size = network_.image_size;
     std::vector<uint8_t> pixels(size * size);
     EnlargeImages(images_.pixels.data() + index * 28 * 28, 1, 28, size,
                   pixels.data());
     std::vector<double> values(pixels.begin(), pixels.end());
-    const std::vector<StageShape> shapes = network_->StageShapes();
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      const ConvolutionStage& stage = network_->stages[i];
-      const int64_t in = shapes[i].input_size, out = shapes[i].output_size;
-      const int64_t pooled = shapes[i].pooled_size, K = stage.kernel_size;
-      std::vector<double> next(stage.output_channels * pooled * pooled, -1e300);
-      for (int64_t m = 0; m < stage.output_channels; ++m) {
-        for (int64_t h = 0; h < out; ++h) {
-          for (int64_t w = 0; w < out; ++w) {
-            double sum = 0;
-            for (int64_t c = 0; c < stage.input_channels; ++c) {
-              for (int64_t p = 0; p < K; ++p) {
-                for (int64_t q = 0; q < K; ++q) {
-                  sum +=
-                      values[(c * in + h + p) * in + w + q] *
-                      weights_.convolutions
-                          [i][((m * stage.input_channels + c) * K + p) * K + q];
-                }
-              }
-            }
-            const int64_t step = std::max(1, stage.pool.stride);
-            if (h / step >= pooled || w / step >= pooled) continue;
-            double& cell = next[(m * pooled + h / step) * pooled + w / step];
-            cell = std::max(cell, Apply(stage.activation, sum));
-          }
-        }
-      }
-      values = next;
+    const std::vector<TensorShape> shapes = network_.Shapes();
+    for (size_t i = 0; i < network_.layers.size(); ++i) {
+      values = std::visit(
+          [&](const auto& layer) {
+            return LayerOutput(layer, shapes[i], weights_.layers[i], values);
+          },
+          network_.layers[i]);
     }
-    values = Connect(weights_.hidden, values);
-    for (double& value : values) {
-      value = Apply(network_->hidden_activation, value);
-    }
-    return Connect(weights_.output, values);
+    return values;
   }
 
-  static double Apply(Activation activation, double value) {
-    if (activation == Activation::kTanh) return std::tanh(value);
-    if (activation == Activation::kRelu) return std::max(value, 0.0);
-    return value;
-  }
-
-  static std::vector<double> Connect(const FullyConnectedWeights& layer,
-                                     const std::vector<double>& in) {
-    std::vector<double> out(layer.bias.begin(), layer.bias.end());
-    for (int64_t o = 0; o < layer.outputs; ++o) {
-      for (int64_t i = 0; i < layer.inputs; ++i) {
-        out[o] += in[i] * layer.weight[o * layer.inputs + i];
-      }
+  // Bytes of device memory for more than one image, but not for ten: a buffer
+  // holds at most the largest tensor.
+  int64_t BytesForAFewImages() const {
+    int64_t largest = 0;
+    for (const TensorShape& shape : network_.Shapes()) {
+      largest = std::max(largest, shape.values());
     }
-    return out;
+    return 4 * largest * int64_t{sizeof(float)};
   }
 
   bool on_gpu() const { return std::get<1>(GetParam()) == Backend::kCuda; }
 
-  const Network* network_ = nullptr;
+  // What RunInference refuses as an invalid argument.
+  std::string Error() {
+    const absl::Status status =
+        RunInference(network_, weights_, images_, 1, options_, workers_)
+            .status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  }
+
+  Network network_ = Find(std::get<0>(GetParam()));
+  const size_t convolutions_ = network_.Convolutions().size();
   ImageSet images_;
   NetworkWeights weights_;
   InferenceOptions options_;
@@ -137,7 +220,7 @@ class InferenceTest
 };
 
 TEST_P(InferenceTest, FindsTheClassThatDoublePrecisionFinds) {
-  const auto result = RunInference(*network_, weights_, images_, images_.count,
+  const auto result = RunInference(network_, weights_, images_, images_.count,
                                    options_, workers_);
   ASSERT_TRUE(result.ok()) << result.status();
   ASSERT_EQ(result->labels.size(), images_.count);
@@ -155,7 +238,7 @@ TEST_P(InferenceTest, FindsTheClassThatDoublePrecisionFinds) {
 }
 
 TEST_P(InferenceTest, SlicesAndRepetitionsChangeNothing) {
-  const auto whole = RunInference(*network_, weights_, images_, images_.count,
+  const auto whole = RunInference(network_, weights_, images_, images_.count,
                                   options_, workers_);
   ASSERT_TRUE(whole.ok()) << whole.status();
   EXPECT_EQ(whole->slice, images_.count);
@@ -165,15 +248,15 @@ TEST_P(InferenceTest, SlicesAndRepetitionsChangeNothing) {
   options_.progress = [&](double share) { progress.push_back(share); };
   options_.repeat = 3;
   // One image at a time, and a few.
-  for (const int64_t bytes : {1, 300000}) {
+  for (const int64_t bytes : {int64_t{1}, BytesForAFewImages()}) {
     options_.device_memory_bytes = bytes;
     // Four images for the three threads together.
     options_.activation_bytes =
-        bytes == 1 ? 1 : (4 * 4 * network_->Flattened() + 2) / 3;
+        bytes == 1 ? 1 : (4 * 4 * network_.Features() + 2) / 3;
     options_.cached_bytes = 1;
     progress.clear();
     const auto sliced =
-        RunInference(*network_, weights_, images_, 10, options_, workers_);
+        RunInference(network_, weights_, images_, 10, options_, workers_);
     ASSERT_TRUE(sliced.ok()) << sliced.status();
     EXPECT_LT(sliced->slice, 10);
     EXPECT_EQ(sliced->slice == 1, bytes == 1);
@@ -181,13 +264,13 @@ TEST_P(InferenceTest, SlicesAndRepetitionsChangeNothing) {
               on_gpu());
     EXPECT_EQ(sliced->labels, std::vector<uint8_t>(whole->labels.begin(),
                                                    whole->labels.begin() + 10));
-    ASSERT_EQ(sliced->op_time_ns.size(), network_->stages.size());
+    ASSERT_EQ(sliced->op_time_ns.size(), convolutions_);
     for (const auto& samples : sliced->op_time_ns) {
       ASSERT_EQ(samples.size(), 3u);
       for (const int64_t sample : samples) EXPECT_GT(sample, 0);
     }
-    ASSERT_EQ(sliced->kernel_time_ns.size(), network_->stages.size());
-    for (size_t i = 0; i < network_->stages.size(); ++i) {
+    ASSERT_EQ(sliced->kernel_time_ns.size(), convolutions_);
+    for (size_t i = 0; i < convolutions_; ++i) {
       const std::vector<int64_t>& samples = sliced->kernel_time_ns[i];
       ASSERT_EQ(samples.size(), on_gpu() ? 3u : 0u);
       for (size_t r = 0; r < samples.size(); ++r) {
@@ -205,11 +288,11 @@ TEST_P(InferenceTest, SlicesAndRepetitionsChangeNothing) {
 TEST_P(InferenceTest, PiecesChangeNothing) {
   if (on_gpu()) GTEST_SKIP() << "a slice is one piece";
   const auto whole =
-      RunInference(*network_, weights_, images_, 11, options_, workers_);
+      RunInference(network_, weights_, images_, 11, options_, workers_);
   for (const int64_t bytes : {1, 200000, 400000}) {
     options_.cached_bytes = bytes;
     const auto in_pieces =
-        RunInference(*network_, weights_, images_, 11, options_, workers_);
+        RunInference(network_, weights_, images_, 11, options_, workers_);
     ASSERT_TRUE(in_pieces.ok()) << in_pieces.status();
     EXPECT_EQ(in_pieces->slice, 11);
     EXPECT_EQ(in_pieces->labels, whole->labels);
@@ -217,20 +300,20 @@ TEST_P(InferenceTest, PiecesChangeNothing) {
 }
 
 TEST_P(InferenceTest, ImagesMayAlreadyBeEnlarged) {
-  const int size = network_->image_size;
+  const int size = network_.image_size;
   ImageSet enlarged;
   enlarged.count = images_.count;
   enlarged.height = enlarged.width = size;
   enlarged.pixels.resize(images_.count * size * size);
   EnlargeImages(images_.pixels.data(), images_.count, 28, size,
                 enlarged.pixels.data());
-  EXPECT_EQ(RunInference(*network_, weights_, enlarged, 11, options_, workers_)
+  EXPECT_EQ(RunInference(network_, weights_, enlarged, 11, options_, workers_)
                 ->labels,
-            RunInference(*network_, weights_, images_, 11, options_, workers_)
+            RunInference(network_, weights_, images_, 11, options_, workers_)
                 ->labels);
   enlarged.height = 29;
   const absl::Status status =
-      RunInference(*network_, weights_, enlarged, 11, options_, workers_)
+      RunInference(network_, weights_, enlarged, 11, options_, workers_)
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("the images are 29x"));
@@ -245,13 +328,14 @@ absl::StatusOr<std::unique_ptr<Convolution>> MakeForThree(
 
 TEST_P(InferenceTest, WorkspacesThatDoNotFitCutTheBatch) {
   if (on_gpu()) GTEST_SKIP() << "the same code as on the CPU";
+  if (convolutions_ == 0) GTEST_SKIP() << "no workspaces";
   const auto whole =
-      RunInference(*network_, weights_, images_, 11, options_, workers_);
+      RunInference(network_, weights_, images_, 11, options_, workers_);
   Variant variant = **FindVariant(Backend::kCpu, "naive");
   variant.make = MakeForThree;
   options_.variants.back() = &variant;
   const auto cut =
-      RunInference(*network_, weights_, images_, 11, options_, workers_);
+      RunInference(network_, weights_, images_, 11, options_, workers_);
   ASSERT_TRUE(cut.ok()) << cut.status();
   EXPECT_EQ(cut->slice, 3);
   EXPECT_EQ(cut->labels, whole->labels);
@@ -261,26 +345,44 @@ TEST_P(InferenceTest, WorkspacesThatDoNotFitCutTheBatch) {
     return absl::ResourceExhaustedError("for none");
   };
   const absl::Status status =
-      RunInference(*network_, weights_, images_, 11, options_, workers_)
+      RunInference(network_, weights_, images_, 11, options_, workers_)
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()), HasSubstr("variant naive on"));
 }
 
-TEST_P(InferenceTest, VariantsOfTwoBackendsAreRefused) {
-  Variant other = *options_.variants.front();
+TEST_P(InferenceTest, VariantsThatAreNotTheNetworks) {
+  const std::vector<const Variant*> variants = options_.variants;
+  Variant other = **FindVariant(Backend::kCpu, "naive");
   other.backend = on_gpu() ? Backend::kCpu : Backend::kCuda;
-  options_.variants = {options_.variants.front(), &other};
-  const absl::Status status =
-      RunInference(*network_, weights_, images_, 1, options_, workers_)
-          .status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("the network runs on"));
+  options_.variants.push_back(&other);
+  EXPECT_THAT(Error(),
+              HasSubstr(absl::StrCat(convolutions_ + 1, " variants, expected ",
+                                     convolutions_, " for")));
+  if (convolutions_ == 0) return;
+  options_.variants = variants;
+  options_.variants.back() = &other;
+  EXPECT_THAT(Error(), HasSubstr("but the network runs on the"));
+}
+
+TEST_P(InferenceTest, NetworksAndWeightsThatDoNotFit) {
+  NetworkWeights weights = weights_;
+  weights_.layers.back().weight.pop_back();
+  EXPECT_THAT(Error(), HasSubstr("weights and"));
+  weights_ = weights;
+  network_.image_size = 0;
+  EXPECT_THAT(Error(), HasSubstr("the images are 1x0x0"));
+  network_.image_channels = 3;
+  network_.image_size = 28;
+  network_.layers = {FullyConnectedLayer{10, false}};
+  weights_.layers = {{std::vector<float>(3 * 28 * 28 * 10), {}}};
+  EXPECT_THAT(Error(), HasSubstr("the images have 1 channel, expected 3"));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Networks, InferenceTest,
-    ::testing::Combine(::testing::Values("fa17-high", "sp19", "fa20"),
+    ::testing::Combine(::testing::Values("fa17-high", "sp19", "fa20", "lenet5",
+                                         "connected", "convolved", "mixed"),
                        ::testing::Values(Backend::kCpu, Backend::kCuda)),
     [](const auto& test) {
       std::string name = absl::StrCat(std::get<0>(test.param), "_",

@@ -1,5 +1,5 @@
 // Where a network runs, the CPU or the GPU: its memory, its layers and its
-// clock. inference.cc runs every network in terms of it.
+// clock. pipeline.h runs every network in terms of it.
 #ifndef KERNELS_INFERENCE_MACHINE_H_
 #define KERNELS_INFERENCE_MACHINE_H_
 
@@ -35,8 +35,9 @@ class Machine {
     static_cast<void>(flattened);
     return floats * sizeof(float);
   }
-  // The images of `image_bytes` each that go at a time through the layers up to
-  // the last convolution: all of a slice, or what stays in the caches.
+  // The images of `image_bytes` each that go at a time through the layers
+  // before the first fully connected one: all of a slice, or what stays in the
+  // caches.
   virtual int64_t PieceOf(int64_t slice, int64_t image_bytes,
                           const InferenceOptions& options) const {
     static_cast<void>(image_bytes);
@@ -68,14 +69,17 @@ class Machine {
   // Runs the convolution and adds to `time` what it took.
   virtual absl::Status Convolve(Convolution& convolution, const float* x,
                                 const float* k, float* y, OpTime& time) = 0;
+  // Adds bias[c] to each of the `area` values of channel c of each image.
+  virtual absl::Status AddBias(int64_t batch, int64_t channels, int64_t area,
+                               const float* bias, float* values) = 0;
   virtual absl::Status Activate(Activation activation, int64_t count,
                                 float* values) = 0;
   // Activation, then pooling; `in` may be changed.
   virtual absl::Status ActivateAndPool(Activation activation,
                                        const MaxPool& pool, int64_t planes,
                                        int64_t size, float* in, float* out) = 0;
-  // `weight` comes from PlaceMatrix; `scratch` has room for scratch_floats,
-  // which may be 0.
+  // `weight` comes from PlaceMatrix; `bias` may be null; `scratch` has room for
+  // scratch_floats, which may be 0.
   virtual absl::Status FullyConnected(int64_t batch, int64_t inputs,
                                       int64_t outputs, const float* in,
                                       const float* weight, const float* bias,

@@ -85,7 +85,7 @@ TEST_P(ModelsTest, CountsStandInTheMetadata) {
 // a time takes long, and so does the thread sanitizer.
 TEST_P(ModelsTest, AllTestImages) {
   InferenceOptions options;
-  options.variants.assign(network_.stages.size(),
+  options.variants.assign(network_.Convolutions().size(),
                           *FindVariant(Backend::kCpu, "dense_lanes"));
   for (const CpuTarget target : SupportedCpuTargets()) {
     SCOPED_TRACE(Name(target));
@@ -110,7 +110,7 @@ TEST_P(ModelsTest, EveryVariantOnAHundredImages) {
     if (variant->backend != Backend::kCpu) continue;
     SCOPED_TRACE(variant->name);
     InferenceOptions options;
-    options.variants.assign(network_.stages.size(), variant);
+    options.variants.assign(network_.Convolutions().size(), variant);
     const auto result = RunInference(network_, weights_, TestImages().images,
                                      100, options, workers_);
     ASSERT_TRUE(result.ok()) << result.status();
@@ -122,12 +122,13 @@ TEST_P(ModelsTest, TheGpuFindsWhatTheCpuFinds) {
   const auto device = cuda::FindDevice();
   if (!device.ok()) GTEST_SKIP() << device.status().message();
   InferenceOptions options;
-  options.variants.assign(network_.stages.size(),
+  options.variants.assign(network_.Convolutions().size(),
                           *FindVariant(Backend::kCpu, "im2col_eigen"));
   const auto on_cpu = RunInference(network_, weights_, TestImages().images,
                                    10000, options, workers_);
   ASSERT_TRUE(on_cpu.ok()) << on_cpu.status();
-  options.variants.assign(network_.stages.size(),
+  options.backend = Backend::kCuda;
+  options.variants.assign(network_.Convolutions().size(),
                           *FindVariant(Backend::kCuda, "naive"));
   // All that is free, and memory for few and for many images of 10,000.
   for (const int64_t bytes : {0, 8 << 20, 200 << 20}) {
@@ -151,7 +152,8 @@ TEST_P(ModelsTest, EveryGpuVariantKeepsTheCounts) {
     if (variant->backend != Backend::kCuda) continue;
     SCOPED_TRACE(variant->name);
     InferenceOptions options;
-    options.variants.assign(network_.stages.size(), variant);
+    options.backend = Backend::kCuda;
+    options.variants.assign(network_.Convolutions().size(), variant);
     const auto result = RunInference(network_, weights_, TestImages().images,
                                      10000, options, workers_);
     if (absl::IsUnimplemented(result.status())) continue;  // declined
@@ -166,7 +168,8 @@ TEST_P(ModelsTest, EveryGpuVariantKeepsTheCounts) {
 
 TEST_P(ModelsTest, TheBaselineFindsEveryCorrectAnswer) {
   InferenceOptions options;
-  options.variants.assign(network_.stages.size(), &kCudnnVariant);
+  options.backend = Backend::kCuda;
+  options.variants.assign(network_.Convolutions().size(), &kCudnnVariant);
   options.library_layers = true;
   // All at once, and in slices.
   for (const int64_t bytes : {0, 200 << 20}) {

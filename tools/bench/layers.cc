@@ -44,18 +44,18 @@ absl::StatusOr<NamedLayer> ParseSizes(absl::string_view text) {
   return NamedLayer{SizesOf(problem), problem};
 }
 
-// The layers of a network as the user may call it, with `batch` images.
+// The convolutions of a network as the user may call it, with `batch` images.
 std::vector<NamedLayer> LayersOf(const Network& network,
                                  absl::string_view called, int64_t batch) {
   std::vector<NamedLayer> layers;
-  const std::vector<StageShape> shapes = network.StageShapes();
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    const ConvolutionStage& stage = network.stages[i];
+  const std::vector<NetworkConvolution> convolutions = network.Convolutions();
+  for (size_t i = 0; i < convolutions.size(); ++i) {
+    const NetworkConvolution& layer = convolutions[i];
     layers.push_back(
-        {shapes.size() == 1 ? std::string(called)
-                            : absl::StrCat(called, "-L", i + 1),
-         {batch, stage.input_channels, shapes[i].input_size,
-          shapes[i].input_size, stage.output_channels, stage.kernel_size}});
+        {convolutions.size() == 1 ? std::string(called)
+                                  : absl::StrCat(called, "-L", i + 1),
+         {batch, layer.input.channels, layer.input.size, layer.input.size,
+          layer.output.channels, layer.kernel_size}});
   }
   return layers;
 }
@@ -92,7 +92,7 @@ std::vector<NamedLayer> NamedLayers(int64_t batch) {
 // The layers of the network of that name, if it has several.
 std::vector<NamedLayer> LayersOfNetwork(absl::string_view name) {
   for (const Network& network : Networks()) {
-    if (network.name == name && network.stages.size() > 1) {
+    if (network.name == name && network.Convolutions().size() > 1) {
       return LayersOf(network, name, 1);
     }
   }

@@ -15,16 +15,14 @@ void AddLayers(std::initializer_list<int64_t> batches,
                std::vector<Problem>& problems) {
   std::set<std::string> seen;
   for (const Network& network : Networks()) {
-    const std::vector<StageShape> shapes = network.StageShapes();
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      const ConvolutionStage& stage = network.stages[i];
+    for (const NetworkConvolution& layer : network.Convolutions()) {
       for (const int64_t batch : batches) {
         const Problem problem = {batch,
-                                 stage.input_channels,
-                                 shapes[i].input_size,
-                                 shapes[i].input_size,
-                                 stage.output_channels,
-                                 stage.kernel_size};
+                                 layer.input.channels,
+                                 layer.input.size,
+                                 layer.input.size,
+                                 layer.output.channels,
+                                 layer.kernel_size};
         if (seen.insert(ToString(problem)).second) problems.push_back(problem);
       }
     }

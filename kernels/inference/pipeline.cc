@@ -1,0 +1,225 @@
+#include "kernels/inference/pipeline.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "common/math/rounding.h"
+#include "common/status/status.h"
+#include "kernels/inference/inference.h"
+
+namespace convlab {
+namespace {
+
+// Whether the layer changes its input instead of writing another tensor.
+bool InPlace(const Layer& layer) {
+  return std::holds_alternative<Activation>(layer);
+}
+
+// Whether pooling layer `i + 1` applies the activation that is layer `i`.
+bool PoolingActivates(const Network& network, size_t i) {
+  return std::holds_alternative<Activation>(network.layers[i]) &&
+         i + 1 < network.layers.size() &&
+         std::holds_alternative<MaxPool>(network.layers[i + 1]);
+}
+
+// The most values that a layer behind the features has for an image.
+int64_t WidestVector(const Network& network) {
+  int64_t widest = 1;
+  for (const Layer& layer : network.layers) {
+    if (const auto* connected = std::get_if<FullyConnectedLayer>(&layer)) {
+      widest = std::max<int64_t>(widest, connected->outputs);
+    }
+  }
+  return widest;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<PlacedLayer>> PlaceWeights(
+    const Network& network, const NetworkWeights& weights, Machine& machine) {
+  const std::vector<TensorShape> shapes = network.Shapes();
+  std::vector<PlacedLayer> placed(network.layers.size());
+  for (size_t i = 0; i < placed.size(); ++i) {
+    const LayerWeights& layer = weights.layers[i];
+    if (layer.weight.empty()) continue;
+    if (std::holds_alternative<FullyConnectedLayer>(network.layers[i])) {
+      ASSIGN_OR_RETURN(
+          placed[i].weight,
+          machine.PlaceMatrix(shapes[i].values(), shapes[i + 1].values(),
+                              layer.weight));
+    } else {
+      ASSIGN_OR_RETURN(placed[i].weight, machine.Place(layer.weight));
+    }
+    if (layer.bias.empty()) continue;
+    ASSIGN_OR_RETURN(placed[i].bias, machine.Place(layer.bias));
+  }
+  return placed;
+}
+
+std::array<int64_t, 2> BufferFloats(const Network& network) {
+  const std::vector<TensorShape> shapes = network.Shapes();
+  const int64_t pixels = shapes.front().values();
+  // The second one begins with the images' bytes, before they are enlarged.
+  constexpr int64_t kBytes = sizeof(float);
+  std::array<int64_t, 2> floats = {pixels, CeilDivide(pixels, kBytes)};
+  int in = 0;
+  for (size_t i = 0; i < network.layers.size(); ++i) {
+    if (InPlace(network.layers[i])) continue;
+    in = 1 - in;
+    floats[in] = std::max(floats[in], shapes[i + 1].values());
+  }
+  return floats;
+}
+
+Pipeline::Pipeline(const Network& network,
+                   const std::vector<PlacedLayer>& weights, Machine& machine,
+                   int64_t piece)
+    : network_(network),
+      weights_(weights),
+      machine_(machine),
+      piece_(piece),
+      shapes_(network.Shapes()),
+      feature_layers_(network.FeatureLayers()) {
+  for (size_t i = 0; i < feature_layers_; ++i) {
+    if (!InPlace(network.layers[i])) layers_before_features_ = i + 1;
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Pipeline>> Pipeline::Create(
+    const Network& network, const std::vector<PlacedLayer>& weights,
+    Machine& machine, int64_t slice, int64_t piece) {
+  auto pipeline =
+      std::unique_ptr<Pipeline>(new Pipeline(network, weights, machine, piece));
+  const std::array<int64_t, 2> floats = BufferFloats(network);
+  for (int i = 0; i < 2; ++i) {
+    pipeline->floats_[i] =
+        std::max(piece * floats[i], slice * WidestVector(network));
+    ASSIGN_OR_RETURN(pipeline->buffers_[i],
+                     machine.Allocate(pipeline->floats_[i]));
+  }
+  if (piece < slice) {
+    ASSIGN_OR_RETURN(pipeline->features_,
+                     machine.Allocate(slice * network.Features()));
+  }
+  return pipeline;
+}
+
+absl::Status Pipeline::Prepare(int64_t batch,
+                               const std::vector<const Variant*>& variants,
+                               const Resources& resources) {
+  if (batch >= piece_) {
+    RETURN_IF_ERROR(PreparePiece(piece_, variants, resources));
+  }
+  if (batch % piece_ == 0) return absl::OkStatus();
+  return PreparePiece(batch % piece_, variants, resources);
+}
+
+absl::Status Pipeline::PreparePiece(int64_t batch,
+                                    const std::vector<const Variant*>& variants,
+                                    const Resources& resources) {
+  if (Find(batch) != convolutions_.end()) return absl::OkStatus();
+  Convolutions& ready = convolutions_.emplace_back();
+  ready.batch = batch;
+  ready.layers.resize(network_.layers.size());
+  const std::vector<NetworkConvolution> convolutions = network_.Convolutions();
+  for (size_t i = 0; i < convolutions.size(); ++i) {
+    auto convolution =
+        variants[i]->Create(ConvolutionProblem(network_, i, batch), resources);
+    if (!convolution.ok()) {
+      return Annotate(convolution.status(),
+                      absl::StrCat("variant ", variants[i]->name,
+                                   " on convolution ", i + 1));
+    }
+    ready.layers[convolutions[i].layer] = *std::move(convolution);
+  }
+  return absl::OkStatus();
+}
+
+std::vector<Pipeline::Convolutions>::const_iterator Pipeline::Find(
+    int64_t batch) const {
+  return std::find_if(
+      convolutions_.begin(), convolutions_.end(),
+      [&](const Convolutions& ready) { return ready.batch == batch; });
+}
+
+absl::Status Pipeline::Run(const uint8_t* images, int size, int64_t batch,
+                           uint8_t* labels, std::vector<OpTime>& times) {
+  Reached reached = {};
+  for (int64_t first = 0; first < batch; first += piece_) {
+    ASSIGN_OR_RETURN(reached,
+                     Extract(images + first * size * size, size,
+                             std::min(piece_, batch - first), first, times));
+  }
+  if (features_ != nullptr) reached.values = features_.get();
+  for (size_t i = feature_layers_; i < network_.layers.size(); ++i) {
+    RETURN_IF_ERROR(RunLayer(i, batch, nullptr, reached, times));
+  }
+  return machine_.Classify(batch, static_cast<int>(shapes_.back().values()),
+                           reached.values, buffers_[1 - reached.buffer].get(),
+                           labels);
+}
+
+absl::StatusOr<Pipeline::Reached> Pipeline::Extract(
+    const uint8_t* images, int size, int64_t batch, int64_t first,
+    std::vector<OpTime>& times) {
+  float* const features =
+      features_ == nullptr
+          ? nullptr
+          : features_.get() + first * shapes_[feature_layers_].values();
+  Reached reached = {buffers_[0].get(), 0};
+  if (layers_before_features_ == 0 && features != nullptr) {
+    reached.values = features;
+  }
+  RETURN_IF_ERROR(machine_.Load(images, batch, size, network_.image_size,
+                                buffers_[1].get(), reached.values));
+  for (size_t i = 0; i < feature_layers_; ++i) {
+    float* const out = i + 1 == layers_before_features_ ? features : nullptr;
+    RETURN_IF_ERROR(RunLayer(i, batch, out, reached, times));
+  }
+  return reached;
+}
+
+absl::Status Pipeline::RunLayer(size_t i, int64_t batch, float* out,
+                                Reached& reached, std::vector<OpTime>& times) {
+  const Layer& layer = network_.layers[i];
+  const TensorShape& from = shapes_[i];
+  const TensorShape& to = shapes_[i + 1];
+  float* const in = reached.values;
+  if (const auto* activation = std::get_if<Activation>(&layer)) {
+    if (PoolingActivates(network_, i)) return absl::OkStatus();
+    return machine_.Activate(*activation, batch * from.values(), in);
+  }
+  reached.buffer = 1 - reached.buffer;
+  reached.values = out != nullptr ? out : buffers_[reached.buffer].get();
+  if (const auto* pool = std::get_if<MaxPool>(&layer)) {
+    const Activation activation =
+        i > 0 && PoolingActivates(network_, i - 1)
+            ? std::get<Activation>(network_.layers[i - 1])
+            : Activation::kNone;
+    return machine_.ActivateAndPool(activation, *pool, batch * from.channels,
+                                    from.size, in, reached.values);
+  }
+  if (std::holds_alternative<FullyConnectedLayer>(layer)) {
+    return Connect(i, batch, in, reached.buffer);
+  }
+  RETURN_IF_ERROR(machine_.Convolve(*Find(batch)->layers[i], in,
+                                    weights_[i].weight.get(), reached.values,
+                                    times[i]));
+  if (weights_[i].bias == nullptr) return absl::OkStatus();
+  return machine_.AddBias(batch, to.channels, to.size * to.size,
+                          weights_[i].bias.get(), reached.values);
+}
+
+absl::Status Pipeline::Connect(size_t i, int64_t batch, const float* in,
+                               int buffer) {
+  float* const out = buffers_[buffer].get();
+  const int64_t outputs = shapes_[i + 1].values();
+  const int64_t used = batch * outputs;
+  return machine_.FullyConnected(
+      batch, shapes_[i].values(), outputs, in, weights_[i].weight.get(),
+      weights_[i].bias.get(), out, out + used, floats_[buffer] - used);
+}
+
+}  // namespace convlab

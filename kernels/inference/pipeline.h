@@ -1,0 +1,111 @@
+// A network made ready on a machine: its memory taken, its convolutions
+// created, its layers run one by one.
+#ifndef KERNELS_INFERENCE_PIPELINE_H_
+#define KERNELS_INFERENCE_PIPELINE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/network/network.h"
+#include "common/weights/weights.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/inference/machine.h"
+
+namespace convlab {
+
+// A layer's weights where the machine reads them; null where it has none.
+struct PlacedLayer {
+  std::shared_ptr<const float> weight;
+  std::shared_ptr<const float> bias;
+};
+
+// One for each of the network's layers. `weights` must outlive the result, and
+// CheckWeights must accept them.
+absl::StatusOr<std::vector<PlacedLayer>> PlaceWeights(
+    const Network& network, const NetworkWeights& weights, Machine& machine);
+
+// Activations alternate between two buffers: a layer reads one and writes the
+// other, or changes its input in place, and the images come into the first.
+// Returns the floats of one image that each must hold.
+std::array<int64_t, 2> BufferFloats(const Network& network);
+
+// A slice of images goes through the layers up to the first fully connected one
+// in pieces, and through the rest as a whole. What is passed to Create must
+// outlive the pipeline.
+class Pipeline {
+ public:
+  // For slices of up to `slice` images in pieces of `piece`. ResourceExhausted
+  // where that is too much for the machine's memory.
+  static absl::StatusOr<std::unique_ptr<Pipeline>> Create(
+      const Network& network, const std::vector<PlacedLayer>& weights,
+      Machine& machine, int64_t slice, int64_t piece);
+
+  // Creates the convolutions, one variant for each, for slices of `batch`
+  // images. Must be called before the first Run on that many.
+  absl::Status Prepare(int64_t batch,
+                       const std::vector<const Variant*>& variants,
+                       const Resources& resources);
+
+  // Classifies `batch` images of `size` x `size` bytes. Adds what each
+  // convolution takes to `times`, which has an element for each layer.
+  absl::Status Run(const uint8_t* images, int size, int64_t batch,
+                   uint8_t* labels, std::vector<OpTime>& times);
+
+ private:
+  // The convolutions for pieces of `batch` images, by layer; null elsewhere.
+  struct Convolutions {
+    int64_t batch;
+    std::vector<std::unique_ptr<Convolution>> layers;
+  };
+  // The tensor that the layers have come to. `buffer` is the one it is in, or
+  // would be in were it not in features_.
+  struct Reached {
+    float* values;
+    int buffer;
+  };
+
+  Pipeline(const Network& network, const std::vector<PlacedLayer>& weights,
+           Machine& machine, int64_t piece);
+
+  absl::Status PreparePiece(int64_t batch,
+                            const std::vector<const Variant*>& variants,
+                            const Resources& resources);
+  std::vector<Convolutions>::const_iterator Find(int64_t batch) const;
+
+  // The features of a piece of `batch` images that begins at image `first` of
+  // its slice.
+  absl::StatusOr<Reached> Extract(const uint8_t* images, int size,
+                                  int64_t batch, int64_t first,
+                                  std::vector<OpTime>& times);
+  // Runs layer `i` on the `batch` images at `reached`, which then stands at its
+  // output: at `out`, or in the next buffer where that is null, or in place.
+  absl::Status RunLayer(size_t i, int64_t batch, float* out, Reached& reached,
+                        std::vector<OpTime>& times);
+  // The scratch of the fully connected layers is what is left of their outputs'
+  // buffer.
+  absl::Status Connect(size_t i, int64_t batch, const float* in, int buffer);
+
+  const Network& network_;
+  const std::vector<PlacedLayer>& weights_;
+  Machine& machine_;
+  const int64_t piece_;  // images
+  const std::vector<TensorShape> shapes_;
+  const size_t feature_layers_;
+  std::array<int64_t, 2> floats_ = {};
+  std::array<std::shared_ptr<float>, 2> buffers_;
+  // What the fully connected layers read, of a slice that comes in pieces.
+  std::shared_ptr<float> features_;
+  // How many of the layers compute what comes into features_; those behind them
+  // change it in place.
+  size_t layers_before_features_ = 0;
+  std::vector<Convolutions> convolutions_;
+};
+
+}  // namespace convlab
+
+#endif  // KERNELS_INFERENCE_PIPELINE_H_
