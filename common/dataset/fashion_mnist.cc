@@ -15,7 +15,7 @@ constexpr char kWayOn[] =
     "; tools/setup.sh installs Fashion-MNIST, --data or CONVLAB_DATA names "
     "another folder";
 
-// What `read` makes of `name`.gz in `folder`, or of `name` where there is none.
+// Reads `name`.gz in `folder`, or `name` if there is no such file.
 template <typename T>
 absl::StatusOr<T> ReadGzippedOrPlain(
     const std::string& folder, absl::string_view name,

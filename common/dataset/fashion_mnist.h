@@ -14,8 +14,8 @@
 
 namespace convlab {
 
-// The folder to read unless the user names one: what the environment variable
-// CONVLAB_DATA says, or where Debian's dataset-fashion-mnist puts its files.
+// The default folder: the environment variable CONVLAB_DATA if it is set,
+// otherwise the folder of Debian's package dataset-fashion-mnist.
 std::string FashionMnistFolder();
 
 struct Dataset {
@@ -23,10 +23,10 @@ struct Dataset {
   std::vector<uint8_t> labels;  // one per image, 0 to 9
 };
 
-// Reads `folder`/`split`-images-idx3-ubyte.gz and -labels-idx1-ubyte.gz, or
-// the same names without .gz. `split` is "t10k" or "train". NotFound where the
-// folder or a file is missing, InvalidArgument for another split, a file that
-// is wrong (idx.h), images that are not square, or counts that differ.
+// Reads `folder`/`split`-images-idx3-ubyte.gz and -labels-idx1-ubyte.gz, or the
+// same names without .gz. `split` is "t10k" or "train". Returns NotFound if the
+// folder or a file is missing, and InvalidArgument for another split, a
+// malformed file (idx.h), images that are not square, or counts that differ.
 absl::StatusOr<Dataset> LoadFashionMnist(const std::string& folder,
                                          absl::string_view split);
 

@@ -27,14 +27,14 @@ constexpr uint32_t kLabelsMagic = 0x00000801;
 // Fashion-MNIST's 60,000 images are 0.4 GiB at 86 x 86.
 constexpr int64_t kMostBytes = int64_t{1} << 32;
 
-// A file's bytes, front to back, wherever they are kept.
+// Reads the bytes of a file in order, from memory or from disk.
 class Source {
  public:
   virtual ~Source() = default;
   // Fills `out` with the next `size` bytes, or with fewer where the file ends;
   // returns how many.
   virtual absl::StatusOr<size_t> Read(uint8_t* out, size_t size) = 0;
-  // All bytes of the file; 0 if that is not known.
+  // The size of the file in bytes; 0 if it is not known.
   virtual int64_t size() const = 0;
 };
 
@@ -67,7 +67,8 @@ class FileSource : public Source {
   FileReader file_;
 };
 
-// The decompressed bytes of a file, front to back; a plain file's own bytes.
+// Reads the decompressed bytes of a gzip file in order, or the bytes of a plain
+// file.
 class ByteStream {
  public:
   static absl::StatusOr<std::unique_ptr<ByteStream>> Open(Source& source) {
@@ -79,7 +80,7 @@ class ByteStream {
     constexpr int kGzip = 16;  // expect gzip's header and check sum
     if (stream->gzipped_ &&
         inflateInit2(&stream->zlib_, MAX_WBITS + kGzip) != Z_OK) {
-      return absl::ResourceExhaustedError("zlib did not start");
+      return absl::ResourceExhaustedError("zlib could not be initialized");
     }
     return stream;
   }
@@ -103,10 +104,10 @@ class ByteStream {
     return ready + count;
   }
 
-  // A bound on the bytes of the whole stream; 0 if there is none.
+  // An upper bound on the size of the whole stream; 0 if there is none.
   int64_t MostBytes() const {
-    // Deflate's densest code is a bit for 258 bytes and another for where they
-    // are to be found.
+    // Deflate's densest code takes one bit for a length of 258 bytes and one
+    // for their distance.
     constexpr int64_t kDensest = 1032;
     return gzipped_ ? source_.size() * kDensest : source_.size();
   }
@@ -132,7 +133,7 @@ class ByteStream {
       if (zlib_.avail_in == 0) RETURN_IF_ERROR(ReadPiece());
       if (ended_) {
         if (zlib_.avail_in == 0) break;
-        // A gzip file may hold several members, one behind the other.
+        // A gzip file may hold several members, one after another.
         inflateReset(&zlib_);
         ended_ = false;
       }
@@ -149,7 +150,7 @@ class ByteStream {
             absl::StrCat("truncated gzip: the file's ", taken_,
                          " bytes end within the compressed data"));
       } else if (result == Z_MEM_ERROR) {
-        return absl::ResourceExhaustedError("zlib has not enough memory");
+        return absl::ResourceExhaustedError("zlib ran out of memory");
       } else if (result != Z_OK) {
         return absl::InvalidArgumentError(
             absl::StrCat("damaged gzip at byte ", taken_ - zlib_.avail_in, ": ",
@@ -163,12 +164,13 @@ class ByteStream {
 
   Source& source_;
   const int64_t capacity_;
-  // What was read last; zlib_.next_in is where it is used up to, gzip or not.
+  // The piece that was read last; zlib_.next_in points to its first unused
+  // byte, for plain files too.
   const std::unique_ptr<uint8_t[]> piece_;
   size_t piece_size_ = 0;  // of a plain file: what is left of the piece
   int64_t taken_ = 0;      // bytes read from the source
   bool gzipped_ = false;
-  bool ended_ = false;  // zlib has met the end of a gzip member
+  bool ended_ = false;  // the end of a gzip member was reached
   z_stream zlib_ = {};
 };
 
@@ -235,12 +237,12 @@ absl::StatusOr<std::vector<int64_t>> ReadHeader(ByteStream& stream,
   return dimensions;
 }
 
-// Reads `expected` bytes. The header that says so may lie: memory is taken as
-// bytes come, and once, where it can be known how many may come, as growing a
-// buffer means to hold its content twice.
+// Reads `expected` bytes. The header that promises them may lie, so memory is
+// allocated as bytes arrive. Where an upper bound of their number is known,
+// memory is reserved once, because growing a buffer holds its content twice.
 absl::StatusOr<std::vector<uint8_t>> ReadBytes(ByteStream& stream,
                                                int64_t expected) {
-  // From where on it matters.
+  // The size from which on the copy matters.
   constexpr int64_t kLarge = 1 << 20;
   std::vector<uint8_t> bytes;
   int64_t found = 0;
@@ -248,7 +250,7 @@ absl::StatusOr<std::vector<uint8_t>> ReadBytes(ByteStream& stream,
     if (found >= kLarge) {
       bytes.reserve(std::min(expected, std::max(found, stream.MostBytes())));
     }
-    // Reserved pages are the process's only when they are written.
+    // The system commits reserved pages only when they are written.
     const int64_t step = std::clamp<int64_t>(found, 1 << 16, kLarge);
     const int64_t room = std::min(expected, found + step);
     bytes.resize(room);
@@ -272,8 +274,8 @@ absl::StatusOr<Idx> ParseIdx(Source& source, uint32_t expected_magic) {
   int64_t found = idx.bytes.size();
   bool more = false;
   if (found == expected) {
-    // Reading to the end also makes zlib compare the check sum. Of a surplus
-    // one piece is enough to know: there may be no end of it.
+    // Reading to the end also makes zlib compare the check sum. One surplus
+    // piece is enough to refuse the file, whose end may be far.
     uint8_t surplus[1 << 12];
     ASSIGN_OR_RETURN(const size_t count,
                      stream->Read(surplus, sizeof(surplus)));
@@ -311,7 +313,7 @@ absl::StatusOr<std::vector<uint8_t>> ParseLabels(Source& source) {
   return std::move(idx.bytes);
 }
 
-// What `parse` makes of the file `path`, which its errors name.
+// Parses the file `path`; errors name it.
 template <typename T>
 absl::StatusOr<T> ReadIdx(const std::string& path,
                           absl::StatusOr<T> (*parse)(Source&)) {

@@ -1,11 +1,12 @@
 // IDX files, the format of MNIST and Fashion-MNIST: a magic number, one 32-bit
-// integer per dimension, then unsigned bytes, row-major. Taken as they come:
+// integer per dimension, then unsigned bytes, row-major. Two variations are
+// accepted:
 //
-//   - gzipped or plain, told by the content
+//   - gzipped or plain, recognized by the content
 //   - big-endian headers (the published files) or little-endian ones (the
-//     course's resized files), told by the magic number
+//     course's resized files), recognized by the magic number
 //
-// Source of the format: http://yann.lecun.com/exdb/mnist/, at the page's end.
+// Source of the format: the end of http://yann.lecun.com/exdb/mnist/.
 #ifndef COMMON_DATASET_IDX_H_
 #define COMMON_DATASET_IDX_H_
 
@@ -26,16 +27,16 @@ struct ImageSet {
   std::vector<uint8_t> pixels;
 };
 
-// The images or labels in `content`, a file's bytes. InvalidArgument says what
-// the file holds and what was expected: damaged or truncated gzip, another
-// magic number, dimensions below 1 or beyond 4 GiB together, fewer or more
-// bytes than the header says, a label outside 0 to 9. Memory grows with the
-// bytes that are there, not with those that the header promises, and large
-// files are held once.
+// Parses the images or labels in `content`, the bytes of a file.
+// InvalidArgument says what the file holds and what was expected: damaged or
+// truncated gzip, another magic number, a dimension below 1, more than 4 GiB in
+// all, fewer or more bytes than the header says, a label outside 0 to 9. Memory
+// grows with the bytes that the file holds, not with those that its header
+// promises, and the content of a large file is held once.
 absl::StatusOr<ImageSet> ParseIdxImages(absl::string_view content);
 absl::StatusOr<std::vector<uint8_t>> ParseIdxLabels(absl::string_view content);
 
-// The same for the file `path`, which the error names.
+// Reads the same from the file `path`; errors name it.
 absl::StatusOr<ImageSet> ReadIdxImages(const std::string& path);
 absl::StatusOr<std::vector<uint8_t>> ReadIdxLabels(const std::string& path);
 

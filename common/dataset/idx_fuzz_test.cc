@@ -61,8 +61,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CheckLabels(labels);
   Require(!images.ok() || !labels.ok());
 
-  // Gzipping changes nothing; mutations seldom get past a check sum, so this
-  // is also how they reach what lies behind it.
+  // Compressing the input must not change the result. Mutations of a gzip file
+  // seldom pass its checksum; compressing mutated content reaches the code
+  // behind that check.
   const bool gzipped = size >= 2 && data[0] == 0x1f && data[1] == 0x8b;
   if (gzipped) return 0;
   const std::string again = Gzip(content);

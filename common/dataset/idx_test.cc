@@ -22,7 +22,7 @@ std::string SmallImages(ByteOrder order = ByteOrder::kBig) {
   return IdxFile({kImages, 2, 2, 3}, "abcdefABCDEF", order);
 }
 
-// Expects that `content` is refused, with `message` in the error.
+// Expects that `content` is rejected with `message` in the error.
 void ExpectImagesError(absl::string_view content, const std::string& message) {
   const absl::Status status = ParseIdxImages(content).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -62,14 +62,14 @@ TEST(Idx, LabelsInBothByteOrdersGzippedAndPlain) {
   }
 }
 
-TEST(Idx, GzipMembersOneBehindTheOther) {
+TEST(Idx, GzipFilesOfSeveralMembers) {
   const std::string plain = SmallImages();
   EXPECT_EQ(
       ParseIdxImages(Gzip(plain.substr(0, 5)) + Gzip(plain.substr(5)))->pixels,
       ParseIdxImages(plain)->pixels);
 }
 
-// Larger than any buffer inside, and cut at every power of two.
+// The file is larger than any internal buffer and is cut at every power of two.
 TEST(Idx, LargeFiles) {
   std::string pixels(300 * 28 * 28, '\0');
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = char(i * 7 + i / 251);
@@ -90,7 +90,7 @@ TEST(Idx, LargeFiles) {
 TEST(Idx, DamagedGzip) {
   const std::string good = Gzip(SmallImages());
   ExpectImagesError(good.substr(0, good.size() - 9), "truncated gzip");
-  // The check sum alone is cut off, or is wrong.
+  // Only the checksum is cut off or wrong.
   ExpectImagesError(good.substr(0, good.size() - 1), "truncated gzip");
   std::string bad = good;
   bad[bad.size() - 8] ^= 1;
@@ -126,14 +126,14 @@ TEST(Idx, FileLongerOrShorterThanItsHeaderSays) {
   }
 }
 
-// A megabyte of nothing packs into a few kilobytes; reading stops long before
-// its end.
+// Megabytes of zeros compress to a few kilobytes; reading stops long before
+// their end.
 TEST(Idx, GzipBombs) {
   const std::string bomb = IdxFile({kImages, 2, 2, 3}, std::string(1 << 20, 0));
   const std::string message = "= 12 bytes behind it, the file holds more";
   ExpectImagesError(bomb, message);
   ExpectImagesError(Gzip(bomb), message);
-  // Not even the damage behind it is noticed.
+  // Damage after that point is not even noticed.
   const std::string packed = Gzip(bomb);
   ExpectImagesError(packed.substr(0, packed.size() - 9), message);
   // A header that lies about a large file.
@@ -142,7 +142,7 @@ TEST(Idx, GzipBombs) {
       "the file holds 5242880");
 }
 
-// The content comes in whole, whatever way it is read.
+// Each way of reading returns the whole content.
 TEST(Idx, LargeFilesFromDisk) {
   std::string pixels(5000 * 28 * 28, '\0');
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = char(i * 7 + i / 251);
@@ -156,7 +156,7 @@ TEST(Idx, LargeFilesFromDisk) {
     EXPECT_TRUE(std::equal(pixels.begin(), pixels.end(), images->pixels.begin(),
                            images->pixels.end(),
                            [](char a, uint8_t b) { return uint8_t(a) == b; }));
-    // Not grown by doubling.
+    // The buffer was not grown by doubling.
     EXPECT_EQ(images->pixels.capacity(), pixels.size());
   }
 }
@@ -172,7 +172,7 @@ TEST(Idx, AbsurdDimensions) {
   // Product 0 modulo 2^64.
   ExpectImagesError(IdxFile({kImages, 0x40000000, 0x40000000, 0x40000000}, ""),
                     "more than");
-  // Accepted as a header, but no 2 GiB are set aside for four bytes.
+  // The header is accepted, but 2 GiB are not allocated for four bytes.
   ExpectLabelsError(IdxFile({kLabels, huge}, "1234"), "the file holds 4");
 }
 

@@ -9,7 +9,8 @@ std::vector<EnlargeTap> EnlargeTaps(int size, int enlarged) {
   std::vector<EnlargeTap> taps;
   const int64_t d = int64_t{2} * enlarged;
   for (int64_t i = 0; i < enlarged; ++i) {
-    // n + d is positive: the quotient is floor's, and counts the zero before.
+    // n + d is positive, so that the integer quotient is floor's; it counts the
+    // zero before the first row too.
     const int64_t shifted = (2 * i + 1) * size - enlarged + d;
     const int64_t t = shifted % d;
     taps.push_back(
@@ -28,7 +29,7 @@ void EnlargeImages(const uint8_t* images, int64_t count, int size, int enlarged,
   const double d = 2.0 * enlarged;
   const double reciprocal = 1.0 / (d * d);
   std::vector<double> padded(size + 2, 0.0);
-  // Rows enlarged sideways, between a row of zeros above and one below.
+  // The rows, enlarged horizontally, with a row of zeros above and below.
   std::vector<double> rows(int64_t{size + 2} * enlarged, 0.0);
   for (int64_t image = 0; image < count; ++image) {
     for (int y = 0; y < size; ++y) {

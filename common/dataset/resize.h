@@ -7,9 +7,9 @@
 //   out(y, x) = floor(sum over a, b in {0, 1} of
 //                     wy(a) wx(b) in(fy + a, fx + b)  /  d^2)
 //
-// where in(.,.) is 0 outside the image: pixel centres stand at halves, and the
-// border fades towards black. That is skimage's transform.resize with
-// mode='constant', cut to bytes, but for its rounding errors.
+// where in(.,.) is 0 outside the image. Pixel centres lie at half-integers, and
+// the border fades to black. This is skimage's transform.resize with
+// mode='constant', truncated to bytes, without its rounding errors.
 #ifndef COMMON_DATASET_RESIZE_H_
 #define COMMON_DATASET_RESIZE_H_
 
@@ -18,20 +18,20 @@
 
 namespace convlab {
 
-// One output row or column: which two input rows or columns it mixes, counted
-// in an input that has a zero before its first and one behind its last, and
-// w(0) and w(1), which are whole numbers.
+// The two input rows or columns that one output row or column mixes, and their
+// integer weights w(0) and w(1). Indices count in an input that is padded by
+// one zero at each end.
 struct EnlargeTap {
   int64_t first;
   double weight0;
   double weight1;
 };
 
-// Those of all `enlarged` rows or columns.
+// The mixes of all `enlarged` rows or columns.
 std::vector<EnlargeTap> EnlargeTaps(int size, int enlarged);
 
 // Resizes `count` images [count, size, size] to [count, enlarged, enlarged].
-// Both sizes are at least 1, `enlarged` may be the smaller one; equal sizes
+// Both sizes are at least 1; `enlarged` may be the smaller one, and equal sizes
 // copy. `out` does not overlap `images`.
 void EnlargeImages(const uint8_t* images, int64_t count, int size, int enlarged,
                    uint8_t* out);

@@ -51,7 +51,7 @@ std::vector<uint8_t> Definition(const std::vector<uint8_t>& image, int64_t s,
   return out;
 }
 
-// Reference checksums of the definition over all test images, in file order.
+// Checksums of all test images, resized by the definition, in file order.
 // skimage 0.19 differs from it in at most 0.4 % of the pixels, by one.
 TEST(Resize, GoldenChecksumsOfAllTestImages) {
   const auto dataset = LoadFashionMnist(FashionMnistFolder(), "t10k");
@@ -84,7 +84,7 @@ TEST(Resize, GoldenChecksumsOfAllTestImages) {
   }
 }
 
-// Sums beyond 32 bits, single pixels, and sizes that shrink.
+// These sizes include sums beyond 32 bits, single pixels, and reductions.
 TEST(Resize, FollowsTheDefinitionAtAnySize) {
   std::mt19937 random(1);
   for (const auto& [size, enlarged] :

@@ -16,8 +16,8 @@
 namespace convlab {
 namespace {
 
-// errno of a call on `path` as a status; whatever is not the machine's own
-// failure is an answer to a path that the user gave.
+// Returns errno of a call on `path` as a status. Errors that are not failures
+// of the machine are the fault of the path that the user gave.
 absl::Status FileError(absl::string_view action, const std::string& path,
                        int error) {
   const std::string message =
@@ -44,7 +44,7 @@ struct FileCloser {
 };
 using File = std::unique_ptr<std::FILE, FileCloser>;
 
-// A new file beside `path`, with the permissions that a new file gets.
+// Creates a new file beside `path` with the permissions of a new file.
 absl::StatusOr<std::pair<std::string, File>> OpenTemporary(
     const std::string& path) {
   std::string name = absl::StrCat(path, ".XXXXXX");
@@ -56,7 +56,8 @@ absl::StatusOr<std::pair<std::string, File>> OpenTemporary(
   return std::make_pair(name, File(fdopen(descriptor, "wb")));
 }
 
-// Renaming over a folder fails late, over a device or a pipe destroys it.
+// Renaming over a folder fails late, and renaming over a device or a pipe
+// destroys it.
 absl::Status CheckReplaceable(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) {

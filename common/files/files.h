@@ -1,5 +1,5 @@
-// Files as the programs of this project treat them: whole, named by the user
-// from the folder the user stands in, and never left half-written.
+// Files: paths are relative to the user's folder, and files are read and
+// written as a whole, never left half-written.
 #ifndef COMMON_FILES_FILES_H_
 #define COMMON_FILES_FILES_H_
 
@@ -14,12 +14,12 @@
 
 namespace convlab {
 
-// `path` as the user meant it. `bazel run` starts a program in a folder of its
-// own and leaves the user's in BUILD_WORKING_DIRECTORY; a relative path is
-// resolved against that where it is set.
+// Resolves `path` against the user's folder. `bazel run` starts a program in a
+// folder of its own and passes the user's in BUILD_WORKING_DIRECTORY; if that
+// is set, relative paths are resolved against it.
 std::string UserPath(absl::string_view path);
 
-// A file read from its beginning, piece by piece.
+// Reads a file from its beginning, piece by piece.
 class FileReader {
  public:
   // The error names the path and says what is wrong: NotFound or
@@ -30,7 +30,7 @@ class FileReader {
   // returns how many. InvalidArgument for a folder.
   absl::StatusOr<size_t> Read(void* out, size_t size);
 
-  // Bytes of a regular file; 0 for a pipe or a device.
+  // The size of a regular file in bytes; 0 for a pipe or a device.
   int64_t size() const { return size_; }
 
  private:
@@ -45,7 +45,7 @@ class FileReader {
   int64_t size_ = 0;
 };
 
-// The content of the file `path`. The error names the path and says
+// Returns the content of the file `path`. The error names the path and says
 // what is wrong: NotFound, PermissionDenied, or InvalidArgument for a folder.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
@@ -54,8 +54,9 @@ absl::StatusOr<std::string> ReadFile(const std::string& path);
 absl::Status WriteFileAtomically(const std::string& path,
                                  absl::string_view content);
 
-// Whether WriteFileAtomically(path) could begin: lets a program refuse a bad
-// path before hours of work rather than after. Leaves nothing behind.
+// Checks whether WriteFileAtomically(path) could begin, so that a program can
+// reject a bad path before hours of work rather than after. It leaves no file
+// behind.
 absl::Status CheckWritable(const std::string& path);
 
 }  // namespace convlab

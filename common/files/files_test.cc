@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A fresh folder for each test, so that what is left behind can be counted.
+// Each test has a new folder, so that remaining files can be counted.
 class FilesTest : public ::testing::Test {
  protected:
   void SetUp() override {

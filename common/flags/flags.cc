@@ -18,12 +18,12 @@ namespace {
 
 bool FindFlag(const std::string& name, absl::string_view source_file,
               gflags::CommandLineFlagInfo* info) {
-  // gflags itself and libraries define flags too; those are not ours to offer.
+  // gflags itself and libraries define flags too, which are not offered.
   return gflags::GetCommandLineFlagInfo(name.c_str(), info) &&
          info->filename == source_file;
 }
 
-// What a value of the flag's type looks like.
+// Describes the values of the flag's type.
 std::string TypeName(const std::string& type) {
   if (type == "string") return "text";
   if (type == "bool") return "true or false";
@@ -88,7 +88,7 @@ absl::StatusOr<ParsedFlags> ParseFlags(const std::vector<std::string>& args,
       return absl::InvalidArgumentError(absl::StrCat(
           "--", name, " is '", value, "', expected ", TypeName(info.type)));
     }
-    // As gflags writes it, so that 3 and 03 are the same.
+    // gflags' own spelling, in which 3 and 03 are the same.
     gflags::GetCommandLineOption(name.c_str(), &value);
     const auto [first, is_first] = values.emplace(name, value);
     if (!is_first && first->second != value) {

@@ -18,8 +18,8 @@ namespace convlab {
 
 struct ParsedFlags {
   std::vector<std::string> positional;
-  std::set<std::string> given;  // names of the flags that stood there
-  bool help = false;            // --help or -h was asked for
+  std::set<std::string> given;  // the flags that were given
+  bool help = false;            // --help or -h was given
 };
 
 // Sets the flags that `source_file` defines (its __FILE__) from the arguments:
@@ -30,12 +30,13 @@ struct ParsedFlags {
 absl::StatusOr<ParsedFlags> ParseFlags(const std::vector<std::string>& args,
                                        absl::string_view source_file);
 
-// `text`, which follows `column` characters of its line, broken at blanks so
-// that no line is longer than 80 where words allow; further lines are indented
-// by `indent`.
+// Breaks `text`, which begins after `column` characters of a line, at blanks
+// into lines of at most 80 characters, unless a word is longer; further lines
+// are indented by `indent`.
 std::string WrapText(absl::string_view text, size_t column, size_t indent);
 
-// One paragraph per flag of `source_file` but those in `without`, for --help.
+// One paragraph for --help per flag of `source_file`, except those in
+// `without`.
 std::string DescribeFlags(absl::string_view source_file,
                           const std::set<std::string>& without = {});
 

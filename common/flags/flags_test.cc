@@ -26,7 +26,7 @@ class FlagsTest : public ::testing::Test {
   std::string Error(const std::vector<std::string>& args) {
     return std::string(Parse(args).status().message());
   }
-  gflags::FlagSaver saver_;  // puts the flags back after each test
+  gflags::FlagSaver saver_;  // restores the flags after each test
 };
 
 TEST_F(FlagsTest, TakesEveryForm) {
@@ -94,7 +94,7 @@ TEST(WrapText, BreaksLinesAtEightyCharacters) {
   EXPECT_EQ(WrapText(word + " " + word + " " + word, 4, 4),
             word + " " + word + "\n    " + word);
   EXPECT_EQ(WrapText(word + " " + word, 45, 2), word + "\n  " + word);
-  // What is longer than a line stands on one of its own.
+  // A word longer than a line has a line of its own.
   EXPECT_EQ(WrapText("a " + std::string(90, 'y') + " b", 2, 2),
             "a\n  " + std::string(90, 'y') + "\n  b");
   EXPECT_EQ(WrapText("", 3, 3), "");

@@ -17,8 +17,9 @@ namespace convlab {
 
 namespace {
 
-// Threads for Eigen's pool, which would wait for ever in its own destructor for
-// one that the system refuses: the pool goes without, and its owner asks why.
+// Threads for Eigen's pool. If the system refuses one, the pool's destructor
+// would wait for it forever; so the pool runs without it, and its owner checks
+// for the error.
 struct Environment : Eigen::StlThreadEnvironment {
   Environment(std::exception_ptr* its_failure,
               std::shared_ptr<std::atomic<int>> its_running)
@@ -54,7 +55,7 @@ int Workers::Available() {
   if (sched_getaffinity(0, sizeof(cores), &cores) == 0) {
     return std::max(1, CPU_COUNT(&cores));
   }
-  // There are more cores than a cpu_set_t has bits.
+  // The machine has more cores than a cpu_set_t has bits.
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
@@ -65,8 +66,8 @@ Workers::Workers(int count) : count_(std::max(1, count)) {
   const auto running = std::make_shared<std::atomic<int>>(0);
   pool_ = std::make_unique<Pool>(count_ - 1, Environment(&failure, running));
   if (failure == nullptr) return;
-  // A thread that is about to wait when the pool is cancelled misses it, and
-  // its destructor would wait for that thread.
+  // A thread that is about to wait when the pool is cancelled misses the
+  // signal, and the pool's destructor would wait for that thread.
   while (*running > 0) {
     pool_->Cancel();
     std::this_thread::yield();

@@ -15,26 +15,27 @@
 
 namespace convlab {
 
-// A fixed set of threads, the caller's among them. For may be called from one
-// thread at a time and not from inside its own work.
+// A fixed set of threads, including the caller's. For may be called from one
+// thread at a time, and not from inside `work`.
 class Workers {
  public:
-  // `worker` is in [0, count()) and no two calls with the same one overlap.
+  // `worker` is in [0, count()); no two calls with the same `worker` overlap.
   using Work = std::function<void(int worker, int64_t begin, int64_t end)>;
 
-  // The cores that this process may run on, by its affinity mask.
+  // The number of cores in this process's affinity mask.
   static int Available();
 
-  // Throws what std::thread throws (std::system_error) if the system refuses
-  // that many.
+  // Throws std::system_error, as std::thread does, if the system refuses that
+  // many threads.
   explicit Workers(int count);
   ~Workers();
 
   int count() const { return count_; }
 
-  // Covers [0, items) with calls of `work` on pieces of `grain` items, handed
-  // out as workers become free, and returns when all of them are done. If one
-  // throws (std::bad_alloc), the rest are left out and it is thrown on.
+  // Calls `work` on pieces of `grain` items that cover [0, items), as workers
+  // become free, and returns when all calls have returned. If one throws
+  // (std::bad_alloc), the remaining pieces are skipped and the exception is
+  // rethrown.
   void For(int64_t items, int64_t grain, const Work& work);
 
  private:

@@ -71,7 +71,7 @@ TEST(Workers, WhatWorkThrowsReachesTheCaller) {
                                if (begin >= 5) throw std::bad_alloc();
                              }),
                  std::bad_alloc);
-    // And they work on.
+    // The workers can be used again.
     std::atomic<int64_t> sum{0};
     workers.For(10, 1, [&](int, int64_t begin, int64_t) { sum += begin; });
     EXPECT_EQ(sum, 45);

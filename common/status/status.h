@@ -1,5 +1,4 @@
-// What every package shares about errors: how a status is handed on, and which
-// exit status it becomes.
+// Errors: macros that propagate a status, and the exit status that it becomes.
 //
 //   absl::StatusOr<int> Twice(const std::string& text) {
 //     ASSIGN_OR_RETURN(const int value, Parse(text));
@@ -7,7 +6,7 @@
 //     return 2 * value;
 //   }
 //
-// The code says whose fault it is, and so the program's exit status:
+// The code says whose fault the error is and determines the exit status:
 //   InvalidArgument, NotFound, PermissionDenied   bad usage or bad input    2
 //   Unavailable        the hardware asked for is not there                  3
 //   anything else      the program failed                                   1
@@ -23,15 +22,15 @@
 
 namespace convlab {
 
-// The exit status that design and users' scripts rely on; 0 for OK.
+// The program's exit status, on which users' scripts rely; 0 for OK.
 int ExitStatus(const absl::Status& status);
 
-// `status` with "`where`: " before its message, the code unchanged. OK stays
-// OK.
+// Returns `status` with "`where`: " before its message and the same code. OK
+// stays OK.
 absl::Status Annotate(const absl::Status& status, absl::string_view where);
 
-// `text` on one line, for a terminal: control characters, which a path may
-// hold, as "\n" or "\x1b"; all else as it is.
+// Returns `text` on one line for a terminal: control characters, which a path
+// may contain, are written as "\n" or "\x1b".
 std::string OneLine(absl::string_view text);
 
 }  // namespace convlab

@@ -21,14 +21,14 @@ absl::Status CheckQuarter(int value) {
   return absl::OkStatus();
 }
 
-TEST(Status, MacrosHandOnValuesAndErrors) {
+TEST(Status, MacrosPropagateValuesAndErrors) {
   EXPECT_EQ(*Quarter(8), 2);
   EXPECT_EQ(Quarter(6).status().message(), "odd");
   EXPECT_TRUE(CheckQuarter(4).ok());
   EXPECT_FALSE(CheckQuarter(5).ok());
 }
 
-TEST(Status, ExitStatusTellsWhoseFaultItIs) {
+TEST(Status, ExitStatusFollowsTheCode) {
   EXPECT_EQ(ExitStatus(absl::OkStatus()), 0);
   EXPECT_EQ(ExitStatus(absl::InternalError("")), 1);
   EXPECT_EQ(ExitStatus(absl::InvalidArgumentError("")), 2);
