@@ -84,6 +84,14 @@ std::string GeometricMean(const std::vector<double>& ratios) {
   return absl::StrFormat("%.2f", std::exp(sum / ratios.size()));
 }
 
+std::string GeometricMeanText(const std::vector<double>& ratios) {
+  if (ratios.empty()) return "";
+  return absl::StrCat("\nGeometric mean over ",
+                      Plural(static_cast<int64_t>(ratios.size()), "layer"),
+                      ": ", GeometricMean(ratios),
+                      " times as fast as cuDNN.\n");
+}
+
 absl::StatusOr<std::optional<BenchRecord>> ReadIfThere(
     const std::string& path) {
   absl::StatusOr<BenchRecord> record = ReadBenchRecord(path);
@@ -148,11 +156,30 @@ std::string LayersTable(const BenchRecord& record) {
         ours.sm_clock_mhz ? absl::StrFormat("%.0f", *ours.sm_clock_mhz) : kDash,
         " |\n");
   }
-  if (!ratios.empty()) {
-    absl::StrAppend(&table, "\nGeometric mean over ",
-                    Plural(static_cast<int64_t>(ratios.size()), "layer"), ": ",
-                    GeometricMean(ratios), " times as fast as cuDNN.\n");
+  absl::StrAppend(&table, GeometricMeanText(ratios));
+  return table;
+}
+
+std::string HeadlineTable(const BenchRecord& record) {
+  std::string table = absl::StrCat(Caption(record), R"(
+
+| layer | ours | ms | cuDNN, ms | times as fast | of the floor |
+|---|---|---|---|---|---|
+)");
+  std::vector<double> ratios;
+  for (const auto& [layer, batch] : LayersOf(record)) {
+    const Pair pair = PairOf(record, layer, batch, "fp32");
+    if (pair.ours == nullptr) continue;
+    const std::optional<double> share = FloorShare(*pair.ours);
+    if (pair.ratio()) ratios.push_back(*pair.ratio());
+    absl::StrAppend(&table, "| ", layer, " | `", pair.ours->variant, "` | ",
+                    Ms(pair.ours->median_ms), " | ",
+                    pair.peer == nullptr ? kDash : Ms(pair.peer->median_ms),
+                    " | ", Ratio(pair.ratio()), " | ",
+                    share ? absl::StrFormat("%.0f %%", 100 * *share) : kDash,
+                    " |\n");
   }
+  absl::StrAppend(&table, GeometricMeanText(ratios));
   return table;
 }
 

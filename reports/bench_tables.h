@@ -36,6 +36,11 @@ absl::StatusOr<BenchRecords> ReadBenchRecords(const std::string& folder);
 // of it. Below it the geometric mean of the ratios.
 std::string LayersTable(const BenchRecord& record);
 
+// README's digest of it: our fastest variant, its time, the library's, how many
+// times as fast ours is and the share of the floor, with the device before and
+// the geometric mean behind.
+std::string HeadlineTable(const BenchRecord& record);
+
 // The layers with many channels in class fp16: ours beside the library's best.
 std::string HalfPrecisionTable(const BenchRecord& record);
 

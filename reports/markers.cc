@@ -2,6 +2,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/status/status.h"
 
 namespace convlab {
@@ -23,6 +25,17 @@ absl::StatusOr<size_t> FindOnce(absl::string_view document,
 }
 
 }  // namespace
+
+std::vector<std::string> PassageNames(absl::string_view document) {
+  std::vector<std::string> names;
+  for (absl::string_view line : absl::StrSplit(document, '\n')) {
+    if (absl::ConsumePrefix(&line, "<!-- begin ") &&
+        absl::ConsumeSuffix(&line, " -->")) {
+      names.emplace_back(line);
+    }
+  }
+  return names;
+}
 
 absl::StatusOr<std::string> ReplacePassage(absl::string_view document,
                                            absl::string_view name,

@@ -6,11 +6,15 @@
 #define REPORTS_MARKERS_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace convlab {
+
+// The names that begin a passage in the document, in their order.
+std::vector<std::string> PassageNames(absl::string_view document);
 
 // `document` with `content` between the markers of `name`. InvalidArgument
 // unless each of the two stands there once, in this order.

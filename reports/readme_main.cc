@@ -1,5 +1,5 @@
-// Writes README.md's generated passages and charts anew from the records in
-// reports/measured: bazel run //reports:readme
+// Writes the generated passages of README.md and docs/results.md, and their
+// charts, anew from the records in reports/measured: bazel run //reports:readme
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/files/files.h"
 #include "common/status/status.h"
-#include "reports/readme_content.h"
+#include "reports/passages.h"
 
 namespace convlab {
 namespace {
@@ -20,15 +20,16 @@ absl::Status Update() {
     return absl::InvalidArgumentError(
         "where is README.md? Run it as bazel run //reports:readme");
   }
-  const std::string path = std::string(workspace) + "/README.md";
-  ASSIGN_OR_RETURN(const std::string readme, ReadFile(path));
-  ASSIGN_OR_RETURN(
-      const std::string updated,
-      UpdateReadme(readme, std::string(workspace) + "/reports/measured"));
-  RETURN_IF_ERROR(WriteFileAtomically(path, updated));
+  const std::string measured = absl::StrCat(workspace, "/reports/measured");
+  for (const std::string& name : GeneratedDocuments()) {
+    const std::string path = absl::StrCat(workspace, "/", name);
+    ASSIGN_OR_RETURN(const std::string document, ReadFile(path));
+    const auto updated = UpdatePassages(document, measured);
+    if (!updated.ok()) return Annotate(updated.status(), name);
+    RETURN_IF_ERROR(WriteFileAtomically(path, *updated));
+  }
 
-  ASSIGN_OR_RETURN(const auto charts,
-                   ReadmeCharts(std::string(workspace) + "/reports/measured"));
+  ASSIGN_OR_RETURN(const auto charts, PassageCharts(measured));
   const std::string folder = std::string(workspace) + "/reports/charts";
   for (const auto& [name, content] : charts) {
     RETURN_IF_ERROR(

@@ -93,7 +93,7 @@ std::string LadderTable(std::vector<RunRecord> records) {
   const RunRecord ladder = Combine(std::move(records));
   std::string table =
       "| rung | variant | op times, s | sum, s | GFLOP/s | speedup over the "
-      "rung before | over the first |\n|---|---|---|---|---|---|---|\n";
+      "previous lesson | over the first |\n|---|---|---|---|---|---|---|\n";
   for (const LadderRow& row : RowsOf(ladder).rows) {
     absl::StrAppend(&table, "| ", row.variant->rung, " | `", row.run->variant,
                     "` | ", OpTimes(row.run->convolutions), " | ",
@@ -105,35 +105,59 @@ std::string LadderTable(std::vector<RunRecord> records) {
   return table;
 }
 
-std::string ComparisonTable(const RunRecord& record) {
+std::string LessonsTable(const RunRecord& record) {
   const LadderRows rows = RowsOf(record);
   std::string table =
-      "| rung | variant | op times, ms | sum, ms | speedup over the rung "
-      "before | over the first | over the library | class | error | correct "
-      "|\n|---|---|---|---|---|---|---|---|---|---|\n";
+      "| rung | variant | op times, ms | sum, ms | speedup over the previous "
+      "lesson | over the first | error | remark |\n"
+      "|---|---|---|---|---|---|---|---|\n";
   for (const LadderRow& row : rows.rows) {
+    if (!row.is_lesson) continue;
     const LadderRun& run = *row.run;
     absl::StrAppend(&table, "| ", row.variant->rung, " | `", run.variant,
                     "` | ");
     if (!row.times) {
-      absl::StrAppend(&table, run.failure, " | | | | | | | |\n");
+      absl::StrAppend(&table, "– | – | – | – | – | ", run.failure, " |\n");
+      continue;
+    }
+    absl::StrAppend(&table, MillisecondsOf(row.times->ns), " | ",
+                    Milliseconds(row.times->sum_ns), " | ",
+                    Ratio(row.than_before), " | ", Ratio(row.times->than_first),
+                    absl::StrFormat(" | %.0e | ", run.relative_error),
+                    row.variant->detour, " |\n");
+  }
+  if (rows.library) {
+    const PeerRecord& peer = *rows.library->first_layer;
+    const LadderTimes& times = rows.library->times;
+    absl::StrAppend(
+        &table, "| – | ", peer.library, " | ", MillisecondsOf(times.ns), " | ",
+        Milliseconds(times.sum_ns), " | – | ", Ratio(times.than_first),
+        absl::StrFormat(" | %.0e | the best of ", peer.relative_error),
+        peer.plans, " plans |\n");
+  }
+  return table;
+}
+
+std::string OthersTable(const RunRecord& record) {
+  std::string table =
+      "| variant | track | op times, ms | sum, ms | speedup over the first "
+      "lesson | over the library | class | error | correct |\n"
+      "|---|---|---|---|---|---|---|---|---|\n";
+  for (const LadderRow& row : RowsOf(record).rows) {
+    if (row.is_lesson) continue;
+    const LadderRun& run = *row.run;
+    absl::StrAppend(&table, "| `", run.variant, "` | ", row.variant->track,
+                    " | ");
+    if (!row.times) {
+      absl::StrAppend(&table, run.failure, " | | | | | | |\n");
       continue;
     }
     const LadderTimes& times = *row.times;
     absl::StrAppend(
         &table, MillisecondsOf(times.ns), " | ", Milliseconds(times.sum_ns),
-        " | ", Ratio(row.than_before), " | ", Ratio(times.than_first), " | ",
-        Ratio(times.than_library), " | ", row.variant->accuracy_class,
+        " | ", Ratio(times.than_first), " | ", Ratio(times.than_library), " | ",
+        row.variant->accuracy_class,
         absl::StrFormat(" | %.0e | ", run.relative_error), run.correct, " |\n");
-  }
-  if (rows.library) {
-    const PeerRecord& peer = *rows.library->first_layer;
-    const LadderTimes& times = rows.library->times;
-    absl::StrAppend(&table, "| – | ", peer.library, ", the best of ",
-                    peer.plans, " plans | ", MillisecondsOf(times.ns), " | ",
-                    Milliseconds(times.sum_ns), " | – | ",
-                    Ratio(times.than_first), " | – | ", peer.accuracy_class,
-                    absl::StrFormat(" | %.0e | – |\n", peer.relative_error));
   }
   return table;
 }

@@ -21,11 +21,16 @@ absl::Status CheckComplete(const RunRecord& record);
 // is than the row before and than the first. Rows stand in the ladder's order.
 std::string LadderTable(std::vector<RunRecord> records);
 
-// One row per variant of one run that compared them (RunRecord::ladder), and
-// one for the library: op times in ms, their sum, how many times faster the sum
-// is than the rung before, the first and the library, accuracy and correct
-// answers.
-std::string ComparisonTable(const RunRecord& record);
+// One row per lesson of one run that compared variants (RunRecord::ladder), and
+// one for the library: op times in ms, their sum, how many times as fast it is
+// as the lesson before and as the first, the error, and for a lesson that is
+// slower than the one before, why it stands there.
+std::string LessonsTable(const RunRecord& record);
+
+// The same for all other variants of the run, by track: op times in ms, their
+// sum, how many times as fast it is as the first lesson and as the library,
+// class, error and correct answers.
+std::string OthersTable(const RunRecord& record);
 
 // One row per record: network, images, correct answers, op times, program time
 // and memory, the GPU's where

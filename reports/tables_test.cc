@@ -12,6 +12,7 @@ namespace convlab {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 RunRecord Record(const std::string& variant, int rung,
                  std::vector<int64_t> first, std::vector<int64_t> second) {
@@ -36,7 +37,7 @@ TEST(Tables, LadderStandsInOrderAndComparesSums) {
       LadderTable({Record("fast", 2, {250000000}, {750000000}),
                    Record("slow", 1, {1000000000}, {2000000000, 4000000000})}),
       "| rung | variant | op times, s | sum, s | GFLOP/s | speedup over the "
-      "rung before | over the first |\n"
+      "previous lesson | over the first |\n"
       "|---|---|---|---|---|---|---|\n"
       "| 1 | `slow` | 1.000 + 3.000 | 4.000 | 1.5 | – | – |\n"
       "| 2 | `fast` | 0.2500 + 0.7500 | 1.000 | 6.0 | 4.00× | 4.00× |\n");
@@ -79,8 +80,9 @@ RunRecord Comparison() {
   record.network = "fa19";
   record.size = 10000;
   record.gpu.name = "A GPU";
-  for (const auto& [name, rung, ns] :
-       {std::make_tuple("naive", 1, 4000000), {"fast", 2, 500000}}) {
+  for (const auto& [name, rung, ns] : {std::make_tuple("naive", 1, 4000000),
+                                       {"fast", 2, 500000},
+                                       {"slow", 3, 8000000}}) {
     LadderRun run;
     run.variant = name;
     run.relative_error = 3e-7;
@@ -89,27 +91,41 @@ RunRecord Comparison() {
     run.convolutions[0].op_time_ns = {ns, 3 * ns, ns};
     run.convolutions[1].op_time_ns = {ns};
     record.ladder.push_back(run);
-    record.variants[name] = {"cuda", rung, "fp32", "", ""};
+    record.variants[name] = {"cuda", rung, "fp32", "", "", "", ""};
   }
+  record.variants["naive"].track = "lesson";
+  record.variants["fast"].track = "specialty";
+  record.variants["slow"].track = "lesson";
+  record.variants["slow"].detour = "It shows a detour.";
   record.ladder.push_back({"odd", "rejected: too odd", 0, {}, 0, {}});
-  record.variants["odd"].rung = 3;
+  record.variants["odd"].rung = 4;
+  record.variants["odd"].track = "lesson";
   record.peers = {{1, "cuDNN 9", "FFT NCHW", "fp32", 2e-7, 12, {1500000}},
                   {2, "cuDNN 9", "FFT NCHW", "fp32", 2e-7, 12, {500000}}};
   return record;
 }
 
-TEST(Tables, ComparisonHoldsTheLibrary) {
-  const std::string table = ComparisonTable(Comparison());
+TEST(Tables, LessonsAreOnePathWithTheLibraryBehind) {
+  const std::string table = LessonsTable(Comparison());
   EXPECT_THAT(table,
               HasSubstr("| 1 | `naive` | 4.000 + 4.000 | 8.000 | – | – | "
-                        "0.25× | fp32 | 3e-07 | 9193 |\n"));
-  EXPECT_THAT(
-      table, HasSubstr("| 2 | `fast` | 0.500 + 0.500 | 1.000 | 8.00× | 8.00× | "
-                       "2.00× | fp32 | 3e-07 | 9193 |\n"));
-  EXPECT_THAT(table, HasSubstr("| 3 | `odd` | rejected: too odd |"));
-  EXPECT_THAT(table, HasSubstr("| – | cuDNN 9, the best of 12 plans | 1.500 + "
-                               "0.500 | 2.000 | – | 4.00× | – | fp32 | 2e-07 | "
-                               "– |\n"));
+                        "3e-07 |  |\n"));
+  // The specialty between them is no step of the path.
+  EXPECT_THAT(table,
+              HasSubstr("| 3 | `slow` | 8.000 + 8.000 | 16.000 | 0.50× | "
+                        "0.50× | 3e-07 | It shows a detour. |\n"));
+  EXPECT_THAT(table, HasSubstr("| 4 | `odd` | – | – | – | – | – | rejected: "
+                               "too odd |\n"));
+  EXPECT_THAT(table, HasSubstr("| – | cuDNN 9 | 1.500 + 0.500 | 2.000 | – | "
+                               "4.00× | 2e-07 | the best of 12 plans |\n"));
+  EXPECT_THAT(table, Not(HasSubstr("`fast`")));
+}
+
+TEST(Tables, SpecialtiesStandApart) {
+  const std::string table = OthersTable(Comparison());
+  EXPECT_THAT(table, HasSubstr("| `fast` | specialty | 0.500 + 0.500 | 1.000 | "
+                               "8.00× | 2.00× | fp32 | 3e-07 | 9193 |\n"));
+  EXPECT_THAT(table, Not(HasSubstr("`naive`")));
 }
 
 TEST(Markers, OnlyThePassageIsReplaced) {

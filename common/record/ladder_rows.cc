@@ -80,12 +80,14 @@ LadderRows RowsOf(const RunRecord& record) {
     LadderRow& row = rows.rows.emplace_back();
     row.run = &run;
     row.variant = &record.variants.at(run.variant);
+    row.is_lesson =
+        row.variant->track.empty() || row.variant->track == "lesson";
     if (!run.failure.empty()) continue;
-    row.before = before;
+    if (row.is_lesson) row.before = before;
     row.times = TimesOf(OpTimes(run), first_ns, library_ns);
     const double sum_ns = row.times->sum_ns;
-    if (before != nullptr && sum_ns > 0) {
-      row.than_before = OpTimeSum(before->convolutions) / sum_ns;
+    if (row.before != nullptr && sum_ns > 0) {
+      row.than_before = OpTimeSum(row.before->convolutions) / sum_ns;
     }
     for (const ConvolutionRecord& convolution : run.convolutions) {
       row.flops += static_cast<double>(convolution.flops);
@@ -93,7 +95,7 @@ LadderRows RowsOf(const RunRecord& record) {
     const std::optional<double> floor = FloorNs(record, run.convolutions);
     if (floor && sum_ns > 0) row.floor_share = *floor / sum_ns;
     if (rows.rows.size() == 1) first_ns = sum_ns;
-    before = &run;
+    if (row.is_lesson) before = &run;
   }
   if (!library.empty()) {
     rows.library = {&record.peers[0],

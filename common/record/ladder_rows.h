@@ -25,7 +25,10 @@ struct LadderTimes {
 struct LadderRow {
   const LadderRun* run = nullptr;
   const VariantRecord* variant = nullptr;
-  // The timed run of the rung before; null if there is none.
+  // A step of the path that gets faster, not a specialty or a production kernel
+  // apart from it; so are all rungs of older records, which know no tracks.
+  bool is_lesson = true;
+  // The lesson before a lesson, if both were timed; otherwise null.
   const LadderRun* before = nullptr;
   // Absent if run->failure says why it was not timed.
   std::optional<LadderTimes> times;  // medians of the op times

@@ -1,0 +1,185 @@
+#include "reports/passages.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/record/run_record.h"
+#include "common/status/status.h"
+#include "reports/bench_tables.h"
+#include "reports/deliverables/charts.h"
+#include "reports/markers.h"
+#include "reports/quantities.h"
+#include "reports/tables.h"
+
+namespace convlab {
+namespace {
+
+absl::StatusOr<RunRecord> ReadCompleteRecord(const std::string& path) {
+  ASSIGN_OR_RETURN(RunRecord record, ReadRunRecord(path));
+  RETURN_IF_ERROR(Annotate(CheckComplete(record), path));
+  return record;
+}
+
+absl::StatusOr<std::vector<RunRecord>> ReadRecords(
+    const std::string& folder, const std::vector<std::string>& names) {
+  std::vector<RunRecord> records;
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(RunRecord record, ReadCompleteRecord(absl::StrCat(
+                                           folder, "/", name, ".json")));
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+// Where and on what the numbers below it were measured.
+std::string Caption(const RunRecord& record) {
+  return absl::StrCat("Measured on ", DeviceOf(record), ", revision ",
+                      record.git_revision, ".\n\n");
+}
+
+// What a real run printed, and its command.
+absl::StatusOr<std::string> Output(const std::string& measured) {
+  ASSIGN_OR_RETURN(const RunRecord shown,
+                   ReadCompleteRecord(measured + "/cpu/final-fa19.json"));
+  return absl::StrCat("```\n$ bazel run //milestones:", shown.milestone, " -- ",
+                      shown.model, " --device ", shown.device, "\n",
+                      absl::StrJoin(shown.output, "\n"), "\n```\n");
+}
+
+// The run of all variants on the GPU that the documents show.
+absl::StatusOr<RunRecord> GpuLadder(const std::string& measured) {
+  return ReadCompleteRecord(measured + "/h200/m4-fa19.json");
+}
+
+absl::StatusOr<std::string> GpuLessons(const std::string& measured) {
+  ASSIGN_OR_RETURN(const RunRecord ladder, GpuLadder(measured));
+  return absl::StrCat(Caption(ladder), LessonsTable(ladder));
+}
+
+absl::StatusOr<std::string> GpuOthers(const std::string& measured) {
+  ASSIGN_OR_RETURN(const RunRecord ladder, GpuLadder(measured));
+  return absl::StrCat(Caption(ladder), OthersTable(ladder));
+}
+
+// One record for each variant, whichever there are.
+absl::StatusOr<std::string> CpuLessons(const std::string& measured) {
+  const std::string folder = measured + "/cpu";
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().stem().string();
+    if (absl::StartsWith(name, "m2-fa19-1000-")) names.push_back(name);
+  }
+  if (names.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(folder, ": there is no record m2-fa19-1000-*.json"));
+  }
+  ASSIGN_OR_RETURN(const std::vector<RunRecord> ladder,
+                   ReadRecords(folder, names));
+  return absl::StrCat(Caption(ladder[0]), LadderTable(ladder));
+}
+
+absl::StatusOr<std::string> Networks(const std::string& folder,
+                                     const std::vector<std::string>& names) {
+  ASSIGN_OR_RETURN(const std::vector<RunRecord> networks,
+                   ReadRecords(folder, names));
+  return absl::StrCat(Caption(networks[0]), NetworksTable(networks));
+}
+
+absl::StatusOr<std::string> CpuNetworks(const std::string& measured) {
+  return Networks(
+      measured + "/cpu",
+      {"final-fa17-high", "final-fa17-low", "final-fa18", "final-sp19",
+       "final-sp19-baseline", "final-fa19", "final-fa20"});
+}
+
+absl::StatusOr<std::string> GpuNetworks(const std::string& measured) {
+  return Networks(measured + "/h200",
+                  {"final-fa17-high", "final-fa18", "final-sp19", "final-fa19",
+                   "final-fa20"});
+}
+
+absl::StatusOr<std::string> Headline(const std::string& measured) {
+  ASSIGN_OR_RETURN(const BenchRecords bench,
+                   ReadBenchRecords(measured + "/h200"));
+  return bench.fp32 ? HeadlineTable(*bench.fp32) : "Not measured.\n";
+}
+
+absl::StatusOr<std::string> Layers(const std::string& measured) {
+  ASSIGN_OR_RETURN(const BenchRecords bench,
+                   ReadBenchRecords(measured + "/h200"));
+  return BenchPassage(bench, "../reports/charts/layers.svg");
+}
+
+struct Passage {
+  absl::string_view name;
+  absl::StatusOr<std::string> (*make)(const std::string& measured);
+};
+
+constexpr Passage kPassages[] = {
+    {"output", Output},
+    {"headline", Headline},
+    {"gpu lessons", GpuLessons},
+    {"gpu others", GpuOthers},
+    {"gpu networks", GpuNetworks},
+    {"layers", Layers},
+    {"cpu lessons", CpuLessons},
+    {"networks", CpuNetworks},
+};
+
+}  // namespace
+
+const std::vector<std::string>& GeneratedDocuments() {
+  static const auto* const documents =
+      new std::vector<std::string>{"README.md", "docs/results.md"};
+  return *documents;
+}
+
+absl::StatusOr<std::string> UpdatePassages(absl::string_view document,
+                                           const std::string& measured) {
+  std::string updated(document);
+  for (const std::string& name : PassageNames(document)) {
+    const auto* const passage =
+        std::find_if(std::begin(kPassages), std::end(kPassages),
+                     [&](const Passage& one) { return one.name == name; });
+    if (passage == std::end(kPassages)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no passage '", name, "': expected one of ",
+                       absl::StrJoin(kPassages, ", ",
+                                     [](std::string* out, const Passage& one) {
+                                       absl::StrAppend(out, one.name);
+                                     })));
+    }
+    ASSIGN_OR_RETURN(const std::string content, passage->make(measured));
+    ASSIGN_OR_RETURN(updated, ReplacePassage(updated, name, content));
+  }
+  return updated;
+}
+
+absl::StatusOr<std::map<std::string, std::string>> PassageCharts(
+    const std::string& measured) {
+  ASSIGN_OR_RETURN(const RunRecord gpu_ladder, GpuLadder(measured));
+  std::vector<Chart> charts = {LadderChart("ladder-fa19", gpu_ladder)};
+  ASSIGN_OR_RETURN(const BenchRecords bench,
+                   ReadBenchRecords(measured + "/h200"));
+  if (bench.fp32) {
+    charts.push_back(LayersChart(
+        "layers",
+        absl::StrCat("Convolutions in float32, ", bench.fp32->gpu.name),
+        bench.fp32->peer, TimesOf(*bench.fp32)));
+  }
+  std::map<std::string, std::string> files;
+  for (const Chart& one : charts) {
+    files[one.name + ".dat"] = one.data;
+    files[one.name + ".gp"] = one.script;
+  }
+  return files;
+}
+
+}  // namespace convlab
