@@ -6,34 +6,12 @@
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/lib/division.h"
+
 namespace convlab::cuda {
 
-// n / d by a multiplication (SplitDivide), for n * d below 2^32; 0 stands for
-// d = 1.
-constexpr uint32_t SplitMagic(int d) {
-  return d == 1 ? 0 : ((uint64_t{1} << 32) + d - 1) / d;
-}
-
-// n / d by a multiplication, for every n from 0 to 2^31 - 1. With 2^l the least
-// power of two that is not below d, `magic` is 2^(31+l) / d rounded up; times d
-// it exceeds 2^(31+l) by e < d, and e * n < 2^(31+l) keeps the quotient right.
-struct Divisor {
-  uint32_t magic = uint32_t{1} << 31;
-  int shift = 31;
-
-  Divisor() = default;
-  explicit constexpr Divisor(int d) {
-    int l = 0;
-    while ((int64_t{1} << l) < d) ++l;
-    shift = 31 + l;
-    magic = ((uint64_t{1} << shift) + d - 1) / d;
-  }
-  constexpr int Quotient(int n) const {
-    return static_cast<int>(static_cast<uint64_t>(n) * magic >> shift);
-  }
-};
-
-// How many parts of b cover a.
+// Other names of DivisionMagic and of CeilDivide (common/math/rounding.h).
+constexpr uint32_t SplitMagic(int d) { return DivisionMagic(d); }
 constexpr int64_t SplitParts(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // A lane's words of a tile of filters: two of high halves, two of low ones.

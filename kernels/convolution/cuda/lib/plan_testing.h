@@ -1,5 +1,5 @@
 // What the tests of the kernels' plans share: GPUs, the course's layers, and
-// how a plan is told.
+// descriptions of problems and plans.
 #ifndef KERNELS_CONVOLUTION_CUDA_LIB_PLAN_TESTING_H_
 #define KERNELS_CONVOLUTION_CUDA_LIB_PLAN_TESTING_H_
 
@@ -8,9 +8,26 @@
 #include <string>
 #include <vector>
 
+#include "gtest/gtest.h"
+#include "kernels/convolution/cuda/lib/device_limits.h"
+#include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
+
+inline constexpr DeviceLimits kH200 = {
+    /*compute_capability=*/90,
+    /*multiprocessors=*/132,
+    /*shared_per_multiprocessor=*/228 << 10,
+    /*shared_per_block=*/227 << 10,
+    /*clock_ghz=*/1.98,
+    /*memory_gbs=*/4800,
+    /*l2_bytes=*/50 << 20};
+inline constexpr DeviceLimits kA100 = {80,   108,  164 << 10, 163 << 10,
+                                       1.41, 1555, 40 << 20};
+inline constexpr DeviceLimits kRtx3060 = {86,   28,  100 << 10, 99 << 10,
+                                          1.78, 360, 3 << 20};
+inline constexpr DeviceLimits kDevices[] = {kH200, kA100, kRtx3060};
 
 inline constexpr int kH200Multiprocessors = 132;
 // Shared memory that a block may have, in bytes.
@@ -18,9 +35,12 @@ inline constexpr int kH200Shared = 227 << 10;
 // The same on the H200, the A100 and on GPUs of capability 8.6.
 inline constexpr int kSharedLimits[] = {kH200Shared, 163 << 10, 99 << 10};
 
-// n / d as the kernels compute it, by SplitMagic(d).
-inline int Divide(uint32_t n, uint32_t magic) {
-  return magic == 0 ? n : (uint64_t{n} * magic) >> 32;
+// That Divide divides every n below `most` by d.
+inline void CheckDivision(int most, int d, uint32_t magic) {
+  for (const int n : {0, 1, d - 1, d, most / 2, most - d, most - 1}) {
+    if (n < 0 || n >= most) continue;
+    EXPECT_EQ(Divide(n, magic), n / d) << n << " / " << d;
+  }
 }
 
 // Values, each with a space after it.
