@@ -45,7 +45,8 @@ LADDER = [
     ]),
     _row("whole_image", "cuda/lessons", ["//kernels/convolution/cuda/lib:launch"]),
     _row("few_images", "cuda/few_images", [
-        ":plan",
+        ":estimate",
+        ":kernels",
         "//kernels/convolution/cuda/lib:launch",
     ]),
     _row("streams", "cuda/lessons"),

@@ -1,37 +1,28 @@
-#include "kernels/convolution/cuda/few_images/plan.h"
+#include "kernels/convolution/cuda/few_images/tile_plan.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
 
+#include "common/math/rounding.h"
 #include "gtest/gtest.h"
+#include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/plan_testing.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
 namespace {
 
-constexpr FewImagesLimits kH200 = {132, 227 << 10, 228 << 10};
-// And the A100, and a GPU of capability 8.6.
-constexpr FewImagesLimits kDevices[] = {
-    kH200, {108, 163 << 10, 164 << 10}, {28, 99 << 10, 100 << 10}};
-
-std::string Describe(const Problem& p, const FewImagesPlan& plan) {
+std::string Describe(const Problem& p, const TilePlan& plan) {
   return DescribeProblem(p) + "rows, groups x y m, rounds, slices: " +
          Text({plan.rows, plan.groups_x, plan.groups_y, plan.groups_m,
                plan.rounds, plan.slices});
 }
 
-void CheckDivision(int most, int d, uint32_t magic) {
-  for (const int n : {0, 1, d - 1, d, most / 2, most - 1}) {
-    EXPECT_EQ(Divide(n, magic), n / d) << n << " / " << d;
-  }
-}
-
 // That the kernels stay in their memory and compute every output.
-void CheckPlan(const Problem& problem, const FewImagesPlan& plan,
-               const FewImagesLimits& limits) {
+void CheckPlan(const Problem& problem, const TilePlan& plan,
+               const DeviceLimits& limits) {
   SCOPED_TRACE(Describe(problem, plan));
   EXPECT_EQ(plan.threads,
             plan.groups_x * plan.groups_y * plan.groups_m * plan.slices);
@@ -71,8 +62,7 @@ void CheckPlan(const Problem& problem, const FewImagesPlan& plan,
   EXPECT_GE(plan.input_columns,
             std::min(plan.tile_columns + plan.K - 1, plan.W));
   const int last_vector = plan.channels * plan.plane() - plan.pitch +
-                          plan.tile_columns - kFewColumns +
-                          SplitParts(plan.K, 4) * 4;
+                          plan.tile_columns - kFewColumns + RoundUp(plan.K, 4);
   EXPECT_LE(last_vector + 4, plan.input_floats);
   EXPECT_EQ(plan.filter_floats % 4, 0);
   EXPECT_EQ(plan.input_floats % 4, 0);
@@ -103,73 +93,17 @@ void CheckPlan(const Problem& problem, const FewImagesPlan& plan,
   CheckDivision(sums, plan.tile_rows, plan.tile_rows_magic);
 }
 
-// The same for pieces of a line.
-void CheckPlan(const Problem& problem, const LinePlan& plan,
-               const FewImagesLimits& limits) {
-  SCOPED_TRACE(DescribeProblem(problem) + "rows, threads, items: " +
-               Text({plan.groups_y, plan.threads, plan.block_items}));
-  EXPECT_LE(plan.threads, kLineMostThreads);
-  EXPECT_EQ(plan.threads % 32, 0);
-  EXPECT_EQ(plan.block_items % plan.threads, 0);
-  EXPECT_LE(plan.shared_bytes(), limits.shared_per_block);
-
-  // Items cover the output, and blocks the items.
-  EXPECT_GE(plan.groups_x * kFewColumns, plan.W_out);
-  EXPECT_GE(plan.groups * kFewFilters, plan.M);
-  EXPECT_GE(int64_t{plan.tiles_y} * plan.groups_y, plan.H_out);
-  EXPECT_LT(int64_t{plan.tiles_y - 1} * plan.groups_y, plan.H_out);
-  EXPECT_EQ(plan.positions, plan.groups_x * plan.groups_y);
-  EXPECT_EQ(plan.items, problem.batch * plan.tiles_y * plan.tile_items());
-  EXPECT_GE(int64_t{plan.blocks()} * plan.block_items, plan.items);
-  EXPECT_LT(int64_t{plan.blocks() - 1} * plan.block_items, plan.items);
-
-  // Every block has room for what it meets.
-  const int tile = plan.tile_items();
-  for (int64_t block = 0; block < plan.blocks();
-       block += 1 + plan.blocks() / 100) {
-    const int64_t first = block * plan.block_items;
-    const int64_t last =
-        std::min<int64_t>(first + plan.block_items, plan.items) - 1;
-    EXPECT_LE(last / tile - first / tile + 1, plan.block_tiles);
-    EXPECT_LE(
-        std::min<int64_t>(last / plan.positions - first / plan.positions + 1,
-                          plan.groups),
-        plan.block_groups);
-  }
-  EXPECT_EQ(plan.input_rows, plan.groups_y + plan.K - 1);
-  EXPECT_EQ(plan.pitch % 4, 0);
-  EXPECT_GE(plan.pitch, plan.W);
-  const int last_vector = plan.block_tiles * plan.plane() - plan.pitch +
-                          (plan.groups_x - 1) * kFewColumns +
-                          SplitParts(plan.K, 4) * 4;
-  EXPECT_LE(last_vector + 4, plan.input_floats());
-  EXPECT_EQ(plan.filter_floats() % 4, 0);
-  EXPECT_EQ(plan.copy_columns * plan.copy_floats, plan.W);
-  EXPECT_EQ(plan.W_out % plan.store_floats, 0);
-
-  const int most = tile + plan.block_items;
-  CheckDivision(most, plan.positions, plan.positions_magic);
-  CheckDivision(most, tile, plan.tile_items_magic);
-  CheckDivision(plan.positions, plan.groups_x, plan.groups_x_magic);
-  CheckDivision(plan.tiles_y + plan.block_tiles, plan.tiles_y,
-                plan.tiles_y_magic);
-  const int rows = plan.block_tiles * plan.input_rows;
-  CheckDivision(rows, plan.input_rows, plan.input_rows_magic);
-  CheckDivision(rows * plan.copy_columns, plan.copy_columns,
-                plan.copy_columns_magic);
-}
-
-FewImagesPlan PlanOf(const Problem& problem) {
-  FewImagesPlan plan;
-  EXPECT_TRUE(MakeFewImagesPlan(problem, kH200, &plan));
+TilePlan PlanOf(const Problem& problem) {
+  TilePlan plan;
+  EXPECT_TRUE(MakeTilePlan(problem, kH200, &plan));
   CheckPlan(problem, plan, kH200);
   return plan;
 }
 
-TEST(FewImagesPlan, OneImageIsCutIntoManyBlocksAndChannelsIntoSlices) {
+TEST(TilePlan, OneImageIsCutIntoManyBlocksAndChannelsIntoSlices) {
   for (const Layer& layer : CourseLayers()) {
     SCOPED_TRACE(layer.name);
-    const FewImagesPlan plan = PlanOf(layer.At(1));
+    const TilePlan plan = PlanOf(layer.At(1));
     EXPECT_GE(plan.blocks(), 12);
     EXPECT_LE(plan.blocks(), kH200.multiprocessors);
     EXPECT_EQ(plan.slices > 1, layer.channels > 1);
@@ -178,29 +112,29 @@ TEST(FewImagesPlan, OneImageIsCutIntoManyBlocksAndChannelsIntoSlices) {
   }
 }
 
-TEST(FewImagesPlan, AHundredImagesFillTheMultiprocessors) {
+TEST(TilePlan, AHundredImagesFillTheMultiprocessors) {
   for (const Layer& layer : CourseLayers()) {
     SCOPED_TRACE(layer.name);
-    const FewImagesPlan plan = PlanOf(layer.At(100));
+    const TilePlan plan = PlanOf(layer.At(100));
     EXPECT_EQ(plan.slices, 1);
     EXPECT_GE(plan.blocks() * plan.threads, 132 * 256);
   }
 }
 
-TEST(FewImagesPlan, MoreProductsCostMore) {
+TEST(TilePlan, MoreProductsCostMore) {
   for (const Layer& layer : CourseLayers()) {
     SCOPED_TRACE(layer.name);
     double before = 0;
     for (const int64_t batch : {1, 4, 16, 64, 256, 1024}) {
-      const double cost = FewImagesCost(PlanOf(layer.At(batch)), kH200);
+      const double cost = TileCost(PlanOf(layer.At(batch)), kH200);
       EXPECT_GE(cost, before);
       before = cost;
     }
   }
 }
 
-TEST(FewImagesPlan, AnyProblemOfTheInterfaceHasOne) {
-  for (const FewImagesLimits& device : kDevices) {
+TEST(TilePlan, AnyProblemOfTheInterfaceHasOne) {
+  for (const DeviceLimits& device : kDevices) {
     for (const int64_t batch : {1, 70000}) {
       for (const int64_t channels : {1, 3, 64, 1500}) {
         for (const int64_t filters : {1, 6, 128, 70000}) {
@@ -212,8 +146,8 @@ TEST(FewImagesPlan, AnyProblemOfTheInterfaceHasOne) {
                   {3000, 3001}}) {
               const Problem problem = {batch, channels, height,
                                        width, filters,  K};
-              FewImagesPlan plan;
-              ASSERT_TRUE(MakeFewImagesPlan(problem, device, &plan))
+              TilePlan plan;
+              ASSERT_TRUE(MakeTilePlan(problem, device, &plan))
                   << Describe(problem, {});
               CheckPlan(problem, plan, device);
               if (HasFailure()) return;
@@ -225,45 +159,44 @@ TEST(FewImagesPlan, AnyProblemOfTheInterfaceHasOne) {
   }
 }
 
-TEST(FewImagesPlan, WhatDoesNotFitHasNone) {
+TEST(TilePlan, WhatDoesNotFitHasNone) {
   const Problem problems[] = {
       {1, 1, 200, 200, 4, 180},     // filters larger than a block's memory
       {1, 1, 1 << 25, 9, 1, 3},     // more tiles than a grid has
       {1, 1, 5, 5, 2000000000, 5},  // more filters
   };
   for (const Problem& problem : problems) {
-    FewImagesPlan plan;
-    EXPECT_FALSE(MakeFewImagesPlan(problem, kH200, &plan))
-        << Describe(problem, {});
+    TilePlan plan;
+    EXPECT_FALSE(MakeTilePlan(problem, kH200, &plan)) << Describe(problem, {});
   }
 }
 
 // Filters of other sizes, and channels in parts, have a kernel for anything.
-TEST(FewImagesPlan, TheScopeIsTheNarrowestThatHolds) {
+TEST(TilePlan, TheScopeIsTheNarrowestThatHolds) {
   EXPECT_EQ(PlanOf({1, 1, 40, 40, 8, 4}).scope, FewScope::kAnything);
-  const FewImagesPlan parts = PlanOf({1, 1500, 8, 9, 2, 7});
+  const TilePlan parts = PlanOf({1, 1500, 8, 9, 2, 7});
   EXPECT_LT(parts.channels, 1500);
   EXPECT_EQ(parts.scope, FewScope::kAnything);
 }
 
-TEST(FewImagesPlan, VectorsAreWhatAddressesAndRowsAllow) {
-  FewImagesPlan plan = PlanOf({1, 1, 40, 46, 8, 5});  // rows of 46 and 42
+TEST(TilePlan, VectorsAreWhatAddressesAndRowsAllow) {
+  TilePlan plan = PlanOf({1, 1, 40, 46, 8, 5});  // rows of 46 and 42
   EXPECT_EQ(plan.copy_floats, 2);
   EXPECT_EQ(plan.store_floats, 2);
   const auto at = [](uintptr_t address) {
     return reinterpret_cast<const void*>(address);
   };
-  SetFewImagesVectors(at(4), at(8), &plan);
+  SetTileVectors(at(4), at(8), &plan);
   EXPECT_EQ(plan.copy_floats, 1);
   EXPECT_EQ(plan.store_floats, 2);
   plan = PlanOf({1, 1, 28, 28, 8, 5});
-  SetFewImagesVectors(at(32), at(12), &plan);
+  SetTileVectors(at(32), at(12), &plan);
   EXPECT_EQ(plan.copy_floats, 4);
   EXPECT_EQ(plan.store_floats, 1);
 }
 
 // Other choices than the heuristic's are right too, if they fit.
-TEST(FewImagesPlan, AnyCutThatFitsIsRight) {
+TEST(TilePlan, AnyCutThatFitsIsRight) {
   int checked = 0;
   for (const Problem& problem :
        {Problem{3, 1, 28, 28, 50, 5}, Problem{3, 12, 33, 35, 24, 7},
@@ -273,9 +206,9 @@ TEST(FewImagesPlan, AnyCutThatFitsIsRight) {
         for (int m = 1; m <= 13; ++m) {
           for (int rounds = 1; rounds <= 13; rounds += 2) {
             for (int slices = 1; slices <= 90; slices += 1 + slices / 2) {
-              FewImagesPlan plan;
-              if (!SetFewImagesPlan(problem, {rows, y, m, rounds, slices},
-                                    kH200, &plan)) {
+              TilePlan plan;
+              if (!SetTilePlan(problem, {rows, y, m, rounds, slices}, kH200,
+                               &plan)) {
                 continue;
               }
               CheckPlan(problem, plan, kH200);
@@ -288,61 +221,6 @@ TEST(FewImagesPlan, AnyCutThatFitsIsRight) {
     }
   }
   EXPECT_GT(checked, 1000);
-}
-
-TEST(LinePlan, ManyImagesOfOneChannelHaveOne) {
-  for (const Layer& layer : CourseLayers()) {
-    SCOPED_TRACE(layer.name);
-    LinePlan plan;
-    EXPECT_FALSE(MakeLinePlan(layer.At(1), kH200, &plan));
-    ASSERT_EQ(MakeLinePlan(layer.At(100), kH200, &plan), layer.channels == 1);
-    if (layer.channels > 1) continue;
-    CheckPlan(layer.At(100), plan, kH200);
-    EXPECT_GE(plan.blocks() * plan.threads, 120 * 256);
-    // Filters without a kernel.
-    Problem other = layer.At(100);
-    other.kernel_size = 4;
-    EXPECT_FALSE(MakeLinePlan(other, kH200, &plan));
-  }
-}
-
-TEST(LinePlan, AnyCutThatFitsIsRight) {
-  int checked = 0;
-  for (const Problem& problem :
-       {Problem{3, 1, 28, 28, 50, 5}, Problem{9, 1, 33, 39, 7, 7},
-        Problem{70000, 1, 5, 5, 1, 3}, Problem{1, 1, 300, 3001, 128, 3},
-        Problem{2, 1, 32000, 9, 70, 3}}) {
-    for (int rows = 1; rows <= 40; rows += 1 + rows / 5) {
-      for (int threads = 32; threads <= kLineMostThreads; threads += 96) {
-        for (int rounds = 1; rounds <= 40; rounds += 1 + rounds / 3) {
-          LinePlan plan;
-          if (!SetLinePlan(problem, {rows, threads, rounds}, kH200, &plan)) {
-            continue;
-          }
-          CheckPlan(problem, plan, kH200);
-          if (HasFailure()) return;
-          ++checked;
-        }
-      }
-    }
-  }
-  EXPECT_GT(checked, 500);
-}
-
-TEST(LinePlan, WhatDoesNotFitHasNone) {
-  const Problem problems[] = {
-      {100, 1, 40, 60000, 4, 3},       // longer rows than a plan has
-      {1 << 30, 1, 28, 28, 50, 5},     // more items than can be counted
-      {100, 1, 4000, 4000, 30000, 7},  // a tile with too many
-      {100, 1, 40, 20000, 4, 7},       // rows larger than a block's memory
-  };
-  for (const Problem& problem : problems) {
-    LinePlan plan;
-    for (const int rows : {1, 16}) {
-      EXPECT_FALSE(SetLinePlan(problem, {rows, 128, 2}, kH200, &plan))
-          << DescribeProblem(problem) << rows;
-    }
-  }
 }
 
 }  // namespace

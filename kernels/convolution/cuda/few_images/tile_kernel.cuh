@@ -1,0 +1,301 @@
+// A block of threads for each tile and each few filters of an image: the kernel
+// of TilePlan (tile_plan.h).
+//
+// The block's life. All its threads start copies of the tile's inputs and of
+// the filters to shared memory, work out their places while the copies are on
+// their way, and wait for them once. Then each thread computes its items, one
+// in each round. Channels that do not fit into shared memory at once come in
+// parts, each with its own wait.
+//
+// Threads stand in columns of items, fastest, then rows, then groups of four
+// filters, then slices. A slice computes some of the filter rows of all
+// channels; with several slices the sums go to shared memory, where they are
+// added.
+//
+// Shared memory holds the filters as [group of four][tap][filter], so that a
+// thread loads a tap of four filters by 16 bytes; then the inputs as
+// [channel][row][column], rows `pitch` floats apart; then the slices' sums.
+#ifndef KERNELS_CONVOLUTION_CUDA_FEW_IMAGES_TILE_KERNEL_CUH_
+#define KERNELS_CONVOLUTION_CUDA_FEW_IMAGES_TILE_KERNEL_CUH_
+
+#include <cuda_pipeline_primitives.h>
+
+#include <cstdint>
+
+#include "kernels/convolution/cuda/few_images/item.cuh"
+#include "kernels/convolution/cuda/few_images/tile_plan.h"
+#include "kernels/convolution/cuda/lib/division.h"
+
+namespace convlab::cuda {
+
+// A block's first output row, column and filter, the place of that output, and
+// the block's parts of shared memory.
+struct FewTile {
+  int h0, w0, m0;
+  float* to;
+  float* filters;
+  float* inputs;
+  float4* stage;
+};
+
+// What a thread works on, in one part of the channels.
+struct FewPlace {
+  int layer;        // group of filters and slice, counted through
+  int row, column;  // in the tile, of its first row and column
+  // Its slice: filter rows, from row first_p of a channel on.
+  int filter_rows, first_p;
+  const float* in;     // the first input
+  const float4* taps;  // the first tap of four filters
+  int row_stride;      // from one of its rows to the next
+  int next_channel;    // from the end of a channel's last filter row on
+  int filters_left;    // none for a thread that only copies
+  float* to;           // the first output
+};
+
+__device__ __forceinline__ FewTile TileOfBlock(const TilePlan& plan, float* y,
+                                               float4* shared) {
+  FewTile tile;
+  tile.filters = reinterpret_cast<float*>(shared);
+  tile.inputs = tile.filters + plan.filter_floats;
+  tile.stage = shared + (plan.filter_floats + plan.input_floats) / 4;
+  const int tile_y = plan.tiles_x == 1 ? blockIdx.y : blockIdx.y / plan.tiles_x;
+  tile.h0 = tile_y * plan.tile_rows;
+  tile.w0 = (blockIdx.y - tile_y * plan.tiles_x) * plan.tile_columns;
+  tile.m0 = blockIdx.z * plan.block_filters;
+  const int area = plan.H_out * plan.W_out;
+  tile.to = y + (int64_t{blockIdx.x} * plan.M + tile.m0) * area +
+            int64_t{tile.h0} * plan.W_out + tile.w0;
+  return tile;
+}
+
+// Starts the copy of the block's filters, of `taps` taps each from `from` on,
+// to [group of four][tap][filter].
+__device__ __forceinline__ void CopyFilters(const TilePlan& plan,
+                                            const float* from, int filters_left,
+                                            int taps, float* to) {
+  // Eight taps of each filter are a sector, and four filters side by side
+  // whole lines of shared memory.
+  const int thread = threadIdx.x;
+  const int lane_filter = thread % kFewFilters;
+  const int first = thread / kFewFilters;
+  const int step = blockDim.x / kFewFilters;
+  const int filter_taps = plan.C * plan.K * plan.K;
+  from += int64_t{lane_filter} * filter_taps;
+  to += lane_filter;
+  const int groups = plan.groups_m * plan.rounds;
+  for (int m = lane_filter; m < groups * kFewFilters; m += kFewFilters) {
+    if (m < filters_left) {
+#pragma unroll 1
+      for (int tap = first; tap < taps; tap += step) {
+        __pipeline_memcpy_async(to + tap * kFewFilters, from + tap, 4);
+      }
+    }
+    from += int64_t{kFewFilters} * filter_taps;
+    to += taps * kFewFilters;
+  }
+}
+
+// Starts the copy of a tile's inputs, from its first one on, to rows of `pitch`
+// floats, one channel after another, by vectors of kFloats floats.
+template <FewScope kScope, int kFloats>
+__device__ __forceinline__ void CopyInputsAs(const TilePlan& plan,
+                                             const float* from, int channels,
+                                             int rows_left, int columns_left,
+                                             float* to) {
+  const int thread = threadIdx.x;
+  const int first = Divide(thread, plan.copy_columns_magic);
+  const int column = (thread - first * plan.copy_columns) * kFloats;
+  if (first >= plan.copy_rows || column >= columns_left) return;
+  const int rows = channels * plan.input_rows;
+  const int next_channel = (plan.H - plan.input_rows) * plan.W;
+  from += column, to += column;
+#pragma unroll 2
+  for (int row = first; row < rows; row += plan.copy_rows) {
+    const int c = kScope == FewScope::kOneChannel
+                      ? 0
+                      : Divide(row, plan.input_rows_magic);
+    if (row - c * plan.input_rows < rows_left) {
+      __pipeline_memcpy_async(to + row * plan.pitch,
+                              from + row * plan.W + c * next_channel,
+                              4 * kFloats);
+    }
+  }
+}
+
+// The same by vectors of plan.copy_floats floats.
+template <FewScope kScope>
+__device__ __forceinline__ void CopyInputs(const TilePlan& plan,
+                                           const FewTile& tile,
+                                           const float* from, int channels) {
+  const int rows_left = plan.H - tile.h0, columns_left = plan.W - tile.w0;
+  if (plan.copy_floats == 4) {
+    CopyInputsAs<kScope, 4>(plan, from, channels, rows_left, columns_left,
+                            tile.inputs);
+  } else if (plan.copy_floats == 2) {
+    CopyInputsAs<kScope, 2>(plan, from, channels, rows_left, columns_left,
+                            tile.inputs);
+  } else {
+    CopyInputsAs<kScope, 1>(plan, from, channels, rows_left, columns_left,
+                            tile.inputs);
+  }
+}
+
+// Where the thread stands, for a part of `channels` channels.
+template <FewScope kScope>
+__device__ __forceinline__ FewPlace PlaceOfThread(const TilePlan& plan,
+                                                  const FewTile& tile, int K,
+                                                  int channels) {
+  constexpr bool kOneChannel = kScope == FewScope::kOneChannel;
+  const int thread = threadIdx.x;
+  FewPlace place;
+  const int y_and_layer = Divide(thread, plan.groups_x_magic);
+  place.column = (thread - y_and_layer * plan.groups_x) * kFewColumns;
+  place.layer = Divide(y_and_layer, plan.groups_y_magic);
+  place.row = y_and_layer - place.layer * plan.groups_y;
+  const int slice = kOneChannel ? 0 : Divide(place.layer, plan.groups_m_magic);
+  const int m = (place.layer - slice * plan.groups_m) * kFewFilters;
+  const int first_row = kOneChannel ? 0 : slice * plan.slice_rows;
+  place.filter_rows = min(plan.slice_rows, channels * K - first_row);
+  const int first_channel = first_row / K;
+  place.first_p = first_row - first_channel * K;
+  place.in = tile.inputs + first_channel * plan.plane() +
+             (place.first_p + place.row) * plan.pitch + place.column;
+  place.taps = reinterpret_cast<const float4*>(tile.filters) +
+               m / kFewFilters * channels * (K * K) + first_row * K;
+  place.row_stride = plan.groups_y * plan.pitch;
+  place.next_channel = plan.plane() - K * plan.pitch;
+  place.filters_left = thread < plan.threads ? plan.M - tile.m0 - m : 0;
+  const int area = plan.H_out * plan.W_out;
+  place.to = tile.to + m * area + place.row * plan.W_out + place.column;
+  return place;
+}
+
+// Adds the products of the thread's filter rows in the channels that are there.
+template <FewScope kScope, int kK, int kRows>
+__device__ __forceinline__ void MultiplySlice(const TilePlan& plan,
+                                              const FewPlace& place,
+                                              const float4* taps, int K,
+                                              FewSums<kRows>& sums) {
+  const float* in = place.in;
+  const auto multiply_row = [&] {
+    MultiplyRow<kK, kRows>(in, place.row_stride, taps, K, sums);
+    taps += K, in += plan.pitch;
+  };
+  if constexpr (kScope == FewScope::kOneChannel) {
+#pragma unroll
+    for (int p = 0; p < kK; ++p) multiply_row();
+  } else {
+    for (int p = place.first_p, left = place.filter_rows; left > 0; p = 0) {
+      const int end = min(K, p + left);
+      left -= end - p;
+#pragma unroll 1
+      for (; p < end; ++p) multiply_row();
+      in += place.next_channel;
+    }
+  }
+}
+
+// Brings a thread's sums to shared memory.
+template <int kRows>
+__device__ __forceinline__ void StageSums(const TilePlan& plan,
+                                          const FewTile& tile,
+                                          const FewPlace& place,
+                                          const FewSums<kRows>& sums) {
+  float4* to =
+      tile.stage +
+      (place.layer * kFewFilters * plan.tile_rows + place.row) * plan.groups_x +
+      place.column / kFewColumns;
+#pragma unroll
+  for (int f = 0; f < kFewFilters; ++f) {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      *to = make_float4(sums[r][f][0], sums[r][f][1], sums[r][f][2],
+                        sums[r][f][3]);
+      to += plan.groups_y * plan.groups_x;
+    }
+  }
+}
+
+// Adds the sums of all slices, and stores the outputs.
+__device__ __forceinline__ void AddSlices(const TilePlan& plan,
+                                          const FewTile& tile, int slices) {
+  const int area = plan.H_out * plan.W_out;
+  const int of_slice =
+      plan.groups_m * kFewFilters * plan.tile_rows * plan.tile_columns;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < of_slice; i += blockDim.x) {
+    const float* term = reinterpret_cast<const float*>(tile.stage) + i;
+    float sum = 0;
+#pragma unroll 8
+    for (int s = 0; s < slices; ++s, term += of_slice) sum += *term;
+    const int m_and_row = Divide(i, plan.tile_columns_magic);
+    const int column = i - m_and_row * plan.tile_columns;
+    const int m = Divide(m_and_row, plan.tile_rows_magic);
+    const int row = m_and_row - m * plan.tile_rows;
+    if (tile.m0 + m < plan.M && tile.h0 + row < plan.H_out &&
+        tile.w0 + column < plan.W_out) {
+      tile.to[m * area + row * plan.W_out + column] = sum;
+    }
+  }
+}
+
+// kK is 0 where the filter's size is not known in advance.
+template <FewScope kScope, int kK, int kRows>
+__global__ void __launch_bounds__(kFewMostThreads[kRows - 1], 2)
+    FewImagesTileKernel(const float* __restrict__ x,
+                        const float* __restrict__ k, float* __restrict__ y,
+                        const __grid_constant__ TilePlan plan) {
+  constexpr bool kOneChannel = kScope == FewScope::kOneChannel;
+  extern __shared__ float4 shared[];
+  const int K = kK > 0 ? kK : plan.K;
+  const int C = kOneChannel ? 1 : plan.C;
+  const int slices = kOneChannel ? 1 : plan.slices;
+  const FewTile tile = TileOfBlock(plan, y, shared);
+  const int area = plan.H_out * plan.W_out;
+
+  FewSums<kRows> sums = {};
+  // A loop only where channels come in parts, because it delays the first load.
+  constexpr bool kParts = kScope == FewScope::kAnything;
+  const int end_channel = kParts ? C : 1;
+  const int step = kParts ? plan.channels : 1;
+#pragma unroll 1
+  for (int c0 = 0; c0 < end_channel; c0 += step) {
+    const int channels = kParts ? min(step, C - c0) : C;
+    if (c0 > 0) __syncthreads();  // the channels before are no longer read
+    CopyInputs<kScope>(plan, tile,
+                       x + (int64_t{blockIdx.x} * C + c0) * (plan.H * plan.W) +
+                           int64_t{tile.h0} * plan.W + tile.w0,
+                       channels);
+    CopyFilters(plan, k + (int64_t{tile.m0} * C + c0) * (K * K),
+                plan.M - tile.m0, channels * K * K, tile.filters);
+    __pipeline_commit();
+    FewPlace place = PlaceOfThread<kScope>(plan, tile, K, channels);
+    __pipeline_wait_prior(0);
+    __syncthreads();
+
+#pragma unroll 1
+    for (int round = 0; round < plan.rounds && place.filters_left > 0;
+         ++round) {
+      MultiplySlice<kScope, kK, kRows>(plan, place, place.taps, K, sums);
+      if (c0 + channels < C) break;  // there is one round then
+      if (slices > 1) {
+        StageSums<kRows>(plan, tile, place, sums);
+        break;
+      }
+      StoreSums<kRows>(plan, sums, place.filters_left,
+                       plan.H_out - tile.h0 - place.row,
+                       plan.W_out - tile.w0 - place.column, place.to);
+      Clear<kRows>(sums);
+      place.taps += plan.groups_m * channels * (K * K);
+      place.filters_left -= plan.groups_m * kFewFilters;
+      place.to += int64_t{plan.groups_m} * kFewFilters * area;
+    }
+  }
+  if (slices == 1) return;
+  __syncthreads();
+  AddSlices(plan, tile, slices);
+}
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_FEW_IMAGES_TILE_KERNEL_CUH_
