@@ -61,7 +61,7 @@ LADDER = [
         "//kernels/convolution/cuda/lib:halves",
         "//kernels/convolution/cuda/lib:launch",
     ], least_capability = 80),
-    _row("tensor_wgmma", "cuda/wgmma", [":wgmma_kernel"]),
+    _row("tensor_wgmma", "cuda/wgmma", [":wgmma_convolution"]),
     _row("wgmma_strips", "cuda/strips", [
         ":strips",
         ":wgmma_plan",
@@ -69,7 +69,7 @@ LADDER = [
         "//kernels/convolution/cuda/lib:launch",
         "//kernels/convolution/cuda/lib:wgmma_ptx",
     ]),
-    _row("wgmma_fp16", "cuda/wgmma", [":wgmma_kernel"]),
+    _row("wgmma_fp16", "cuda/wgmma", [":wgmma_convolution"]),
 ]
 
 def _symbol(row):

@@ -1,4 +1,4 @@
-// The instructions of compute capability 9.0 that wgmma_kernel.cuh and
+// The instructions of compute capability 9.0 that the kernels in wgmma/ and
 // wgmma_strips.cu are made of.
 #ifndef KERNELS_CONVOLUTION_CUDA_LIB_WGMMA_PTX_CUH_
 #define KERNELS_CONVOLUTION_CUDA_LIB_WGMMA_PTX_CUH_

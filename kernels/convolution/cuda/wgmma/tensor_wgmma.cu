@@ -164,7 +164,7 @@
 // of 0.162. Shared memory is the other bound: a product of 24 columns reads 6
 // wavefronts of filters in its 13 cycles, and by count, with rows, halves and
 // stages an image of fa19 takes 11,000 of 18,000 cycles there.
-#include "kernels/convolution/cuda/wgmma/wgmma_kernel.cuh"
+#include "kernels/convolution/cuda/wgmma/wgmma_convolution.cuh"
 
 namespace convlab::cuda {
 

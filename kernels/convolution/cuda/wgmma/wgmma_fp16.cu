@@ -38,7 +38,7 @@
 // The error is that of rounding both operands, as tensor_fp16's, 2.6e-4; what
 // the tensor cores cut off where they add is little beside it, so that sums
 // stay there for all of the depth.
-#include "kernels/convolution/cuda/wgmma/wgmma_kernel.cuh"
+#include "kernels/convolution/cuda/wgmma/wgmma_convolution.cuh"
 
 namespace convlab::cuda {
 

@@ -1,0 +1,305 @@
+// The converters of WgmmaKernel: groups of warps, each of which scales a slab
+// by a power of two, splits its values into halves, and leaves them in a
+// buffer of shared memory with the channels of a pixel side by side. The groups
+// take the block's slabs in turn.
+#ifndef KERNELS_CONVOLUTION_CUDA_WGMMA_CONVERTER_CUH_
+#define KERNELS_CONVOLUTION_CUDA_WGMMA_CONVERTER_CUH_
+
+#include <cstdint>
+
+#include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/ptx.cuh"
+#include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
+#include "kernels/convolution/cuda/wgmma/block.cuh"
+#include "kernels/convolution/cuda/wgmma/plan.h"
+
+namespace convlab::cuda {
+
+#if __CUDA_ARCH_FEAT_SM90_ALL
+
+// Where a channel's pixels come from: device memory or, if the image was
+// brought ahead, shared memory. They are two types so that the compiler knows
+// the kind of memory, addresses of shared memory take one register, and offsets
+// are part of the instruction.
+struct GlobalPixels {
+  const float* p;
+  __device__ __forceinline__ void Advance(int64_t floats) { p += floats; }
+  // The pixel kOffset after the current one if i < end, otherwise 0. Without a
+  // value for the other case the register would be occupied from the kernel's
+  // beginning on.
+  template <int kOffset>
+  __device__ __forceinline__ float LoadIfBelow(int i, int end) const {
+    float v;
+    asm volatile(
+        "{ .reg .pred below; setp.lt.s32 below, %2, %3; mov.b32 %0, 0; "
+        "@below ld.global.f32 %0, [%1+%4]; }"
+        : "=&f"(v)
+        : "l"(p), "r"(i), "r"(end), "n"(kOffset * 4));
+    return v;
+  }
+};
+struct SharedPixels {
+  uint32_t address;
+  __device__ __forceinline__ void Advance(int64_t floats) {
+    address += static_cast<uint32_t>(4 * floats);
+  }
+  template <int kOffset>
+  __device__ __forceinline__ float LoadIfBelow(int i, int end) const {
+    float v;
+    asm volatile(
+        "{ .reg .pred below; setp.lt.s32 below, %2, %3; mov.b32 %0, 0; "
+        "@below ld.shared.f32 %0, [%1+%4]; }"
+        : "=&f"(v)
+        : "r"(address), "r"(i), "r"(end), "n"(kOffset * 4));
+    return v;
+  }
+};
+
+// Splits kValues scaled values of a pixel and stores their halves at `to`, the
+// low ones `low_offset` bytes later. One part has no low halves. `most` becomes
+// the largest magnitude, before scaling.
+template <int kParts, int kValues>
+__device__ __forceinline__ void SplitPixel(const float* v, float scale,
+                                           uint32_t to, uint32_t low_offset,
+                                           uint32_t& most) {
+  uint32_t h[kValues / 2], l[kValues / 2];
+#pragma unroll
+  for (int j = 0; j < kValues / 2; ++j) {
+    const float a = v[2 * j];
+    const float b = v[2 * j + 1];
+    most = max(most, max(Magnitude(a), Magnitude(b)));
+    Split(a * scale, b * scale, h[j], l[j]);
+  }
+  if constexpr (kValues == 4) {
+    StoreShared2(to, __uint_as_float(h[0]), __uint_as_float(h[1]));
+    if constexpr (kParts == 2) {
+      StoreShared2(to + low_offset, __uint_as_float(l[0]),
+                   __uint_as_float(l[1]));
+    }
+  } else {
+    StoreShared(to, __uint_as_float(h[0]));
+    if constexpr (kParts == 2) {
+      StoreShared(to + low_offset, __uint_as_float(l[0]));
+    }
+  }
+}
+
+// Converts kUnits units of kValues channels of a slab, of which `channels`
+// exist, from `source` to `target`; `area` is the distance of channels in
+// floats. `most` becomes the largest magnitude. A thread starts sixteen loads
+// at a time. Beyond the last channel it loads that channel again: the filters
+// have zeros there.
+template <int kParts, int kValues, int kUnits, int kThreads, typename Source>
+__device__ __forceinline__ void ConvertChannels(Source source, int area,
+                                                int channels, int pixels,
+                                                int pixel_bytes, float scale,
+                                                int tid, uint32_t target,
+                                                uint32_t low_offset,
+                                                uint32_t& most) {
+  constexpr int kChannels = kUnits * kValues;
+  constexpr int kAtOnce = 16 / kChannels;
+  source.Advance(tid);
+  target += tid * pixel_bytes;
+#pragma unroll 1
+  for (int left = pixels - tid; left > 0; left -= kThreads * kAtOnce) {
+    float v[kAtOnce][kChannels];
+    Source from = source;
+    Unroll<kChannels>([&](auto c_index) {
+      constexpr int c = decltype(c_index)::value;
+      if (c > 0 && c < channels) from.Advance(area);
+      Unroll<kAtOnce>([&](auto i_index) {
+        constexpr int i = decltype(i_index)::value;
+        v[i][c] = from.template LoadIfBelow<kThreads * i>(kThreads * i, left);
+      });
+    });
+    source.Advance(kThreads * kAtOnce);
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i, target += kThreads * pixel_bytes) {
+      if (kThreads * i >= left) break;
+#pragma unroll
+      for (int unit = 0; unit < kUnits; ++unit) {
+        if (unit > 0 && unit * kValues >= channels) break;
+        SplitPixel<kParts, kValues>(&v[i][unit * kValues], scale,
+                                    target + unit * kValues * 2, low_offset,
+                                    most);
+      }
+    }
+  }
+}
+
+// One thread of a group of converters.
+template <int kShape>
+class Converter {
+ public:
+  // group_most: for the largest magnitude of a slab, three words of shared
+  // memory, which are 0.
+  __device__ __forceinline__ Converter(const Block<kShape>& block, int group,
+                                       const int* filter_exponent,
+                                       uint32_t* group_most)
+      : block_(block),
+        plan_(block.plan),
+        group_(group),
+        tid_(threadIdx.x - 32 * C::kMultiplierWarps -
+             group * C::kConverterThreads),
+        filter_exponent_(filter_exponent),
+        group_most_(group_most),
+        first_slab_(blockIdx.x + gridDim.x * group),
+        slab_step_(gridDim.x * C::kConverterGroups),
+        area_(block.plan.H * block.plan.W),
+        ring_(block.plan.slab_buffers, block.slab_barriers),
+        raw_ring_(block.plan.raw_buffers, block.plan.raw_buffers) {}
+
+  __device__ __forceinline__ void Run() {
+    for (int i = group_; i < plan_.raw_buffers; i += C::kConverterGroups) {
+      BringImage(blockIdx.x + gridDim.x * i, i);
+    }
+    ring_.Advance(group_), raw_ring_.Advance(group_);
+    for (int index = first_slab_; index < block_.slab_count;
+         index += slab_step_, ring_.Advance(C::kConverterGroups),
+             raw_ring_.Advance(C::kConverterGroups)) {
+      const Slab slab = block_.SlabAt(index);
+      const int pixels = slab.template Pixels<kShape>(plan_);
+      if (plan_.raw_words > 0) {
+        WaitFor(block_.brought + 8 * raw_ring_.barrier, raw_ring_.parity);
+      } else if (index + slab_step_ < block_.slab_count) {
+        Prefetch(block_.SlabAt(index + slab_step_));
+      }
+      WaitFor(block_.empty + 8 * ring_.free_barrier(), ring_.free_parity());
+      const bool scalable =
+          ScaleAndSplit(slab, pixels, /*first=*/index == first_slab_);
+      if (!scalable) ClearBuffer();
+      if (tid_ == 0) {
+        block_.slab_exponent[ring_.buffer] =
+            scalable ? exponent_ : kNotScalable;
+      }
+      Arrive(block_.full + 8 * ring_.barrier);
+      if (plan_.raw_words > 0) {
+        // The whole group has read this image, or SyncGroup would not have let
+        // this thread pass.
+        BringImage(index + gridDim.x * plan_.raw_buffers, raw_ring_.buffer);
+      }
+    }
+  }
+
+ private:
+  using C = WgmmaConstants<kShape>;
+
+  // Has the copy engine bring image `index` of the batch, if there is one.
+  __device__ __forceinline__ void BringImage(int index, int buffer) const {
+    if (tid_ != 0 || index >= block_.slab_count) return;
+    FenceAsyncProxy();
+    StartLoad(SharedAddress(block_.raws + buffer * plan_.raw_words),
+              block_.x + int64_t{index} * plan_.C * area_, plan_.C * area_ * 4,
+              block_.brought + 8 * buffer);
+  }
+
+  // Has the pixels of a slab brought to the L2 cache.
+  __device__ __forceinline__ void Prefetch(const Slab& slab) const {
+    const float* const p = slab.Input(plan_, block_.x);
+    const int pixels = slab.template Pixels<kShape>(plan_);
+    constexpr int kLine = 32;  // floats
+    for (int c = 0; c < plan_.C; ++c) {
+      for (int i = tid_ * kLine; i < pixels;
+           i += C::kConverterThreads * kLine) {
+        PrefetchToL2(p + int64_t{c} * area_ + i);
+      }
+    }
+  }
+
+  // Converts a slab by the exponent of the slab before, and again if its values
+  // want another one. False if there is none: halves cannot stand for it.
+  __device__ __forceinline__ bool ScaleAndSplit(const Slab& slab, int pixels,
+                                                bool first) {
+    bool scalable;
+    for (;; turn_ = turn_ == 2 ? 0 : turn_ + 1) {
+      const uint32_t most =
+          LargestOfGroup(ConvertSlab(slab, pixels, PowerOfTwo(exponent_)));
+      if (first) {
+        WaitForKernelBefore();
+        filters_exponent_ = *filter_exponent_;
+      }
+      const int right = most == 0 ? exponent_ : InputExponent(most);
+      const int all = right + filters_exponent_;
+      scalable = IsFinite(most) && filters_exponent_ != kNotScalable &&
+                 all >= -127 && all <= 126;
+      if (!scalable || right == exponent_) break;
+      exponent_ = right;
+    }
+    turn_ = turn_ == 2 ? 0 : turn_ + 1;
+    return scalable;
+  }
+
+  // Converts this thread's part of a slab; returns its largest magnitude.
+  __device__ __forceinline__ uint32_t ConvertSlab(const Slab& slab, int pixels,
+                                                  float scale) const {
+    constexpr int kManyUnits = WgmmaManyUnits(C::kValues);
+    const bool many =
+        WgmmaRounds(plan_.C, pixels, C::kValues, kManyUnits,
+                    C::kConverterThreads) <
+        WgmmaRounds(plan_.C, pixels, C::kValues, 1, C::kConverterThreads);
+    if (plan_.raw_words > 0) {
+      const SharedPixels source = {
+          SharedAddress(block_.raws + raw_ring_.buffer * plan_.raw_words)};
+      return many ? ConvertFrom<kManyUnits>(source, pixels, scale)
+                  : ConvertFrom<1>(source, pixels, scale);
+    }
+    const GlobalPixels source = {slab.Input(plan_, block_.x)};
+    return many ? ConvertFrom<kManyUnits>(source, pixels, scale)
+                : ConvertFrom<1>(source, pixels, scale);
+  }
+  template <int kUnits, typename Source>
+  __device__ __forceinline__ uint32_t ConvertFrom(Source source, int pixels,
+                                                  float scale) const {
+    constexpr int kChannels = kUnits * C::kValues;
+    const uint32_t target = SharedAddress(block_.SlabBuffer(ring_.buffer));
+    uint32_t most = 0;
+#pragma unroll 1
+    for (int c = 0; c < plan_.C; c += kChannels) {
+      ConvertChannels<C::kParts, C::kValues, kUnits, C::kConverterThreads>(
+          source, area_, plan_.C - c, pixels, plan_.pixel_halves * 2, scale,
+          tid_, target + 2 * c, plan_.slab_words * 4, most);
+      source.Advance(int64_t{kChannels} * area_);
+    }
+    return most;
+  }
+
+  // The largest of the group's threads; synchronizes them. The words of
+  // group_most_ are used in turn, and each is 0 when its turn comes.
+  __device__ __forceinline__ uint32_t LargestOfGroup(uint32_t most) const {
+    most = __reduce_max_sync(0xffffffff, most);
+    if (block_.lane == 0) atomicMax(&group_most_[turn_], most);
+    SyncGroup(2 + group_, C::kConverterThreads);
+    most = *static_cast<volatile uint32_t*>(&group_most_[turn_]);
+    // All have read the word of the turn before.
+    if (tid_ == 0) group_most_[turn_ == 0 ? 2 : turn_ - 1] = 0;
+    return most;
+  }
+
+  // Leaves no infinities or NaN in the buffer: the next slab may not reach all
+  // of it, and a product of them with zero is NaN.
+  __device__ __forceinline__ void ClearBuffer() const {
+    uint32_t* const words = block_.SlabBuffer(ring_.buffer);
+    for (int i = tid_; i < C::kParts * plan_.slab_words;
+         i += C::kConverterThreads) {
+      words[i] = 0;
+    }
+  }
+
+  const Block<kShape>& block_;
+  const WgmmaPlan& plan_;
+  const int group_, tid_;
+  const int* const filter_exponent_;
+  uint32_t* const group_most_;
+  const int first_slab_, slab_step_;
+  const int area_;  // of a channel
+  WgmmaRing ring_, raw_ring_;
+  int exponent_ = 5;  // of the slab before
+  int filters_exponent_ = 0;
+  int turn_ = 0;  // of group_most_
+};
+
+#endif  // __CUDA_ARCH_FEAT_SM90_ALL
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_WGMMA_CONVERTER_CUH_

@@ -1,0 +1,337 @@
+// The multipliers of WgmmaKernel: warpgroups that compute tiles of outputs from
+// converted slabs, and leave them in a stage or, where there is none, store
+// them.
+#ifndef KERNELS_CONVOLUTION_CUDA_WGMMA_MULTIPLIER_CUH_
+#define KERNELS_CONVOLUTION_CUDA_WGMMA_MULTIPLIER_CUH_
+
+#include <cstdint>
+
+#include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/ptx.cuh"
+#include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
+#include "kernels/convolution/cuda/wgmma/block.cuh"
+#include "kernels/convolution/cuda/wgmma/plan.h"
+#include "kernels/convolution/cuda/wgmma/tile_product.cuh"
+
+namespace convlab::cuda {
+
+#if __CUDA_ARCH_FEAT_SM90_ALL
+
+// One thread of a warpgroup. Of each 8 filters of a tile it holds two, `2 * t`
+// and the next (with two columns of a unit: of each 4 filters), and of the
+// tile's units the two that are rows g and g + 8 of its warp's 16.
+template <int kShape>
+class Multiplier {
+ public:
+  __device__ __forceinline__ Multiplier(const Block<kShape>& block,
+                                        const uint4* arranged,
+                                        const int* filter_exponent)
+      : block_(block),
+        plan_(block.plan),
+        warpgroup_(block.warp / 4),
+        g_(threadIdx.x % 32 / 4),
+        t_(threadIdx.x % 4),
+        filters_exponent_(CopyFilters(block, arranged, filter_exponent)),
+        filters_address_(SharedAddress(block.filters)),
+        ring_(block.plan.slab_buffers, block.slab_barriers),
+        stage_ring_(block.plan.stages, block.stage_barriers) {}
+
+  __device__ __forceinline__ void Run() {
+    // With slabs of its own a warpgroup leaves out those of the others.
+    constexpr int kSkipped = C::kOwnSlabs ? C::kMultipliers - 1 : 0;
+    int index = blockIdx.x;
+    if constexpr (C::kOwnSlabs) {
+      index += warpgroup_ * gridDim.x;
+      ring_.Advance(warpgroup_), stage_ring_.Advance(warpgroup_);
+    }
+    for (; index < block_.slab_count; index += gridDim.x * (1 + kSkipped),
+                                      ring_.Advance(1 + kSkipped),
+                                      stage_ring_.Advance(kSkipped)) {
+      const Slab slab = block_.SlabAt(index);
+      slab_address_ = SharedAddress(block_.SlabBuffer(ring_.buffer));
+      WaitFor(block_.full + 8 * ring_.barrier, ring_.parity);
+      exponent_ =
+          *static_cast<volatile int*>(&block_.slab_exponent[ring_.buffer]);
+      slab_held_ = true;
+      for (int group = 0; group < plan_.groups;
+           group += plan_.phase_groups, stage_ring_.Advance()) {
+        MultiplyPhase(slab, group);
+      }
+      if (slab_held_) Arrive(block_.empty + 8 * ring_.barrier);
+    }
+  }
+
+ private:
+  using C = WgmmaConstants<kShape>;
+  using Product = TileProduct<kShape>;
+  using Sums = typename Product::Sums;
+  static_assert(!C::kDirect || C::kOwnSlabs,
+                "a warpgroup that computes a slab's last tile frees the slab");
+
+  // A part of a slab's outputs that shares a stage.
+  struct Phase {
+    int first_group;
+    int m0;        // its first filter
+    int target;    // WordInLine of its first output
+    float* stage;  // if there are any
+  };
+  // A tile, and the first of the thread's filters, counted from the phase's
+  // first.
+  struct Tile {
+    int group, index, first_filter;
+  };
+  // Where a unit stands in its slab: a block of rows, and its first column.
+  struct Unit {
+    int block, column;
+    bool exists;
+  };
+
+  // Copies the arranged filters to shared memory while the converters prepare
+  // the first slab. Returns their exponent.
+  static __device__ __forceinline__ int CopyFilters(
+      const Block<kShape>& block, const uint4* arranged,
+      const int* filter_exponent) {
+    WaitForKernelBefore();
+    for (int i = threadIdx.x; i < block.filter_vectors;
+         i += 32 * C::kMultiplierWarps) {
+      block.filters[i] = arranged[i];
+    }
+    const int exponent = *filter_exponent;
+    FenceAsyncProxy();
+    SyncGroup(1, 32 * C::kMultiplierWarps);
+    return exponent;
+  }
+
+  // Computes this warpgroup's tiles of the phase that begins with
+  // `first_group`.
+  __device__ __forceinline__ void MultiplyPhase(const Slab& slab,
+                                                int first_group) {
+    const int end = min(first_group + plan_.phase_groups, plan_.groups);
+    const int tiles = (slab.units + kWgmmaUnits - 1) / kWgmmaUnits;
+    Phase phase;
+    phase.first_group = first_group;
+    phase.m0 = first_group * C::kGroupFilters;
+    phase.target = slab.OutputInLine(plan_, WordInLine(block_.y), phase.m0);
+    phase.stage = block_.stages + stage_ring_.buffer * plan_.stage_words;
+    stage_held_ = false;
+    for (int group = first_group; group < end; ++group) {
+      for (int tile = 0; tile < tiles; ++tile) {
+        if constexpr (!C::kOwnSlabs) {
+          const bool mine = turn_ == warpgroup_;
+          turn_ = turn_ + 1 == C::kMultipliers ? 0 : turn_ + 1;
+          if (!mine) continue;
+        }
+        MultiplyTile(slab, phase, group, tile,
+                     group + 1 == plan_.groups && tile + 1 == tiles);
+      }
+    }
+    // A warpgroup without a tile finishes its part of the phase, too.
+    if constexpr (!C::kDirect) {
+      if (!stage_held_) WaitForStage(/*to_fill=*/false);
+      FenceAsyncProxy();
+      Arrive(block_.staged + 8 * stage_ring_.barrier);
+    }
+  }
+
+  // Every thread arrives at `staged` once a turn, so it waits until the stage's
+  // turn before is complete. A thread that fills the stage waits until that
+  // turn was stored, too: then `stored` is at most one phase behind, since the
+  // thread that filled it had seen the store before, and the parity suffices to
+  // tell.
+  __device__ __forceinline__ void WaitForStage(bool to_fill) const {
+    const int barrier = 8 * stage_ring_.free_barrier();
+    const int parity = stage_ring_.free_parity();
+    if constexpr (!C::kOwnSlabs) WaitFor(block_.staged + barrier, parity);
+    if (to_fill) WaitFor(block_.stored + barrier, parity);
+  }
+  // Waits for the phase's stage before the first output.
+  __device__ __forceinline__ void HoldStage() {
+    if (!C::kDirect && !stage_held_) {
+      stage_held_ = true;
+      WaitForStage(/*to_fill=*/true);
+    }
+  }
+
+  __device__ __forceinline__ void MultiplyTile(const Slab& slab,
+                                               const Phase& phase, int group,
+                                               int index, bool last) {
+    const Tile tile = {
+        group, index,
+        (group - phase.first_group) * C::kGroupFilters + 2 * (t_ / C::kShifts)};
+    if (exponent_ == kNotScalable) {
+      HoldStage();
+      ComputeTileExactly(slab, phase, tile);
+      return;
+    }
+    uint32_t in[2];
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      const Unit unit = UnitOf(slab, tile, e);
+      in[e] = slab_address_ + 4 * (unit.block * C::kRows * plan_.pitch +
+                                   unit.column * (plan_.pixel_halves / 2) +
+                                   (C::kWide ? 2 * t_ : t_));
+    }
+    uint32_t filters = __shfl_sync(
+        0xffffffff, filters_address_ + group * C::kParts * plan_.group_bytes,
+        0);
+    for (int pass = 0; pass < plan_.passes; ++pass) {
+      Sums main, small;
+      const int steps =
+          min(plan_.pass_steps, plan_.steps - pass * plan_.pass_steps);
+      Product product(plan_, in, filters);
+      if constexpr (C::kOneSum) {
+        product.Run(steps, main, main);
+      } else {
+        product.Run(steps, main, small);
+      }
+      in[0] += 32 * steps, in[1] += 32 * steps;
+      filters += steps * C::kFilterRows * C::kFilterRowBytes;
+      // The slab is free before the outputs are stored, which takes a while.
+      if constexpr (C::kDirect) {
+        if (pass + 1 == plan_.passes && last) {
+          slab_held_ = false;
+          Arrive(block_.empty + 8 * ring_.barrier);
+        }
+      }
+      HoldStage();
+      Store(slab, phase, tile, pass, main, small);
+    }
+  }
+
+  // The thread's first or second unit. Beyond the slab's last unit it is that
+  // one: it is computed again, but not stored.
+  __device__ __forceinline__ Unit UnitOf(const Slab& slab, const Tile& tile,
+                                         int e) const {
+    Unit unit;
+    const int index =
+        tile.index * kWgmmaUnits + block_.warp % 4 * 16 + g_ + 8 * e;
+    const int near = min(index, slab.units - 1) + slab.units_before;
+    unit.block = SplitDivide(near, plan_.units_magic);
+    unit.column = (near - unit.block * plan_.block_units) * C::kShifts;
+    unit.exists = index < slab.units;
+    return unit;
+  }
+  // The thread's i-th filter, counted from its first.
+  static __device__ __forceinline__ constexpr int FilterOf(int i) {
+    return i / 2 * (8 / C::kShifts) + i % 2;
+  }
+
+  // Computes this thread's outputs of a tile by the definition: the slab or the
+  // filters cannot be scaled.
+  __device__ __forceinline__ void ComputeTileExactly(const Slab& slab,
+                                                     const Phase& phase,
+                                                     const Tile& tile) const {
+#pragma unroll 1
+    for (int e = 0; e < 2; ++e) {
+      const Unit unit = UnitOf(slab, tile, e);
+      if (!unit.exists) continue;
+      const int column = unit.column + t_ % C::kShifts;
+      if (column >= plan_.W_out) continue;
+      const int at = unit.block * C::kRows;
+#pragma unroll 1
+      for (int i = 0; i < 2 * C::kOctets * C::kShifts; ++i) {
+        const int m = tile.first_filter + FilterOf(i);
+        if (phase.m0 + m >= plan_.M) continue;
+        const int64_t first =
+            int64_t{phase.m0 + m} * plan_.C * plan_.K * plan_.K;
+#pragma unroll 1
+        for (int row = 0; row < min(C::kRows, slab.rows - at); ++row) {
+          float* const to =
+              C::kDirect ? slab.Output(plan_, block_.y, phase.m0 + m)
+                         : phase.stage + StageOffset(plan_, phase.target, m);
+          to[(at + row) * plan_.W_out + column] =
+              ExactOutput(plan_,
+                          slab.Input(plan_, block_.x) +
+                              int64_t{at + row} * plan_.W + column,
+                          block_.k + first);
+        }
+      }
+    }
+  }
+
+  // Stores the sums of a pass, scaled back, or adds them to those of the passes
+  // before.
+  __device__ __forceinline__ void Store(const Slab& slab, const Phase& phase,
+                                        Tile tile, int pass, const Sums& main,
+                                        const Sums& small) const {
+    const float scale = PowerOfTwo(-(exponent_ + filters_exponent_));
+    // Places are computed again here rather than kept in registers meanwhile.
+    asm volatile("" : "+r"(tile.index), "+r"(tile.first_filter));
+    float* const out =
+        C::kDirect ? slab.Output(plan_, block_.y, phase.m0) : phase.stage;
+    // One part has one pass (WgmmaPlan).
+    if (C::kParts == 2 && pass > 0) {
+      StoreSums<false, true>(slab, phase, tile, scale, out, main, small);
+    } else if ((tile.group + 1) * C::kGroupFilters <= plan_.M) {
+      StoreSums<true, false>(slab, phase, tile, scale, out, main, small);
+    } else {
+      StoreSums<false, false>(slab, phase, tile, scale, out, main, small);
+    }
+  }
+  // kWhole: every filter of the group exists. kAdds: to what `out` holds.
+  template <bool kWhole, bool kAdds>
+  __device__ __forceinline__ void StoreSums(const Slab& slab,
+                                            const Phase& phase,
+                                            const Tile& tile, float scale,
+                                            float* out, const Sums& main,
+                                            const Sums& small) const {
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      const Unit unit = UnitOf(slab, tile, e);
+      const int column = unit.column + t_ % C::kShifts;
+      const int rows_left = unit.exists && column < plan_.W_out
+                                ? slab.rows - unit.block * C::kRows
+                                : 0;
+#pragma unroll
+      for (int i = 0; i < 2 * C::kOctets * C::kShifts; ++i) {
+        const int m = tile.first_filter + FilterOf(i);
+        const int rows = kWhole || phase.m0 + m < plan_.M ? rows_left : 0;
+        float* to =
+            out +
+            static_cast<uint32_t>(
+                (C::kDirect ? static_cast<uint32_t>(m) * block_.OutputArea()
+                            : StageOffset(plan_, phase.target, m)) +
+                unit.block * C::kRows * plan_.W_out + column);
+#pragma unroll
+        for (int row = 0; row < C::kRows; ++row, to += plan_.W_out) {
+          const int at =
+              (row % C::kVectorRows * C::kShifts * C::kOctets + i / 2) * 4 +
+              e * 2 + i % 2;
+          float sum = main[row / C::kVectorRows][at];
+          if constexpr (C::kParts == 2 && !C::kOneSum) {
+            sum += small[row / C::kVectorRows][at];
+          }
+          sum *= scale;
+          if (kAdds && row < rows) sum += *to;
+          if constexpr (C::kDirect) {
+            StoreIfBelow(row, rows, to, sum);
+          } else {
+            StoreSharedIfBelow(row, rows, SharedAddress(to), sum);
+          }
+        }
+      }
+    }
+  }
+
+  const Block<kShape>& block_;
+  const WgmmaPlan& plan_;
+  const int warpgroup_, g_, t_;
+  const int filters_exponent_;
+  const uint32_t filters_address_;
+  WgmmaRing ring_, stage_ring_;
+  // Without slabs of their own all warpgroups work on each, and this is the one
+  // whose the next tile is.
+  int turn_ = 0;
+  // The current slab: its buffer, its exponent, and whether this thread has yet
+  // to arrive at `empty`.
+  uint32_t slab_address_;
+  int exponent_;
+  bool slab_held_;
+  bool stage_held_;  // the phase's, to be filled
+};
+
+#endif  // __CUDA_ARCH_FEAT_SM90_ALL
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_WGMMA_MULTIPLIER_CUH_

@@ -1,0 +1,156 @@
+// The products of one tile: a warpgroup multiplies rows of pixels, which it
+// loads into registers, with filters, which wgmma reads from shared memory.
+#ifndef KERNELS_CONVOLUTION_CUDA_WGMMA_TILE_PRODUCT_CUH_
+#define KERNELS_CONVOLUTION_CUDA_WGMMA_TILE_PRODUCT_CUH_
+
+#include <cstdint>
+
+#include "kernels/convolution/cuda/lib/ptx.cuh"
+#include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
+#include "kernels/convolution/cuda/wgmma/block.cuh"
+#include "kernels/convolution/cuda/wgmma/plan.h"
+
+namespace convlab::cuda {
+
+#if __CUDA_ARCH_FEAT_SM90_ALL
+
+// One thread's part. The depth is walked in steps of 16 halves of a filter row,
+// and within a step the input rows of the units from top to bottom. Methods
+// take the number of an input row, kI, counted on over two steps, which are one
+// turn of the loop; after them it begins again.
+template <int kShape>
+class TileProduct {
+ public:
+  using C = WgmmaConstants<kShape>;
+  // Of the output rows of a unit.
+  using Sums = float[C::kVectors][C::kSums];
+
+  // The thread's two units begin in shared memory at `first`, the filters of
+  // the group at `filters`.
+  __device__ __forceinline__ TileProduct(const WgmmaPlan& plan,
+                                         const uint32_t (&first)[2],
+                                         uint32_t filters)
+      : plan_(plan),
+        pitch_(plan.pitch * 4),
+        low_offset_(plan.slab_words * 4),
+        filters_(filters),
+        in_{first[0], first[1]} {}
+
+  // Multiplies `steps` steps. `main` becomes the sums of high * high, and with
+  // two parts `small` those of high * low and low * high; they may be the same
+  // array.
+  __device__ __forceinline__ void Run(int steps, Sums& main, Sums& small) {
+    Unroll<C::kAhead>([&](auto i) { Load<decltype(i)::value>(); });
+    Take<0>();
+    int step = steps;
+#pragma unroll 1
+    for (; step >= 2; step -= 2) {
+      Unroll<2 * C::kInputRows>([&](auto i) {
+        constexpr int kI = decltype(i)::value;
+        Multiply<kI>(kI < C::kInputRows ? step != steps : 1, main, small);
+      });
+    }
+    if (step > 0) {
+      Unroll<C::kInputRows>([&](auto i) {
+        Multiply<decltype(i)::value>(step != steps, main, small);
+      });
+    }
+    WaitForProducts<0>();
+  }
+
+ private:
+  // Starts to load an input row.
+  template <int kI>
+  __device__ __forceinline__ void Load() {
+    constexpr int kBuffer = kI % C::kAhead;
+    if constexpr (kI % C::kInputRows == 0) {
+      at_[0] = in_[0], at_[1] = in_[1];
+      in_[0] += 32, in_[1] += 32;
+    } else {
+      at_[0] += pitch_, at_[1] += pitch_;
+    }
+#pragma unroll
+    for (int part = 0; part < C::kParts; ++part) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const uint32_t from = at_[e] + part * low_offset_;
+        if constexpr (C::kWide) {
+          const uint2 words = LoadShared2(from);
+          next_[kBuffer][part][e] = words.x;
+          next_[kBuffer][part][e + 2] = words.y;
+        } else {
+          next_[kBuffer][part][e] = LoadShared<0>(from);
+          next_[kBuffer][part][e + 2] = LoadShared<16>(from);
+        }
+      }
+    }
+  }
+
+  // Moves an input row to the registers that products read, by an instruction
+  // that the compiler cannot leave out: a load into those registers would make
+  // the next product wait for it.
+  template <int kI>
+  __device__ __forceinline__ void Take() {
+#pragma unroll
+    for (int i = 0; i < 4 * C::kParts; ++i) {
+      asm volatile("xor.b32 %0, %1, %2;"
+                   : "=r"(rows_[kI % 2][i / 4][i % 4])
+                   : "r"(next_[kI % C::kAhead][i / 4][i % 4]), "r"(plan_.zero));
+    }
+  }
+
+  // Starts the products of an input row, and takes the next row once those of
+  // the row before are done. If step_adds is 0 sums begin with the first
+  // product that they meet, whatever they held: so it is in the first step.
+  template <int kI>
+  __device__ __forceinline__ void Multiply(int step_adds, Sums& main,
+                                           Sums& small) {
+    constexpr int kRow = kI % C::kInputRows;
+    const uint32_t(&rows)[2][4] = rows_[kI % 2];
+    FenceProducts();
+    Unroll<C::kVectors>([&](auto v_index) {
+      constexpr int v = decltype(v_index)::value;
+      constexpr int kFirst = v * C::kVectorRows;  // of its output rows
+      if constexpr (kRow >= kFirst &&
+                    kRow < kFirst + C::kVectorRows + C::kKernelSize - 1) {
+        // Arranged filters begin with the last row: this is filter row
+        // kRow - kFirst and, for the other output rows, those before it.
+        const uint32_t address =
+            filters_ + (C::kKernelSize + C::kVectorRows - 2 - (kRow - kFirst)) *
+                           C::kFilterRowBytes;
+        const uint64_t high = ColumnsAt(address);
+        const int adds = kRow == kFirst ? step_adds : 1;
+        if constexpr (C::kParts == 2) {
+          const uint64_t low = ColumnsAt(address + plan_.group_bytes);
+          StartProduct(small[v], rows[0], low, adds);
+          StartProduct(main[v], rows[0], high, C::kOneSum ? 1 : adds);
+          StartProduct(small[v], rows[1], high);
+        } else {
+          StartProduct(main[v], rows[0], high, adds);
+        }
+      }
+    });
+    CommitProducts();
+    if constexpr (kRow + 1 == C::kInputRows) {
+      filters_ += C::kFilterRows * C::kFilterRowBytes;
+    }
+    // After the last step these rows are loaded in vain.
+    Load<kI + C::kAhead>();
+    WaitForProducts<1>();
+    Take<kI + 1>();
+  }
+
+  const WgmmaPlan& plan_;
+  const uint32_t pitch_, low_offset_;  // in bytes
+  uint32_t filters_;                   // of the current step
+  uint32_t in_[2], at_[2];  // of the next step, and of the last row loaded
+  // By input row, part and word: the row whose products run and the one that
+  // waits for them; and the rows that are being loaded.
+  uint32_t rows_[2][2][4], next_[C::kAhead][2][4];
+};
+
+#endif  // __CUDA_ARCH_FEAT_SM90_ALL
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_WGMMA_TILE_PRODUCT_CUH_

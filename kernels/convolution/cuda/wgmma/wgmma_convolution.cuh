@@ -1,0 +1,130 @@
+// Launches the kernels of tensor_wgmma and wgmma_fp16: the arrangement of the
+// filters, and the convolution.
+#ifndef KERNELS_CONVOLUTION_CUDA_WGMMA_WGMMA_CONVOLUTION_CUH_
+#define KERNELS_CONVOLUTION_CUDA_WGMMA_WGMMA_CONVOLUTION_CUH_
+
+#include <cstdint>
+#include <utility>
+
+#include "kernels/convolution/cuda/lib/kernel.h"
+#include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
+#include "kernels/convolution/cuda/wgmma/arrange.cuh"
+#include "kernels/convolution/cuda/wgmma/plan.h"
+#include "kernels/convolution/cuda/wgmma/wgmma_kernel.cuh"
+
+namespace convlab::cuda {
+
+// With operands of so many parts (WgmmaShape::parts).
+template <int kParts>
+class WgmmaConvolution : public Kernel {
+ public:
+  using Kernel::Kernel;
+
+  Error Prepare() override {
+    DeviceLimits limits;
+    RETURN_IF_FAILED(AskLimits(&limits));
+    if (!MakeWgmmaPlan(problem_, kParts, limits.multiprocessors,
+                       limits.shared_per_block, &plan_)) {
+      return {"WgmmaConvolution::Prepare", "nothing fits"};
+    }
+    RETURN_IF_FAILED(
+        AllowAllSharedMemory(reinterpret_cast<const void*>(Function())));
+    overlaps_ = MayOverlap(reinterpret_cast<const void*>(Function()));
+    blocks_ = plan_.slab_count() < limits.multiprocessors
+                  ? plan_.slab_count()
+                  : limits.multiprocessors;
+    return arranged_.Allocate(kHeaderBytes + plan_.filter_bytes(kParts));
+  }
+
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
+    const WgmmaShape& shape = kWgmmaShapes[plan_.shape];
+    int* const exponent = arranged_.as<int>();
+    char* const arranged = arranged_.as<char>() + kHeaderBytes;
+    const int64_t most =
+        CeilDivide(plan_.filter_bytes(kParts) / (4 * kParts), 512);
+    const int blocks = static_cast<int>(most < 64 ? most : 64);
+    ArrangeWgmmaFiltersKernel<kParts><<<blocks, 512, 0, stream>>>(
+        k, reinterpret_cast<uint32_t*>(arranged), exponent, plan_, shape.octets,
+        shape.shifts, shape.vector_rows, shape.wide);
+    RETURN_IF_FAILED(CheckLaunch("ArrangeWgmmaFiltersKernel"));
+    WgmmaPlan plan = plan_;
+    // The copy engine takes multiples of 16 bytes.
+    if (reinterpret_cast<uintptr_t>(x) % 16 != 0)
+      plan.raw_words = plan.raw_buffers = 0;
+    return LaunchOverlapping("WgmmaKernel", Function(), overlaps_, blocks_,
+                             shape.threads, plan.shared_bytes, stream, x, k,
+                             reinterpret_cast<const uint4*>(arranged), exponent,
+                             y, plan);
+  }
+
+  static const char* Reject(const Problem& problem) {
+    if (const char* const reason = RejectWithoutWarpgroupProducts(
+            reinterpret_cast<const void*>(FirstFunction()))) {
+      return reason;
+    }
+    if (const char* const reason = RejectHugeImages(problem)) return reason;
+    DeviceLimits limits;
+    // A device that cannot be asked fails in Prepare, with the reason.
+    if (AskLimits(&limits).failed()) return nullptr;
+    if (!CompiledFor(problem.kernel_size)) {
+      return "takes filters of 3 x 3, 5 x 5, 7 x 7 and 9 x 9";
+    }
+    WgmmaPlan plan;
+    return MakeWgmmaPlan(problem, kParts, limits.multiprocessors,
+                         limits.shared_per_block, &plan)
+               ? nullptr
+               : "the filters and a slab of all channels do not fit into "
+                 "shared memory";
+  }
+
+ private:
+  using FunctionPointer = void (*)(const float*, const float*, const uint4*,
+                                   const int*, float*, WgmmaPlan);
+  // Before the arranged filters: their exponent.
+  static constexpr int kHeaderBytes = 256;
+
+  static bool CompiledFor(int kernel_size) {
+    for (const WgmmaShape& shape : kWgmmaShapes) {
+      if (shape.kernel_size == kernel_size && shape.parts == kParts)
+        return true;
+    }
+    return false;
+  }
+
+  // The shape's kernel, or null if it is of other parts.
+  template <int kShape>
+  static FunctionPointer FunctionOf() {
+    if constexpr (kWgmmaShapes[kShape].parts == kParts) {
+      return WgmmaKernel<kShape>;
+    } else {
+      return nullptr;
+    }
+  }
+  template <int... kShapes>
+  static FunctionPointer FunctionAt(int shape,
+                                    std::integer_sequence<int, kShapes...>) {
+    const FunctionPointer functions[] = {FunctionOf<kShapes>()...};
+    return functions[shape];
+  }
+  static FunctionPointer FunctionOfShape(int shape) {
+    return FunctionAt(shape,
+                      std::make_integer_sequence<int, kWgmmaShapeCount>());
+  }
+  FunctionPointer Function() const { return FunctionOfShape(plan_.shape); }
+  static FunctionPointer FirstFunction() {
+    int shape = 0;
+    while (kWgmmaShapes[shape].parts != kParts) ++shape;
+    return FunctionOfShape(shape);
+  }
+
+  WgmmaPlan plan_ = {};
+  bool overlaps_ = false;
+  Workspace arranged_;
+  int64_t blocks_ = 0;
+};
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_WGMMA_WGMMA_CONVOLUTION_CUH_
