@@ -39,8 +39,8 @@ LADDER = [
     _row("fused_im2col", "cuda/lessons"),
     _row("register_tiled", "cuda/lessons"),
     _row("direct_tiled", "cuda/direct", [
-        ":plan",
-        ":direct_tiled_h",
+        ":direct_tiled_kernel",
+        ":launch",
         "//kernels/convolution/cuda/lib:constant_memory",
     ]),
     _row("whole_image", "cuda/lessons", ["//kernels/convolution/cuda/lib:launch"]),
@@ -51,7 +51,10 @@ LADDER = [
     ]),
     _row("streams", "cuda/lessons"),
     _row("fft", "cuda/lessons"),
-    _row("half2", "cuda/direct", [":plan"]),
+    _row("half2", "cuda/direct", [
+        ":half2_kernel",
+        ":launch",
+    ]),
     _row("tensor_tf32", "cuda/implicit", [":tensor_core"], least_capability = 80),
     _row("tensor_fp16", "cuda/implicit", [":tensor_core"], least_capability = 80),
     _row("tensor_split", "cuda/split", [":split_core"], least_capability = 80),

@@ -15,7 +15,8 @@
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 #include "kernels/convolution/convolution.h"
-#include "kernels/convolution/cuda/direct/direct_tiled_instances.h"
+#include "kernels/convolution/cuda/direct/instance_runner.h"
+#include "kernels/convolution/cuda/direct/instances.h"
 #include "kernels/cuda/device.h"
 #include "kernels/measure/gpu_tensors.h"
 #include "kernels/measure/gpu_timer.h"
@@ -39,28 +40,29 @@ struct Row {
   std::vector<int64_t> times_ns;
 };
 
-void PrintTable(const Problem& problem, const std::vector<Row>& rows) {
+// `chosen`: the instance that the variant runs.
+void PrintTable(const Problem& problem, int chosen,
+                const std::vector<Row>& rows) {
   absl::PrintF(
       "   K filters rows columns threads weights  | regs spill shared blocks "
       "occ padding |    error |       ms     IQR TFLOP/s\n");
-  const int chosen = cuda::ChooseDirectTiledInstance(problem);
   for (const Row& row : rows) {
-    const cuda::DirectTiledParameters parameters =
-        cuda::DirectTiledInstance(row.instance);
+    const cuda::DirectInstance& instance =
+        cuda::kDirectTiledInstances[row.instance];
+    const cuda::DirectTile& tile = instance.tile;
     const double median = Median(row.times_ns);
-    const std::string k = parameters.kernel_size == 0
-                              ? "any"
-                              : absl::StrCat(parameters.kernel_size);
+    const std::string k =
+        instance.kernel_size == 0 ? "any" : absl::StrCat(instance.kernel_size);
     absl::PrintF(
         "%c%3s %7d %4d %7d %3d/%3d %-8s | %4d %5d %5.1fK %6d %2.0f%% %7.2f | "
         "%.2e | %8.4f %7.4f %7.2f\n",
-        row.instance == chosen ? '*' : ' ', k, parameters.filters,
-        parameters.rows, parameters.columns, row.usage.threads,
-        parameters.threads, parameters.constant_filters ? "constant" : "shared",
-        row.usage.registers, row.usage.spill_bytes,
-        row.usage.shared_bytes / 1024.0, row.usage.blocks,
-        100 * row.usage.occupancy, row.usage.padding, row.error, median / 1e6,
-        InterquartileRange(row.times_ns) / 1e6, problem.flops() / median / 1e3);
+        row.instance == chosen ? '*' : ' ', k, tile.filters, tile.rows,
+        tile.columns, row.usage.threads, tile.threads,
+        tile.constant_filters ? "constant" : "shared", row.usage.registers,
+        row.usage.spill_bytes, row.usage.shared_bytes / 1024.0,
+        row.usage.blocks, 100 * row.usage.occupancy, row.usage.padding,
+        row.error, median / 1e6, InterquartileRange(row.times_ns) / 1e6,
+        problem.flops() / median / 1e3);
   }
 }
 
@@ -73,10 +75,13 @@ absl::Status Sweep(const Problem& problem) {
   StoppingRule rule;
   rule.min_samples = FLAGS_samples;
   rule.max_samples = std::max(rule.max_samples, FLAGS_samples);
+  ASSIGN_OR_RETURN(const int chosen, cuda::ChosenDirectTiledInstance(problem));
   std::vector<Row> rows;
   std::vector<std::string> wrong;
-  for (int i = 0; i < cuda::DirectTiledInstances(); ++i) {
-    if (!cuda::DirectTiledInstanceTakes(i, problem)) continue;
+  for (int i = 0; i < cuda::kDirectTiledInstanceCount; ++i) {
+    ASSIGN_OR_RETURN(const bool takes,
+                     cuda::DirectTiledInstanceTakes(i, problem));
+    if (!takes) continue;
     Row row;
     row.instance = i;
     ASSIGN_OR_RETURN(row.usage, cuda::FindDirectTiledUsage(i, problem));
@@ -104,7 +109,7 @@ absl::Status Sweep(const Problem& problem) {
   absl::PrintF("%s on %s: %.1f GFLOP, %.0f MB, cold L2; %s\n",
                ToString(problem), device.name, problem.flops() / 1e9,
                problem.min_bytes() / 1e6, ToString(rule));
-  PrintTable(problem, rows);
+  PrintTable(problem, chosen, rows);
   if (!wrong.empty()) {
     return absl::InternalError(
         absl::StrCat("wrong results, not timed: ", absl::StrJoin(wrong, ", ")));
@@ -122,7 +127,7 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
         "usage: sweep LAYER [--flags]\n\n"
         "Runs every compiled instance of direct_tiled on one "
         "layer on\nthe GPU, verifies it, times it, and prints a table by time; "
-        "* marks the one\nthat the variant takes. LAYER is fa19-L2, say, or "
+        "* marks the one\nthat the variant runs. LAYER is fa19-L2, say, or "
         "sizes B,C,H,W,M,K.\n\n%s",
         DescribeFlags(__FILE__).c_str());
     return absl::OkStatus();

@@ -34,7 +34,7 @@
 
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
-#include "kernels/convolution/cuda/lib/tile_walk.h"
+#include "kernels/convolution/cuda/lib/tile_walk.cuh"
 
 namespace convlab::cuda {
 

@@ -1,6 +1,6 @@
 // Every compiled instance of direct_tiled, not only those that the variant
 // takes, on shapes that cut its tiles unevenly.
-#include "kernels/convolution/cuda/direct/direct_tiled_instances.h"
+#include "kernels/convolution/cuda/direct/instance_runner.h"
 
 #include <cmath>
 #include <random>
@@ -9,6 +9,7 @@
 #include "common/parallel/parallel.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/checking/reference.h"
+#include "kernels/convolution/cuda/direct/instances.h"
 #include "kernels/cuda/device.h"
 
 namespace convlab::cuda {
@@ -46,7 +47,9 @@ TEST_P(EveryInstance, AreExactOnIntegers) {
   Workers workers(2);
   int taken = 0;
   for (const Problem& problem : kProblems) {
-    if (!DirectTiledInstanceTakes(GetParam(), problem)) continue;
+    const auto takes = DirectTiledInstanceTakes(GetParam(), problem);
+    ASSERT_TRUE(takes.ok()) << takes.status();
+    if (!*takes) continue;
     ++taken;
     const std::vector<float> x = RandomIntegers(problem.input_elements());
     const std::vector<float> k = RandomIntegers(problem.kernel_elements());
@@ -76,7 +79,9 @@ TEST_P(EveryInstance, AreExactOnIntegers) {
 
 TEST_P(EveryInstance, UseWhatTheDeviceHas) {
   for (const Problem& problem : kProblems) {
-    if (!DirectTiledInstanceTakes(GetParam(), problem)) continue;
+    const auto takes = DirectTiledInstanceTakes(GetParam(), problem);
+    ASSERT_TRUE(takes.ok()) << takes.status();
+    if (!*takes) continue;
     const auto usage = FindDirectTiledUsage(GetParam(), problem);
     ASSERT_TRUE(usage.ok()) << usage.status();
     EXPECT_GE(usage->blocks, 1);
@@ -87,7 +92,7 @@ TEST_P(EveryInstance, UseWhatTheDeviceHas) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryInstance,
-                         ::testing::Range(0, DirectTiledInstances()));
+                         ::testing::Range(0, kDirectTiledInstanceCount));
 
 }  // namespace
 }  // namespace convlab::cuda
