@@ -34,8 +34,7 @@
 // blocks of 512 threads fit, or one of 1,024, so occupancy is 47 and 50 %, and
 // latencies show: of instructions (wait 2.8 and 2.7 cycles per instruction) and
 // at barriers (1.6 and 2.0).
-#include <algorithm>
-
+#include "kernels/convolution/cuda/lessons/tiles.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {
@@ -121,13 +120,7 @@ __global__ void ChannelParallelKernel(const float* __restrict__ x,
   }
 }
 
-int64_t TilesX(const Problem& p) {
-  return CeilDivide(p.output_width(), kTileX);
-}
-
-int64_t Tiles(const Problem& p) {
-  return TilesX(p) * CeilDivide(p.output_height(), kTileY);
-}
+int64_t Tiles(const Problem& p) { return TilesPerPlane(p, kTileY, kTileX); }
 
 int64_t Groups(const Problem& p) { return CeilDivide(p.filters, kChannels); }
 
@@ -150,7 +143,7 @@ class ChannelParallel : public Kernel {
     const dim3 threads(kTileX, kTileY, kChannels * kSlices);
     ChannelParallelKernel<kSlices><<<Blocks(p), threads, 0, stream>>>(
         x, k, y, p.channels, p.height, p.width, p.filters, p.kernel_size,
-        Groups(p), TilesX(p), Tiles(p));
+        Groups(p), TilesAcross(p, kTileX), Tiles(p));
     return CheckLaunch("ChannelParallelKernel");
   }
 };

@@ -25,6 +25,8 @@
 // instead of 40 let the occupancy rise from 72 and 75 % to 97 and 100 %.
 #include <algorithm>
 
+#include "kernels/convolution/cuda/lessons/constant_filters.h"
+#include "kernels/convolution/cuda/lessons/tiles.h"
 #include "kernels/convolution/cuda/lib/constant_memory.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
@@ -36,7 +38,6 @@ constexpr int kTaps = 16;  // filter rows and columns taken at a time
 // Two rows of a warp in different banks; see tiled_shared.cu.
 constexpr int kPitch = 48;
 
-constexpr int kConstantFloats = 64 * 1024 / 4;
 __constant__ float constant_weights[kConstantFloats];
 // Its users take turns.
 ConstantMemoryTurns turns;
@@ -86,20 +87,7 @@ __global__ void ConstantWeightsKernel(const float* x, float* y, int C, int H,
   }
 }
 
-int64_t TilesX(const Problem& p) { return CeilDivide(p.output_width(), kTile); }
-
-int64_t Tiles(const Problem& p) {
-  return TilesX(p) * CeilDivide(p.output_height(), kTile);
-}
-
-int64_t FilterFloats(const Problem& p) {
-  return p.channels * p.kernel_size * p.kernel_size;
-}
-
-// Filters that fit into constant memory, as many as there are at most.
-int64_t FiltersAtATime(const Problem& p) {
-  return std::min(p.filters, kConstantFloats / FilterFloats(p));
-}
+int64_t Tiles(const Problem& p) { return TilesPerPlane(p, kTile, kTile); }
 
 class ConstantWeights : public Kernel {
  public:
@@ -117,9 +105,9 @@ class ConstantWeights : public Kernel {
                                   filters * FilterFloats(p) * sizeof(float), 0,
                                   cudaMemcpyDeviceToDevice, stream));
       ConstantWeightsKernel<<<p.batch * filters * Tiles(p), dim3(kTile, kTile),
-                              0, stream>>>(x, y, p.channels, p.height, p.width,
-                                           p.filters, p.kernel_size, m0,
-                                           filters, TilesX(p), Tiles(p));
+                              0, stream>>>(
+          x, y, p.channels, p.height, p.width, p.filters, p.kernel_size, m0,
+          filters, TilesAcross(p, kTile), Tiles(p));
       RETURN_IF_FAILED(CheckLaunch("ConstantWeightsKernel"));
     }
     return turn.End();
@@ -127,11 +115,7 @@ class ConstantWeights : public Kernel {
 };
 
 const char* Reject(const Problem& p) {
-  if (FilterFloats(p) > kConstantFloats) {
-    return "one filter exceeds the 64 KB of constant memory";
-  }
-  return p.batch * FiltersAtATime(p) * Tiles(p) > kMaxGridX ? kTooManyBlocks
-                                                            : nullptr;
+  return RejectConstantFilters(p, Tiles(p));
 }
 
 }  // namespace

@@ -40,6 +40,8 @@
 // need not go to memory, but eight times as many launches of smaller products
 // cost more than that saves: fa19's layers took 6.50 and 12.2 ms, with 64
 // MiB 6.18 and 13.1. Only fa20's first layer gained (10.9 ms).
+#include <algorithm>
+
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/cuda/cublas.h"
 
@@ -82,8 +84,9 @@ class Im2colCublas : public Kernel {
   Error Prepare() override {
     // Whole images, or a part of one where a whole one does not fit.
     const int64_t floats = kWorkspaceBytes / sizeof(float);
-    columns_ = Clamp(floats / rows_, 1, positions_);
-    images_ = Clamp(floats / (rows_ * columns_), 1, problem_.batch);
+    columns_ = std::clamp<int64_t>(floats / rows_, 1, positions_);
+    images_ =
+        std::clamp<int64_t>(floats / (rows_ * columns_), 1, problem_.batch);
     RETURN_IF_FAILED(
         unrolled_.Allocate(images_ * rows_ * columns_ * sizeof(float)));
     return cublas_.Create();
@@ -93,9 +96,9 @@ class Im2colCublas : public Kernel {
             cudaStream_t stream) override {
     const Problem& p = problem_;
     for (int64_t b = 0; b < p.batch; b += images_) {
-      const int64_t images = Min(images_, p.batch - b);
+      const int64_t images = std::min(images_, p.batch - b);
       for (int64_t first = 0; first < positions_; first += columns_) {
-        const int64_t columns = Min(columns_, positions_ - first);
+        const int64_t columns = std::min(columns_, positions_ - first);
         const int64_t threads = images * p.channels * columns;
         UnrollKernel<<<CeilDivide(threads, kThreads), kThreads, 0, stream>>>(
             x + b * p.channels * p.height * p.width, unrolled_.as<float>(),
@@ -116,11 +119,6 @@ class Im2colCublas : public Kernel {
   }
 
  private:
-  static int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
-  static int64_t Clamp(int64_t value, int64_t low, int64_t high) {
-    return value < low ? low : Min(value, high);
-  }
-
   const int64_t rows_;       // of U: C*K*K
   const int64_t positions_;  // of the output of one image
   int64_t columns_ = 0;      // of U, for one image

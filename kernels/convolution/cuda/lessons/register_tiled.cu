@@ -65,6 +65,46 @@ __device__ __forceinline__ void LoadVectors(const float* from, float* to) {
   }
 }
 
+// Stores a thread's sums. The block's first filter is m0, the thread's is kTm
+// times its row beyond that. Its columns come in fours, kThreadColumns fours
+// apart, the first at column0 + first.
+template <int kTm, int kTn, int kThreadColumns>
+__device__ __forceinline__ void StoreSums(const float (&sums)[kTm][kTn],
+                                          float* y, int64_t columns,
+                                          int64_t column0, int first, int m0,
+                                          int row, int M, int64_t positions,
+                                          bool store_vectors) {
+#pragma unroll
+  for (int j = 0; j < kTn; j += 4) {
+    const int64_t column = column0 + first + j * kThreadColumns;
+    if (store_vectors) {
+      // Four columns never straddle two images.
+      if (column >= columns) continue;
+      float* out = y + column / positions * M * positions + column % positions;
+#pragma unroll
+      for (int i = 0; i < kTm; ++i) {
+        const int m = m0 + row * kTm + i;
+        if (m < M) {
+          *reinterpret_cast<float4*>(out + m * positions) = make_float4(
+              sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
+        }
+      }
+    } else {
+#pragma unroll
+      for (int v = 0; v < 4; ++v) {
+        if (column + v >= columns) continue;
+        float* out = y + (column + v) / positions * M * positions +
+                     (column + v) % positions;
+#pragma unroll
+        for (int i = 0; i < kTm; ++i) {
+          const int m = m0 + row * kTm + i;
+          if (m < M) out[m * positions] = sums[i][j + v];
+        }
+      }
+    }
+  }
+}
+
 // A block's threads stand in kRows rows; a row holds the kTm filters that its
 // threads share.
 template <int kRows, int kTm, int kTn>
@@ -176,35 +216,8 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
   }
 
-#pragma unroll
-  for (int j = 0; j < kTn; j += 4) {
-    const int64_t column = column0 + first + j * kThreadColumns;
-    if (store_vectors) {
-      // Four columns never straddle two images.
-      if (column >= columns) continue;
-      float* out = y + column / positions * M * positions + column % positions;
-#pragma unroll
-      for (int i = 0; i < kTm; ++i) {
-        const int m = m0 + row * kTm + i;
-        if (m < M) {
-          *reinterpret_cast<float4*>(out + m * positions) = make_float4(
-              sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
-        }
-      }
-    } else {
-#pragma unroll
-      for (int v = 0; v < 4; ++v) {
-        if (column + v >= columns) continue;
-        float* out = y + (column + v) / positions * M * positions +
-                     (column + v) % positions;
-#pragma unroll
-        for (int i = 0; i < kTm; ++i) {
-          const int m = m0 + row * kTm + i;
-          if (m < M) out[m * positions] = sums[i][j + v];
-        }
-      }
-    }
-  }
+  StoreSums<kTm, kTn, kThreadColumns>(sums, y, columns, column0, first, m0, row,
+                                      M, positions, store_vectors);
 }
 
 using KernelPointer = void (*)(const float*, const float*, float*, int64_t, int,

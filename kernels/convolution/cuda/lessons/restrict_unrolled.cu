@@ -27,6 +27,8 @@
 // first's 1.2 KB), and warps wait for others at barriers (6.1).
 #include <algorithm>
 
+#include "kernels/convolution/cuda/lessons/constant_filters.h"
+#include "kernels/convolution/cuda/lessons/tiles.h"
 #include "kernels/convolution/cuda/lib/constant_memory.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
@@ -38,7 +40,6 @@ constexpr int kTaps = 16;  // filter rows and columns taken at a time
 // Two rows of a warp in different banks; see tiled_shared.cu.
 constexpr int kPitch = 48;
 
-constexpr int kConstantFloats = 64 * 1024 / 4;
 __constant__ float constant_weights[kConstantFloats];
 // Its users take turns.
 ConstantMemoryTurns turns;
@@ -106,20 +107,7 @@ auto KernelFor(int64_t K) {
   return kKernels[K < 12 ? K : 0];
 }
 
-int64_t TilesX(const Problem& p) { return CeilDivide(p.output_width(), kTile); }
-
-int64_t Tiles(const Problem& p) {
-  return TilesX(p) * CeilDivide(p.output_height(), kTile);
-}
-
-int64_t FilterFloats(const Problem& p) {
-  return p.channels * p.kernel_size * p.kernel_size;
-}
-
-// Filters that fit into constant memory, as many as there are at most.
-int64_t FiltersAtATime(const Problem& p) {
-  return std::min(p.filters, kConstantFloats / FilterFloats(p));
-}
+int64_t Tiles(const Problem& p) { return TilesPerPlane(p, kTile, kTile); }
 
 class RestrictUnrolled : public Kernel {
  public:
@@ -139,7 +127,7 @@ class RestrictUnrolled : public Kernel {
       KernelFor(p.kernel_size)<<<p.batch * filters * Tiles(p),
                                  dim3(kTile, kTile), 0, stream>>>(
           x, y, p.channels, p.height, p.width, p.filters, p.kernel_size, m0,
-          filters, TilesX(p), Tiles(p));
+          filters, TilesAcross(p, kTile), Tiles(p));
       RETURN_IF_FAILED(CheckLaunch("RestrictUnrolledKernel"));
     }
     return turn.End();
@@ -147,11 +135,7 @@ class RestrictUnrolled : public Kernel {
 };
 
 const char* Reject(const Problem& p) {
-  if (FilterFloats(p) > kConstantFloats) {
-    return "one filter exceeds the 64 KB of constant memory";
-  }
-  return p.batch * FiltersAtATime(p) * Tiles(p) > kMaxGridX ? kTooManyBlocks
-                                                            : nullptr;
+  return RejectConstantFilters(p, Tiles(p));
 }
 
 }  // namespace

@@ -37,6 +37,8 @@
 // The kernel. As in the naive rung a thread computes an output position, but
 // for four output channels, so that an input is loaded once for four products;
 // a slice is another batch and other pointers.
+#include <algorithm>
+
 #include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {
@@ -128,7 +130,7 @@ class Streams : public Kernel {
     int next = 0;
     for (int64_t b = 0; b < p.batch; b += images) {
       Problem slice = p;
-      slice.batch = p.batch - b < images ? p.batch - b : images;
+      slice.batch = std::min(images, p.batch - b);
       RETURN_IF_FAILED(
           StartSlice(slice, x + b * p.channels * p.height * p.width, k,
                      y + b * p.filters * p.output_height() * p.output_width(),

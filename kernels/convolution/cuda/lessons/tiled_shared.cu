@@ -27,6 +27,7 @@
 // instructions per multiply-add (at 1.98 GHz; naive 22 and 16), of which loads
 // are few: the copy, the loops' bounds, threads outside the plane. Shared
 // memory is busy in 17 and 18 % of the clocks.
+#include "kernels/convolution/cuda/lessons/tiles.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {
@@ -80,11 +81,7 @@ __global__ void TiledSharedKernel(const float* x, const float* k, float* y,
   if (h < H_out && w < W_out) y[(plane * H_out + h) * W_out + w] = sum;
 }
 
-int64_t TilesX(const Problem& p) { return CeilDivide(p.output_width(), kTile); }
-
-int64_t Tiles(const Problem& p) {
-  return TilesX(p) * CeilDivide(p.output_height(), kTile);
-}
+int64_t Tiles(const Problem& p) { return TilesPerPlane(p, kTile, kTile); }
 
 int64_t Blocks(const Problem& p) { return p.batch * p.filters * Tiles(p); }
 
@@ -97,7 +94,7 @@ class TiledShared : public Kernel {
     const Problem& p = problem_;
     TiledSharedKernel<<<Blocks(p), dim3(kTile, kTile), 0, stream>>>(
         x, k, y, p.channels, p.height, p.width, p.filters, p.kernel_size,
-        TilesX(p), Tiles(p));
+        TilesAcross(p, kTile), Tiles(p));
     return CheckLaunch("TiledSharedKernel");
   }
 };
