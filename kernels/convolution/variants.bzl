@@ -25,8 +25,15 @@ LADDER = [
     _row("im2col_eigen", "cpu", ["@eigen"]),
     _row("blocked", "cpu"),
     _row("vectorized", "cpu", ["//kernels/simd:cpu_target"]),
-    _row("register_tiled", "cpu", ["//kernels/simd:cpu_target"]),
-    _row("dense_lanes", "cpu", ["//kernels/simd:cpu_target"]),
+    _row("register_tiled", "cpu", [
+        ":filter_groups",
+        "//kernels/simd:cpu_target",
+    ]),
+    _row("dense_lanes", "cpu", [
+        ":dense_lanes_plan",
+        ":filter_groups",
+        "//kernels/simd:cpu_target",
+    ]),
     _row("naive", "cuda/lessons"),
     _row("tiled_shared", "cuda/lessons", [":tiles"]),
     _row("constant_weights", "cuda/lessons", [

@@ -73,6 +73,8 @@
 
 #include "common/math/rounding.h"
 #include "kernels/convolution/convolution.h"
+#include "kernels/convolution/cpu/dense_lanes_plan.h"
+#include "kernels/convolution/cpu/filter_groups.h"
 #include "kernels/simd/cpu_target.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -88,14 +90,6 @@ namespace convlab::cpu::dense_lanes {
 // With fewer products per output the memory has no time to fetch more than the
 // next image.
 constexpr int64_t kTapsToFetch = 100;
-
-// A vector of outputs that follow each other in their plane, from `position`
-// on. The inputs of the first `count` of them stand in a vector at `first`;
-// those of the others, which begin the next row, stand in their own lanes of a
-// vector at `second`.
-struct Span {
-  int64_t position, first, second, count;
-};
 
 // What is the same for all images.
 struct Plan {
@@ -277,9 +271,6 @@ namespace convlab::cpu {
 namespace dense_lanes {
 namespace {
 
-// Outputs that no cache holds until somebody reads them.
-constexpr int64_t kStreamedFloats = 8 << 20;
-
 class DenseLanes : public Convolution {
  public:
   DenseLanes(const Problem& problem, Workers& workers)
@@ -287,75 +278,35 @@ class DenseLanes : public Convolution {
         workers_(workers),
         kernel_(
             ChosenKernel(CONVLAB_KERNELS(GetKernel), problem.output_width())),
-        positions_(problem.output_height() * problem.output_width()),
         group_(CeilDivide(problem.filters,
                           CeilDivide(problem.filters, kernel_.most_filters))),
-        weights_(problem.kernel_elements()) {
-    const int64_t H = problem.height, W = problem.width;
-    const int64_t K = problem.kernel_size;
-    for (int64_t c = 0; c < problem.channels; ++c) {
-      for (int64_t p = 0; p < K; ++p) {
-        for (int64_t q = 0; q < K; ++q) taps_.push_back((c * H + p) * W + q);
-      }
-    }
-    MakeSpans(0);
-    // Small batches are cut, so that no worker stays idle; a part has two spans
-    // at least, because the last two may share outputs.
-    const int64_t spans = spans_.size();
-    parts_ = std::clamp<int64_t>(
-        CeilDivide(int64_t{4} * workers.count(), problem.batch), 1,
-        std::max<int64_t>(1, spans / 2));
-    // Planes of whole vectors, which are aligned in all images where they are
-    // in one.
-    stream_ = parts_ == 1 && positions_ % kernel_.lanes == 0 &&
-              problem.output_elements() >= kStreamedFloats;
-  }
+        taps_(MakeTaps(problem)),
+        spans_(MakeSpans(problem, kernel_.lanes, /*aligned=*/0)),
+        parts_(PartsPerImage(problem, spans_.size(), workers.count())),
+        may_stream_(parts_ == 1 && ShouldStream(problem, kernel_.lanes)),
+        weights_(problem.kernel_elements()) {}
 
   absl::Status Run(const float* x, const float* k, float* y, Stream) override {
-    ReorderWeights(k);
-    bool stream = stream_;
-    if (stream) {
-      const int64_t vector = kernel_.lanes * sizeof(float);
-      const int64_t aligned =
-          (vector - reinterpret_cast<uintptr_t>(y) % vector) % vector /
-          sizeof(float);
-      // Where no span is in two rows, starting elsewhere would cost more.
-      stream = aligned == 0 || problem_.output_width() % kernel_.lanes != 0;
-      MakeSpans(stream ? aligned : 0);
-    }
-    const int64_t image = problem_.input_elements() / problem_.batch;
-    const Plan plan = {spans_.data(), taps_.data(),
-                       static_cast<int64_t>(taps_.size()), positions_, stream};
-    const int64_t spans = spans_.size();
+    const int64_t taps = taps_.size();
+    GroupFilters(k, problem_.filters, taps, group_, weights_.data());
+    const bool stream = may_stream_ && AlignSpans(y);
+    const int64_t plane = problem_.output_height() * problem_.output_width();
+    const Plan plan = {spans_.data(), taps_.data(), taps, plane, stream};
     const int64_t pieces = problem_.batch * parts_;
     // Images that follow each other, as many as leave every worker some turns.
     const int64_t grain =
         std::clamp<int64_t>(pieces / (int64_t{32} * workers_.count()), 1, 8);
     workers_.For(pieces, grain, [&](int, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t b = i / parts_, part = i % parts_;
-        Block block;
-        block.image = x + b * image;
-        block.begin = spans * part / parts_;
-        block.end = spans * (part + 1) / parts_;
-        // The next image or, as the workers take turns, the one of the range
-        // that this one will be handed next.
+        // The image to fetch meanwhile is the next one or, as the workers take
+        // turns, the first of the range that this worker probably gets next.
         int64_t next = i + 1;
         if (next == end) {
           next = plan.tap_count >= kTapsToFetch
                      ? end + (workers_.count() - 1) * grain
                      : pieces;
         }
-        const bool fetch = parts_ == 1 && next < pieces;
-        block.next = x + (fetch ? next : b) * image;
-        block.next_count = fetch ? image : 0;
-        for (int64_t m = 0; m < problem_.filters; m += group_) {
-          block.weights = weights_.data() + m * plan.tap_count;
-          block.filters = std::min(group_, problem_.filters - m);
-          block.out = y + (b * problem_.filters + m) * positions_;
-          kernel_.convolve(plan, block);
-          block.next_count = 0;
-        }
+        ConvolvePiece(plan, i, parts_ == 1 && next < pieces ? next : -1, x, y);
       }
       if (stream) hwy::FlushStream();
     });
@@ -363,47 +314,52 @@ class DenseLanes : public Convolution {
   }
 
  private:
-  // Spans over all positions: one at the first and then, from `aligned` on, one
-  // after the other.
-  void MakeSpans(int64_t aligned) {
-    const int64_t W = problem_.width, W_out = problem_.output_width();
-    const int64_t lanes = kernel_.lanes;
-    spans_.clear();
-    for (int64_t i = 0; i < positions_;
-         i = i == 0 && aligned > 0 ? aligned : i + lanes) {
-      // The last span ends with the plane, whatever of it is done already.
-      const int64_t position = std::min(i, positions_ - lanes);
-      const int64_t row = position / W_out, column = position % W_out;
-      const int64_t count = std::min(lanes, W_out - column);
-      const int64_t first = row * W + column;
-      const int64_t second = count < lanes ? (row + 1) * W - count : first;
-      spans_.push_back({position, first, second, count});
-    }
+  // Makes the spans begin at aligned addresses of y, for stores that go past
+  // the caches. False, with the spans as without alignment, if that would cost
+  // more than it gains.
+  bool AlignSpans(const float* y) {
+    const int64_t vector = kernel_.lanes * sizeof(float);
+    const int64_t aligned = (vector - reinterpret_cast<uintptr_t>(y) % vector) %
+                            vector / sizeof(float);
+    // Where all spans lie within a row, starting elsewhere would make them go
+    // on in the next one.
+    const bool stream =
+        aligned == 0 || problem_.output_width() % kernel_.lanes != 0;
+    spans_ = MakeSpans(problem_, kernel_.lanes, stream ? aligned : 0);
+    return stream;
   }
 
-  // From [filter, tap] to [group, tap, filter of the group].
-  void ReorderWeights(const float* k) {
-    const int64_t taps = taps_.size();
+  // Computes one part of one image for all filters, and fetches image `next`
+  // into cache meanwhile unless it is negative.
+  void ConvolvePiece(const Plan& plan, int64_t piece, int64_t next,
+                     const float* x, float* y) const {
+    const int64_t image = problem_.input_elements() / problem_.batch;
+    const int64_t b = piece / parts_, part = piece % parts_;
+    const int64_t spans = spans_.size();
+    Block block;
+    block.image = x + b * image;
+    block.begin = spans * part / parts_;
+    block.end = spans * (part + 1) / parts_;
+    block.next = x + (next >= 0 ? next : b) * image;
+    block.next_count = next >= 0 ? image : 0;
     for (int64_t m = 0; m < problem_.filters; m += group_) {
-      const int64_t filters = std::min(group_, problem_.filters - m);
-      for (int64_t f = 0; f < filters; ++f) {
-        for (int64_t t = 0; t < taps; ++t) {
-          weights_[m * taps + t * filters + f] = k[(m + f) * taps + t];
-        }
-      }
+      block.weights = weights_.data() + m * plan.tap_count;
+      block.filters = std::min(group_, problem_.filters - m);
+      block.out = y + (b * problem_.filters + m) * plan.plane;
+      kernel_.convolve(plan, block);
+      block.next_count = 0;  // all of it has been fetched
     }
   }
 
   const Problem problem_;
   Workers& workers_;
   const Kernel kernel_;
-  const int64_t positions_;  // outputs of one image and filter
-  const int64_t group_;      // filters of a block, but for the last
-  int64_t parts_;            // of an image, handed out each on its own
-  bool stream_;              // outputs go past the caches where they can
-  std::vector<int64_t> taps_;
+  const int64_t group_;  // filters of a block, but for the last
+  const std::vector<int64_t> taps_;
   std::vector<Span> spans_;
-  std::vector<float> weights_;  // reordered
+  const int64_t parts_;         // of an image, handed out each on its own
+  const bool may_stream_;       // outputs may go past the caches
+  std::vector<float> weights_;  // grouped
 };
 
 }  // namespace
@@ -428,7 +384,7 @@ const Variant kDenseLanes = {
     "dense_lanes",
     Backend::kCpu,
     AccuracyClass::kFp32,
-    Track::kLesson,
+    Track::kProduction,
     "Register tiles over the outputs of an image as one long row: vectors go "
     "on "
     "in the next row, and what comes next is fetched into cache.",

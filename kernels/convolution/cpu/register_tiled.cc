@@ -25,6 +25,7 @@
 
 #include "common/math/rounding.h"
 #include "kernels/convolution/convolution.h"
+#include "kernels/convolution/cpu/filter_groups.h"
 #include "kernels/simd/cpu_target.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -171,14 +172,7 @@ class RegisterTiled : public Convolution {
   absl::Status Run(const float* x, const float* k, float* y, Stream) override {
     const int64_t M = problem_.filters;
     const int64_t products = problem_.kernel_elements() / M;
-    for (int64_t m = 0; m < M; m += kFilters) {
-      const int64_t filters = std::min<int64_t>(kFilters, M - m);
-      for (int64_t f = 0; f < filters; ++f) {
-        for (int64_t i = 0; i < products; ++i) {
-          weights_[m * products + i * filters + f] = k[(m + f) * products + i];
-        }
-      }
-    }
+    GroupFilters(k, M, products, kFilters, weights_.data());
     const int64_t image = problem_.channels * problem_.height * problem_.width;
     const int64_t plane = problem_.output_height() * problem_.output_width();
     const int64_t tiles = CeilDivide(M, kFilters);
