@@ -58,7 +58,10 @@ LADDER = [
         ":launch",
         "//kernels/convolution/cuda/lib:constant_memory",
     ]),
-    _row("whole_image", "cuda/lessons", ["//kernels/convolution/cuda/lib:launch"]),
+    _row("whole_image", "cuda/lessons", [
+        ":whole_image_kernel",
+        "//kernels/convolution/cuda/lib:launch",
+    ]),
     _row("few_images", "cuda/few_images", [
         ":estimate",
         ":kernels",

@@ -61,233 +61,21 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/convolution/cuda/lessons/whole_image.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 
 namespace convlab::cuda {
 namespace {
 
-// A layer's size, C x S x S inputs and M filters of K x K, and how it is cut.
-template <int kC, int kS, int kM, int kK,  //
-          int kFilters_,                   // that a thread computes,
-          int kRows_, int kColumns_,       // and the outputs of each
-          int kImages_,                    // that a block holds at a time
-          int kThreads_, int kBlocks_,     // of a block; of an SM
-          bool kCollected_ = false>        // see StorePlanes
-struct Layer {
-  static constexpr int C = kC, S = kS, M = kM, K = kK;
-  static constexpr int kFilters = kFilters_;
-  static constexpr int kRows = kRows_;
-  static constexpr int kColumns = kColumns_;
-  static constexpr int kImages = kImages_;
-  static constexpr int kThreads = kThreads_;
-  static constexpr int kBlocks = kBlocks_;
-  static constexpr bool kCollected = kCollected_;
+using whole_image::Block;
+using whole_image::Item;
+using whole_image::Layer;
+using whole_image::Output;
+using whole_image::Size;
+using whole_image::WholeImageKernel;
 
-  // An item is what a thread computes at a time.
-  static constexpr int kOut = S - K + 1;
-  static constexpr int kColumnItems = kOut / kColumns;
-  static constexpr int kRowItems = CeilDivide(kOut, kRows);
-  static constexpr int kPlaneItems = kColumnItems * kRowItems;
-  static constexpr int kImageItems = kPlaneItems * (M / kFilters);
-  // Items that a block computes in one round.
-  static constexpr int kRoundItems = kCollected ? kPlaneItems : kThreads;
-
-  // Shared memory: weights, images, the rows that the last items read beyond
-  // the last image, and planes of the output.
-  static constexpr int kImageFloats = C * S * S;
-  static constexpr int kPlanesFloats = kFilters * kOut * kOut;
-  static constexpr int kImagesBegin = CeilDivide(M * C * K * K, 4) * 4;
-  static constexpr int kPlanesBegin =
-      kImagesBegin + kImages * kImageFloats +
-      CeilDivide((kRowItems * kRows - kOut) * S, 4) * 4;
-  static constexpr int kSharedBytes =
-      4 * (kPlanesBegin + (kCollected ? kPlanesFloats : 0));
-
-  static_assert(M % kFilters == 0 && kOut % kColumns == 0, "");
-  static_assert(kColumns == 1 || kColumns == 2, "stores of 4 or 8 bytes");
-  static_assert(kImageFloats % 4 == 0, "images are copied by 16 bytes");
-  static_assert(!kCollected || (kImages == 1 && kPlaneItems <= kThreads &&
-                                kOut % kRows == 0 && kPlanesFloats % 4 == 0),
-                "");
-};
-
-// The weights of one tap, which lie kFilters of every M floats apart; the
-// widest loads that are aligned.
-template <typename L>
-__device__ void LoadTap(const float* from, float (&tap)[L::kFilters]) {
-  if constexpr (L::M % 4 == 0 && L::kFilters % 4 == 0) {
-#pragma unroll
-    for (int f = 0; f < L::kFilters; f += 4) {
-      const float4 four = *reinterpret_cast<const float4*>(from + f);
-      tap[f] = four.x;
-      tap[f + 1] = four.y;
-      tap[f + 2] = four.z;
-      tap[f + 3] = four.w;
-    }
-  } else {
-    static_assert(L::M % 2 == 0 && L::kFilters % 2 == 0, "");
-#pragma unroll
-    for (int f = 0; f < L::kFilters; f += 2) {
-      const float2 two = *reinterpret_cast<const float2*>(from + f);
-      tap[f] = two.x;
-      tap[f + 1] = two.y;
-    }
-  }
-}
-
-// An item's sums. `in` is its corner of the image, `weights` its first filter's
-// first weight in the order [c][q][p][m].
-template <typename L>
-__device__ void Accumulate(const float* in, const float* weights,
-                           float (&sums)[L::kFilters][L::kRows][L::kColumns]) {
-  constexpr int S = L::S, K = L::K;
-  // These two loops stay loops: their body is a few hundred multiply-adds
-  // already, and must fit the instruction cache.
-#pragma unroll 1
-  for (int c = 0; c < L::C; ++c) {
-#pragma unroll 1
-    for (int q = 0; q < K; ++q) {
-      float window[L::kRows + K - 1][L::kColumns];
-#pragma unroll
-      for (int i = 0; i < L::kRows + K - 1; ++i) {
-#pragma unroll
-        for (int j = 0; j < L::kColumns; ++j) window[i][j] = in[i * S + q + j];
-      }
-#pragma unroll
-      for (int p = 0; p < K; ++p) {
-        float tap[L::kFilters];
-        LoadTap<L>(weights + (q * K + p) * L::M, tap);
-#pragma unroll
-        for (int f = 0; f < L::kFilters; ++f) {
-#pragma unroll
-          for (int i = 0; i < L::kRows; ++i) {
-#pragma unroll
-            for (int j = 0; j < L::kColumns; ++j) {
-              sums[f][i][j] += window[i + p][j] * tap[f];
-            }
-          }
-        }
-      }
-    }
-    in += S * S;
-    weights += K * K * L::M;
-  }
-}
-
-// `to` is the place of the first sum in the first filter's plane, of row h.
-template <typename L>
-__device__ void Store(const float (&sums)[L::kFilters][L::kRows][L::kColumns],
-                      int h, float* to) {
-#pragma unroll
-  for (int f = 0; f < L::kFilters; ++f) {
-#pragma unroll
-    for (int i = 0; i < L::kRows; ++i) {
-      if (L::kOut % L::kRows != 0 && h + i >= L::kOut) continue;
-      float* const place = to + (f * L::kOut + i) * L::kOut;
-      if constexpr (L::kColumns == 2) {
-        *reinterpret_cast<float2*>(place) =
-            make_float2(sums[f][i][0], sums[f][i][1]);
-      } else {
-        *place = sums[f][i][0];
-      }
-    }
-  }
-}
-
-// Copies the planes that a block collected in shared memory. Every thread has
-// written its part; `planes` must not be written before the next
-// WaitForPlanes and barrier.
-template <typename L>
-__device__ void StorePlanes(const float* planes, float* to) {
-#if __CUDA_ARCH__ >= 900
-  // The copy engine must see what the threads wrote.
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    asm volatile(
-        "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
-        "r"(static_cast<uint32_t>(__cvta_generic_to_shared(planes))),
-        "r"(L::kPlanesFloats * 4)
-        : "memory");
-    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-  }
-#else
-  __syncthreads();
-  for (int i = threadIdx.x; i < L::kPlanesFloats / 4; i += L::kThreads) {
-    reinterpret_cast<float4*>(to)[i] =
-        reinterpret_cast<const float4*>(planes)[i];
-  }
-#endif
-}
-
-// Waits until the copy engine has read all planes.
-__device__ void WaitForPlanes() {
-#if __CUDA_ARCH__ >= 900
-  if (threadIdx.x == 0) {
-    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-  }
-#endif
-}
-
-template <typename L>
-__global__ void __launch_bounds__(L::kThreads, L::kBlocks)
-    WholeImageKernel(const float* __restrict__ x, const float* __restrict__ k,
-                     float* __restrict__ y, int64_t batch) {
-  constexpr int C = L::C, S = L::S, M = L::M, K = L::K;
-  extern __shared__ float4 shared[];
-  float* const weights = reinterpret_cast<float*>(shared);
-  float* const images = weights + L::kImagesBegin;
-  float* const planes = weights + L::kPlanesBegin;
-  for (int i = threadIdx.x; i < M * C * K * K; i += L::kThreads) {
-    const int m = i / (C * K * K);
-    const int c = i / (K * K) % C;
-    const int p = i / K % K;
-    const int q = i % K;
-    weights[((c * K + q) * K + p) * M + m] = k[i];
-  }
-  for (int64_t first = int64_t{blockIdx.x} * L::kImages; first < batch;
-       first += int64_t{gridDim.x} * L::kImages) {
-    const int count = min(int64_t{L::kImages}, batch - first);
-    __syncthreads();  // the images before are no longer read
-    const float4* const from =
-        reinterpret_cast<const float4*>(x + first * L::kImageFloats);
-#pragma unroll 4
-    for (int i = threadIdx.x; i < count * (L::kImageFloats / 4);
-         i += L::kThreads) {
-      reinterpret_cast<float4*>(images)[i] = from[i];
-    }
-    __syncthreads();
-    for (int begin = 0; begin < count * L::kImageItems;
-         begin += L::kRoundItems) {
-      const int item = begin + threadIdx.x;
-      const int w = item % L::kColumnItems * L::kColumns;
-      const int h = item / L::kColumnItems % L::kRowItems * L::kRows;
-      const int m = item / L::kPlaneItems % (M / L::kFilters) * L::kFilters;
-      const int image = item / L::kImageItems;
-      const bool exists = L::kCollected ? threadIdx.x < L::kPlaneItems
-                                        : item < count * L::kImageItems;
-      float sums[L::kFilters][L::kRows][L::kColumns] = {};
-      if (exists) {
-        Accumulate<L>(images + (image * C * S + h) * S + w, weights + m, sums);
-      }
-      if constexpr (L::kCollected) {
-        WaitForPlanes();
-        __syncthreads();
-        if (exists) Store<L>(sums, h, planes + h * L::kOut + w);
-        StorePlanes<L>(planes,
-                       y + (first * M + begin / L::kPlaneItems * L::kFilters) *
-                               L::kOut * L::kOut);
-      } else if (exists) {
-        Store<L>(sums, h,
-                 y + (((first + image) * M + m) * L::kOut + h) * L::kOut + w);
-      }
-    }
-  }
-  if constexpr (L::kCollected) WaitForPlanes();
-}
-
-// For any size.
+// For any size, reading through the caches.
 constexpr int kGeneralThreads = 256;
 constexpr int kSide = 4;  // a thread computes 4 rows for 4 filters
 
@@ -362,17 +150,24 @@ constexpr Instance InstanceOf() {
       L::kThreads, L::kImages};
 }
 
-// Found by trying some 20 cuts of each layer on an H200.
+// The fastest of some 20 ways to cut each layer, tried on an H200.
 constexpr Instance kInstances[] = {
-    InstanceOf<Layer<1, 28, 50, 5, 10, 6, 1, 1, 128, 4>>(),  // fa17
-    InstanceOf<Layer<1, 72, 12, 7, 12, 3, 2, 1, 128, 4>>(),  // fa18
-    InstanceOf<Layer<12, 33, 24, 7, 8, 9, 1, 1, 256, 2>>(),
-    InstanceOf<Layer<1, 48, 6, 5, 2, 22, 1, 1, 96, 8, true>>(),  // sp19
-    InstanceOf<Layer<6, 22, 16, 5, 8, 9, 1, 4, 160, 3>>(),
-    InstanceOf<Layer<1, 70, 12, 5, 4, 22, 1, 1, 224, 2, true>>(),  // fa19
-    InstanceOf<Layer<12, 33, 24, 5, 12, 10, 1, 1, 192, 2>>(),
-    InstanceOf<Layer<1, 86, 4, 7, 4, 10, 1, 1, 128, 5>>(),  // fa20
-    InstanceOf<Layer<4, 40, 16, 7, 4, 17, 1, 4, 384, 1>>(),
+    // fa17
+    InstanceOf<Layer<Size<1, 28, 50, 5>, Item<10, 6, 1>, Block<128, 1, 4>>>(),
+    // fa18
+    InstanceOf<Layer<Size<1, 72, 12, 7>, Item<12, 3, 2>, Block<128, 1, 4>>>(),
+    InstanceOf<Layer<Size<12, 33, 24, 7>, Item<8, 9, 1>, Block<256, 1, 2>>>(),
+    // sp19
+    InstanceOf<Layer<Size<1, 48, 6, 5>, Item<2, 22, 1>, Block<96, 1, 8>,
+                     Output::kCollected>>(),
+    InstanceOf<Layer<Size<6, 22, 16, 5>, Item<8, 9, 1>, Block<160, 4, 3>>>(),
+    // fa19
+    InstanceOf<Layer<Size<1, 70, 12, 5>, Item<4, 22, 1>, Block<224, 1, 2>,
+                     Output::kCollected>>(),
+    InstanceOf<Layer<Size<12, 33, 24, 5>, Item<12, 10, 1>, Block<192, 1, 2>>>(),
+    // fa20
+    InstanceOf<Layer<Size<1, 86, 4, 7>, Item<4, 10, 1>, Block<128, 1, 5>>>(),
+    InstanceOf<Layer<Size<4, 40, 16, 7>, Item<4, 17, 1>, Block<384, 4, 1>>>(),
 };
 
 int64_t GeneralBlocks(const Problem& p) {
