@@ -1,21 +1,22 @@
-// Rung 4 on the CPU: the definition's loops in another order, in blocks.
+// The definition's loops in another order, in blocks.
 //
 // Idea. naive waits for one addition after the other, because it finishes a sum
 // before it begins the next. With the loops over the filter outside and a block
 // of neighbouring outputs inside, the block's sums do not wait for each other,
 // and they stay in registers until they are complete.
 //
-// Change against naive_parallel. The order of the loops, and eight outputs of a
-// row at a time; what the block leaves of a row goes as before. Plain C++.
+// Change from naive_parallel, the last lesson without a library: the order of
+// the loops, and eight outputs of a row at a time. The outputs that remain at
+// the end of a row are computed one by one. Plain C++.
 //
-// Bound. Every product loads its input and multiplies and adds on its own: two
-// of each in a cycle of the AMD EPYC here, 4 FLOPs, 17 GFLOP/s per core.
+// Bound. Without vectors, every product takes a load, a multiplication and an
+// addition of its own. A core that starts two of each per cycle does 4 FLOPs
+// per cycle, a quarter of what SSE2 can do.
 //
-// Measured (one core, fa19). 12.6 GFLOP/s in the first layer and 9.5 in the
-// second, 2.9 and 2.4 times naive_parallel, and a third of im2col_eigen, which
-// has vectors and uses what it loads for several filters. Blocks of 4 give 9.2
-// in both layers: too few sums to hide an addition. Blocks of 16 give 7.4 and
-// 5.6: sixteen sums, an input and a weight are more than SSE2's 16 registers.
+// Reached. Slower than im2col_eigen, which has vectors and uses what it loads
+// for several filters, but several times as fast as naive_parallel. The block's
+// width matters: too few sums do not hide an addition's latency, too many do
+// not fit the registers (docs/journal/cpu_blocked.md).
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -101,8 +102,7 @@ const Variant kBlocked = {
     AccuracyClass::kFp32,
     Track::kLesson,
     "The loops over the filter outside, a block of neighbouring outputs "
-    "inside, "
-    "in plain C++ on all cores.",
+    "inside, in plain C++ on all cores.",
     "A block's sums do not wait for each other, and stay in registers while "
     "every input row and weight is used for all of them.",
     SupportsAll,
@@ -110,6 +110,10 @@ const Variant kBlocked = {
         -> absl::StatusOr<std::unique_ptr<Convolution>> {
       return std::make_unique<Blocked>(problem, *resources.workers);
     },
+    /*estimate_ns=*/nullptr,
+    /*detour=*/
+    "It shows without a library or vectors that sums which do not wait for "
+    "each other hide the latency of an addition.",
 };
 
 }  // namespace convlab::cpu

@@ -1,71 +1,33 @@
-// Rung 7 on the CPU: no lane empty, and the memory kept busy ahead of time.
+// No lane empty, and memory kept busy ahead of time.
 //
 // Idea. In the output the rows of a plane follow each other without a gap, so a
-// vector of outputs may go on in the next row. Its inputs stand in two rows:
-// load a vector in each, so that every lane finds its own input in one of them,
-// and blend. For another product of the filter both addresses move by the same
-// distance, so that a tile needs a pair of addresses and a mask per vector and
-// one table of distances, whatever C and K.
+// vector of outputs may go on in the next row (a Span of dense_lanes_plan.h).
+// Its inputs stand in two rows: load a vector from each, so that every lane
+// finds its own input in one of them, and blend. For another product of the
+// filter both addresses move by the same distance, so a tile needs a pair of
+// addresses and a mask per vector and one table of distances, whatever C and K.
 //
-// Change against register_tiled.
-// - Tiles take their vectors from the whole plane: 4356 outputs are 272.25
-//   vectors instead of 330, 841 are 52.6 instead of 58, and each tile is full.
+// Change from register_tiled.
+// - Tiles take their vectors from the whole plane, so that all of them but the
+//   last are full, and no row ends with a vector that is partly empty.
 // - Tiles are 8 filters by 3 vectors, 12 by 2 and so on down to 1 by 8. A
-//   blended vector loads four cache lines, a weight one, so many filters and
-//   few vectors load least: 20 loads where 24 multiplications leave time for
-//   24. Filters are divided into groups of equal size, at most 12.
-// - Threads take a few images at a time. A group's weights (28 KB in fa18's
-//   second layer) stay in the nearest cache while its tiles go down the image.
-//   There is no workspace. Small batches are cut into parts of images.
-// - While a tile computes, it fetches a piece of the next image into cache,
-//   and, where an output has 100 products or more, the lines that the next
-//   tile will write, and past a thread's last image the one it will probably
-//   be handed next (one core, cold caches: 8.0 to 7.7 us per image in sp19's
-//   second layer, 35.0 to 34.4 in fa20's).
-// - Outputs of 32 MB or more go past the caches, where planes are whole vectors
-//   and so can all begin at an aligned address: a store to memory else reads
-//   the line that it overwrites.
+//   blended vector loads four cache lines and a weight one, so many filters and
+//   few vectors load least. Filters are divided into groups of equal size.
+// - Threads take a few images at a time. A group's weights stay in the nearest
+//   cache while its tiles go down the image. There is no workspace. Small
+//   batches are cut into parts of images.
+// - While a tile computes, it fetches a piece of the next image into cache and,
+//   where an output has many products, the lines that the next tile will write.
+// - Outputs that no cache can hold go past the caches, where planes are whole
+//   vectors and so can all begin at an aligned address: an ordinary store reads
+//   the line from memory before it overwrites it.
 //
-// Bound. Second layers: the arithmetic. First layers: arithmetic or writing,
-// which takes 209 MB for fa19's at 1,000 images: 5.0 ms at the 500 GFLOP/s of
-// two cores, and 5 to 8 ms at the 27 to 42 GB/s of a fill that reads what it
-// overwrites, 2.6 ms at the 81 GB/s of one that does not.
+// Bound. Second layers: the arithmetic. First layers: the arithmetic or writing
+// the output, which take about the same time.
 //
-// Measured. One core, fa19, AVX-512: 222 and 239 GFLOP/s, 88 and 95 % of the
-// peak; AVX2 120 and 114 of 127, SSE4 43 and 41, one lane 13 and 14. Two cores,
-// 1,000 images, medians of 42 to 263 samples, and the least, in turn with
-// oneDNN 2.6 on a machine that is shared but was idle; of the peak by the
-// median (reports/measured/cpu/bench-fp32.json):
-//
-//   layer     ms      least   GFLOP/s  of peak  times oneDNN: NCHW  preferred
-//   fa17      6.2     4.7     232      55 %     1.9                  1.9
-//   fa18-L1   16.9    13.4    303      72 %     4.9                  2.3
-//   fa18-L2   49.8    47.7    413      90 %     4.1                  1.7
-//   sp19-L1   2.4     1.8     239      51 %     7.5                  5.3
-//   sp19-L2   4.9     4.0     316      75 %     4.3                  1.7
-//   fa19-L1   12.2    9.7     214      46 %     3.6                  2.1
-//   fa19-L2   31.1    28.4    389      85 %     3.6                  1.6
-//   fa20-L1   9.4     7.3     266      58 %     10.8                 4.7
-//   fa20-L2   19.1    16.5    379      88 %     5.0                  1.6
-//
-// By geometric mean 4.6 and 2.3 times oneDNN. sp19's second layer, whose planes
-// of 20.25 vectors are computed as 21, ends after 4 to 5 ms, of which waking a
-// thread is a part: its least time is 92 % of the peak.
-//
-// What did not help, each measured on the way here (one core, per image):
-// - A copy of the input in which rows stand without gaps, once for each of the
-//   filter's K columns, so that no vector needs blending: the tiles run at 93 %
-//   of the peak, but writing the copy takes 9 to 13 % of the time in second
-//   layers and up to a quarter (fa20-L1: 3.7 of 14.4 us). Blending two loads
-//   costs nothing as long as the loads have time.
-// - Making that copy piece by piece just before it is used: 94.8 us instead of
-//   89.6 in fa18-L2. It is no longer in cache before, and the stores wait.
-// - Weights in registers and inputs from memory at 8 by 3: 35 registers, which
-//   spill: 171 instead of 221 GFLOP/s.
-// - Streaming outputs that are not aligned through a buffer: 18.1 us instead of
-//   15.7 in fa19-L1. The copy costs more than the line that is not read.
-// - Fetching the lines to be written in first layers: 12.6 ms instead of 11.9
-//   in fa18-L1. The memory has no time to spare there.
+// Reached. Nearly the arithmetic's peak on one core. With all cores the second
+// layers stay near it, and first layers are bound by memory; what was tried
+// besides is told in docs/journal/cpu_dense_lanes.md.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -87,17 +49,17 @@
 #define KERNELS_CONVOLUTION_CPU_DENSE_LANES_ONCE
 namespace convlab::cpu::dense_lanes {
 
-// With fewer products per output the memory has no time to fetch more than the
+// With fewer products per output, memory has no time to fetch more than the
 // next image.
 constexpr int64_t kTapsToFetch = 100;
 
-// What is the same for all images.
+// What all images have in common.
 struct Plan {
   const Span* spans;
   const int64_t* taps;  // where each product's input stands, from a position's
   int64_t tap_count;
   int64_t plane;  // outputs of one image and filter
-  bool stream;    // outputs go past the caches where spans allow it
+  bool stream;    // outputs go past the caches where spans are aligned
 };
 
 // A range of spans of one image's outputs for a group of filters.
@@ -107,12 +69,12 @@ struct Block {
   int filters;
   int64_t begin, end;  // spans
   float* out;          // the first filter's plane
-  // What will be read next, to be fetched on the way; may be empty.
+  // Inputs that will be read next, to be fetched meanwhile; may be empty.
   const float* next;
   int64_t next_count;
 };
 
-// What this file is compiled to for one set of instructions.
+// What this file compiles to for one instruction set.
 struct Kernel {
   int64_t lanes;
   int most_filters;  // of a block
@@ -134,8 +96,8 @@ constexpr int kFloatsPerLine = 16;  // of a cache
 constexpr bool k32Registers = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
 constexpr int kMostFilters = k32Registers ? 12 : 6;
 
-// The vectors of a tile, so that its sums, one input per vector and a weight
-// fill the registers.
+// The vectors of a tile of so many filters: the sums, one input per vector and
+// a weight fill the registers.
 constexpr int VectorsFor(int filters) {
   constexpr int k32[] = {8, 8, 7, 6, 5, 4, 3, 3, 2, 2, 2, 2};
   constexpr int k16[] = {6, 5, 3, 3, 2, 2};
@@ -207,7 +169,8 @@ void Tile(const Plan& plan, const Span* spans, const float* image,
 using TileFunction = void(const Plan&, const Span*, const float*, const float*,
                           bool, float*);
 
-// The tile of that shape; `vectors` is at most VectorsFor(filters).
+// Returns the tile of the given shape; `vectors` is at most
+// VectorsFor(filters).
 template <bool kTwoRows, int kFilters = kMostFilters,
           int kVectors = VectorsFor(kFilters)>
 TileFunction* FindTile(int filters, int64_t vectors) {
@@ -246,7 +209,7 @@ void Convolve(const Plan& plan, const Block& block) {
       hwy::Prefetch(line);
     }
     next = stop;
-    // The next tile's outputs.
+    // Fetch the lines that the next tile will write.
     for (int64_t v = 0; fetch_outputs && v < most; ++v) {
       if (i + most + v >= block.end) break;
       const float* out = block.out + spans[most + v].position;
@@ -293,7 +256,7 @@ class DenseLanes : public Convolution {
     const int64_t plane = problem_.output_height() * problem_.output_width();
     const Plan plan = {spans_.data(), taps_.data(), taps, plane, stream};
     const int64_t pieces = problem_.batch * parts_;
-    // Images that follow each other, as many as leave every worker some turns.
+    // Consecutive images, but few enough that every worker gets several turns.
     const int64_t grain =
         std::clamp<int64_t>(pieces / (int64_t{32} * workers_.count()), 1, 8);
     workers_.For(pieces, grain, [&](int, int64_t begin, int64_t end) {
@@ -367,8 +330,9 @@ class DenseLanes : public Convolution {
 
 namespace {
 
-// The only candidate on the CPU so far; 100 GFLOP/s of each thread are a round
-// number between what it reaches with AVX2 and with AVX-512.
+// dense_lanes is the only candidate on the CPU so far, so the estimate need not
+// be exact: 100 GFLOP/s per thread is a round number between what it reaches
+// with AVX2 and with AVX-512.
 std::optional<double> EstimateNs(const Problem& problem,
                                  const Resources& resources) {
   constexpr double kThreadFlopsPerNs = 100;
@@ -386,8 +350,7 @@ const Variant kDenseLanes = {
     AccuracyClass::kFp32,
     Track::kProduction,
     "Register tiles over the outputs of an image as one long row: vectors go "
-    "on "
-    "in the next row, and what comes next is fetched into cache.",
+    "on in the next row, and what comes next is fetched into cache.",
     "No lane of a vector is left empty at a row's end, and tiles of up to "
     "twelve filters keep both multipliers busy.",
     SupportsAll,

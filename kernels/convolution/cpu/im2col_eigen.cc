@@ -1,4 +1,4 @@
-// Rung 3 on the CPU: the convolution as a matrix product.
+// The convolution as a matrix product.
 //
 // Idea. Unroll the input (im2col): column j of U holds the C*K*K inputs that
 // output position j is made of. Then Y = W * U, with W the weights as an
@@ -6,21 +6,19 @@
 // best-tuned loop there is; Eigen's uses the SIMD units and keeps a tile of
 // sums in registers, so that many additions are under way at once.
 //
-// Change against naive_parallel. A whole image unrolled is K*K times its size
+// Change from naive_parallel. A whole image unrolled is K*K times its size
 // (fa19's second layer: 1.0 MB per image from 52 KB). Each worker therefore
 // unrolls a block of columns that fits into its core's L2 cache, multiplies,
 // and uses the same workspace again: the unrolled matrix never reaches memory,
 // and the workspace does not grow with the batch.
 //
 // Bound. The product's arithmetic, with the instruction set that the compiler
-// may assume: SSE2 on x86-64, four lanes in two multipliers and two adders, 16
-// FLOPs per cycle, 67 GFLOP/s per core at 4.2 GHz. From that comes off the time
-// to copy C*K*K values per output position, each of which serves only M = 12 or
-// 24 products.
+// may assume: with SSE2, four lanes in two multipliers and two adders, 16 FLOPs
+// per cycle. Copying C*K*K values per output position takes time besides, and
+// each copied value serves only M = 12 or 24 products.
 //
-// Measured (README: fa19, 1,000 images). 78 GFLOP/s on two virtual cores of an
-// AMD EPYC, 58 % of their bound and 10.5 times naive_parallel: 64 in the first
-// layer, where M = 12, and 81 in the second, where M = 24.
+// Reached. More than half of that bound, and more of it with more filters
+// (docs/journal/cpu_im2col_eigen.md).
 #include <algorithm>
 #include <atomic>
 #include <cstdint>

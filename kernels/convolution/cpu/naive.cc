@@ -1,23 +1,21 @@
-// Rung 1 on the CPU: the definition, written down.
+// The definition, written down.
 //
 // Idea. One loop per index of the formula: four that choose an output element
 // and three that sum its products. This is what the course hands its students,
-// on one thread, and what every later rung is measured against.
+// on one thread, and what every later variant is compared with.
 //
 // Cost. 2*C*K*K FLOPs per output element. fa19's second convolution on 10,000
-// images is 121 GFLOP but only 1.3 GB of tensors, so memory is no excuse.
+// images takes 121 GFLOP but its tensors only 1.3 GB, so memory is not the
+// limit.
 //
-// Bound. Within one output each addition waits for the one before: a float sum
+// Bound. Within one output each addition waits for the one before. A float sum
 // may not be reordered, so the compiler can neither vectorize the inner loop
-// nor split its sum. One product per addition, 2 cycles on the AMD EPYC here
-// at 4.2 GHz, is 4 GFLOP/s, a sixteenth of what SSE2 could do. A core that
-// executes out of order starts the next output's sum while one still waits, so
-// short sums overlap: the bound is passed by as much as its window holds of the
-// next sum.
+// nor split its sum: one product per latency of an addition. A core that
+// executes out of order starts the next output's sum while one still waits,
+// which helps short sums more than long ones.
 //
-// Measured (README: fa19, 1,000 images). 5.0 GFLOP/s: 7.0 in the first layer,
-// whose sums of 25 products overlap, and 4.8 in the second, whose sums of 300
-// do so at their ends alone.
+// Reached. That bound, and somewhat more where sums are short
+// (docs/journal/cpu_naive.md).
 #include <cstdint>
 #include <memory>
 

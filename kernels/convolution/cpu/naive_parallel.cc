@@ -1,17 +1,17 @@
-// Rung 2 on the CPU: the same loops on every core.
+// The same loops on every core.
 //
 // Idea. An output plane (one image, one output channel) depends on no other, so
 // planes are handed out to the cores as these become free.
 //
-// Change against naive. The two outer loops become one loop over B*M planes,
-// shared among the workers; what is inside is the same code.
+// Change from naive. The two outer loops become one loop over B*M planes that
+// is shared among the workers; the code inside is the same.
 //
 // Bound. Still one addition at a time within an output, but on each core: the
 // gain is at most the number of cores, as long as there are more planes than
 // cores.
 //
-// Measured (README: fa19, 1,000 images). 7.4 GFLOP/s on two virtual cores of an
-// AMD EPYC, 1.47 times naive where 2 is the bound.
+// Reached. Less than the number of virtual cores, of which two share the units
+// of one physical core (docs/journal/cpu_naive_parallel.md).
 #include <cstdint>
 #include <memory>
 

@@ -1,23 +1,23 @@
-// Rung 6 on the CPU: tiles of filters and outputs in registers.
+// Tiles of filters and outputs in registers.
 //
 // Idea. All filters read the same inputs. A tile of 4 filters by 6 vectors of
 // outputs keeps its 24 sums in registers: an input that is loaded serves 4
-// filters, a weight 6 vectors, and 24 sums are three times what hides an
+// filters, a weight serves 6 vectors, and 24 sums are three times what hides an
 // addition's latency.
 //
-// Change against vectorized. Four filters at a time, their weights reordered to
+// Change from vectorized. Four filters at a time, their weights reordered to
 // stand beside each other; the tile walks down the image, so that its inputs
 // are in the nearest cache. With 16 registers (AVX2, SSE4) it has 3 vectors.
 //
-// Bound. Per product 6 inputs, two cache lines each, and 4 weights: 16 of the
-// 24 loads for which 24 multiplications leave time. So the arithmetic bounds
-// the full tile: 250 GFLOP/s per core. But a row of 66 is four vectors and one
-// that is filled by two outputs: 80 lanes for 66. A row of 29 is two tiles of
-// one vector, 4 sums each, which is half of the peak, and 32 lanes for 29.
+// Bound. For each tap of the filter a tile loads 6 inputs, which touch two
+// cache lines each, and 4 weights: 16 of the 24 loads for which its 24
+// multiplications leave time. So the arithmetic bounds a full tile. But tiles
+// are not always full: with AVX-512 a row of 66 outputs is four vectors and one
+// with two outputs in it, 80 lanes for 66; a row of 29 is two tiles of one
+// vector, 4 sums each, which is half of the peak, and 32 lanes for 29.
 //
-// Measured (one core, fa19, AVX-512). 172 GFLOP/s in the first layer and 113 in
-// the second, 69 and 45 % of the peak, 2.5 and 3.4 times vectorized: what rows
-// leave empty is all that is missing.
+// Reached. The arithmetic's peak except for the lanes and sums that rows leave
+// empty (docs/journal/cpu_register_tiled.md).
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -40,7 +40,7 @@ namespace convlab::cpu::register_tiled {
 // Filters of a tile.
 constexpr int kFilters = 4;
 
-// What this file is compiled to for one set of instructions.
+// What this file compiles to for one instruction set.
 struct Kernel {
   int64_t lanes;
   // Computes the output planes of one image and `filters` filters, at most
@@ -59,7 +59,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using D = hn::ScalableTag<float>;
 constexpr int64_t kLanes = hn::MaxLanes(D());
-// With the inputs and a weight the sums fill 32 registers, or 16.
+// So many that the sums, the inputs and a weight fill 32 or 16 registers.
 constexpr int kMostVectors =
     HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 6 : 3;
 
@@ -107,7 +107,7 @@ void Tile(const Problem& problem, const float* HWY_RESTRICT in,
 
 using TileFunction = void(const Problem&, const float*, const float*, float*);
 
-// The tile of that shape.
+// Returns the tile of the given shape.
 template <int kTileFilters, int kVectors>
 TileFunction* FindTile(int filters, int64_t vectors) {
   if constexpr (kTileFilters > 1) {

@@ -1,27 +1,25 @@
-// Rung 5 on the CPU: a row's outputs in the lanes of vectors.
+// A row's outputs in the lanes of vectors.
 //
 // Idea. Neighbouring outputs of a row multiply the same weight with
 // neighbouring inputs: one load, one instruction and one register do for up to
 // 16 of them what blocked did one by one.
 //
-// Change against blocked. The block is four vectors wide and its arithmetic is
+// Change from blocked. The block is four vectors wide and its arithmetic is
 // written with Highway, once for all instruction sets; the file is compiled for
 // each of them, and Create takes the best that the machine has. The last vector
 // of a row ends with the row and computes some outputs twice, which is simpler
 // than a mask and as fast. A row that is narrower than a vector goes to an
-// instruction set with narrower ones.
+// instruction set with narrower vectors.
 //
 // Bound. A fused multiplication and addition takes 4 cycles and two can start
-// in each, so 8 sums would have to be under way, but a block has 4: half of the
-// peak, which with AVX-512 is 250 GFLOP/s per core. A multiplication needs a
-// load besides, which at an address that no vector is aligned to touches two
-// cache lines and costs two of the two loads per cycle: half of the peak again.
-// Rows of 29 outputs are two single vectors, each of one sum: an eighth.
+// in each, so 8 sums should be under way, but a block has 4: half of the peak.
+// Each multiplication also needs a load, which at an unaligned address touches
+// two cache lines and costs two of the two loads per cycle: half of the peak
+// again. With AVX-512, a row of 29 outputs is two single vectors of one sum
+// each: an eighth of the peak.
 //
-// Measured (one core, fa19, AVX-512). 69 GFLOP/s in the first layer, 28 % of
-// the peak: four vectors of a row at half of the peak, then the fifth for two
-// outputs at an eighth. 34 in the second, 13 %, as predicted. 5.5 and 3.5 times
-// blocked.
+// Reached. Those bounds: wide rows come nearest to half of the peak, rows of
+// two vectors to an eighth (docs/journal/cpu_vectorized.md).
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -38,7 +36,7 @@
 #define KERNELS_CONVOLUTION_CPU_VECTORIZED_ONCE
 namespace convlab::cpu::vectorized {
 
-// What this file is compiled to for one set of instructions.
+// What this file compiles to for one instruction set.
 struct Kernel {
   int64_t lanes;
   // Computes the output plane of one image and one filter.
@@ -96,7 +94,7 @@ void Convolve(const Problem& problem, const float* image, const float* filter,
       Block<kVectors>(problem, in + w, filter, out + w);
     }
     for (; w < W_out; w += kLanes) {
-      // The last vector ends with the row, whatever of it is done already.
+      // The last vector ends with the row and may compute outputs again.
       const int64_t first = std::min(w, W_out - kLanes);
       Block<1>(problem, in + first, filter, out + first);
     }
@@ -162,7 +160,9 @@ const Variant kVectorized = {
                                                       *resources.workers);
     },
     /*estimate_ns=*/nullptr,
-    /*detour=*/nullptr,
+    /*detour=*/
+    "It takes the library's vectors into the project's own loops, and shows "
+    "the bound of loads that register_tiled removes.",
     /*exact_on_integers=*/true,
     /*by_cpu_target=*/true,
 };

@@ -1,31 +1,23 @@
 // The sum over input channels by atomic additions.
 //
-// Idea. The split of channel_tree, without a tree: every slice of the input
+// Idea. The division of channel_tree, without a tree: every slice of the input
 // channels is added to the output in device memory by atomicAdd, so that the
 // slices need neither shared memory nor barriers and may run in any block.
 //
-// Change against the rung before (channel_tree). Slices are blocks, up to 16,
-// one per channel where there are fewer; y is zeroed inside Run.
+// Change from channel_tree. Slices are blocks, up to 16, one per channel where
+// there are fewer; y is zeroed inside Run.
 //
 // Cost. The loads and FLOPs of naive. y is written 1 + S times (the zeroes, and
-// one addition per slice) instead of once; the additions are done by the L2
-// cache, to which a block's slices come one after the other.
+// one addition per slice) instead of once; the L2 cache does the additions, and
+// a block's slices reach it one after the other.
 //
-// Bound. Loads in the first place; where K*K is small, additions in the L2. The
-// slices are added in the order of their arrival, so float results may differ
-// in the last bits between runs. Sums of small integers are exact in any order.
+// Bound. Instructions, as in naive; where K*K is small, additions in the L2.
+// The slices are added in the order of their arrival, so float results may
+// differ in the last bits between runs. Sums of small integers are exact in any
+// order.
 //
-// Measured on one H200, batch 10,000: fa19's layers take 11.3 and 53.0 ms
-// (channel_tree 11.3 and 75.0). The additions in the L2 cost less than the
-// tree, but more than naive's one sum, 32.9 ms; with fewer channels too: fa20's
-// second layer (4) takes 21.5 ms (15.7), sp19's (6) 7.6 ms (4.4).
-//
-// Counters (ncu, fa19's layers). Issue slots as in naive, 87 and 86 % used, by
-// 24 and 25 instructions per multiply-add (at 1.98 GHz; naive 22 and 16). The
-// additions are hardly waited for (long scoreboard 1.5 and 1.4 cycles per
-// instruction). Besides the zeroes, DRAM sees y read once and written once:
-// reads are 2.29 and 1.33 GB, of which x is 0.20 and 0.52, so the twelve
-// additions to an output of the second layer meet in the L2.
+// Reached. The additions in the L2 cost less than channel_tree's barriers, but
+// more than the single sum of naive (docs/journal/channel_atomics.md).
 #include <algorithm>
 
 #include "kernels/convolution/cuda/lib/kernel.h"
@@ -108,6 +100,10 @@ const KernelVariant kChannelAtomics = {
     "The split over input channels without barriers and shared memory.",
     Reject,
     Make<ChannelAtomics>,
+    /*estimate_ns=*/nullptr,
+    /*detour=*/
+    "It shows what atomic additions cost beside a tree, and that with them the "
+    "order of a sum is no longer fixed.",
 };
 
 }  // namespace convlab::cuda

@@ -1,39 +1,27 @@
 // Parallel over images, input channels and output channels at once.
 //
-// Idea. The rungs before give a block one output channel, so M blocks stage the
-// same input tile, and each of its threads sums all input channels one after
-// the other. Here the threads of a block are split over positions, output
-// channels and input channels: 16 x 8 positions of 4 output channels, which
-// share a staged tile, times 2 slices of the input channels where there are
-// two. Images and further output channels are blocks.
+// Idea. The lessons before give a block one output channel, so M blocks stage
+// the same input tile, and each of their threads sums all input channels one
+// after the other. Here the threads of a block are divided over positions,
+// output channels and input channels: 16 x 8 positions of 4 output channels,
+// which share a staged tile, times 2 slices of the input channels where there
+// are two. Images and further output channels are blocks.
 //
-// Change against the rung before (tiled_shared; restrict_unrolled is beside
-// it). The block has a third dimension, over output channels and slices, and
-// stages the weights of its channels too: a warp lies within one channel, so
-// its threads read the same weight. No limit on the weights' size. In the end
-// the slices' sums meet in shared memory.
+// Change from tiled_shared. The block has a third dimension, over output
+// channels and slices, and stages the weights of its channels too: a warp lies
+// within one channel, so its threads read the same weight. The size of the
+// weights is not limited. At the end the slices' sums meet in shared memory.
 //
 // Cost. Staged inputs per output and input channel: (16+K-1)*(8+K-1)/(16*8*4),
 // 0.6 for K = 7 instead of 1.9. Shared loads: 2*K*K, input and weight.
 //
-// Bound. Shared loads, two per multiply-add. What the sharing saves are global
-// loads, which the caches served; more blocks and more threads do not help
-// where the GPU is already full.
+// Bound. Instructions and shared loads, two per multiply-add. Sharing the tile
+// saves global loads, which the caches served already; more blocks and more
+// threads do not help where the GPU is already full.
 //
-// Measured on one H200, batch 10,000: fa19's layers take 17.4 and 64.8 ms
-// (tiled_shared 17.5 and 55.9). The 10^8 outputs fill the GPU many times over,
-// so the split over input channels has nothing to fill; without it, in blocks
-// of 512 threads, the second layer took 55.8 ms. The shared tile shows where
-// tiles of 16 x 8 fit the outputs better: sp19's second layer, 18 x 18 outputs,
-// 16.8 ms (18.5); its first, where 4 does not divide the 6 filters, got slower,
-// 4.6 ms (3.2).
-//
-// Counters (ncu, fa19's layers). Instructions rather than shared loads, which
-// take 25 and 30 % of the clocks: 74 and 71 % of the issue slots are used, by
-// 33 and 25 instructions per multiply-add (at 1.98 GHz). With 48 registers two
-// blocks of 512 threads fit, or one of 1,024, so occupancy is 47 and 50 %, and
-// latencies show: of instructions (wait 2.8 and 2.7 cycles per instruction) and
-// at barriers (1.6 and 2.0).
+// Reached. No faster than tiled_shared, and slower where there are many input
+// channels: the outputs alone fill the GPU many times over, so dividing the
+// input channels gains nothing (docs/journal/channel_parallel.md).
 #include "kernels/convolution/cuda/lessons/tiles.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
@@ -45,10 +33,10 @@ constexpr int kTileY = 8;
 constexpr int kChannels = 4;  // output channels of a block
 constexpr int kThreads = kTileX * kTileY * kChannels;  // of a slice
 constexpr int kTaps = 16;  // filter rows and columns taken at a time
-// Two rows of a warp in different banks; see tiled_shared.cu.
+// Puts the two rows of a warp in different banks; see tiled_shared.cu.
 constexpr int kPitch = 48;
 
-// kSlices slices of the input channels; slice s takes s, s + kSlices, ...
+// Slice s of the input channels, of kSlices, sums channels s, s + kSlices, ...
 template <int kSlices>
 __global__ void ChannelParallelKernel(const float* __restrict__ x,
                                       const float* __restrict__ k,
@@ -65,10 +53,11 @@ __global__ void ChannelParallelKernel(const float* __restrict__ x,
   const int m = blockIdx.x / tiles % groups * kChannels + channel;
   const int h0 = blockIdx.x % tiles / tiles_x * kTileY;
   const int w0 = blockIdx.x % tiles % tiles_x * kTileX;
-  // A thread's row among all rows of threads of the slice.
+  // The thread's row among all rows of threads of its slice.
   const int row = channel * kTileY + threadIdx.y;
   float sum = 0;
-  // Every slice comes to every barrier, with an input channel left or without.
+  // All threads reach every barrier, whether their slice has an input channel
+  // left or not.
   for (int c0 = 0; c0 < C; c0 += kSlices) {
     const int c = c0 + slice;
     const float* const image = x + (b * C + c) * H * W;
@@ -77,7 +66,7 @@ __global__ void ChannelParallelKernel(const float* __restrict__ x,
       for (int q0 = 0; q0 < K; q0 += kTaps) {
         const int P = min(kTaps, K - p0);
         const int Q = min(kTaps, K - q0);
-        __syncthreads();  // the tile before is no longer read
+        __syncthreads();  // the previous tile is no longer read
         if (c < C) {
           for (int i = row; i < kTileY + P - 1; i += kTileY * kChannels) {
             for (int j = threadIdx.x; j < kTileX + Q - 1; j += kTileX) {
@@ -165,6 +154,10 @@ const KernelVariant kChannelParallel = {
     "sums half of the input channels.",
     Reject,
     Make<ChannelParallel>,
+    /*estimate_ns=*/nullptr,
+    /*detour=*/
+    "It shows that more parallelism gains nothing where the outputs alone fill "
+    "the GPU.",
 };
 
 }  // namespace convlab::cuda

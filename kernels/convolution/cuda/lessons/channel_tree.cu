@@ -1,33 +1,26 @@
 // The sum over input channels by a tree.
 //
-// Idea. The long loop of a thread is over C*K*K products. Input channels can be
+// Idea. A thread's long loop is over C*K*K products. Input channels can be
 // summed apart: up to 16 threads share one output, each sums some of the
 // channels, and a tree adds their partial sums in log2 steps.
 //
-// Change against naive. A block is 32 neighbouring outputs of one plane times S
-// slices of the channels, S the power of two from C up, 16 at most. A slice is
-// one warp, so that inputs are read side by side; the slices meet in shared
-// memory, halving in number at each step. (A tree of warp shuffles would need
-// the slices in the lanes of one warp, whose loads would then be a plane
-// apart.)
+// Change from naive. A block computes 32 neighbouring outputs of one plane with
+// S slices of the channels, S the power of two from C up, 16 at most. A slice
+// is one warp, so that neighbouring threads read neighbouring inputs; the
+// slices meet in shared memory, halving in number at each step. (A tree of warp
+// shuffles would need the slices in the lanes of one warp, whose loads would
+// then be a plane apart.)
 //
 // Cost. The loads and FLOPs of naive, plus S - 1 additions, a store and log2 S
 // barriers per output. Where C is no power of two some slices have nothing to
 // do: 4 of 16 for 12 channels.
 //
-// Bound. Loads, as in naive. Splitting can pay where there are too few outputs
-// to fill the GPU; at 10,000 images there are 10^8.
+// Bound. Instructions, as in naive. Dividing the sum can pay where there are
+// too few outputs to fill the GPU; at 10,000 images there are 10^8.
 //
-// Measured on one H200, batch 10,000: fa19's layers take 11.3 and 75.0 ms
-// (naive 9.8 and 32.9). The second pays for the tree and for idle slices. The
-// first has one channel, so no tree, and pays for the code that could have one.
-//
-// Counters (ncu, fa19's layers). Nothing is full: issue slots 76 and 63 %, DRAM
-// 4 and less than 1 %, L1 hits 84 and 89 %. Occupancy is 47 %: a multiprocessor
-// holds 32 blocks, of one warp each on the first layer, and two of 16 warps
-// with 56 registers on the second. So the first waits for loads (long
-// scoreboard 3.0 cycles per instruction), the second for the tree (barrier
-// 2.7).
+// Reached. Slower than naive: with many channels because of the tree and the
+// idle slices, with one channel because the code for the tree is there all the
+// same (docs/journal/channel_tree.md).
 #include <algorithm>
 
 #include "kernels/convolution/cuda/lib/kernel.h"
@@ -71,7 +64,7 @@ __global__ void ChannelTreeKernel(const float* __restrict__ x,
           partial[threadIdx.y + slices][threadIdx.x];
     }
   }
-  // The thread that stores a sum is the one that made it.
+  // No barrier is needed: the thread that stores a sum also computed it.
   if (inside && threadIdx.y == 0) {
     y[plane * H_out * W_out + output] = partial[0][threadIdx.x];
   }
@@ -118,6 +111,10 @@ const KernelVariant kChannelTree = {
     "threads.",
     Reject,
     Make<ChannelTree>,
+    /*estimate_ns=*/nullptr,
+    /*detour=*/
+    "It shows what a reduction among threads costs, which pays only where "
+    "there are too few outputs to fill the GPU.",
 };
 
 }  // namespace convlab::cuda

@@ -4,25 +4,21 @@
 // Constant memory is made for that: its cache hands one word to a whole warp,
 // beside the path that serves shared and global loads.
 //
-// Change against the rung before (tiled_shared). Run first copies the weights,
-// on the device, into constant memory. It holds 64 KB: of a larger weight
-// tensor as many filters as fit are copied and computed, then the next ones. A
-// single filter beyond 64 KB is rejected.
+// Change from tiled_shared. Run first copies the weights, on the device, into
+// constant memory. It holds 64 KB: of a larger weight tensor, as many filters
+// as fit are copied and computed, then the next ones. A problem of which a
+// single filter exceeds 64 KB is rejected.
 //
 // Cost. As before, with the K*K weight loads per output and channel moved from
-// the load units to the constant cache; one copy of at most 64 KB per launch.
+// the load units to the constant cache, and one copy of at most 64 KB per
+// launch.
 //
 // Bound. The K*K shared loads, one per multiply-add, and the loop's own
 // instructions, since K is known only at run time.
 //
-// Measured on one H200, batch 10,000: fa19's layers take 15.9 and 49.8 ms
-// (tiled_shared 17.5 and 55.9). A tenth is gained; the loops are what costs, as
-// the next rung shows.
-//
-// Counters (ncu, fa19's layers). The loops, not the loads: 96 % of the issue
-// slots are used, by 39 and 27 instructions per multiply-add (at 1.98 GHz),
-// while shared memory is busy in 19 and 20 % of the clocks. 32 registers
-// instead of 40 let the occupancy rise from 72 and 75 % to 97 and 100 %.
+// Reached. A little faster than tiled_shared. The loop's instructions fill the
+// issue slots, not the loads; the next lesson removes them
+// (docs/journal/constant_weights.md).
 #include <algorithm>
 
 #include "kernels/convolution/cuda/lessons/constant_filters.h"
@@ -35,11 +31,11 @@ namespace {
 
 constexpr int kTile = 16;  // output rows and columns of a block
 constexpr int kTaps = 16;  // filter rows and columns taken at a time
-// Two rows of a warp in different banks; see tiled_shared.cu.
+// Puts the two rows of a warp in different banks; see tiled_shared.cu.
 constexpr int kPitch = 48;
 
 __constant__ float constant_weights[kConstantFloats];
-// Its users take turns.
+// Convolutions that use it take turns.
 ConstantMemoryTurns turns;
 
 // Computes filters m0 .. m0 + filters - 1 of M, whose weights are in constant
@@ -60,7 +56,7 @@ __global__ void ConstantWeightsKernel(const float* x, float* y, int C, int H,
       for (int q0 = 0; q0 < K; q0 += kTaps) {
         const int P = min(kTaps, K - p0);
         const int Q = min(kTaps, K - q0);
-        __syncthreads();  // the tile before is no longer read
+        __syncthreads();  // the previous tile is no longer read
         for (int i = threadIdx.y; i < kTile + P - 1; i += kTile) {
           for (int j = threadIdx.x; j < kTile + Q - 1; j += kTile) {
             const int h = h0 + p0 + i;
@@ -130,6 +126,10 @@ const KernelVariant kConstantWeights = {
     "input is left to load.",
     Reject,
     Make<ConstantWeights>,
+    /*estimate_ns=*/nullptr,
+    /*detour=*/
+    "It still carries the cost of the staged tile; it moves the weights out of "
+    "the way, so that restrict_unrolled can show what the loops cost.",
 };
 
 }  // namespace convlab::cuda

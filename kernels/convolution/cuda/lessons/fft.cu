@@ -5,52 +5,36 @@
 // conjugate of a filter's transform, summed over input channels and transformed
 // back, holds the tile's outputs in its first 33 - K rows and columns, and the
 // wrapped-around rest is dropped. One complex multiply-add per channel and
-// filter then serves two outputs, whatever K is.
+// filter then serves two outputs, whatever K is up to 32.
 //
-//   Two tiles in one. The transform is complex, the data are real, and the
-//   filter is real: so one tile travels as the real part, the next as the
-//   imaginary part, and they come out as such.
+//   Two tiles in one. The transform is complex, the data and the filter are
+//   real: one tile is the real part of the input, the next tile the imaginary
+//   part, and their outputs come out as such.
 //
-//   A transform of 32 values lives in a warp, one value per lane: each of its
+//   A transform of 32 values lies in a warp, one value per lane: each of its
 //   five steps exchanges values between lanes 16, 8, 4, 2 and 1 apart by a
 //   shuffle. The forward transform takes its input in order and leaves it in
-//   bit-reversed order (decimation in frequency), the inverse the other way
-//   round (decimation in time); the filters' spectra come in the same order, so
-//   nothing is ever put back in place.
+//   bit-reversed order (decimation in frequency), the inverse does the reverse
+//   (decimation in time); the filters' spectra have the same order, so nothing
+//   is ever put back in place.
 //
-// Phases. FilterSpectra: the transforms of the M*C filters, padded with zeroes,
-// into a workspace. FftKernel: a block takes a pair of tiles and 8 filters; for
-// each input channel it transforms rows, goes through shared memory to columns,
-// and multiplies in registers; then each filter's sum goes the same way back.
-//
-// Change against the rungs before. Another algorithm altogether. K up to 32.
+// Kernels. FilterSpectra: the transforms of the M*C filters, padded with
+// zeroes, into a workspace. FftKernel: a block takes a pair of tiles and 8
+// filters; for each input channel it transforms rows, goes through shared
+// memory to columns, and multiplies in registers; then each filter's sum goes
+// the same way back.
 //
 // Cost. Per pair of tiles: C*ceil(M/8) + M transforms of 5 * 1024 * 10 FLOPs
 // and M*C * 1024 complex multiply-adds of 8 FLOPs, for 2*(33 - K)^2 outputs of
-// M channels. fa18's second layer needs 2 x 2 tiles for its 27 x 27 outputs
-// where one holds 26 x 26, so 109 GFLOP at 10,000 images instead of the 27 of
-// one tile; the definition has 206.
+// M channels. Tiles that reach beyond the outputs cost as much as full ones.
 //
 // Bound. Shuffles: a transform is 64 warps' rows and columns of 5 steps, two
-// shuffles each, at 32 lanes per clock and SM; and the spectra of the filters,
-// 8 KB for each filter and channel, which each block reads from the L2 cache.
+// shuffles each; and the spectra of the filters, 8 KB for each filter and
+// channel, which each block reads from the L2 cache.
 //
-// Accuracy. Roundings of the transforms are relative to the tile's largest
-// values, not to each output's; integers do not come out exact. The relative L2
-// error against float64 was 2.0e-7 on every layer, within the class fp32.
-//
-// Measured on one H200, batch 10,000: fa19's layers take 4.9 and 11.3 ms (naive
-// 9.8 and 32.9). fa18's take as long, 4.9 and 11.2 ms, though filters of 7 x 7
-// have twice the products of 5 x 5. Where one tile holds the outputs the
-// transform is at its best: sp19's second layer takes 1.29 ms (4.4).
-//
-// Counters (ncu, fa19's layers). Latencies before shuffles: with the shared
-// tile, whose path they take, these fill 38 and 32 % of the clocks (at
-// 1.98 GHz); issue slots are 61 and 55 % used. Occupancy is 25 %, with 126
-// registers. The first layer waits for arithmetic and for code (wait 1.2,
-// no_instruction 1.1 cycles per instruction), the second for the spectra (long
-// scoreboard 2.4): of 2.4 MB little is found in the L1 (4 % hits), nearly all
-// in the L2 (98 %).
+// Accuracy. Rounding errors are relative to the tile's largest values, not to
+// each output's, and integers do not come out exact; still class fp32. Reached:
+// latencies bound it before the shuffles do (docs/journal/fft.md).
 #include "kernels/convolution/cuda/lessons/tiles.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
@@ -121,14 +105,14 @@ class WarpFft {
   float2 twiddle_[kSteps];
 };
 
-// Row of the tile, or column of its spectrum, that is this warp's i-th.
+// The warp's i-th row of the tile, or column of its spectrum.
 __device__ int Line(int i) { return threadIdx.y + i * kWarps; }
 
-// Rows in v, columns of the spectrum out: v[i] of lane l is row l, column
-// Line(i).
+// Transforms a tile. Before, v[i] of lane l is row Line(i), column l of the
+// tile; afterwards it is row l, column Line(i) of the spectrum.
 __device__ void ForwardTile(const WarpFft& fft, Tile& tile,
                             float2 (&v)[kRows]) {
-  __syncthreads();  // the tile before is no longer read
+  __syncthreads();  // the previous tile is no longer read
 #pragma unroll
   for (int i = 0; i < kRows; ++i) tile[Line(i)][fft.Lane()] = fft.Forward(v[i]);
   __syncthreads();
@@ -136,7 +120,7 @@ __device__ void ForwardTile(const WarpFft& fft, Tile& tile,
   for (int i = 0; i < kRows; ++i) v[i] = fft.Forward(tile[fft.Lane()][Line(i)]);
 }
 
-// The other way round.
+// The inverse of ForwardTile, without the factor 1/1024.
 __device__ void InverseTile(const WarpFft& fft, Tile& tile,
                             float2 (&v)[kRows]) {
   __syncthreads();
@@ -147,7 +131,8 @@ __device__ void InverseTile(const WarpFft& fft, Tile& tile,
   for (int i = 0; i < kRows; ++i) v[i] = fft.Inverse(tile[Line(i)][fft.Lane()]);
 }
 
-// One block per filter and channel: spectra[m][c][column][row].
+// Transforms the filters, one block per filter and channel, into
+// spectra[m][c][column][row].
 __global__ void FilterSpectra(const float* __restrict__ k,
                               float2* __restrict__ spectra, int K) {
   __shared__ Tile tile;
@@ -167,7 +152,8 @@ __global__ void FilterSpectra(const float* __restrict__ k,
   }
 }
 
-// Where a tile lies, counted over all tiles of all images.
+// Where a tile lies. Tiles are counted over all images, so that the second of
+// the last pair may not exist.
 struct Place {
   int64_t b;
   int h, w;
@@ -309,8 +295,7 @@ const KernelVariant kFft = {
     AccuracyClass::kFp32,
     Track::kSpecialty,
     "Tiles of 32 x 32 are transformed, multiplied with the filters' spectra "
-    "and "
-    "transformed back.",
+    "and transformed back.",
     "One complex multiply-add serves two outputs, whatever the filter's size.",
     Reject,
     Make<Fft>,

@@ -5,27 +5,19 @@
 // multiplies gathers its tile of the matrix from the image itself (an implicit
 // matrix product).
 //
-// Change against im2col_shared. One kernel instead of two per slice, no
-// workspace, and 30 GB less traffic on fa19's second layer. The price: every
-// thread finds out which input (channel, row and column of the filter) its
-// element of the tile is, two integer divisions per 16 multiply-adds.
+// Change from im2col_shared. One kernel instead of two, no workspace, and 30 GB
+// less traffic on fa19's second layer. The price: every thread computes which
+// input (channel, row and column of the filter) its element of the tile is, two
+// integer divisions per 16 multiply-adds.
 //
-// Cost. The tensors' own bytes, for the K*K reads of an input are served by the
-// caches; two shared-memory loads per multiply-add, as before.
+// Cost. The tensors' own bytes, for the caches serve the K*K reads of an input;
+// two shared-memory loads per multiply-add, as before.
 //
 // Bound. Shared memory, as in im2col_shared, and the index arithmetic.
 //
-// Measured on one H200, batch 10,000: fa17 5.38 ms, fa18 16.7 and 48.1, sp19
-// 4.45 and 3.03, fa19 10.2 and 29.2, fa20 24.1 and 13.7. A negative result: 5
-// to 45 % slower than im2col_shared. The traffic saved was not what that waited
-// for, and the divisions come on top. The workspace is saved, and the next rung
-// makes the indices cheap.
-//
-// Counters (ncu, fa19's layers). The index arithmetic comes first: issue slots
-// are 82 and 78 % used, by 21 and 13 instructions per multiply-add (at
-// 1.98 GHz; im2col_shared's product has 12 and 6), and the longest stall is not
-// selected (3.9 cycles per instruction). Shared memory is busy in 46 and 56 %
-// of the clocks (there 69 and 82 %).
+// Reached. Slower than im2col_shared: that did not wait for the traffic that is
+// saved here, and the divisions come on top. The workspace is saved, and
+// register_tiled makes the indices cheap (docs/journal/fused_im2col.md).
 #include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {
@@ -99,6 +91,10 @@ const KernelVariant kFusedIm2col = {
     "themselves move.",
     TakeAll,
     Make<FusedIm2col>,
+    /*estimate_ns=*/nullptr,
+    /*detour=*/
+    "It shows that the unrolled matrix is not needed; register_tiled makes "
+    "this way of gathering fast.",
 };
 
 }  // namespace convlab::cuda

@@ -5,41 +5,25 @@
 // and W and Y already lie in memory as the matrices that it needs. The library
 // for matrix products on this GPU does the arithmetic.
 //
-// Change against the rung that multiplies with a kernel of its own: only who
-// multiplies. A slice of the batch is unrolled into a bounded workspace; then
-// one call makes a product per image (cublasSgemmStridedBatched, the same W for
-// all, which has stride 0), each result where NCHW wants it. cuBLAS takes
-// matrices by columns, so it is asked for Y' = U' * W' (cublas.h).
+// Change from im2col_shared. A part of the batch is unrolled into a bounded
+// workspace; then one call makes a product per image
+// (cublasSgemmStridedBatched, with stride 0 for W, which all images share),
+// each result where NCHW wants it. cuBLAS takes matrices by columns, so it is
+// asked for Y' = U' * W' (cublas.h).
 //
 // Cost. U has K*K values per input (fewer at the border), is written once and
 // read once. fa19's second layer: 1.0 MB per image from 52 KB, for 10,000
 // images 10.1 GB each way where the tensors themselves are 1.3 GB; fa18's: 17
 // GB. FLOPs as ever.
 //
-// Bound. Memory while U goes there and back: 20 GB at 4.3 TB/s are 4.7 ms for
-// fa19's second layer, against 2 ms for its 121 GFLOP at the FP32 peak. The
-// products are thin, M = 4 to 50 rows, where the library's tiles have 32 rows
-// and more: much of a tile is computed for nothing.
+// Bound. Memory while U goes there and back, which takes longer than the
+// layer's FLOPs at the FP32 peak. The products are thin, M = 4 to 50 rows,
+// where the library's tiles have 32 rows and more: much of a tile is computed
+// for nothing.
 //
-// Measured on an H200 (10,000 images, kernel time from a cold L2): fa19's
-// layers 4.94 and 11.1 ms against the naive kernel's 9.8 and 32.9; fa18's 8.79
-// and 18.8. Memory explains less than half of the second layers' time; the thin
-// products take the rest. fa17, with 50 output channels and a small image,
-// takes 1.18 ms (naive: 5.41), less than any algorithm of cuDNN's legacy
-// interface. fa20's first layer, M = 4, loses to the naive kernel: 11.5 ms
-// against 6.54.
-//
-// Counters (ncu, fa19's layers, one slice). Unrolling takes 31 and 44 % of the
-// time, and is not at the memory's limit: DRAM is 57 and 42 % busy, and warps
-// wait for their inputs (long scoreboard 25 and 35 cycles per instruction). In
-// the product the multiply-add pipes are 48 and 50 % busy, of which the
-// definition's FLOPs need 11 and 29 (at 1.98 GHz): the thin products, as
-// expected. DRAM is 38 and 35 % busy with U.
-//
-// Negative result. With a workspace that stays in the L2 (32 MiB of 60 MB) U
-// need not go to memory, but eight times as many launches of smaller products
-// cost more than that saves: fa19's layers took 6.50 and 12.2 ms, with 64
-// MiB 6.18 and 13.1. Only fa20's first layer gained (10.9 ms).
+// Reached. Faster than im2col_shared, but with only four filters slower than
+// naive. Memory explains less than half of the second layers' time; the thin
+// products take the rest (docs/journal/im2col_cublas.md).
 #include <algorithm>
 
 #include "kernels/convolution/cuda/lib/kernel.h"

@@ -6,7 +6,7 @@
 // product does it: a block copies a 16 x 16 tile of each factor to shared
 // memory, and its threads read every element 16 times from there.
 //
-// Change against the direct kernels. The irregular part, the sliding window, is
+// Change from the direct kernels. The irregular part, the sliding window, is
 // done once, in a kernel that only copies; the product is as regular as code on
 // a GPU can be. A matrix of all columns would be K*K times the input (fa19's
 // second layer on 10,000 images: 10 GB), so a bounded number of columns, 256
@@ -17,20 +17,12 @@
 // are 1.3 GB. Two shared-memory loads per multiply-add.
 //
 // Bound. Shared memory: a multiprocessor starts four warps' multiply-adds per
-// clock, but one warp's load. With 12, 24 or 50 filters a quarter of the tile's
+// clock, but one warp's load. With 12, 24 or 50 filters, part of the tile's
 // rows is padding.
 //
-// Measured on one H200, batch 10,000: fa17 3.70 ms, fa18 14.9 and 43.3, sp19
-// 3.85 and 2.86, fa19 8.90 and 23.2, fa20 21.3 and 13.0. At best 5.6 TFLOP/s;
-// with the four filters of fa20's first layer three quarters of each tile are
-// padding.
-//
-// Counters (ncu, fa19's layers, one slice). In the product shared memory is
-// busy in 69 and 82 % of the clocks (at 1.98 GHz), as expected, and issue slots
-// are 70 and 56 % used. Warps wait for tiles (long scoreboard 5.7 and 8.8
-// cycles per instruction), at barriers (4.2 and 4.8) and, on the second layer,
-// for shared memory's queue (mio_throttle 4.9). Unrolling, a fifth of the first
-// layer's time, keeps DRAM 46 % busy and waits for inputs (28.6).
+// Reached. Shared memory is busy most of the time, as expected; warps also wait
+// for tiles and at barriers. With very few filters most of a tile is padding
+// (docs/journal/im2col_shared.md).
 #include <algorithm>
 
 #include "kernels/convolution/cuda/lib/kernel.h"
@@ -46,9 +38,10 @@ int64_t ColumnBytes(const Problem& p) {
   return 4 * p.channels * p.kernel_size * p.kernel_size;
 }
 
-// Output positions are numbered over the whole batch; `columns` receives those
-// from `first` on, C*K*K rows of `count` each. A thread copies one channel's
-// share of one column, so a warp writes a line of 32 columns at a time.
+// Unrolls the inputs of `count` output positions from `first` on, which are
+// numbered over the whole batch, into C*K*K rows of `count` columns. A thread
+// copies one channel's share of one column, so that a warp writes neighbouring
+// columns at a time.
 __global__ void UnrollKernel(const float* x, float* columns, int64_t first,
                              int64_t count, int C, int H, int W, int K) {
   const int64_t thread = int64_t{blockIdx.x} * kUnrollThreads + threadIdx.x;
@@ -71,8 +64,8 @@ __global__ void UnrollKernel(const float* x, float* columns, int64_t first,
   }
 }
 
-// Rows of k (M x depth) times columns (depth x count), into the output
-// positions from `first` on.
+// Multiplies k (M x depth) by the unrolled columns (depth x count) and stores
+// the products as the output positions from `first` on.
 __global__ void TiledProductKernel(const float* k, const float* columns,
                                    float* y, int64_t first, int64_t count,
                                    int M, int depth, int64_t positions,
@@ -83,7 +76,7 @@ __global__ void TiledProductKernel(const float* k, const float* columns,
   const int64_t column = int64_t{blockIdx.x / tiles_m} * kTile + threadIdx.x;
   float sum = 0;
   for (int d = 0; d < depth; d += kTile) {
-    // Outside of the matrices there are zeros.
+    // Elements beyond the matrices are zero.
     const int k_d = d + threadIdx.x;
     const int column_d = d + threadIdx.y;
     k_tile[threadIdx.y][threadIdx.x] =

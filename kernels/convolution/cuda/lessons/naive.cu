@@ -1,37 +1,25 @@
-// Rung 1 on the GPU: one thread per output element.
+// One thread per output element.
 //
 // Idea. Output elements do not depend on each other, so each gets a thread, and
 // the GPU's thousands of threads hide each other's waiting. This is the
 // course's third milestone, kept as the textbook has it.
 //
-// Shape of the launch. A block is 256 consecutive output elements of one image;
-// only an image's last block has idle threads. The grid's x counts all blocks
-// of the batch: x alone may exceed 65,535, and a batch may have more images
-// than that.
+// Launch. A block computes 256 consecutive output elements of one image, so
+// that only an image's last block has idle threads. The grid's x counts all
+// blocks of the batch: y and z are too small for a large one.
 //
 // Cost. 2*C*K*K FLOPs per thread, and as many loads: every product reads an
 // input and a weight through the caches. fa19's second layer on 10,000 images
-// is 121 GFLOP and 121 G loads; the tensors themselves are 1.3 GB.
+// takes 121 GFLOP and 121 G loads; its tensors are only 1.3 GB.
 //
-// Bound. Load instructions: two per multiply-add, where the arithmetic units
-// could take one multiply-add per clock and lane. Neighbouring threads read
-// neighbouring inputs (one 128-byte line per warp) and the same weight (a
-// broadcast), so the caches serve almost all of it, but each load still takes
-// an issue slot.
+// Bound. Instructions: each multiply-add comes with two loads and the
+// arithmetic of loops and addresses, where the arithmetic units could take one
+// multiply-add per clock and lane. Neighbouring threads read neighbouring
+// inputs (one 128-byte line per warp) and the same weight (a broadcast), so the
+// caches serve almost all loads, but each still takes an issue slot.
 //
-// Measured on one H200, fa19, 10,000 images: 9.8 and 32.9 ms, 2.7 and 3.7
-// TFLOP/s. Before, with 64-bit indices in the inner loop and 16 x 16 tiles of
-// positions, it took 14.1 and 43.8 ms; 32-bit indices alone gave 11.8 and 37.0,
-// and blocks of consecutive elements, which leave no thread idle at the edges
-// of a 29 x 29 plane, the rest.
-//
-// Counters (ncu, fa19's layers; the files are in
-// reports/measured/h200/ncu-fa19). Issue slots are the bound, 87 and 88 % used,
-// and the longest stall is a ready warp that was not selected (6.5 and 6.0
-// cycles per instruction). The caches do serve the loads: L1 hits 93 and 95 %,
-// DRAM 5 and 1 % busy. But loads are the smaller part of what is issued: two of
-// 22 and 16 instructions per multiply-add (at 1.98 GHz). The rest are loops and
-// addresses.
+// Reached. The issue slots are nearly all used, memory is almost idle
+// (docs/journal/naive.md).
 #include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {
@@ -49,8 +37,8 @@ __global__ void NaiveKernel(const float* x, const float* k, float* y, int C,
   const int m = i / (H_out * W_out);
   const int h = i / W_out % H_out;
   const int w = i % W_out;
-  // Whole tensors exceed 2^31 elements, one image and one filter do not: 64-bit
-  // arithmetic stays out of the loop.
+  // A whole tensor may exceed 2^31 elements, but one image and one filter do
+  // not, so that 64-bit arithmetic stays out of the loop.
   const float* image = x + b * C * H * W;
   const float* filter = k + int64_t{m} * C * K * K;
   float sum = 0;
@@ -89,8 +77,9 @@ class Naive : public Kernel {
   }
 };
 
-// The last resort: it takes what no other candidate takes. 10 FLOPs per cycle
-// of a multiprocessor are what it reached on the course's layers.
+// naive is a candidate because it takes problems that no other candidate
+// takes. It reached 10 FLOPs per cycle and multiprocessor on the course's
+// layers.
 double EstimateNaiveNs(const Problem& problem, const DeviceLimits& limits) {
   constexpr double kFlopsPerCycle = 10, kLaunchNs = 5000;
   return kLaunchNs +

@@ -5,15 +5,16 @@
 // values for TM * TN multiply-adds: with 8 x 8 an eighth, and in fours by
 // vector loads, so that almost all instructions are multiply-adds.
 //
-// Change against fused_im2col
+// Change from fused_im2col
 // - A block of 128 threads computes BM filters by BN output positions, in steps
-//   of a few rows of the unrolled matrix ("taps"). BM fits the filters there
-//   are: with 24 of them a square 64 x 64 tile would waste 62 % of its work.
+//   of a few rows of the unrolled matrix ("taps"). There are instances for
+//   several BM, and the one that leaves least of it empty is taken: with 24
+//   filters a square 64 x 64 tile would waste 62 % of its work.
 // - A thread gathers the same columns in every step: it finds their place in
 //   the image once. The taps' offsets, the same for all threads, are counted up
 //   instead of divided out.
 // - The next step's values are on their way to registers while this step is
-//   computed, and shared memory holds two steps: one barrier per step.
+//   computed, and shared memory has two stages: one barrier per step.
 //
 // Cost. The tensors' own bytes if the caches serve the gathering, which loads
 // BN values per tap and block through the first-level cache: an input again for
@@ -22,21 +23,13 @@
 //
 // Bound. Instructions. With 24 filters, a tap costs a thread 48 multiply-adds,
 // five vector loads from shared memory and two elements of gathering; with 4
-// filters, 16 multiply-adds and four elements, so that the first layers are
-// bound by gathering. A direct kernel, which keeps the image in shared memory
-// and does not gather, is the way on.
+// filters, 16 multiply-adds and four elements, so that gathering bounds the
+// first layers. A direct kernel, which keeps the image in shared memory and
+// does not gather, can go further.
 //
-// Measured on one H200, batch 10,000: fa17 1.45 ms, fa18 2.35 and 6.79, sp19
-// 0.53 and 0.60, fa19 1.45 and 4.12, fa20 2.03 and 2.67: 4 to 12 times as fast
-// as fused_im2col, 26 to 30 TFLOP/s on second layers, and 10 to 22 on first
-// ones.
-//
-// Counters (ncu, fa19's layers). Instructions, as expected: issue slots are 77
-// and 85 % used, and the longest stall is not selected (1.5 and 2.0 cycles per
-// instruction) at 25 % occupancy. There are 2.8 and 1.9 instructions per
-// multiply-add (at 1.98 GHz): about half of the second layer's are
-// multiply-adds, a third of the first's. Shared memory is busy in 40 and 50 %
-// of the clocks, DRAM 32 and 7 %.
+// Reached. Several times as fast as fused_im2col. Most issue slots are used,
+// and on second layers about half of the instructions are multiply-adds
+// (docs/journal/register_tiled.md).
 #include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {
@@ -139,14 +132,15 @@ __global__ void __launch_bounds__(kThreads)
     own[i] = x + (column / positions * C * H + position / W_out) * W +
              position % W_out;
   }
-  // The next tap to gather, the same for all threads: (c, p, q), with c not
-  // needed, and its distance from the first.
+  // The next tap to gather, the same for all threads: its number, its row and
+  // column in the filter, and its distance in x from the first tap.
   int tap = 0, p = 0, q = 0;
   int64_t offset = 0;
 
   float gathered[kDepth][kOwnColumns];
   float filters[kFilterLoads];
-  const auto load = [&] {
+  // Loads the next step's values, which takes long, to registers.
+  const auto load_step = [&] {
 #pragma unroll
     for (int i = 0; i < kFilterLoads; ++i) {
       const int element = i * kThreads + tid;
@@ -167,7 +161,8 @@ __global__ void __launch_bounds__(kThreads)
       }
     }
   };
-  const auto store = [&](int stage) {
+  // Hands the loaded values on to shared memory.
+  const auto store_step = [&](int stage) {
 #pragma unroll
     for (int i = 0; i < kFilterLoads; ++i) {
       const int element = i * kThreads + tid;
@@ -189,13 +184,13 @@ __global__ void __launch_bounds__(kThreads)
   const int row = tid / kThreadColumns;
   const int first = tid % kThreadColumns * 4;
   float sums[kTm][kTn] = {};
-  load();
-  store(0);
+  load_step();
+  store_step(0);
   __syncthreads();
   const int steps = (taps + kDepth - 1) / kDepth;
   for (int step = 0; step < steps; ++step) {
     const int stage = step % 2;
-    if (step + 1 < steps) load();
+    if (step + 1 < steps) load_step();
 #pragma unroll
     for (int d = 0; d < kDepth; ++d) {
       float a[kTm], b[kTn];
@@ -211,8 +206,8 @@ __global__ void __launch_bounds__(kThreads)
         for (int j = 0; j < kTn; ++j) sums[i][j] += a[i] * b[j];
       }
     }
-    // The other stage was read in the step before, whose barrier has passed.
-    if (step + 1 < steps) store(1 - stage);
+    // The other stage was read in the previous step, whose barrier has passed.
+    if (step + 1 < steps) store_step(1 - stage);
     __syncthreads();
   }
 
@@ -233,7 +228,7 @@ template <int kRows, int kTm, int kTn>
 constexpr Instance kInstance = {kRows* kTm, kThreads / kRows* kTn,
                                 RegisterTiledKernel<kRows, kTm, kTn>};
 
-// By growing BM.
+// Ordered by BM.
 constexpr Instance kInstances[] = {
     kInstance<1, 4, 4>,  kInstance<1, 8, 4>, kInstance<2, 6, 8>,
     kInstance<2, 8, 8>,  kInstance<4, 6, 8>, kInstance<4, 8, 8>,
@@ -247,7 +242,7 @@ class RegisterTiled : public Kernel {
   Error Run(const float* x, const float* k, float* y,
             cudaStream_t stream) override {
     const Problem& p = problem_;
-    // The least padding; among equals the larger tile.
+    // Choose the least padding; among equals, the larger tile.
     const auto padded = [&](const Instance& instance) {
       return CeilDivide(p.filters, instance.filters) * instance.filters;
     };

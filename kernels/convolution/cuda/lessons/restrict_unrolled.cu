@@ -6,25 +6,18 @@
 // instructions, and the loads of many taps are under way at once. With
 // __restrict__ the compiler knows that no store to y changes x.
 //
-// Change against the rung before (constant_weights). K from 1 to 11 is
-// instantiated; for other K the argument is 0 and the loops are as before.
-// Nothing else differs.
+// Change from constant_weights. K from 1 to 11 is instantiated; for other K the
+// argument is 0 and the loops are as before. Nothing else differs.
 //
 // Cost. The same loads and FLOPs, fewer instructions around them.
 //
-// Bound. The K*K shared loads: one per multiply-add, where an SM can do 128
-// multiply-adds per clock and 32 loads, so a quarter of the peak.
+// Bound. The K*K shared loads: one per multiply-add, where a multiprocessor can
+// do 128 multiply-adds per clock and 32 loads, so a quarter of the peak.
 //
-// Measured on one H200, batch 10,000: fa19's layers take 8.3 and 23.8 ms
-// (constant_weights 15.9 and 49.8), half the time. With K = 7 and more than one
-// channel less is gained: fa18's second layer 46.1 ms (68.3).
-//
-// Counters (ncu, fa19's layers). Not yet the shared loads, which take 36 and
-// 42 % of the clocks. The first layer uses 87 % of the issue slots: 19
-// instructions per multiply-add (at 1.98 GHz), for a tile's copy and barriers
-// serve 25 taps only. The second uses 67 %: its 28.8 KB of weights miss the
-// cache of constant operands (imc_miss 5.3 cycles per instruction; 0.4 with the
-// first's 1.2 KB), and warps wait for others at barriers (6.1).
+// Reached. Half the time of constant_weights. The bound is not reached: with
+// one input channel the copy of a tile and its barriers serve few taps, and
+// with many weights the cache of constant operands misses
+// (docs/journal/restrict_unrolled.md).
 #include <algorithm>
 
 #include "kernels/convolution/cuda/lessons/constant_filters.h"
@@ -37,11 +30,11 @@ namespace {
 
 constexpr int kTile = 16;  // output rows and columns of a block
 constexpr int kTaps = 16;  // filter rows and columns taken at a time
-// Two rows of a warp in different banks; see tiled_shared.cu.
+// Puts the two rows of a warp in different banks; see tiled_shared.cu.
 constexpr int kPitch = 48;
 
 __constant__ float constant_weights[kConstantFloats];
-// Its users take turns.
+// Convolutions that use it take turns.
 ConstantMemoryTurns turns;
 
 // Computes filters m0 .. m0 + filters - 1 of M, whose weights are in constant
@@ -66,7 +59,7 @@ __global__ void RestrictUnrolledKernel(const float* __restrict__ x,
       for (int q0 = 0; q0 < K; q0 += kTaps) {
         const int P = min(kTaps, K - p0);
         const int Q = min(kTaps, K - q0);
-        __syncthreads();  // the tile before is no longer read
+        __syncthreads();  // the previous tile is no longer read
         for (int i = threadIdx.y; i < kTile + P - 1; i += kTile) {
           for (int j = threadIdx.x; j < kTile + Q - 1; j += kTile) {
             const int h = h0 + p0 + i;
@@ -145,9 +138,8 @@ const KernelVariant kRestrictUnrolled = {
     "restrict_unrolled",
     AccuracyClass::kFp32,
     Track::kLesson,
-    "The same kernel with __restrict__ pointers and the filter's loops "
-    "unrolled "
-    "for its size.",
+    "The kernel of constant_weights with __restrict__ pointers and the "
+    "filter's loops unrolled for its size.",
     "No loop counters and branches, and the loads of many taps under way at "
     "once.",
     Reject,

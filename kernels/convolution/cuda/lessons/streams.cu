@@ -1,42 +1,32 @@
 // Streams: the batch in slices that may be under way at the same time.
 //
-// Idea. A stream is a queue of the GPU's: work in one stream is done in order,
+// Idea. A stream is a queue of the GPU: work in one stream is done in order,
 // work in different streams may overlap. The copies to the device and back have
 // engines of their own, so while one slice of the batch is computed, the next
 // can be uploaded and the last downloaded.
 //
-// Change against a rung with one launch: the convolution itself is not faster.
-// Its operands are on the device already and one launch fills the GPU, so as an
-// operation this rung can at best tie with one launch of the same kernel; each
-// further launch costs a few microseconds, and the end of each slice leaves
-// some multiprocessors idle unless another stream's slice fills them. What the
-// streams are for shows in a program that begins and ends in host memory: there
-// the copies take far longer than the kernel (fa19's first layer, 10,000
-// images: 0.2 GB up, 2.1 GB down, at some 50 GB/s about 45 ms), and overlapped
-// the three take as long as the longest. kernels/convolution/overlap.h runs and
-// measures that.
+// Change from a variant with one launch. The convolution itself is not faster:
+// its operands are on the device already and one launch fills the GPU, so as an
+// operation this variant can at best tie with one launch of the same kernel.
+// Each further launch costs a few microseconds, and the end of each slice
+// leaves some multiprocessors idle unless another stream's slice fills them.
+// Streams help a program that begins and ends in host memory: there the copies
+// take far longer than the kernel, and overlapped the three take as long as the
+// longest. kernels/measure/overlap.h runs and measures that.
 //
-// Default stream. Launches here wait for what was started in the default stream
-// before, and what is started there later waits for them, because the streams
-// are made without cudaStreamNonBlocking: callers see no difference.
+// Order. The slices wait for what the caller's stream holds when Run is called,
+// and what the caller queues there afterwards waits for the slices: callers see
+// no difference.
 //
-// Measured on an H200 (10,000 images): as an operation fa19's layers take 6.61
-// and 21.2 ms in eight slices, the same in one, and 6.62 and 21.2 in 32:
-// nothing is gained, and next to nothing lost. As a program, from pinned memory
-// to pinned memory, eight slices take 48.1 ms one after another and 39.9 in
-// three streams for the first layer, which is the download alone at 52
-// GB/s; 45.7 and 24.2 for the second, and 21.8 with 50 slices, whose first
-// upload and last download are shorter.
+// Kernel. As in naive a thread computes an output position, but for four output
+// channels, so that an input is loaded once for four products; a slice is
+// another batch and other pointers.
 //
-// Counters (ncu, fa19's layers, one slice; ncu runs slices alone, so they say
-// nothing of overlap). Issue slots are 70 % used, by 12 and 8 instructions per
-// multiply-add (at 1.98 GHz). Occupancy is 39 and 44 %, for 64 registers allow
-// 50, and loads are waited for (long scoreboard 2.4 and 4.4 cycles per
-// instruction), though L1 hits are 89 and 96 %.
+// Bound. As an operation: instructions, as in naive. As a program: the longer
+// of the two copies.
 //
-// The kernel. As in the naive rung a thread computes an output position, but
-// for four output channels, so that an input is loaded once for four products;
-// a slice is another batch and other pointers.
+// Reached. As an operation, nothing is gained and next to nothing lost; as a
+// program, the time of the longer copy (docs/journal/streams.md).
 #include <algorithm>
 
 #include "kernels/convolution/cuda/lib/kernel.h"
@@ -65,7 +55,7 @@ __global__ void FourFiltersKernel(const float* x, const float* k, float* y,
   const float* weights[kFilters];
   float sum[kFilters] = {};
   for (int f = 0; f < kFilters; ++f) {
-    // Past the last channel the last one is computed again, and not stored.
+    // Beyond the last channel the last one is computed again and not stored.
     weights[f] = k + min(m + f, M - 1) * filter;
   }
   for (int c = 0; c < C; ++c) {
@@ -162,11 +152,10 @@ const KernelVariant kStreams = {
     AccuracyClass::kFp32,
     Track::kSpecialty,
     "Cuts the batch into eight slices and starts each in one of four streams; "
-    "a "
-    "thread computes a position of four output channels.",
+    "a thread computes a position of four output channels.",
     "Slices in different streams may overlap with each other and with copies "
-    "to and from the device; with everything on the device already there is "
-    "nothing to gain, the program's time is where it shows.",
+    "to and from the device, which shortens a program that begins and ends in "
+    "host memory, but not the operation.",
     RejectHugeImages,
     Make<Streams>,
 };

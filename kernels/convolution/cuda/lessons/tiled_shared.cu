@@ -5,28 +5,23 @@
 // that its tile of outputs needs, the tile and a rim (the halo) of K - 1 rows
 // and columns, into shared memory once, and every thread reads it there.
 //
-// Change against the rung before (naive). Two barriers and a copy per input
-// channel; the inner loop is the same, with one of its two loads from shared
-// memory. A filter larger than 16 x 16 is taken in pieces of that size, so that
-// the tile's memory does not depend on K.
+// Change from naive. Two barriers and a copy per input channel; the inner loop
+// is the same, with one of its two loads from shared memory. A filter larger
+// than 16 x 16 is taken in pieces of that size, so that the tile's memory does
+// not depend on K.
 //
 // Cost. Global loads of inputs per output and channel: (16 + K - 1)^2 / 16^2,
 // 1.9 for K = 7 instead of 49. Shared loads: K*K. Weights still come from
 // global memory, K*K broadcasts.
 //
-// Bound. Load instructions, as before: the caches already served the naive
-// kernel's loads, so the copy makes each load cheaper, not rarer.
+// Bound. Instructions, as before: the caches already served the naive kernel's
+// loads, so the copy makes each load cheaper, not rarer.
 //
-// Measured on one H200, batch 10,000: fa19's layers take 17.5 and 55.9 ms,
-// longer than naive's 9.8 and 32.9, and so does every other layer. On a GPU
-// whose first-level cache is the same memory as shared memory, staging by
-// itself only adds the copy, the barriers and the threads of tiles that stick
-// out.
-//
-// Counters (ncu, fa19's layers). Issue slots, 91 % used on both, with 41 and 28
-// instructions per multiply-add (at 1.98 GHz; naive 22 and 16), of which loads
-// are few: the copy, the loops' bounds, threads outside the plane. Shared
-// memory is busy in 17 and 18 % of the clocks.
+// Reached. Slower than naive on every layer. On a GPU whose first-level cache
+// is the same memory as shared memory, staging by itself only adds the copy,
+// the barriers and the threads of tiles that reach beyond the plane. It pays
+// once the inner loop is short and registers hold several outputs
+// (docs/journal/tiled_shared.md).
 #include "kernels/convolution/cuda/lessons/tiles.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
@@ -35,8 +30,8 @@ namespace {
 
 constexpr int kTile = 16;  // output rows and columns of a block
 constexpr int kTaps = 16;  // filter rows and columns taken at a time
-// A warp reads two rows of the tile at once. Rows that lie an odd multiple of
-// 16 words apart are in different banks.
+// A warp reads two rows of the tile at once. They are in different banks if
+// their distance is an odd multiple of 16 words.
 constexpr int kPitch = 48;
 
 __global__ void TiledSharedKernel(const float* x, const float* k, float* y,
@@ -56,7 +51,7 @@ __global__ void TiledSharedKernel(const float* x, const float* k, float* y,
       for (int q0 = 0; q0 < K; q0 += kTaps) {
         const int P = min(kTaps, K - p0);
         const int Q = min(kTaps, K - q0);
-        __syncthreads();  // the tile before is no longer read
+        __syncthreads();  // the previous tile is no longer read
         for (int i = threadIdx.y; i < kTile + P - 1; i += kTile) {
           for (int j = threadIdx.x; j < kTile + Q - 1; j += kTile) {
             const int h = h0 + p0 + i;
@@ -115,6 +110,10 @@ const KernelVariant kTiledShared = {
     "An input is fetched once per tile instead of once per product.",
     Reject,
     Make<TiledShared>,
+    /*estimate_ns=*/nullptr,
+    /*detour=*/
+    "Every fast kernel stages its inputs; this one shows that staging alone "
+    "gains nothing where the cache already serves the loads.",
 };
 
 }  // namespace convlab::cuda

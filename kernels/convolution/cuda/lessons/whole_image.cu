@@ -1,10 +1,10 @@
-// One kernel per layer size.
+// Whole images in shared memory, one kernel per layer size.
 //
 // Idea. A kernel that knows its layer can hold the right things in the right
 // places. Whole input images go to shared memory, once; a block keeps the
-// weights there, too, and walks over images. A thread computes a small block of
-// outputs for several filters in registers: R rows below each other, one or two
-// columns, F filters. Neighbouring threads take neighbouring columns.
+// weights there, too, and walks over images. A thread computes one item at a
+// time in registers: R rows below each other, one or two columns, F filters.
+// Neighbouring threads take neighbouring columns.
 //
 //   For one input channel and one filter column q a thread loads the
 //   R + K - 1 inputs of its column. They serve all K taps of that filter
@@ -13,51 +13,28 @@
 //   shared loads for F*R*K multiply-adds: 29 for 504 in fa18's second layer,
 //   where naive needs 1,008.
 //
-// Change against the rungs before. All sizes are template arguments, so every
-// loop but the two outer ones is unrolled and every register has a fixed name.
-// The table below says how each of the course's layers is cut; other sizes, and
-// GPUs with too little shared memory, get a general kernel of 4 rows x 4
-// filters per thread that reads through the caches.
+// Change from register_tiled and direct_tiled. All sizes are template
+// arguments, so every loop but the two outer ones is unrolled and every
+// register has a fixed name. The table below says how each of the course's
+// layers is cut; other sizes, and GPUs with too little shared memory, get a
+// general kernel of 4 rows x 4 filters per thread that reads through the
+// caches.
 //
 // Cost. Inputs are read once and outputs written once, the least there is. The
 // FLOPs are the definition's, plus those of idle lanes: where the threads of a
 // block are not all needed, or rows stick out (29 rows are cut as 3 x 10).
 //
-// Bound. Second layers: FP32 multiply-adds, 67 TFLOP/s at the highest clock.
-// First layers: multiply-adds and writing the output, which come out alike. A
-// row of 66 floats is 8.25 sectors of 32 bytes, so that stores of parts of
-// rows leave sectors half written, and these cost more than their bytes. Two
-// columns per thread help: a warp then covers a row. The first layers of fa19
-// and sp19, which have the fewest FLOPs per output, go further: a block
-// collects the planes of its filters in shared memory, and the copy engine of
-// compute capability 9.0 writes them in one piece while the next ones are
-// computed.
+// Bound. Second layers: FP32 multiply-adds. First layers: multiply-adds and
+// writing the output, which take about the same time. A row of 66 floats is
+// 8.25 sectors of 32 bytes, so stores of parts of rows leave sectors half
+// written, and these cost more than their bytes. Two columns per thread help: a
+// warp then covers a row. The first layers of fa19 and sp19, which have the
+// fewest FLOPs per output, collect the planes of a block's filters in shared
+// memory, and the copy engine of compute capability 9.0 writes them in one
+// piece while the next ones are computed.
 //
-// Measured on one H200, batch 10,000, in ms (and TFLOP/s of the definition):
-//
-//             fa17        fa18        sp19        fa19        fa20
-//   layer 1   0.40 (37)   1.28 (40)   0.19 (31)   0.84 (31)   0.59 (43)
-//   layer 2               4.44 (46)   0.36 (43)   2.91 (42)   1.59 (46)
-//
-// Without its stores fa19's first layer took 0.68 ms; with plain stores of one
-// column per thread 1.26, of two columns 1.02.
-//
-// Counters (ncu, fa19's layers). Second: multiply-adds, the pipes are 72 %
-// busy, of which the definition's FLOPs need 62 (at 1.98 GHz) and idle lanes
-// most of the rest; issue slots 77 %, DRAM 10 %. First: multiply-adds 54 %,
-// DRAM 56 %, alike but neither full, for 14 warps on a multiprocessor do not
-// hide the loading of images and the barriers (long scoreboard 0.6, barrier 0.9
-// cycles per instruction). 24 and 20 % of shared memory's work are conflicts of
-// banks, but it is busy in 35 and 28 % of the clocks only.
-//
-// Tried and left. Weights as constant operands of the multiply-adds, all loops
-// unrolled: fa18's first layer 1.73 ms instead of 1.53 in the same cut. The
-// loop over q unrolled too: its second layer 6.2 ms instead of 4.4. Four
-// columns per thread: sp19's first layer 0.39 ms instead of 0.20, their loads
-// meet in the same banks. Cuts that leave too few registers: fa19's second
-// layer 15.3 ms, spilling in the inner loop. (A multiprocessor has four
-// register files, so a block of 9 or 11 warps leaves less to each thread than
-// their number says.)
+// Reached. Most of the multiply-adds' peak on second layers; on first layers
+// neither resource is full (docs/journal/whole_image.md).
 #include <algorithm>
 #include <cstdint>
 
@@ -95,7 +72,8 @@ __global__ void __launch_bounds__(kGeneralThreads)
   const int m0 = item % filter_groups * kSide;
   const int64_t b = item / filter_groups;
   if (b >= B) return;
-  // Beyond the last row and filter the last one is computed again.
+  // Beyond the last row and filter, the last one is computed again and not
+  // stored.
   int64_t rows[kSide];
   int64_t filters[kSide];
   for (int i = 0; i < kSide; ++i) {
@@ -206,7 +184,7 @@ class WholeImage : public Kernel {
   Error Run(const float* x, const float* k, float* y,
             cudaStream_t stream) override {
     const Problem& p = problem_;
-    // A tensor from cudaMalloc is aligned; a part of one may not be.
+    // A tensor from cudaMalloc is aligned, but a part of one may not be.
     const bool aligned = reinterpret_cast<uintptr_t>(x) % 16 == 0 &&
                          reinterpret_cast<uintptr_t>(y) % 16 == 0;
     if (instance_ != nullptr && aligned) {
@@ -221,7 +199,7 @@ class WholeImage : public Kernel {
   }
 
  private:
-  const Instance* instance_ = nullptr;  // null: none fits
+  const Instance* instance_ = nullptr;  // null: use the general kernel
   int64_t blocks_ = 0;
 };
 

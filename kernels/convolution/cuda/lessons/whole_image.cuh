@@ -46,7 +46,8 @@ struct Layer : Size, Item, Block {
   using Size::C, Size::S, Size::M, Size::K;
   static constexpr bool kCollected = kOutput == Output::kCollected;
 
-  // Items side by side in a plane of outputs, below each other, and so on.
+  // Items side by side in an output plane, below each other, of the plane and
+  // of all filters.
   static constexpr int kOut = S - K + 1;
   static constexpr int kColumnItems = kOut / kColumns;
   static constexpr int kRowItems = CeilDivide(kOut, kRows);
@@ -74,8 +75,8 @@ struct Layer : Size, Item, Block {
                 "");
 };
 
-// The weights of one tap, which lie kFilters of every M floats apart; the
-// widest loads that are aligned.
+// Loads the weights of one tap for an item's filters, which lie side by side,
+// by the widest loads that are aligned.
 template <typename L>
 __device__ void LoadTap(const float* from, float (&tap)[L::kFilters]) {
   if constexpr (L::M % 4 == 0 && L::kFilters % 4 == 0) {
@@ -98,14 +99,15 @@ __device__ void LoadTap(const float* from, float (&tap)[L::kFilters]) {
   }
 }
 
-// An item's sums. `in` is its corner of the image, `weights` its first filter's
-// first weight in the order [c][q][p][m].
+// Adds an item's products to its sums. `in` is the input at the item's upper
+// left corner, `weights` the first filter's first weight in the order
+// [c][q][p][m].
 template <typename L>
 __device__ void Accumulate(const float* in, const float* weights,
                            float (&sums)[L::kFilters][L::kRows][L::kColumns]) {
   constexpr int S = L::S, K = L::K;
-  // These two loops stay loops: their body is a few hundred multiply-adds
-  // already, and must fit the instruction cache.
+  // These two loops are not unrolled: their body is a few hundred multiply-adds
+  // already and must fit the instruction cache.
 #pragma unroll 1
   for (int c = 0; c < L::C; ++c) {
 #pragma unroll 1
@@ -137,7 +139,8 @@ __device__ void Accumulate(const float* in, const float* weights,
   }
 }
 
-// `to` is the place of the first sum in the first filter's plane, of row h.
+// Stores an item's sums. `to` is the place of the first one, in row h of the
+// first filter's plane.
 template <typename L>
 __device__ void Store(const float (&sums)[L::kFilters][L::kRows][L::kColumns],
                       int h, float* to) {
@@ -224,7 +227,7 @@ __global__ void __launch_bounds__(L::kThreads, L::kBlocks)
   for (int64_t first = int64_t{blockIdx.x} * L::kImages; first < batch;
        first += int64_t{gridDim.x} * L::kImages) {
     const int count = min(int64_t{L::kImages}, batch - first);
-    __syncthreads();  // the images before are no longer read
+    __syncthreads();  // the previous images are no longer read
     LoadImages<L>(x + first * L::kImageFloats, count, images);
     __syncthreads();
     for (int begin = 0; begin < count * L::kImageItems;
