@@ -1,5 +1,6 @@
-// The baseline on a GPU: its convolution against float64, its layers against
-// the CPU's. Trained models are in kernels/inference/models_test.cc.
+// Tests the baseline on a GPU: its convolution against float64, its layers
+// against those of the CPU. kernels/inference/models_test.cc tests trained
+// models.
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
@@ -151,7 +152,7 @@ TEST_F(BaselineTest, MeasuresAlgorithmsAndEnginesInBothLayouts) {
     ASSERT_NE(best, nullptr);
     EXPECT_GE(best->samples_ns.size(), 10u);
     EXPECT_GT(best->median_ns, 1000);
-    // Exact to the bit would mean that nothing was computed.
+    // An error of zero would mean that nothing was computed.
     EXPECT_GT(best->relative_error, 1e-9);
     std::set<std::string> names;
     int algorithms = 0, engines_that_ran = 0;
@@ -167,7 +168,7 @@ TEST_F(BaselineTest, MeasuresAlgorithmsAndEnginesInBothLayouts) {
       engines_that_ran += engine ? 1 : 0;
       EXPECT_LE(plan.relative_error, MaxRelativeError(accuracy));
       EXPECT_GE(plan.samples_ns.size(), 1u);
-      // Those that were measured by the rule are none of them faster.
+      // None of the plans that were fully measured is faster.
       if (plan.samples_ns.size() >= 10) {
         EXPECT_GE(plan.median_ns, best->median_ns);
       }
@@ -199,13 +200,13 @@ TEST_F(BaselineTest, PoolingIsTheCpus) {
     int64_t planes;
     int64_t size;
   };
-  // The last two: fa20's second pooling, whose last windows stick out, and more
-  // planes than cuDNN takes at a time.
+  // The last two are fa20's second pooling, whose last windows extend beyond
+  // the image, and more planes than cuDNN takes at a time.
   for (const Case& c : {Case{{2, 2, false}, 7, 24}, Case{{2, 2, false}, 3, 25},
                         Case{{3, 2, true}, 5, 10}, Case{{4, 4, true}, 160, 34},
                         Case{{2, 2, false}, 150001, 24}}) {
     SCOPED_TRACE(absl::StrCat(c.planes, " planes of ", c.size));
-    // Negative values, so that a window that took a zero from outside shows.
+    // Values are negative, so that a zero from outside the image would show.
     std::vector<float> in = Random(c.planes * c.size * c.size);
     for (float& value : in) value -= 2;
     const int64_t pooled = c.pool.Output(c.size);

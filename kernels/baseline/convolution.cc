@@ -16,9 +16,9 @@ namespace {
 using cuda::DeviceBuffer;
 using cuda::Forward;
 
-// Enough to fill the GPU, and few enough for the faster algorithms, whose
-// workspace grows with the batch (FFT_TILING's is 0.3 MB per image of fa18's
-// second layer).
+// Images per call: enough to fill the GPU, but few enough for the faster
+// algorithms, whose workspace grows with the batch (FFT_TILING needs 0.3 MB per
+// image of fa18's second layer).
 constexpr int64_t kPieceImages = 1024;
 constexpr int64_t kWorkspaceLimit = int64_t{512} << 20;
 
@@ -32,7 +32,7 @@ Problem WithBatch(Problem problem, int64_t batch) {
   return problem;
 }
 
-// Algorithms that do `problem`, the fastest first.
+// Returns the algorithms that support `problem`, fastest first.
 absl::StatusOr<std::vector<cudnnConvolutionFwdAlgo_t>> Search(
     const cuda::Cudnn& cudnn, const Problem& problem) {
   ASSIGN_OR_RETURN(const Forward forward, Describe(problem));
@@ -67,7 +67,7 @@ class CudnnConvolution : public Convolution {
     const cuda::CurrentDevice current(resources.device);
     RETURN_IF_ERROR(current.status());
     ASSIGN_OR_RETURN(const cuda::Cudnn* cudnn, cuda::OpenCudnn());
-    // Also, cuDNN counts elements in 32 bits.
+    // In addition, cuDNN counts elements in 32 bits.
     const int64_t image =
         std::max(problem.input_elements(), problem.output_elements()) /
         problem.batch;
@@ -109,7 +109,7 @@ class CudnnConvolution : public Convolution {
         whole_(std::move(whole)),
         rest_(std::move(rest)) {}
 
-  // Takes the first, the fastest, that does the last piece too.
+  // Takes the fastest algorithm that supports the last piece too.
   absl::Status Choose(
       const std::vector<cudnnConvolutionFwdAlgo_t>& algorithms) {
     for (const cudnnConvolutionFwdAlgo_t algorithm : algorithms) {
@@ -130,7 +130,7 @@ class CudnnConvolution : public Convolution {
   const int device_;
   const int64_t piece_;  // images per call
   const Forward whole_;  // of a piece
-  const Forward rest_;   // of what is left after the last whole piece
+  const Forward rest_;   // of the remainder after the last whole piece
   cudnnConvolutionFwdAlgo_t algorithm_ =
       CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM;
   DeviceBuffer workspace_;
@@ -145,8 +145,8 @@ const Variant kCudnnVariant = {
     Track::kProduction,
     "NVIDIA's cuDNN, with the fastest algorithm of its own search, in NCHW and "
     "float32 without TF32.",
-    "The library that frameworks call, and what a kernel of one's own is "
-    "measured against.",
+    "The library that frameworks call, and the peer that other kernels are "
+    "compared with.",
     SupportsAll,
     CudnnConvolution::Create,
 };

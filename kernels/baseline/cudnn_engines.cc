@@ -47,8 +47,8 @@ absl::StatusOr<BackendDescriptor> Make(const Cudnn& cudnn,
   return BackendDescriptor(descriptor, cudnn.destroy_backend);
 }
 
-// A descriptor whose attributes are set one after the other; the first failure
-// stays, and Finish tells it.
+// A descriptor whose attributes are set one after another; Finish returns the
+// first failure.
 class Builder {
  public:
   Builder(const Cudnn& cudnn, cudnnBackendDescriptorType_t type)
@@ -99,7 +99,7 @@ class Builder {
   absl::Status status_;
 };
 
-// The values of an attribute, at most `most`.
+// Returns the values of an attribute, at most `most` of them.
 template <typename T>
 absl::StatusOr<std::vector<T>> Get(const Cudnn& cudnn,
                                    const BackendDescriptor& descriptor,
@@ -113,8 +113,8 @@ absl::StatusOr<std::vector<T>> Get(const Cudnn& cudnn,
   return values;
 }
 
-// An attribute that is a list of descriptors: they are created here and filled
-// by cuDNN.
+// Returns an attribute that is a list of descriptors, which are created here
+// and filled by cuDNN.
 absl::StatusOr<std::vector<BackendDescriptor>> GetDescriptors(
     const Cudnn& cudnn, const BackendDescriptor& descriptor,
     cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type,
@@ -130,7 +130,7 @@ absl::StatusOr<std::vector<BackendDescriptor>> GetDescriptors(
   RETURN_IF_CUDNN_ERROR(cudnn.get_attribute(descriptor.get(), name,
                                             CUDNN_TYPE_BACKEND_DESCRIPTOR, most,
                                             &count, pointers.data()));
-  // Not resize: a descriptor is never empty.
+  // resize() does not work here, since a descriptor is never empty.
   while (static_cast<int64_t>(descriptors.size()) > count) {
     descriptors.pop_back();
   }
@@ -140,7 +140,7 @@ absl::StatusOr<std::vector<BackendDescriptor>> GetDescriptors(
 absl::StatusOr<BackendDescriptor> MakeBackendTensor(
     const Cudnn& cudnn, TensorId id, cudnnTensorFormat_t format,
     cudnnDataType_t type, int64_t n, int64_t c, int64_t h, int64_t w) {
-  // Dimensions stand as N, C, H, W; the strides tell the layout.
+  // Dimensions are in the order N, C, H, W; the strides define the layout.
   const std::vector<int64_t> strides =
       format == CUDNN_TENSOR_NCHW
           ? std::vector<int64_t>{c * h * w, h * w, w, 1}
@@ -150,12 +150,13 @@ absl::StatusOr<BackendDescriptor> MakeBackendTensor(
       .Set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::vector<int64_t>{n, c, h, w})
       .Set(CUDNN_ATTR_TENSOR_STRIDES, strides)
       .Set(CUDNN_ATTR_TENSOR_UNIQUE_ID, int64_t{id})
-      // cudaMalloc gives more; no engine asks for more.
+      // cudaMalloc aligns to more than this, and no engine requires more.
       .Set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, int64_t{16})
       .Finish();
 }
 
-// The graph of the one operation; what it refers to is added to `parts`.
+// Builds the graph of the one operation; the descriptors that it refers to are
+// added to `parts`.
 absl::StatusOr<BackendDescriptor> MakeGraph(
     const Cudnn& cudnn, const Problem& p, cudnnTensorFormat_t format,
     cudnnDataType_t type, std::vector<BackendDescriptor>& parts) {
@@ -202,7 +203,7 @@ absl::StatusOr<BackendDescriptor> MakeGraph(
   return graph;
 }
 
-// What the heuristic of that mode proposes.
+// Returns the proposals of the heuristic of that mode.
 absl::StatusOr<std::vector<BackendDescriptor>> Propose(
     const Cudnn& cudnn, const BackendDescriptor& graph,
     cudnnBackendHeurMode_t mode) {
@@ -220,7 +221,7 @@ absl::StatusOr<std::vector<BackendDescriptor>> Propose(
                         CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, count);
 }
 
-// " (k2=1 k5=0)", the knobs of a configuration by number; empty if it has none.
+// The knobs of a configuration by number, " (k2=1 k5=0)"; empty if it has none.
 absl::StatusOr<std::string> DescribeKnobs(const Cudnn& cudnn,
                                           const BackendDescriptor& config) {
   ASSIGN_OR_RETURN(
@@ -252,7 +253,8 @@ absl::StatusOr<EngineConfig> Describe(const Cudnn& cudnn,
       GetDescriptors(cudnn, config.descriptor, CUDNN_ATTR_ENGINECFG_ENGINE,
                      CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1));
   if (engines.empty()) {
-    return absl::InternalError("cuDNN proposed a configuration of no engine");
+    return absl::InternalError(
+        "cuDNN proposed a configuration without an engine");
   }
   ASSIGN_OR_RETURN(
       const auto index,
@@ -327,7 +329,7 @@ absl::Status EnginePlan::Bind(const void* x, const void* k, void* y,
       Builder(*cudnn, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)
           .Set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
                std::vector<int64_t>{kX, kK, kY})
-          // cuDNN takes all pointers alike; it writes to y only.
+          // cuDNN takes all pointers without const, but writes to y only.
           .SetPointers(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
                        {const_cast<void*>(x), const_cast<void*>(k), y})
           .SetPointers(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, {workspace})

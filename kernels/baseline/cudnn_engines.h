@@ -1,6 +1,6 @@
 // The engines of cuDNN's graph interface for one convolution, by the C backend
-// API. They are more than the algorithms of the older interface
-// (cudnn_library.h), and what frameworks choose from today.
+// API. There are more of them than algorithms of the older interface
+// (cudnn_library.h), and today's frameworks choose among them.
 #ifndef KERNELS_BASELINE_CUDNN_ENGINES_H_
 #define KERNELS_BASELINE_CUDNN_ENGINES_H_
 
@@ -17,10 +17,10 @@
 
 namespace convlab::cuda {
 
-// A descriptor of the backend API, whatever it describes.
+// A descriptor of the backend API, of any kind.
 using BackendDescriptor = Descriptor<cudnnBackendDescriptor_t>;
 
-// An engine with its knobs set, as a heuristic proposed it.
+// An engine with its knobs as a heuristic proposed them.
 struct EngineConfig {
   BackendDescriptor descriptor;
   std::string name;          // "engine 34 (k2=1 k5=0)", unique among a graph's
@@ -28,20 +28,20 @@ struct EngineConfig {
                              // cores, or of inputs cut to fewer bits
 };
 
-// What cuDNN's heuristics propose for the convolution of packed tensors of
-// `type` in `format`, sums in float32: modes A and B and the fallbacks, each
-// configuration once, in that order.
+// Returns the proposals of cuDNN's heuristics for the convolution of packed
+// tensors of `type` in `format` with sums in float32: those of modes A and B
+// and the fallbacks, each configuration once, in that order.
 class ConvolutionEngines {
  public:
-  // Fails if the convolution cannot be described to cuDNN; Unavailable as
-  // OpenCudnn.
+  // Fails if the convolution cannot be described to cuDNN; returns Unavailable
+  // as OpenCudnn does.
   static absl::StatusOr<ConvolutionEngines> Find(const Problem& problem,
                                                  cudnnTensorFormat_t format,
                                                  cudnnDataType_t type);
 
   const std::vector<EngineConfig>& configs() const { return configs_; }
 
-  // What could not be asked, a mode or one of its proposals, and why.
+  // The modes or proposals that could not be queried, and why.
   struct Failure {
     std::string name;  // "heuristic mode B"
     absl::Status status;
@@ -50,22 +50,22 @@ class ConvolutionEngines {
 
  private:
   ConvolutionEngines() = default;
-  // Those that a configuration refers to.
+  // The descriptors that a configuration refers to.
   std::vector<BackendDescriptor> graph_;
   std::vector<EngineConfig> configs_;
   std::vector<Failure> failures_;
 };
 
-// A configuration made ready to run.
+// A configuration that is ready to run.
 class EnginePlan {
  public:
-  // Some engines are compiled here. Unimplemented where the engine does not do
-  // the convolution after all.
+  // Some engines are compiled here. Returns Unimplemented if the engine does
+  // not support the convolution after all.
   static absl::StatusOr<EnginePlan> Create(const EngineConfig& config);
 
   int64_t workspace_bytes() const { return workspace_bytes_; }
 
-  // The tensors of the runs that follow.
+  // Sets the tensors of the runs that follow.
   absl::Status Bind(const void* x, const void* k, void* y, void* workspace);
   // Starts the convolution in the default stream.
   absl::Status Run() const;

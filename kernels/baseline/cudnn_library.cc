@@ -30,7 +30,7 @@ LibraryVersion Version(void* handle) {
 
 absl::StatusOr<const Library*> OpenFile() {
   static_assert(CUDNN_MAJOR == 9, "the files below are cuDNN 9's");
-  // libcudnn.so.9 opens the others when they are first needed.
+  // libcudnn.so.9 opens the others when it first needs them.
   return OpenLibrary(
       {"cuDNN",
        "libcudnn.so.9",
@@ -111,13 +111,13 @@ absl::StatusOr<Descriptor<Pointer>> Make(cudnnStatus_t (*create)(Pointer*),
 
 namespace {
 
-// The functions, without a handle.
+// Returns the functions, without a handle.
 absl::StatusOr<const Cudnn*> OpenFunctions() {
   const std::lock_guard<std::mutex> lock(mutex);
   if (opened != nullptr) return opened;
   RETURN_IF_ERROR(FindDevice().status());
-  // cuDNN asks for cuBLAS by name where it needs it, and gets this one. Without
-  // one, what needs it says so.
+  // cuDNN opens cuBLAS by name when it needs it, and gets this copy. Without
+  // cuBLAS the algorithms that need it report an error.
   (void)WhyNoCublas();
   ASSIGN_OR_RETURN(const Library* library, OpenFile());
   auto cudnn = std::make_unique<Cudnn>();
@@ -132,7 +132,7 @@ absl::StatusOr<const Cudnn*> OpenCudnn() {
   ASSIGN_OR_RETURN(const Cudnn* functions, OpenFunctions());
   int device = 0;
   RETURN_IF_ERROR(ToStatus(Check(cudaGetDevice(&device), "cudaGetDevice")));
-  // Not destroyed: when threads end the driver may be gone.
+  // Never destroyed: the driver may be unloaded before the thread ends.
   thread_local auto& instances = *new std::map<int, Cudnn>;
   const auto found = instances.find(device);
   if (found != instances.end()) return &found->second;

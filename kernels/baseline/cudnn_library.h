@@ -15,7 +15,7 @@
 
 namespace convlab::cuda {
 
-// The functions that are used, and a handle.
+// The functions in use, and a handle.
 struct Cudnn {
   decltype(cudnnGetErrorString)* get_error_string;
   decltype(cudnnCreate)* create;
@@ -52,17 +52,17 @@ struct Cudnn {
   cudnnHandle_t handle;
 };
 
-// The instance of the calling thread on its current device, which is never
-// destroyed: a handle is for one thread at a time. Unavailable without a GPU or
-// the library, and then asked again by the next call.
+// The instance of the calling thread for its current device, which is never
+// destroyed; a handle is for one thread at a time. Returns Unavailable without
+// a GPU or the library; the next call tries again.
 absl::StatusOr<const Cudnn*> OpenCudnn();
 
-// OK, ResourceExhausted, Unimplemented where cuDNN does not do what was asked,
-// or Internal, with "`call`: " and the reason.
+// Returns OK, ResourceExhausted, Unimplemented if cuDNN does not support the
+// request, or Internal; the message is "`call`: " and the reason.
 absl::Status CheckCudnn(cudnnStatus_t status, const char* call);
 
-// Descriptors are pointers to types that the library keeps to itself; they are
-// destroyed by its own functions.
+// Descriptors are pointers to opaque types, which the library's functions
+// destroy.
 template <typename Pointer>
 using Descriptor =
     std::unique_ptr<std::remove_pointer_t<Pointer>, cudnnStatus_t (*)(Pointer)>;
@@ -87,7 +87,7 @@ absl::StatusOr<ActivationDescriptor> MakeActivation(cudnnActivationMode_t mode);
 // Max pooling without padding.
 absl::StatusOr<PoolingDescriptor> MakePooling(int size, int stride);
 
-// What cuDNN wants to know of a convolution.
+// cuDNN's description of a convolution.
 struct Forward {
   TensorDescriptor x;
   FilterDescriptor k;
@@ -101,7 +101,8 @@ absl::StatusOr<Forward> DescribeForward(const Problem& problem,
                                         cudnnDataType_t type,
                                         cudnnMathType_t math);
 
-// Workspace of an algorithm; Unimplemented if it does not do this convolution.
+// The workspace of an algorithm in bytes; Unimplemented if the algorithm does
+// not support this convolution.
 absl::StatusOr<int64_t> WorkspaceBytes(const Forward& forward,
                                        cudnnConvolutionFwdAlgo_t algorithm);
 

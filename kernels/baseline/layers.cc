@@ -15,10 +15,11 @@ using cuda::ToStatus;
 
 constexpr float kOne = 1, kZero = 0;
 
-// cuDNN counts a tensor's elements in 32 bits: larger ones go in pieces.
+// cuDNN counts a tensor's elements in 32 bits; larger tensors are processed in
+// pieces.
 constexpr int64_t kPieceElements = int64_t{1} << 30;
 
-// Pooling of 150,000 planes of 24 x 24 was refused (cuDNN 9.19).
+// cuDNN 9.19 refuses to pool 150,000 planes of 24 x 24.
 constexpr int64_t kPiecePlanes = 32768;
 
 absl::StatusOr<cuda::TensorDescriptor> Describe(int64_t n, int64_t c, int64_t h,
@@ -81,8 +82,8 @@ class Layers : public BaselineLayers {
     for (int64_t first = 0; first < planes; first += piece) {
       const int64_t count = std::min(piece, planes - first);
       ASSIGN_OR_RETURN(const auto x, Describe(count, 1, size, size));
-      // With `ceil` one more than cuDNN's own formula has; its windows end
-      // where the image does.
+      // With `ceil` this is one more than cuDNN's formula gives; cuDNN clips
+      // windows at the edge of the image.
       ASSIGN_OR_RETURN(const auto y, Describe(count, 1, pooled, pooled));
       RETURN_IF_CUDNN_ERROR(
           cudnn_->pooling_forward(cudnn_->handle, descriptor.get(), &kOne,

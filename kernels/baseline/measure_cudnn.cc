@@ -28,26 +28,28 @@ using cuda::Forward;
 
 constexpr int64_t kWorkspaceLimit = int64_t{4} << 30;
 
-// Every plan is timed a few times. Those within this factor of the best are
+// Every plan is timed a few times. Plans within this factor of the best are
 // then measured by the rule.
 constexpr double kNearBest = 1.25;
-// A first run so much slower than the best, by the host's clock and apart from
-// the time that loading a kernel may take, is not repeated.
+// A plan whose first run is slower than the best by this factor is not timed
+// again. The host's clock decides, less the time that loading a kernel may
+// take.
 constexpr double kHopeless = 10;
 constexpr int64_t kLoadingNs = 200000000;
 
-// A plan that is ready to run.
+// A plan that is prepared to run.
 class Plan {
  public:
   virtual ~Plan() = default;
   virtual int64_t workspace_bytes() const = 0;
-  // The tensors of the runs that follow, and a workspace of that size.
+  // Sets the tensors of the runs that follow, and a workspace of
+  // workspace_bytes().
   virtual absl::Status Bind(const GpuTensors& tensors,
                             const DeviceBuffer& workspace) = 0;
   virtual absl::Status Run() = 0;
 };
 
-// A plan that has yet to be made ready.
+// A plan that is not yet prepared.
 struct Candidate {
   std::string algorithm;
   std::function<absl::StatusOr<std::unique_ptr<Plan>>()> prepare;
@@ -111,7 +113,7 @@ class GraphPlan : public Plan {
   EnginePlan plan_;
 };
 
-// How tensors and arithmetic of a class are described to cuDNN.
+// cuDNN's description of the tensors and the arithmetic of a class.
 struct Types {
   ElementType element;
   cudnnDataType_t data;
@@ -135,8 +137,8 @@ struct CandidateList {
   std::vector<CudnnPlan> rejected;
 };
 
-// All plans of one layout, whether they will do or not. What `engines` holds
-// has to outlive them.
+// Returns all plans of one layout, whether they are acceptable or not.
+// `engines` must outlive them.
 CandidateList ListCandidates(const Problem& problem, cudnnTensorFormat_t format,
                              const Types& types,
                              absl::StatusOr<ConvolutionEngines>& engines) {
@@ -173,7 +175,7 @@ CandidateList ListCandidates(const Problem& problem, cudnnTensorFormat_t format,
     if (config.tensor_core && !types.tensor_cores) {
       reject(config.name,
              absl::UnimplementedError(
-                 "it cuts its inputs to fewer bits, by its own notes"));
+                 "it reduces its inputs' precision, by its own notes"));
       continue;
     }
     list.candidates.push_back(
@@ -210,7 +212,8 @@ class Search {
               Screen(list.candidates[i], tensors, plan, ready[i]);
           !status.ok()) {
         plan.rejected = OneLine(status.message());
-        // A failed launch would fail all that follow: that is no rejection.
+        // A failed launch would make all later ones fail; that is an error, not
+        // a rejection.
         RETURN_IF_ERROR(cuda::Synchronize());
       }
       plans_.push_back(std::move(plan));
@@ -234,8 +237,8 @@ class Search {
   std::vector<CudnnPlan> Take() { return std::move(plans_); }
 
  private:
-  // Makes the plan ready, checks it and times it a few times, if that is worth
-  // it.
+  // Prepares the plan, verifies it and, if it is not far too slow, times it a
+  // few times.
   absl::Status Screen(const Candidate& candidate, const GpuTensors& tensors,
                       CudnnPlan& plan, std::unique_ptr<Plan>& ready) {
     ASSIGN_OR_RETURN(ready, candidate.prepare());
@@ -293,8 +296,8 @@ class Search {
   std::vector<CudnnPlan> plans_;
 };
 
-// In the comparison before out of it; measured by the rule before a few times,
-// for a few samples may have been lucky; then the fastest first.
+// Accepted plans come before rejected ones, and fully measured plans before
+// those with a few samples, which may be lucky; then the fastest first.
 std::tuple<bool, bool, double> Order(const CudnnPlan& plan) {
   return {!plan.rejected.empty(),
           plan.samples_ns.size() <= StoppingRule::kFewestSamples,

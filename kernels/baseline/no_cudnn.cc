@@ -1,5 +1,5 @@
-// The baseline in a build without the CUDA Toolkit, or with one that lacks
-// cuDNN 9 or cuBLAS.
+// Implements the baseline in a build without the CUDA Toolkit, or with a
+// toolkit that lacks cuDNN 9 or cuBLAS.
 #include "absl/status/status.h"
 #include "common/status/status.h"
 #include "kernels/baseline/convolution.h"
@@ -24,8 +24,8 @@ const Variant kCudnnVariant = {
     AccuracyClass::kFp32,
     Track::kProduction,
     "NVIDIA's cuDNN, which this program was built without.",
-    "The library that frameworks call, and what a kernel of one's own is "
-    "measured against.",
+    "The library that frameworks call, and the peer that other kernels are "
+    "compared with.",
     SupportsAll,
     [](const Problem&, const Resources&)
         -> absl::StatusOr<std::unique_ptr<Convolution>> { return NoCudnn(); },

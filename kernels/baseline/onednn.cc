@@ -48,9 +48,10 @@ absl::Status Check(dnnl_status_t status, const char* call) {
       return absl::OkStatus();
     case dnnl_unimplemented:
       return absl::UnimplementedError(
-          absl::StrCat(call, ": oneDNN does not do this"));
+          absl::StrCat(call, ": oneDNN does not support this"));
     case dnnl_out_of_memory:
-      return absl::ResourceExhaustedError(absl::StrCat(call, ": no memory"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat(call, ": out of memory"));
     default:
       return absl::InternalError(
           absl::StrCat(call, ": status ", static_cast<int>(status)));
@@ -66,9 +67,9 @@ cuda::LibraryVersion Version(void* handle) {
 
 absl::StatusOr<const Dnnl*> Load() {
   static_assert(DNNL_VERSION_MAJOR == 2, "libdnnl.so.2 is version 2's");
-  // OpenMP reads it when it is loaded. A thread that spins while it waits holds
-  // the core that the one it waits for may need: where other processes run,
-  // layers of 0.1 ms took 10 ms. The user's own choice stays.
+  // OpenMP reads this when it is loaded. A waiting thread that spins holds the
+  // core that the awaited thread may need: beside other processes, layers of
+  // 0.1 ms took 10 ms. A value that the user set is kept.
   setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
   ASSIGN_OR_RETURN(const cuda::Library* library,
                    cuda::OpenLibrary({"oneDNN", "libdnnl.so.2", Version, {}}));
@@ -97,7 +98,7 @@ absl::StatusOr<const Dnnl*> Load() {
   RETURN_IF_ERROR(load("dnnl_primitive_create", dnnl->create_primitive));
   RETURN_IF_ERROR(load("dnnl_primitive_execute", dnnl->execute));
   RETURN_IF_ERROR(load("dnnl_primitive_destroy", dnnl->destroy_primitive));
-  // Of the OpenMP library that it is linked with.
+  // A function of the OpenMP library that oneDNN is linked with.
   if (dnnl->version()->cpu_runtime != DNNL_RUNTIME_OMP ||
       !load("omp_set_num_threads", dnnl->set_threads).ok()) {
     return absl::UnavailableError(absl::StrCat(
@@ -113,13 +114,13 @@ absl::StatusOr<const Dnnl*> Load() {
   return dnnl.release();
 }
 
-// Opened once, and never closed; where that fails it stays so.
+// Opens the library once and never closes it; a failure is permanent.
 const absl::StatusOr<const Dnnl*>& Open() {
   static const auto* const dnnl = new absl::StatusOr<const Dnnl*>(Load());
   return *dnnl;
 }
 
-// The library's objects are pointers that its own functions destroy.
+// The library's objects are pointers, which its functions destroy.
 template <typename Pointer>
 using Object =
     std::unique_ptr<std::remove_pointer_t<Pointer>, dnnl_status_t (*)(Pointer)>;
@@ -209,7 +210,7 @@ class Implementation : public OneDnnConvolution {
     return described;
   }
 
-  // In memory that is there, or DNNL_MEMORY_ALLOCATE.
+  // Uses the given memory, or allocates with DNNL_MEMORY_ALLOCATE.
   absl::StatusOr<Memory> Allocate(const dnnl_memory_desc_t& described,
                                   void* data) {
     dnnl_memory_t memory = nullptr;
@@ -248,11 +249,11 @@ class Implementation : public OneDnnConvolution {
     return Execute(primitive.get(), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
   }
 
-  // A copy of a plain tensor in another layout.
+  // Copies a plain tensor to another layout.
   absl::StatusOr<Memory> Reorder(const dnnl_memory_desc_t& plain,
                                  const float* values,
                                  const dnnl_memory_desc_t& wanted) {
-    // It is only read.
+    // The library only reads it.
     ASSIGN_OR_RETURN(const Memory from,
                      Allocate(plain, const_cast<float*>(values)));
     ASSIGN_OR_RETURN(Memory to, Allocate(wanted, DNNL_MEMORY_ALLOCATE));

@@ -1,4 +1,4 @@
-// oneDNN, where it is installed, against float64.
+// Compares oneDNN, where it is installed, with float64.
 #include "kernels/baseline/onednn.h"
 
 #include <chrono>
@@ -39,7 +39,7 @@ class OneDnnTest : public ::testing::TestWithParam<OneDnnLayout> {
   }
 };
 
-// They would take a core from whatever runs next.
+// Spinning threads would take a core from whatever runs next.
 TEST_P(OneDnnTest, ThreadsSleepWhenTheirWorkIsDone) {
   const Problem problem = {16, 3, 40, 40, 16, 5};
   const std::vector<float> x(problem.input_elements(), 1);

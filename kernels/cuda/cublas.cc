@@ -61,10 +61,10 @@ absl::Status Load(Functions& functions) {
 struct Opened {
   Opened() : reason(Load(functions).message()) {}
   Functions functions;
-  const std::string reason;  // empty if all is there
+  const std::string reason;  // empty if nothing is missing
 };
 
-// Opened once; where that fails it stays so.
+// Opens the library once; a failure is permanent.
 const Opened& Open() {
   static const Opened* const opened = new Opened;
   return *opened;
@@ -106,8 +106,8 @@ Error Cublas::Multiply(const MatrixProduct& product, const float* a,
                 c_pitch}) > std::numeric_limits<int>::max()) {
     return {"cublasSgemm", "a dimension is above 2^31 - 1"};
   }
-  // cuBLAS takes matrices by columns. Read so, a row-major matrix is its
-  // transpose, and the transpose of A * B is B' * A'.
+  // cuBLAS expects column-major matrices. Read as such, a row-major matrix is
+  // its transpose, and the transpose of A * B is B' * A'.
   const int m = product.columns, n = product.rows, k = product.depth;
   const cublasOperation_t b_operation =
       product.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;

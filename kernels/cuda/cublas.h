@@ -14,8 +14,8 @@
 
 namespace convlab::cuda {
 
-// Null if cuBLAS can be used; otherwise the reason that it cannot, which stays
-// valid. Opens the library when first called, and needs no GPU.
+// Null if cuBLAS can be used; otherwise the reason, a string that stays valid.
+// Opens the library when first called, and needs no GPU.
 const char* WhyNoCublas();
 
 // C = A * B + beta * C of row-major float32 matrices in device memory: C of
@@ -24,15 +24,14 @@ struct MatrixProduct {
   int64_t rows, columns, depth;
   bool b_transposed = false;  // B is stored as columns x depth
   float beta = 0;
-  int64_t c_pitch = 0;  // elements from one row of C to the next; 0: columns
-  // The product is made `count` times, each time these many elements on.
+  int64_t c_pitch = 0;  // stride of C's rows in elements; 0: columns
+  // A batch of `count` products; strides in elements from one to the next.
   int64_t count = 1;
   int64_t a_stride = 0, b_stride = 0, c_stride = 0;
 };
 
-// A handle of cuBLAS on the current device. Its products are in float32
-// throughout (CUBLAS_PEDANTIC_MATH): TF32 is not used, whatever the environment
-// says.
+// A cuBLAS handle on the current device. Its products use float32 only
+// (CUBLAS_PEDANTIC_MATH), whatever the environment allows.
 class Cublas {
  public:
   Cublas() = default;
@@ -40,7 +39,7 @@ class Cublas {
   Cublas& operator=(const Cublas&) = delete;
   ~Cublas();
 
-  // Once, before Multiply.
+  // Must be called once, before Multiply.
   Error Create();
 
   // Queues the product in `stream`. No dimension may exceed 2^31 - 1.

@@ -1,4 +1,5 @@
-// cuBLAS opens without a GPU; its products, on a GPU, against sums by hand.
+// cuBLAS opens without a GPU; on a GPU its products are compared with plain
+// sums.
 #include "kernels/cuda/cublas.h"
 
 #include <cstdint>
@@ -44,7 +45,7 @@ class CublasTest : public ::testing::Test {
     return values;
   }
 
-  // C of `product`, whose A, B and C are packed one product after the other.
+  // Returns C of `product`, whose batches of A, B and C are packed.
   void ExpectRight(MatrixProduct product) {
     const int64_t rows = product.rows, columns = product.columns;
     const int64_t depth = product.depth;

@@ -17,11 +17,11 @@ absl::Status CudaStatus(cudaError_t code, const char* call) {
   return ToStatus(Check(code, call));
 }
 
-// At least 1, or Unavailable: no driver, no device, or a driver that is too old
-// for the runtime.
+// Returns at least 1, or Unavailable: there is no driver, no device, or the
+// driver is too old for the runtime.
 absl::StatusOr<int> DeviceCount() {
-  // Devices stay for as long as the process lives, and every Run of a
-  // convolution asks.
+  // Cached, because every Run of a convolution asks and devices do not change
+  // during a process.
   static std::atomic<int> known = 0;
   int count = known;
   if (count > 0) return count;
@@ -54,7 +54,7 @@ absl::StatusOr<DeviceFacts> FindDevice() {
   facts.multiprocessors = properties.multiProcessorCount;
   facts.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
   facts.l2_bytes = properties.l2CacheSize;
-  // Fields of cudaDeviceProp no longer, since CUDA 13.
+  // CUDA 13 removed these fields from cudaDeviceProp.
   for (const auto& [attribute, value] :
        {std::pair(cudaDevAttrClockRate, &facts.multiprocessor_clock_khz),
         std::pair(cudaDevAttrMemoryClockRate, &facts.memory_clock_khz),
@@ -78,7 +78,8 @@ int CountDevices() { return DeviceCount().value_or(0); }
 
 CurrentDevice::CurrentDevice(int device) {
   int current = 0;
-  // Without a usable GPU this call fails or names a device that is not there.
+  // Without a usable GPU this call fails or returns a device that does not
+  // exist.
   if (cudaGetDevice(&current) == cudaSuccess && current == device) {
     status_ = DeviceCount().status();
     return;

@@ -1,7 +1,7 @@
-// GPUs for host code: what they are, their memory and events. Free of CUDA
-// types, so that nothing that includes it needs the toolkit's headers.
-// Functions that take no device work on the calling thread's current one, which
-// is device 0 unless CurrentDevice chose another.
+// GPUs for host code: their properties, memory and events. The header is free
+// of CUDA types, so that its users need no toolkit headers. Functions without a
+// device argument work on the calling thread's current device, which is device
+// 0 unless CurrentDevice chose another.
 #ifndef KERNELS_CUDA_DEVICE_H_
 #define KERNELS_CUDA_DEVICE_H_
 
@@ -18,8 +18,8 @@ namespace convlab::cuda {
 
 struct Error;
 
-// Internal, or ResourceExhausted where memory ran out: "cudaMalloc(...): out of
-// memory". OK if nothing failed.
+// Converts an error: Internal, or ResourceExhausted if memory ran out, as in
+// "cudaMalloc(...): out of memory"; OK if nothing failed.
 absl::Status ToStatus(const Error& error);
 
 struct DeviceFacts {
@@ -32,15 +32,15 @@ struct DeviceFacts {
   int memory_clock_khz = 0;
   int memory_bus_bits = 0;
   std::string pci_bus_id;   // "0000:1b:00.0"
-  int driver_version = 0;   // 13000 for 13.0, the newest CUDA it supports
-  int runtime_version = 0;  // that this program was built with
+  int driver_version = 0;   // 13000 for 13.0, the newest CUDA that it supports
+  int runtime_version = 0;  // the CUDA version of this build
 };
 
-// The facts of the current device. Unavailable if there is no usable GPU, with
-// the reason.
+// Returns the properties of the current device, or Unavailable with the reason
+// if there is no usable GPU.
 absl::StatusOr<DeviceFacts> FindDevice();
 
-// GPUs that can be used; 0 if there is none.
+// The number of usable GPUs.
 int CountDevices();
 
 // Makes a device the calling thread's current one for the object's lifetime.
@@ -51,12 +51,12 @@ class CurrentDevice {
   CurrentDevice& operator=(const CurrentDevice&) = delete;
   ~CurrentDevice();
 
-  // Unavailable if there is no such device, with the reason.
+  // Unavailable, with the reason, if there is no such device.
   const absl::Status& status() const { return status_; }
 
  private:
   absl::Status status_;
-  int previous_ = -1;  // to go back to; -1: nothing was changed
+  int previous_ = -1;  // to be restored; -1: nothing was changed
 };
 
 // Bytes of device memory that can still be allocated.
@@ -65,12 +65,13 @@ absl::StatusOr<int64_t> FreeMemory();
 // Waits for all work on the device; an error may be that of an earlier launch.
 absl::Status Synchronize();
 
-// Where a profiler begins and ends that was told to wait for it
-// (ncu --profile-from-start off); nothing without one.
+// Mark where a profiler that waits for these calls begins and ends (ncu
+// --profile-from-start off). Without a profiler they do nothing.
 absl::Status StartProfiler();
 absl::Status StopProfiler();
 
-// Host memory is ordinary or pinned; both return when the copy is done.
+// Copy from pageable or pinned host memory, and to it; both return when the
+// copy is complete.
 absl::Status CopyToDevice(void* device, const void* host, int64_t bytes);
 absl::Status CopyToHost(void* host, const void* device, int64_t bytes);
 absl::Status FillBytes(void* device, uint8_t value, int64_t bytes);

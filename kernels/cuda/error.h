@@ -7,9 +7,9 @@
 
 namespace convlab::cuda {
 
-// The texts are static: literals, or cudaGetErrorString's.
+// Both texts are static: literals, or results of cudaGetErrorString.
 struct [[nodiscard]] Error {
-  const char* call = nullptr;  // what failed; null: nothing did
+  const char* call = nullptr;  // what failed; null if nothing did
   const char* reason = nullptr;
   bool out_of_memory = false;
 
@@ -18,12 +18,12 @@ struct [[nodiscard]] Error {
 
 inline Error Check(cudaError_t code, const char* call) {
   if (code == cudaSuccess) return {};
-  // Not sticky: the next call's error must be its own.
+  // Clears the error, so that the next call reports only its own.
   cudaGetLastError();
   return {call, cudaGetErrorString(code), code == cudaErrorMemoryAllocation};
 }
 
-// After a launch: whether `kernel` could be started at all.
+// Called after a launch: an error if `kernel` could not be started.
 inline Error CheckLaunch(const char* kernel) {
   return Check(cudaGetLastError(), kernel);
 }

@@ -43,7 +43,7 @@ std::string RealPath(const std::string& path) {
   return realpath(path.c_str(), resolved) == nullptr ? path : resolved;
 }
 
-// Folders that hold libraries themselves, in the order of the search.
+// Folders that contain libraries directly, in search order.
 std::vector<std::string> LibraryFolders(const std::string& user_folder) {
   std::vector<std::string> folders = {user_folder};
   for (const absl::string_view folder :
@@ -73,7 +73,7 @@ std::vector<std::string> PythonFolders() {
     const std::string python = absl::StrCat(folder, "/python3");
     if (access(python.c_str(), X_OK) != 0) continue;
     folders.push_back(absl::StrCat(folder, "/.."));
-    // Of a virtual environment, the Python that it was made from.
+    // For a virtual environment, the Python that it was made from.
     folders.push_back(absl::StrCat(RealPath(python), "/../.."));
   }
   if (const std::string home = Environment("HOME"); !home.empty()) {
@@ -100,25 +100,25 @@ std::vector<std::string> Glob(const std::string& pattern) {
   return paths;
 }
 
-// What one copy of a library says of itself.
+// The version that one copy of a library reports.
 struct Copy {
   std::string path;
   LibraryVersion version = {};
   std::string error;  // empty: it can be opened
 };
 
-// The path that a name given to dlopen led to.
+// The path that dlopen found for a name.
 std::string PathOf(void* handle) {
   const link_map* map = nullptr;
   if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr) return "";
   return RealPath(map->l_name);
 }
 
-// dlopen of a file with its parts. A bare file name has the loader's parts.
+// Opens a file with its parts. For a bare file name the loader finds the parts.
 void* Open(const LibraryRequest& request, const std::string& path) {
   if (const size_t slash = path.rfind('/'); slash != std::string::npos) {
     for (const char* part : request.parts) {
-      // Which parts there are depends on the version.
+      // Which parts exist depends on the version.
       dlopen(absl::StrCat(path.substr(0, slash + 1), part).c_str(),
              RTLD_LAZY | RTLD_LOCAL);
     }
@@ -146,9 +146,9 @@ std::string ReadAll(int file) {
   }
 }
 
-// Opens `path` in a child process and asks its version there. Not here: cuDNN's
-// parts stay in a process once opened, also after dlclose, and would be taken
-// for the next copy's because they have the same names.
+// Opens `path` in a child process and asks its version there. In this process,
+// cuDNN's parts would stay loaded after dlclose and be mistaken for those of
+// the next copy, because they have the same names.
 Copy Ask(const LibraryRequest& request, const std::string& path) {
   Copy copy;
   copy.path = path;
@@ -185,13 +185,13 @@ Copy Ask(const LibraryRequest& request, const std::string& path) {
   } else if (parts[0] == "error") {
     copy.error = answer.substr(std::strlen("error\n"));
   } else {
-    copy.error = child < 0 ? "no process to open it in"
+    copy.error = child < 0 ? "no process could be started to open it"
                            : "it ended the process that asked its version";
   }
   return copy;
 }
 
-// Every copy in the folders of the search, each once.
+// All copies in the folders of the search, each once.
 std::vector<Copy> FindCopies(const LibraryRequest& request,
                              const std::vector<std::string>& folders,
                              const std::vector<std::string>& python_folders) {
@@ -202,7 +202,7 @@ std::vector<Copy> FindCopies(const LibraryRequest& request,
   for (const std::string& folder : folders) {
     add(absl::StrCat(folder, "/", request.file));
   }
-  // A bare name is looked up where the system's loader looks.
+  // The system's loader looks up a bare name.
   paths.push_back(request.file);
   for (const std::string& folder : python_folders) {
     for (const std::string& path : Glob(absl::StrCat(

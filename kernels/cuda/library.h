@@ -1,6 +1,6 @@
 // Shared libraries that are opened at run time: cuBLAS, cuDNN and CUPTI. A
-// program that links one does not start where it is missing; opened here, a
-// missing one costs only what needs it.
+// program that links a library does not start where the library is missing; if
+// the library is opened here, only the features that need it are unavailable.
 //
 //   ASSIGN_OR_RETURN(const Library* library, OpenLibrary(kCudnn));
 //   decltype(&cudnnCreate) create;
@@ -26,39 +26,40 @@ std::string ToString(const LibraryVersion& version);
 struct LibraryRequest {
   const char* name;  // "cuDNN"
   const char* file;  // "libcudnn.so.9"
-  // Asks an opened copy, given dlopen's handle; no GPU is needed.
+  // Returns the version of an opened copy, given dlopen's handle; needs no GPU.
   LibraryVersion (*version)(void* handle);
-  // Files beside it that it will ask for by name, those first that others need.
-  // They are taken from its own folder, where the loader would prefer
-  // LD_LIBRARY_PATH's, of another version perhaps.
+  // Files beside it that it opens by name, in the order of their dependencies.
+  // They are loaded from its own folder; the loader would prefer
+  // LD_LIBRARY_PATH, where another version may be.
   std::vector<const char*> parts;
 };
 
 struct Library {
   std::string name;
-  std::string path;  // of the copy that was opened, links followed
+  std::string path;  // of the opened copy, with links resolved
   LibraryVersion version;
   void* handle;  // dlopen's
 };
 
-// The newest copy in the folders that follow, in their order where versions are
-// equal. It stays open for good, and later calls for the same file return it.
-//   the folder given to SetLibraryFolder, and CONVLAB_LIBRARY_PATH's (a:b:c)
+// Opens the newest copy in these folders, or the first of equal versions. It
+// stays open, and later calls for the same file return it.
+//   the folder given to SetLibraryFolder, and those of CONVLAB_LIBRARY_PATH
+//   (a:b:c)
 //   the toolkit's: CUDA_HOME, CUDA_PATH, /usr/local/cuda, /opt/cuda
-//   the system's: LD_LIBRARY_PATH and what the dynamic loader knows
+//   the system's: LD_LIBRARY_PATH and the dynamic loader's folders
 //   Python's packages nvidia-*, of each Python on the PATH
-// Unavailable if there is none that can be opened: the message names the
-// library and the folders, or what is wrong with the copies found. May be
-// called by several threads.
+// Returns Unavailable if no copy can be opened: the message names the library
+// and the folders, or what is wrong with the copies that were found.
+// Thread-safe.
 absl::StatusOr<const Library*> OpenLibrary(const LibraryRequest& request);
 
-// All that OpenLibrary has opened so far, for the run record.
+// All libraries opened so far, for the run record.
 std::vector<const Library*> OpenedLibraries();
 
-// A folder in which to look first; for a command line's flag.
+// Sets a folder to be searched first; for a command-line flag.
 void SetLibraryFolder(const std::string& folder);
 
-// The address of a function; Unavailable if this copy does not have it.
+// Loads the address of a function; Unavailable if this copy lacks it.
 absl::StatusOr<void*> FindFunction(const Library& library, const char* name);
 
 template <typename Function>

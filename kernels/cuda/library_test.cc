@@ -1,5 +1,5 @@
-// The loader, with two copies of a library of the test's own. Each opens a
-// second file by its name, which the system does not know.
+// Tests the loader with two copies of a library that the test builds. Each copy
+// opens a second file by a name that the system does not know.
 #include "kernels/cuda/library.h"
 
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ LibraryVersion TestVersion(void* handle) {
   return {version(), part(), 0};
 }
 
-// Each test opens under a name of its own: an opened library stays.
+// Each test uses its own library name, because an opened library stays open.
 LibraryRequest Request(const char* name) {
   return {name, "libconvlab_test.so", TestVersion, {"libconvlab_test_part.so"}};
 }
@@ -53,7 +53,7 @@ TEST_F(LibraryTest, TheNewestCopyWinsAndBringsItsParts) {
   ASSERT_TRUE(library.ok()) << library.status();
   EXPECT_EQ((*library)->version, (LibraryVersion{2, 2, 0}));
   EXPECT_THAT((*library)->path, EndsWith("libconvlab_test.so"));
-  // Also in this process, which must not have opened the older one.
+  // This process must not have opened the older copy.
   EXPECT_EQ(TestVersion((*library)->handle), (LibraryVersion{2, 2, 0}));
 
   SetLibraryFolder(Folder("test_old"));

@@ -1,4 +1,4 @@
-// cublas.h in a build whose toolkit lacks cuBLAS's headers.
+// Implements cublas.h in a build whose toolkit lacks cuBLAS's headers.
 #include "kernels/cuda/cublas.h"
 
 namespace convlab::cuda {

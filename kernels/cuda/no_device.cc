@@ -1,5 +1,5 @@
-// device.h in a build without the CUDA Toolkit: there is no GPU to be found,
-// and nobody gets as far as using one.
+// Implements device.h in a build without the CUDA Toolkit: no GPU is found, so
+// that the other functions are never reached.
 #include "kernels/cuda/device.h"
 
 namespace convlab::cuda {
@@ -28,7 +28,7 @@ absl::Status FillBytes(void*, uint8_t, int64_t) { return NoCuda(); }
 absl::StatusOr<DeviceBuffer> DeviceBuffer::Allocate(int64_t) {
   return NoCuda();
 }
-// Not defaulted: as a trivial one, each would belong into the header.
+// Not defaulted here: a trivial function would have to be in the header.
 DeviceBuffer::~DeviceBuffer() {}
 absl::StatusOr<PinnedBuffer> PinnedBuffer::Allocate(int64_t) {
   return NoCuda();

@@ -1,4 +1,4 @@
-// trace.h in a build whose toolkit lacks CUPTI's headers, or without a toolkit.
+// Implements trace.h in a build without a toolkit or without CUPTI's headers.
 #include "kernels/cuda/trace.h"
 
 namespace convlab::cuda {

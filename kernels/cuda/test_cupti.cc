@@ -1,6 +1,6 @@
-// A CUPTI for tests: it has seen a GPU's work that is written down here, and
-// hands it back in records of the newest form. CONVLAB_TEST_CUPTI says what
-// goes wrong: "attached" or "lossy".
+// A CUPTI for tests. It reports the GPU work that is listed here, in records of
+// the newest version. CONVLAB_TEST_CUPTI selects a failure: "attached" or
+// "lossy".
 #include <cupti.h>
 
 #include <cstdint>
@@ -26,7 +26,7 @@ bool Trouble(const char* kind) {
   return trouble != nullptr && std::strcmp(trouble, kind) == 0;
 }
 
-// Fills a buffer as the real one does: one record after the other.
+// Fills a buffer as the real CUPTI does, one record after another.
 class Buffer {
  public:
   Buffer() {
@@ -92,7 +92,7 @@ size_t Size(const CUpti_Activity* record) {
 
 }  // namespace
 
-// Newer than any real one, so that the loader takes it.
+// Newer than any real version, so that the loader chooses it.
 CUptiResult cuptiGetVersion(uint32_t* version) {
   *version = 990203;
   return CUPTI_SUCCESS;

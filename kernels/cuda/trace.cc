@@ -23,22 +23,22 @@
 namespace convlab::cuda {
 namespace {
 
-// CUPTI's records grow from version to version, at their ends: the number in a
-// record's name rises, what stands before stays in its place. These have all
-// that is wanted here, and the headers of CUDA 12 and 13 both have them; a
-// newer library's records are read through them as well.
+// CUPTI's records grow at their ends from version to version: the number in a
+// record's name rises, and earlier fields keep their offsets. These versions
+// have all fields that are needed, and the headers of both CUDA 12 and 13
+// declare them; records of newer libraries are read through them too.
 using KernelRecord = CUpti_ActivityKernel8;
 using CopyRecord = CUpti_ActivityMemcpy5;
 using MemsetRecord = CUpti_ActivityMemset4;
 
-// Of calls that are the host's, and of what runs on the GPU.
+// Activities of the host's calls and of the GPU's work.
 constexpr CUpti_ActivityKind kHostKinds[] = {CUPTI_ACTIVITY_KIND_RUNTIME,
                                              CUPTI_ACTIVITY_KIND_DRIVER};
 constexpr CUpti_ActivityKind kGpuKinds[] = {
     CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
     CUPTI_ACTIVITY_KIND_MEMSET};
 
-// For some 40,000 kernels, or 200,000 calls; there may be many such buffers.
+// Room for about 40,000 kernels or 200,000 calls; there may be many buffers.
 constexpr size_t kBufferBytes = size_t{8} << 20;
 
 struct Functions {
@@ -55,7 +55,7 @@ struct Functions {
   decltype(cuptiGetResultString)* result_string = nullptr;
 };
 
-// What CUPTI's callbacks, which may come from a thread of its own, leave here.
+// The data that CUPTI's callbacks collect, possibly on a thread of CUPTI's.
 // Times are CUPTI's own, and kernels' names are mangled.
 struct Records {
   std::vector<GpuActivity> gpu;
@@ -68,13 +68,13 @@ struct Tracer {
   Functions functions;
   std::string version;
   uint64_t start = 0;
-  // Held for the records only, never while CUPTI is called: a flush waits for
-  // the callbacks.
+  // Guards the records. It is never held during a call of CUPTI, because a
+  // flush waits for the callbacks.
   std::mutex mutex;
   Records records;
 };
 
-// For good: CUPTI may call back as long as the process lives.
+// Never destroyed: CUPTI may call back until the process ends.
 Tracer& GetTracer() {
   static Tracer* const tracer = new Tracer;
   return *tracer;
@@ -122,7 +122,8 @@ absl::Status CuptiStatus(CUptiResult result, const char* call) {
   if (result == CUPTI_SUCCESS) return absl::OkStatus();
   if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
     return absl::UnavailableError(
-        "another profiler is attached to this process, and CUPTI serves one");
+        "another profiler is attached to this process, and CUPTI serves only "
+        "one");
   }
   const char* reason = nullptr;
   GetTracer().functions.result_string(result, &reason);
@@ -142,12 +143,12 @@ const char* CopyName(uint8_t kind) {
       return "[CUDA memcpy HtoH]";
     case CUPTI_ACTIVITY_MEMCPY_KIND_PTOP:
       return "[CUDA memcpy PtoP]";
-    default:  // to and from arrays, which nothing here uses
+    default:  // to and from arrays, which this project does not use
       return "[CUDA memcpy]";
   }
 }
 
-// The fields that all records of the GPU's work have.
+// Copies the fields that all records of GPU work have.
 template <typename Record>
 GpuActivity Activity(const Record& record, GpuActivity::Kind kind,
                      const char* name) {
@@ -173,7 +174,7 @@ GpuActivity KernelActivity(const KernelRecord& record) {
   return activity;
 }
 
-// Both are 0 where CUPTI had no memory for them.
+// Both are 0 if CUPTI had no memory for them.
 bool HasTimes(int64_t start_ns, int64_t end_ns) {
   return start_ns > 0 && end_ns >= start_ns;
 }
@@ -225,9 +226,9 @@ void Take(const CUpti_Activity* record, Records& records) {
 // CUPTI's callbacks.
 void CUPTIAPI RequestBuffer(uint8_t** buffer, size_t* bytes,
                             size_t* max_records) {
-  // Zeroed by the system when first touched: CUPTI would do it here and now,
-  // in the midst of a call of the program. Aligned for any type. Where there is
-  // no memory, CUPTI drops records and counts them.
+  // Memory that the system zeroes when it is first touched. CUPTI would zero
+  // the buffer at once, in the middle of a call of the program. The memory is
+  // aligned for any type. Without memory, CUPTI drops records and counts them.
   *buffer = static_cast<uint8_t*>(std::calloc(kBufferBytes, 1));
   *bytes = *buffer == nullptr ? 0 : kBufferBytes;
   *max_records = 0;  // as many as fit
@@ -264,7 +265,7 @@ absl::Status Enable(const Functions& f) {
                     "cuptiActivityRegisterCallbacks"));
     registered = true;
   }
-  // If refused, CUPTI zeroes the buffers itself.
+  // If CUPTI refuses this, it zeroes the buffers itself.
   uint8_t zeroed = 1;
   size_t size = sizeof(zeroed);
   f.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size,
@@ -281,14 +282,13 @@ absl::Status Enable(const Functions& f) {
   return absl::OkStatus();
 }
 
-// Of kinds that are not enabled too, which does no harm.
+// Disables kinds that were not enabled too, which is harmless.
 template <size_t count>
 void Disable(const Functions& f, const CUpti_ActivityKind (&kinds)[count]) {
   for (const CUpti_ActivityKind kind : kinds) f.disable(kind);
 }
 
-// A function's name as the programmer wrote it; `name` itself if it is none of
-// C++'s.
+// Demangles a function's name; returns `name` if it is not a mangled C++ name.
 std::string Demangle(const std::string& name) {
   int status = 0;
   char* const demangled =
@@ -310,7 +310,8 @@ std::string CallName(const Functions& f, const CUpti_ActivityAPI& call) {
   return ApiName(name);
 }
 
-// Records with names that people know, and times from the start on.
+// Converts records to activities with readable names and with times since the
+// start.
 Activities MakeActivities(const Tracer& tracer, Records records) {
   Activities activities;
   activities.tool = "CUPTI";
@@ -357,7 +358,7 @@ absl::Status StartTrace() {
 absl::StatusOr<Activities> StopTrace() {
   Tracer& tracer = GetTracer();
   const Functions& f = tracer.functions;
-  // First, so that what follows is not in the trace.
+  // This comes first, so that the following calls are not in the trace.
   Disable(f, kHostKinds);
   const absl::Status synchronized = Synchronize();
   const CUptiResult flushed = f.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);

@@ -1,6 +1,6 @@
 // Traces the GPU's work from within the program: kernels, copies, memsets and
-// the calls of the CUDA runtime and driver, by CUPTI, which is opened at run
-// time. It needs no right to hardware counters and no other program.
+// calls of the CUDA runtime and driver. It uses CUPTI, which is opened at run
+// time, and needs neither access to hardware counters nor another program.
 //
 //   RETURN_IF_ERROR(StartTrace());
 //   ...                                    // the work
@@ -14,16 +14,16 @@
 
 namespace convlab::cuda {
 
-// To be called before the process first uses the GPU, so that nothing is
-// missed. Unavailable, with the reason, where tracing cannot be had: CUPTI is
-// missing, there is no driver, or another profiler (nsys, ncu,
-// compute-sanitizer) is attached, since there can be but one; the program can
-// go on without.
+// Must be called before the process first uses the GPU, so that nothing is
+// missed. Returns Unavailable, with the reason, if tracing is not possible:
+// CUPTI is missing, there is no driver, or another profiler (nsys, ncu,
+// compute-sanitizer) is attached, of which there can be only one. The program
+// can continue without a trace.
 absl::Status StartTrace();
 
-// Waits for the GPU and returns all that happened since StartTrace, which may
-// then be called again. What was lost on the way is said in
-// Activities::missing. The error of an earlier launch comes out here.
+// Waits for the GPU and returns all activities since StartTrace, which may then
+// be called again. Activities::missing describes lost records. The error of an
+// earlier launch is returned here.
 absl::StatusOr<Activities> StopTrace();
 
 }  // namespace convlab::cuda

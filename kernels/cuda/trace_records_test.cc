@@ -1,5 +1,5 @@
-// What becomes of CUPTI's records, with a CUPTI of the test's own
-// (test_cupti.cc) and no GPU.
+// Tests the conversion of CUPTI's records with a CUPTI for tests
+// (test_cupti.cc), without a GPU.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -13,7 +13,7 @@
 
 namespace convlab::cuda {
 
-// In place of device.h's: there is nothing to wait for.
+// Replaces device.h's function: there is nothing to wait for.
 absl::Status Synchronize() { return absl::OkStatus(); }
 
 namespace {
@@ -31,7 +31,7 @@ class TraceRecordsTest : public ::testing::Test {
 };
 
 TEST_F(TraceRecordsTest, BecomeActivities) {
-  // Again and again, each time the same.
+  // Each repetition gives the same activities.
   for (int run = 0; run < 2; ++run) {
     ASSERT_TRUE(StartTrace().ok());
     const auto stopped = StopTrace();
@@ -74,7 +74,7 @@ TEST_F(TraceRecordsTest, BecomeActivities) {
   }
 }
 
-TEST_F(TraceRecordsTest, WhatIsLostIsSaid) {
+TEST_F(TraceRecordsTest, LostRecordsAreReported) {
   setenv("CONVLAB_TEST_CUPTI", "lossy", 1);
   ASSERT_TRUE(StartTrace().ok());
   const auto stopped = StopTrace();

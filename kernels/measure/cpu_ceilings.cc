@@ -13,11 +13,11 @@
 namespace convlab {
 namespace {
 
-// What a loop computed, so that the compiler cannot leave it out.
+// Receives the result of a loop, so that the compiler cannot remove the loop.
 volatile float sink;
 
-// kFmaRoundFlops / 2 multiply-adds a round in `Sums` independent vectors of
-// GCC's; the loop's function decides about the instructions.
+// Does kFmaRoundFlops / 2 multiply-adds per round in `Sums` independent GCC
+// vectors; the target of the calling function determines the instructions.
 template <typename Vector, int Sums>
 __attribute__((always_inline)) inline void FmaLoop(int64_t rounds) {
   constexpr int kLanes = sizeof(Vector) / sizeof(float);
@@ -27,10 +27,10 @@ __attribute__((always_inline)) inline void FmaLoop(int64_t rounds) {
   Vector sums[Sums], factor = {}, term = {};
   factor += 0.5f;
   term += 0.5f;
-  // Unrolled, so that the sums are registers.
+  // Unrolled, so that the sums stay in registers.
 #pragma GCC unroll 32
   for (int i = 0; i < Sums; ++i) sums[i] = term + static_cast<float>(i);
-  // Values that the compiler does not know.
+  // Values that the compiler cannot know.
   asm volatile("" : "+m"(factor), "+m"(term));
   for (int64_t round = 0; round < rounds; ++round) {
 #pragma GCC unroll 32
@@ -52,7 +52,8 @@ using Float4 = float __attribute__((vector_size(16)));
 using Float8 = float __attribute__((vector_size(32)));
 using Float16 = float __attribute__((vector_size(64)));
 
-// As many sums as leave registers for the factors: 32 of AVX-512, 16 of AVX2.
+// Uses as many sums as leave registers for the factors, of which AVX-512 has 32
+// and AVX2 16.
 __attribute__((target("avx512f,fma"), optimize("fp-contract=fast"))) void
 FmaAvx512(int64_t rounds) {
   FmaLoop<Float16, 24>(rounds);
@@ -116,8 +117,8 @@ std::string WidestFma() { return ChooseFma().name; }
 
 void RunFma(Workers& workers, int64_t rounds) {
   const FmaChoice choice = ChooseFma();
-  // Dealt in pieces as work is, so that a core that something else slows down
-  // does not keep the others waiting.
+  // Distributed in pieces, as work is, so that a core that is slowed down by
+  // something else does not keep the others waiting.
   constexpr int64_t kPieces = 64;  // of a worker
   workers.For(
       rounds * workers.count(), CeilDivide(rounds, kPieces),
@@ -138,7 +139,7 @@ Triad::Triad(Workers& workers)
 Triad::~Triad() = default;
 
 void Triad::Run() {
-  // Pieces of whole pages.
+  // Pieces are whole pages.
   constexpr int64_t kPieces = 256;
   constexpr int64_t kFloats = kTriadFloats / kPieces;
   workers_.For(kPieces, 1, [&](int, int64_t begin, int64_t end) {

@@ -1,4 +1,4 @@
-// What the CPU's cores do at best, by all workers at once.
+// The ceilings of the CPU, measured with all workers at once.
 #ifndef KERNELS_MEASURE_CPU_CEILINGS_H_
 #define KERNELS_MEASURE_CPU_CEILINGS_H_
 
@@ -10,18 +10,18 @@
 
 namespace convlab {
 
-// The widest fused multiply-adds that the processor has, and how it is asked:
-// "AVX-512", "AVX2", or "128 bits" for what else there is.
+// The widest fused multiply-adds of the processor: "AVX-512", "AVX2", or "128
+// bits" for anything else.
 std::string WidestFma();
 
-// Float32 operations of fused multiply-adds in registers: for each worker so
-// many rounds of kFmaRoundFlops, of which a faster one does more.
+// Runs fused multiply-adds in float32 registers: `rounds` times the number of
+// workers rounds of kFmaRoundFlops, of which faster workers do more.
 inline constexpr int64_t kFmaRoundFlops = 768;
 void RunFma(Workers& workers, int64_t rounds);
 
 // The triad a[i] = b[i] + s * c[i] of float32 over arrays larger than any
-// cache. Stores go past the cache where the processor can do that, so that
-// bytes() are all that move.
+// cache. Stores bypass the cache where the processor supports it, so that no
+// other bytes than bytes() move.
 class Triad {
  public:
   // Throws std::bad_alloc if the system refuses the memory.

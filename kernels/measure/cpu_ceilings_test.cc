@@ -16,7 +16,7 @@ double Seconds(Work work) {
       .count();
 }
 
-// A rate that no processor reaches would mean that nothing was done.
+// A rate that no processor reaches would mean that no work was done.
 TEST(CpuCeilings, FmaTakesTimeByTheRound) {
   Workers workers(1);
   RunFma(workers, 1000);

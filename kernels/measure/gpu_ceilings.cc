@@ -16,7 +16,7 @@ namespace {
 using cuda::Arithmetic;
 using cuda::DeviceBuffer;
 
-// Long enough that starting and ending do not count.
+// Long enough that launch overhead does not matter.
 constexpr double kLoadNs = 2e6;
 
 StoppingRule Rule() {
@@ -32,7 +32,8 @@ absl::StatusOr<double> BestNs(GpuTimer& timer, const GpuTimer::Run& run,
   return *std::min_element(times.samples_ns.begin(), times.samples_ns.end());
 }
 
-// TFLOP/s by the faster of the kinds; absent if the GPU has neither.
+// Returns the TFLOP/s of the fastest of the kinds; absent if the GPU has none
+// of them.
 absl::StatusOr<std::optional<double>> BestRate(
     GpuTimer& timer, std::initializer_list<Arithmetic> kinds, void* sink) {
   std::optional<double> best;

@@ -1,4 +1,4 @@
-// What the GPU does at best: the ceilings that its kernels are held to.
+// The ceilings of the GPU, to which its kernels are compared.
 #ifndef KERNELS_MEASURE_GPU_CEILINGS_H_
 #define KERNELS_MEASURE_GPU_CEILINGS_H_
 
@@ -7,10 +7,10 @@
 
 namespace convlab {
 
-// Writes and copies a buffer many times larger than the L2, and does
-// fused multiply-adds and tensor core products with operands that look random
-// (by mma.sync and, on Hopper, by wgmma; the better counts); of each the best
-// sample. Takes about a second. Unavailable without a GPU.
+// Measures writing and copying a buffer many times larger than the L2, fused
+// multiply-adds, and tensor core products with operands that look random (by
+// mma.sync and, on Hopper, by wgmma; the faster counts). Each rate is that of
+// the best sample. Takes about a second. Unavailable without a GPU.
 absl::StatusOr<Ceilings> MeasureGpuCeilings();
 
 }  // namespace convlab

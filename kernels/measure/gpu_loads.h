@@ -1,6 +1,6 @@
-// Kernels that load one part of the GPU each, to see what it can do, and those
-// that a measurement needs round the operation. All work in the default stream
-// on device memory; Unavailable in a build without the CUDA Toolkit.
+// Kernels that each load one part of the GPU, to measure its rate, and kernels
+// that a measurement needs around the operation. All work in the default stream
+// on device memory, and return Unavailable in a build without the CUDA Toolkit.
 #ifndef KERNELS_MEASURE_GPU_LOADS_H_
 #define KERNELS_MEASURE_GPU_LOADS_H_
 
@@ -11,10 +11,10 @@
 
 namespace convlab::cuda {
 
-// Keeps the stream waiting for that long, and everything else idle.
+// Keeps the stream waiting for that long and the GPU idle.
 absl::Status StartWait(int microseconds);
 
-// Writes, or reads and writes, `bytes`, a multiple of 16.
+// Write, or read and write, `bytes`, a multiple of 16.
 absl::Status StartFill(void* out, int64_t bytes);
 absl::Status StartCopy(const void* in, void* out, int64_t bytes);
 
@@ -26,16 +26,16 @@ enum class Arithmetic {
   kWgmmaFp16,
 };
 
-// Does `rounds` rounds of it on all multiprocessors, and writes something to
-// `sink`, of kSinkBytes. Returns the number of FLOPs; 0, and nothing was done,
-// where the GPU or the build lacks the instructions.
+// Does `rounds` rounds of that arithmetic on all multiprocessors and writes
+// some result to `sink`, of kSinkBytes. Returns the number of FLOPs, or 0
+// without doing anything if the GPU or the build lacks the instructions.
 inline constexpr int64_t kSinkBytes = 1024;
 absl::StatusOr<double> StartArithmetic(Arithmetic kind, int rounds, void* sink);
 
-// Waits, and tells how many of the 32-bit words of `data` equal `value`.
+// Waits, and returns how many 32-bit words of `data` equal `value`.
 absl::StatusOr<int64_t> CountWords(const void* data, int64_t bytes,
                                    uint32_t value);
-// Waits, and returns a number that depends on every word and its place.
+// Waits, and returns a number that depends on each word and its position.
 absl::StatusOr<uint64_t> Fingerprint(const void* data, int64_t bytes);
 
 }  // namespace convlab::cuda

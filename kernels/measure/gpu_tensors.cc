@@ -13,11 +13,11 @@
 namespace convlab {
 namespace {
 
-// Inputs repeat after so many values, which no algorithm can know of. Odd, so
-// that images differ.
+// Inputs repeat after this many values, which no algorithm can exploit. The
+// number is odd, so that images differ.
 constexpr int64_t kPeriod = (int64_t{1} << 22) + 1;
 
-// NaN in either type, once per float and twice in a pair of halves.
+// NaN in both types: one float or two halves.
 constexpr uint8_t kPoison = 0xff;
 constexpr uint32_t kPoisonedWord = 0xffffffff;
 
@@ -34,7 +34,7 @@ void ForElements(Layout layout, int64_t C, int64_t H, int64_t W, Visit visit) {
   }
 }
 
-// Fills the buffer with `values`, as T, again and again.
+// Fills the buffer with repetitions of `values`, converted to T.
 template <typename T>
 absl::Status UploadRepeated(const std::vector<float>& values,
                             const cuda::DeviceBuffer& buffer) {
@@ -118,8 +118,8 @@ absl::StatusOr<double> GpuTensors::Verify(
                    cuda::CountWords(y_.data(), y_.bytes(), kPoisonedWord));
   if (unwritten > 0) {
     return absl::DataLossError(
-        absl::StrCat("the output's elements were not all written: ", unwritten,
-                     " words of 32 bits were left out"));
+        absl::StrCat("the output was not written completely:  ", unwritten,
+                     " words of 32 bits are missing"));
   }
   return type_ == ElementType::kFloat ? Error<float>() : Error<Eigen::half>();
 }

@@ -1,5 +1,6 @@
-// The tensors of a convolution that is measured on the GPU, and whether it was
-// right. What every measurement on the GPU begins with, ours and the library's.
+// The tensors of a convolution that is measured on the GPU, and its
+// verification. Every measurement on the GPU begins with these, our variants'
+// and the library's.
 #ifndef KERNELS_MEASURE_GPU_TENSORS_H_
 #define KERNELS_MEASURE_GPU_TENSORS_H_
 
@@ -20,10 +21,11 @@ enum class ElementType { kFloat, kHalf };
 
 class GpuTensors {
  public:
-  // Random inputs and weights in [-1, 1) on the GPU, in that layout and type.
-  // The inputs repeat after some millions of values. Some of the images, the
-  // first and the last among them, are computed in float64. Unavailable without
-  // a GPU, ResourceExhausted without enough memory.
+  // Creates random inputs and weights in [-1, 1) on the GPU, in that layout and
+  // type. The inputs repeat after some millions of values. The reference in
+  // float64 is computed for some of the images, including the first and the
+  // last. Returns Unavailable without a GPU and ResourceExhausted without
+  // enough memory.
   static absl::StatusOr<GpuTensors> Create(
       const Problem& problem, Workers& workers, Layout layout = Layout::kNchw,
       ElementType type = ElementType::kFloat);
@@ -33,14 +35,14 @@ class GpuTensors {
   void* y() const { return y_.data(); }
 
   // Poisons y, calls `run`, which fills it, and returns the relative error of
-  // the computed images. DataLoss if any element of y, in whatever image, was
-  // not written.
+  // the computed images. Returns DataLoss if any element of y, in any image,
+  // was not written.
   absl::StatusOr<double> Verify(const std::function<absl::Status()>& run) const;
 
-  // DataLoss if x or k are no longer what they were.
+  // Returns DataLoss if x or k have changed.
   absl::Status CheckInputs() const;
 
-  // All tensors, each once.
+  // The bytes of all tensors.
   int64_t bytes() const { return x_.bytes() + k_.bytes() + y_.bytes(); }
 
  private:
@@ -56,7 +58,7 @@ class GpuTensors {
   cuda::DeviceBuffer x_, k_, y_;
   uint64_t x_fingerprint_ = 0, k_fingerprint_ = 0;
   std::vector<int64_t> checked_;   // images
-  std::vector<double> reference_;  // theirs, one after another, in NCHW
+  std::vector<double> reference_;  // of these images, in NCHW
 };
 
 }  // namespace convlab

@@ -9,9 +9,9 @@
 namespace convlab {
 namespace {
 
-// Longer than a host takes to start most operations. One of many launches, such
-// as a variant that works in slices, may outlast it: its time then holds the
-// gaps in which the GPU waited for the host.
+// Longer than a host needs to queue most operations. An operation of many
+// launches, such as a variant that works in slices, may take longer: its time
+// then includes the gaps in which the GPU waited for the host.
 constexpr int kWaitMicroseconds = 100;
 
 }  // namespace
@@ -35,7 +35,7 @@ absl::StatusOr<int64_t> GpuTimer::TimeOnce(const Run& run,
   RETURN_IF_ERROR(run());
   RETURN_IF_ERROR(stop_.Record());
   if (clock_) {
-    // A clock that cannot be read is not measured.
+    // A clock that cannot be read is left out.
     const absl::StatusOr<int> megahertz = clock_->Megahertz();
     if (megahertz.ok()) clocks_mhz.push_back(*megahertz);
   }

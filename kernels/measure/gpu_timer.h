@@ -1,13 +1,13 @@
-// Kernel times: what an operation takes on the GPU, from a cold cache.
+// Kernel times: the time of an operation on the GPU, from a cold cache.
 //
 //   ASSIGN_OR_RETURN(GpuTimer timer, GpuTimer::Create());
 //   ASSIGN_OR_RETURN(const GpuTimes times, timer.Time(run, StoppingRule()));
 //
 // Before each sample a buffer larger than the second-level cache is written, so
 // that nothing of the operation's tensors is in it. A kernel that only waits
-// follows; meanwhile the host puts the whole operation into the stream between
-// two events, so that the time from event to event holds the GPU's work and not
-// the host's. One operation before the first sample warms up.
+// follows. Meanwhile the host queues the whole operation between two events, so
+// that the time between them holds the GPU's work and not the host's. The
+// operation runs once before the first sample as a warm-up.
 #ifndef KERNELS_MEASURE_GPU_TIMER_H_
 #define KERNELS_MEASURE_GPU_TIMER_H_
 
@@ -27,7 +27,7 @@ namespace convlab {
 
 struct GpuTimes {
   std::vector<int64_t> samples_ns;
-  // The median of the clocks seen while the samples ran; absent without NVML.
+  // The median of the clocks during the samples; absent without NVML.
   std::optional<double> sm_clock_mhz;
 };
 
@@ -49,7 +49,8 @@ class GpuTimer {
         flush_(std::move(flush)),
         clock_(clock) {}
 
-  // One sample, in nanoseconds; adds the clock seen to `clocks_mhz`.
+  // Takes one sample, in nanoseconds, and appends the current clock to
+  // `clocks_mhz`.
   absl::StatusOr<int64_t> TimeOnce(const Run& run,
                                    std::vector<int64_t>& clocks_mhz);
 

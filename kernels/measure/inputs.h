@@ -1,4 +1,5 @@
-// What a convolution is measured on and checked with, whatever the device.
+// The inputs that a convolution is measured with, and the images that are
+// checked, for every device.
 #ifndef KERNELS_MEASURE_INPUTS_H_
 #define KERNELS_MEASURE_INPUTS_H_
 
@@ -7,11 +8,12 @@
 
 namespace convlab {
 
-// `count` values in [-1, 1), the same for the same seed.
+// Returns `count` values in [-1, 1), the same for the same seed.
 std::vector<float> RandomFloats(int64_t count, int seed);
 
-// The images of a batch that are compared with the reference: all of a few, or
-// else some at equal distances, the first and the last among them. Ascending.
+// The images of a batch that are compared with the reference, in ascending
+// order: all of a small batch, otherwise some at equal distances, including the
+// first and the last.
 std::vector<int64_t> CheckedImages(int64_t batch);
 
 }  // namespace convlab

@@ -1,5 +1,5 @@
-// Kernels that load one part of the GPU each: memory, the float32 units, the
-// tensor cores. Their rates are the ceilings that other kernels are held to.
+// Kernels that each load one part of the GPU: memory, the float32 units, the
+// tensor cores. Their rates are the ceilings of other kernels.
 #include <cuda_fp16.h>
 
 #include "kernels/measure/load_kernels.h"
@@ -18,7 +18,7 @@ __global__ void WaitKernel(long long nanoseconds) {
   } while (now - start < nanoseconds);
 }
 
-// Sixteen bytes per thread and step; neighbours write neighbouring ones.
+// Each thread writes sixteen bytes per step; neighbours write adjacent ones.
 __global__ void FillKernel(float4* out, int64_t count) {
   const int64_t step = int64_t{gridDim.x} * kThreads;
   for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < count;
@@ -31,7 +31,7 @@ __global__ void CopyKernel(const float4* __restrict__ in,
                            float4* __restrict__ out, int64_t count) {
   const int64_t step = int64_t{gridDim.x} * kThreads;
   int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  // Several loads on their way at a time.
+  // Several loads are in flight at a time.
   constexpr int kUnroll = 4;
   for (; i + (kUnroll - 1) * step < count; i += kUnroll * step) {
     float4 values[kUnroll];
@@ -43,7 +43,7 @@ __global__ void CopyKernel(const float4* __restrict__ in,
   for (; i < count; i += step) out[i] = in[i];
 }
 
-// Independent sums, enough to hide the latency of one with few warps.
+// Independent sums, enough to hide the latency with few warps.
 constexpr int kFmaSums = 16;
 constexpr int kFmaSteps = 32;  // of each sum in a round
 
@@ -67,8 +67,8 @@ __global__ void __launch_bounds__(kThreads)
   sink[threadIdx.x] = sum;
 }
 
-// A number in [-1, 1) that looks random: operands of zeros would take less
-// power, and let the clock stay higher than real work does.
+// A number in [-1, 1) that looks random. Operands of zero would take less power
+// and allow a higher clock than real work does.
 [[maybe_unused]] __device__ float Scrambled(uint32_t index) {
   index = (index ^ 61) ^ (index >> 16);
   index *= 9;
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kThreads)
 template <bool kTf32>
 __device__ uint32_t ScrambledWord(uint32_t index) {
   if constexpr (kTf32) {
-    // The lowest 13 bits are no part of a TF32 value.
+    // TF32 does not include the lowest 13 bits.
     return __float_as_uint(Scrambled(index)) & 0xffffe000u;
   }
   const __half2 pair =
@@ -140,15 +140,15 @@ __global__ void __launch_bounds__(kThreads) MmaKernel(int rounds, float* sink) {
 #endif
 }
 
-// wgmma: a warpgroup makes 64 x 128 sums of 8 (TF32) or 16 (FP16) products each
-// from operands in shared memory. Only code for sm_90a has it.
+// wgmma: a warpgroup computes 64 x 128 sums of 8 (TF32) or 16 (FP16) products
+// each, from operands in shared memory. Only code for sm_90a has it.
 constexpr int kWgmmaRows = 64, kWgmmaColumns = 128;
 constexpr int kWgmmaSteps = 8;
 constexpr int kWgmmaWarpgroups = kThreads / 128;
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 constexpr int kWgmmaRegisters = kWgmmaRows * kWgmmaColumns / 128;
-// Of a row of either operand, whatever the type.
+// Bytes of a row of either operand, for both types.
 constexpr int kWgmmaRowBytes = 32;
 
 // Describes an operand to wgmma: core matrices of 8 rows x 16 bytes without
@@ -176,7 +176,7 @@ __device__ uint64_t OperandDescriptor(const void* shared) {
 
 template <bool kTf32>
 __device__ void Wgmma(float (&c)[kWgmmaRegisters], uint64_t a, uint64_t b) {
-  // The predicate says that the product is added to what is there.
+  // The predicate makes the product accumulate.
   if constexpr (kTf32) {
     asm volatile(
         "{ .reg .pred add; setp.eq.b32 add, 0, 0; "
@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int i = threadIdx.x; i < kB; i += kThreads) {
     b_words[i] = ScrambledWord<kTf32>(kWgmmaWarpgroups * kA + i);
   }
-  // wgmma reads shared memory by another path than the stores went.
+  // wgmma reads shared memory through another proxy than the stores.
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncthreads();
   const uint64_t a = OperandDescriptor(a_words + threadIdx.x / 128 * kA);
@@ -254,8 +254,8 @@ __global__ void FingerprintKernel(const uint32_t* words, int64_t count,
   unsigned long long sum = 0;
   for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < count;
        i += step) {
-    // Odd factors that differ from place to place: a changed word, and two
-    // that changed places, change the sum.
+    // Odd factors that differ by position: a changed word changes the sum, and
+    // so do two exchanged words.
     sum += words[i] * (2 * static_cast<unsigned long long>(i) + 1) *
            0x9e3779b97f4a7c15ull;
   }
@@ -279,7 +279,7 @@ Error AskDevice(Device* device) {
   return {};
 }
 
-// As many blocks as the device holds at a time, so that none waits for another.
+// As many blocks as the device runs at a time, so that none waits for another.
 template <typename Kernel>
 Error AskBlocks(Kernel kernel, int* blocks) {
   Device device;
@@ -317,7 +317,7 @@ Error LaunchFma(int rounds, float* sink, double* flops) {
   int blocks = 0;
   RETURN_IF_FAILED(AskBlocks(FmaKernel, &blocks));
   *flops = 2.0 * blocks * kThreads * kFmaSums * kFmaSteps * rounds;
-  // Sums stay finite: they go towards 1.
+  // Sums stay finite: they converge to 1.
   FmaKernel<<<blocks, kThreads>>>(rounds, 0.5f, 0.5f, sink);
   return CheckLaunch("FmaKernel");
 }

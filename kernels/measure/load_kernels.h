@@ -1,4 +1,5 @@
-// What gpu_loads.h starts, as nvcc sees it. Light: no Abseil.
+// The launchers behind gpu_loads.h, for nvcc; without Abseil, which compiles
+// slowly.
 #ifndef KERNELS_MEASURE_LOAD_KERNELS_H_
 #define KERNELS_MEASURE_LOAD_KERNELS_H_
 
@@ -12,8 +13,8 @@ Error LaunchWait(int microseconds);
 Error LaunchFill(void* out, int64_t bytes);
 Error LaunchCopy(const void* in, void* out, int64_t bytes);
 
-// `*flops` are those of the launch; 0 if the device or the build does not have
-// the instructions. Some floats are written to `sink`.
+// Sets `*flops` to the launch's FLOPs, or to 0 if the device or the build lacks
+// the instructions. Writes some floats to `sink`.
 inline constexpr int kSinkFloats = 256;
 Error LaunchFma(int rounds, float* sink, double* flops);
 Error LaunchMma(bool tf32, int rounds, float* sink, double* flops);

@@ -1,5 +1,5 @@
-// Measuring on a GPU: that times are the work's, wrong results are found, and
-// ceilings are what such a machine has.
+// Tests measuring on a GPU: times are those of the work, wrong results are
+// found, and ceilings are plausible.
 #include <string>
 #include <vector>
 
@@ -66,7 +66,7 @@ TEST_F(MeasureTest, TimesAreThoseOfTheWork) {
                        static_cast<double>(once->samples_ns[2]);
   EXPECT_GT(ratio, 7);
   EXPECT_LT(ratio, 13);
-  // Nothing takes next to nothing, though the host needs longer.
+  // An empty operation takes almost no time, although the host needs longer.
   const auto nothing = timer->Time([] { return absl::OkStatus(); }, rule);
   ASSERT_TRUE(nothing.ok()) << nothing.status();
   EXPECT_LT(nothing->samples_ns[2], 20000);
@@ -76,7 +76,7 @@ TEST_F(MeasureTest, TimesAreThoseOfTheWork) {
   EXPECT_LE(*once->sm_clock_mhz, device_.multiprocessor_clock_khz / 1000 + 50);
 }
 
-TEST_F(MeasureTest, ErrorsOfTheRunAreHandedOn) {
+TEST_F(MeasureTest, ErrorsOfTheRunAreReturned) {
   auto timer = GpuTimer::Create();
   ASSERT_TRUE(timer.ok()) << timer.status();
   const auto times = timer->Time(
@@ -109,10 +109,10 @@ TEST_F(MeasureTest, FindsWhatIsWrong) {
     for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
       const auto tensors = GpuTensors::Create(problem, workers_, layout, type);
       ASSERT_TRUE(tensors.ok()) << tensors.status();
-      // Nothing written, though the right result stood there.
+      // Nothing is written, although y holds the right result.
       const auto nothing = tensors->Verify([] { return absl::OkStatus(); });
       EXPECT_THAT(std::string(nothing.status().message()),
-                  HasSubstr("not all written"));
+                  HasSubstr("not written completely"));
       // Zeros are an error of 1.
       const auto zeros = tensors->Verify([&] {
         return cuda::FillBytes(
@@ -121,7 +121,7 @@ TEST_F(MeasureTest, FindsWhatIsWrong) {
       });
       ASSERT_TRUE(zeros.ok()) << zeros.status();
       EXPECT_NEAR(*zeros, 1, 1e-6);
-      // One weight changed.
+      // One weight is changed.
       ASSERT_TRUE(tensors->CheckInputs().ok());
       ASSERT_TRUE(
           cuda::FillBytes(const_cast<void*>(tensors->k()), 0xff, 2).ok());
@@ -133,7 +133,7 @@ TEST_F(MeasureTest, FindsWhatIsWrong) {
 TEST_F(MeasureTest, CeilingsAreThoseOfAGpu) {
   const auto ceilings = MeasureGpuCeilings();
   ASSERT_TRUE(ceilings.ok()) << ceilings.status();
-  // Below what clock and width allow, and not far below.
+  // Not above the rate of clock and width, and not far below it.
   const double peak =
       2e-6 * device_.memory_clock_khz * device_.memory_bus_bits / 8;
   EXPECT_GT(*ceilings->fill_gbs, 0.5 * peak);
@@ -142,7 +142,7 @@ TEST_F(MeasureTest, CeilingsAreThoseOfAGpu) {
     EXPECT_LT(*ceilings->fill_gbs, 1.02 * peak);
     EXPECT_LT(*ceilings->copy_gbs, 1.02 * peak);
   }
-  // 128 lanes on a multiprocessor, 64 on some.
+  // A multiprocessor has 128 lanes, on some GPUs 64.
   const double lanes =
       2e-9 * device_.multiprocessors * device_.multiprocessor_clock_khz;
   EXPECT_GT(*ceilings->fp32_tflops, 0.5 * 64 * lanes);

@@ -1,4 +1,4 @@
-// gpu_loads.h in a build without the CUDA Toolkit.
+// Implements gpu_loads.h in a build without the CUDA Toolkit.
 #include "common/status/status.h"
 #include "kernels/cuda/device.h"
 #include "kernels/measure/gpu_loads.h"

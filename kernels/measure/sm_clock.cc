@@ -11,9 +11,9 @@
 namespace convlab {
 namespace {
 
-// NVML's header is not in every toolkit. This is what is used of its interface,
-// which NVIDIA keeps stable: nvmlReturn_t and nvmlClockType_t are enumerations,
-// nvmlDevice_t is a pointer.
+// Not every toolkit has NVML's header. These declarations are the part of its
+// stable interface that is used here: nvmlReturn_t and nvmlClockType_t are
+// enumerations, nvmlDevice_t is a pointer.
 using NvmlDevice = void*;
 constexpr int kNvmlSuccess = 0;
 constexpr int kNvmlClockSm = 1;
@@ -25,7 +25,7 @@ struct Nvml {
   const char* (*error_string)(int code);
 };
 
-// The driver's: NVML's own begins with another number.
+// Returns the driver's version: NVML's own has another major number.
 cuda::LibraryVersion Version(void* handle) {
   cuda::LibraryVersion version = {};
   const auto init = reinterpret_cast<int (*)()>(dlsym(handle, "nvmlInit_v2"));
@@ -34,7 +34,7 @@ cuda::LibraryVersion Version(void* handle) {
   char text[80] = "";
   if (init != nullptr && get_version != nullptr && init() == kNvmlSuccess &&
       get_version(text, sizeof(text)) == kNvmlSuccess) {
-    // NOLINTNEXTLINE(cert-err34-c): what is no number stays 0.
+    // NOLINTNEXTLINE(cert-err34-c): text that is not a number leaves 0.
     std::sscanf(text, "%d.%d.%d", &version[0], &version[1], &version[2]);
   }
   return version;
@@ -61,7 +61,7 @@ absl::StatusOr<const Nvml*> LoadNvml() {
   return &nvml;
 }
 
-// Opened once; where that fails it stays so.
+// Opens NVML once; a failure is permanent.
 const absl::StatusOr<const Nvml*>& OpenNvml() {
   static const auto* const nvml = new absl::StatusOr<const Nvml*>(LoadNvml());
   return *nvml;

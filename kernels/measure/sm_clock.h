@@ -1,4 +1,5 @@
-// The clock of a GPU's multiprocessors, by NVML, which comes with the driver.
+// The clock of a GPU's multiprocessors, read through NVML, which comes with the
+// driver.
 #ifndef KERNELS_MEASURE_SM_CLOCK_H_
 #define KERNELS_MEASURE_SM_CLOCK_H_
 
@@ -11,11 +12,11 @@ namespace convlab {
 
 class SmClock {
  public:
-  // Of the GPU with that PCI address (DeviceFacts::pci_bus_id). Opens NVML at
-  // run time; Unavailable, with the reason, where it cannot be used.
+  // Opens NVML for the GPU with that PCI address (DeviceFacts::pci_bus_id).
+  // Returns Unavailable, with the reason, if NVML cannot be used.
   static absl::StatusOr<SmClock> Open(const std::string& pci_bus_id);
 
-  // As it is now, in MHz. Takes some microseconds, and does not wait for the
+  // The current clock in MHz. Takes some microseconds and does not wait for the
   // GPU's work.
   absl::StatusOr<int> Megahertz() const;
 

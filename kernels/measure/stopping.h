@@ -1,4 +1,4 @@
-// How many times to measure.
+// The rule that decides how many samples are taken.
 #ifndef KERNELS_MEASURE_STOPPING_H_
 #define KERNELS_MEASURE_STOPPING_H_
 
@@ -22,16 +22,17 @@ struct StoppingRule {
   double max_seconds = 5;
 };
 
-// The standard error of the samples' median as a share of it, were they
-// distributed normally: sqrt(pi / 2) * IQR / 1.349 / sqrt(n). Outliers, which
-// another user of the machine makes, do not count. There is a sample at least.
+// The relative standard error of the samples' median for a normal distribution:
+// sqrt(pi / 2) * IQR / 1.349 / sqrt(n). The IQR makes it insensitive to
+// outliers, which other users of the machine cause. Requires at least one
+// sample.
 double MedianUncertainty(const std::vector<int64_t>& samples);
 
-// Whether measuring ends, `seconds` after it began.
+// Whether measuring ends, given that `seconds` have passed since it began.
 bool EnoughSamples(const std::vector<int64_t>& samples, double seconds,
                    const StoppingRule& rule);
 
-// "at least 20 samples and until ...", for people.
+// The rule in words: "at least 20 samples and until ...".
 std::string ToString(const StoppingRule& rule);
 
 }  // namespace convlab

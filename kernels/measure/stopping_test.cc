@@ -16,13 +16,13 @@ TEST(MedianUncertainty, IsTheStandardErrorOfTheMedian) {
   EXPECT_EQ(MedianUncertainty({100, 100, 100}), 0);
   // IQR 10 about 1000: 1.2533 * 10 / 1.349 / sqrt(100) / 1000.
   EXPECT_NEAR(MedianUncertainty(Samples(100, 995, 1005)), 0.000929, 1e-6);
-  // Four times the samples, half the error.
+  // Four times the samples give half the error.
   EXPECT_NEAR(MedianUncertainty(Samples(400, 995, 1005)), 0.000465, 1e-6);
-  // One that took far longer does not count.
+  // One outlier does not matter.
   std::vector<int64_t> samples(20, 100);
   samples.back() = 100000;
   EXPECT_EQ(MedianUncertainty(samples), 0);
-  // A clock that shows no time knows nothing.
+  // Samples of 0 ns give no precision.
   EXPECT_GT(MedianUncertainty({0, 0, 0}), 1);
 }
 
@@ -33,7 +33,7 @@ TEST(EnoughSamples, AsksForTheLeastNumberFirst) {
   EXPECT_TRUE(EnoughSamples(Samples(20, 100, 100), 0, rule));
 }
 
-// The spread of one or two says nothing.
+// One or two samples give no reliable spread.
 TEST(EnoughSamples, NeverTrustsTheSpreadOfTooFew) {
   StoppingRule rule;
   rule.min_samples = 1;
@@ -58,7 +58,7 @@ TEST(EnoughSamples, EndsWhenTheTimeIsUpButNeverWithOne) {
   EXPECT_FALSE(EnoughSamples(Samples(3, 100, 100), 4, rule));
 }
 
-TEST(StoppingRule, IsTold) {
+TEST(StoppingRule, IsDescribed) {
   EXPECT_EQ(ToString(StoppingRule()),
             "at least 20 samples and until the median's standard error is "
             "0.5 % of it, at most 300 samples or 5 s");

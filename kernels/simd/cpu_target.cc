@@ -12,8 +12,8 @@ namespace {
 std::vector<CpuTarget> Detect() {
   std::vector<CpuTarget> targets;
 #if defined(__x86_64__)
-  // What Highway's code of each set is compiled to use. The compiler's runtime
-  // also asks whether the system saves the registers.
+  // The instructions that Highway's code for each set uses. The compiler's
+  // runtime also checks that the system saves the registers.
   __builtin_cpu_init();
   const bool sse4 = __builtin_cpu_supports("ssse3") &&
                     __builtin_cpu_supports("sse4.1") &&

@@ -17,7 +17,7 @@ struct Kernel {
   int lanes;
 };
 
-// What Highway's code for these targets has.
+// The lanes of Highway's code for these targets.
 const KernelTable<Kernel> kTable = {
     [] {
       return Kernel{CpuTarget::kBaseline, 1};
@@ -69,7 +69,7 @@ TEST_F(CpuTargetTest, NarrowRowsGetNarrowerVectors) {
       const Kernel kernel = ChosenKernel(kTable, width);
       EXPECT_LE(kernel.lanes, width);
       EXPECT_LE(kernel.target, target);
-      // And the next wider ones would not fit.
+      // The next wider vectors would not fit.
       const int wider = kernel.lanes == 1 ? 4 : 2 * kernel.lanes;
       EXPECT_GT(wider, std::min<int64_t>(width, most));
     }
@@ -82,7 +82,7 @@ TEST_F(CpuTargetTest, OtherNamesListWhatThereIs) {
   EXPECT_EQ(unknown.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(unknown.message()), HasSubstr("'mmx'"));
   EXPECT_THAT(std::string(unknown.message()), HasSubstr("baseline"));
-  // No processor has both.
+  // No processor supports both.
   const bool on_arm = SupportedCpuTargets().front() == CpuTarget::kNeon;
   const absl::Status missing = ForceCpuTarget(on_arm ? "avx2" : "neon");
   EXPECT_EQ(missing.code(), absl::StatusCode::kUnavailable);
