@@ -29,7 +29,7 @@ DEFINE_string(weights, "",
               "mini-dnn .bin; the trained weights if not given");
 DEFINE_string(data, "",
               "folder with Fashion-MNIST's four IDX files, gzipped or plain; "
-              "if not given, what CONVLAB_DATA says, or Debian's");
+              "if not given, CONVLAB_DATA's, or Debian's");
 DEFINE_string(split, "t10k", "images to classify: t10k or train");
 DEFINE_string(device, "auto",
               "auto, cpu or gpu; auto takes the GPU if there is one");
@@ -55,7 +55,7 @@ DEFINE_bool(list, false, "list the networks and variants, and end");
 namespace convlab {
 namespace {
 
-// "expected 1 to 10000" is said where the data set's size is known.
+// The upper bound is checked where the data set's size is known.
 absl::StatusOr<int64_t> ParseSize(const std::string& text) {
   int64_t size;
   if (!absl::SimpleAtoi(text, &size)) {
@@ -74,7 +74,7 @@ bool LooksLikeSize(absl::string_view text) {
          (absl::ascii_isdigit(text[0]) || text[0] == '-' || text[0] == '+');
 }
 
-// Puts the positional arguments into the flags that they stand for.
+// Sets the flags that the positional arguments stand for.
 absl::Status TakePositional(const ParsedFlags& parsed) {
   std::string model, size;
   for (const std::string& text : parsed.positional) {
@@ -114,7 +114,7 @@ absl::Status CheckRange(const char* flag, int value, int least, int most) {
       "--", flag, " is ", value, ", expected ", least, " to ", most));
 }
 
-// A script's "--record=$file" with no file set means something else than none.
+// In a script, "--record=$file" with an unset variable does not mean "no file".
 absl::Status CheckNotEmpty(const ParsedFlags& parsed) {
   const std::pair<const char*, const std::string&> texts[] = {
       {"weights", FLAGS_weights}, {"data", FLAGS_data},
@@ -129,8 +129,8 @@ absl::Status CheckNotEmpty(const ParsedFlags& parsed) {
   return absl::OkStatus();
 }
 
-// The backends that the milestone runs on where the user does not choose, as
-// far as can be said without looking for a GPU.
+// The backends on which the milestone may run for these flags, before it is
+// known whether there is a GPU.
 bool MayRunOn(Backend backend, const Milestone& milestone, Device device) {
   if (backend == Backend::kCpu) {
     return device == Device::kCpu ||
@@ -139,7 +139,7 @@ bool MayRunOn(Backend backend, const Milestone& milestone, Device device) {
   return device != Device::kCpu && milestone.hardware != Hardware::kCpu;
 }
 
-// A name that no backend in question knows is wrong whatever hardware is there.
+// A name that none of these backends knows is wrong on every machine.
 absl::Status CheckVariantNames(const Milestone& milestone,
                                const CommandLine& line) {
   std::vector<std::string> names;
@@ -151,7 +151,7 @@ absl::Status CheckVariantNames(const Milestone& milestone,
       names.emplace_back(variant->name);
     }
   }
-  // Built without CUDA: which names its machine would know is not known here.
+  // A build without CUDA does not know the names of the GPU's variants.
   if (!any_on_gpu && MayRunOn(Backend::kCuda, milestone, line.device) &&
       names.empty()) {
     return absl::OkStatus();
@@ -165,7 +165,8 @@ absl::Status CheckVariantNames(const Milestone& milestone,
   return absl::OkStatus();
 }
 
-// Flags that each make sense but not together, or not in this milestone.
+// Checks for flags that are valid alone, but not together or not in this
+// milestone.
 absl::Status CheckAgreement(const Milestone& milestone,
                             const CommandLine& line) {
   if (milestone.baseline && !line.variants.empty()) {

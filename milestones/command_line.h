@@ -36,15 +36,16 @@ struct CommandLine {
 };
 
 // Parses and checks everything that can be checked without touching data or
-// hardware. Paths come out absolute or relative to the process's folder.
+// hardware. Returned paths are absolute or relative to the process's folder.
 // InvalidArgument says which argument is wrong and what was expected.
 absl::StatusOr<CommandLine> ParseCommandLine(
     const Milestone& milestone, const std::vector<std::string>& args);
 
-// What --help prints.
+// The text that --help prints.
 std::string HelpText(const Milestone& milestone);
 
-// What --list prints: the networks and the variants that the milestone takes.
+// The text that --list prints: the networks, and the variants that the
+// milestone takes.
 std::string ListText(const Milestone& milestone);
 
 }  // namespace convlab

@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Not where CUDA was left out of the build.
+// False in a build without CUDA.
 bool HasGpuVariants() {
   return absl::c_any_of(Variants(), [](const Variant* variant) {
     return variant->backend == Backend::kCuda;
@@ -156,7 +156,7 @@ TEST_F(CommandLineTest, EmptyValuesAreRefused) {
   EXPECT_THAT(Error({"--data", ""}), HasSubstr("--data is empty"));
 }
 
-TEST_F(CommandLineTest, HelpAndListAnswerWhateverElseIsGiven) {
+TEST_F(CommandLineTest, HelpAndListIgnoreOtherArguments) {
   EXPECT_TRUE(Parse({"--help", "fa21"}).help);
   EXPECT_TRUE(Parse({"--list"}).list);
   EXPECT_THAT(HelpText(FindMilestone("m2")), HasSubstr("--record TEXT"));
@@ -166,7 +166,7 @@ TEST_F(CommandLineTest, HelpAndListAnswerWhateverElseIsGiven) {
   EXPECT_THAT(ListText(FindMilestone("m2")), HasSubstr("  auto, "));
 }
 
-TEST_F(CommandLineTest, HelpAndListSayWhatTheMilestoneTakes) {
+TEST_F(CommandLineTest, HelpAndListNameTheMilestonesVariants) {
   EXPECT_THAT(HelpText(FindMilestone("final")), HasSubstr("--variant"));
   EXPECT_THAT(HelpText(FindMilestone("final")), HasSubstr("--profile"));
   EXPECT_THAT(HelpText(FindMilestone("m1")), Not(HasSubstr("--variant")));

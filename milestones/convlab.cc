@@ -1,5 +1,6 @@
 // All milestones in one program, for the bundle: convlab NAME [MODEL] [SIZE]
-// [flags]. The kernels are most of a program, and this one carries them once.
+// [flags]. Kernels are most of a program's size, and this program contains them
+// once.
 #include <cstdio>
 
 #include "milestones/milestone.h"

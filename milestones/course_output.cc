@@ -8,8 +8,8 @@
 namespace convlab {
 namespace {
 
-// correct / images as Python prints a float: the shortest digits that read back
-// as the same number, with a point, and an exponent below 1e-4.
+// Formats correct / images as Python prints a float: with the fewest digits
+// that give the same number, with a point, and with an exponent below 1e-4.
 std::string Share(int64_t correct, int64_t images) {
   const double share = static_cast<double>(correct) / images;
   const auto format = share != 0 && share < 1e-4 ? std::chars_format::scientific

@@ -1,5 +1,5 @@
-// The lines that the course's programs printed on standard output, which
-// graders' scripts parse.
+// The lines of the course's programs on standard output, which graders' scripts
+// parse.
 #ifndef MILESTONES_COURSE_OUTPUT_H_
 #define MILESTONES_COURSE_OUTPUT_H_
 

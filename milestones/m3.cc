@@ -1,5 +1,4 @@
-// Milestone 3: the network with our own convolution on the GPU, as the textbook
-// has it.
+// Milestone 3: the network with the textbook's convolution on the GPU.
 #include "milestones/runner.h"
 
 int main(int argc, char** argv) {

@@ -46,7 +46,7 @@ const Milestone& FindMilestone(absl::string_view name) {
   for (const Milestone& milestone : kMilestones) {
     if (milestone.name == name) return milestone;
   }
-  std::abort();  // a program asked for a row that this table lacks
+  std::abort();  // the table lacks a program's milestone
 }
 
 }  // namespace convlab

@@ -10,7 +10,7 @@ namespace convlab {
 class ProgressBar {
  public:
   ProgressBar();
-  ~ProgressBar();  // wipes the bar off the terminal
+  ~ProgressBar();  // erases the bar
 
   // Draws `share`, 0 to 1, of the work done.
   void Show(double share);
@@ -20,7 +20,8 @@ class ProgressBar {
   const std::chrono::steady_clock::time_point start_;
 };
 
-// "[######      ]  50 %, 3 s left", from the share and the seconds it took.
+// Formats the bar, "[######      ]  50 %, 3 s left", from the share of the work
+// and the seconds that it took.
 std::string ProgressLine(double share, double seconds);
 
 }  // namespace convlab

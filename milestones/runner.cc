@@ -25,7 +25,7 @@
 namespace convlab {
 namespace {
 
-// One variant per convolution: those that the user named, or the milestone's.
+// Returns one variant per convolution: the user's, or the milestone's.
 absl::StatusOr<std::vector<const Variant*>> ChooseVariants(
     const Session& session) {
   const CommandLine& line = session.line;
@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<const Variant*>> ChooseVariants(
   std::vector<const Variant*> variants(convolutions);
   for (size_t i = 0; i < convolutions; ++i) {
     if (names.empty()) {
-      // For as many images as a slice probably has; one must fit.
+      // Asks for the images of a probable slice; at least one must fit.
       constexpr int64_t kUsualSlice = 1000;
       ASSIGN_OR_RETURN(
           variants[i],
@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<const Variant*>> ChooseVariants(
   return variants;
 }
 
-// What the convolutions took of a run on the CPU, and everything else.
+// Prints the time of the convolutions on the CPU, and of everything else.
 std::string Shares(const RunRecord& record) {
   std::vector<int64_t> others = record.inference_ns;
   for (const ConvolutionRecord& convolution : record.convolutions) {
@@ -74,7 +74,7 @@ std::string Shares(const RunRecord& record) {
       record.load_ns * 1e-9, record.prepare_ns * 1e-9);
 }
 
-// One run of the network, with the course's lines.
+// Runs the network once and prints the course's lines.
 absl::Status RunOnce(Session& session,
                      const std::vector<const Variant*>& variants) {
   ASSIGN_OR_RETURN(
@@ -124,12 +124,13 @@ absl::Status ParseAndRun(const Milestone& milestone,
   } else {
     RETURN_IF_ERROR(RunOnce(*session, variants));
   }
-  // A ladder with a wrong variant is a result too: shown, recorded, and failed.
+  // A ladder with a wrong variant is a result too: it is printed and recorded,
+  // and the program fails.
   RETURN_IF_ERROR(CloseSession(*session));
   return measured;
 }
 
-// ParseAndRun, where the system's refusals are statuses too.
+// Calls ParseAndRun and turns the system's refusals into statuses.
 absl::Status ParseAndRunCatching(const Milestone& milestone,
                                  const std::vector<std::string>& command) {
   try {
@@ -137,7 +138,7 @@ absl::Status ParseAndRunCatching(const Milestone& milestone,
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("there is not enough memory");
   } catch (const std::system_error& error) {
-    // Threads are what is asked of the system in this way.
+    // Only the creation of threads throws this.
     return absl::ResourceExhaustedError(
         absl::StrCat("cannot start the threads: ", error.what()));
   }

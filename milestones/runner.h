@@ -1,5 +1,5 @@
-// What all milestones do: load, run the network, print the course's lines,
-// write the run record.
+// The course of all milestones: load, run the network, print the course's
+// lines, write the run record.
 #ifndef MILESTONES_RUNNER_H_
 #define MILESTONES_RUNNER_H_
 

@@ -28,9 +28,8 @@
 namespace convlab {
 namespace {
 
-// The trained weights of a network, among the files that Bazel puts beside the
-// program, which may have been started by another name: through PATH, or a
-// symbolic link.
+// Finds the trained weights of a network among the files that Bazel puts beside
+// the program, which may have been started through PATH or a symbolic link.
 absl::StatusOr<std::string> TrainedWeights(const char* program,
                                            const Network& network) {
   using bazel::tools::cpp::runfiles::Runfiles;
@@ -51,8 +50,8 @@ absl::StatusOr<std::string> TrainedWeights(const char* program,
                                           network.name, ".safetensors"));
 }
 
-// Takes the device that the user asked for, or that the milestone is made for.
-// Unavailable, naming the way on, if that is a GPU that is not there.
+// Chooses the device that the user asked for, or the milestone's. Returns
+// Unavailable, with the alternatives, if that is a GPU and there is none.
 absl::Status ChooseDevice(Session& session) {
   const Device asked = session.line.device;
   const Hardware hardware = session.milestone.hardware;
@@ -94,7 +93,7 @@ std::string DescribeDevice(const Session& session) {
   return text;
 }
 
-// Everything that is known of the run before it starts.
+// Records everything that is known of the run before it starts.
 RunRecord Describe(const Session& session,
                    const std::vector<std::string>& command,
                    const std::string& weights_file) {
@@ -129,8 +128,8 @@ RunRecord Describe(const Session& session,
   return record;
 }
 
-// What the trace saw, summed up in the record too; where it failed the record
-// says why, and so does a line.
+// Summarizes the trace, also in the record. If tracing failed, the record and a
+// message give the reason.
 absl::StatusOr<Activities> EndTrace(Session& session) {
   if (!session.traced) return Activities();
   absl::StatusOr<Activities> activities = cuda::StopTrace();
@@ -163,7 +162,7 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const Milestone& milestone,
   if (!line.profile.empty()) RETURN_IF_ERROR(CheckWritable(line.profile));
   RETURN_IF_ERROR(ForceCpuTarget(line.cpu_target));
   auto session = std::make_unique<Session>(milestone, line);
-  // Before the first look for a GPU, so that no call is missed.
+  // This precedes the first search for a GPU, so that no call is missed.
   absl::Status tracing;
   if (!line.profile.empty()) tracing = cuda::StartTrace();
   RETURN_IF_ERROR(ChooseDevice(*session));
@@ -187,7 +186,8 @@ absl::Status LoadSession(Session& session,
                      TrainedWeights(command.front().c_str(), *line.network));
   }
   const auto start = std::chrono::steady_clock::now();
-  // While the images are read. A wrong data set is told before wrong weights.
+  // Weights are read while the images are. A bad data set is reported before
+  // bad weights.
   auto weights = std::async(std::launch::async, [&] {
     return LoadWeights(weights_file, *line.network);
   });
@@ -214,9 +214,9 @@ absl::Status LoadSession(Session& session,
   if (!first && !session.ladder) session.Print("New Inference");
   session.Tell("running on " + DescribeDevice(session));
   if (session.traced) {
-    // Known as traced from here on, whatever becomes of the trace.
+    // From here on the run counts as traced, even if the trace fails.
     session.record.profile.emplace();
-    session.Tell("traced: op times hold what the tracing costs");
+    session.Tell("traced: op times include the cost of tracing");
   }
   return absl::OkStatus();
 }

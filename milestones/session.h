@@ -1,5 +1,5 @@
-// What every milestone does around its measurements: choose the device, load
-// data and weights, print the course's lines, keep the record.
+// The work of every milestone around its measurements: it chooses the device,
+// loads data and weights, prints the course's lines and fills the record.
 #ifndef MILESTONES_SESSION_H_
 #define MILESTONES_SESSION_H_
 
@@ -28,7 +28,7 @@ struct Session {
         ladder(its_milestone.ladder && its_line.variants.empty()),
         workers(its_line.threads) {}
 
-  // Prints a line on standard output, which the record keeps word for word.
+  // Prints a line on standard output, which the record keeps verbatim.
   void Print(const std::string& text);
   // Prints a line on standard error, after the program's name.
   void Tell(const std::string& text) const;
@@ -47,30 +47,31 @@ struct Session {
   RunRecord record;
 };
 
-// Checks what can be checked before the work starts, chooses the device and, if
-// a profile was asked for, starts the tracing; where that cannot be had, a line
-// says so and the run goes on. Unavailable if the GPU that was asked for is not
-// there.
+// Does all checks that need no data, chooses the device and, for --profile,
+// starts the tracing; if tracing is not possible, a message says so and the run
+// continues. Returns Unavailable if the required GPU is missing.
 absl::StatusOr<std::unique_ptr<Session>> OpenSession(const Milestone& milestone,
                                                      const CommandLine& line);
 
-// Loads data and weights, says so, and fills the record with everything that is
-// known before the run. `command` is the program's argv.
+// Loads data and weights, prints the course's lines for it, and fills the
+// record with everything that is known before the run. `command` is the
+// program's argv.
 absl::Status LoadSession(Session& session,
                          const std::vector<std::string>& command);
 
-// Ends the tracing, prints the resource line, writes the record and the trace
-// that were asked for, and tells the profile.
+// Ends the tracing, prints the resource line, writes the requested record and
+// trace, and prints the profile.
 absl::Status CloseSession(Session& session);
 
 // Runs the network with one variant per convolution, behind a progress bar.
 absl::StatusOr<InferenceResult> RunNetwork(
     Session& session, const std::vector<const Variant*>& variants, int repeat);
 
-// Images that the result classifies as their label says.
+// The number of images that the result classifies correctly.
 int64_t CorrectAnswers(const Session& session, const InferenceResult& result);
 
-// The record's view of convolutions by these variants, with the result's times.
+// Describes the convolutions by these variants for the record, with the
+// result's times.
 std::vector<ConvolutionRecord> DescribeConvolutions(
     const Session& session, const std::vector<const Variant*>& variants,
     const InferenceResult& result);

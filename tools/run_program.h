@@ -1,4 +1,4 @@
-// For tests: a program as a user runs it.
+// Runs programs in tests as a user does.
 #ifndef TOOLS_RUN_PROGRAM_H_
 #define TOOLS_RUN_PROGRAM_H_
 
@@ -9,7 +9,7 @@
 namespace convlab {
 
 struct Outcome {
-  int exit_status = -1;  // stays so if the program could not end by itself
+  int exit_status = -1;  // -1 if the program did not exit by itself
   std::string output;    // of both streams
 };
 

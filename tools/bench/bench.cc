@@ -1,5 +1,5 @@
-// The benchmark: convolutions, each on its own, beside the best that a library
-// and the hardware do in the same run.
+// The benchmark: single convolutions, compared with the best of a library and
+// with the hardware's ceilings in the same run.
 #include <cstdio>
 #include <memory>
 #include <new>
@@ -29,37 +29,40 @@
 #include "tools/bench/report.h"
 
 DEFINE_string(layers, "all",
-              "what to measure: names such as fa19-L2, or fa19 for each of its "
-              "layers, by commas; sizes B,C,H,W,M,K, by semicolons; all: the "
-              "course's nine layers");
+              "layers to measure: names such as fa19-L2, or fa19 for all of "
+              "its layers, separated by commas; sizes B,C,H,W,M,K, separated "
+              "by semicolons; all: the course's nine layers");
 DEFINE_string(variants, "all",
-              "names, by commas, as m2 and m4 know them; final for what the "
-              "program final takes; cudnn or onednn for the library alone");
+              "names, separated by commas, as in m2 and m4; final for the "
+              "choice of the program final; cudnn or onednn for the library "
+              "alone");
 DEFINE_bool(neighbours, false,
             "measure each layer's neighbours too, H and W +-1, M+-1, C+1 and "
             "K+-2, and compare the shares of their floors");
 DEFINE_string(batch, "",
-              "images of a layer that is given by its name, or several such "
-              "numbers, by commas; 10000 on the GPU and 1000 on the CPU if "
-              "none is given");
+              "images of a layer that is given by its name, or several "
+              "numbers, separated by commas; 10000 on the GPU and 1000 on the "
+              "CPU if none is given");
 DEFINE_string(class, "all",
-              "accuracy classes to measure: fp32, tf32, fp16, by commas");
+              "accuracy classes to measure: fp32, tf32, fp16, separated by "
+              "commas");
 DEFINE_string(device, "auto", "gpu, cpu, or auto: the GPU if there is one");
 DEFINE_string(json, "", "write the results to this file");
-DEFINE_int32(samples, 20, "take at least so many samples of each time");
+DEFINE_int32(samples, 20, "take at least this many samples of each time");
 DEFINE_double(seconds, 5,
-              "and take no more, if there are three, after so many seconds of "
-              "measuring one implementation");
+              "but stop measuring an implementation after this many seconds, "
+              "with at least three samples");
 DEFINE_bool(peers, true,
             "measure the library too: cuDNN or oneDNN (--nopeers: do not)");
-DEFINE_int32(threads, 0, "of the CPU; 0: one for each core");
+DEFINE_int32(threads, 0, "threads of the CPU; 0: one for each core");
 DEFINE_bool(once, false,
             "measure nothing: run each variant once on each layer that it "
-            "takes, on the GPU, between the marks by which a profiler starts "
-            "and stops (ncu --profile-from-start off)");
-DEFINE_bool(list, false, "list the variants of --device and --class, and end");
-DEFINE_bool(verbose, false,
-            "tell each of the library's plans and its time on standard error");
+            "takes, on the GPU, between the calls that start and stop a "
+            "profiler (ncu --profile-from-start off)");
+DEFINE_bool(list, false, "list the variants of --device and --class, and exit");
+DEFINE_bool(
+    verbose, false,
+    "print each of the library's plans with its time on standard error");
 
 namespace convlab {
 namespace {
@@ -112,7 +115,7 @@ absl::Status CheckNumbers() {
 absl::StatusOr<BenchOptions> ReadOptions() {
   RETURN_IF_ERROR(CheckNumbers());
   BenchOptions options;
-  // What is wrong in the arguments is wrong on every machine.
+  // Wrong arguments are errors on every machine.
   ASSIGN_OR_RETURN(options.classes, ParseClasses(FLAGS_class));
   std::vector<int64_t> batches = {1};
   if (!FLAGS_batch.empty()) {
@@ -149,12 +152,12 @@ absl::StatusOr<BenchOptions> ReadOptions() {
         absl::StrCat("nothing to measure: no variant on the ",
                      gpu ? "gpu" : "cpu", " is of --class ", FLAGS_class,
                      FLAGS_peers ? ", nor is the library"
-                                 : ", and the library was not asked for"));
+                                 : ", and the library is not requested"));
   }
   return options;
 }
 
-// Without looking for a GPU where one is asked for.
+// With --device gpu this does not need a GPU.
 absl::Status List() {
   ASSIGN_OR_RETURN(const auto classes, ParseClasses(FLAGS_class));
   Backend backend = Backend::kCuda;
@@ -205,7 +208,7 @@ absl::Status Bench(const std::vector<std::string>& command) {
   for (const cuda::Library* library : cuda::OpenedLibraries()) {
     record.gpu.libraries[library->name] = cuda::ToString(library->version);
   }
-  // Also when some failed: the rest was measured.
+  // Written even if some failed, since the rest was measured.
   if (!FLAGS_json.empty()) {
     RETURN_IF_ERROR(WriteFileAtomically(UserPath(FLAGS_json), ToJson(record)));
   }
@@ -229,7 +232,7 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
   return Bench(command);
 }
 
-// ParseAndRun, where the system's refusal is a status too.
+// Calls ParseAndRun and turns the system's refusal into a status.
 absl::Status ParseAndRunCatching(const std::vector<std::string>& args) {
   try {
     return ParseAndRun(args);

@@ -1,4 +1,4 @@
-// The benchmark as a user runs it.
+// Tests the benchmark as a user runs it.
 #include <cstdlib>
 #include <set>
 #include <string>
@@ -61,7 +61,7 @@ TEST(Bench, RunsOnceForAProfiler) {
   }
   EXPECT_EQ(outcome.exit_status, 0) << outcome.output;
   EXPECT_EQ(outcome.output, "");
-  // What no layer is for is a failure, and says so for each.
+  // A variant that takes no layer is a failure, reported for each layer.
   const Outcome declined = Bench(
       "--once --device gpu --variants tensor_strips --layers 2,40,30,30,8,11");
   EXPECT_EQ(declined.exit_status, 1) << declined.output;
@@ -104,7 +104,7 @@ TEST(Bench, RefusesWrongArguments) {
   }
 }
 
-TEST(Bench, WhatTheMemoryDoesNotHoldIsAFailure) {
+TEST(Bench, ProblemsLargerThanTheMemoryAreFailures) {
   const std::string json = Path("large.json");
   for (const char* layers : {"--layers 200000,64,100,100,64,3",
                              "--layers fa19-L2 --batch 9999999999"}) {
@@ -119,11 +119,11 @@ TEST(Bench, WhatTheMemoryDoesNotHoldIsAFailure) {
   }
 }
 
-TEST(Bench, WhatTheSystemRefusesIsAFailure) {
+TEST(Bench, RefusalsOfTheSystemAreFailures) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer takes address space of its own";
 #endif
-  // Less than the arrays of the triad.
+  // This is less than the arrays of the triad need.
   const Outcome outcome = RunProgram(
       "(ulimit -v 300000; tools/bench/bench --device cpu --threads 1 --layers "
       "2,1,9,9,3,3)");
@@ -173,7 +173,7 @@ TEST(Bench, MeasuresOnTheCpu) {
   EXPECT_TRUE(names.count("convlab im2col_eigen"));
   EXPECT_EQ(names.count("onednn nchw"), onednn);
   EXPECT_EQ(names.count("onednn preferred"), onednn);
-  // A library that is missing is told with the reason.
+  // A missing library is reported with the reason.
   EXPECT_EQ(record->omissions.empty(), onednn);
 }
 
@@ -200,7 +200,7 @@ TEST(Bench, NeighboursAreComparedWithTheirLayer) {
   ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
   const auto record = ReadBenchRecord(json);
   ASSERT_TRUE(record.ok()) << record.status();
-  // One variant each, for a layer and seven neighbours at two batches.
+  // One row each for a layer and seven neighbours at two batches.
   EXPECT_EQ(record->rows.size(), 16u);
   const std::vector<Neighbour> neighbours = Neighbours(*record);
   ASSERT_EQ(neighbours.size(), 14u);
@@ -214,7 +214,7 @@ TEST(Bench, NeighboursAreComparedWithTheirLayer) {
 }
 
 TEST(Bench, ALibraryThatIsMissingCostsItsRowsOnly) {
-  // The system's loader finds this one first, and cannot open it.
+  // The system's loader finds this file first and cannot open it.
   ASSERT_TRUE(WriteFileAtomically(Path("libdnnl.so.2"), "no library").ok());
   ASSERT_EQ(setenv("LD_LIBRARY_PATH", std::getenv("TEST_TMPDIR"), 1), 0);
   const Outcome outcome = Bench(
@@ -234,7 +234,7 @@ TEST(Bench, AGpuThatIsMissingIsStatusThree) {
   const Outcome outcome = Bench(absl::StrCat("--device gpu --json ", json));
   EXPECT_EQ(outcome.exit_status, 3) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("no NVIDIA GPU"));
-  // Nothing half-written.
+  // No partial record is left.
   EXPECT_FALSE(ReadFile(json).ok());
 }
 

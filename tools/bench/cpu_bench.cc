@@ -24,18 +24,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Threads that wait for more work for a while before they sleep, as oneDNN's do
-// if OMP_WAIT_POLICY asks for it, would take cores from what runs next.
+// A pause between implementations: threads that spin for a while before they
+// sleep, as oneDNN's do with some settings of OMP_WAIT_POLICY, would take cores
+// from the next one.
 constexpr auto kPause = std::chrono::milliseconds(5);
 
-// About as long as a convolution.
+// Roughly the time of a convolution.
 constexpr double kFmaSeconds = 0.02;
 
 int64_t Nanoseconds(Clock::duration duration) {
   return std::chrono::nanoseconds(duration).count();
 }
 
-// A convolution's tensors in host memory, and what some images become.
+// A convolution's tensors in host memory, and the reference for some images.
 class HostTensors {
  public:
   HostTensors(const Problem& problem, Workers& workers)
@@ -61,7 +62,7 @@ class HostTensors {
 
   void Poison() { std::memset(y_.data(), 0xff, y_.size() * sizeof(float)); }
 
-  // The error of what stands in y. DataLoss if an element is not written.
+  // Returns the error of y; DataLoss if an element was not written.
   absl::StatusOr<double> Error() const {
     const int64_t unwritten =
         std::count_if(y_.begin(), y_.end(), [](float value) {
@@ -98,16 +99,16 @@ class HostTensors {
   const std::vector<float> first_x_, first_k_;
   std::vector<float> y_;
   const std::vector<int64_t> checked_;  // images
-  std::vector<double> reference_;       // theirs, one after another
+  std::vector<double> reference_;       // of these images
 };
 
-// One implementation in the rounds of a layer.
+// One implementation that takes part in the rounds of a layer.
 struct Contestant {
   Measurement measurement;
   std::function<absl::Status()> run;
   std::function<absl::Status()> poison;
-  std::function<absl::Status()> collect;  // the output into y of the tensors
-  int64_t spent_ns = 0;  // in its turns, what comes before a run included
+  std::function<absl::Status()> collect;  // copies the output to the tensors' y
+  int64_t spent_ns = 0;  // in its turns, including the pause and the flush
   bool done = false;
 };
 
@@ -156,7 +157,7 @@ class CpuBench {
     return absl::OkStatus();
   }
 
-  // Of all layers' rounds so far.
+  // The ceilings of all layers' rounds so far.
   Ceilings OverallCeilings() const { return Derive(fma_ns_, triad_ns_); }
 
  private:
@@ -214,7 +215,8 @@ class CpuBench {
     return contestant;
   }
 
-  // Verifies the contestant, which is its warm-up too, and lets it take part.
+  // Verifies the contestant, which also warms it up, and admits it to the
+  // rounds.
   void Admit(const NamedLayer& layer, HostTensors& tensors,
              absl::StatusOr<Contestant> made, const Name& name,
              std::vector<Contestant>& contestants) {
@@ -244,7 +246,8 @@ class CpuBench {
         !absl::IsUnimplemented(status) && !absl::IsUnavailable(status));
   }
 
-  // Takes turns until each has enough samples; one that fails is left out.
+  // Runs the contestants in turn until each has enough samples; one that fails
+  // is dropped.
   Ceilings RunRounds(const NamedLayer& layer,
                      std::vector<Contestant>& contestants) {
     const size_t first_fma = fma_ns_.size(), first_triad = triad_ns_.size();
@@ -308,9 +311,9 @@ class CpuBench {
   std::vector<int64_t> fma_ns_, triad_ns_;
 };
 
-// The least memory in bytes that measuring the problem takes: the tensors, what
-// they were at first, and the library's copies in both layouts. Not an integer,
-// which it may overflow.
+// A lower bound of the memory in bytes that measuring the problem takes: the
+// tensors, copies of the inputs, and the library's copies in both layouts. A
+// double, since it may exceed 64 bits.
 double LeastMemory(const Problem& problem, bool peers) {
   const double x = 4.0 * problem.input_elements();
   const double k = 4.0 * problem.kernel_elements();
@@ -318,8 +321,9 @@ double LeastMemory(const Problem& problem, bool peers) {
   return 2 * (x + k) + y + (peers ? 2 * (x + k + y) : 0);
 }
 
-// ResourceExhausted if the host, whose memory is 0 where it is not known, has
-// less: the system may promise it, and kill the process for taking it.
+// Returns ResourceExhausted if the host has less memory: the system may grant
+// the allocation and kill the process later. `host_bytes` is 0 if it is not
+// known.
 absl::Status CheckMemory(const NamedLayer& layer, bool peers,
                          int64_t host_bytes) {
   const double bytes = LeastMemory(layer.problem, peers);
@@ -336,7 +340,7 @@ absl::Status CheckMemory(const NamedLayer& layer, bool peers,
 
 absl::Status BenchCpu(const BenchOptions& options, Workers& workers,
                       BenchRecord& record, Report& report) {
-  // Not after hours with the layers before.
+  // Checked first, not after hours of measuring other layers.
   for (const NamedLayer& layer : options.layers) {
     RETURN_IF_ERROR(
         CheckMemory(layer, options.peers, record.host.memory_bytes));

@@ -11,11 +11,11 @@
 namespace convlab {
 
 // Measures each layer in rounds. A round runs each implementation once, after
-// the triad, which leaves nothing of the tensors in the caches, and the fused
-// multiply-adds: other users of the machine then disturb all alike. The
-// ceilings are medians, as the times are. What goes wrong with one
-// implementation is told in the report; the status is of what would go wrong
-// with all.
+// the triad, which removes the tensors from the caches; then it runs the fused
+// multiply-adds. Other users of the machine thus disturb all implementations
+// alike. The ceilings are medians, as the times are. Errors of a single
+// implementation are part of the report; the returned status is an error that
+// affects all.
 absl::Status BenchCpu(const BenchOptions& options, Workers& workers,
                       BenchRecord& record, Report& report);
 

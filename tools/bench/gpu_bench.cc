@@ -47,13 +47,12 @@ class GpuBench {
           report_.Add(layer, *measured, record_.ceilings);
           continue;
         }
-        // A variant that does not take the problem says so; anything else is
-        // its failure.
+        // A variant may decline the problem; any other error is a failure.
         report_.Omit(layer, "convlab", variant->name, variant->accuracy,
                      measured.status().message(),
                      !absl::IsUnimplemented(measured.status()) &&
                          !absl::IsResourceExhausted(measured.status()));
-        // A failed launch would fail all that follow.
+        // A failed launch would make all later ones fail.
         RETURN_IF_ERROR(cuda::Synchronize());
       }
     } else {
@@ -93,7 +92,7 @@ class GpuBench {
     RETURN_IF_ERROR(tensors.CheckInputs());
     measurement.samples_ns = times.samples_ns;
     measurement.sm_clock_mhz = times.sm_clock_mhz;
-    // A transform multiplies other numbers, and fewer.
+    // A transform multiplies other and fewer numbers.
     const int products =
         variant.exact_on_integers ? TensorProducts(variant.accuracy) : 1;
     RETURN_IF_ERROR(CheckLimits(layer.problem, products, measurement.bytes,
@@ -167,8 +166,8 @@ class GpuBench {
   const HardLimits limits_;
 };
 
-// Any value will do: no kernel's work depends on it. All four bytes are equal;
-// the float is 0.186.
+// The value does not matter, since no kernel's work depends on it. All four
+// bytes are equal; the float is 0.186.
 absl::StatusOr<cuda::DeviceBuffer> Filled(int64_t floats) {
   constexpr uint8_t kValue = 0x3e;
   ASSIGN_OR_RETURN(auto buffer, cuda::DeviceBuffer::Allocate(4 * floats));

@@ -10,16 +10,15 @@
 
 namespace convlab {
 
-// Measures the ceilings, then each layer. What goes wrong with one
-// implementation is told in the report; the status is of what would go wrong
-// with all.
+// Measures the ceilings, then each layer. Errors of a single implementation are
+// part of the report; the returned status is an error that affects all.
 absl::Status BenchGpu(const BenchOptions& options, Workers& workers,
                       BenchRecord& record, Report& report);
 
-// Measures nothing: runs each variant once on each layer that it takes, where a
-// profiler of hardware counters looks (cuda::StartProfiler). A layer that a
-// variant does not take is told on standard error; if it takes none of them,
-// that is the status.
+// Measures nothing: runs each variant once on each layer that it takes, between
+// the marks for a profiler of hardware counters (cuda::StartProfiler). A layer
+// that a variant does not take is reported on standard error; if no variant
+// takes any layer, the last such reason is returned.
 absl::Status RunOnGpuOnce(const BenchOptions& options, Workers& workers);
 
 }  // namespace convlab

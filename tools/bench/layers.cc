@@ -13,8 +13,8 @@
 namespace convlab {
 namespace {
 
-// The networks that the nine layers are of: fa17's two models are one network,
-// and sp19's baseline ran in the first milestone only.
+// The networks of the nine layers: fa17's two models are one network, and
+// sp19's baseline ran in the first milestone only.
 constexpr const char* kCourse[] = {"fa17", "fa18", "sp19", "fa19", "fa20"};
 
 bool IsSizes(absl::string_view text) {
@@ -44,7 +44,8 @@ absl::StatusOr<NamedLayer> ParseSizes(absl::string_view text) {
   return NamedLayer{SizesOf(problem), problem};
 }
 
-// The convolutions of a network as the user may call it, with `batch` images.
+// Returns the convolutions of a network under the names that the user may give,
+// with `batch` images.
 std::vector<NamedLayer> LayersOf(const Network& network,
                                  absl::string_view called, int64_t batch) {
   std::vector<NamedLayer> layers;
@@ -76,7 +77,7 @@ std::vector<NamedLayer> CourseLayers(int64_t batch) {
   return layers;
 }
 
-// Whatever has a name.
+// All named layers.
 std::vector<NamedLayer> NamedLayers(int64_t batch) {
   std::vector<NamedLayer> layers = CourseLayers(batch);
   for (const Network& network : Networks()) {
@@ -89,7 +90,7 @@ std::vector<NamedLayer> NamedLayers(int64_t batch) {
   return layers;
 }
 
-// The layers of the network of that name, if it has several.
+// Returns the layers of the network of that name, if it has several.
 std::vector<NamedLayer> LayersOfNetwork(absl::string_view name) {
   for (const Network& network : Networks()) {
     if (network.name == name && network.Convolutions().size() > 1) {
@@ -125,7 +126,7 @@ absl::StatusOr<std::vector<NamedLayer>> ParseLayers(
     for (const int64_t batch : batches) {
       ASSIGN_OR_RETURN(NamedLayer layer, ParseLayer(name, batch));
       layers.push_back(std::move(layer));
-      if (IsSizes(name)) break;  // they hold their own
+      if (IsSizes(name)) break;  // sizes contain the batch
     }
     return absl::OkStatus();
   };

@@ -20,23 +20,23 @@ struct NamedLayer {
 
 // A convolution by its name, "fa19-L2" for the second of fa19 (a network of one
 // convolution may leave out "-L1", and fa17 stands for fa17-high), or by its
-// sizes, "B,C,H,W,M,K". `batch` is the named layers'. The error says what there
-// is.
+// sizes, "B,C,H,W,M,K". `batch` applies to named layers. The error lists the
+// names.
 absl::StatusOr<NamedLayer> ParseLayer(absl::string_view text, int64_t batch);
 
-// A list: names by commas, sizes of one layer between semicolons, a network's
-// name for all of its layers, and "all" for the course's nine.
-// "fa18,fa19-L2;100,3,20,20,8,5". Named layers stand there once for each of
-// `batches`.
+// A list, such as "fa18,fa19-L2;100,3,20,20,8,5": names separated by commas,
+// sizes of one layer between semicolons, a network's name for all of its
+// layers, and "all" for the course's nine. Named layers are repeated for each
+// of `batches`.
 absl::StatusOr<std::vector<NamedLayer>> ParseLayers(
     absl::string_view text, const std::vector<int64_t>& batches);
 
 // "1,100,1000", each at least 1.
 absl::StatusOr<std::vector<int64_t>> ParseBatches(absl::string_view text);
 
-// Each layer, and behind it those whose sizes differ a little: height and width
-// by one, filters by one, a channel more, the kernel's size by two. What is no
-// valid problem is left out.
+// Each layer, followed by its neighbours: height and width differ by one,
+// filters by one, channels by one more, the kernel's size by two. Invalid
+// problems are left out.
 std::vector<NamedLayer> WithNeighbours(const std::vector<NamedLayer>& layers);
 
 }  // namespace convlab

@@ -27,7 +27,7 @@ TEST(ParseLayer, TakesNamesAndSizes) {
   EXPECT_EQ(Sizes(ParseLayer("1,2,9,8,4,3", 7)), "B=1 C=2 H=9 W=8 M=4 K=3");
 }
 
-TEST(ParseLayer, SaysWhatIsWrong) {
+TEST(ParseLayer, ErrorsNameTheMistake) {
   const auto message = [](const char* text) {
     const auto layer = ParseLayer(text, 1);
     return std::string(layer.status().message());
@@ -111,8 +111,8 @@ TEST(WithNeighbours, ChangesOneSizeAtATime) {
   }
 }
 
-TEST(WithNeighbours, LeavesOutWhatIsNoProblem) {
-  // No filter, a kernel of 0 and one of 4 in an image of 3 are none.
+TEST(WithNeighbours, LeavesOutInvalidProblems) {
+  // No filter, a kernel of 0 and a kernel of 4 in an image of 3 are invalid.
   const auto layers = WithNeighbours(*ParseLayers("1,1,3,3,1,2", {1}));
   std::vector<std::string> names;
   for (const NamedLayer& layer : layers) names.push_back(layer.name);

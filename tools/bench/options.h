@@ -1,4 +1,4 @@
-// What a benchmark run is asked for.
+// The options of a benchmark run.
 #ifndef TOOLS_BENCH_OPTIONS_H_
 #define TOOLS_BENCH_OPTIONS_H_
 
@@ -19,11 +19,11 @@ struct BenchOptions {
   Backend backend = Backend::kCuda;
   std::vector<NamedLayer> layers;
   std::vector<const Variant*> variants;
-  bool fastest = false;  // what `final` takes for the layer, too
-  bool peers = true;     // the library too
+  bool fastest = false;  // also the variant that `final` takes for the layer
+  bool peers = true;     // also the library
   std::vector<AccuracyClass> classes;
   StoppingRule rule;
-  int threads = 0;  // of the CPU; 0: one for each core
+  int threads = 0;  // threads of the CPU; 0: one for each core
   bool verbose = false;
 };
 
@@ -35,12 +35,12 @@ absl::StatusOr<std::vector<AccuracyClass>> ParseClasses(absl::string_view text);
 // with.
 absl::string_view PeerName(Backend backend);
 
-// Whether it is measured in any of these classes: cuDNN in each, oneDNN in
-// fp32.
+// Whether the peer has results in any of these classes: cuDNN has in each,
+// oneDNN in fp32.
 bool PeerHolds(Backend backend, const std::vector<AccuracyClass>& classes);
 
-// The variants to measure on the problem: those of the options, and what
-// `final` takes unless it is one of them. The error says why `final` has none.
+// The variants to measure on the problem: those of the options, and the choice
+// of `final` unless it is one of them. The error says why `final` takes none.
 absl::StatusOr<std::vector<const Variant*>> VariantsFor(
     const BenchOptions& options, const Problem& problem);
 
@@ -50,11 +50,11 @@ struct ChosenVariants {
   bool peers = false;
 };
 
-// The backend's variants of these classes for "all"; for a list those that it
-// names, of whatever rung, with "final" for what `final` takes and the peer's
-// name for the library alone. `peers` asks for the library, as far as it is
-// measured in these classes. InvalidArgument for an unknown name, or one whose
-// class was not asked for.
+// Parses --variants: "all" stands for the backend's variants of these classes;
+// a list names variants, "final" for the choice of `final`, and the peer for
+// the library alone. `peers` requests the library in those of these classes
+// that it has. Returns InvalidArgument for an unknown name, or a variant whose
+// class was not requested.
 absl::StatusOr<ChosenVariants> ParseVariants(
     absl::string_view text, Backend backend,
     const std::vector<AccuracyClass>& classes, bool peers);

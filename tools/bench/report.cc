@@ -16,12 +16,12 @@
 namespace convlab {
 namespace {
 
-// Columns of text are cut where they would push the others aside.
+// Text is truncated to the width of its column.
 std::string Cut(const std::string& text, size_t width) {
   return text.size() <= width ? text : text.substr(0, width - 1) + "~";
 }
 
-// "%.0f" of the value, or a dash.
+// Formats the value with "%.0f", or an absent one as a dash.
 std::string OrDash(const std::optional<double>& value, int digits,
                    const char* unit = "") {
   return value ? absl::StrFormat("%.*f%s", digits, *value, unit) : "-";
@@ -110,7 +110,7 @@ void Report::PrintNeighbours() const {
 }
 
 void Report::BeginLayer(const NamedLayer& layer) {
-  // Sizes hold the batch.
+  // Sizes contain the batch.
   const bool sizes = absl::StrContains(layer.name, ',');
   Tell(absl::StrCat(layer.name,
                     sizes ? "" : absl::StrCat(" at ", layer.problem.batch),
@@ -118,7 +118,7 @@ void Report::BeginLayer(const NamedLayer& layer) {
 }
 
 void Report::Progress(absl::string_view text) {
-  // Line after line would bury the rest where it is not a terminal.
+  // In a file, a line for each step would bury the rest.
   if (!isatty(STDERR_FILENO)) return;
   absl::FPrintF(stderr, "\r%s\x1b[K", text);
   progress_shown_ = true;
@@ -142,7 +142,7 @@ std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
   std::string arguments = absl::StrCat(
       "--device ", options.backend == Backend::kCuda ? "gpu" : "cpu",
       " --layers ", layer.name);
-  // Sizes hold the batch.
+  // Sizes contain the batch.
   if (!absl::StrContains(layer.name, ',')) {
     absl::StrAppend(&arguments, " --batch ", layer.problem.batch);
   }
@@ -197,7 +197,7 @@ std::string NeighboursTable(const BenchRecord& record) {
   std::vector<std::string> behind;
   for (const Neighbour& neighbour : neighbours) {
     const BenchRow& row = *neighbour.row;
-    // A quotient has both.
+    // An entry with a quotient has both.
     const double share = *FloorShare(row);
     const double of_layer = *FloorShare(*neighbour.layer);
     absl::StrAppend(

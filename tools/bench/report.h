@@ -1,4 +1,4 @@
-// What a benchmark run says: a table on standard output while it goes on, and
+// The output of a benchmark run: a table on standard output while it runs, and
 // the record at its end.
 #ifndef TOOLS_BENCH_REPORT_H_
 #define TOOLS_BENCH_REPORT_H_
@@ -33,24 +33,24 @@ class Report {
   Report(const BenchOptions& options, BenchRecord& record)
       : options_(options), record_(record) {}
 
-  // Adds the row. The ceilings are those that its floor is derived from.
+  // Adds the row, whose floor is derived from the ceilings.
   void Add(const NamedLayer& layer, const Measurement& measurement,
            const Ceilings& ceilings);
-  // Adds an omission. `failed` unless it is nobody's fault that the row is
-  // missing: then the run fails at its end.
+  // Adds an omission. If `failed`, the run fails at its end; omissions for
+  // missing hardware or unsupported problems are not failures.
   void Omit(const NamedLayer& layer, absl::string_view provider,
             absl::string_view variant, AccuracyClass accuracy,
             absl::string_view reason, bool failed);
 
-  // Prints the layer's rows and omissions, which are the last added, with the
-  // table's head if they are the first.
+  // Prints the layer's rows and omissions, which were added last, with the
+  // table's head before the first layer.
   void PrintLayer();
 
-  // Prints how the neighbours do beside their layers.
+  // Prints the neighbours' shares of their floors compared with their layers'.
   void PrintNeighbours() const;
 
-  // On standard error: which layer it is, what is being done with it (shown on
-  // a terminal only), and remarks.
+  // Print on standard error: the current layer, the current step (on a terminal
+  // only), and remarks.
   void BeginLayer(const NamedLayer& layer);
   void Progress(absl::string_view text);
   void Tell(absl::string_view text);
@@ -59,7 +59,7 @@ class Report {
   absl::Status Outcome() const;
 
  private:
-  // Of the layer's column.
+  // The width of the layer's column.
   int LayerWidth() const;
 
   const BenchOptions& options_;
@@ -71,17 +71,17 @@ class Report {
   std::string first_failure_;
 };
 
-// The arguments that measure this again.
+// The arguments that repeat this measurement.
 std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
                       absl::string_view provider, absl::string_view variant,
                       AccuracyClass accuracy);
 
-// The table's head, and one of its lines; `width` is the layer's column's.
+// The table's head and one of its lines; `width` is that of the layer's column.
 std::string TableHead(Backend backend, int width);
 std::string TableLine(const BenchRecord& record, const BenchRow& row,
                       int width);
 
-// A table of the neighbours, and a line on those that are left behind.
+// A table of the neighbours, and a line about those that fall behind.
 std::string NeighboursTable(const BenchRecord& record);
 
 // "ceilings: fill 4321 GB/s, ..."

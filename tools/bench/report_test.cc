@@ -120,7 +120,7 @@ TEST_F(ReportTest, NeighboursLeftBehindAreNamed) {
     measurement.bytes = layer.problem.min_bytes();
     report_.Add(layer, measurement, ceilings);
   };
-  // At 1 TB/s a floor in ns is the bytes / 1000.
+  // At 1 TB/s the floor in ns is bytes / 1000.
   const auto floor = [](const Problem& problem) {
     return problem.min_bytes() / 1000;
   };
@@ -171,7 +171,7 @@ TEST_F(ReportTest, ColumnsStandUnderTheirHeads) {
   EXPECT_EQ(record_.rows[1].variant, measurement.variant);
 }
 
-TEST(Ceilings, AreToldAsFarAsMeasured) {
+TEST(Ceilings, ListsThoseThatWereMeasured) {
   Ceilings ceilings;
   ceilings.triad_gbs = 33.26;
   ceilings.fp32_tflops = 0.2164;
@@ -232,7 +232,7 @@ TEST(Variants, AreNamesOrAll) {
   const auto both = VariantsFor(options, kLayer.problem);
   ASSERT_TRUE(both.ok()) << both.status();
   ASSERT_EQ(both->size(), 2u);
-  // The same twice is measured once.
+  // A class that is given twice is measured once.
   options.variants = *both;
   EXPECT_EQ(VariantsFor(options, kLayer.problem)->size(), 2u);
   const auto peer = ParseVariants("onednn", Backend::kCpu, fp32, false);

@@ -25,8 +25,8 @@ def bundle(name, programs, scripts, tests, weights, data, launcher):
         srcs = programs + scripts + tests + [data, launcher] + ([weights] if weights else []),
         outs = [name + ".tar.gz"],
         testonly = True,
-        # The same inputs give the same bytes: no times, owners or order of the
-        # folder in the archive. Programs lose their symbols, half of their size.
+        # The archive is reproducible: it contains no times, no owners and no
+        # directory order. Stripping symbols halves the programs' size.
         cmd = """
 root=$$(mktemp -d)/convlab
 mkdir -p $$root

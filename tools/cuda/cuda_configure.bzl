@@ -12,7 +12,8 @@ _USUAL_FOLDERS = ["/usr/local/cuda", "/opt/cuda"]
 _INCLUDE_FOLDERS = ["include", "targets/x86_64-linux/include"]
 _LIBRARY_FOLDERS = ["lib64", "targets/x86_64-linux/lib", "lib"]
 
-# Opened at run time; of each the header that says it is there.
+# Libraries that are opened at run time, each with the header that shows that it
+# is installed.
 _LIBRARIES = {
     "cublas": "cublas_v2.h",
     "cudnn": "cudnn_graph.h",  # from cuDNN 9 on
@@ -104,7 +105,7 @@ cc_library(
 )
 """.format(
         archive = repr(["lib/libcudart_static.a"] if available else []),
-        # Every header there is would be 2,000 inputs of each compilation.
+        # All headers would be 2,000 inputs of each compilation.
         patterns = repr([
             "include/*.h",
             "include/*.hpp",

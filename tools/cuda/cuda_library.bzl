@@ -44,8 +44,9 @@ def _compile(ctx, cc_toolchain, compilation_context, source):
     args.add_all(_compression_flags(CUDA.release))
     args.add("-ccbin", cc_toolchain.compiler_executable)
 
-    # Sandboxes share /tmp, where nvcc's temporary files would meet; and their
-    # names must not depend on the process, or objects differ from build to build.
+    # Sandboxes share /tmp, where nvcc's temporary files would collide. Their
+    # names must not depend on the process, or objects would differ between
+    # builds.
     args.add("-objtemp")
     args.add("-frandom-seed=%s" % ctx.label)
     args.add_all(ctx.attr.copts)
@@ -69,7 +70,7 @@ def _compile(ctx, cc_toolchain, compilation_context, source):
         outputs = [object_file],
         mnemonic = "CudaCompile",
         progress_message = "Compiling %s" % source.short_path,
-        # A new toolkit has another release, and compiles everything again.
+        # A toolkit of another release recompiles everything.
         env = {"PATH": "/usr/bin:/bin", "CUDA_RELEASE": CUDA.release},
     )
     return object_file
@@ -100,7 +101,7 @@ def _cuda_library_impl(ctx):
         name = ctx.label.name,
         feature_configuration = features,
         cc_toolchain = cc_toolchain,
-        # Given as pic_objects alone they are dropped in optimized builds.
+        # As pic_objects alone they would be dropped in optimized builds.
         compilation_outputs = cc_common.create_compilation_outputs(
             objects = objects,
             pic_objects = objects,

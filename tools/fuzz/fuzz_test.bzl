@@ -10,10 +10,11 @@ _COPTS = _FLAGS + [
     "-O1",
     "-g1",
     "-fno-omit-frame-pointer",
-    # Bazel's own -c opt flags, undone: keep asserts, let the sanitizer check.
+    # Undoes Bazel's -c opt flags: asserts stay, and the sanitizer checks.
     "-UNDEBUG",
     "-U_FORTIFY_SOURCE",
-    # Checks operator[] against the size, where the capacity hides an error.
+    # Checks operator[] against the size, since spare capacity would hide an
+    # error.
     "-D_GLIBCXX_ASSERTIONS",
 ]
 

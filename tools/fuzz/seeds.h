@@ -1,4 +1,4 @@
-// What a fuzz target gives besides LLVMFuzzerTestOneInput.
+// The function that a fuzz target defines besides LLVMFuzzerTestOneInput.
 #ifndef TOOLS_FUZZ_SEEDS_H_
 #define TOOLS_FUZZ_SEEDS_H_
 
