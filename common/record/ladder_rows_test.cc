@@ -31,10 +31,10 @@ RunRecord Ladder() {
                    Run("half", 500000)};
   record.ladder[1].failure = "rejected: too odd";
   record.ladder[1].convolutions.clear();
-  record.variants["naive"] = {"cuda", 1, "fp32", "", ""};
-  record.variants["odd"] = {"cuda", 2, "bf16", "", ""};
-  record.variants["fast"] = {"cuda", 3, "fp32", "", ""};
-  record.variants["half"] = {"cuda", 4, "fp16", "", ""};
+  record.variants["naive"] = {"cuda", 1, "fp32", "", "", "", ""};
+  record.variants["odd"] = {"cuda", 2, "bf16", "", "", "", ""};
+  record.variants["fast"] = {"cuda", 3, "fp32", "", "", "", ""};
+  record.variants["half"] = {"cuda", 4, "fp16", "", "", "", ""};
   record.peers.resize(2);
   record.peers[0].kernel_time_ns = {3000000};
   record.peers[1].kernel_time_ns = {5000000};
