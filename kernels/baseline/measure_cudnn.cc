@@ -1,7 +1,6 @@
 #include <cudnn.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <tuple>
@@ -17,6 +16,7 @@
 #include "kernels/cuda/library.h"
 #include "kernels/measure/gpu_tensors.h"
 #include "kernels/measure/gpu_timer.h"
+#include "kernels/measure/op_time.h"
 
 namespace convlab {
 namespace {
@@ -189,8 +189,12 @@ CandidateList ListCandidates(const Problem& problem, cudnnTensorFormat_t format,
 
 class Search {
  public:
-  Search(AccuracyClass accuracy, const StoppingRule& rule, GpuTimer timer)
-      : accuracy_(accuracy), rule_(rule), timer_(std::move(timer)) {}
+  Search(AccuracyClass accuracy, const StoppingRule& rule, OpTimer op_timer,
+         GpuTimer timer)
+      : accuracy_(accuracy),
+        rule_(rule),
+        op_timer_(std::move(op_timer)),
+        timer_(std::move(timer)) {}
 
   absl::Status MeasureLayout(const Problem& problem, cudnnTensorFormat_t format,
                              Workers& workers) {
@@ -252,11 +256,9 @@ class Search {
     RETURN_IF_ERROR(ready->Bind(tensors, workspace));
     int64_t host_ns = 0;
     ASSIGN_OR_RETURN(plan.relative_error, tensors.Verify([&]() -> absl::Status {
-      using Clock = std::chrono::steady_clock;
-      const Clock::time_point start = Clock::now();
-      RETURN_IF_ERROR(ready->Run());
-      RETURN_IF_ERROR(cuda::Synchronize());
-      host_ns = std::chrono::nanoseconds(Clock::now() - start).count();
+      ASSIGN_OR_RETURN(const OpTime time,
+                       op_timer_.Time([&] { return ready->Run(); }));
+      host_ns = time.op_ns;
       return absl::OkStatus();
     }));
     RETURN_IF_ERROR(CheckError(plan.relative_error, accuracy_));
@@ -291,6 +293,7 @@ class Search {
 
   const AccuracyClass accuracy_;
   const StoppingRule rule_;
+  OpTimer op_timer_;
   GpuTimer timer_;
   double best_ns_ = 0;  // the smallest median so far; 0 for none
   std::vector<CudnnPlan> plans_;
@@ -322,8 +325,9 @@ absl::StatusOr<CudnnMeasurement> MeasureCudnn(const Problem& problem,
       measurement.version = cuda::ToString(library->version);
     }
   }
+  ASSIGN_OR_RETURN(OpTimer op_timer, OpTimer::Create());
   ASSIGN_OR_RETURN(GpuTimer timer, GpuTimer::Create());
-  Search search(accuracy, rule, std::move(timer));
+  Search search(accuracy, rule, std::move(op_timer), std::move(timer));
   for (const cudnnTensorFormat_t format :
        {CUDNN_TENSOR_NCHW, CUDNN_TENSOR_NHWC}) {
     RETURN_IF_ERROR(search.MeasureLayout(problem, format, workers));

@@ -1,4 +1,5 @@
-// Kernel times: the time of an operation on the GPU, from a cold cache.
+// Kernel times (op_time.h): the time of an operation on the GPU, from a cold
+// cache.
 //
 //   ASSIGN_OR_RETURN(GpuTimer timer, GpuTimer::Create());
 //   ASSIGN_OR_RETURN(const GpuTimes times, timer.Time(run, StoppingRule()));

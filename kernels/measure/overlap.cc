@@ -1,7 +1,6 @@
 #include "kernels/measure/overlap.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <random>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "kernels/convolution/convolution.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/error.h"
+#include "kernels/measure/op_time.h"
 
 namespace convlab {
 namespace {
@@ -170,14 +170,15 @@ absl::StatusOr<OverlapTimes> MeasureStreams(const Variant& variant,
 
   OverlapTimes times;
   const auto run = [&](SlicedConvolution& convolution, const PinnedBuffer& y,
-                       std::vector<int64_t>& samples) {
-    using Clock = std::chrono::steady_clock;
-    const Clock::time_point start = Clock::now();
-    absl::Status status = convolution.Run(static_cast<const float*>(x.data()),
-                                          static_cast<const float*>(k.data()),
-                                          static_cast<float*>(y.data()));
-    samples.push_back(std::chrono::nanoseconds(Clock::now() - start).count());
-    return status;
+                       std::vector<int64_t>& samples) -> absl::Status {
+    ASSIGN_OR_RETURN(const int64_t ns, HostNs([&] {
+                       return convolution.Run(
+                           static_cast<const float*>(x.data()),
+                           static_cast<const float*>(k.data()),
+                           static_cast<float*>(y.data()));
+                     }));
+    samples.push_back(ns);
+    return absl::OkStatus();
   };
   // The first of each is the warm-up.
   for (int i = 0; i <= repetitions; ++i) {

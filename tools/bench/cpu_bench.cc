@@ -18,6 +18,7 @@
 #include "kernels/convolution/checking/reference.h"
 #include "kernels/measure/cpu_ceilings.h"
 #include "kernels/measure/inputs.h"
+#include "kernels/measure/op_time.h"
 
 namespace convlab {
 namespace {
@@ -266,16 +267,14 @@ class CpuBench {
         const Clock::time_point flush = Clock::now();
         triad_.Run();
         triad_ns_.push_back(Nanoseconds(Clock::now() - flush));
-        const Clock::time_point start = Clock::now();
-        const absl::Status status = contestant.run();
-        const int64_t ns = Nanoseconds(Clock::now() - start);
-        if (!status.ok()) {
+        const absl::StatusOr<int64_t> ns = HostNs(contestant.run);
+        if (!ns.ok()) {
           report_.Omit(layer, measurement.provider, measurement.variant,
-                       measurement.accuracy, status.message(), true);
+                       measurement.accuracy, ns.status().message(), true);
           contestants.erase(contestants.begin() + i--);
           continue;
         }
-        measurement.samples_ns.push_back(ns);
+        measurement.samples_ns.push_back(*ns);
         contestant.spent_ns += Nanoseconds(Clock::now() - turn);
         contestant.done = EnoughSamples(
             measurement.samples_ns, contestant.spent_ns * 1e-9, options_.rule);
