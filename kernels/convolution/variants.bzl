@@ -77,18 +77,13 @@ LADDER = [
     _row("tensor_fp16", "cuda/implicit", [":tensor_core"], least_capability = 80),
     _row("tensor_split", "cuda/split", [":split_core"], least_capability = 80),
     _row("tensor_strips", "cuda/strips", [
-        ":mma_plan",
-        ":strips",
-        "//kernels/convolution/cuda/lib:halves",
+        ":tensor_strips_kernel",
         "//kernels/convolution/cuda/lib:launch",
     ], least_capability = 80),
     _row("tensor_wgmma", "cuda/wgmma", [":wgmma_convolution"]),
     _row("wgmma_strips", "cuda/strips", [
-        ":strips",
-        ":wgmma_plan",
-        "//kernels/convolution/cuda/lib:halves",
+        ":wgmma_strips_kernel",
         "//kernels/convolution/cuda/lib:launch",
-        "//kernels/convolution/cuda/lib:wgmma_ptx",
     ]),
     _row("wgmma_fp16", "cuda/wgmma", [":wgmma_convolution"]),
 ]

@@ -1,0 +1,354 @@
+// The kernel of tensor_strips: every warp computes strips of output rows by
+// itself. For each of its items a warp
+//
+//   splits the strip's inputs, which are in registers, to its slab (ForWords,
+//     SplitStrip),
+//   starts to load the next strip's inputs (LoadAhead),
+//   multiplies: for each group of filters and each octet of units
+//     (MultiplyGroup), with the sums going to its stage (StageOctet),
+//   has the copy engine write the stage, while it goes on (StoreStage).
+//
+// Shared memory holds the arranged filters; then for each warp its stage and
+// its slab, high halves before low ones; then the number of items that the
+// block's warps have taken.
+//
+// Nothing but the arrival of the filters is waited for by the whole block. A
+// warp's own lanes meet (__syncwarp) after the slab is written, before it is
+// written again (in `largest`), and on both sides of StoreStage.
+#ifndef KERNELS_CONVOLUTION_CUDA_STRIPS_TENSOR_STRIPS_CUH_
+#define KERNELS_CONVOLUTION_CUDA_STRIPS_TENSOR_STRIPS_CUH_
+
+#include <cstdint>
+
+#include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/ptx.cuh"
+#include "kernels/convolution/cuda/strips/mma_plan.h"
+#include "kernels/convolution/cuda/strips/octet_products.cuh"
+#include "kernels/convolution/cuda/strips/strip_inputs.cuh"
+#include "kernels/convolution/cuda/strips/strips.cuh"
+
+namespace convlab::cuda {
+
+#if __CUDA_ARCH__ >= 800
+
+// A warp's walk over the items of its block, which follow each other in the
+// output: a warp takes the next item when it is ready for it.
+class DynamicWalk {
+ public:
+  // *taken, in shared memory, counts the items that were taken: at first one
+  // for each warp.
+  __device__ DynamicWalk(const StripsPlan& plan, int warp, int* taken)
+      : taken_(taken) {
+    const int of_image = plan.strips * plan.parts;
+    const int64_t begin = blockIdx.x * plan.block_items;
+    items_ = min(plan.block_items, plan.items() - begin);
+    first_image_ = begin / of_image;
+    first_rest_ = begin - first_image_ * of_image;
+    GoTo(plan, warp);
+  }
+  __device__ __forceinline__ bool Done() const { return done_; }
+  __device__ __forceinline__ void Advance(const StripsPlan& plan) {
+    int item = 0;
+    if (threadIdx.x % 32 == 0) item = atomicAdd(taken_, 1);
+    GoTo(plan, __shfl_sync(0xffffffff, item, 0));
+  }
+  __device__ __forceinline__ StripItem Item(const StripsPlan& plan,
+                                            int strip_rows, const float* x,
+                                            float* y) const {
+    return MakeStripItem(plan, strip_rows, image_, rest_, x, y);
+  }
+
+ private:
+  __device__ __forceinline__ void GoTo(const StripsPlan& plan, int item) {
+    const uint32_t of_image = plan.strips * plan.parts;
+    const uint32_t rest = first_rest_ + item;
+    const uint32_t images = rest / of_image;
+    done_ = item >= items_;
+    image_ = first_image_ + images;
+    rest_ = rest - images * of_image;
+  }
+
+  int* taken_;
+  int64_t first_image_, image_;
+  int first_rest_, rest_;  // strips and parts within the image
+  int items_;              // of the block
+  bool done_;
+};
+
+// A warp's own shared memory, and which lane of the warp this is.
+struct StripsWarp {
+  int lane;
+  int g, t;  // lane 4 * g + t
+  float* stage;
+  uint32_t* high;  // the slab's high halves; low ones plan.image_words on
+
+  __device__ __forceinline__ StripsWarp(const StripsPlan& plan, uint4* shared)
+      : lane(threadIdx.x % 32), g(lane / 4), t(lane % 4) {
+    const int warp = threadIdx.x / 32;
+    uint32_t* const own = reinterpret_cast<uint32_t*>(shared) +
+                          plan.filter_words() + warp * plan.warp_words();
+    stage = reinterpret_cast<float*>(own);
+    high = own + plan.stage_words;
+  }
+
+  // Writes zeros to the whole slab, also where no strip puts inputs: units that
+  // reach beyond a row's end multiply those by zero.
+  __device__ __forceinline__ void ClearSlab(const StripsPlan& plan) const {
+    for (int i = lane; i < 2 * plan.image_words; i += 32) high[i] = 0;
+  }
+};
+
+// Starts to write the first `count` floats of each of `filters` filters from
+// the stage, where each begins as far from a multiple of 32 bytes as in the
+// output. The stage may be written again after WaitForStage.
+__device__ __forceinline__ void StoreStage(const float* stage, int pitch,
+                                           float* to, int area, int filters,
+                                           int count, int lane) {
+#if __CUDA_ARCH__ >= 900
+  FenceAsyncProxy();
+  __syncwarp();
+  for (int i = lane; i < 4 * filters; i += 32) {
+    const int m = i / 4;
+    float* const out = to + int64_t{m} * area;
+    StorePiece(stage + m * pitch + Skew(out), out, count, i % 4);
+  }
+  CommitBulkStores();
+#else
+  // Whole lines of 128 bytes, of which each lane writes a vector.
+  __syncwarp();
+  for (int m = 0; m < filters; ++m) {
+    float* const out = to + int64_t{m} * area;
+    const float* const in = stage + m * pitch + Skew(out);
+    const int in_line =
+        static_cast<int>(reinterpret_cast<uintptr_t>(out) / 4 % 32);
+    for (int i = 4 * lane - in_line; i < count; i += 4 * 32) {
+      if (i >= 0 && i + 4 <= count) {
+        *reinterpret_cast<float4*>(out + i) =
+            *reinterpret_cast<const float4*>(in + i);
+      } else {
+        for (int j = max(i, 0); j < min(i + 4, count); ++j) out[j] = in[j];
+      }
+    }
+  }
+#endif
+}
+__device__ __forceinline__ void WaitForStage() {
+#if __CUDA_ARCH__ >= 900
+  WaitForBulkReads();
+#endif
+  __syncwarp();
+}
+
+// A group's filters, of which the lane's first vector is at a shared address.
+// With one channel they stay in registers for all octets of a strip.
+template <int kShape>
+struct GroupFilters {
+  static constexpr StripsShape kOf = kStripsShapes[kShape];
+  uint4 vectors[kOf.steps][kOf.tiles_n];
+  uint32_t address;
+
+  __device__ __forceinline__ explicit GroupFilters(uint32_t first_vector)
+      : address(first_vector) {
+    if constexpr (kOf.one_channel) {
+#pragma unroll
+      for (int i = 0; i < kOf.steps; ++i) {
+#pragma unroll
+        for (int n = 0; n < kOf.tiles_n; ++n) {
+          vectors[i][n] = LoadShared4(address + (i * kOf.tiles_n + n) * 512);
+        }
+      }
+    }
+  }
+};
+
+// Adds the products of an octet, whose inputs the lane reads from `in` on, and
+// of all channels to `sum`.
+template <int kShape, int kS, int kNT>
+__device__ __forceinline__ void ComputeOctet(
+    const StripsPlan& plan, SlabAddress in, const GroupFilters<kShape>& filters,
+    float (&sum)[kS][kNT][4]) {
+  constexpr int kSteps = kStripsShapes[kShape].steps;
+  if constexpr (kStripsShapes[kShape].one_channel) {
+    OctetOperands<kS + kSteps - 1> operands;
+    operands.Load(in);
+    MultiplyOctet<kSteps, kS, kNT>(operands, filters.vectors, sum);
+  } else {
+    float small[kS][kNT][4] = {};
+    uint32_t channel_filters = filters.address;
+#pragma unroll 1
+    for (int c = 0; c < plan.C; ++c) {
+      MultiplyChannel<kShape>(in, channel_filters, plan.zero, sum, small);
+      in.at += 4 * plan.plane_words;
+      channel_filters += kSteps * kNT * 512;
+    }
+#pragma unroll
+    for (int j = 0; j < kS; ++j) {
+#pragma unroll
+      for (int n = 0; n < kNT; ++n) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sum[j][n][i] += small[j][n][i];
+      }
+    }
+  }
+}
+
+// Writes the lane's sums of an octet to the stage: in kR rows two columns, or
+// only the first unless `second`, of each tile n from lane_stage[n] + at on.
+template <int kR, int kNT>
+__device__ __forceinline__ void StageOctet(const StripsPlan& plan,
+                                           float* const (&lane_stage)[kNT],
+                                           int at, bool pairs, bool second,
+                                           float scale,
+                                           const float (&sum)[kR / 2][kNT][4]) {
+#pragma unroll
+  for (int n = 0; n < kNT; ++n) {
+    float* out = lane_stage[n] + at;
+    if (pairs) {
+#pragma unroll
+      for (int j = 0; j < kR; ++j, out += plan.W_out) {
+        *reinterpret_cast<float2*>(out) = {
+            sum[j / 2][n][j % 2 * 2] * scale,
+            sum[j / 2][n][j % 2 * 2 + 1] * scale};
+      }
+    } else {
+#pragma unroll
+      for (int j = 0; j < kR; ++j, out += plan.W_out) {
+        out[0] = sum[j / 2][n][j % 2 * 2] * scale;
+        if (second) out[1] = sum[j / 2][n][j % 2 * 2 + 1] * scale;
+      }
+    }
+  }
+}
+
+// Multiplies the strip in the slab, where the lane's first word is at `slab`,
+// by a group of filters, and leaves the outputs, times `scale`, in the stage.
+// `units` are the strip's, and `to` is the group's first output.
+template <int kShape>
+__device__ __forceinline__ void MultiplyGroup(
+    const StripsPlan& plan, const StripsWarp& warp, const SlabAddress& slab,
+    int units, const GroupFilters<kShape>& filters, const float* to, int area,
+    bool store_pairs, float scale) {
+  constexpr StripsShape s = kStripsShapes[kShape];
+  constexpr int kR = s.rows, kNT = s.tiles_n, kShifts = s.shifts;
+  const int g = warp.g, t = warp.t;
+  // Where columns 8 * n + 2 * t and the next of the products go.
+  float* lane_stage[kNT];
+#pragma unroll
+  for (int n = 0; n < kNT; ++n) {
+    const int m = (8 * n + 2 * t) / kShifts;
+    lane_stage[n] =
+        warp.stage + m * plan.stage_pitch + Skew(to + int64_t{m} * area);
+  }
+#pragma unroll 1
+  for (int first = 0; first < units; first += 8) {
+    // Lanes beyond the last unit compute it again, and do not store it.
+    const int unit = min(first + g, units - 1);
+    const int block = SplitDivide(unit, plan.units_magic);
+    const int place = unit - block * plan.units;
+    SlabAddress in = slab;
+    in.at += 4 * (block * kR * plan.pitch + place * (kShifts / 2));
+    float sum[kR / 2][kNT][4] = {};
+    ComputeOctet(plan, in, filters, sum);
+    if (first == 0) WaitForStage();
+    const int column = place * kShifts + 2 * t % kShifts;
+    if (first + g >= units || column >= plan.W_out) continue;
+    StageOctet<kR>(plan, lane_stage, block * kR * plan.W_out + column,
+                   store_pairs, column + 1 < plan.W_out, scale, sum);
+  }
+}
+
+#endif
+
+constexpr int kStripsThreads = 32 * kStripsMostWarps;
+
+template <int kShape>
+__global__ void __launch_bounds__(kStripsThreads, 1)
+    StripsKernel(const float* __restrict__ x, const float* __restrict__ k,
+                 const char* arranged, const int* filter_exponent,
+                 float* __restrict__ y,
+                 const __grid_constant__ StripsPlan plan) {
+#if __CUDA_ARCH__ >= 800
+  constexpr StripsShape s = kStripsShapes[kShape];
+  constexpr int kFilters = s.filters();
+  extern __shared__ __align__(128) uint4 shared[];
+  const StripsWarp warp(plan, shared);
+  const int lane = warp.lane;
+  int* const taken = reinterpret_cast<int*>(shared) + plan.filter_words() +
+                     plan.warps * plan.warp_words();
+  if (threadIdx.x == 0) *taken = plan.warps;
+  const bool load_pairs =
+      plan.W % 2 == 0 && reinterpret_cast<uintptr_t>(x) % 8 == 0;
+  warp.ClearSlab(plan);
+  WaitForKernelBefore();
+  for (int i = threadIdx.x; i < plan.filter_words() / 4; i += blockDim.x) {
+    shared[i] = reinterpret_cast<const uint4*>(arranged)[i];
+  }
+  const int filters_exponent = *filter_exponent;
+  __syncthreads();
+
+  const int strip_rows = plan.blocks * s.rows;
+  DynamicWalk walk(plan, threadIdx.x / 32, taken);
+  float2 ahead[s.loads];
+  if (!walk.Done()) {
+    LoadAhead<s.one_channel>(plan, walk.Item(plan, strip_rows, x, y),
+                             load_pairs, lane, ahead);
+  }
+  SlabAddress slab = {0, static_cast<uint32_t>(plan.pitch * 4),
+                      static_cast<uint32_t>(plan.image_words * 4)};
+  const int area = plan.H_out * plan.W_out;
+  const bool store_pairs =
+      plan.W_out % 2 == 0 && reinterpret_cast<uintptr_t>(y) % 8 == 0;
+  const auto largest = [](uint32_t v) {
+    v = __reduce_max_sync(0xffffffff, v);
+    __syncwarp();
+    return v;
+  };
+  int exponent = 5;  // of the strip before
+  while (!walk.Done()) {
+    const StripItem item = walk.Item(plan, strip_rows, x, y);
+    const int words = WordsOf<s.one_channel>(plan, item);
+    const auto plane = [&](int c) { return item.from + c * (plan.H * plan.W); };
+    const auto for_words = [&](const auto& put) {
+      ForWords<s.one_channel>(plan, item, words, load_pairs, lane, ahead, put);
+    };
+    const bool scaled =
+        SplitStrip(plan, plane, item.inputs, filters_exponent, lane, 32,
+                   warp.high, exponent, for_words, largest);
+    walk.Advance(plan);
+    if (!walk.Done()) {
+      LoadAhead<s.one_channel>(plan, walk.Item(plan, strip_rows, x, y),
+                               load_pairs, lane, ahead);
+    }
+    __syncwarp();
+    if (!scaled) {
+      ComputeExactly(plan, item.from, k, item.to, item.rows, plan.W_out,
+                     item.first_group * kFilters,
+                     min(item.end_group * kFilters, plan.M), lane, 32);
+      warp.ClearSlab(plan);
+      exponent = 5;
+      __syncwarp();
+      continue;
+    }
+    const float scale = PowerOfTwo(-(exponent + filters_exponent));
+    const int units = (item.rows + s.rows - 1) / s.rows * plan.units;
+    slab.at = SharedAddress(warp.high + warp.t);
+    for (int group = item.first_group; group < item.end_group; ++group) {
+      const GroupFilters<kShape> filters(
+          SharedAddress(shared + group * plan.filter_vectors + lane));
+      float* const to = item.to + int64_t{group} * kFilters * area;
+      MultiplyGroup(plan, warp, slab, units, filters, to, area, store_pairs,
+                    scale);
+      StoreStage(warp.stage, plan.stage_pitch, to, area,
+                 min(kFilters, plan.M - group * kFilters),
+                 item.rows * plan.W_out, lane);
+    }
+  }
+#if __CUDA_ARCH__ >= 900
+  WaitForBulkStores();
+#endif
+#endif
+}
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_STRIPS_TENSOR_STRIPS_CUH_

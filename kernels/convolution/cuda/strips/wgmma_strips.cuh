@@ -1,0 +1,331 @@
+// The kernel of wgmma_strips: every warpgroup computes strips of output rows by
+// itself. For each of its items the warpgroup
+//
+//   waits until the copy engine has brought the strip's inputs, and adds what
+//     the engine left out (RawStrip::Complete),
+//   splits them to its slab (SplitStrip),
+//   has the copy engine bring the next strip's inputs (RawStrip::Bring),
+//   multiplies: for each group of filters and each tile of 64 units
+//     (MultiplyGroup), with the sums going to its stage (StageTile),
+//   has the copy engine write the stage, while it goes on (StoreGroup).
+//
+// Shared memory holds the arranged filters; then for each warpgroup its stage,
+// its next strip's inputs as they come, and its slab, high halves before low
+// ones.
+//
+// Barriers. `brought` of a warpgroup counts one arrival for each channel: the
+// copy of that channel's inputs, or a thread's where there is nothing to copy.
+// Its phases alternate from strip to strip. The warpgroup's own barrier
+// (Warpgroup::Sync) is waited for after splitting, before it where a channel's
+// inputs are no whole vectors, and on both sides of writing the stage.
+// Warpgroups never wait for each other.
+#ifndef KERNELS_CONVOLUTION_CUDA_STRIPS_WGMMA_STRIPS_CUH_
+#define KERNELS_CONVOLUTION_CUDA_STRIPS_WGMMA_STRIPS_CUH_
+
+#include <cstdint>
+
+#include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/ptx.cuh"
+#include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
+#include "kernels/convolution/cuda/strips/raw_strip.cuh"
+#include "kernels/convolution/cuda/strips/strips.cuh"
+#include "kernels/convolution/cuda/strips/wgmma_filters.cuh"
+#include "kernels/convolution/cuda/strips/wgmma_plan.h"
+#include "kernels/convolution/cuda/strips/wgmma_tile.cuh"
+
+namespace convlab::cuda {
+
+#if __CUDA_ARCH_FEAT_SM90_ALL
+
+// A warpgroup's walk over its items, `step` apart.
+class StridedWalk {
+ public:
+  __device__ StridedWalk(const WgmmaStripsPlan& plan, int64_t first,
+                         int64_t step) {
+    const int of_image = plan.strips * plan.parts;
+    image_ = first / of_image;
+    rest_ = first - image_ * of_image;
+    image_step_ = step / of_image;
+    rest_step_ = step - image_step_ * of_image;
+  }
+  __device__ __forceinline__ bool Done(const WgmmaStripsPlan& plan) const {
+    return image_ >= plan.batch;
+  }
+  __device__ __forceinline__ void Advance(const WgmmaStripsPlan& plan) {
+    image_ += image_step_, rest_ += rest_step_;
+    if (rest_ >= plan.strips * plan.parts) {
+      rest_ -= plan.strips * plan.parts, ++image_;
+    }
+  }
+  __device__ __forceinline__ StripItem Item(const WgmmaStripsPlan& plan,
+                                            const float* x, float* y) const {
+    return MakeStripItem(plan, plan.strip_rows, image_, rest_, x, y);
+  }
+
+ private:
+  int64_t image_, image_step_;
+  int rest_, rest_step_;  // strips and parts of an image
+};
+
+// Where a thread stands in its warpgroup.
+struct WarpgroupLane {
+  int lane, warp;
+  int g, t;  // lane 4 * g + t
+
+  __device__ __forceinline__ explicit WarpgroupLane(int thread)
+      : lane(thread % 32),
+        warp(__shfl_sync(kAllLanes, thread / 32, 0)),
+        g(lane / 4),
+        t(lane % 4) {}
+};
+
+// A warpgroup's own shared memory.
+struct WarpgroupMemory {
+  float* stage;
+  RawStrip raw;
+  uint32_t* high;  // the slab's high halves; low ones plan.image_words on
+
+  __device__ __forceinline__ WarpgroupMemory(const WgmmaStripsPlan& plan,
+                                             uint32_t* own, uint64_t* brought)
+      : stage(reinterpret_cast<float*>(own)),
+        raw{stage + plan.stage_words, SharedAddress(brought)},
+        high(reinterpret_cast<uint32_t*>(raw.at) + plan.raw_words) {}
+
+  // Writes zeros to the whole slab, also where no strip puts inputs: units that
+  // reach beyond a row's end multiply those by zero.
+  __device__ __forceinline__ void ClearSlab(const WgmmaStripsPlan& plan,
+                                            int thread) const {
+    for (int i = thread; i < 2 * plan.image_words; i += kWarpgroupThreads) {
+      high[i] = 0;
+    }
+  }
+};
+
+// What all strips have in common.
+struct StripsSizes {
+  uint32_t pitch, low_offset, out_pitch;  // bytes of rows, and to low halves
+  int area;                               // floats of a filter's outputs
+  bool load_pairs, store_pairs;           // whether 8 bytes are one access
+
+  __device__ __forceinline__ StripsSizes(const WgmmaStripsPlan& plan,
+                                         const float* x, const float* y)
+      : pitch(plan.pitch * 4),
+        low_offset(plan.image_words * 4),
+        out_pitch(plan.W_out * 4),
+        area(plan.H_out * plan.W_out),
+        load_pairs(plan.W % 2 == 0 && reinterpret_cast<uintptr_t>(x) % 8 == 0),
+        store_pairs(plan.W_out % 2 == 0 &&
+                    reinterpret_cast<uintptr_t>(y) % 8 == 0) {}
+};
+
+// What a lane has of a tile: of e = 0 and 1, units g and g + 8.
+struct LaneUnits {
+  uint32_t in[2], at[2];     // where their inputs are, and their outputs go
+  bool valid[2], second[2];  // which of the lane's columns exist
+
+  // Of the units of a strip, the tile's are those from `first` on.
+  template <int kShape>
+  __device__ __forceinline__ void Find(const WgmmaStripsPlan& plan,
+                                       const WarpgroupLane& lane,
+                                       const StripsSizes& sizes, uint32_t image,
+                                       int first, int units) {
+    constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
+    const int column = 2 * lane.t % kS.shifts;
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      // Lanes beyond the last unit compute it again, and do not store it.
+      const int index = first + lane.warp * 16 + lane.g + 8 * e;
+      const int unit = min(index, units - 1);
+      const int block = SplitDivide(unit, plan.units_magic);
+      const int place = unit - block * plan.units;
+      in[e] = image + block * (kS.rows * sizes.pitch) + place * (kS.shifts * 2);
+      at[e] = block * (kS.rows * sizes.out_pitch) + place * (kS.shifts * 4);
+      valid[e] = index < units && place * kS.shifts + column < plan.W_out;
+      second[e] = place * kS.shifts + column + 1 < plan.W_out;
+    }
+  }
+};
+
+// Writes a tile's sums, times `scale`, to the stage. base[b] is where output 0
+// of the lane's filter in octets b * kRows to b * kRows + kRows - 1 stands.
+template <int kRows, int kBases>
+__device__ __forceinline__ void StageTile(
+    const LaneUnits& units, const StripsSizes& sizes,
+    const uint32_t (&base)[kBases], float scale,
+    const float (&sum)[4 * kRows * kBases]) {
+  const auto stage_sums = [&](const auto& put) {
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      if (!units.valid[e]) continue;
+#pragma unroll
+      for (int v = 0; v < kRows; ++v) {
+        const uint32_t row = units.at[e] + v * sizes.out_pitch;
+#pragma unroll
+        for (int b = 0; b < kBases; ++b) {
+          const int i = (b * kRows + v) * 4 + 2 * e;
+          put(base[b] + row, sum[i] * scale, sum[i + 1] * scale, e);
+        }
+      }
+    }
+  };
+  if (sizes.store_pairs) {
+    stage_sums(
+        [&](uint32_t out, float a, float b, int) { StoreShared2(out, a, b); });
+  } else {
+    stage_sums([&](uint32_t out, float a, float b, int e) {
+      StoreShared(out, a);
+      if (units.second[e]) StoreShared(out + 4, b);
+    });
+  }
+}
+
+// Multiplies the strip in the slab by the group of filters at `filters`, and
+// leaves the outputs, times `scale`, in the stage. `image` is the address of
+// the lane's first word of the slab, `units` are the strip's, and `to` is the
+// group's first output.
+template <int kShape>
+__device__ __forceinline__ void MultiplyGroup(
+    const WgmmaStripsPlan& plan, const Warpgroup& warpgroup,
+    const WarpgroupLane& lane, float* stage, const StripsSizes& sizes,
+    uint32_t image, int units, uint64_t filters, const float* to, float scale) {
+  constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
+  // Lane 4 * g + t has columns 2 * t and the next of an octet. Octets of kRows
+  // rows are of the same filters.
+  constexpr int kRows = kS.rows, kBases = kS.octets / kRows;
+  const int column = 2 * lane.t % kS.shifts;
+  uint32_t base[kBases];
+#pragma unroll
+  for (int b = 0; b < kBases; ++b) {
+    const int place = b * (8 / kS.shifts) + 2 * lane.t / kS.shifts;
+    base[b] = SharedAddress(
+        stage + place * plan.stage_pitch + column +
+        Skew(to + FilterAt<kS.filters()>(place) * int64_t{sizes.area}));
+  }
+#pragma unroll 1
+  for (int first = 0; first < units; first += kWgmmaStripsUnits) {
+    LaneUnits lane_units;
+    lane_units.Find<kShape>(plan, lane, sizes, image, first, units);
+    float sum[4 * kS.octets];
+    MultiplyTile<kShape>(plan, lane_units.in, sizes.low_offset, filters, sum);
+    if (first == 0) {
+      WaitForBulkReads();
+      warpgroup.Sync();
+    }
+    StageTile<kRows>(lane_units, sizes, base, scale, sum);
+  }
+}
+
+// Starts to write a group's outputs, `to` being the first, from the stage:
+// every fourth filter is a warp's, and four lanes write it.
+template <int kFilters>
+__device__ __forceinline__ void StoreGroup(const WgmmaStripsPlan& plan,
+                                           const WarpgroupLane& lane,
+                                           const StripItem& item,
+                                           const float* stage, int area,
+                                           int group, float* to) {
+  const int filters = min(kFilters, plan.M - group * kFilters);
+  for (int m = lane.lane / 4 * 4 + lane.warp; m < filters; m += 32) {
+    float* const out = to + int64_t{m} * area;
+    StorePiece(stage + PlaceOf<kFilters>(m) * plan.stage_pitch + Skew(out), out,
+               item.rows * plan.W_out, lane.lane % 4);
+  }
+  CommitBulkStores();
+}
+
+#endif
+
+template <int kShape>
+__global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
+    WgmmaStripsKernel(const float* __restrict__ x, const float* __restrict__ k,
+                      const uint4* arranged, const int* filter_exponent,
+                      float* __restrict__ y,
+                      const __grid_constant__ WgmmaStripsPlan plan) {
+#if __CUDA_ARCH_FEAT_SM90_ALL
+  constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
+  constexpr int kFilters = kS.filters(), kThreads = kWarpgroupThreads;
+  extern __shared__ __align__(128) uint4 shared[];
+  __shared__ uint32_t most[kS.warpgroups][2][4];
+  __shared__ uint64_t barriers[kS.warpgroups];  // `brought` of each
+  Warpgroup warpgroup(most[threadIdx.x / kThreads]);
+  const int tid = warpgroup.thread();
+  const WarpgroupLane lane(tid);
+  const int filter_vectors = plan.filter_bytes() / 16;
+  const WarpgroupMemory memory(
+      plan,
+      reinterpret_cast<uint32_t*>(shared + filter_vectors) +
+          threadIdx.x / kThreads * plan.warpgroup_words(),
+      &barriers[threadIdx.x / kThreads]);
+  const RawStrip& raw = memory.raw;
+  memory.ClearSlab(plan, tid);
+  if (tid == 0) InitBarrier(raw.brought, plan.C);
+  __syncthreads();
+
+  const StripsSizes sizes(plan, x, y);
+  const auto largest = [&](uint32_t v) { return warpgroup.Largest(v); };
+  const int walker =
+      blockIdx.x * plan.warpgroups + static_cast<int>(threadIdx.x) / kThreads;
+  StridedWalk walk(plan, walker < plan.walkers ? walker : plan.items(),
+                   plan.walkers);
+  const auto bring = [&] {
+    if (tid >= plan.C || walk.Done(plan)) return;
+    raw.Bring(plan, walk.Item(plan, x, y), tid);
+  };
+  bring();
+  // Meanwhile the filters have been arranged.
+  WaitForKernelBefore();
+  for (int i = threadIdx.x; i < filter_vectors; i += blockDim.x) {
+    shared[i] = arranged[i];
+  }
+  const int filters_exponent = *filter_exponent;
+  FenceAsyncProxy();  // the tensor cores read filters as the engine does
+  __syncthreads();
+  int parity = 0;    // of the phase in which the strip's inputs come
+  int exponent = 5;  // of the strip before
+  while (!walk.Done(plan)) {
+    const StripItem item = walk.Item(plan, x, y);
+    const auto plane = [&](int c) { return raw.Plane(plan, item, c); };
+    WaitFor(raw.brought, parity);
+    parity ^= 1;
+    raw.Complete(plan, item, warpgroup);
+    const int words = item.input_rows * plan.pitch;
+    const auto for_words = [&](const auto& put) {
+      raw.ForWords(plan, item, words, sizes.load_pairs, tid, put);
+    };
+    const bool scaled =
+        SplitStrip(plan, plane, item.inputs, filters_exponent, tid, kThreads,
+                   memory.high, exponent, for_words, largest);
+    // Nobody reads these inputs any more when the next ones are brought.
+    if (!scaled) warpgroup.Sync();
+    walk.Advance(plan);
+    bring();
+    if (!scaled) {
+      ComputeExactly(plan, item.from, k, item.to, item.rows, plan.W_out,
+                     item.first_group * kFilters,
+                     min(item.end_group * kFilters, plan.M), tid, kThreads);
+      memory.ClearSlab(plan, tid);
+      exponent = 5;
+      warpgroup.Sync();
+      continue;
+    }
+    const float scale = PowerOfTwo(-(exponent + filters_exponent));
+    const int units = (item.rows + kS.rows - 1) / kS.rows * plan.units;
+    const uint32_t image = SharedAddress(memory.high + lane.t);
+    for (int group = item.first_group; group < item.end_group; ++group) {
+      const uint64_t filters = ColumnsAt(__shfl_sync(
+          kAllLanes, SharedAddress(shared) + group * 2 * plan.group_bytes, 0));
+      float* const to = item.to + int64_t{group} * kFilters * sizes.area;
+      MultiplyGroup<kShape>(plan, warpgroup, lane, memory.stage, sizes, image,
+                            units, filters, to, scale);
+      FenceAsyncProxy();
+      warpgroup.Sync();
+      StoreGroup<kFilters>(plan, lane, item, memory.stage, sizes.area, group,
+                           to);
+    }
+  }
+  WaitForBulkStores();
+#endif
+}
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_STRIPS_WGMMA_STRIPS_CUH_
