@@ -8,7 +8,7 @@
 namespace convlab {
 namespace {
 
-// Whether the product of the factors, all positive, is at most `limit`.
+// Whether the product of the positive factors is at most `limit`.
 bool ProductFits(std::initializer_list<int64_t> factors, int64_t limit) {
   for (const int64_t factor : factors) {
     if (factor > limit) return false;
@@ -37,7 +37,7 @@ absl::Status CheckProblem(const Problem& problem) {
         absl::StrCat("convolution ", ToString(problem),
                      ": the kernel is larger than the image"));
   }
-  // FLOPs are the largest number that is computed from a problem.
+  // FLOPs are the largest number computed from a problem.
   const int64_t limit = std::numeric_limits<int64_t>::max();
   if (!ProductFits(
           {4, problem.batch, problem.channels, problem.height, problem.width},

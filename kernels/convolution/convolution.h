@@ -26,8 +26,8 @@
 #include "kernels/convolution/problem.h"
 #include "kernels/convolution/track.h"
 
-// A cudaStream_t is a pointer to one; declared here so that nobody who includes
-// this header needs the CUDA Toolkit.
+// A cudaStream_t is a pointer to this type. The declaration keeps users of this
+// header independent of the CUDA Toolkit.
 struct CUstream_st;
 
 namespace convlab {
@@ -48,23 +48,24 @@ enum class Backend { kCpu, kCuda };
 absl::string_view Name(Backend backend);  // "cpu", "cuda"
 absl::string_view Name(Track track);      // "lesson", ...
 
-// What a variant may use, and where it computes. What it points to outlives
-// every convolution created with it.
+// The resources of a variant. The objects that it points to must outlive every
+// convolution created with it.
 struct Resources {
   Workers* workers = nullptr;  // the threads of Backend::kCpu
   int device = 0;              // of Backend::kCuda, as the CUDA runtime counts
 };
 
-// A variant made ready for one problem, its workspace allocated.
+// A variant that is prepared for one problem, with its workspace allocated.
 class Convolution {
  public:
   virtual ~Convolution() = default;
 
-  // Computes y from x and k. For Backend::kCpu they lie on the host, `stream`
-  // is ignored, and y is complete when Run returns. For Backend::kCuda they lie
-  // on the device that the convolution was created for; Run queues the work in
-  // `stream` and may return before y is complete. Everything that is done to
-  // the weights is done here, so that the time of Run is the whole operation's.
+  // Computes y from x and k. For Backend::kCpu the tensors are in host memory,
+  // `stream` is ignored, and y is complete when Run returns. For Backend::kCuda
+  // they are in the memory of the device that the convolution was created for;
+  // Run queues the work in `stream` and may return before y is complete. All
+  // preparation of the weights happens here, so that the time of Run is that of
+  // the whole operation.
   virtual absl::Status Run(const float* x, const float* k, float* y,
                            Stream stream) = 0;
 };
@@ -85,26 +86,25 @@ struct Variant {
   absl::StatusOr<std::unique_ptr<Convolution>> (*make)(
       const Problem& problem, const Resources& resources);
 
-  // The time that Run will take on the device, in nanoseconds, by the variant's
-  // own model; absent if the variant does not take the problem there. Null for
-  // a variant that is not a candidate where speed is all that counts
-  // (fastest.h).
+  // The estimated time of Run on the device, in nanoseconds; absent if the
+  // variant does not take the problem there. Null for a variant that is not a
+  // candidate for the fastest (fastest.h).
   std::optional<double> (*estimate_ns)(const Problem& problem,
                                        const Resources& resources) = nullptr;
 
-  // Why a lesson that is slower than the one before it stands in the path; null
-  // for all others.
+  // Why a lesson is in the path although it is slower than the one before it;
+  // null for all others.
   const char* detour = nullptr;
 
-  // Whether sums of products of small integers come out exactly, as they do
-  // unless the algorithm computes with other numbers than the tensors'.
+  // Whether sums of products of small integers are exact. They are, unless the
+  // algorithm transforms the tensors' values.
   bool exact_on_integers = true;
 
-  // Whether it has code for several CPU targets (kernels/simd/cpu_target.h), of
-  // which Create takes the chosen one.
+  // Whether it has code for several CPU targets (kernels/simd/cpu_target.h);
+  // Create takes the chosen one.
   bool by_cpu_target = false;
 
-  // Checks the problem and makes the convolution ready for it.
+  // Checks the problem and prepares the convolution for it.
   absl::StatusOr<std::unique_ptr<Convolution>> Create(
       const Problem& problem, const Resources& resources) const;
 };

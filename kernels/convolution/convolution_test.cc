@@ -1,4 +1,5 @@
-// The interface, the table and the reference; the variants have parity_test.
+// Tests the interface, the table and the reference; parity_test tests the
+// variants.
 #include "kernels/convolution/convolution.h"
 
 #include <cmath>

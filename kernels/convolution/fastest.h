@@ -1,4 +1,4 @@
-// Which variant to take when speed is all that counts.
+// The choice of the fastest variant for a problem.
 #ifndef KERNELS_CONVOLUTION_FASTEST_H_
 #define KERNELS_CONVOLUTION_FASTEST_H_
 
@@ -8,10 +8,10 @@
 
 namespace convlab {
 
-// Of the variants of class fp32 that estimate their time and take the problem
-// on the device, the one with the least estimate. A new variant takes part as
-// soon as its row of the table has an estimate. If none takes the problem:
-// Unavailable where there is no such device, otherwise Unimplemented with the
+// Returns the variant with the least estimate among those of class fp32 that
+// estimate their time and take the problem on the device. A new variant takes
+// part as soon as it has an estimate. If none takes the problem, returns
+// Unavailable if there is no such device, otherwise Unimplemented with the
 // reason of one of them.
 absl::StatusOr<const Variant*> FastestVariant(
     Backend backend, const Problem& problem,

@@ -5,7 +5,7 @@
 // Cross-correlation, stride 1, no padding, square kernels, no bias. x is NCHW,
 // k is MCKK, y is NCHW, all row-major float32.
 //
-// Light on purpose: nvcc parses this header once per architecture.
+// This header is small because nvcc parses it once per architecture.
 #ifndef KERNELS_CONVOLUTION_PROBLEM_H_
 #define KERNELS_CONVOLUTION_PROBLEM_H_
 
@@ -37,7 +37,7 @@ struct Problem {
   int64_t flops() const {
     return 2 * output_elements() * channels * kernel_size * kernel_size;
   }
-  // The least that must move: everything read once and written once.
+  // The least bytes that must move: inputs read once, outputs written once.
   int64_t min_bytes() const {
     return 4 * (input_elements() + kernel_elements() + output_elements());
   }

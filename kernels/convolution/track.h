@@ -1,4 +1,4 @@
-// What a variant is for. Light on purpose, as problem.h is.
+// The purpose of a variant. This header is small, as problem.h is.
 #ifndef KERNELS_CONVOLUTION_TRACK_H_
 #define KERNELS_CONVOLUTION_TRACK_H_
 

@@ -17,10 +17,10 @@ namespace convlab {
 // Every variant, the CPU's before the GPU's, in the order of the ladder.
 absl::Span<const Variant* const> Variants();
 
-// What each candidate of the GPU (Variant::estimate_ns) estimates for the
-// problem on a device with these limits, in nanoseconds by name; without those
-// whose plans do not take the problem. Needs no GPU; empty in a build without
-// CUDA.
+// The estimates of all candidates of the GPU (Variant::estimate_ns) for the
+// problem on a device with these limits, in nanoseconds by name, without
+// candidates whose plans do not take the problem. Needs no GPU; empty in a
+// build without CUDA.
 std::map<std::string, double> EstimatesNs(const Problem& problem,
                                           const cuda::DeviceLimits& limits);
 
@@ -29,7 +29,8 @@ std::map<std::string, double> EstimatesNs(const Problem& problem,
 absl::StatusOr<const Variant*> FindVariant(Backend backend,
                                            absl::string_view name);
 
-// The variant's place on its backend's ladder, from 1; 0 if it stands on none.
+// The variant's place on its backend's ladder, from 1; 0 if it is not on the
+// ladder.
 int Rung(const Variant& variant);
 
 }  // namespace convlab

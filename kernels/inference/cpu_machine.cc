@@ -28,7 +28,7 @@ class CpuMachine : public Machine {
   }
 
   absl::StatusOr<std::shared_ptr<float>> Allocate(int64_t floats) override {
-    // Written once here, so that no layer's time holds the page faults.
+    // Written once here, so that no layer's time includes the page faults.
     const auto values = std::make_shared<std::vector<float>>(floats);
     return std::shared_ptr<float>(values, values->data());
   }
@@ -101,7 +101,7 @@ class CpuMachine : public Machine {
   }
 
  private:
-  // That memory is taken for.
+  // The threads for which memory is allocated.
   int64_t Threads() const { return std::min(workers_.count(), 16); }
 
   Workers& workers_;

@@ -1,4 +1,4 @@
-// All layers on the GPU: bytes of images go up, labels come down.
+// All layers on the GPU: bytes of images are uploaded, labels are downloaded.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -22,8 +22,8 @@ class GpuMachine : public Machine {
     }
     ASSIGN_OR_RETURN(cuda::Event start, cuda::Event::Create());
     ASSIGN_OR_RETURN(cuda::Event stop, cuda::Event::Create());
-    // The first of these calls makes the CUDA context, which takes memory too,
-    // and is none of the network's.
+    // The first of these calls creates the CUDA context, whose memory is not
+    // the network's.
     ASSIGN_OR_RETURN(const int64_t free, cuda::FreeMemory());
     return std::unique_ptr<Machine>(new GpuMachine(
         std::move(start), std::move(stop), free, std::move(library)));
@@ -33,7 +33,8 @@ class GpuMachine : public Machine {
       const InferenceOptions& options) override {
     if (options.device_memory_bytes > 0) return options.device_memory_bytes;
     ASSIGN_OR_RETURN(const int64_t free, cuda::FreeMemory());
-    // For the convolutions' small workspaces, the kernels' code and others.
+    // Reserve for the convolutions' small workspaces, the kernels' code and
+    // other users.
     constexpr int64_t kReserve = int64_t{256} << 20;
     return free - std::min(kReserve, free / 8);
   }
@@ -68,8 +69,8 @@ class GpuMachine : public Machine {
                                  count, size, enlarged, out);
   }
 
-  // The first run of a kernel loads its code, and its op time holds that: the
-  // course measured so too, and --repeat shows the difference.
+  // The first run of a kernel loads its code, which its op time includes. The
+  // course measured in the same way; --repeat shows the difference.
   absl::Status Convolve(Convolution& convolution, const float* x,
                         const float* k, float* y, OpTime& time) override {
     RETURN_IF_ERROR(cuda::Synchronize());
@@ -144,7 +145,7 @@ class GpuMachine : public Machine {
 
   cuda::Event start_, stop_;
   const int64_t free_at_first_;
-  // Computes the layers in our own kernels' place; null: it does not.
+  // Computes the layers instead of our own kernels, if not null.
   const std::unique_ptr<BaselineLayers> library_;
 };
 

@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<Pipeline>> CreateAndPrepare(
   ASSIGN_OR_RETURN(auto pipeline,
                    Pipeline::Create(network, weights, machine, slice, piece));
   RETURN_IF_ERROR(pipeline->Prepare(slice, variants, resources));
-  // What is left after the last whole slice.
+  // The remainder after the last whole slice.
   if (size % slice > 0) {
     RETURN_IF_ERROR(pipeline->Prepare(size % slice, variants, resources));
   }
@@ -55,7 +55,8 @@ struct Prepared {
   int64_t slice;  // images
 };
 
-// The pipeline with the largest slices that the machine has memory for.
+// Creates the pipeline with the largest slices that fit into the machine's
+// memory.
 absl::StatusOr<Prepared> PrepareForMemory(
     const Network& network, const std::vector<PlacedLayer>& weights,
     Machine& machine, int64_t size, const InferenceOptions& options,
@@ -76,13 +77,13 @@ absl::StatusOr<Prepared> PrepareForMemory(
     if (!absl::IsResourceExhausted(pipeline.status()) || slice == 1) {
       return pipeline.status();
     }
-    // The convolutions' workspaces did not fit beside the activations.
+    // The convolutions' workspaces did not fit in addition to the activations.
     slices = std::min(size, 2 * slices);
   }
 }
 
-// Runs the network over the first images, as many as there are labels, slice by
-// slice. `progress` is called with the share that is done.
+// Runs the network over as many images as there are labels, slice by slice.
+// `progress` is called with the completed share.
 absl::StatusOr<std::vector<OpTime>> RunSlices(
     const Network& network, Pipeline& pipeline, const ImageSet& images,
     InferenceResult& result, const std::function<void(double)>& progress) {
@@ -178,7 +179,7 @@ absl::StatusOr<InferenceResult> RunInference(const Network& network,
                     if (!options.progress) return;
                     options.progress((repetition + share) / options.repeat);
                   }));
-    // Kernels and libraries may take memory when they first run.
+    // Kernels and libraries may allocate memory when they first run.
     ASSIGN_OR_RETURN(const int64_t in_use, machine->MemoryInUse());
     result.device_memory_peak_bytes =
         std::max(result.device_memory_peak_bytes, in_use);

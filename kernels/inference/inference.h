@@ -18,27 +18,27 @@
 namespace convlab {
 
 struct InferenceOptions {
-  // Where all layers run.
+  // The backend of all layers.
   Backend backend = Backend::kCpu;
-  // One per convolution of the network, all of that backend.
+  // One variant per convolution of the network, all of that backend.
   std::vector<const Variant*> variants;
-  // On the GPU: the other layers too by cuDNN and cuBLAS, the baseline, instead
-  // of our own.
+  // On the GPU: runs the other layers with cuDNN and cuBLAS, the baseline,
+  // instead of our own kernels.
   bool library_layers = false;
-  // Times that the whole network is run; each gives one sample per convolution.
+  // Number of runs of the whole network; each gives one sample per convolution.
   int repeat = 1;
-  // For the activations that are alive at one time. The batch is cut into
-  // slices that fit (one image at least), so memory does not grow with it. On
-  // the GPU; 0: what is free, but for a reserve.
+  // Memory for the activations that are alive at one time. The batch is cut
+  // into slices that fit (of at least one image), so that memory does not grow
+  // with it. On the GPU; 0: all free memory except a reserve.
   int64_t device_memory_bytes = 0;
-  // And on the CPU, for each of up to 16 threads, the inputs of the first fully
-  // connected layer: the larger slices are, the less often it reads its
-  // weights.
+  // The same on the CPU, for each of up to 16 threads and the inputs of the
+  // first fully connected layer: with larger slices it reads its weights less
+  // often.
   int64_t activation_bytes = int64_t{16} << 20;
-  // And likewise for the layers before it, through which a slice goes in pieces
-  // (of one image at least) that stay in the caches from one layer to the next.
+  // The same for the layers before it, which process a slice in pieces (of at
+  // least one image) that stay in the caches from one layer to the next.
   int64_t cached_bytes = int64_t{4} << 20;
-  // Called now and then with the share of the work that is done, 0 to 1.
+  // Called from time to time with the completed share of the work, 0 to 1.
   std::function<void(double)> progress;
 };
 
@@ -50,7 +50,8 @@ struct InferenceResult {
   std::vector<std::vector<int64_t>> op_time_ns;
   // Kernel time likewise: device events around Run. On the CPU no repetitions.
   std::vector<std::vector<int64_t>> kernel_time_ns;
-  // Before the first of them: weights placed, memory taken, variants made.
+  // The time before the first repetition: placing weights, allocating memory,
+  // creating convolutions.
   int64_t prepare_ns = 0;
   // All layers, enlarging the images included, one per repetition.
   std::vector<int64_t> inference_ns;
@@ -58,7 +59,7 @@ struct InferenceResult {
   // Device memory that weights, activations and the convolutions' workspaces
   // took; 0 on the CPU.
   int64_t device_memory_peak_bytes = 0;
-  std::string note;  // for the user: that the GPU's memory was short; or empty
+  std::string note;  // tells the user that the GPU's memory was short; or empty
 };
 
 // Convolution `index` of the network, counted from 0, on `batch` images.
@@ -70,8 +71,8 @@ absl::Status CheckImages(const Network& network, const ImageSet& images);
 
 // Classifies the first `size` images. InvalidArgument if the network, its
 // weights or the images are refused (CheckNetwork, CheckWeights, CheckImages),
-// or the variants are not one for each convolution, of the backend, that
-// supports it; Unavailable if the backend is the GPU and there is none;
+// or unless the variants are one for each convolution, of the backend, and
+// support it; Unavailable if the backend is the GPU and there is none;
 // ResourceExhausted if its memory is too small for one image.
 absl::StatusOr<InferenceResult> RunInference(const Network& network,
                                              const NetworkWeights& weights,

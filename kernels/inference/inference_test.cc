@@ -1,6 +1,6 @@
-// The runner against a network written out in double precision, with random
-// weights, on the CPU and, where there is one, on the GPU: slices, repetitions
-// and threads must not change an answer.
+// Compares inference with a network in double precision, with random weights,
+// on the CPU and, if there is one, on the GPU. Slices, repetitions and threads
+// must not change an answer.
 #include "kernels/inference/inference.h"
 
 #include <algorithm>
@@ -26,9 +26,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Networks that the table does not have: one layer without a bias and without a
-// convolution; no fully connected layer; biases here and there, an activation
-// that no pooling follows, and one behind it.
+// Networks that are not in the table: a single layer without a bias and without
+// a convolution; no fully connected layer; some biases, an activation without a
+// pooling after it, and one after a pooling.
 std::vector<Network> OtherNetworks() {
   constexpr Activation kTanh = Activation::kTanh;
   constexpr Activation kRelu = Activation::kRelu;
@@ -145,7 +145,7 @@ class InferenceTest
     images_.pixels.resize(images_.count * 28 * 28);
     for (uint8_t& value : images_.pixels) value = pixel(generator_);
     weights_.layers.resize(network_.layers.size());
-    // Raw pixels come in: the first weights bring them to tanh's range.
+    // Inputs are raw pixels, which the first weights scale to tanh's range.
     float range = 1.0f / 255;
     for (const LayerParameters& parameters : ParametersOf(network_)) {
       LayerWeights& layer = weights_.layers[parameters.layer];
@@ -201,7 +201,7 @@ class InferenceTest
 
   bool on_gpu() const { return std::get<1>(GetParam()) == Backend::kCuda; }
 
-  // What RunInference refuses as an invalid argument.
+  // Expects that RunInference rejects the arguments.
   std::string Error() {
     const absl::Status status =
         RunInference(network_, weights_, images_, 1, options_, workers_)
@@ -319,7 +319,7 @@ TEST_P(InferenceTest, ImagesMayAlreadyBeEnlarged) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("the images are 29x"));
 }
 
-// A variant that has memory for three images, and its workings.
+// A variant with memory for at most three images.
 absl::StatusOr<std::unique_ptr<Convolution>> MakeForThree(
     const Problem& problem, const Resources& resources) {
   if (problem.batch > 3) return absl::ResourceExhaustedError("for three");

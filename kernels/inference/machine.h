@@ -1,5 +1,5 @@
-// Where a network runs, the CPU or the GPU: its memory, its layers and its
-// clock. pipeline.h runs every network in terms of it.
+// The interface to the CPU or the GPU on which a network runs: memory, layers
+// and timing. pipeline.h runs every network through it.
 #ifndef KERNELS_INFERENCE_MACHINE_H_
 #define KERNELS_INFERENCE_MACHINE_H_
 
@@ -21,12 +21,12 @@ struct OpTime {
   int64_t kernel_ns = 0;  // stays 0 on the CPU
 };
 
-// Pointers are to the machine's own memory unless they are called host.
+// Pointers are to the machine's memory unless they are named host.
 class Machine {
  public:
   virtual ~Machine() = default;
 
-  // Bytes that the activations of a slice may take together.
+  // The memory for the activations of a slice, in bytes.
   virtual absl::StatusOr<int64_t> ActivationBytes(
       const InferenceOptions& options) = 0;
   // And those that one image takes of them: of the layers' floats, and of what
@@ -35,9 +35,9 @@ class Machine {
     static_cast<void>(flattened);
     return floats * sizeof(float);
   }
-  // The images of `image_bytes` each that go at a time through the layers
-  // before the first fully connected one: all of a slice, or what stays in the
-  // caches.
+  // The number of images, of `image_bytes` each, that the layers before the
+  // first fully connected one process at a time: all of a slice, or as many as
+  // stay in the caches.
   virtual int64_t PieceOf(int64_t slice, int64_t image_bytes,
                           const InferenceOptions& options) const {
     static_cast<void>(image_bytes);
@@ -47,26 +47,27 @@ class Machine {
   // Memory, freed with the last pointer to it. ResourceExhausted if there is
   // not enough.
   virtual absl::StatusOr<std::shared_ptr<float>> Allocate(int64_t floats) = 0;
-  // The values where layers can read them; `host` outlives the pointer.
+  // Places the values where layers can read them; `host` must outlive the
+  // result.
   virtual absl::StatusOr<std::shared_ptr<const float>> Place(
       const std::vector<float>& host) = 0;
-  // The weights [outputs, inputs] of a fully connected layer, as FullyConnected
-  // reads them; `host` outlives the pointer.
+  // Places the weights [outputs, inputs] of a fully connected layer as
+  // FullyConnected reads them; `host` must outlive the result.
   virtual absl::StatusOr<std::shared_ptr<const float>> PlaceMatrix(
       int64_t inputs, int64_t outputs, const std::vector<float>& host) {
     static_cast<void>(inputs);
     static_cast<void>(outputs);
     return Place(host);
   }
-  // Bytes taken since the machine was made; 0 on the CPU, where the process's
-  // resource usage says it.
+  // Bytes allocated since the machine was created; 0 on the CPU, where the
+  // process's resource usage has them.
   virtual absl::StatusOr<int64_t> MemoryInUse() = 0;
 
-  // Enlarges `count` images and makes floats of them. `scratch` has room for
-  // the bytes of as many enlarged ones.
+  // Enlarges `count` images and converts them to floats. `scratch` has room for
+  // the bytes of as many enlarged images.
   virtual absl::Status Load(const uint8_t* host_images, int64_t count, int size,
                             int enlarged, float* scratch, float* out) = 0;
-  // Runs the convolution and adds to `time` what it took.
+  // Runs the convolution and adds its times to `time`.
   virtual absl::Status Convolve(Convolution& convolution, const float* x,
                                 const float* k, float* y, OpTime& time) = 0;
   // Adds bias[c] to each of the `area` values of channel c of each image.

@@ -1,5 +1,5 @@
-// The trained models on the real test images: the numbers of correct answers
-// are known to the last one, and no variant may change them.
+// Runs the trained models on the test images: the numbers of correct answers
+// are known exactly, and no variant may change them.
 #include <cstdlib>
 #include <string>
 
@@ -31,7 +31,7 @@ constexpr bool kThreadSanitizer = true;
 constexpr bool kThreadSanitizer = false;
 #endif
 
-// As float64 arithmetic counted them when the models were trained.
+// Counted with float64 arithmetic when the models were trained.
 constexpr Expected kExpected[] = {
     {"fa17-high", 88, 924, 9216},     {"fa17-low", 61, 626, 6158},
     {"fa18", 89, 925, 9159},          {"sp19", 90, 923, 9062},
@@ -69,7 +69,7 @@ class ModelsTest : public ::testing::TestWithParam<Expected> {
   Workers workers_{Workers::Available()};
 };
 
-TEST_P(ModelsTest, CountsStandInTheMetadata) {
+TEST_P(ModelsTest, CountsAreInTheMetadata) {
   const Expected& expected = GetParam();
   EXPECT_EQ(weights_.metadata.at("network"), expected.network);
   EXPECT_EQ(weights_.metadata.at("correct_100"),
@@ -81,8 +81,8 @@ TEST_P(ModelsTest, CountsStandInTheMetadata) {
   EXPECT_GT(weights_.metadata.at("recipe").size(), 20u);
 }
 
-// With each of the machine's instruction sets, for the layers too; one lane at
-// a time takes long, and so does the thread sanitizer.
+// Runs with each of the machine's instruction sets, for the layers too. The
+// baseline's single lane and the thread sanitizer are slow.
 TEST_P(ModelsTest, AllTestImages) {
   InferenceOptions options;
   options.variants.assign(network_.Convolutions().size(),
@@ -144,7 +144,7 @@ TEST_P(ModelsTest, TheGpuFindsWhatTheCpuFinds) {
   }
 }
 
-// Those of class fp32 to the last answer, the others within 5 images.
+// Variants of class fp32 keep every answer, others all but 5.
 TEST_P(ModelsTest, EveryGpuVariantKeepsTheCounts) {
   const auto device = cuda::FindDevice();
   if (!device.ok()) GTEST_SKIP() << device.status().message();

@@ -1,4 +1,4 @@
-// MakeGpuMachine in a build without the CUDA Toolkit.
+// Implements MakeGpuMachine in a build without the CUDA Toolkit.
 #include "kernels/cuda/device.h"
 #include "kernels/inference/machine.h"
 

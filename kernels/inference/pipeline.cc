@@ -12,7 +12,7 @@
 namespace convlab {
 namespace {
 
-// Whether the layer changes its input instead of writing another tensor.
+// Whether the layer works in place instead of writing another tensor.
 bool InPlace(const Layer& layer) {
   return std::holds_alternative<Activation>(layer);
 }
@@ -24,7 +24,7 @@ bool PoolingActivates(const Network& network, size_t i) {
          std::holds_alternative<MaxPool>(network.layers[i + 1]);
 }
 
-// The most values that a layer behind the features has for an image.
+// The largest number of values per image in the layers after the features.
 int64_t WidestVector(const Network& network) {
   int64_t widest = 1;
   for (const Layer& layer : network.layers) {
@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<PlacedLayer>> PlaceWeights(
 std::array<int64_t, 2> BufferFloats(const Network& network) {
   const std::vector<TensorShape> shapes = network.Shapes();
   const int64_t pixels = shapes.front().values();
-  // The second one begins with the images' bytes, before they are enlarged.
+  // The second buffer first holds the images' bytes, before they are enlarged.
   constexpr int64_t kBytes = sizeof(float);
   std::array<int64_t, 2> floats = {pixels, CeilDivide(pixels, kBytes)};
   int in = 0;

@@ -1,5 +1,5 @@
-// A network made ready on a machine: its memory taken, its convolutions
-// created, its layers run one by one.
+// A network prepared on a machine: it owns the memory and the convolutions and
+// runs the layers one by one.
 #ifndef KERNELS_INFERENCE_PIPELINE_H_
 #define KERNELS_INFERENCE_PIPELINE_H_
 
@@ -18,7 +18,7 @@
 
 namespace convlab {
 
-// A layer's weights where the machine reads them; null where it has none.
+// A layer's weights in the machine's memory; null if it has none.
 struct PlacedLayer {
   std::shared_ptr<const float> weight;
   std::shared_ptr<const float> bias;
@@ -34,13 +34,13 @@ absl::StatusOr<std::vector<PlacedLayer>> PlaceWeights(
 // Returns the floats of one image that each must hold.
 std::array<int64_t, 2> BufferFloats(const Network& network);
 
-// A slice of images goes through the layers up to the first fully connected one
-// in pieces, and through the rest as a whole. What is passed to Create must
-// outlive the pipeline.
+// The layers before the first fully connected one process a slice of images in
+// pieces, the others as a whole. The arguments of Create must outlive the
+// pipeline.
 class Pipeline {
  public:
-  // For slices of up to `slice` images in pieces of `piece`. ResourceExhausted
-  // where that is too much for the machine's memory.
+  // Creates a pipeline for slices of up to `slice` images in pieces of `piece`.
+  // ResourceExhausted if the machine has too little memory.
   static absl::StatusOr<std::unique_ptr<Pipeline>> Create(
       const Network& network, const std::vector<PlacedLayer>& weights,
       Machine& machine, int64_t slice, int64_t piece);
@@ -51,8 +51,8 @@ class Pipeline {
                        const std::vector<const Variant*>& variants,
                        const Resources& resources);
 
-  // Classifies `batch` images of `size` x `size` bytes. Adds what each
-  // convolution takes to `times`, which has an element for each layer.
+  // Classifies `batch` images of `size` x `size` bytes. Adds each convolution's
+  // times to `times`, which has an element for each layer.
   absl::Status Run(const uint8_t* images, int size, int64_t batch,
                    uint8_t* labels, std::vector<OpTime>& times);
 
@@ -62,8 +62,8 @@ class Pipeline {
     int64_t batch;
     std::vector<std::unique_ptr<Convolution>> layers;
   };
-  // The tensor that the layers have come to. `buffer` is the one it is in, or
-  // would be in were it not in features_.
+  // The tensor after the layers so far. `buffer` is the buffer that holds it,
+  // or that would if it were not in features_.
   struct Reached {
     float* values;
     int buffer;
@@ -82,12 +82,12 @@ class Pipeline {
   absl::StatusOr<Reached> Extract(const uint8_t* images, int size,
                                   int64_t batch, int64_t first,
                                   std::vector<OpTime>& times);
-  // Runs layer `i` on the `batch` images at `reached`, which then stands at its
-  // output: at `out`, or in the next buffer where that is null, or in place.
+  // Runs layer `i` on the `batch` images at `reached` and moves `reached` to
+  // its output: `out`, or the next buffer if that is null, or the same place.
   absl::Status RunLayer(size_t i, int64_t batch, float* out, Reached& reached,
                         std::vector<OpTime>& times);
-  // The scratch of the fully connected layers is what is left of their outputs'
-  // buffer.
+  // The scratch memory of the fully connected layers is the rest of their
+  // outputs' buffer.
   absl::Status Connect(size_t i, int64_t batch, const float* in, int buffer);
 
   const Network& network_;
@@ -98,10 +98,11 @@ class Pipeline {
   const size_t feature_layers_;
   std::array<int64_t, 2> floats_ = {};
   std::array<std::shared_ptr<float>, 2> buffers_;
-  // What the fully connected layers read, of a slice that comes in pieces.
+  // The inputs of the fully connected layers, for a slice that is computed in
+  // pieces.
   std::shared_ptr<float> features_;
-  // How many of the layers compute what comes into features_; those behind them
-  // change it in place.
+  // The number of layers that compute features_; later layers before the first
+  // fully connected one work in place.
   size_t layers_before_features_ = 0;
   std::vector<Convolutions> convolutions_;
 };

@@ -14,7 +14,7 @@
 #define KERNELS_LAYERS_ENLARGE_ONCE
 namespace convlab::enlarging {
 
-// EnlargeTaps, and what they are divided by.
+// EnlargeTaps and their divisor.
 struct EnlargePlan {
   int64_t size, enlarged;
   std::vector<int32_t> first;
@@ -22,12 +22,12 @@ struct EnlargePlan {
   float divisor;
 };
 
-// What this file is compiled to for one set of instructions.
+// The functions that this file compiles for one instruction set.
 struct Kernel {
   int64_t lanes;
   // Enlarges one image; `padded` has room for one of its rows with a pixel
-  // before and behind, and `rows` for as many enlarged rows; all are zeros but
-  // for what an image before left.
+  // before and after it, and `rows` for as many enlarged rows; they hold zeros
+  // and values of earlier images.
   void (*enlarge)(const EnlargePlan& plan, const uint8_t* image, float* padded,
                   float* rows, float* out);
 };
@@ -54,7 +54,7 @@ void Enlarge(const EnlargePlan& plan, const uint8_t* image, float* padded,
     std::copy_n(image, plan.size, padded + 1);
     rows += enlarged;
     for (int64_t x = 0; x < enlarged; x += kLanes) {
-      // The last vector ends with the row, whatever of it is done already.
+      // The last vector ends with the row and may overlap the one before.
       const int64_t i = std::min(x, enlarged - kLanes);
       const auto first = hn::LoadU(indices, plan.first.data() + i);
       const V sum = hn::Mul(hn::LoadU(d, plan.weight0.data() + i),
@@ -65,8 +65,8 @@ void Enlarge(const EnlargePlan& plan, const uint8_t* image, float* padded,
     }
   }
   rows -= plan.size * enlarged;
-  // A little less than the reciprocal, by more than all that is rounded: the
-  // quotient is never too large, and too small by one at most.
+  // A little less than the reciprocal, by more than all rounding errors: the
+  // quotient is never too large, and too small by at most one.
   const V reciprocal = hn::Set(d, (1 - 0x1p-21f) / plan.divisor);
   const V divisor = hn::Set(d, plan.divisor), one = hn::Set(d, 1);
   for (int64_t y = 0; y < enlarged; ++y, out += enlarged) {

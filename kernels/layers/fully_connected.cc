@@ -16,13 +16,13 @@
 #define KERNELS_LAYERS_FULLY_CONNECTED_ONCE
 namespace convlab::fully_connected {
 
-// What this file is compiled to for one set of instructions.
+// The functions that this file compiles for one instruction set.
 struct Kernel {
   // Outputs that a tile computes.
   int64_t tile_outputs;
   // Adds to out[b,o] the products of all inputs, where outputs is a multiple of
   // the lanes. `weight` has the tiles one after another, each [inputs, outputs
-  // of the tile], so that what a tile reads follows itself.
+  // of the tile], so that a tile reads contiguous memory.
   void (*connect)(int64_t rows, int64_t inputs, int64_t outputs,
                   const float* in, const float* weight, float* out);
 };
@@ -50,8 +50,8 @@ constexpr bool k32Registers = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
 constexpr int kRows = 5;
 constexpr int kVectors = k32Registers ? 5 : 2;
 constexpr int64_t kTileOutputs = kVectors * kLanes;
-// Inputs of a block, so that a tile's weights stay in the nearest cache while
-// all images take their turn.
+// Inputs of a block, so that a tile's weights stay in the nearest cache for all
+// images.
 constexpr int64_t kBlock = 256;
 
 // Adds the products of `count` inputs to the sums of kTileRows images, which
@@ -96,7 +96,7 @@ void ConnectTile(int64_t inputs, int64_t outputs, int64_t count,
 using ConnectFunction = void(int64_t, int64_t, int64_t, const float*,
                              const float*, float*);
 
-// The tile of that shape, or the largest that is smaller in what is smaller.
+// The tile of that shape, or the largest smaller one in each dimension.
 template <int kTileRows, int kTileVectors>
 ConnectFunction* FindConnectTile(int64_t rows, int64_t vectors) {
   if constexpr (kTileRows > 1) {
@@ -147,7 +147,7 @@ namespace {
 // Of all targets.
 constexpr int64_t kMostLanes = 16;
 
-// In whole vectors.
+// Rounded up to whole vectors.
 int64_t PackedOutputs(int64_t outputs) { return RoundUp(outputs, kMostLanes); }
 
 const KernelTable<Kernel>& Kernels() {
@@ -163,7 +163,7 @@ std::shared_ptr<const float> PackWeights(int64_t inputs, int64_t outputs,
                                          Workers& workers) {
   const int64_t packed_outputs = fully_connected::PackedOutputs(outputs);
   const int64_t tile = ChosenKernel(fully_connected::Kernels()).tile_outputs;
-  // From a cache line on, so that no vector lies in two.
+  // Aligned to a cache line, so that no vector crosses one.
   constexpr std::align_val_t kLine{64};
   const std::shared_ptr<float> packed(
       static_cast<float*>(
@@ -192,7 +192,7 @@ void FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
       ChosenKernel(fully_connected::Kernels());
   const int64_t packed_outputs = fully_connected::PackedOutputs(outputs);
   // Each piece reads all the weights once, so a piece is many images; but never
-  // so many that a core stays idle.
+  // so many that a core is idle.
   const int64_t share = (batch + workers.count() - 1) / workers.count();
   workers.For(batch, std::min<int64_t>(240, share),
               [&](int, int64_t begin, int64_t end) {

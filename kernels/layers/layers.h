@@ -13,8 +13,8 @@
 namespace convlab {
 
 // Enlarges `count` images of size x size bytes to enlarged x enlarged, byte for
-// byte as EnlargeImages (common/dataset/resize.h), and makes floats of the
-// bytes. Images that have the size already are only converted.
+// byte as EnlargeImages (common/dataset/resize.h), and converts the bytes to
+// floats. Images that have the size already are only converted.
 void EnlargeToFloats(const uint8_t* images, int64_t count, int size,
                      int enlarged, float* out, Workers& workers);
 
@@ -23,17 +23,16 @@ void EnlargeToFloats(const uint8_t* images, int64_t count, int size,
 void AddBias(int64_t batch, int64_t channels, int64_t area, const float* bias,
              float* values, Workers& workers);
 
-// Applies the activation to `count` values in place. tanh is Highway's and errs
-// by less than 3 ulp: 2.86 at worst, of all floats, with AVX-512. NaN stays
-// NaN.
+// Applies the activation to `count` values in place. tanh is Highway's, with an
+// error below 3 ulp: over all floats at most 2.86, with AVX-512. NaN stays NaN.
 void Activate(Activation activation, int64_t count, float* values,
               Workers& workers);
 
 // Max pooling of `planes` images of size x size into images of
-// pool.Output(size) squared, and the activation of what comes out: activations
-// rise, so that on fewer values the result is the same, to tanh's error. A
-// window that sticks out (pool.ceil) takes the maximum of what is inside. NaN
-// in a window is handed on. pool.size > 0.
+// pool.Output(size) squared, followed by the activation: activations are
+// monotonic, so that the result is the same on fewer values, within tanh's
+// error. A window that extends beyond the image (pool.ceil) takes the maximum
+// of the part inside. NaN in a window is propagated. pool.size > 0.
 void PoolMax(const MaxPool& pool, Activation activation, int64_t planes,
              int64_t size, const float* in, float* out, Workers& workers);
 
@@ -42,15 +41,15 @@ void PoolMax(const MaxPool& pool, Activation activation, int64_t planes,
 std::shared_ptr<const float> PackWeights(int64_t inputs, int64_t outputs,
                                          const float* weight, Workers& workers);
 
-// out[b,o] = bias[o] + sum over i of in[b,i] * weight[o,i], with in of
-// batch x inputs, out of batch x outputs, and the weights by PackWeights. A
-// null bias is none.
+// out[b,o] = bias[o] + sum over i of in[b,i] * weight[o,i], with in of batch x
+// inputs, out of batch x outputs, and the weights by PackWeights. `bias` may be
+// null.
 void FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
                     const float* in, const float* packed, const float* bias,
                     float* out, Workers& workers);
 
-// Each of `batch` rows of `classes` values becomes exp(value) over the row's
-// sum of them, in place; the row's maximum is subtracted first.
+// Replaces each value of `batch` rows of `classes` values by exp(value) divided
+// by the row's sum; the row's maximum is subtracted first.
 void Softmax(int64_t batch, int64_t classes, float* values);
 
 }  // namespace convlab

@@ -23,7 +23,7 @@ using ::testing::FloatNear;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Everything with each of the machine's instruction sets.
+// All tests run with each of the machine's instruction sets.
 class LayersTest : public ::testing::TestWithParam<CpuTarget> {
  protected:
   void SetUp() override { ASSERT_TRUE(ForceCpuTarget(Name(GetParam())).ok()); }
@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, LayersTest,
                            return std::string(Name(target.param));
                          });
 
-// How far `value` is from `exact`, in units of the last place of a float there.
+// The distance of `value` from `exact` in units of the last place.
 double UlpsFrom(double exact, float value) {
   if (exact == value) return 0;
   int exponent;
@@ -131,7 +131,7 @@ TEST_P(LayersTest, PoolingWithFloorDropsTheLastRowAndColumn) {
   EXPECT_THAT(pooled, ElementsAre(4));
 }
 
-TEST_P(LayersTest, PoolingWithCeilTakesWhatIsInside) {
+TEST_P(LayersTest, PoolingWithCeilTakesThePartInside) {
   const std::vector<float> images = {1,  2,  -5, 4,  3,  -6, -7, -8, -9,  //
                                      10, 20, 30, 40, 50, 60, 70, 80, 90};
   std::vector<float> pooled(8, kNan);
@@ -140,7 +140,7 @@ TEST_P(LayersTest, PoolingWithCeilTakesWhatIsInside) {
   EXPECT_THAT(pooled, ElementsAre(4, -5, -7, -9, 50, 60, 80, 90));
 }
 
-TEST_P(LayersTest, PoolingWindowsMayOverlapAndHandOnNan) {
+TEST_P(LayersTest, PoolingWindowsMayOverlapAndPropagateNan) {
   const std::vector<float> image = {kNan, 1, 2,  //
                                     3,    4, 5,  //
                                     6,    7, 8};
@@ -203,7 +203,7 @@ TEST_P(LayersTest, PoolingBeforeTheActivationChangesNothing) {
   Activate(Activation::kTanh, images.size(), images.data(), workers_);
   PoolMax({2, 2, false}, Activation::kNone, planes, size, images.data(),
           expected.data(), workers_);
-  // As far as the approximation rises: within its error.
+  // The approximation is monotonic within its error.
   for (size_t i = 0; i < pooled.size(); ++i) {
     ASSERT_NEAR(pooled[i], expected[i], 5e-7);
   }

@@ -16,7 +16,7 @@
 #define KERNELS_LAYERS_POOLING_ONCE
 namespace convlab::pooling {
 
-// What this file is compiled to for one set of instructions.
+// The functions that this file compiles for one instruction set.
 struct Kernel {
   int64_t lanes;
   void (*activate)(Activation activation, int64_t count, float* values);
@@ -37,10 +37,10 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kLanes = hn::MaxLanes(D());
 
-// Floats between what is pooled and what is fetched: a few rows.
+// Distance of the prefetch in floats: a few rows.
 constexpr int64_t kFetchAhead = 512;
 
-// The larger one, or the NaN that is among them, which hn::Max may drop.
+// The larger value, or NaN if one of them is, which hn::Max may drop.
 HWY_INLINE V MaxOrNan(V a, V b) {
   return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);
 }
@@ -75,11 +75,11 @@ void Activate(Activation activation, int64_t count, float* values) {
 }
 
 // out[i] = the largest of rows[i], rows[i + width], ... of `count` rows of
-// `width` values, of which there are kLanes at least.
+// `width` values; width is at least kLanes.
 void MaxOfRows(const float* rows, int64_t count, int64_t width, float* out) {
   const D d;
   for (int64_t i = 0; i < width; i += kLanes) {
-    // The last vector ends with the row, whatever of it is done already.
+    // The last vector ends with the row and may overlap the one before.
     const int64_t first = std::min(i, width - kLanes);
     V largest = hn::LoadU(d, rows + first);
     for (int64_t r = 1; r < count; ++r) {
@@ -148,7 +148,8 @@ namespace convlab {
 namespace pooling {
 namespace {
 
-// Large enough to hide the hand-out, small enough to stay in a core's cache.
+// Large enough to hide the cost of distribution, small enough to stay in a
+// core's cache.
 constexpr int64_t kValuesPerPiece = 16 << 10;
 
 const KernelTable<Kernel>& Kernels() {

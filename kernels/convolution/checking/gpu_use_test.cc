@@ -1,5 +1,5 @@
-// How the GPU's variants may be used: several at a time, in streams, on a
-// device that is not the current one, with tensors of more than 2^31 elements.
+// Tests the use of GPU variants: several at a time, in streams, on a device
+// other than the current one, and with tensors of more than 2^31 elements.
 #include <cmath>
 #include <memory>
 #include <random>
@@ -52,8 +52,8 @@ class OnGpu : public ::testing::TestWithParam<const Variant*> {
   }
 };
 
-// A kernel's attributes are its own, not a convolution's: one that is created
-// later must not take shared memory from one that was there before.
+// Attributes belong to a kernel, not to a convolution: a later convolution must
+// not reduce the shared memory of an earlier one.
 TEST_P(OnGpu, LaterConvolutionsDoNotDisturbEarlierOnes) {
   for (const int64_t channels : {1, 6}) {
     const Problem large = {2, channels, 48, 48, 16, 5};
@@ -69,8 +69,8 @@ TEST_P(OnGpu, LaterConvolutionsDoNotDisturbEarlierOnes) {
   }
 }
 
-// Two convolutions with weights of their own take turns many times in two
-// streams, and nothing orders the streams.
+// Two convolutions with different weights run many times in two streams that
+// nothing orders.
 TEST_P(OnGpu, ConvolutionsRunAtTheSameTimeInDifferentStreams) {
   for (const int64_t channels : {1, 6}) {
     const Problem problem = {40, channels, 48, 48, 16, 5};
@@ -81,7 +81,8 @@ TEST_P(OnGpu, ConvolutionsRunAtTheSameTimeInDifferentStreams) {
     std::vector<cuda::DeviceStream> streams;
     for (int i = 0; i < 2; ++i) {
       tensors[i] = TensorsOf(problem, 0);
-      // The second has the negative weights, and so the negative output.
+      // The second convolution has the negated weights and thus the negated
+      // output.
       for (float& weight : tensors[i].k) weight *= 1 - 2 * i;
       for (double& value : tensors[i].y) value *= 1 - 2 * i;
       device[i] = Upload(tensors[i]);
@@ -154,8 +155,8 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OnGpu);
 INSTANTIATE_TEST_SUITE_P(CudaVariants, OnGpu,
                          ::testing::ValuesIn(CudaVariants()), VariantName);
 
-// Tensors on the device that are too large for a reference: images that repeat
-// after a while, and a few thousand outputs worked out by the definition.
+// Tensors on the device that are too large for a reference: images repeat with
+// a period, and a few thousand outputs are checked.
 class HugeTensor
     : public ::testing::TestWithParam<std::tuple<const Variant*, Problem>> {};
 

@@ -16,7 +16,7 @@ bool SameBytes(const std::vector<float>& a, const std::vector<float>& b) {
   return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// Runs on copies of the tensors where the backend computes, and reads back.
+// Runs on copies of the tensors in the backend's memory and reads them back.
 class Tensors {
  public:
   Tensors(const Variant& variant, const std::vector<float>& x,
@@ -89,7 +89,7 @@ absl::StatusOr<std::vector<float>> RunOnHostTensors(
     } else if (deterministic && !SameBytes(first, tensors.y())) {
       return absl::InternalError(
           absl::StrCat(variant.name, " on ", ToString(problem), ": run ",
-                       run + 1, " gave another result than the first"));
+                       run + 1, " gave a different result than the first"));
     }
   }
   if (!SameBytes(tensors.x(), x) || !SameBytes(tensors.k(), k)) {

@@ -10,12 +10,12 @@
 
 namespace convlab {
 
-// y of `variant` for x and k, sizes as in problem.h. The output is filled with
-// NaN before the run, so that an element that is not written shows, and it is
-// an Internal error if the run changed x or k. With `runs` above 1 the same
-// convolution runs again on the poisoned output, and it is an Internal error if
-// the last output differs from the first in any bit and `deterministic` is set.
-// A cuda variant returns Unavailable without a GPU.
+// Returns y of `variant` for x and k, with sizes as in problem.h. The output is
+// filled with NaN before the run, so that unwritten elements are found. Returns
+// Internal if the run changed x or k. With `runs` above 1 the same convolution
+// runs again on the poisoned output; if `deterministic` is set, Internal is
+// returned if the last output differs from the first in any bit. A cuda variant
+// returns Unavailable without a GPU.
 absl::StatusOr<std::vector<float>> RunOnHostTensors(
     const Variant& variant, const Problem& problem, const Resources& resources,
     const std::vector<float>& x, const std::vector<float>& k, int runs = 1,

@@ -34,7 +34,7 @@ void AddLayers(std::initializer_list<int64_t> batches,
 std::vector<Problem> ParityProblems(Backend backend) {
   std::vector<Problem> problems;
   const Problem odd[] = {
-      {1, 1, 1, 1, 1, 1},     // nothing but one product
+      {1, 1, 1, 1, 1, 1},     // a single product
       {2, 3, 9, 9, 4, 1},     // K = 1
       {3, 2, 7, 7, 5, 7},     // H = W = K: one output position
       {2, 4, 5, 31, 3, 5},    // one output row
@@ -49,7 +49,7 @@ std::vector<Problem> ParityProblems(Backend backend) {
       {1, 1, 300, 301, 2, 5},  // an image of many blocks
       {1, 1500, 8, 9, 2, 7},   // one unrolled column exceeds the workspace
       {257, 1, 6, 6, 2, 3},    // many small images
-      // Few channels and filters that no layer has.
+      // Few channels, and filter sizes that no layer has.
       {2, 1, 19, 22, 9, 6},
       {2, 1, 40, 37, 13, 4},
       {2, 1, 75, 33, 30, 7},
@@ -68,7 +68,7 @@ std::vector<Problem> ParityProblems(Backend backend) {
   problems.insert(problems.end(), std::begin(odd), std::end(odd));
   if (backend == Backend::kCpu) {
     AddLayers({1, 3}, problems);
-    // An output that no cache holds.
+    // An output larger than any cache.
     problems.push_back({310, 1, 50, 26, 24, 3});
     // Every remainder of a register tile's filters and of a row's lanes.
     for (int64_t i = 1; i <= 13; ++i) {
@@ -83,8 +83,8 @@ std::vector<Problem> ParityProblems(Backend backend) {
       {8767, 2, 9, 8, 5, 3},   // a batch that nothing divides
       {70000, 1, 5, 4, 3, 3},  // more images than a grid has in y or z
       {3, 1, 5, 5, 70000, 3},  // and more filters
-      // So many that a block of threads which goes from one piece of work to
-      // the next does so ten times and more.
+      // Batches so large that a persistent block of threads computes ten pieces
+      // of work and more.
       {3000, 6, 22, 22, 16, 5},
       {2000, 1, 48, 48, 6, 5},
       {600, 1, 70, 70, 12, 5},
@@ -97,7 +97,7 @@ std::vector<Problem> ParityProblems(Backend backend) {
       {1400, 12, 33, 33, 24, 5},
       {1500, 4, 40, 40, 16, 7},
       {1500, 21, 22, 18, 7, 5},
-      // Whose sums wgmma's kernel takes out of the tensor cores on the way.
+      // Problems with several passes of wgmma's kernel.
       {1500, 8, 23, 32, 6, 7},
       {1500, 10, 8, 10, 8, 5},
       {1500, 17, 23, 14, 13, 5},

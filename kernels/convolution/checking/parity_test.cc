@@ -1,5 +1,6 @@
-// Every variant against the float64 reference, on the course's layers and on
-// the shapes where indexing goes wrong. The output is poisoned before each run.
+// Compares every variant with the float64 reference, on the course's layers and
+// on the shapes where indexing goes wrong. The output is poisoned before each
+// run.
 #include <limits>
 #include <string>
 #include <tuple>
@@ -21,8 +22,8 @@ namespace {
 
 using Case = std::tuple<const Variant*, Problem, CpuTarget>;
 
-// All problems of all variants, at each instruction set where a variant has
-// code for several. The variants of one problem follow each other, so that its
+// All problems for all variants, with each instruction set if a variant has
+// code for several. The variants of one problem are adjacent, so that its
 // tensors are made once.
 std::vector<Case> Cases() {
   std::vector<Case> cases;
@@ -50,8 +51,7 @@ class Parity : public ::testing::TestWithParam<Case> {
 
   void TearDown() override { ASSERT_TRUE(ForceCpuTarget("auto").ok()); }
 
-  // y of the variant, which ran twice; nothing may be left over from the first
-  // run.
+  // Returns y of the variant's second run, which must not depend on the first.
   std::vector<float> Run(const Tensors& tensors, bool deterministic) {
     const Variant* const variant = std::get<0>(GetParam());
     const Problem& problem = std::get<1>(GetParam());
@@ -94,7 +94,7 @@ TEST_P(Parity, RandomFloatsStayInTheAccuracyClass) {
   const Variant* const variant = std::get<0>(GetParam());
   const Problem& problem = std::get<1>(GetParam());
   const Tensors& tensors = TensorsOf(problem, 0);
-  // Atomic additions may come in another order and round differently.
+  // Atomic additions may happen in another order and round differently.
   const std::vector<float> y = Run(tensors, false);
   EXPECT_LE(RelativeError(y.data(), tensors.y), MaxError(*variant, problem));
 }

@@ -1,4 +1,4 @@
-// What the tests of variants against the reference share.
+// Helpers of the tests that compare variants with the reference.
 #ifndef KERNELS_CONVOLUTION_CHECKING_PARITY_TESTING_H_
 #define KERNELS_CONVOLUTION_CHECKING_PARITY_TESTING_H_
 
@@ -26,24 +26,24 @@ struct Tensors {
 // asked for.
 const Tensors& TensorsOf(const Problem& problem, int largest);
 
-// The same in the memory of the current device, the output poisoned with NaN.
-// `offset` floats stand before each tensor.
+// The same in the memory of the current device, with the output poisoned with
+// NaN. Each tensor is preceded by `offset` floats.
 struct DeviceTensors {
   cuda::DeviceBuffer x, k, y;
 };
 absl::StatusOr<DeviceTensors> Upload(const Tensors& tensors,
                                      int64_t offset = 0);
 
-// What a variant may err by, relative to the L2 norm of the output: the bound
-// of its class, which is stated for sums like the course's; rounding errors of
-// a longer float32 sum grow with the square root of its length.
+// The bound of a variant's error relative to the L2 norm of the output: that of
+// its class, which holds for sums like the course's; rounding errors of a
+// longer float32 sum grow with the square root of its length.
 double MaxError(const Variant& variant, const Problem& problem);
 
 // Skips the test that calls it unless the variant runs here and takes the
 // problem: return from the test if IsSkipped() afterwards.
 void SkipUnlessSupported(const Variant& variant, const Problem& problem);
 
-// Those of the GPU; none in a build without CUDA.
+// The GPU's variants; none in a build without CUDA.
 std::vector<const Variant*> CudaVariants();
 
 }  // namespace convlab

@@ -1,5 +1,5 @@
-// Operands of any scale, infinities and NaN, tensors of any alignment: what
-// variants promise that scale their operands.
+// Tests operands of any scale, infinities and NaN, and tensors of any alignment
+// with the variants that scale their operands.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -16,9 +16,9 @@
 namespace convlab {
 namespace {
 
-// The variants that scale their operands, and the one that stands in for them
-// where images are few: they promise their class for operands of any scale, and
-// infinities and NaN where the reference has them.
+// The variants that scale their operands, and the one that replaces them for
+// few images, keep their class for operands of any scale, and have infinities
+// and NaN where the reference has them.
 class Range : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -36,8 +36,9 @@ class Range : public ::testing::TestWithParam<const char*> {
     if (problems_.empty()) GTEST_SKIP() << supported.message();
   }
 
-  // Runs the variant, and expects of each image by itself what the reference
-  // says: NaN and infinities in their places, and the rest within the class.
+  // Runs the variant and compares each image on its own with the reference: NaN
+  // and infinities must be in the same places, and the error of the rest within
+  // the class.
   void ExpectReference(const Problem& problem, const std::vector<float>& x,
                        const std::vector<float>& k) {
     const auto y =
@@ -74,7 +75,7 @@ class Range : public ::testing::TestWithParam<const char*> {
       {5, 2, 2, 2, 3, 2},    {3, 1, 4, 2, 3, 2}};
 
   const Variant* variant_ = nullptr;
-  std::vector<Problem> problems_;  // those that it takes
+  std::vector<Problem> problems_;  // supported by the variant
 };
 
 TEST_P(Range, OneOperandMayHaveAnyScale) {
@@ -117,12 +118,12 @@ TEST_P(Range, EveryImageHasItsOwnScale) {
   }
 }
 
-TEST_P(Range, InfinitiesAndNanGoWhereTheReferenceHasThem) {
+TEST_P(Range, InfinitiesAndNanAreWhereTheReferenceHasThem) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   for (const Problem& problem : problems_) {
     const Tensors& tensors = TensorsOf(problem, 0);
-    // A zero weight makes NaN of an infinity.
+    // A zero weight times an infinity is NaN.
     std::vector<float> k = tensors.k;
     k[1] = 0;
     std::vector<float> x = tensors.x;

@@ -15,9 +15,9 @@ std::vector<double> ReferenceConvolution(const Problem& problem, const float* x,
   const int64_t output_height = problem.output_height();
   const int64_t output_width = problem.output_width();
   std::vector<double> y(problem.output_elements());
-  // A plane is one image's one output channel. The loop over columns is the
-  // innermost so that it runs over contiguous memory; in float64 the order of
-  // the sum does not matter.
+  // A plane is one output channel of one image. The innermost loop runs over
+  // columns, which are contiguous in memory; in float64 the order of summation
+  // does not matter.
   workers.For(
       problem.batch * problem.filters, 1, [&](int, int64_t begin, int64_t end) {
         for (int64_t plane = begin; plane < end; ++plane) {

@@ -1,4 +1,4 @@
-// The convolution in double precision, which decides what is right.
+// The convolution in double precision, the reference for all variants.
 #ifndef KERNELS_CONVOLUTION_CHECKING_REFERENCE_H_
 #define KERNELS_CONVOLUTION_CHECKING_REFERENCE_H_
 
@@ -9,12 +9,13 @@
 
 namespace convlab {
 
-// y of the valid `problem`, accumulated in float64; sizes as in problem.h.
+// Returns y of the valid `problem`, accumulated in float64; sizes as in
+// problem.h.
 std::vector<double> ReferenceConvolution(const Problem& problem, const float* x,
                                          const float* k, Workers& workers);
 
-// ||y - reference|| / ||reference|| in the L2 norm; 0 where both are zero, and
-// NaN or infinity if y holds one, so that such an error passes no bound.
+// ||y - reference|| / ||reference|| in the L2 norm; 0 if both are zero, and NaN
+// or infinity if y holds one, so that such an error exceeds every bound.
 double RelativeError(const float* y, const std::vector<double>& reference);
 
 }  // namespace convlab

@@ -13,7 +13,7 @@ namespace convlab {
 
 absl::StatusOr<double> Verify(const Variant& variant, const Problem& problem,
                               const Resources& resources) {
-  // Before anything is allocated by the problem's size.
+  // The check precedes allocations by the problem's size.
   RETURN_IF_ERROR(CheckProblem(problem));
   std::mt19937 generator(1);
   std::uniform_real_distribution<float> distribution(-1, 1);

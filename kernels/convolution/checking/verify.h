@@ -1,4 +1,4 @@
-// Whether a variant is right, asked before it is timed.
+// Verification of a variant, before it is timed.
 #ifndef KERNELS_CONVOLUTION_CHECKING_VERIFY_H_
 #define KERNELS_CONVOLUTION_CHECKING_VERIFY_H_
 
@@ -8,9 +8,10 @@
 namespace convlab {
 
 // Runs the variant on random inputs and weights from [-1, 1) and returns its
-// relative L2 error against float64. DataLoss if the error is beyond what the
-// variant's accuracy class allows, with both numbers; other errors are those of
-// the run itself. Reference time grows with the problem: use a small batch.
+// relative L2 error against float64. Returns DataLoss, with both numbers, if
+// the error exceeds the bound of the variant's accuracy class; other errors are
+// those of the run. The time of the reference grows with the problem, so the
+// batch should be small.
 absl::StatusOr<double> Verify(const Variant& variant, const Problem& problem,
                               const Resources& resources);
 

@@ -2,8 +2,8 @@
 // pixels.
 //
 // Idea. A pass over the convolution's output, in place. A thread has four
-// values under way, and the one division of 64 bits by which a block finds its
-// first plane is done once; what remains fits in 32 bits.
+// values in flight. The one 64-bit division, by which a block finds its first
+// plane, is done once; all other indices fit in 32 bits.
 //
 // Cost. LeNet-5's first convolution on 4,096 images: 77 MB read, and as much
 // written.
@@ -17,7 +17,7 @@ namespace convlab::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPerThread = 4;  // values of a thread, kThreads apart
+constexpr int kPerThread = 4;  // values per thread, kThreads apart
 
 __global__ void AddBiasKernel(int64_t count, int channels, unsigned area,
                               const float* bias, float* values) {
@@ -26,7 +26,7 @@ __global__ void AddBiasKernel(int64_t count, int channels, unsigned area,
   const int64_t first_plane = first / area;
   const unsigned offset = first - first_plane * area;
   const unsigned first_channel = first_plane % channels;
-  // All loads before the first store, so that they are under way together.
+  // All loads precede the first store, so that they are in flight together.
   float sums[kPerThread];
 #pragma unroll
   for (int j = 0; j < kPerThread; ++j) {

@@ -1,10 +1,10 @@
-// Enlarging the images where they are used.
+// Enlarging the images on the device.
 //
-// Idea. An image is uploaded as 28 x 28 bytes; what the network reads, 70 x 70
-// floats for fa19, is 25 times that, and is made here. The arithmetic is that
-// of common/dataset/resize.h in integers: every sum is at most
-// 255 (2 * enlarged)^2, so it is exact in 32 bits up to 2048 x 2048, and so is
-// the quotient.
+// Idea. An image is uploaded as 28 x 28 bytes; the network reads 70 x 70 floats
+// for fa19, 25 times as much, which are computed here. The arithmetic is that
+// of common/dataset/resize.h in integers: every sum is at most 255 (2 *
+// enlarged)^2, so it is exact in 32 bits up to 2048 x 2048, and so is the
+// quotient.
 //
 // Shape of the launch. One block per image. Which two input rows or columns an
 // output row or column mixes, and with which weights, is the same for all: the

@@ -2,13 +2,13 @@
 // inputs x outputs, and a bias.
 //
 // Idea. The product has far more rows (images) than columns (outputs), so a
-// block computes 128 images and up to 160 outputs: all of fa19's 160, whose
-// 807 MB of inputs are then read once. Tiles of both matrices pass through
-// shared memory, stored with the summation index first, so that the threads of
-// a warp read neighbouring images and outputs. A thread keeps 8 x 10 sums in
-// registers and feeds them from 18 values: 4.4 multiply-adds per value read.
-// The next tile is on its way from device memory while this one is used, and
-// goes to a second pair of tiles, so that one barrier per tile is enough.
+// block computes 128 images and up to 160 outputs: all of fa19's 160, whose 807
+// MB of inputs are then read once. Tiles of both matrices pass through shared
+// memory, stored with the summation index first, so that the threads of a warp
+// read neighbouring images and outputs. A thread keeps 8 x 10 sums in registers
+// and feeds them from 18 values: 4.4 multiply-adds per value read. The next
+// tile is loaded from device memory while this one is used, and stored to a
+// second pair of tiles, so that one barrier per tile is enough.
 //
 // Splitting the sum. 10,000 images are 79 blocks, too few for a GPU that runs
 // 264 of them at a time. The sum over the inputs is therefore cut into pieces,
@@ -34,7 +34,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kBlockRows = 128;  // images of a block
-constexpr int kRows = 8;         // of them a thread's
+constexpr int kRows = 8;         // of a thread
 constexpr int kDepth = 8;        // inputs in a tile
 // Keeps float4 aligned, and puts the two quads of a row, stored by
 // neighbouring threads, into different halves of the 32 banks.
@@ -49,7 +49,7 @@ class TileLoader {
                         int inputs) {
 #pragma unroll
     for (int q = 0; q < kQuads; ++q) {
-      // What lies behind the last row is computed in vain, from the last row.
+      // Rows beyond the last repeat it, and their results are dropped.
       const int64_t row = min(first_row + Row(q), rows - 1);
       from_[q] = matrix + row * inputs + Column(q);
     }
@@ -101,8 +101,8 @@ class TileLoader {
   float4 values_[kQuads];
 };
 
-// A thread's columns are chunks of four, 64 apart, and then two: threads that
-// stand side by side read 16 or 8 bytes side by side.
+// A thread's columns are chunks of four, 64 apart, and then two: neighbouring
+// threads read neighbouring 16 or 8 bytes.
 template <int kColumns>
 __device__ int ColumnOf(int thread_x, int j) {
   const int chunk = j / 4;
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(kThreads, 2)
       }
     }
     if (more) {
-      // Nobody reads these any more: the barrier of the round before.
+      // No thread reads these any more, by the barrier of the previous round.
       used = 1 - used;
       image_loader.Store(images[used]);
       weight_loader.Store(weights[used]);
@@ -208,10 +208,10 @@ __global__ void AddPiecesKernel(int64_t count, int outputs, int pieces,
   out[i] = sum;
 }
 
-// Into how many pieces to cut the sum: the number with the shortest time, in
-// inputs that a block passes over, if `slots` blocks run at a time.
+// The number of pieces of the sum with the shortest time, measured in inputs
+// per block, if `slots` blocks run at a time.
 int Pieces(int64_t blocks, int64_t slots, int64_t inputs, int64_t most) {
-  // What starting a block and adding up its sums costs; an estimate.
+  // Estimated cost of starting a block and adding up its sums.
   constexpr int64_t kBlockCost = 200;
   constexpr int64_t kMostPieces = 64;
   int best = 1;
@@ -269,7 +269,7 @@ Error LaunchFullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
                            const float* in, const float* weight,
                            const float* bias, float* out, float* scratch,
                            int64_t scratch_floats) {
-  // The widest block among those that compute the fewest columns in vain.
+  // The widest block among those that waste the fewest columns.
   const auto padded = [&](int64_t width) { return RoundUp(outputs, width); };
   const auto launch = padded(160) <= min(padded(128), padded(32)) ? Launch<10>
                       : padded(128) <= padded(32)                 ? Launch<8>

@@ -1,5 +1,6 @@
-// What the .cu files define: layers.h with Error for absl::Status. Light on
-// purpose: nvcc parses it once per architecture.
+// The functions of the .cu files: those of layers.h with Error instead of
+// absl::Status. This header is small because nvcc parses it once per
+// architecture.
 #ifndef KERNELS_LAYERS_CUDA_LAUNCHES_H_
 #define KERNELS_LAYERS_CUDA_LAUNCHES_H_
 

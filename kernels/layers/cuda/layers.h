@@ -14,9 +14,9 @@
 namespace convlab::cuda {
 
 // Enlarges `count` images of size x size bytes to enlarged x enlarged, byte for
-// byte as EnlargeImages (common/dataset/resize.h), and makes floats of the
-// bytes. Images that have the size already are only converted. `enlarged` is at
-// most 2048: sums are computed in 32 bits.
+// byte as EnlargeImages (common/dataset/resize.h), and converts the bytes to
+// floats. Images that have the size already are only converted. `enlarged` is
+// at most 2048: sums are computed in 32 bits.
 absl::Status EnlargeToFloats(const uint8_t* images, int64_t count, int size,
                              int enlarged, float* out);
 
@@ -28,14 +28,14 @@ absl::Status AddBias(int64_t batch, int64_t channels, int64_t area,
 // most (CUDA C++ Programming Guide, mathematical functions).
 absl::Status Activate(Activation activation, int64_t count, float* values);
 
-// PoolMax of layers.h with the activation behind it: activations rise, so the
-// maximum may be taken first, and a pooled image needs far fewer of them.
+// PoolMax of layers.h followed by the activation: activations are monotonic, so
+// the maximum may be taken first, and a pooled image needs far fewer of them.
 absl::Status PoolMax(const MaxPool& pool, Activation activation, int64_t planes,
                      int64_t size, const float* in, float* out);
 
 // FullyConnected of layers.h. `scratch` is memory for up to scratch_floats
-// partial sums, with which small batches fill the GPU too; may be none. The sum
-// of an output is split in a way that depends on the sizes alone.
+// partial sums, with which small batches fill the GPU too; it may be empty. The
+// way in which a sum is split depends only on the sizes.
 absl::Status FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
                             const float* in, const float* weight,
                             const float* bias, float* out, float* scratch,
@@ -44,8 +44,8 @@ absl::Status FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
 // Softmax of layers.h.
 absl::Status Softmax(int64_t batch, int classes, float* values);
 
-// For each row the index of its largest value, the first of equal ones. At most
-// 256 classes.
+// Finds for each row the index of its largest value, the first of equal ones.
+// At most 256 classes.
 absl::Status Label(int64_t batch, int classes, const float* values,
                    uint8_t* labels);
 

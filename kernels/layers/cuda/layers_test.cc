@@ -1,5 +1,5 @@
-// The GPU's layers against the CPU's. Outputs are filled with NaN before, so
-// that an element that is not written shows.
+// Compares the GPU's layers with the CPU's. Outputs are filled with NaN first,
+// so that unwritten elements are found.
 #include "kernels/layers/cuda/layers.h"
 
 #include <algorithm>
@@ -109,7 +109,7 @@ class CudaLayersTest : public ::testing::Test {
     }
   }
 
-  // Integers, whose sums are exact, so that both must give the same bits.
+  // Integers have exact sums, so that both must give the same bits.
   void ExpectSameProducts(int64_t batch, int64_t inputs, int64_t outputs,
                           int64_t scratch_floats, bool has_bias = true) {
     SCOPED_TRACE(::testing::Message()
@@ -161,7 +161,7 @@ TEST_F(CudaLayersTest, EnlargesFromAndToAnySize) {
                                         {300, 7}}) {
     ExpectSameEnlarged(Bytes(3 * size * size), 3, size, enlarged);
   }
-  // The largest sums there are.
+  // The largest sums that occur.
   ExpectSameEnlarged(std::vector<uint8_t>(28 * 28, 255), 1, 28, 2048);
   // More images than a grid may have in y and z.
   ExpectSameEnlarged(Bytes(70000 * 2 * 2), 70000, 2, 3);
@@ -182,7 +182,7 @@ TEST_F(CudaLayersTest, TanhIsAccurate) {
   EXPECT_LT(worst, 2.5e-7);
 }
 
-TEST_F(CudaLayersTest, ActivationsHandOnWhatIsNoNumber) {
+TEST_F(CudaLayersTest, ActivationsPropagateNan) {
   const std::vector<float> values = {-2, -0.0f, 0, 3, kInfinity, -kInfinity};
   EXPECT_THAT(Activated(Activation::kRelu, values),
               ::testing::ElementsAre(0, 0, 0, 3, kInfinity, 0));
@@ -252,7 +252,7 @@ TEST_F(CudaLayersTest, PoolsAsOnTheCpu) {
                        expected.data(), workers_);
       const std::vector<float> result = out.Read();
       for (size_t i = 0; i < expected.size(); ++i) {
-        // What the CPU's tanh errs by; comparisons are exact.
+        // The error of the CPU's tanh; comparisons are exact.
         const double bound = activation == Activation::kTanh ? 7e-7 : 0;
         ASSERT_NEAR(result[i], expected[i], bound) << "at " << i;
       }
@@ -260,7 +260,7 @@ TEST_F(CudaLayersTest, PoolsAsOnTheCpu) {
   }
 }
 
-TEST_F(CudaLayersTest, PoolingHandsOnNan) {
+TEST_F(CudaLayersTest, PoolingPropagatesNan) {
   for (const int64_t size : {4, 5}) {  // both kernels
     const int64_t pooled = size / 2;
     for (int64_t position = 0; position < 2; ++position) {

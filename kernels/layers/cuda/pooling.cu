@@ -1,15 +1,16 @@
 // Activation and max pooling.
 //
-// Idea. tanh and ReLU rise, so the maximum of a window's activations is the
-// activation of its maximum. Pooling first makes one kernel of two, which reads
-// the convolution's output once and computes a quarter of the activations.
+// Idea. tanh and ReLU are monotonic, so the maximum of a window's activations
+// is the activation of its maximum. Pooling first makes one kernel of two,
+// which reads the convolution's output once and computes a quarter of the
+// activations.
 //
 // Cost. fa19's first stage on 10,000 images: 2.09 GB read, 0.52 GB written; as
 // two kernels 6.8 GB.
 //
 // Bound. Device memory. Halving an image of even width, as all networks do,
-// reads each window in two 8-byte loads, and a thread has four windows under
-// way.
+// reads each window in two 8-byte loads, and a thread has four windows in
+// flight.
 //
 // Outcome (H200). fa19's first stage 0.60 ms, 4.37 TB/s, with tanh as with
 // ReLU: what the memory gives. fa20's second stage, whose windows of 4 x 4 take
@@ -21,7 +22,7 @@ namespace convlab::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPerThread = 4;  // results of a thread, kThreads apart
+constexpr int kPerThread = 4;  // results per thread, kThreads apart
 
 // fmaxf would drop a NaN.
 __device__ float MaxOrNan(float a, float b) { return a > b || a != a ? a : b; }
@@ -79,9 +80,8 @@ __global__ void PoolMaxKernel(MaxPool pool, int64_t count, int size, int pooled,
   const unsigned area = pooled * pooled;
   const int64_t first_plane = first / area;
   const unsigned offset = first - first_plane * area;
-  // All loads before the first store, which might be to their memory for all
-  // that the compiler knows; and without branches, so that they are under way
-  // together.
+  // All loads precede the first store, which may alias them for the compiler,
+  // and have no branches, so that they are in flight together.
   float largest[kPerThread];
 #pragma unroll
   for (int j = 0; j < kPerThread; ++j) {
