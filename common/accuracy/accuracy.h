@@ -1,6 +1,6 @@
-// What an accuracy class is called and which errors it allows. Everything that
-// verifies a convolution asks CheckError, so that a result passes everywhere or
-// nowhere, with the same message.
+// The names of accuracy classes and the errors that they allow. All
+// verification of convolutions uses CheckError, so that a result passes
+// everywhere or nowhere, with the same message.
 #ifndef COMMON_ACCURACY_ACCURACY_H_
 #define COMMON_ACCURACY_ACCURACY_H_
 
@@ -16,7 +16,7 @@ namespace convlab {
 // "fp32", "tf32", "fp16", "bf16".
 absl::string_view Name(AccuracyClass accuracy);
 
-// The class of that name, as records hold it; absent for other texts.
+// The class of that name, as records write it; absent for other names.
 std::optional<AccuracyClass> FindAccuracyClass(absl::string_view name);
 
 // The largest relative L2 error against float64 that the class allows.
@@ -32,8 +32,8 @@ double MaxRelativeError(AccuracyClass accuracy, int64_t terms);
 // differently.
 int64_t MaxChangedAnswers(AccuracyClass accuracy);
 
-// DataLoss, with both numbers, if the relative L2 error exceeds what the class
-// allows or is no number.
+// DataLoss, with both numbers, if the relative L2 error exceeds the bound of
+// the class or is NaN.
 absl::Status CheckError(double error, AccuracyClass accuracy);
 
 }  // namespace convlab

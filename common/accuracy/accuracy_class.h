@@ -1,12 +1,12 @@
-// How exact a convolution is. Light on purpose, because nvcc parses this header
-// once per architecture; accuracy.h says what the classes allow.
+// The accuracy of a convolution. This header is small because nvcc parses it
+// once per architecture; accuracy.h has the bounds of the classes.
 #ifndef COMMON_ACCURACY_ACCURACY_CLASS_H_
 #define COMMON_ACCURACY_ACCURACY_CLASS_H_
 
 namespace convlab {
 
-// By the relative L2 error against float64 on random inputs; a variant belongs
-// to the tightest class that it meets.
+// Classes bound the relative L2 error against float64 on random inputs; a
+// variant belongs to the tightest class that it meets.
 enum class AccuracyClass { kFp32, kTf32, kFp16, kBf16 };
 
 }  // namespace convlab

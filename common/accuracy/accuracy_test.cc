@@ -32,7 +32,7 @@ TEST(AccuracyTest, ErrorsBeyondTheClassFail) {
   EXPECT_TRUE(CheckError(1.1e-6, AccuracyClass::kTf32).ok());
 }
 
-TEST(AccuracyTest, LongSumsMayErrMore) {
+TEST(AccuracyTest, LongSumsHaveALargerBound) {
   EXPECT_EQ(MaxRelativeError(AccuracyClass::kFp32, 2048),
             MaxRelativeError(AccuracyClass::kFp32));
   EXPECT_EQ(MaxRelativeError(AccuracyClass::kFp32, 25),
@@ -41,7 +41,7 @@ TEST(AccuracyTest, LongSumsMayErrMore) {
                    2 * MaxRelativeError(AccuracyClass::kTf32));
 }
 
-TEST(AccuracyTest, WhatIsNoNumberFails) {
+TEST(AccuracyTest, NanFails) {
   EXPECT_FALSE(CheckError(std::nan(""), AccuracyClass::kBf16).ok());
   EXPECT_FALSE(CheckError(HUGE_VAL, AccuracyClass::kBf16).ok());
 }

@@ -1,7 +1,7 @@
-// The floor of a convolution: the least time that a machine allows it. There is
-// one formula, which the benchmark applies to the rates measured in its own run
-// and the reports of milestones, whose records hold no such rates, to the GPU's
-// data sheet; every table says which of the two it shows.
+// The floor of a convolution: the least time that a machine allows. The
+// benchmark applies the formula to the rates measured in its own run; reports
+// of milestones, whose records hold no such rates, apply it to the GPU's data
+// sheet. Every table says which of the two it shows.
 #ifndef COMMON_HARDWARE_FLOOR_H_
 #define COMMON_HARDWARE_FLOOR_H_
 
@@ -13,9 +13,9 @@
 
 namespace convlab {
 
-// How many products tensor cores take for one of the definition in this class:
-// three for fp32, where each factor is split into two halves whose smallest
-// product is dropped, and one for the others.
+// The number of tensor core products for one product of the definition in this
+// class: three for fp32, where each factor is split into two halves whose
+// smallest product is dropped, and one for the others.
 int TensorProducts(AccuracyClass accuracy);
 
 // The fastest rate at which the class can be kept, in TFLOP/s of the
@@ -26,10 +26,10 @@ std::optional<double> ClassTflops(AccuracyClass accuracy, const Rates& rates);
 // The larger of two times, in ns: `bytes`, each tensor read or written once, at
 // the memory's rate, and `flops`, the multiplications and additions of the
 // definition, at ClassTflops. The floor depends on the accuracy class because a
-// kernel in fp32 cannot take single products of halves: to compare it with
-// their rate would call a perfect kernel one of 33 %. Absent if either rate is
-// not known. Direct convolution is assumed: transforms that save
-// multiplications could go below.
+// kernel in fp32 cannot take single products of halves: compared with their
+// rate, a perfect kernel would reach 33 %. Absent if either rate is not known.
+// Direct convolution is assumed: transforms that save multiplications could go
+// below.
 std::optional<double> FloorNs(int64_t flops, int64_t bytes,
                               AccuracyClass accuracy, const Rates& rates);
 

@@ -6,12 +6,12 @@ namespace convlab {
 namespace {
 
 struct DataSheet {
-  absl::string_view name;  // as the driver calls the GPU, or its beginning
+  absl::string_view name;  // the driver's name of the GPU, or a prefix of it
   Rates rates;
 };
 
 // From NVIDIA's data sheets; where these give a rate of the tensor cores with
-// sparsity, half of it. A longer name stands before its beginning.
+// sparsity, half of it. A longer name precedes its prefixes.
 constexpr DataSheet kDataSheets[] = {
     {"NVIDIA H200", {4800, 67, 494.5, 989.5}},
     {"NVIDIA H100 PCIe", {2000, 51, 378, 756.5}},
@@ -32,7 +32,7 @@ constexpr DataSheet kDataSheets[] = {
 std::optional<Rates> DataSheetRates(absl::string_view gpu_name) {
   for (const auto& [name, rates] : kDataSheets) {
     if (!absl::StartsWith(gpu_name, name)) continue;
-    // "NVIDIA L4" is no beginning of "NVIDIA L40S".
+    // "NVIDIA L4" must not match "NVIDIA L40S".
     const absl::string_view rest = gpu_name.substr(name.size());
     if (rest.empty() || rest[0] == ' ' || rest[0] == '-') return rates;
   }

@@ -1,5 +1,5 @@
-// How much a machine does in a second: the rates that a convolution's floor
-// (floor.h) and the hard limits of a measurement are computed from.
+// The rates of a machine, from which a convolution's floor (floor.h) and the
+// hard limits of a measurement are computed.
 #ifndef COMMON_HARDWARE_RATES_H_
 #define COMMON_HARDWARE_RATES_H_
 
@@ -10,8 +10,8 @@
 
 namespace convlab {
 
-// The maker's peaks or what was measured at best. Absent: the machine has no
-// such units, or the rate is not known.
+// Either the vendor's peaks or the best measured rates. A rate is absent if the
+// machine has no such units or the rate is not known.
 struct Rates {
   std::optional<double> memory_gbs;   // GB/s, of device or main memory
   std::optional<double> fp32_tflops;  // TFLOP/s, multiply-adds in float32
@@ -19,12 +19,12 @@ struct Rates {
   std::optional<double> fp16_tflops;  // likewise
 };
 
-// The peaks in NVIDIA's data sheet, without sparsity, of a GPU by the name that
-// the driver gives it ("NVIDIA H200"); absent for a GPU that the table lacks.
+// The peaks in NVIDIA's data sheet, without sparsity, of the GPU with the
+// driver's name `gpu_name` ("NVIDIA H200"); absent if the table lacks it.
 std::optional<Rates> DataSheetRates(absl::string_view gpu_name);
 
-// What memory of this clock and width transfers at most, in GB/s: for a GPU
-// without a data sheet. Absent unless both are known, that is, above 0.
+// The peak rate of memory of this clock and width in GB/s, for a GPU without a
+// data sheet. Absent unless both are known, that is, above 0.
 std::optional<double> MemoryGbs(int64_t clock_khz, int64_t bus_bits);
 
 }  // namespace convlab

@@ -1,4 +1,4 @@
-// The parameters of single layers. Light on purpose: nvcc parses this header
+// The parameters of single layers. This header is small because nvcc parses it
 // once per architecture.
 #ifndef COMMON_NETWORK_LAYER_H_
 #define COMMON_NETWORK_LAYER_H_
@@ -11,14 +11,14 @@ namespace convlab {
 
 enum class Activation { kNone, kTanh, kRelu };
 
-// Max pooling without padding. The last window of a row may stick out of the
+// Max pooling without padding. The last window of a row may extend beyond the
 // image only with `ceil`; size 0 means no pooling.
 struct MaxPool {
   int size = 0;
   int stride = 0;
   bool ceil = false;
 
-  // Rows (or columns) that come out for `in` of them.
+  // The number of output rows (or columns) for `in` input rows.
   int64_t Output(int64_t in) const {
     if (size == 0) return in;
     const int64_t steps = in - size;

@@ -99,7 +99,7 @@ bool FewEnough(double a, double b, double c = 1, double d = 1) {
   return a * b * c * d < 0x1p31;
 }
 
-// Why the layer cannot have the input `in`; empty if it can.
+// The reason why the layer cannot have the input `in`; empty if it can.
 std::string Fault(const ConvolutionLayer& layer, const TensorShape& in) {
   if (layer.filters < 1 || layer.kernel_size < 1) {
     return "expected at least 1 filter of 1x1";

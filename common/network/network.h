@@ -4,9 +4,8 @@
 //   connected
 //
 // for square images. The first fully connected layer takes its input as one
-// vector, in the order [channel, row, column]. What comes out of the last layer
-// are the values of the classes, whose softmax are their probabilities. To add
-// a network, add a row in network.cc.
+// vector, in the order [channel, row, column]. The last layer's outputs are the
+// logits of the classes. To add a network, add a row in network.cc.
 #ifndef COMMON_NETWORK_NETWORK_H_
 #define COMMON_NETWORK_NETWORK_H_
 
@@ -46,7 +45,7 @@ struct TensorShape {
   int64_t values() const { return channels * size * size; }
 };
 
-// A convolution with the sizes that it has in its network.
+// A convolution with its sizes in the network.
 struct NetworkConvolution {
   size_t layer;  // index in the network's layers
   TensorShape input;
@@ -57,24 +56,25 @@ struct NetworkConvolution {
 // The functions require that CheckNetwork accepts the network.
 struct Network {
   std::string name;
-  std::vector<std::string> aliases;  // what the course called it
+  std::vector<std::string> aliases;  // the course's names
   int image_channels;
   int image_size;  // the images are enlarged to this height and width
   std::vector<Layer> layers;
-  // The oldest term's program announced the inference before it loaded.
+  // The oldest term's program announced the inference before it loaded
+  // anything.
   bool announces_first = false;
 
   // Shapes()[i] is the input of layer i and Shapes()[i + 1] its output.
   std::vector<TensorShape> Shapes() const;
   // The convolutions, in order.
   std::vector<NetworkConvolution> Convolutions() const;
-  // How many layers come before the first fully connected one; all of them
-  // where there is none.
+  // The number of layers before the first fully connected one; all of them if
+  // there is none.
   size_t FeatureLayers() const;
-  // Values that these layers compute for an image: the inputs of the first
-  // fully connected layer.
+  // The number of values that these layers compute for an image, which are the
+  // inputs of the first fully connected layer.
   int64_t Features() const;
-  // Values that come out of the last layer.
+  // The number of outputs of the last layer.
   int Classes() const;
 };
 
@@ -87,7 +87,7 @@ absl::Status CheckNetwork(const Network& network);
 // All networks, in the order of the terms.
 const std::vector<Network>& Networks();
 
-// The network of that name or alias. The error lists the names there are.
+// The network of that name or alias. The error lists all names.
 absl::StatusOr<const Network*> FindNetwork(absl::string_view name);
 
 }  // namespace convlab

@@ -60,7 +60,7 @@ std::vector<std::string> Lines(const std::vector<Layer>& layers) {
   return lines;
 }
 
-TEST(Network, TheTableIsTheCourses) {
+TEST(Network, TheTableHoldsTheCoursesNetworks) {
   const std::vector<Layer> tanh_halve = {kTanh, kHalve};
   const Expected table[] = {
       {"fa17-high",
@@ -114,14 +114,17 @@ TEST(Network, TheTableIsTheCourses) {
        kRelu,
        false},
   };
-  ASSERT_EQ(Networks().size(), std::size(table));
+  for (const Network& network : Networks()) {
+    EXPECT_TRUE(CheckNetwork(network).ok()) << CheckNetwork(network);
+  }
+  // The course's networks come first.
+  ASSERT_GE(Networks().size(), std::size(table));
   for (size_t row = 0; row < std::size(table); ++row) {
     const Expected& expected = table[row];
     SCOPED_TRACE(expected.name);
     const Network& network = Networks()[row];
     EXPECT_EQ(network.name, expected.name);
     EXPECT_EQ(*FindNetwork(expected.name), &network);
-    EXPECT_TRUE(CheckNetwork(network).ok()) << CheckNetwork(network);
     EXPECT_EQ(network.image_channels, 1);
     EXPECT_EQ(network.image_size, expected.image_size);
     EXPECT_EQ(network.announces_first, expected.announces_first);

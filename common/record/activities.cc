@@ -11,7 +11,7 @@
 namespace convlab {
 namespace {
 
-// Removes "_v" and digits from the end of `name`; whether they were there.
+// Removes "_v" and digits from the end of `name`; returns whether it had them.
 bool ConsumeVersion(absl::string_view& name) {
   size_t end = name.size();
   while (end > 0 && absl::ascii_isdigit(name[end - 1])) --end;
@@ -55,7 +55,7 @@ class Summary {
   std::map<std::string, ProfileEntry> entries_;
 };
 
-// Those calls that no other call of their thread makes.
+// Returns the calls that are not made by another call of their thread.
 std::vector<const ApiCall*> OutermostCalls(const std::vector<ApiCall>& calls) {
   std::vector<const ApiCall*> sorted;
   sorted.reserve(calls.size());

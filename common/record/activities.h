@@ -1,6 +1,6 @@
-// What a tracer saw, one by one: every kernel, copy and memset of the GPU and
-// every API call of the host, with their times. MakeProfile sums them up,
-// trace.h lays them out in time.
+// The activities of a traced run: every kernel, copy and memset of the GPU and
+// every API call of the host, with its time. MakeProfile sums them up; trace.h
+// shows them as a timeline.
 #ifndef COMMON_RECORD_ACTIVITIES_H_
 #define COMMON_RECORD_ACTIVITIES_H_
 
@@ -24,7 +24,7 @@ struct GpuActivity {
   int64_t end_ns = 0;
   int64_t device = 0;
   int64_t stream = 0;
-  int64_t correlation = 0;  // the API call that started it has the same
+  int64_t correlation = 0;  // shared with the API call that started it
   // Of kernels.
   std::array<int64_t, 3> grid = {};
   std::array<int64_t, 3> block = {};
@@ -39,7 +39,7 @@ struct ApiCall {
   std::string name;  // as ApiName gives it
   int64_t start_ns = 0;
   int64_t end_ns = 0;
-  int64_t thread = 0;  // the system's number of it
+  int64_t thread = 0;  // the system's thread id
   int64_t correlation = 0;
 };
 
@@ -47,22 +47,22 @@ struct ApiCall {
 struct Activities {
   std::string tool;  // "CUPTI"
   std::string version;
-  int64_t process = 0;  // the system's number, which its first thread shares
+  int64_t process = 0;  // the process id, also the id of its first thread
   std::vector<GpuActivity> gpu;
   std::vector<ApiCall> api;
-  std::string missing;  // what the tracer lost, for the user; empty: nothing
+  std::string missing;  // describes lost records for the user; or empty
 };
 
-// The name that the programmer knows a function by: without the suffixes of its
-// version and of per-thread streams ("cudaMalloc_v3020", "cuMemcpy_v2_ptds"),
-// without blanks round it, and "cudaLaunchKernel" for what <<<>>> calls in its
-// place. What is nothing but a suffix stays.
+// The name of a function as the programmer knows it: without the suffixes of
+// its version and of per-thread streams ("cudaMalloc_v3020",
+// "cuMemcpy_v2_ptds"), without surrounding blanks, and "cudaLaunchKernel" for
+// the functions behind <<<>>>. A name that is only a suffix stays.
 std::string ApiName(absl::string_view name);
 
-// One entry per name, the longest total first. A call that another one makes on
-// the same thread is part of that one and no entry of its own: the runtime
-// calls the driver, and time must not count twice. So cudaLaunchKernel stands
-// without cuLaunchKernel, as nvprof and nsys have it.
+// One entry per name, the longest total first. A call that is made by another
+// call of the same thread is part of that call and has no entry: the runtime
+// calls the driver, and time must not count twice. So cudaLaunchKernel is
+// listed without cuLaunchKernel, as in nvprof and nsys.
 Profile MakeProfile(const Activities& activities);
 
 }  // namespace convlab

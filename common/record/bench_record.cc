@@ -76,7 +76,7 @@ void Fields(Visitor& visit, BenchRecord& record) {
 
 namespace {
 
-// What the row's sizes differ in from the layer's: "H+1 W+1".
+// The difference between the row's sizes and the layer's: "H+1 W+1".
 std::string Change(const BenchRow& layer, const BenchRow& row) {
   std::string change;
   for (const auto& [name, before, after] :

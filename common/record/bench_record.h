@@ -1,5 +1,5 @@
-// The record of a benchmark run: convolutions, ours and the libraries', each on
-// its own, beside what the machine could do in the same run.
+// The record of a benchmark run: single convolutions by our variants and by
+// libraries, and the machine's ceilings in the same run.
 #ifndef COMMON_RECORD_BENCH_RECORD_H_
 #define COMMON_RECORD_BENCH_RECORD_H_
 
@@ -19,8 +19,7 @@ namespace convlab {
 
 inline constexpr char kBenchSchema[] = "convlab.bench/1";
 
-// The fastest that this machine did what kernels are made of, in this run.
-// Absent: not measured.
+// The best rates of the machine in this run. Absent: not measured.
 struct Ceilings {
   std::optional<double> fill_gbs;     // writing memory
   std::optional<double> copy_gbs;     // reading and writing, both counted
@@ -30,14 +29,14 @@ struct Ceilings {
   std::optional<double> fp16_tflops;  // likewise
 };
 
-// The ceilings as the rates that floors are computed from. The memory's is the
-// best of those measured.
+// Converts the ceilings to the rates from which floors are computed. The
+// memory's rate is the best of those measured.
 Rates RatesOf(const Ceilings& ceilings);
 
 // One convolution by one implementation.
 struct BenchRow {
   std::string layer;  // "fa19-L2", or its sizes B,C,H,W,M,K
-  // The layer whose neighbour it was measured as.
+  // The layer of which this row is a neighbour.
   std::optional<std::string> neighbour_of;
   int64_t batch = 0, channels = 0, height = 0, width = 0, filters = 0,
           kernel_size = 0;
@@ -50,11 +49,11 @@ struct BenchRow {
   std::optional<double> sm_clock_mhz;  // seen while it ran
   double tflops = 0;                   // of the definition, at the median
   double gbs = 0;                      // least bytes, at the median
-  // tflops by the fused multiply-adds measured beside it; CPU.
+  // tflops divided by the rate of fused multiply-adds in the same round; CPU.
   std::optional<double> of_peak;
-  // What the ceilings allow at best; absent where none of them applies.
+  // The floor by the ceilings; absent if none of them applies.
   std::optional<double> floor_ms;
-  std::string arguments;  // of the benchmark, that measure this again
+  std::string arguments;  // of the benchmark, to repeat the measurement
 };
 
 // A row that is missing, and why.
@@ -72,7 +71,7 @@ struct BenchRecord {
   std::string git_revision;
   std::string build_mode;
   std::string started;     // RFC 3339, UTC
-  std::string method;      // how times were taken, in words
+  std::string method;      // describes how times were taken
   std::string device;      // "cpu" or "gpu"
   int threads = 0;         // of the CPU
   std::string cpu_target;  // as in the run record
@@ -84,38 +83,38 @@ struct BenchRecord {
   std::vector<BenchOmission> omissions;
 };
 
-// Whose row.
+// Returns whose row it is.
 enum class By { kUs, kLibrary };
 
-// The fastest of that layer, batch and accuracy class; null if there is none.
+// The fastest row of that layer, batch and accuracy class; null if there is
+// none.
 const BenchRow* FastestRow(const BenchRecord& record, By by,
                            absl::string_view layer, int64_t batch,
                            absl::string_view accuracy_class);
 
-// How often `row` is as fast as the fastest row of a library ("cudnn",
-// "onednn") with the same layer, batch and accuracy class; absent if there is
-// none.
+// The speedup of `row` over the fastest row of a library ("cudnn", "onednn")
+// with the same layer, batch and accuracy class; absent if there is none.
 std::optional<double> PeerRatio(const BenchRecord& record, const BenchRow& row);
 
 // The share of its floor that a row reaches, 0 to 1; absent without a floor.
 std::optional<double> FloorShare(const BenchRow& row);
 
-// What is left of a layer's speed when its sizes change a little: our fastest
-// row of the neighbour beside our fastest of the layer, in the same class.
+// A neighbour's speed compared with its layer's: our fastest row of each, in
+// the same class.
 struct Neighbour {
   const BenchRow* layer;
   const BenchRow* row;
   std::string change;  // "H+1 W+1", "K-2"
   double quotient;     // of the shares of their own floors
 };
-// A neighbour may be slower by this before it counts as left behind.
+// A neighbour with a smaller quotient counts as slow.
 inline constexpr double kLeastNeighbour = 0.5;
-// In the order of the rows. Rows without a floor, and those whose layer is
-// missing, have no quotient and are left out.
+// The neighbours in the order of the rows, without those that have no floor or
+// whose layer is missing.
 std::vector<Neighbour> Neighbours(const BenchRecord& record);
 
 std::string ToJson(const BenchRecord& record);
-// As ParseRunRecord and ReadRunRecord.
+// Like ParseRunRecord and ReadRunRecord.
 absl::StatusOr<BenchRecord> ParseBenchRecord(absl::string_view json);
 absl::StatusOr<BenchRecord> ReadBenchRecord(const std::string& path);
 

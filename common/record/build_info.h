@@ -1,4 +1,4 @@
-// What this program was built from.
+// The revision and the mode of this build.
 #ifndef COMMON_RECORD_BUILD_INFO_H_
 #define COMMON_RECORD_BUILD_INFO_H_
 

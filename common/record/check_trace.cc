@@ -1,5 +1,5 @@
-// Checks that traces keep to the format's rules:
-// bazel run //common/record:check_trace -- FILE...
+// Checks that traces follow the rules of the format: bazel run
+// //common/record:check_trace -- FILE...
 #include <cstdio>
 #include <string>
 

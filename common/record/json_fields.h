@@ -1,5 +1,5 @@
-// JSON of plain structs, both ways. A struct's fields are listed once, in a
-// function template beside it in namespace convlab:
+// Conversion of plain structs to and from JSON. A struct's fields are listed
+// once, in a function template beside it in namespace convlab:
 //
 //   template <typename Visitor>
 //   void Fields(Visitor& visit, Point& point) {
@@ -56,7 +56,7 @@ namespace json_fields {
 
 using Json = nlohmann::ordered_json;
 
-// Makes JSON of the fields that it visits.
+// Converts the fields that it visits to JSON.
 class Writer {
  public:
   template <typename T>
@@ -185,7 +185,7 @@ absl::Status Reader::Decode(const Json& json, const std::string& where,
   return absl::OkStatus();
 }
 
-// Looks for the place where JSON is broken.
+// Finds the place where JSON is malformed.
 struct ErrorFinder : nlohmann::json_sax<Json> {
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
@@ -209,10 +209,10 @@ struct ErrorFinder : nlohmann::json_sax<Json> {
 
 }  // namespace json_fields
 
-// The text of `record` with the field "schema" before all others.
+// The JSON text of `record` with the field "schema" first.
 template <typename T>
 std::string ToJsonText(const char* schema, const T& record) {
-  T copy = record;  // visitors take fields they could fill
+  T copy = record;  // Fields takes mutable references
   json_fields::Json json = {{"schema", schema}};
   json.update(json_fields::Writer::Encode(copy));
   // Command lines and paths may hold bytes that are not UTF-8.
@@ -220,9 +220,9 @@ std::string ToJsonText(const char* schema, const T& record) {
   return json.dump(1, ' ', false, Handler::replace) + "\n";
 }
 
-// The other way round. A missing field keeps its default. InvalidArgument if
-// the text is no valid JSON, has another schema, or a field of the wrong type;
-// `what` names what it should be ("run record").
+// Parses such a text. A missing field keeps its default. InvalidArgument if the
+// text is not valid JSON, has another schema, or a field of the wrong type;
+// `what` names the expected kind of record ("run record").
 template <typename T>
 absl::StatusOr<T> ParseJsonText(absl::string_view what, const char* schema,
                                 absl::string_view text) {

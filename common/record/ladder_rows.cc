@@ -10,8 +10,8 @@
 namespace convlab {
 namespace {
 
-// Sums up, and compares with the others' sums, which are 0 where they are not
-// known.
+// Sums up the times and compares them with other sums, which are 0 if they are
+// not known.
 LadderTimes TimesOf(std::vector<double> ns, double first_ns,
                     double library_ns) {
   LadderTimes times;
@@ -31,7 +31,7 @@ std::vector<double> OpTimes(const LadderRun& run) {
   return ns;
 }
 
-// Of each class that a row has; rows whose times are equal become one.
+// One row for each class in the ladder; rows with equal times are merged.
 std::vector<FloorRow> FloorsOf(const RunRecord& record,
                                const std::vector<LadderRow>& rows,
                                double first_ns, double library_ns) {

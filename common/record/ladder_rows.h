@@ -1,6 +1,6 @@
-// The ladder's table as numbers: what a run that compared variants says of each
-// of them. The milestone's transcript, the README and the hand-in print these
-// rows, each in its own format.
+// The ladder's table as numbers, derived from a run that compared variants. The
+// milestone's transcript, the README and the submission print these rows, each
+// in its own format.
 #ifndef COMMON_RECORD_LADDER_ROWS_H_
 #define COMMON_RECORD_LADDER_ROWS_H_
 
@@ -16,8 +16,8 @@ namespace convlab {
 struct LadderTimes {
   std::vector<double> ns;  // of each convolution
   double sum_ns = 0;
-  // How many times as fast the sum is as the first variant's and the library's;
-  // absent where those were not measured, and for themselves.
+  // The speedup of the sum over the first variant's and the library's; absent
+  // if those were not measured, and for themselves.
   std::optional<double> than_first, than_library;
 };
 
@@ -57,8 +57,8 @@ struct LadderRows {
   std::vector<FloorRow> floors;  // of the classes that were timed
 };
 
-// Of a record with a ladder whose variants are all described and whose timed
-// runs have op times (reports/tables.h, CheckComplete).
+// Requires a record with a ladder whose variants are all described and whose
+// timed runs have op times (reports/tables.h, CheckComplete).
 LadderRows RowsOf(const RunRecord& record);
 
 }  // namespace convlab

@@ -1,6 +1,6 @@
-// The profile of a run: how its time divides over what ran on the GPU and over
-// the API calls of the host. One model for every source: our own tracing, and
-// the files of nvprof, nsys and ncu.
+// The profile of a run: its time by activities of the GPU and by API calls of
+// the host. All sources share this model: our own tracing, and the files of
+// nvprof, nsys and ncu.
 #ifndef COMMON_RECORD_PROFILE_H_
 #define COMMON_RECORD_PROFILE_H_
 
@@ -21,14 +21,15 @@ struct ProfileEntry {
   std::optional<int64_t> min_ns;
   std::optional<int64_t> max_ns;
   std::optional<int64_t> bytes;  // moved, for copies and memsets
-  // The tool's own share, 0 to 1: what is left where a list is not whole.
+  // The share that the tool printed, 0 to 1: the only one where a list is
+  // incomplete.
   std::optional<double> printed_share;
 };
 
-// A list of entries as the source gives it, which need not be the whole list.
+// A list of entries as the source gives it, which may be incomplete.
 struct ProfileSection {
   std::vector<ProfileEntry> entries;
-  // Why the section is empty or not whole; empty if it is whole.
+  // The reason why the section is empty or incomplete; empty if it is complete.
   std::string missing;
 };
 
@@ -49,8 +50,8 @@ struct LaunchCounters {
 };
 
 struct Profile {
-  std::string tool;     // "CUPTI", "nvprof", "nsys", "ncu"
-  std::string version;  // of the tool; empty if the source does not tell
+  std::string tool;               // "CUPTI", "nvprof", "nsys", "ncu"
+  std::string version;            // of the tool; empty if not in the source
   ProfileSection gpu_activities;  // kernels, copies and memsets
   ProfileSection api_calls;       // runtime and driver, without version suffix
   std::vector<LaunchCounters> launches;

@@ -1,4 +1,4 @@
-// Activities made up by hand: their sums, their timeline, and the text.
+// Tests the sums, the timeline and the text of made-up activities.
 #include <cstdint>
 #include <map>
 #include <set>
@@ -120,7 +120,7 @@ TEST(MakeProfile, CountsACallWithinACallOnce) {
   for (const ProfileEntry& entry : profile.api_calls.entries) {
     calls[entry.name] = {*entry.calls, *entry.total_ns};
   }
-  // The cuMemAlloc that is left is the other thread's.
+  // The remaining cuMemAlloc is the other thread's.
   EXPECT_THAT(calls,
               ElementsAre(std::pair("cuMemAlloc", std::pair(1, 20000)),
                           std::pair("cudaLaunchKernel", std::pair(3, 12000)),
@@ -194,7 +194,7 @@ TEST(ProfileText, ThePrintedShareCountsWhereTheListIsNotWhole) {
   EXPECT_THAT(ProfileText(profile), HasSubstr("API calls:   25.00%"));
 }
 
-// The trace's events; that it keeps to the format's rules is checked here.
+// Returns the trace's events after checking the rules of the format.
 std::vector<Json> Events(const Activities& activities) {
   const std::string text = ChromeTrace(activities, "m3", "NVIDIA H200");
   const Json trace = Json::parse(text, nullptr, false);

@@ -15,7 +15,7 @@ std::string TimeOrDash(const std::optional<T>& ns) {
   return ns.has_value() ? ProfileTime(static_cast<double>(*ns)) : "-";
 }
 
-// The section's time where all of its entries have one.
+// The section's time, if all of its entries have one.
 std::optional<double> Total(const ProfileSection& section) {
   double total = 0;
   for (const ProfileEntry& entry : section.entries) {
@@ -25,7 +25,8 @@ std::optional<double> Total(const ProfileSection& section) {
   return total;
 }
 
-// Of the section's time; where the section is not whole, what the tool printed.
+// The share of the section's time; if the section is incomplete, the share that
+// the tool printed.
 std::string Share(const ProfileSection& section, const ProfileEntry& entry,
                   std::optional<double> total) {
   std::optional<double> share;
@@ -56,7 +57,7 @@ void AppendSection(const char* type, const ProfileSection& section,
 void AppendMissing(const char* type, const ProfileSection& section,
                    std::string& text) {
   if (section.missing.empty()) return;
-  // As nvprof begins what is no row.
+  // nvprof's prefix of lines that are not rows.
   absl::StrAppend(&text, "== Warning: ", type,
                   section.entries.empty() ? " none: " : " not all: ",
                   section.missing, "\n");

@@ -1,5 +1,5 @@
-// A profile as nvprof printed its summaries, for people and for what reads
-// those.
+// A profile in the format of nvprof's summaries, for people and for programs
+// that read those.
 #ifndef COMMON_RECORD_PROFILE_TEXT_H_
 #define COMMON_RECORD_PROFILE_TEXT_H_
 
@@ -13,9 +13,9 @@ namespace convlab {
 std::string ProfileTime(double ns);
 
 // A line with the columns' names, then a line per entry, GPU activities before
-// API calls, each section in its entries' order. A value that the profile does
-// not hold is "-". What is missing from a section is said on a line at the end,
-// "== Warning: API calls: not all: ...".
+// API calls, each section in its entries' order. An absent value is "-". Lines
+// at the end say what is missing from a section, "== Warning: API calls: not
+// all: ...".
 std::string ProfileText(const Profile& profile);
 
 }  // namespace convlab

@@ -221,7 +221,7 @@ TEST(BenchRecord, GoesThroughJson) {
   const std::string json = ToJson(record);
   EXPECT_THAT(json, HasSubstr("\"schema\": \"convlab.bench/1\""));
   EXPECT_THAT(json, HasSubstr("\"class\": \"fp32\""));
-  // What was not measured is not there.
+  // Absent values are not written.
   EXPECT_THAT(json, Not(HasSubstr("sm_clock_mhz")));
   EXPECT_THAT(json, Not(HasSubstr("triad_gbs")));
   const auto parsed = ParseBenchRecord(json);

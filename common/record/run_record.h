@@ -1,5 +1,5 @@
 // The run record: one JSON file per run of a milestone, which holds everything
-// that a report says about it. Samples are stored, statistics are derived.
+// that reports need. Samples are stored, statistics are derived.
 #ifndef COMMON_RECORD_RUN_RECORD_H_
 #define COMMON_RECORD_RUN_RECORD_H_
 
@@ -31,7 +31,7 @@ struct ConvolutionRecord {
   std::vector<int64_t> kernel_time_ns;  // likewise; empty on the CPU
 };
 
-// What a report says of a variant.
+// A variant's description in reports.
 struct VariantRecord {
   std::string backend;
   int rung = 0;
@@ -45,24 +45,24 @@ struct VariantRecord {
   std::string detour;
 };
 
-// Of a run on the GPU; empty for others.
+// The GPU of a run; empty for runs on the CPU.
 struct GpuFacts {
   std::string name;            // "NVIDIA H200"
   int compute_capability = 0;  // 90 for 9.0
   int multiprocessors = 0;
   int64_t memory_bytes = 0;
   int driver_version = 0;   // 13000 for 13.0, the newest CUDA it supports
-  int runtime_version = 0;  // that the program was built with
+  int runtime_version = 0;  // the build's CUDA version
   int multiprocessor_clock_khz = 0;  // the highest that the card allows
   int memory_clock_khz = 0;
   // Opened at run time: "cuDNN" -> "9.19.0".
   std::map<std::string, std::string> libraries;
 };
 
-// One variant's turn in a run that compares several.
+// The run of one variant in a run that compares several.
 struct LadderRun {
   std::string variant;  // a key of RunRecord::variants
-  std::string failure;  // why it was not timed, or what it did wrong; or empty
+  std::string failure;  // why it was not timed, or how it failed; or empty
   double relative_error = 0;  // the largest of its layers, against float64
   std::vector<ConvolutionRecord> convolutions;
   int64_t correct = 0;
@@ -99,7 +99,7 @@ struct RunRecord {
   std::string model;  // the network's name as the user gave it
   std::string split;
   int64_t size = 0;    // images
-  int64_t slice = 0;   // images that went through a layer at a time
+  int64_t slice = 0;   // images that are processed at a time
   std::string device;  // "cpu" or "gpu"
   int threads = 0;     // of the CPU
   // The vector instructions of the CPU's kernels, "avx512"; empty on the GPU,
@@ -123,7 +123,7 @@ struct RunRecord {
   int64_t correct = 0;
   int64_t load_ns = 0;     // reading the data set and the weights
   int64_t prepare_ns = 0;  // and placing the weights, taking memory
-  // The network, all layers, one sample per repetition.
+  // The time of all layers, one sample per repetition.
   std::vector<int64_t> inference_ns;
   ResourceUsage usage;
   // Device memory that the network took; 0 on the CPU.
@@ -131,13 +131,13 @@ struct RunRecord {
 
   std::vector<std::string> output;  // standard output, line by line
 
-  // Of a traced run. Tracing takes time: a traced run's op times are not for
-  // tables of times.
+  // The profile of a traced run. Tracing takes time: op times of traced runs
+  // must not appear in tables.
   std::optional<Profile> profile;
 };
 
 // The course's measure: the sum over the network's convolutions of the median
-// op time, in ns. Each has a sample at least.
+// op time, in ns. Each convolution has at least one sample.
 double OpTimeSum(const std::vector<ConvolutionRecord>& convolutions);
 
 // The floor (common/hardware/floor.h) of a convolution of the record, in ns, in
@@ -151,12 +151,12 @@ std::optional<double> FloorNs(
 
 std::string ToJson(const RunRecord& record);
 
-// The record in a file's content. A missing field keeps its default, so that
-// older records stay readable; the error says that it is no valid JSON, which
-// field has the wrong type, or which schema was found.
+// Parses a file's content. A missing field keeps its default, so that older
+// records stay readable. The error says that the content is not valid JSON,
+// which field has the wrong type, or which schema was found.
 absl::StatusOr<RunRecord> ParseRunRecord(absl::string_view json);
 
-// Both by whole files; errors name the path.
+// Write and read whole files; errors name the path.
 absl::Status WriteRunRecord(const std::string& path, const RunRecord& record);
 absl::StatusOr<RunRecord> ReadRunRecord(const std::string& path);
 

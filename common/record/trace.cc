@@ -14,13 +14,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Viewers show a process as a group of tracks. 0 is none to them.
+// Viewers show a process as a group of tracks; 0 is not a valid number.
 constexpr int64_t kHost = 1;
 constexpr int64_t kFirstGpu = 2;
 
 double Microseconds(int64_t ns) { return static_cast<double>(ns) / 1000; }
 
-// An event that lasts, before it has a track.
+// A slice that has no track yet.
 struct Slice {
   int64_t group;  // kHost, or kFirstGpu + device
   int64_t owner;  // thread or stream
@@ -31,7 +31,7 @@ struct Slice {
 };
 
 // Slices of one track must nest. Kernels of one stream may overlap by
-// programmatic dependent launch; what does not fit goes to a second track.
+// programmatic dependent launch; slices that do not nest go to a second track.
 class Track {
  public:
   bool Take(const Slice& slice) {
@@ -52,7 +52,7 @@ class Writer {
                     event.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
 
-  // What viewers call a group or a track, and the order they show it in.
+  // Names a group or a track and sets its order in viewers.
   void Name(const char* kind, int64_t group, int64_t track,
             const std::string& name) {
     const bool is_group = track == 0;
@@ -100,8 +100,8 @@ const char* Category(const Slice& slice) {
   return "";
 }
 
-// All slices, those of one owner together and in the order of their starts,
-// what holds others before them.
+// All slices, grouped by owner and sorted by start; slices precede those that
+// they contain.
 std::vector<Slice> SortedSlices(const Activities& activities) {
   std::vector<Slice> slices;
   for (const ApiCall& call : activities.api) {
@@ -148,9 +148,9 @@ std::string ChromeTrace(const Activities& activities, absl::string_view program,
                         absl::string_view gpu) {
   Writer writer;
   const std::vector<Slice> slices = SortedSlices(activities);
-  // Of each correlation number the outermost call, and its track.
+  // The outermost call of each correlation number, and its track.
   std::map<int64_t, std::pair<const ApiCall*, int64_t>> callers;
-  std::vector<Track> tracks;  // of the owner whose turn it is
+  std::vector<Track> tracks;  // of the current owner
   int64_t first_track = 1, arrows = 0;
   const Slice* before = nullptr;
   for (const Slice& slice : slices) {

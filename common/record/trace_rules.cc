@@ -49,7 +49,7 @@ absl::StatusOr<int64_t> Nanoseconds(const Json& event, size_t number,
     return Broken(number, absl::StrCat("has no number '", key, "'"));
   }
   const double ns = 1000 * value->get<double>();
-  // Also not for a nan; beyond this size sums are not exact.
+  // Rejects NaN too; sums of larger numbers would not be exact.
   if (!(ns >= 0 && ns < int64_t{1} << 53)) {
     return Broken(number, absl::StrCat("'", key, "' is out of range"));
   }
@@ -119,7 +119,7 @@ class Checker {
     if (!event.contains("cat") || !event["cat"].is_string()) {
       return Broken(end.event, "has no text 'cat'");
     }
-    // Without it an end belongs to the slice that comes next.
+    // Without it the end would belong to the next slice.
     if (!begins && event.value("bp", Json()) != "e") {
       return Broken(end.event, "has no \"bp\":\"e\"");
     }
@@ -130,7 +130,7 @@ class Checker {
     return absl::OkStatus();
   }
 
-  // Sorts by start, what holds others before them.
+  // Sorts by start; slices precede those that they contain.
   static absl::Status Nest(std::vector<Slice>& slices) {
     std::sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
       return std::make_tuple(a.start_ns, -a.end_ns, a.event) <

@@ -1,5 +1,5 @@
-// What viewers require of a file in Chrome's trace event format, as far as
-// ChromeTrace uses it: events "X", "M", "s" and "f".
+// The rules of Chrome's trace event format for the events that ChromeTrace
+// uses: "X", "M", "s" and "f".
 #ifndef COMMON_RECORD_TRACE_RULES_H_
 #define COMMON_RECORD_TRACE_RULES_H_
 
@@ -10,7 +10,7 @@
 
 namespace convlab {
 
-// What a trace holds.
+// The contents of a trace.
 struct TraceCounts {
   int64_t slices = 0;
   int64_t tracks = 0;

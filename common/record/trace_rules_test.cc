@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A call that holds another, a kernel, and an arrow between them.
+// A call that contains another, a kernel, and an arrow between them.
 constexpr char kEvents[] =
     R"({"ph":"M","name":"process_name","pid":1,"args":{"name":"m3"}},
 {"ph":"X","name":"launch","pid":1,"tid":1,"ts":1.001,"dur":2.5},
@@ -27,7 +27,7 @@ std::string Trace(const std::string& events) {
   return absl::StrCat(R"({"traceEvents":[)", events, "]}");
 }
 
-// What is said of the trace with `from` replaced by `to`.
+// The error for the trace with `from` replaced by `to`.
 std::string Error(const std::string& from, const std::string& to) {
   EXPECT_THAT(kEvents, HasSubstr(from));
   return std::string(

@@ -1,4 +1,5 @@
-// What the process has used so far, and how the course's scripts read it.
+// The resources that the process has used, in the format of the course's
+// scripts.
 #ifndef COMMON_RECORD_USAGE_H_
 #define COMMON_RECORD_USAGE_H_
 

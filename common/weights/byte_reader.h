@@ -1,6 +1,6 @@
 // Reads little-endian binary files front to back, with every length checked
-// before it is used. Errors are InvalidArgument and say what should have stood
-// at which byte, its size, and how many bytes are left there.
+// before it is used. Errors are InvalidArgument and say what was expected at
+// which byte, its size, and how many bytes are left.
 #ifndef COMMON_WEIGHTS_BYTE_READER_H_
 #define COMMON_WEIGHTS_BYTE_READER_H_
 
@@ -19,10 +19,10 @@ namespace convlab {
 
 class ByteReader {
  public:
-  // `content` outlives the reader and what Bytes() returns.
+  // `content` must outlive the reader and the results of Bytes().
   explicit ByteReader(absl::string_view content) : content_(content) {}
 
-  // How many bytes were read, and how many are left.
+  // The number of bytes that were read, and that are left.
   size_t offset() const { return offset_; }
   size_t left() const { return content_.size() - offset_; }
 
@@ -46,7 +46,7 @@ class ByteReader {
 
   absl::StatusOr<std::vector<float>> Floats(uint64_t count,
                                             absl::string_view what) {
-    // Too many to be there, so that the product below does not overflow.
+    // Rejects impossible counts, so that the product below does not overflow.
     if (count > left()) return TooShort(count, "floats", what);
     ASSIGN_OR_RETURN(const absl::string_view bytes,
                      Bytes(count * sizeof(float), what));
@@ -56,7 +56,7 @@ class ByteReader {
     return values;
   }
 
-  // That nothing is left.
+  // Checks that nothing is left.
   absl::Status ExpectEnd() const {
     if (left() == 0) return absl::OkStatus();
     return absl::InvalidArgumentError(

@@ -12,8 +12,8 @@ namespace convlab {
 
 absl::StatusOr<TensorFile> ParseMiniDnn(absl::string_view content,
                                         const Network& network) {
-  // mini-dnn's matrices are [inputs, outputs], column by column: in memory that
-  // is our [outputs, inputs], row by row.
+  // mini-dnn's matrices are [inputs, outputs] in column-major order, which is
+  // our [outputs, inputs] in row-major order.
   const std::vector<LayerParameters> layers = ParametersOf(network);
   ByteReader reader(content);
   ASSIGN_OR_RETURN(const int32_t count,

@@ -14,9 +14,9 @@ namespace convlab {
 // The first eight bytes as a little-endian integer.
 inline constexpr uint64_t kMxnetMagic = 0x112;
 
-// The tensors of `content`, a file's bytes, under the file's own names, such as
-// "arg:new0_weight", and in its order. Takes the array headers of all those
-// versions; dense float32 only, saved from any device. InvalidArgument
+// Parses the bytes of a file into tensors with the file's names, such as
+// "arg:new0_weight", in its order. Accepts the array headers of all those
+// versions, with dense float32 arrays saved from any device. InvalidArgument
 // otherwise, with the array's number.
 absl::StatusOr<TensorFile> ParseMxnetParams(absl::string_view content);
 

@@ -1,4 +1,4 @@
-// The parameters of a network's layers, and what the files call them:
+// The parameters of a network's layers, and their names in files:
 //
 //   name in our own files   shape               name in MXNet's files
 //   conv1.weight            [M, C, K, K]        arg:new0_weight, or
@@ -9,7 +9,7 @@
 //   fc1.bias                [outputs]           arg:fullyconnected0_bias
 //
 // Convolutions and fully connected layers are each counted in their order, from
-// 1 and in MXNet's files from 0. There is no bias where the layer has none.
+// 1 and in MXNet's files from 0. Layers without a bias have no bias tensor.
 #ifndef COMMON_WEIGHTS_PARAMETERS_H_
 #define COMMON_WEIGHTS_PARAMETERS_H_
 

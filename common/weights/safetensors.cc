@@ -24,7 +24,7 @@ constexpr uint64_t kLongestHeader = 1 << 20;
 // header -> tensor -> shape
 constexpr int kDeepest = 3;
 
-// A tensor's entry in the header: where its bytes stand in the data.
+// A tensor's entry in the header, with the place of its bytes in the data.
 struct Entry {
   std::string name;
   DataType type;
@@ -41,8 +41,8 @@ const char* TypeName(DataType type) {
   return type == DataType::kFloat32 ? "F32" : "F16";
 }
 
-// The header as JSON: an object without duplicate keys and not nested deeper
-// than the format is.
+// Parses the header's JSON: an object without duplicate keys, nested no deeper
+// than the format.
 absl::StatusOr<Json> ParseHeader(absl::string_view text) {
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   absl::Status status;
@@ -83,7 +83,7 @@ absl::StatusOr<Json> ParseHeader(absl::string_view text) {
   return header;
 }
 
-// The member `key` of `object` as a list of non-negative integers.
+// Returns the member `key` of `object` as a list of non-negative integers.
 absl::StatusOr<std::vector<int64_t>> IntegerList(const Json& object,
                                                  const char* key) {
   const auto found = object.find(key);
@@ -165,8 +165,8 @@ absl::StatusOr<std::map<std::string, std::string>> ParseMetadata(
   return metadata;
 }
 
-// That `entries`, sorted by place, cover `size` bytes of data without overlap
-// or gap.
+// Checks that `entries`, sorted by place, cover `size` bytes of data without
+// overlap or gap.
 absl::Status CheckPlaces(const std::vector<Entry>& entries, uint64_t size) {
   uint64_t end = 0;
   for (const Entry& entry : entries) {
@@ -222,7 +222,7 @@ absl::Status AppendValues(const Tensor& tensor, std::string& data) {
   return absl::OkStatus();
 }
 
-// JSON as text, with U+FFFD for whatever is not UTF-8.
+// Writes JSON as text, with U+FFFD for bytes that are not UTF-8.
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -13,16 +13,16 @@
 
 namespace convlab {
 
-// The tensors of `content`, a file's bytes, in the order of their data, and
-// the strings under "__metadata__". Types F32 and F16. InvalidArgument where
-// the file breaks a rule of the format or has another type; a header may be
-// 1 MiB long.
+// Parses the bytes of a file: the tensors, of types F32 and F16, in the order
+// of their data, and the strings under "__metadata__". InvalidArgument if the
+// file violates the format, has another type, or has a header longer than 1
+// MiB.
 absl::StatusOr<TensorFile> ParseSafetensors(absl::string_view content);
 
-// The bytes of a file with the tensors in the order given. kFloat16 values are
-// rounded to the nearest half, ties to even. InvalidArgument where a name is
-// not UTF-8, is reserved or comes twice, where a shape and the number of values
-// disagree, or where a finite value is beyond the largest half.
+// Returns the bytes of a file with the tensors in the given order. kFloat16
+// values are rounded to the nearest half, ties to even. InvalidArgument if a
+// name is not UTF-8, is reserved or occurs twice, if a shape and the number of
+// values disagree, or if a finite value exceeds the largest half.
 absl::StatusOr<std::string> SerializeSafetensors(const TensorFile& file);
 
 }  // namespace convlab

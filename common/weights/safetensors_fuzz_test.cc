@@ -72,8 +72,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     RequireSame(*file, *again);
   };
   check(content);
-  // Once more with the header's length made right, which few mutations of the
-  // header leave so: it ends where the last brace is.
+  // Runs again with the header's length corrected, since few mutations of the
+  // header keep it right: the header ends at the last brace.
   if (size < 8) return 0;
   content.remove_prefix(8);
   const size_t end = content.rfind('}') + 1;

@@ -1,4 +1,4 @@
-// What a file of weights holds, whatever its format: named tensors.
+// The contents of a weight file of any format: named tensors.
 #ifndef COMMON_WEIGHTS_TENSOR_FILE_H_
 #define COMMON_WEIGHTS_TENSOR_FILE_H_
 
@@ -27,15 +27,14 @@ struct TensorFile {
   std::map<std::string, std::string> metadata;
 };
 
-// How many elements `shape` has; InvalidArgument where a dimension is negative
-// or the product does not fit.
+// The number of elements of `shape`; InvalidArgument if a dimension is negative
+// or the product overflows.
 absl::StatusOr<int64_t> ElementCount(const std::vector<int64_t>& shape);
 
-// `shape` for messages: "[12,1,7,7]".
+// Formats `shape` for messages: "[12,1,7,7]".
 std::string ShapeString(const std::vector<int64_t>& shape);
 
-// `name` for messages: in quotes, on one line whatever bytes it holds, cut if
-// it is long.
+// Formats `name` for messages: in quotes, on one line, truncated if it is long.
 std::string Quoted(absl::string_view name);
 
 }  // namespace convlab

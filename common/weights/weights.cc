@@ -22,7 +22,7 @@ struct ExpectedTensor {
   std::vector<std::string> names;  // ours, then MXNet's
   std::vector<int64_t> shape;
   size_t layer;
-  std::vector<float> LayerWeights::*values;  // where its numbers go
+  std::vector<float> LayerWeights::*values;  // where the values are stored
 };
 
 // Each layer's weight, then its bias.
@@ -45,8 +45,8 @@ std::vector<ExpectedTensor> ExpectedTensors(const Network& network) {
 }
 
 // The first eight bytes are a safetensors file's header length, MXNet's magic
-// number, or mini-dnn's layer count and first layer's length. The brace comes
-// first, as a header may be as long as the magic number says.
+// number, or mini-dnn's layer count and first layer's length. The brace is
+// checked first, because a header may be as long as the magic number.
 absl::StatusOr<TensorFile> ParseAnyFormat(absl::string_view content,
                                           const Network& network) {
   const auto first = ByteReader(content).Integer<uint64_t>("");
@@ -123,7 +123,7 @@ absl::Status CheckTensor(const Tensor& tensor,
                    bad - tensor.values.begin(), ", expected a finite number"));
 }
 
-// Networks of the same shapes differ in their metadata alone.
+// Files for networks of the same shapes differ only in their metadata.
 absl::Status CheckMetadata(const TensorFile& file, const Network& network) {
   const auto named = file.metadata.find("network");
   if (named == file.metadata.end() || named->second == network.name) {

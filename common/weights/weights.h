@@ -1,4 +1,4 @@
-// A network's trained weights, from a file of any format that users have.
+// A network's trained weights, from a file of one of three formats.
 // parameters.h lists the tensors that such a file holds.
 #ifndef COMMON_WEIGHTS_WEIGHTS_H_
 #define COMMON_WEIGHTS_WEIGHTS_H_
@@ -27,15 +27,15 @@ struct NetworkWeights {
 };
 
 // InvalidArgument, naming the layer, unless `weights` has as many layers as
-// `network` and each has as many numbers as the network's.
+// `network` and each has the right number of values.
 absl::Status CheckWeights(const Network& network,
                           const NetworkWeights& weights);
 
-// Reads the file `path`, safetensors, MXNet .params or mini-dnn .bin, told by
-// its content. Its tensors must be exactly those of `network`, in any order,
-// and finite, and its metadata may not name another network. The error names
-// the file and what is wrong in it: NotFound or PermissionDenied where it
-// cannot be read, InvalidArgument otherwise.
+// Reads the file `path`: safetensors, MXNet .params or mini-dnn .bin,
+// recognized by its content. Its tensors must be exactly those of `network`, in
+// any order, and finite, and its metadata may not name another network. The
+// error names the file and what is wrong in it: NotFound or PermissionDenied
+// where it cannot be read, InvalidArgument otherwise.
 absl::StatusOr<NetworkWeights> LoadWeights(const std::string& path,
                                            const Network& network);
 
