@@ -268,7 +268,7 @@ std::string LadderText(const RunRecord& record) {
                    overlapped * 1e-6, serial / overlapped));
   }
   if (record.profile.has_value()) {
-    absl::StrAppend(&text, "traced: times hold what the tracing costs\n");
+    absl::StrAppend(&text, "traced: times include the cost of tracing\n");
   }
   // Printed as one line of the transcript.
   text.pop_back();

@@ -34,12 +34,12 @@ std::vector<std::pair<std::string, int64_t>> LayersOf(
   return layers;
 }
 
-// Ours and the library's of one layer; either may be null.
+// Our row and the library's for one layer; either may be null.
 struct Pair {
   const BenchRow* ours;
   const BenchRow* peer;
 
-  // How many times as fast ours is.
+  // The speedup of our kernel over the library.
   std::optional<double> ratio() const {
     if (ours == nullptr || peer == nullptr) return std::nullopt;
     return peer->median_ms / ours->median_ms;
@@ -52,7 +52,7 @@ Pair PairOf(const BenchRecord& record, const std::string& layer, int64_t batch,
           FastestRow(record, By::kLibrary, layer, batch, accuracy_class)};
 }
 
-// Of ms, with a digit more where they are few.
+// Formats ms, with one more digit for small values.
 std::string Ms(double ms) {
   return absl::StrFormat("%.*f", ms < 0.1 ? 4 : 3, ms);
 }
@@ -136,8 +136,8 @@ absl::StatusOr<BenchRecords> ReadBenchRecords(const std::string& folder) {
 
 std::string LayersTable(const BenchRecord& record) {
   std::string table =
-      "| layer | ours | ms | IQR, ms | cuDNN, ms | times as fast | floor, ms | "
-      "of the floor | error | SM clock, MHz |\n"
+      "| layer | ours | ms | IQR, ms | cuDNN, ms | speedup | floor, ms | "
+      "share of the floor | error | SM clock, MHz |\n"
       "|---|---|---|---|---|---|---|---|---|---|\n";
   std::vector<double> ratios;
   for (const auto& [layer, batch] : LayersOf(record)) {
@@ -198,7 +198,7 @@ std::vector<LayerTimes> TimesOf(const BenchRecord& record) {
 
 std::string HalfPrecisionTable(const BenchRecord& record) {
   std::string table =
-      "| layer | ours | ms | IQR, ms | cuDNN, ms | times as fast | error |\n"
+      "| layer | ours | ms | IQR, ms | cuDNN, ms | speedup | error |\n"
       "|---|---|---|---|---|---|---|\n";
   for (const auto& [layer, batch] : LayersOf(record)) {
     const Pair pair = PairOf(record, layer, batch, "fp16");
@@ -246,7 +246,7 @@ std::string BatchesTable(const BenchRecord& record) {
 std::string NeighboursText(const BenchRecord& record) {
   const std::vector<Neighbour> neighbours = Neighbours(record);
   std::vector<std::string> behind;
-  // By the layer's row, which has a place in the record.
+  // Keyed by the layer's row, in the order of the record.
   std::map<const BenchRow*, const Neighbour*> worst;
   for (const Neighbour& neighbour : neighbours) {
     const Neighbour*& one = worst[neighbour.layer];

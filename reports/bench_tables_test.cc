@@ -62,8 +62,8 @@ TEST(LayersTable, HasOurFastestBesideTheLibrarysBest) {
   record.rows[7].floor_ms.reset();
   EXPECT_EQ(
       LayersTable(record),
-      "| layer | ours | ms | IQR, ms | cuDNN, ms | times as fast | floor, ms | "
-      "of the floor | error | SM clock, MHz |\n"
+      "| layer | ours | ms | IQR, ms | cuDNN, ms | speedup | floor, ms | "
+      "share of the floor | error | SM clock, MHz |\n"
       "|---|---|---|---|---|---|---|---|---|---|\n"
       "| a-L1 | `fast` | 0.500 | 0.0100 | 1.000 | 2.00× | 0.250 | 50 % | 3e-07 "
       "| 1980 |\n"
@@ -107,7 +107,7 @@ TEST(BatchesTable, HasAColumnPerBatch) {
             "| b | – | – |\n");
 }
 
-TEST(NeighboursText, NamesThoseThatAreLeftBehind) {
+TEST(NeighboursText, NamesSlowNeighbours) {
   BenchRecord record = Record({
       Row("a", 10, "convlab", "fast", "fp32", 0.5),
       Row("10,3,20,20,8,5", 10, "convlab", "fast", "fp32", 1.25),
@@ -120,11 +120,11 @@ TEST(NeighboursText, NamesThoseThatAreLeftBehind) {
   EXPECT_THAT(text, HasSubstr("1 of 2 neighbours "));
   EXPECT_THAT(text, HasSubstr("; less: a C+1 (0.40)."));
   EXPECT_THAT(text, HasSubstr("of each layer: a 0.40 (C+1).\n"));
-  // A neighbour is no layer of its own.
+  // A neighbour is not listed as a layer.
   EXPECT_EQ(TimesOf(record).size(), 1u);
 }
 
-TEST(BenchPassage, SaysWhatIsMissing) {
+TEST(BenchPassage, NamesMissingRecords) {
   BenchRecords records;
   EXPECT_EQ(BenchPassage(records, "c.svg"),
             "Not measured: `bench-fp32`, `bench-fp16`, `bench-small`, "
@@ -143,7 +143,7 @@ TEST(BenchPassage, SaysWhatIsMissing) {
   EXPECT_THAT(BenchPassage(records, "c.svg"), Not(HasSubstr("Not measured")));
 }
 
-TEST(ReadBenchRecords, TakesWhatIsThere) {
+TEST(ReadBenchRecords, ReadsTheRecordsThatExist) {
   const auto records = ReadBenchRecords("reports/testdata");
   ASSERT_TRUE(records.ok()) << records.status();
   ASSERT_TRUE(records->fp32.has_value());

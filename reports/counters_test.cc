@@ -1,5 +1,4 @@
-// That the measured files hold the counters of which the ladder's chapters cite
-// values.
+// Checks that the measured files hold the counters that the documents cite.
 #include <filesystem>
 #include <optional>
 #include <string>

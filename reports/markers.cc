@@ -9,7 +9,7 @@
 namespace convlab {
 namespace {
 
-// Where `marker` begins, which stands in the document once.
+// The position of `marker`, which must occur in the document once.
 absl::StatusOr<size_t> FindOnce(absl::string_view document,
                                 absl::string_view marker) {
   const size_t found = document.find(marker);
@@ -19,7 +19,7 @@ absl::StatusOr<size_t> FindOnce(absl::string_view document,
   }
   if (document.find(marker, found + 1) != absl::string_view::npos) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the line ", marker, " stands there twice"));
+        absl::StrCat("the line ", marker, " occurs twice"));
   }
   return found;
 }

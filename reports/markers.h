@@ -13,11 +13,11 @@
 
 namespace convlab {
 
-// The names that begin a passage in the document, in their order.
+// The names of the passages in the document, in their order.
 std::vector<std::string> PassageNames(absl::string_view document);
 
-// `document` with `content` between the markers of `name`. InvalidArgument
-// unless each of the two stands there once, in this order.
+// Returns `document` with `content` between the markers of `name`.
+// InvalidArgument unless each of the two occurs once, in this order.
 absl::StatusOr<std::string> ReplacePassage(absl::string_view document,
                                            absl::string_view name,
                                            absl::string_view content);

@@ -26,7 +26,7 @@ std::string HelpText() {
       "Usage: bazel run //reports:profile -- FILE... [--flags]\n\n",
       WrapText("Lists, for each file, the GPU activities and the API calls "
                "that together take most of the time, and the counters of "
-               "launches. A file is told by its content:",
+               "launches. Files are recognized by their content:",
                0, 0),
       "\n\n"
       "  a run record, of a run with --record and --profile\n"

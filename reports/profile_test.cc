@@ -1,4 +1,4 @@
-// The program //reports:profile as its user sees it.
+// Tests the program //reports:profile as a user runs it.
 #include <sys/wait.h>
 
 #include <cstdio>

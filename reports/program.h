@@ -1,4 +1,4 @@
-// Other programs that reports are finished by: gnuplot and what makes a PDF.
+// Runs the programs that finish reports: gnuplot and weasyprint.
 #ifndef REPORTS_PROGRAM_H_
 #define REPORTS_PROGRAM_H_
 
@@ -9,10 +9,9 @@
 
 namespace convlab {
 
-// Runs `arguments`, the first of which is looked for on the PATH, in `folder`,
-// without a shell. What it prints is shown only where it fails: its last line
-// in the error, which is NotFound where there is no such program and Internal
-// where it ended with another status than 0.
+// Runs `arguments`, the first of which is looked up on the PATH, in `folder`,
+// without a shell. Returns NotFound if there is no such program, and Internal,
+// with the last line of its output, if its exit status is not 0.
 absl::Status RunProgram(const std::vector<std::string>& arguments,
                         const std::string& folder);
 

@@ -1,4 +1,4 @@
-// The programs //reports:submission, compare and ranking as their users see
+// Tests the programs //reports:submission, compare and ranking as users run
 // them.
 #include <sys/wait.h>
 
@@ -50,7 +50,7 @@ class ReportsTest : public ::testing::Test {
   std::string Read(const std::string& name) {
     return ReadFile(folder_ + "/" + name).value_or("no file " + name);
   }
-  // `in` and `out` in the arguments are the test's folders.
+  // In the arguments, $in and $out are the test's folders.
   Outcome Run(const std::string& program, const std::string& arguments,
               const std::string& environment = "") {
     const int status = std::system(
@@ -96,7 +96,7 @@ TEST_F(ReportsTest, WritesEveryFormatAndChart) {
   if (fs::exists("/usr/bin/weasyprint")) {
     EXPECT_THAT(Read("out/submission.pdf"), StartsWith("%PDF-"));
   }
-  // Nothing is left of the making.
+  // No temporary files are left.
   for (const auto& entry : fs::directory_iterator(folder_ + "/out")) {
     EXPECT_THAT(entry.path().filename().string(), Not(StartsWith(".")));
   }

@@ -13,23 +13,21 @@
 
 namespace convlab {
 
-// "0.041000": three significant digits at least, what a table needs and a run
-// can repeat.
+// Formats seconds with at least three significant digits: "0.041000".
 std::string Seconds(double seconds);
 
-// "1.234", of ms.
+// Formats ms as in "1.234".
 std::string Milliseconds(double nanoseconds);
 
-// "1.234 + 5.678", likewise.
+// Formats ms of several convolutions as in "1.234 + 5.678".
 std::string MillisecondsOf(const std::vector<double>& nanoseconds);
 
-// "12.30×", or a dash where there is nothing to compare.
+// Formats a ratio as in "12.30×", or a dash if there is nothing to compare.
 std::string Ratio(double slower, double faster);
 std::string Ratio(const std::optional<double>& ratio);
 
-// What the floor is (common/hardware/floor.h), with the rates that it is
-// computed from. `source` says where these come from: "the peaks in the GPU's
-// data sheet".
+// Explains the floor (common/hardware/floor.h), with its rates. `source` says
+// where these come from: "the peaks in the GPU's data sheet".
 std::string FloorText(const Rates& rates, absl::string_view source);
 
 // "10,000".
@@ -38,9 +36,9 @@ std::string Count(int64_t count);
 // "1 image", "2 images".
 std::string Plural(int64_t count, const char* noun);
 
-// Where a run was made: "NVIDIA H200", "AMD EPYC, 2 threads, avx512". Older
-// records do not tell the instructions, so a comparison leaves them out where
-// one side lacks them.
+// Describes the machine of a run: "NVIDIA H200", "AMD EPYC, 2 threads, avx512".
+// Older records lack the instruction set, which a comparison leaves out if one
+// side lacks it.
 std::string DeviceOf(const RunRecord& record, bool with_target = true);
 
 // Median and spread of samples, in ns.
@@ -54,9 +52,10 @@ struct Spread {
 // empty.
 Spread SpreadOf(std::vector<int64_t> samples);
 
-// The same of the sum over the convolutions. Its median is the sum of their
-// medians, the course's measure; the rest is of the sums of the repetitions,
-// and there are no samples unless all convolutions have as many.
+// The same for the sum over the convolutions. Its median is the sum of their
+// medians, the course's measure; the quartiles are those of the sums of the
+// repetitions, and there are no samples unless all convolutions have equally
+// many.
 Spread SpreadOfSum(const std::vector<ConvolutionRecord>& convolutions);
 
 // "direct_tiled + whole_image", or one name where all are the same.

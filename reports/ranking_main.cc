@@ -1,4 +1,4 @@
-// Ranks everybody's best correct run: bazel run //reports:ranking -- DIR...
+// Ranks participants' best correct runs: bazel run //reports:ranking -- DIR...
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -15,8 +15,8 @@
 DEFINE_string(network, "fa19", "network whose runs are ranked");
 DEFINE_int64(size, 10000, "images of the runs that are ranked");
 DEFINE_int64(correct, -1,
-             "the right number of correct answers; if not given, what the "
-             "weight file of each run says");
+             "expected number of correct answers; if not given, that of the "
+             "weight file of each run");
 DEFINE_string(device, "gpu", "gpu or cpu, on which the runs were made");
 DEFINE_bool(any_device, false,
             "rank runs on different GPUs, or CPUs, together");
@@ -27,13 +27,14 @@ namespace {
 std::string HelpText() {
   return absl::StrCat(
       "Usage: bazel run //reports:ranking -- DIR... [--flags]\n\n",
-      WrapText(absl::StrCat(
-                   "Ranks everybody's best correct run by the sum of its op "
-                   "times, as a table in Markdown. Each DIR is one "
-                   "participant's folder of run records and gives the name. "
-                   "Points: ",
-                   kPointsRule),
-               0, 0),
+      WrapText(
+          absl::StrCat(
+              "Ranks each participant's best correct run by the sum of its op "
+              "times, as a table in Markdown. Each DIR is one "
+              "participant's folder of run records and gives the name. "
+              "Points: ",
+              kPointsRule),
+          0, 0),
       "\n\n", DescribeFlags(__FILE__),
       "\nExit status: 0 done, 1 failed, 2 bad usage or bad records.\n");
 }

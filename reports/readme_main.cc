@@ -1,5 +1,5 @@
-// Writes the generated passages of README.md and docs/results.md, and their
-// charts, anew from the records in reports/measured: bazel run //reports:readme
+// Regenerates the passages of README.md and docs/results.md, and their charts,
+// from the records in reports/measured: bazel run //reports:readme
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -1,5 +1,5 @@
-// Writes what a milestone hands in, from run records:
-// bazel run //reports:submission -- --milestone m3 --records DIR --out DIR
+// Writes a milestone's submission from run records: bazel run
+// //reports:submission -- --milestone m3 --records DIR --out DIR
 #include <stdlib.h>
 
 #include <cerrno>
@@ -29,18 +29,18 @@ DEFINE_string(milestone, "", "m1, m2, m3, m4 or final");
 DEFINE_string(records, "",
               "folder with run records, Chrome traces (*.json) and ncu's "
               "counters (VARIANT.csv), at any depth");
-DEFINE_string(out, "", "folder to write to; it is made if it is not there");
+DEFINE_string(out, "", "folder to write to; created if it does not exist");
 DEFINE_string(team, "", "name of the team");
-DEFINE_string(members, "", "names, with commas between");
+DEFINE_string(members, "", "names, separated by commas");
 DEFINE_string(network, "",
-              "use the records of this network alone, for a folder with "
+              "use only the records of this network, for a folder with "
               "several");
 DEFINE_string(optimizations, "",
-              "variants that m4 and final discuss, with commas between; the "
+              "variants that m4 and final discuss, separated by commas; the "
               "whole ladder if not given");
 DEFINE_string(participants, "",
-              "folders of run records, one per participant, with commas "
-              "between, whom the final report ranks");
+              "folders of run records, one per participant, separated by "
+              "commas, which the final report ranks");
 
 namespace convlab {
 namespace {
@@ -51,7 +51,7 @@ std::string HelpText() {
   return absl::StrCat(
       "Usage: bazel run //reports:submission -- --milestone MILESTONE "
       "--records DIR\n    --out DIR [--flags]\n\n",
-      WrapText("Writes what a milestone hands in as submission.md, "
+      WrapText("Writes a milestone's submission as submission.md, "
                "submission.html and submission.pdf, with charts/ beside them: "
                "each chart, and the data and script that gnuplot drew it from. "
                "What the records lack is named, with the command that makes "
@@ -78,8 +78,8 @@ absl::Status FileError(absl::string_view what, const std::string& path,
       absl::StrCat("cannot ", what, " ", path, ": ", error.message()));
 }
 
-// Files that are made in a folder of their own beside `out` and moved there
-// when all of them are done.
+// Files that are made in a temporary folder beside `out` and moved to `out`
+// when all of them are complete.
 class Output {
  public:
   static absl::StatusOr<Output> Begin(const std::string& out) {
@@ -109,8 +109,8 @@ class Output {
   const std::string& scratch() const { return scratch_; }
 
   // Moves all files; those in `obsolete` are removed unless they were made.
-  // Nothing is touched where a folder stands in a file's place, or a file in a
-  // folder's.
+  // Nothing is changed if a folder is in the place of a file, or a file in the
+  // place of a folder.
   absl::Status Finish(const std::vector<std::string>& obsolete) {
     std::error_code error;
     std::vector<fs::directory_entry> entries;
@@ -157,8 +157,8 @@ class Output {
   bool is_new_;
 };
 
-// Writes data and scripts, and draws what gnuplot draws. `drawn_all` says
-// whether gnuplot is there; without it nothing is drawn.
+// Writes data and scripts, and draws the charts. `drawn_all` says whether
+// gnuplot is installed; without it nothing is drawn.
 absl::StatusOr<Drawings> DrawCharts(const std::vector<Chart>& charts,
                                     const std::string& folder,
                                     bool& drawn_all) {
@@ -244,7 +244,7 @@ absl::Status Run(const std::vector<std::string>& args) {
   } else {
     RETURN_IF_ERROR(pdf);
   }
-  // Of an earlier report, which this one replaces.
+  // Files of an earlier report, which this one replaces.
   std::vector<std::string> obsolete = {"submission.pdf"};
   for (const Chart& chart : charts) {
     obsolete.push_back(absl::StrCat(kChartsFolder, "/", chart.name, ".svg"));

@@ -48,8 +48,8 @@ RunRecord Combine(std::vector<RunRecord> records) {
 absl::Status CheckComplete(const RunRecord& record) {
   if (record.profile.has_value()) {
     return absl::InvalidArgumentError(
-        "the record is of a traced run, whose times hold what the tracing "
-        "costs: make one without --profile");
+        "the record is of a traced run, whose times include the cost of "
+        "tracing: make one without --profile");
   }
   const auto check = [&](const std::vector<ConvolutionRecord>& convolutions) {
     if (convolutions.empty()) {

@@ -13,23 +13,23 @@ namespace convlab {
 
 // InvalidArgument, saying what is missing, unless the record holds
 // convolutions, or a ladder of them, with op times and with their variants'
-// descriptions; and for a traced run, whose times are not to be shown.
+// descriptions; also for a traced run, whose times must not be shown.
 absl::Status CheckComplete(const RunRecord& record);
 
 // One row per record, each of which ran one variant for all convolutions of the
-// same network and size: op times, their sum, and how many times faster the sum
-// is than the row before and than the first. Rows stand in the ladder's order.
+// same network and size: op times, their sum, and the speedup of the sum over
+// the row before and over the first. Rows are in the ladder's order.
 std::string LadderTable(std::vector<RunRecord> records);
 
 // One row per lesson of one run that compared variants (RunRecord::ladder), and
-// one for the library: op times in ms, their sum, how many times as fast it is
-// as the lesson before and as the first, the error, and for a lesson that is
-// slower than the one before, why it stands there.
+// one for the library: op times in ms, their sum, the speedup of the sum over
+// the previous lesson and over the first, the error, and for a lesson that is
+// slower than the previous one, why it is in the path.
 std::string LessonsTable(const RunRecord& record);
 
-// The same for all other variants of the run, by track: op times in ms, their
-// sum, how many times as fast it is as the first lesson and as the library,
-// class, error and correct answers.
+// One row for each other variant of the run: track, op times in ms, their sum,
+// the speedup over the first lesson and over the library, class, error and
+// correct answers.
 std::string OthersTable(const RunRecord& record);
 
 // One row per record: network, images, correct answers, op times, program time

@@ -106,7 +106,7 @@ fi
 timed() {
   step "$1" "$program" "${@:2}" --record "$out/records/$1.json"
 }
-# A traced run's times hold what the tracing costs, so it is one more run.
+# A traced run's times include the cost of tracing, so it is one more run.
 traced() {
   step "$1-traced" "$program" "${@:2}" --record "$out/records/$1-traced.json" \
     --profile "$out/records/$1.trace.json"

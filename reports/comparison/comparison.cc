@@ -23,8 +23,8 @@ std::string ProblemOf(const ConvolutionRecord& c) {
                       " W=", c.width, " M=", c.filters, " K=", c.kernel_size);
 }
 
-// The untraced runs of a side by what makes them the same; traced times are not
-// compared.
+// The untraced runs of a side, keyed by what identifies a run; traced times are
+// not compared.
 absl::StatusOr<std::map<std::string, Timed>> TimedRuns(const Records& side) {
   std::map<std::string, Timed> timed;
   const auto add = [&](const NamedRecord& run,
@@ -39,7 +39,7 @@ absl::StatusOr<std::map<std::string, Timed>> TimedRuns(const Records& side) {
     if (is_new) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
         place->second.run->path, " and ", run.path, " are of the same run (",
-        key, "): which of them is to be compared?"));
+        key, "): which of them should be compared?"));
   };
   for (const NamedRecord& run : side.runs) {
     if (run.record.profile.has_value()) continue;
@@ -53,8 +53,8 @@ absl::StatusOr<std::map<std::string, Timed>> TimedRuns(const Records& side) {
   if (timed.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(side.folder,
-                     " holds traced runs alone, whose times hold what the "
-                     "tracing costs"));
+                     " holds traced runs only, whose times include the cost of "
+                     "tracing"));
   }
   return timed;
 }
@@ -105,7 +105,7 @@ void AddRow(const Timed& a, const Timed& b, const std::string& what,
               Name(Compare(spread_a, spread_b))});
 }
 
-// A paragraph for each run that one side lacks.
+// A paragraph for runs that only one side has.
 void AddUnmatched(const std::map<std::string, Timed>& here,
                   const std::map<std::string, Timed>& there,
                   const std::string& name, std::vector<Block>& blocks) {

@@ -102,7 +102,7 @@ TEST(Compare, FoldersByWhatRan) {
 TEST(Compare, TracedTimesAreRefused) {
   const Records traced =
       Of("A", {Traced(TestRecord("m3", "gpu", 1000, "naive"))});
-  EXPECT_THAT(Compared(traced, traced), HasSubstr("traced runs alone"));
+  EXPECT_THAT(Compared(traced, traced), HasSubstr("traced runs only"));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ std::vector<Candidate> CandidatesOf(const Records& records,
   std::vector<Candidate> candidates;
   for (const NamedRecord& run : records.runs) {
     const RunRecord& record = run.record;
-    // The baseline is the framework's convolution and nobody's own.
+    // The baseline is the framework's convolution, which no participant wrote.
     if (record.profile.has_value() || record.network != options.network ||
         record.size != options.size || record.device != options.device ||
         record.milestone == "m1") {
@@ -51,7 +51,7 @@ std::vector<Candidate> CandidatesOf(const Records& records,
   return candidates;
 }
 
-// The classes of its convolutions, each once.
+// The accuracy classes of its convolutions, each once.
 std::string AccuracyOf(const Candidate& candidate) {
   std::set<std::string> classes;
   for (const ConvolutionRecord& convolution : *candidate.convolutions) {
@@ -61,21 +61,21 @@ std::string AccuracyOf(const Candidate& candidate) {
   return absl::StrJoin(classes, ", ");
 }
 
-// Answers that may differ from the expected number: the most that any of the
-// candidate's classes allows.
+// The number of answers that may differ: the largest number that the
+// candidate's classes allow.
 int64_t Tolerance(const Candidate& candidate) {
   int64_t tolerance = 0;
   for (const ConvolutionRecord& convolution : *candidate.convolutions) {
     const std::optional<AccuracyClass> accuracy = FindAccuracyClass(
         candidate.record->variants.at(convolution.variant).accuracy_class);
-    // An unknown class is taken for one that rounds differently.
+    // An unknown class counts as one that rounds differently.
     tolerance = std::max(
         tolerance, MaxChangedAnswers(accuracy.value_or(AccuracyClass::kBf16)));
   }
   return tolerance;
 }
 
-// Why the run does not count; empty if it does.
+// The reason why the run does not count; empty if it does.
 std::string WhyWrong(const Candidate& candidate,
                      const RankingOptions& options) {
   std::optional<int64_t> expected = options.correct;
@@ -101,8 +101,8 @@ std::string Describe(const Candidate& candidate) {
                       VariantNames(*candidate.convolutions));
 }
 
-// The fastest candidate that is right; where none is, the reason of the
-// fastest.
+// The fastest correct candidate; if there is none, the reason for the fastest
+// one.
 Rank Best(const Participant& participant, const RankingOptions& options) {
   Rank rank;
   rank.name = participant.name;
@@ -183,7 +183,7 @@ double Points(double deviations) {
 
 absl::StatusOr<Participant> ReadParticipant(const std::string& folder) {
   ASSIGN_OR_RETURN(Records records, ReadRecords(folder, ""));
-  // Also of ".", and with a slash behind it.
+  // The name of "." and of paths with a final slash, too.
   const std::filesystem::path whole =
       std::filesystem::absolute(UserPath(folder) + "/").lexically_normal();
   return Participant{whole.parent_path().filename().string(),
@@ -259,10 +259,11 @@ std::vector<Block> DescribeRanking(const Ranking& ranking,
                           absl::StrFormat("%.1f", rank.points)});
   }
   std::vector<Block> blocks;
-  blocks.push_back(Paragraph{absl::StrCat(
-      options.network, ", ", Plural(options.size, "image"),
-      ": everybody's best correct run by the sum of the medians of its op "
-      "times.")});
+  blocks.push_back(Paragraph{
+      absl::StrCat(options.network, ", ", Plural(options.size, "image"),
+                   ": each participant's best correct run by the sum of the "
+                   "medians of its op "
+                   "times.")});
   if (!table.rows.empty()) {
     blocks.push_back(std::move(table));
     blocks.push_back(Paragraph{

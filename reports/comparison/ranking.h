@@ -1,5 +1,5 @@
-// The course's ranking: everybody's best correct run by the sum of its op
-// times.
+// The course's ranking: each participant's best correct run by the sum of its
+// op times.
 #ifndef REPORTS_COMPARISON_RANKING_H_
 #define REPORTS_COMPARISON_RANKING_H_
 
@@ -14,13 +14,12 @@
 
 namespace convlab {
 
-// What is ranked.
+// The runs that are ranked.
 struct RankingOptions {
   std::string network = "fa19";
   int64_t size = 10000;
-  std::string device = "gpu";  // or "cpu": one of them alone
-  // The right number of correct answers; what the weight file says if not
-  // given.
+  std::string device = "gpu";  // or "cpu"
+  // The expected number of correct answers; by default the weight file's.
   std::optional<int64_t> correct;
   bool any_device = false;  // rank runs on different GPUs or CPUs together
 };
@@ -32,14 +31,14 @@ struct Participant {
 
 struct Rank {
   std::string name;
-  int place = 0;      // from 1; equal sums share one; 0: disqualified
+  int place = 0;      // from 1; equal sums share a rank; 0: disqualified
   double sum_ns = 0;  // of the medians of the op times
   std::string run;    // milestone and variants
   std::string accuracy_class;
   int64_t correct = 0;
   double deviations = 0;  // standard deviations slower than the median
   double points = 0;
-  std::string reason;  // of a disqualification; empty for others
+  std::string reason;  // for a disqualification; empty for others
 };
 
 struct Ranking {
@@ -57,12 +56,12 @@ inline constexpr char kPointsRule[] =
     "80 points at the median, 10 more for each standard deviation below it and "
     "10 fewer for each above, within 0 and 100; none without a correct run.";
 
-// The records below `folder`, which gives the name.
+// Reads the records below `folder`, which gives the participant's name.
 absl::StatusOr<Participant> ReadParticipant(const std::string& folder);
 
-// The best correct untraced run of each, in the order of their ranks.
-// InvalidArgument if the runs are on different GPUs (or CPUs), unless they may
-// be, or if two participants have one name.
+// The best correct untraced run of each participant, in the order of their
+// ranks. InvalidArgument if the runs are on different GPUs (or CPUs), unless
+// that is allowed, or if two participants have the same name.
 absl::StatusOr<Ranking> RankParticipants(
     const std::vector<Participant>& participants,
     const RankingOptions& options);

@@ -65,7 +65,7 @@ TEST(Ranking, BestCorrectRunCounts) {
                         Of("b", {Final(8)}), Of("c", {Final(9)})},
                        {});
   ASSERT_TRUE(ranking.ok());
-  // Equal sums share a place, and the next one is behind both.
+  // Equal sums share a rank, and the next one comes after both.
   EXPECT_EQ(ranking->ranks[0].sum_ns, 8 * kMs);
   EXPECT_EQ(ranking->ranks[0].place, 1);
   EXPECT_EQ(ranking->ranks[1].place, 1);

@@ -23,7 +23,7 @@ void AddMissingProfile(const Source& source, Deliverable& deliverable) {
              TracingCommand(source, "m1"));
 }
 
-// What a function's time is spent on.
+// Explains what an API function's time is spent on.
 struct ApiMeaning {
   absl::string_view prefix;
   absl::string_view meaning;
@@ -32,12 +32,12 @@ constexpr ApiMeaning kMeanings[] = {
     {"cuLibraryLoad", "loads the code of kernels onto the GPU"},
     {"cuModuleLoad", "loads the code of kernels onto the GPU"},
     {"cudaFuncGetAttributes",
-     "asks about a kernel; the first question loads its code"},
+     "queries a kernel; the first query loads its code"},
     {"cudaFuncSetAttribute",
      "sets up a kernel; the first call for it loads its code"},
     {"cudaOccupancy",
-     "asks how many blocks of a kernel fit; the first "
-     "question loads its code"},
+     "queries how many blocks of a kernel fit; the first "
+     "query loads its code"},
     {"cudaDeviceSynchronize",
      "waits until the GPU is done: time of kernels, seen from the host"},
     {"cudaStreamSynchronize",
@@ -46,16 +46,16 @@ constexpr ApiMeaning kMeanings[] = {
      "waits until the GPU is done: time of kernels, seen from the host"},
     {"cudaMemcpy", "copies, and waits for the kernels before it"},
     {"cudaLaunchKernel",
-     "puts a kernel into the GPU's queue and returns; the first launch of a "
+     "queues a kernel and returns; the first launch of a "
      "kernel loads its code"},
-    {"cuLaunchKernel", "puts a kernel into the GPU's queue and returns"},
+    {"cuLaunchKernel", "queues a kernel and returns"},
     {"cudaMallocHost", "gives pinned memory of the host"},
     {"cudaHostAlloc", "gives pinned memory of the host"},
     {"cudaMalloc", "gives device memory"},
-    {"cudaFree", "takes memory back"},
-    {"cudaStreamCreate", "makes a stream"},
-    {"cudaEventCreate", "makes an event"},
-    {"cudaMemGetInfo", "asks how much device memory is free"},
+    {"cudaFree", "frees memory"},
+    {"cudaStreamCreate", "creates a stream"},
+    {"cudaEventCreate", "creates an event"},
+    {"cudaMemGetInfo", "queries the free device memory"},
     {"cudaGetDeviceProperties", "asks for facts about the device"},
     {"cudaDeviceGetAttribute", "asks for facts about the device"},
 };
@@ -69,7 +69,7 @@ std::string Meaning(absl::string_view name) {
   return "";
 }
 
-// Whether a long call of it may be long for another reason than that it was the
+// Whether a long call of the function may have another reason than being the
 // first to need a context.
 bool LoadsOrWaits(absl::string_view name) {
   return absl::c_any_of(
@@ -80,8 +80,8 @@ bool LoadsOrWaits(absl::string_view name) {
       [&](absl::string_view prefix) { return absl::StartsWith(name, prefix); });
 }
 
-// The function whose longest call is the longest of those that may have made
-// the context; nullptr if none is long.
+// The function with the longest call that may have created the context; nullptr
+// if no call is long.
 const ProfileEntry* ContextCall(const Profile& profile) {
   constexpr int64_t kLong = 10'000'000;  // ns
   const ProfileEntry* longest = nullptr;
@@ -94,7 +94,7 @@ const ProfileEntry* ContextCall(const Profile& profile) {
   return longest;
 }
 
-// What the trace says about when the longest call of `name` was made.
+// Describes when the longest call of `name` happened, by the trace.
 std::string WhenCalled(const std::vector<TimelineEvent>* events,
                        absl::string_view name) {
   if (events == nullptr) return "";
@@ -194,7 +194,7 @@ Deliverable KernelsAgainstApiCalls(const Source& source) {
   if (context != nullptr && !list.shares.empty()) {
     const double rest = static_cast<double>(context->total_ns.value_or(0)) -
                         static_cast<double>(*context->max_ns);
-    Text text = Text("What the first call paid: the longest call of ") +
+    Text text = Text("The cost of the first call: the longest call of ") +
                 Code(context->name) + " took " +
                 FormatNanoseconds(static_cast<double>(*context->max_ns));
     if (context->calls.value_or(1) > 1) {
@@ -202,10 +202,10 @@ Deliverable KernelsAgainstApiCalls(const Source& source) {
                            " together ", FormatNanoseconds(rest));
     }
     text +=
-        ". CUDA has no call of its own that creates its context, the GPU's "
+        ". CUDA has no separate call that creates its context, the GPU's "
         "state for this process (address space, code, queues): the first call "
         "that needs one creates it, and the time is charged to that call, "
-        "whatever it is called for.";
+        "whatever its purpose.";
     text += WhenCalled(FindTimeline(source, *record), context->name);
     const std::string leader = list.shares[0].entry.name;
     if (leader == context->name) {
@@ -214,7 +214,7 @@ Deliverable KernelsAgainstApiCalls(const Source& source) {
           "calls.";
     } else {
       text +=
-          " This is why a function that does so little stands high in the "
+          " This is why a function that does so little is high in the "
           "list of API calls. ";
       text += Text("The list's first, ") + Code(leader) +
               absl::StrFormat(" with %.1f %%", 100 * list.shares[0].share);
@@ -225,15 +225,15 @@ Deliverable KernelsAgainstApiCalls(const Source& source) {
   } else {
     blocks.push_back(Paragraph{
         "The first call that needs CUDA's context pays for creating it. In "
-        "this run no call but those that load code or wait took 10 ms, so "
-        "that price cannot be told from the rest."});
+        "this run only calls that load code or wait took 10 ms, so that this "
+        "cost cannot be separated from the rest."});
   }
   Table table = {{{"API call", false},
                   {"share, %"},
                   {"calls"},
                   {"average"},
                   {"longest"},
-                  {"what its time is", false}},
+                  {"what it does", false}},
                  {}};
   for (const Share& share : list.shares) {
     const ProfileEntry& entry = share.entry;
@@ -251,9 +251,9 @@ Deliverable KernelsAgainstApiCalls(const Source& source) {
          meaning.empty() ? "–" : meaning});
   }
   blocks.push_back(Paragraph{
-      "Behind the list of API calls stand three kinds of time: preparing "
-      "(the context, the kernels' code, memory), starting, which is short, and "
-      "waiting, which is the kernels' time seen once more from the host."});
+      "The times of API calls are of three kinds: preparing (the context, the "
+      "kernels' code, memory), launching, which is short, and waiting, which "
+      "is the kernels' time again, seen from the host."});
   blocks.push_back(std::move(table));
   AddTimeline("m1-timeline", source, *record, deliverable);
   return deliverable;

@@ -168,7 +168,7 @@ Chart RooflineChart(const std::string& name, const RunRecord& ladder,
     absl::StrAppend(&chart.data, layer > 0 ? "\n\n" : "");
     for (size_t i = 0; i < points.size(); ++i) {
       const Point& point = points[i];
-      // Points that are near each other have their labels on different sides.
+      // Points close to each other have labels on different sides.
       absl::StrAppend(
           &chart.data,
           absl::StrFormat("%.3f %.4f %d %d %d\n", point.intensity, point.rate,
@@ -193,7 +193,7 @@ Chart RooflineChart(const std::string& name, const RunRecord& ladder,
     }
   }
   const double left = std::min(least_x / 4, 2.0), right = most_x * 8;
-  // What the peaks allow: the memory's line up to the arithmetic's.
+  // The roofs: the memory's line up to the arithmetic's.
   std::string roofs;
   double highest = 0;
   const double gbs = peaks.memory_gbs.value_or(0);

@@ -1,6 +1,5 @@
-// The charts of a report, as data and script for gnuplot. Sized so that they
-// are legible on a phone and in print. Every number in them stands in a table
-// of the report too.
+// The charts of a report, as data and script for gnuplot. They are legible on a
+// phone and in print. Every number in them is also in a table of the report.
 #ifndef REPORTS_DELIVERABLES_CHARTS_H_
 #define REPORTS_DELIVERABLES_CHARTS_H_
 
@@ -36,7 +35,7 @@ Chart OpTimeChart(const std::string& name, const std::string& title,
 Chart RooflineChart(const std::string& name, const RunRecord& ladder,
                     const Rates& peaks);
 
-// Those that the list leaves out: "3 others".
+// Names the number of other entries: "3 others".
 std::string OthersOf(const ShareList& list);
 
 // A bar per entry of the list, and one for all others.

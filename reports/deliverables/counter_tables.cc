@@ -47,7 +47,7 @@ std::vector<MeasuredLaunch> LaunchesOf(const Source& source,
   return launches;
 }
 
-// A unit that is busy for more than this is what bounds a kernel.
+// A unit that is busier than this bounds a kernel.
 constexpr double kBusyPercent = 60;
 constexpr char kBoundRule[] =
     "A kernel is bound by the unit that is busiest, if that is at 60 % of its "
@@ -56,24 +56,24 @@ constexpr char kBoundRule[] =
     "instruction issue, shared memory and caches). Below that it is bound by "
     "waiting.";
 
-// What the columns of the counters' tables are.
+// Explains the columns of the counters' tables.
 constexpr char kColumnsRule[] =
-    "Of the counters: DRAM and SM say at how much of its peak the device "
-    "memory and the busiest unit of the multiprocessors worked, tensor the "
-    "tensor cores, of which ncu counts a little for kernels without them too; "
-    "occupancy is the share of the warps that a multiprocessor "
-    "can hold; the longest wait is what held up a warp longest on average, in "
+    "DRAM, SM and tensor are the shares of their peaks at which device memory, "
+    "the busiest unit of the multiprocessors and the tensor cores worked; ncu "
+    "reports a little for the tensor cores in kernels without them too. "
+    "Occupancy is the share of the warps that a multiprocessor can hold. The "
+    "longest wait is the reason for which warps waited longest on average, in "
     "cycles per instruction.";
 constexpr std::pair<absl::string_view, absl::string_view> kWaits[] = {
-    {"barrier", "the other warps of the block are to arrive"},
+    {"barrier", "other warps of the block have not arrived"},
     {"lg throttle", "the queue of loads and stores is full"},
-    {"long scoreboard", "data is to come from device memory or L2"},
-    {"math pipe throttle", "the arithmetic unit is taken"},
+    {"long scoreboard", "data from device memory or L2 has not arrived"},
+    {"math pipe throttle", "the arithmetic unit is busy"},
     {"mio throttle", "the queue of shared memory's instructions is full"},
     {"not selected",
-     "the warp was ready and another one was taken: no lack of work"},
-    {"short scoreboard", "data is to come from shared memory"},
-    {"wait", "the instruction before takes its fixed number of cycles"},
+     "the warp was ready and another one was chosen: no lack of work"},
+    {"short scoreboard", "data from shared memory has not arrived"},
+    {"wait", "the previous instruction has a fixed latency"},
 };
 
 // "the multiprocessors (79.4 % of their peak)".
@@ -93,7 +93,7 @@ std::string Bound(const LaunchFacts& facts) {
   return wait;
 }
 
-// A row for each launch that is worth one.
+// A row for each launch that takes a noticeable share of the time.
 void AddCountersTable(const std::vector<MeasuredLaunch>& launches,
                       Deliverable& deliverable) {
   double total = 0;
@@ -166,13 +166,14 @@ std::string Changes(const LaunchFacts& facts, const LaunchFacts& other) {
   return absl::StrJoin(changes, ", ");
 }
 
-// How long the busiest unit of the multiprocessors worked in a whole operation.
+// The time for which the busiest unit of the multiprocessors worked in a whole
+// operation.
 struct Work {
   double busy_ns = 0, whole_ns = 0;
 };
 
-// Nothing where the counters do not hold the whole operation: they have one
-// launch of each grid, and a variant may launch one many times.
+// Absent if the counters do not cover the whole operation: they have one launch
+// of each grid, and a variant may launch a grid many times.
 std::optional<Work> WorkOf(const std::vector<MeasuredLaunch>& launches,
                            const LadderRun& run) {
   Work work;
@@ -238,7 +239,7 @@ void AddCounters(const Source& source, const std::string& variant,
   if (!changes.empty()) {
     text += absl::StrCat(
         text.empty() ? "" : " ",
-        "Beside the longest kernel of the rung before: ", changes, ".");
+        "Compared with the longest kernel of the rung before: ", changes, ".");
   }
   if (!text.empty()) deliverable.blocks.push_back(Paragraph{std::move(text)});
 }
@@ -251,8 +252,8 @@ std::string WhyNotFaster(const Source& source, const LadderRun& run,
   const std::optional<Work> now = WorkOf(launches, run);
   const std::optional<Work> then = WorkOf(others, before);
   if (!now || !then) {
-    return " Why not, the counters do not tell: they hold one launch of each "
-           "grid, which is not the whole operation here or in the rung before.";
+    return " The counters do not show why: they have one launch of each grid, "
+           "which is not the whole operation here or in the rung before.";
   }
   const std::string busy = absl::StrFormat(
       "the busiest unit of the multiprocessors is at work for %s, in the rung "
@@ -261,14 +262,14 @@ std::string WhyNotFaster(const Source& source, const LadderRun& run,
   const double waiting = now->whole_ns - now->busy_ns;
   const double waited = then->whole_ns - then->busy_ns;
   if (now->busy_ns - then->busy_ns > waiting - waited) {
-    return absl::StrCat(" Why not: it is more work than before; ", busy, ".");
+    return absl::StrCat(" The reason is more work than before: ", busy, ".");
   }
   std::string why =
-      absl::StrCat(" Why not: it waits longer; ", busy,
-                   ", and the rest of the time, ", FormatNanoseconds(waiting),
+      absl::StrCat(" The reason is longer waiting: ", busy,
+                   "; the rest of the time, ", FormatNanoseconds(waiting),
                    " and before ", FormatNanoseconds(waited), ", is waiting");
   if (!launches[0].facts.stalls.empty()) {
-    absl::StrAppend(&why, ", in its longest kernel most of all \"",
+    absl::StrAppend(&why, ", in its longest kernel mostly for \"",
                     launches[0].facts.stalls[0].first, "\"");
   }
   return why + ".";

@@ -56,7 +56,7 @@ void AddMissing(Deliverable& deliverable, absl::string_view what,
   deliverable.complete = false;
   deliverable.blocks.push_back(
       Paragraph{Strong("Not measured:") + " " + std::string(what) +
-                ". This command does it: " + Code(command)});
+                ". This command measures it: " + Code(command)});
 }
 
 const std::vector<TimelineEvent>* FindTimeline(const Source& source,
@@ -71,7 +71,8 @@ const std::vector<TimelineEvent>* FindTimeline(const Source& source,
     }
   }
   if (name.empty()) return nullptr;
-  // A folder may hold several of the name: the one beside the record counts.
+  // A folder may hold several traces of that name; the one beside the record
+  // counts.
   std::string beside;
   for (const NamedRecord& run : source.records->runs) {
     if (&run.record != &record) continue;
@@ -91,7 +92,7 @@ const RunRecord* FindLadder(const Source& source, std::optional<int64_t> size) {
   const RunRecord* found = nullptr;
   for (const RunRecord* record :
        FindAll(*source.records, {"m4", "gpu", size})) {
-    // A run of one variant (--variant) is none of the ladder.
+    // A run of one variant (--variant) is not a run of the ladder.
     const bool timed = absl::c_any_of(record->ladder, [](const LadderRun& run) {
       return run.failure.empty();
     });
@@ -111,7 +112,7 @@ std::string KernelName(absl::string_view name, size_t width) {
 std::string CommandText(const RunRecord& record) {
   std::vector<std::string> words;
   for (absl::string_view word : record.command) {
-    // The value of a flag that holds its value.
+    // Returns the value of a flag of the form --name=value.
     const size_t value = absl::StartsWith(word, "--") ? word.find('=') + 1 : 0;
     if (words.empty() || absl::StartsWith(word.substr(value), "/")) {
       words.push_back(ShellWord(

@@ -1,6 +1,5 @@
-// What a milestone hands in, as parts of a document. Everything in them comes
-// from records; what a record does not hold is named, with the command that
-// makes it.
+// The deliverables of a milestone, as parts of a document. Their content comes
+// from records; missing parts are named, with the command that makes them.
 #ifndef REPORTS_DELIVERABLES_DELIVERABLE_H_
 #define REPORTS_DELIVERABLES_DELIVERABLE_H_
 
@@ -25,7 +24,7 @@ struct Deliverable {
   bool complete = true;  // nothing is missing
 };
 
-// What the deliverables are made from.
+// The sources of the deliverables.
 struct Source {
   const Records* records = nullptr;
   std::string network;
@@ -39,7 +38,7 @@ struct Source {
 // The sizes at which a milestone is measured.
 inline constexpr int64_t kSizes[] = {100, 1000, 10000};
 
-// `word` as a shell takes it.
+// Quotes `word` for a shell.
 std::string ShellWord(absl::string_view word);
 
 // The command line that runs `milestone` with `arguments` and records it.
@@ -53,16 +52,17 @@ std::string TracingCommand(const Source& source, absl::string_view milestone);
 // The command line that runs the ladder with `size` images and records it.
 std::string LadderCommand(const Source& source, int64_t size);
 
-// Says that something was not measured and which command measures it.
+// A sentence that says that something was not measured and which command
+// measures it.
 void AddMissing(Deliverable& deliverable, absl::string_view what,
                 const std::string& command);
 
-// The timeline of a traced run, nullptr if its file is not there.
+// The timeline of a traced run; nullptr if its file is missing.
 const std::vector<TimelineEvent>* FindTimeline(const Source& source,
                                                const RunRecord& record);
 
 // The newest run of the ladder with the most images, or with `size`; nullptr if
-// none was made or nothing in it was timed.
+// there is none in which a variant was timed.
 const RunRecord* FindLadder(const Source& source,
                             std::optional<int64_t> size = std::nullopt);
 
@@ -70,8 +70,8 @@ const RunRecord* FindLadder(const Source& source,
 // `width`.
 std::string KernelName(absl::string_view name, size_t width);
 
-// The program and its arguments. The program, and files that have a whole path,
-// without their folders, which are the machine's.
+// The program and its arguments. Folders of the program and of absolute paths,
+// which are the machine's, are removed.
 std::string CommandText(const RunRecord& record);
 
 // Milestone 1.

@@ -1,4 +1,4 @@
-// The final hand-in: the fastest combination, beside the library.
+// The final submission: the fastest combination, compared with the library.
 #include <optional>
 #include <set>
 
@@ -123,7 +123,7 @@ Deliverable LibraryComparison(const Source& source) {
                   {"kernel time, ms"},
                   {"library", false},
                   {"kernel time, ms"},
-                  {"times as fast as the library"}},
+                  {"speedup over the library"}},
                  {}};
   double sum = 0, peer_sum = 0;
   bool all = true;
@@ -163,7 +163,7 @@ absl::StatusOr<Deliverable> RankingOfAll(const Source& source) {
     Append(deliverable.blocks, DescribeRanking(ranking, options));
     return deliverable;
   }
-  // Everybody's records are the course's to have; one's own entry is known.
+  // Only the course has all participants' records; the own entry is known.
   ASSIGN_OR_RETURN(const Ranking ranking,
                    RankParticipants({{"", *source.records}}, options));
   const Rank& own = ranking.ranks[0];
@@ -189,7 +189,8 @@ absl::StatusOr<Deliverable> RankingOfAll(const Source& source) {
                                Code(own.run) + ": " + own.reason + "."});
   }
   blocks.push_back(Paragraph{
-      Text("The ranking itself needs everybody's records, a folder each: ") +
+      Text("The ranking itself needs all participants' records, a folder "
+           "each: ") +
       Code("bazel run //reports:ranking -- DIR...") + " prints it, and " +
       Code("--participants DIR,...") + " puts it here."});
   return deliverable;
@@ -220,7 +221,7 @@ Deliverable References(const Source& source) {
            "Visual "
            "Performance Model for Multicore Architectures. CACM 52(4), 2009."),
   };
-  // The tools whose versions the records hold.
+  // References to the tools, with their versions from the records.
   std::set<std::string> tools;
   for (const NamedRecord& run : source.records->runs) {
     for (const auto& [name, version] : run.record.gpu.libraries) {

@@ -9,7 +9,7 @@
 namespace convlab::gnuplot {
 
 std::string Quote(absl::string_view text) {
-  // Single quotes know no escapes but the doubled quote.
+  // In single quotes, the doubled quote is the only escape.
   return absl::StrCat("'", absl::StrReplaceAll(OneLine(text), {{"'", "''"}}),
                       "'");
 }

@@ -13,14 +13,14 @@ namespace convlab::gnuplot {
 inline constexpr char kBlue[] = "#2f6db5", kRed[] = "#b3342f",
                       kGreen[] = "#2e7d4f", kGrey[] = "#6b7480";
 
-// A string of a script.
+// Quotes a string for a script.
 std::string Quote(absl::string_view text);
 
-// A string of a data file, which cannot hold its quotes.
+// Quotes a string for a data file, in which quotes cannot be escaped.
 std::string DataString(absl::string_view text);
 
-// What the script of chart `name` begins with. Title and key stand at the left,
-// one below the other, whatever their lengths; `key_rows` may be 0.
+// The beginning of the script of chart `name`. Title and key are at the left,
+// one below the other, for any lengths; `key_rows` may be 0.
 std::string Begin(const std::string& name, int height, const std::string& title,
                   int key_rows);
 

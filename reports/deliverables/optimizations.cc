@@ -29,21 +29,21 @@ std::string OpTimes(const LadderRun& run) {
   return MillisecondsOf(times);
 }
 
-// Op times at every size beside the rung before.
+// Op times at every size, compared with the rung before.
 void AddSizes(const Source& source, const std::string& variant,
               const LadderRun* before, Deliverable& deliverable) {
   Table table = {{{"images"}, {"op times, ms"}, {"sum, ms"}}, {}};
   if (before != nullptr) {
     table.columns.push_back({Code(before->variant) + ", ms"});
     table.columns.push_back({"sum, ms"});
-    table.columns.push_back({"times as fast"});
+    table.columns.push_back({"speedup"});
     table.columns.push_back({"the difference is", false});
   }
   for (const int64_t size : kSizes) {
     const RunRecord* ladder = FindLadder(source, size);
     const LadderRun* run =
         ladder == nullptr ? nullptr : RunOf(*ladder, variant);
-    if (run == nullptr) continue;  // said once, above the sections
+    if (run == nullptr) continue;  // explained once, above the sections
     std::vector<Text>& row = table.rows.emplace_back();
     row.push_back(Count(size));
     if (!run->failure.empty()) {
@@ -69,7 +69,8 @@ void AddSizes(const Source& source, const std::string& variant,
   deliverable.blocks.push_back(std::move(table));
 }
 
-// Whether the variant helped, beside the rung before and the first one.
+// Says whether the variant helped, compared with the rung before and the first
+// one.
 std::string Verdict(const Source& source, const RunRecord& ladder,
                     const LadderRow& row) {
   if (row.before == nullptr) {
@@ -119,7 +120,8 @@ std::vector<Deliverable> Optimizations(const Source& source) {
     Deliverable& deliverable = deliverables.emplace_back();
     deliverable.title = absl::StrCat("Rung ", variant.rung, ": ", run.variant);
     std::vector<Block>& blocks = deliverable.blocks;
-    blocks.push_back(Paragraph{Strong("What it is.") + " " + variant.summary});
+    blocks.push_back(
+        Paragraph{Strong("What it does.") + " " + variant.summary});
     blocks.push_back(
         Paragraph{Strong("Why it should help.") + " " + variant.reason});
     if (!row.times) {
@@ -135,10 +137,10 @@ std::vector<Deliverable> Optimizations(const Source& source) {
       place +=
           absl::StrFormat(", %.1f %% of the floor", 100 * *row.floor_share);
     }
-    blocks.push_back(Paragraph{Strong("Its place.") + " " + place + "."});
+    blocks.push_back(Paragraph{Strong("Results.") + " " + place + "."});
     AddSizes(source, run.variant, row.before, deliverable);
     AddCounters(source, run.variant, row.before, deliverable);
-    blocks.push_back(Paragraph{Strong("Whether it helped.") + " " +
+    blocks.push_back(Paragraph{Strong("Did it help?") + " " +
                                Verdict(source, *ladder, row)});
   }
   return deliverables;

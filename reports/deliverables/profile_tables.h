@@ -1,5 +1,5 @@
-// Parts that deliverables of several milestones have: lists and charts of a
-// traced run, and what a run printed.
+// Parts of several milestones' deliverables: lists and charts of a traced run,
+// and a run's output.
 #ifndef REPORTS_DELIVERABLES_PROFILE_TABLES_H_
 #define REPORTS_DELIVERABLES_PROFILE_TABLES_H_
 
@@ -9,8 +9,8 @@
 
 namespace convlab {
 
-// The list of those that together take more than 90 % of the section's time.
-// `what` are its entries.
+// The list of the entries that together take more than 90 % of the section's
+// time. `what` names the entries.
 void AddShareList(const ProfileSection& section, const RunRecord& record,
                   const std::string& what, Deliverable& deliverable);
 
@@ -23,7 +23,7 @@ void AddShareChart(const std::string& name, const RunRecord& record,
 void AddTimeline(const std::string& name, const Source& source,
                  const RunRecord& record, Deliverable& deliverable);
 
-// The command, what it printed, and its run time.
+// The command, its output, and its run time.
 void AddRun(const RunRecord& record, Deliverable& deliverable);
 
 // "11.71 s user, 0.10 s system".

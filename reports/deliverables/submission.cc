@@ -63,7 +63,7 @@ std::string MilestoneName(absl::string_view milestone) {
                               : absl::StrCat("Milestone ", milestone.substr(1));
 }
 
-// What the runs were made on and from.
+// The machines, revisions and dates of the runs.
 Table Facts(const Records& records, const SubmissionOptions& options) {
   Table table = {{{"", false}, {"", false}}, {}};
   const auto add = [&](const char* name, Text value) {

@@ -19,18 +19,18 @@ struct SubmissionOptions {
   std::vector<std::string> members;
   // The variants that milestone 4 and the final report discuss; all if empty.
   std::vector<std::string> optimizations;
-  // Whom the final report ranks.
+  // The participants whom the final report ranks.
   std::vector<Participant> participants;
 };
 
 struct Submission {
   Document document;
-  // The titles of the deliverables that lack something.
+  // The titles of incomplete deliverables.
   std::vector<std::string> incomplete;
 };
 
-// InvalidArgument for a milestone or an optimization that is not there, for
-// records that do not belong together, and for a damaged trace.
+// InvalidArgument for an unknown milestone or optimization, for records that do
+// not belong together, and for a damaged trace.
 absl::StatusOr<Submission> MakeSubmission(const Records& records,
                                           const SubmissionOptions& options);
 

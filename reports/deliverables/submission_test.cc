@@ -37,7 +37,7 @@ std::string Markdown(const Records& records, const std::string& milestone) {
   return WriteMarkdown(Made(records, For(milestone)).document, {});
 }
 
-// What stands between the heading that holds `title` and the next one.
+// Returns the text between the heading that contains `title` and the next one.
 std::string Section(const std::string& markdown, const std::string& title) {
   const size_t begin = markdown.find(title);
   if (begin == std::string::npos) return "no section " + title;
@@ -104,7 +104,7 @@ TEST(Submission, CompleteRecordsLackNothingButOthers) {
               AllOf(HasSubstr("fastest correct run, `m4: fast` (fp32), with "
                               "**10.000 ms**"),
                     HasSubstr("9,000 of 10,000 images right"),
-                    HasSubstr("everybody's records")));
+                    HasSubstr("all participants' records")));
   SubmissionOptions options = For("final");
   options.participants = {{"others", CompleteRecords()}};
   const Submission ranked = Made(CompleteRecords(), options);
@@ -153,7 +153,7 @@ TEST(Submission, WithoutAContextCallNothingIsClaimed) {
     run.record.profile->api_calls.entries[0].max_ns = 5 * kMs;
   }
   EXPECT_THAT(Section(Markdown(records, "m1"), "1.3 How"),
-              AllOf(HasSubstr("cannot be told from the rest"),
+              AllOf(HasSubstr("cannot be separated from the rest"),
                     Not(HasSubstr("created the context"))));
 }
 
@@ -190,7 +190,7 @@ TEST(Submission, TheTraceBesideTheRecordIsItsTimeline) {
 {"ph":"X","name":"other","cat":"kernel","ts":0,"dur":1}]})json";
   EXPECT_THAT(Section(Markdown(records, "m1"), "1.3 How"),
               AllOf(HasSubstr("149.000"), Not(HasSubstr("`other`"))));
-  // Beside none of the records, one of two is as good as none.
+  // Of two traces that are not beside a record, neither is used.
   records.traces.erase("runs/m.trace.json");
   records.traces["more/m.trace.json"] = trace;
   EXPECT_THAT(Section(Markdown(records, "m1"), "1.3 How"),
@@ -293,7 +293,7 @@ TEST(Submission, OptimizationsSayWhatTheCountersAndTimesSay) {
   const std::string markdown = Markdown(CompleteRecords(), "m4");
   EXPECT_THAT(
       Section(markdown, "4.3 Rung 2: fast"),
-      AllOf(HasSubstr("**What it is.** What rung 2 is."),
+      AllOf(HasSubstr("**What it does.** What rung 2 is."),
             HasSubstr("**Why it should help.** Why rung 2 should help."),
             HasSubstr("Rung 2 of 4, class fp32"),
             HasSubstr("| 100 | 0.025 + 0.075 | 0.100 | 0.100 + 0.300 | 0.400 | "
@@ -328,18 +328,19 @@ TEST(Submission, CountersOfTheWholeOperationSayWhyItDidNotHelp) {
   const auto verdict = [&] {
     return Section(Markdown(records, "m4"), "4.4 Rung 3: slow");
   };
-  EXPECT_THAT(verdict(), HasSubstr("the counters do not tell"));
+  EXPECT_THAT(verdict(), HasSubstr("The counters do not show why"));
   count("fast", 10e6, 40);
   count("slow", 20e6, 90);
   EXPECT_THAT(verdict(),
-              HasSubstr("Why not: it is more work than before; the busiest "
+              HasSubstr("The reason is more work than before: the busiest "
                         "unit of the multiprocessors is at work for 18.000ms, "
                         "in the rung before for 4.0000ms."));
   count("slow", 20e6, 25);
-  EXPECT_THAT(verdict(), HasSubstr("Why not: it waits longer; "));
+  EXPECT_THAT(verdict(), HasSubstr("The reason is longer waiting: "));
   EXPECT_THAT(verdict(), HasSubstr("15.000ms and before 6.0000ms, is waiting"));
   records.counters.erase("fast");
-  EXPECT_THAT(verdict(), Not(HasSubstr("Why not")));
+  EXPECT_THAT(verdict(), Not(HasSubstr("The reason is")));
+  EXPECT_THAT(verdict(), Not(HasSubstr("do not show why")));
 }
 
 TEST(Submission, RunsOfOneVariantAreNoLadder) {
@@ -352,7 +353,7 @@ TEST(Submission, RunsOfOneVariantAreNoLadder) {
   for (LadderRun& run : failed.ladder) run.failure = "FAILED: wrong";
   records.runs.push_back({"runs/failed.json", failed});
   EXPECT_THAT(Made(records, For("m4")).incomplete, IsEmpty());
-  // Without its first rung the ladder still stands.
+  // The ladder is shown without its first rung too.
   for (NamedRecord& run : records.runs) {
     if (!run.record.ladder.empty()) {
       run.record.ladder[0].failure = "FAILED: wrong";

@@ -64,13 +64,13 @@ Chart TimelineChart(const std::string& name, const std::string& title,
   Chart chart = {name, "# start and end in ms; a block per row\n", ""};
   double end = 0;
   for (const TimelineEvent& event : events) end = std::max(end, event.end_ms);
-  const double pixel = end / 1000;  // finer than what is drawn
+  const double pixel = end / 1000;  // finer than a pixel
   constexpr const char* kColors[] = {gnuplot::kGrey, gnuplot::kBlue,
                                      gnuplot::kRed};
   std::string plot;
   for (int row = 0; row < 3; ++row) {
     absl::StrAppend(&chart.data, row > 0 ? "\n\n" : "");
-    double start = -1, stop = -1;  // of what is not written yet
+    double start = -1, stop = -1;  // not yet written
     const auto flush = [&] {
       if (start < 0) return;
       absl::StrAppend(&chart.data, absl::StrFormat("%.4f %.4f\n", start, stop));

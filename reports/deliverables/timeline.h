@@ -1,4 +1,4 @@
-// A traced run in time, and its chart.
+// The timeline of a traced run, and its chart.
 #ifndef REPORTS_DELIVERABLES_TIMELINE_H_
 #define REPORTS_DELIVERABLES_TIMELINE_H_
 
@@ -11,8 +11,8 @@
 
 namespace convlab {
 
-// What takes time in one of the rows: the host's API calls, and the GPU's
-// kernels and copies.
+// An event in one of the rows: the host's API calls, and the GPU's kernels and
+// copies.
 struct TimelineEvent {
   enum class Row { kApi, kKernel, kCopy };
 
@@ -20,11 +20,12 @@ struct TimelineEvent {
   std::string name;
   double start_ms = 0, end_ms = 0;  // from the first event
 };
-// The events of a Chrome trace that //common/record:trace wrote, by start. The
-// error says what is wrong with it.
+// Reads the events of a Chrome trace that //common/record:trace wrote, sorted
+// by start. The error says what is wrong with the trace.
 absl::StatusOr<std::vector<TimelineEvent>> ReadTimeline(
     absl::string_view trace);
-// Everything drawn to scale; what is too near to be told apart is one box.
+// Draws all events to scale; events that are too close to be distinguished
+// become one box.
 Chart TimelineChart(const std::string& name, const std::string& title,
                     const std::vector<TimelineEvent>& events);
 

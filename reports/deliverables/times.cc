@@ -1,5 +1,5 @@
-// Milestones 2 and 3: times and correctness of the network with convolutions of
-// one's own.
+// Milestones 2 and 3: times and correctness of the network with our
+// convolutions.
 #include <algorithm>
 #include <map>
 
@@ -43,8 +43,7 @@ void AddOpTimeColumns(size_t convolutions, Table& table) {
   table.columns.push_back({"sum, ms"});
 }
 
-// What the weight file says about the number of correct answers of the first
-// `size` images.
+// The weight file's number of correct answers for the first `size` images.
 std::optional<int64_t> Expected(const RunRecord& record) {
   const auto found =
       record.weights_metadata.find(absl::StrCat("correct_", record.size));
@@ -82,7 +81,8 @@ std::vector<const RunRecord*> NewestPerSize(
   return newest;
 }
 
-// Of the runs whose variants are those of the last, since a line is of one.
+// Uses the runs with the same variants as the last one, since a line shows one
+// variant.
 void AddSizeChart(const std::string& name, std::vector<const RunRecord*> runs,
                   const std::string& caption, Deliverable& deliverable) {
   const std::string variants = VariantNames(runs.back()->convolutions);
@@ -112,7 +112,8 @@ void AddSizeChart(const std::string& name, std::vector<const RunRecord*> runs,
       caption});
 }
 
-// A variant's name as its kernels have it: "Im2colShared" of "im2col_shared".
+// A variant's name in the names of its kernels: "Im2colShared" for
+// "im2col_shared".
 std::string KernelPrefix(absl::string_view variant) {
   std::string name;
   bool upper = true;

@@ -1,6 +1,6 @@
 // A report before it has a format: blocks of text, tables and figures, which
-// the writers beside this file turn into Markdown and HTML. Text is what it
-// says: each writer escapes what its format would take for markup.
+// the writers beside this file turn into Markdown and HTML. Text is plain: each
+// writer escapes what its format would interpret as markup.
 //
 //   Document document;
 //   document.title = "Milestone 1";
@@ -27,7 +27,7 @@ struct Span {
 class Text {
  public:
   Text() = default;
-  // Plain text, which needs no more than to be written down.
+  // Plain text converts implicitly.
   Text(const char* plain) : Text(std::string(plain)) {}  // NOLINT
   Text(std::string plain) {                              // NOLINT
     spans_.push_back({Span::Kind::kPlain, std::move(plain)});
@@ -55,8 +55,8 @@ inline Text Strong(std::string text) {
   return Text(Span{Span::Kind::kStrong, std::move(text)});
 }
 
-// What gnuplot draws a figure from. The script reads NAME.dat and writes
-// NAME.svg in the folder in which it runs.
+// The data and the script from which gnuplot draws a figure. The script reads
+// NAME.dat and writes NAME.svg in the folder in which it runs.
 struct Chart {
   std::string name;
   std::string data;
@@ -83,7 +83,7 @@ struct Table {
 };
 struct Figure {
   Chart chart;
-  std::string description;  // for who does not see it
+  std::string description;  // alternative text
   Text caption;
 };
 struct Verbatim {

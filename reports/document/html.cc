@@ -81,7 +81,7 @@ std::string Inline(const Text& text) {
   return line;
 }
 
-// A cell is a number, a name, or words that may be broken into lines.
+// A cell is a number, a name, or text that may be broken into lines.
 std::string CellClass(const Table& table, size_t column, const Text& cell) {
   size_t length = 0;
   for (const Span& span : cell.spans()) length += span.text.size();
@@ -169,7 +169,7 @@ std::string EscapeHtml(absl::string_view text) {
         escaped += "&#39;";
         break;
       default:
-        // HTML has no place for other control characters.
+        // HTML does not allow other control characters.
         const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
         if (control && c != '\n' && c != '\t') {
           escaped += "\xEF\xBF\xBD";

@@ -11,7 +11,8 @@
 namespace convlab {
 namespace {
 
-// Backticks that no run of them in `text` is as long as.
+// A fence of backticks that is longer or shorter than every run of them in
+// `text`.
 std::string Fence(absl::string_view text, size_t least) {
   size_t longest = 0, run = 0;
   for (const char c : text) {
@@ -47,7 +48,8 @@ std::string Inline(const Text& text) {
   return line;
 }
 
-// What begins a list, a heading or a quotation where a line begins with it.
+// Escapes text that would begin a list, a heading or a quotation at the start
+// of a line.
 std::string Line(const Text& text) {
   std::string line = Inline(text);
   if (line.empty()) return line;
@@ -60,7 +62,7 @@ std::string Line(const Text& text) {
   return line;
 }
 
-// Code spans too: a bar ends a cell wherever it stands.
+// Code spans too: a bar ends a cell everywhere.
 std::string Cell(const Text& text) {
   std::string cell;
   for (const Span& span : text.spans()) {

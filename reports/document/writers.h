@@ -14,22 +14,22 @@ namespace convlab {
 // The figures' folder, beside the document.
 inline constexpr char kChartsFolder[] = "charts";
 
-// The drawn charts, SVG by chart name. A figure that is not among them is
-// replaced by the names of its data and script.
+// The drawn charts: SVG by chart name. A missing figure is replaced by the
+// names of its data and script.
 using Drawings = std::map<std::string, std::string>;
 
 // GitHub's Markdown; figures are links into kChartsFolder.
 std::string WriteMarkdown(const Document& document, const Drawings& drawings);
 
-// Blocks without a document round them, for a terminal: the columns of tables
-// are padded to one width each.
+// Formats blocks without a document, for a terminal: the columns of tables are
+// padded to equal widths.
 std::string WriteBlocks(const std::vector<Block>& blocks);
 
-// One file that needs no other: style and figures are in it. It fits screens
-// from 390 pixels and A4.
+// One self-contained file with style and figures. It fits screens from 390
+// pixels and A4 paper.
 std::string WriteHtml(const Document& document, const Drawings& drawings);
 
-// Text that is not to be read as markup.
+// Escapes text so that it is not read as markup.
 std::string EscapeMarkdown(absl::string_view text);
 std::string EscapeHtml(absl::string_view text);
 

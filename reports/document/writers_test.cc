@@ -12,7 +12,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Whatever a format could take for its own.
+// Text with characters that formats interpret.
 constexpr char kHostile[] = "<script>alert('1')</script> a|b *x* `y` \"&amp;";
 
 Document Hostile() {

@@ -17,7 +17,7 @@ bool SameNumbers(const ProfileEntry& a, const ProfileEntry& b) {
          a.max_ns == b.max_ns;
 }
 
-// Whether `part` holds entries of `whole` only; a name may be cut.
+// Whether `part` holds only entries of `whole`; a name may be truncated.
 bool IsPartOf(const ProfileSection& part, const ProfileSection& whole) {
   return std::all_of(
       part.entries.begin(), part.entries.end(), [&](const ProfileEntry& entry) {
@@ -76,7 +76,7 @@ void ExpectNoCutGivesAWrongTable(const ParseFunction& parse,
       ASSERT_TRUE(IsPartOf(cut->launches[i], whole.launches[i]))
           << name << ", " << size << " bytes, launch " << i;
     }
-    // Entries made of launches lack those that are cut off.
+    // Entries that are computed from launches lack the missing launches.
     if (!cut->launches.empty()) continue;
     ASSERT_TRUE(IsPartOf(cut->gpu_activities, whole.gpu_activities) &&
                 IsPartOf(cut->api_calls, whole.api_calls))

@@ -1,4 +1,4 @@
-// What the tests of importers ask of each of them.
+// Expectations that the tests of all importers share.
 #ifndef REPORTS_IMPORTERS_EXPECTATIONS_H_
 #define REPORTS_IMPORTERS_EXPECTATIONS_H_
 
@@ -14,20 +14,20 @@ namespace convlab {
 
 using ParseFunction = std::function<absl::StatusOr<Profile>(absl::string_view)>;
 
-// What `parse` makes of testdata/`name`; fails the test if it is an error.
+// Parses testdata/`name`; fails the test if that is an error.
 Profile ParsedFile(const ParseFunction& parse, const std::string& name);
 
-// "name 41.72" for each of those that together exceed 90 %, with the cumulative
-// share.
+// The entries that together exceed 90 %, with the cumulative share, each as
+// "name 41.72".
 std::vector<std::string> Over90(const ProfileSection& section);
 
-// Fails the test unless every beginning of the file is refused with a place in
-// it, or gives a part of what the whole gives: never a wrong number.
+// Fails the test unless every prefix of the file is either rejected or gives a
+// part of what the whole file gives, and never a wrong number.
 void ExpectNoCutGivesAWrongTable(const ParseFunction& parse,
                                  const std::string& name);
 
-// The error's message; fails the test if there is none, or if it is no fault of
-// the file.
+// Returns the error's message; fails the test if there is none, or if the error
+// is not InvalidArgument.
 std::string ErrorOf(const absl::StatusOr<Profile>& profile);
 
 }  // namespace convlab

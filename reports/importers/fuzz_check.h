@@ -1,4 +1,4 @@
-// What every fuzz target of an importer asks of what it made of its input.
+// The properties that every fuzz target of an importer requires of its result.
 #ifndef REPORTS_IMPORTERS_FUZZ_CHECK_H_
 #define REPORTS_IMPORTERS_FUZZ_CHECK_H_
 
@@ -31,8 +31,8 @@ inline void RequireSound(const ProfileSection& section) {
   }
 }
 
-// An importer's result is a sound profile, which survives being recorded, or
-// the file's fault, on one line.
+// An importer's result is either a sound profile, which survives being
+// recorded, or InvalidArgument with a message of one line.
 inline void RequireSound(const absl::StatusOr<Profile>& profile) {
   if (!profile.ok()) {
     Require(absl::IsInvalidArgument(profile.status()));

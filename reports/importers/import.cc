@@ -19,8 +19,7 @@
 namespace convlab {
 namespace {
 
-// That a record's values can be what they are called, as those that the other
-// importers read are.
+// Checks that a record's values are plausible, as the other importers do.
 absl::Status Check(absl::string_view name, const ProfileSection& section) {
   for (size_t i = 0; i < section.entries.size(); ++i) {
     const ProfileEntry& entry = section.entries[i];
@@ -53,7 +52,7 @@ absl::StatusOr<Profile> ParseRecordedProfile(absl::string_view content) {
   return *std::move(record.profile);
 }
 
-// What a file is that holds no profile which can be read.
+// The error for a file without a readable profile.
 absl::Status Unknown(absl::string_view content) {
   if (content.empty()) return absl::InvalidArgumentError("the file is empty");
   if (absl::StartsWith(content, "\xFF\xFE") ||
@@ -63,7 +62,8 @@ absl::Status Unknown(absl::string_view content) {
   }
   if (absl::StrContains(content, absl::string_view("\0", 1))) {
     return absl::InvalidArgumentError(
-        "a binary file, no export: for nsys run nsys export --type sqlite, for "
+        "a binary file, not an export: for nsys run nsys export --type sqlite, "
+        "for "
         "ncu run ncu --import FILE --csv --page raw");
   }
   if (absl::StrContains(content, "==PROF==")) {

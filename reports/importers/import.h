@@ -1,4 +1,4 @@
-// A profile from any file that holds one, told by its content: nvprof's
+// Reads a profile from any supported file, recognized by its content: nvprof's
 // summary, `nsys stats`, an nsys SQLite export, ncu --csv, or our own run
 // record.
 #ifndef REPORTS_IMPORTERS_IMPORT_H_
@@ -12,8 +12,8 @@
 
 namespace convlab {
 
-// The profile in the file `path`. InvalidArgument says what the file lacks or
-// where it is damaged; errors name the path.
+// Reads the profile in the file `path`. InvalidArgument says what the file
+// lacks or where it is damaged; errors name the path.
 absl::StatusOr<Profile> ImportProfile(const std::string& path);
 
 // The same for the content of a file, without a path.

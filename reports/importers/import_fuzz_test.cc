@@ -1,4 +1,4 @@
-// Files of any tool, told by their content.
+// Files of any tool, recognized by their content.
 
 #include "reports/importers/fuzz_check.h"
 #include "reports/importers/import.h"

@@ -39,7 +39,7 @@ absl::string_view Left(absl::string_view text, size_t width) {
   return text.substr(0, at);
 }
 
-// Where the bracket that is closed at `close` opens; npos if nowhere.
+// The position of the bracket that is closed at `close`; npos if there is none.
 size_t OpeningOf(absl::string_view text, size_t close, char opening) {
   int depth = 0;
   for (size_t i = close + 1; i > 0; --i) {
@@ -49,9 +49,9 @@ size_t OpeningOf(absl::string_view text, size_t close, char opening) {
   return absl::string_view::npos;
 }
 
-// `name` without the namespaces that have no name, which tools write in several
-// ways. ncu drops the namespaces around them, and of "<unnamed>::" the bracket
-// too: "void unnamed>::Kernel<2>(int)" and "Kernel<unnamed>::Type>(int)", whose
+// Returns `name` without unnamed namespaces, which tools write in several ways.
+// ncu drops the namespaces around them, and of "<unnamed>::" the bracket too:
+// "void unnamed>::Kernel<2>(int)" and "Kernel<unnamed>::Type>(int)", whose
 // bracket is the template's.
 std::string WithoutUnnamed(absl::string_view name) {
   std::string left = absl::StrReplaceAll(name, {{"(anonymous namespace)::", ""},
@@ -65,7 +65,7 @@ std::string WithoutUnnamed(absl::string_view name) {
     };
     size_t begin = at;
     if (at > 0 && left[at - 1] == '<' && (at < 2 || !is_name(at - 2))) --begin;
-    // Else it is the end of some name.
+    // Otherwise it is the end of another name.
     if (begin == at && at > 0 && is_name(at - 1)) {
       at += kUnnamed.size();
       continue;
@@ -79,7 +79,7 @@ std::string WithoutUnnamed(absl::string_view name) {
 struct Grid {
   std::vector<std::string> heads;
   std::vector<std::vector<std::string>> rows;
-  std::vector<bool> left;  // columns of words
+  std::vector<bool> left;  // columns of text
 };
 
 std::string TextTable(const Grid& grid) {
@@ -105,7 +105,7 @@ std::string TextTable(const Grid& grid) {
   return text;
 }
 
-// As code, in which nothing but the bar and the backquote has a meaning.
+// Formats as code, in which only the bar and the backquote have a meaning.
 std::string MarkdownCode(absl::string_view text) {
   return absl::StrCat(
       "`", absl::StrReplaceAll(OneLine(text), {{"|", "\\|"}, {"`", "'"}}), "`");
@@ -128,7 +128,7 @@ std::string Percent(double share) {
   return absl::StrFormat("%.2f%%", share * 100);
 }
 
-// What stands for a value that is absent.
+// Stands for an absent value.
 constexpr char kAbsent[] = "–";
 
 template <typename T>
@@ -163,7 +163,7 @@ std::string ListTitle(const ShareList& list, double threshold_percent) {
                          list.shares.size(), list.entries, threshold_percent);
 }
 
-// A number with as many digits as tell launches apart.
+// Formats a number with enough digits to distinguish launches.
 std::string Plain(double value) { return absl::StrFormat("%.6g", value); }
 
 std::string Bytes(double bytes) {
@@ -223,7 +223,7 @@ class LaunchGrid {
     }
   }
 
-  // Those of `columns` that any launch has.
+  // The columns in which any launch has a value.
   template <size_t kColumns>
   void AddFacts(const FactColumn (&columns)[kColumns],
                 const std::vector<LaunchFacts>& facts) {
@@ -245,7 +245,7 @@ class LaunchGrid {
   Grid grid_;
 };
 
-// Two tables, for one would be too wide: what was launched, and what it did.
+// Two tables, because one would be too wide: the launches, and their counters.
 std::vector<Grid> LaunchGrids(
     const std::vector<LaunchCounters>& launches,
     const std::function<std::string(absl::string_view)>& name) {
@@ -280,7 +280,7 @@ std::vector<Grid> LaunchGrids(
 constexpr const char* kLaunchNotes[] = {
     "DRAM, SM, tensor and occupancy in percent of the peak; stalls in cycles "
     "per instruction",
-    "hits above 100 % stand as ncu wrote them, but are no share of the "
+    "hits above 100 % are as ncu wrote them, but are not a share of the "
     "accesses",
     "every counter that the file holds: --format csv or json"};
 
@@ -289,7 +289,7 @@ std::string ToolName(const Profile& profile) {
                       profile.version);
 }
 
-// What is said of a section without entries.
+// The text for a section without entries.
 std::string Missing(const ProfileSection& section) {
   return section.missing.empty() ? "none" : section.missing;
 }
@@ -300,7 +300,7 @@ Sections SectionsOf(const Profile& profile) {
           {"API calls", &profile.api_calls}};
 }
 
-// Text and Markdown: the same parts, set differently.
+// Text and Markdown have the same parts in different formats.
 std::string FormatForReaders(const std::vector<NamedProfile>& profiles,
                              double threshold_percent, bool markdown) {
   const auto short_name = [markdown](size_t width) {
@@ -309,7 +309,7 @@ std::string FormatForReaders(const std::vector<NamedProfile>& profiles,
                       : ShortKernelName(OneLine(text), width);
     };
   };
-  // Such that no table is wider than 120 columns.
+  // Limits names so that no table is wider than 120 columns.
   const auto name = short_name(60);
   const auto launch_name = short_name(40);
   const char* const note_mark = markdown ? "\n*Note*: " : "  note: ";
@@ -513,7 +513,7 @@ std::string ShortKernelName(absl::string_view whole_name, size_t width) {
   if (Width(name) + Width(parameters) <= width) {
     return absl::StrCat(name, parameters);
   }
-  // What stays of the template arguments, with "…>" behind them.
+  // Shortens the template arguments, ending them with "…>".
   if (!name.empty() && name.back() == '>') {
     const size_t opening = OpeningOf(name, name.size() - 1, '<');
     const size_t around = 2 + Width(parameters);
@@ -532,7 +532,7 @@ std::string FormatNanoseconds(double ns) {
   for (const auto& [unit, size] :
        {std::pair("us", 1e3), std::pair("ms", 1e6), std::pair("s", 1e9)}) {
     const double value = ns / size;
-    // What rounds to 1000 is 1 of the next unit.
+    // A value that rounds to 1000 is 1 of the next unit.
     if (value >= 999.995 && size < 1e9) continue;
     return absl::StrFormat("%.*f%s",
                            value < 9.99995   ? 4

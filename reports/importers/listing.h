@@ -1,6 +1,6 @@
-// Profiles as tables for a reader: the lists of those that together take more
-// than a threshold, GPU activities and API calls apart, and the counters of
-// launches. Pure functions: the same profiles give the same text.
+// Profiles as tables: the GPU activities and the API calls that together take
+// more than a threshold, and the counters of launches. Pure functions: the same
+// profiles give the same text.
 #ifndef REPORTS_IMPORTERS_LISTING_H_
 #define REPORTS_IMPORTERS_LISTING_H_
 
@@ -24,9 +24,9 @@ struct NamedProfile {
 };
 
 // Text and Markdown leave unnamed namespaces out of names, and text, which is
-// for terminals, shortens long ones; CSV and JSON hold names as the file does.
-// CSV has one table of all lists and, where there are launches, one of all
-// counters behind an empty line.
+// for terminals, shortens long ones; CSV and JSON have the file's names. CSV
+// has one table of all lists and, if there are launches, a table of all
+// counters after an empty line.
 std::string FormatProfiles(const std::vector<NamedProfile>& profiles,
                            double threshold_percent, ListingFormat format);
 

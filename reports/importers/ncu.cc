@@ -22,7 +22,7 @@ constexpr size_t kNone = static_cast<size_t>(-1);
 
 using Record = std::vector<Cell>;
 
-// Which of a page's columns stand where.
+// The positions of a page's columns.
 struct Header {
   Record columns;
   size_t id, process, kernel, block, grid, metric, unit, value;
@@ -47,7 +47,8 @@ struct Header {
 
   bool IsDetails() const { return metric != kNone; }
 
-  // Metrics have names like "dram__bytes.sum". Others say which launch it is.
+  // Metrics have names like "dram__bytes.sum". Other columns identify the
+  // launch.
   bool IsMetric(size_t column) const {
     return absl::StrContains(columns[column].text, "__");
   }
@@ -62,7 +63,8 @@ struct Header {
   }
 };
 
-// The header that begins at `offset`, if one does; moves behind it.
+// Returns the header that begins at `offset`, if there is one, and moves past
+// it.
 std::optional<Header> HeaderAt(absl::string_view content, size_t& offset) {
   if (!absl::StrContains(LineAt(content, offset).text, "Kernel Name")) {
     return std::nullopt;
@@ -154,8 +156,8 @@ class NcuReader {
                    absl::StrCat("this header lacks the column '", title, "'"));
   }
 
-  // The next row of a page: nothing at its end, which is a blank line or one
-  // that is no CSV of ncu's, such as "==PROF==" or the program's own output.
+  // The next row of a page, or nothing at its end: a blank line or a line that
+  // is not ncu's CSV, such as "==PROF==" or the program's output.
   absl::StatusOr<std::optional<Record>> NextRow(size_t& at) const {
     if (at >= content_.size() || content_[at] != '"') {
       return std::optional<Record>();
@@ -166,8 +168,9 @@ class NcuReader {
     return std::optional<Record>(std::move(record));
   }
 
-  // The launch that `record` of a page is of, by its number and its process'.
-  // The same number again on another page, or with another kernel, is an error.
+  // The launch to which `record` of a page belongs, by its number and its
+  // process's. The same number again on another page, or with another kernel,
+  // is an error.
   absl::StatusOr<size_t> LaunchOf(const Header& header, const Record& record,
                                   std::map<std::string, size_t>& page) {
     std::string key;
@@ -231,7 +234,7 @@ class NcuReader {
   absl::Status ReadDetails(const Header& header, size_t& at) {
     RETURN_IF_ERROR(Require(header, header.id, "ID"));
     RETURN_IF_ERROR(Require(header, header.value, "Metric Value"));
-    // Some versions leave out what follows the last column that a row fills.
+    // Some versions omit the columns after the last one with a value.
     const size_t least =
         1 + std::max({header.id, header.kernel, header.metric, header.value,
                       header.process == kNone ? 0 : header.process});
@@ -328,7 +331,7 @@ class NcuReader {
   std::vector<Value> values_;
 };
 
-// What one of a unit is in the unit that facts have; nothing for another kind
+// The factor from a unit to the unit of LaunchFacts; nothing for another kind
 // of unit.
 std::optional<double> PercentPer(absl::string_view unit) {
   return unit == "%" ? std::optional<double>(1) : std::nullopt;
@@ -370,8 +373,8 @@ std::optional<double> HertzPer(absl::string_view unit) {
   return std::nullopt;
 }
 
-// Of what is counted: with a unit like "register/thread" or without one. Counts
-// of millions may be scaled.
+// The factor of counts, with a unit like "register/thread" or without one.
+// Counts of millions may be scaled.
 std::optional<double> CountPer(absl::string_view unit) {
   (void)unit;
   return 1;
@@ -396,7 +399,7 @@ class Facts {
     return std::nullopt;
   }
 
-  // The sum of two, both of which must be there.
+  // The sum of two values, both of which must be present.
   std::optional<double> Sum(std::initializer_list<absl::string_view> a,
                             std::initializer_list<absl::string_view> b,
                             UnitFunction unit_function) const {

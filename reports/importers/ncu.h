@@ -17,14 +17,14 @@ namespace convlab {
 // Whether a line of `content` is the header of such a page.
 bool HasNcuHeader(absl::string_view content);
 
-// The launches with their counters; metrics whose value is a text are left out.
-// Where each launch has its duration, also an entry of GPU activities for each
-// kernel. InvalidArgument says with line and column what is damaged or could be
-// two numbers.
+// Reads the launches with their counters, without metrics whose value is a
+// text. If each launch has a duration, the profile also has an entry of GPU
+// activities for each kernel. InvalidArgument says with line and column what is
+// damaged or ambiguous.
 absl::StatusOr<Profile> ParseNcu(absl::string_view content);
 
-// What a report says of a launch; absent where it was not measured. Percentages
-// are 0 to 100.
+// The facts of a launch for reports; absent if not measured. Percentages are 0
+// to 100.
 struct LaunchFacts {
   std::optional<double> duration_ns;
   std::optional<double> sm_clock_hz;  // on average while it ran
@@ -39,7 +39,7 @@ struct LaunchFacts {
   // Static and dynamic, without what the driver adds.
   std::optional<double> shared_bytes_per_block;
   std::optional<double> bank_conflicts;  // of shared memory
-  // For what an instruction waited, and how many cycles on average; the longest
+  // Why an instruction waited, and for how many cycles on average; the longest
   // first.
   std::vector<std::pair<std::string, double>> stalls;
 };

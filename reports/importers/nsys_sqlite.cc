@@ -28,8 +28,8 @@ struct Closer {
 using DatabaseHandle = std::unique_ptr<sqlite3, Closer>;
 using Query = std::unique_ptr<sqlite3_stmt, Closer>;
 
-// Copies by CUPTI's numbers for them (CUpti_ActivityMemcpyKind), and nsys' own
-// for those of unified memory.
+// Kinds of copies by CUPTI's numbers (CUpti_ActivityMemcpyKind) and nsys's own
+// for unified memory.
 std::string CopyName(int64_t kind) {
   static constexpr const char* kKinds[] = {
       "unknown", "HtoD",         "DtoH",         "HtoA",        "AtoH",
@@ -55,7 +55,7 @@ class Database {
     profile.tool = "nsys";
     std::vector<ProfileEntry>& gpu = profile.gpu_activities.entries;
     if (Has(kKernels)) {
-      // Exports before 2020 have no whole names.
+      // Exports before 2020 have no demangled names.
       ASSIGN_OR_RETURN(const bool demangled,
                        HasColumn(kKernels, "demangledName"));
       RETURN_IF_ERROR(
@@ -77,7 +77,7 @@ class Database {
     }
     if (gpu.empty() && profile.api_calls.entries.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "a SQLite database, but none of nsys with CUDA's trace: it has no "
+          "a SQLite database, but not one of nsys with a CUDA trace: it has no "
           "rows in ",
           kKernels, ", ", kCopies, ", ", kMemsets, " or ", kCalls,
           tables_.empty() ? "; it has no tables"
@@ -123,7 +123,7 @@ class Database {
     return owned;
   }
 
-  // Whether there is a row; moves to it.
+  // Moves to the next row; returns whether there is one.
   absl::StatusOr<bool> Step(const Query& query, absl::string_view what) const {
     const int code = sqlite3_step(query.get());
     if (code == SQLITE_ROW) return true;
@@ -161,13 +161,13 @@ class Database {
     return Step(query, table);
   }
 
-  // What every query below selects behind a name's columns.
+  // The columns that every query below selects after those of the name.
   static std::string Times() {
     return "COUNT(*), SUM(end - start), MIN(end - start), MAX(end - start), "
            "COUNT(end - start)";
   }
 
-  // The column as a number that a double holds too, as totals of others are.
+  // Returns the column as a number that a double can hold, as other totals are.
   absl::StatusOr<int64_t> Integer(const Query& query, int column,
                                   absl::string_view table) const {
     const int64_t value = sqlite3_column_int64(query.get(), column);
@@ -180,7 +180,8 @@ class Database {
     return value;
   }
 
-  // Sums pass over rows that lack the value: that the `column` counts all rows.
+  // Sums skip rows without the value; this checks that `column` counts all
+  // rows.
   absl::Status CheckCount(const Query& query, int column, int64_t rows,
                           absl::string_view table) const {
     ASSIGN_OR_RETURN(const int64_t count, Integer(query, column, table));

@@ -1,5 +1,5 @@
-// What `nsys export --type sqlite` writes: a database with a row for each
-// kernel, copy, memset and API call. It has only those tables that have rows.
+// Reads what `nsys export --type sqlite` writes: a database with a row for each
+// kernel, copy, memset and API call. It has only tables with rows.
 #ifndef REPORTS_IMPORTERS_NSYS_SQLITE_H_
 #define REPORTS_IMPORTERS_NSYS_SQLITE_H_
 
@@ -11,10 +11,10 @@
 
 namespace convlab {
 
-// Whether a file that begins so is a SQLite database.
+// Whether a file with this beginning is a SQLite database.
 bool IsSqlite(absl::string_view beginning);
 
-// The profile in a file, which is only read, or in a file's content.
+// Read the profile in a file, without changing it, or in a file's content.
 // InvalidArgument says which table or column is missing, or that the database
 // is damaged.
 absl::StatusOr<Profile> ReadNsysSqlite(const std::string& path);

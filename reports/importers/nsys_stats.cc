@@ -20,8 +20,7 @@ namespace {
 
 enum class Report { kUnknown, kOther, kKernels, kCopies, kApi, kTogether };
 
-// The report that a word above a table names, as 2022's versions call it and
-// as later ones do.
+// The names of reports above a table, in versions of 2022 and in later ones.
 Report ReportNamed(absl::string_view word) {
   static const auto* const reports = new std::map<std::string, Report>{
       {"gpukernsum", Report::kKernels},
@@ -49,8 +48,8 @@ Report ReportNamed(absl::string_view word) {
   return Report::kUnknown;
 }
 
-// The report whose name stands last in the text above a table, or else, in
-// versions that print only a title, whose title does.
+// The report whose name is the last in the text above a table or, in versions
+// that print only a title, whose title is.
 Report ReportAbove(absl::string_view preamble) {
   Report named = Report::kUnknown;
   size_t at = 0;
@@ -87,7 +86,7 @@ Report ReportAbove(absl::string_view preamble) {
   return named;
 }
 
-// What a table lists: told by what stands above it, or else by its columns.
+// The report of a table, by the text above it or else by its columns.
 Report ReportOf(const SummaryTable& table) {
   const Report above = ReportAbove(table.preamble);
   if (above != Report::kUnknown) return above;
@@ -121,7 +120,7 @@ absl::StatusOr<Report> ReportOfRow(absl::string_view content,
                  absl::StrCat("unknown category ", Quoted(name)));
 }
 
-// nsys prints where its reports' scripts lie:
+// nsys prints the paths of its reports' scripts:
 // ".../nsight-systems/2023.4.4/...".
 std::string VersionIn(absl::string_view content) {
   constexpr absl::string_view kFolder = "nsight-systems";
@@ -140,8 +139,8 @@ std::string VersionIn(absl::string_view content) {
   return "";
 }
 
-// Makes one list of several, each of which has shares of its own: their times
-// tell the shares of all. Where a list is not whole, what it lacks counts too.
+// Merges several lists, each of which has its own shares: their times give the
+// shares of the whole. If a list is incomplete, its missing time counts too.
 std::vector<ProfileEntry> Join(std::vector<ProfileEntry> kernels,
                                std::vector<ProfileEntry> copies) {
   if (kernels.empty()) return copies;
@@ -155,7 +154,7 @@ std::vector<ProfileEntry> Join(std::vector<ProfileEntry> kernels,
       entry.printed_share = static_cast<double>(*entry.total_ns) / whole;
     }
   }
-  // Of a whole list the times tell the same.
+  // For a complete list the times give the same.
   double sum = 0;
   for (const ProfileEntry& entry : all) {
     sum += static_cast<double>(entry.total_ns.value_or(0));
@@ -204,21 +203,21 @@ absl::StatusOr<Profile> ParseNsysStats(absl::string_view content) {
           ReadRow(content, table, row, unit.empty() ? "ns" : unit, numbers));
       entry.name =
           kind == Report::kApi ? ApiName(entry.name) : ActivityName(entry.name);
-      // Of several reports together these are not shares of one list.
+      // With several reports these are not shares of one list.
       if (report == Report::kTogether) entry.printed_share.reset();
       list.entries.push_back(std::move(entry));
     }
   }
   if (lists.empty()) {
     return absl::InvalidArgumentError(
-        "nsys's summaries in this file are of other things than kernels, "
-        "copies and API calls: run nsys stats with --report "
+        "nsys's summaries in this file are not of kernels, copies and API "
+        "calls: run nsys stats with --report "
         "cuda_gpu_kern_sum,cuda_gpu_mem_time_sum,cuda_api_sum");
   }
   for (auto& [kind, list] : lists) {
     RETURN_IF_ERROR(CheckShares(content, *list.table, list.entries));
-    // A kernel has a row for each of its grids. Text cuts long names, so that
-    // different kernels may look the same.
+    // A kernel has a row for each of its grids. Text truncates long names, so
+    // that different kernels may look the same.
     const bool cut = std::any_of(list.entries.begin(), list.entries.end(),
                                  [](const ProfileEntry& entry) {
                                    return absl::EndsWith(entry.name, "…");

@@ -1,6 +1,7 @@
-// What `nsys stats` prints, as text (columns or boxes) or CSV, from 2020 to
-// 2026: the summaries of kernels, of copies and memsets by time, and of API
-// calls. Others in the same file (OS runtime, NVTX, sizes) are passed over.
+// Reads the output of `nsys stats` from 2020 to 2026, as text (columns or
+// boxes) or CSV: the summaries of kernels, of copies and memsets by time, and
+// of API calls. Other summaries in the same file (OS runtime, NVTX, sizes) are
+// skipped.
 #ifndef REPORTS_IMPORTERS_NSYS_STATS_H_
 #define REPORTS_IMPORTERS_NSYS_STATS_H_
 

@@ -83,7 +83,7 @@ TEST(NsysStats, ProgressAndCutNamesOf2025) {
   const Profile profile =
       ParsedFile(ParseNsysStats, "nsys/stats_text_2025.txt");
   EXPECT_THAT(Over90(profile.api_calls), ElementsAre("cudaMalloc 92.00"));
-  // Two kernels whose names are cut to the same are not one.
+  // Two kernels whose truncated names are equal are not merged.
   ASSERT_THAT(profile.gpu_activities.entries, SizeIs(4));
   EXPECT_EQ(profile.gpu_activities.entries[1].total_ns, 1000000);
   EXPECT_EQ(profile.gpu_activities.entries[2].name, "[CUDA memcpy HtoD]");
@@ -216,7 +216,7 @@ TEST(NsysStats, EveryLostHeaderIsMissed) {
       std::string damaged = good;
       EXPECT_THAT(Error(damaged.replace(good.find("Total", at), 5, "Totl")),
                   HasSubstr("a rule below no header"));
-      // Its rule too.
+      // The header's rule is missing too.
       EXPECT_THAT(Error(WithoutLine(WithoutLine(good, at), at)),
                   HasSubstr("a row that belongs to no table"));
     }
@@ -227,10 +227,10 @@ TEST(NsysStats, EveryLostHeaderIsMissed) {
 TEST(NsysStats, FilesOfOtherReports) {
   EXPECT_THAT(
       Error("Time (%),Total Time (ns),Num Calls,Name\n100.0,5,1,poll\n"),
-      HasSubstr("of other things than kernels"));
+      HasSubstr("not of kernels"));
   EXPECT_THAT(
       Error("Time (%),Total Time (ns),Instances,Range\n100.0,5,1,conv\n"),
-      HasSubstr("of other things than kernels"));
+      HasSubstr("not of kernels"));
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 namespace convlab {
 namespace {
 
-// Separators of thousands in locales whose decimal sign is either: a blank,
-// also the no-break, the thin and the narrow no-break one, and the apostrophes.
+// Separators of thousands in locales with either decimal sign: blanks, also
+// no-break, thin and narrow no-break ones, and apostrophes.
 constexpr absl::string_view kOtherSeparators[] = {
     " ", "\xC2\xA0", "\xE2\x80\x89", "\xE2\x80\xAF", "'", "\xE2\x80\x99"};
 
@@ -22,7 +22,7 @@ bool IsDigit(absl::string_view text, size_t at) {
   return at < text.size() && absl::ascii_isdigit(text[at]);
 }
 
-// Bytes of the separator at the beginning of `text`, 0 if there is none.
+// The length of the separator at the beginning of `text`; 0 if there is none.
 size_t SeparatorSize(absl::string_view text) {
   if (absl::StartsWith(text, ".") || absl::StartsWith(text, ",")) return 1;
   for (const absl::string_view separator : kOtherSeparators) {
@@ -31,7 +31,7 @@ size_t SeparatorSize(absl::string_view text) {
   return 0;
 }
 
-// A number taken apart: a sign, groups of digits with separators between them,
+// The parts of a number: a sign, groups of digits with separators between them,
 // an exponent.
 struct Parts {
   absl::string_view sign;
@@ -72,8 +72,7 @@ Parts TakeApart(absl::string_view text) {
   return parts;
 }
 
-// The number's value where `decimal` is the decimal sign, nothing where it
-// cannot be.
+// The number's value if `decimal` is the decimal sign; nothing if it cannot be.
 std::optional<double> Value(const Parts& parts, absl::string_view decimal) {
   const bool has_fraction =
       !parts.separators.empty() && parts.separators.back() == decimal;
@@ -102,7 +101,7 @@ std::optional<double> Value(const Parts& parts, absl::string_view decimal) {
   return value;
 }
 
-// What a number is in each of the two locales.
+// The value of a number in each of the two locales.
 struct Readings {
   std::optional<double> point, comma;
 };

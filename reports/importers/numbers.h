@@ -2,10 +2,10 @@
 // with thousands separated by commas, points, blanks or apostrophes, and with
 // units.
 //
-// Which of the two locales a file was written in shows in its numbers: 65.77
-// and 27,595,520 have a decimal point, 65,77 and 27.595.520 a decimal comma.
-// 117.344 alone shows nothing. So a file's numbers are all shown to a
-// NumberReader first and read afterwards:
+// A file's numbers show which of the two locales it was written in: 65.77 and
+// 27,595,520 have a decimal point, 65,77 and 27.595.520 a decimal comma.
+// 117.344 alone is ambiguous. So a NumberReader first observes all numbers of a
+// file and reads them afterwards:
 //
 //   NumberReader reader(content);
 //   for (const Cell& cell : cells) RETURN_IF_ERROR(reader.Observe(cell));
@@ -25,39 +25,39 @@ namespace convlab {
 
 class NumberReader {
  public:
-  // `content` is the file that the numbers stand in, for messages; it outlives
-  // the reader.
+  // `content` is the file with the numbers, for messages; it must outlive the
+  // reader.
   explicit NumberReader(absl::string_view content) : content_(content) {}
 
-  // Takes note of the locale that the number shows, if it shows one. The error
-  // says where there is no number, or two numbers of different locales.
+  // Notes the locale that the number shows, if any. The error says where the
+  // text is not a number, or where two numbers have different locales.
   absl::Status Observe(const Cell& number);
 
-  // The number's value. The error says where a number could be two, and the
-  // file shows nowhere which.
+  // Returns the number's value. The error says where a number is ambiguous and
+  // no other number of the file decides.
   absl::StatusOr<double> Read(const Cell& number) const;
 
-  // What one in the last digit of a number that Read takes is worth: 0.001 of
-  // "59.841".
+  // The value of one unit in the last digit of a number that Read accepts:
+  // 0.001 for "59.841".
   double LastDigit(const Cell& number) const;
 
  private:
   absl::string_view content_;
   std::optional<bool> decimal_comma_;
-  Cell witness_;  // the number that showed it
+  Cell witness_;  // the number that showed the locale
 };
 
-// "16.772ms" as "16.772" and "ms"; the unit is what follows the number, without
-// blanks round it. An empty number: the text does not begin with a digit or a
-// sign.
+// Splits "16.772ms" into "16.772" and "ms"; the unit is the text after the
+// number, without surrounding blanks. The number is empty if the text does not
+// begin with a digit or a sign.
 std::pair<Cell, absl::string_view> SplitUnit(const Cell& quantity);
 
-// How many nanoseconds one of `unit` is ("ns", "usecond", "µs", "s"); nothing
-// for what is no unit of time.
+// The nanoseconds in `unit` ("ns", "usecond", "µs", "s"); nothing if it is not
+// a unit of time.
 std::optional<double> NanosecondsPer(absl::string_view unit);
 
-// Whether a tool wrote that it has no value: "", "n/a", "nan", "inf", also with
-// a sign or after "(!)".
+// Whether the text says that the tool has no value: "", "n/a", "nan", "inf",
+// also with a sign or after "(!)".
 bool IsAbsent(absl::string_view text);
 
 }  // namespace convlab

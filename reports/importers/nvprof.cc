@@ -17,8 +17,8 @@ namespace {
 constexpr absl::string_view kGpu = "GPU activities";
 constexpr absl::string_view kApi = "API calls";
 
-// What a table without types lists: the line above it tells, or else, in a
-// piece of a report, the names.
+// The type of a table without a type column: by the line above it or, in a
+// piece of a report, by the names.
 absl::string_view TypeOf(const SummaryTable& table) {
   const size_t api = table.preamble.rfind("API calls:");
   const size_t gpu = table.preamble.rfind("Profiling result:");
@@ -49,7 +49,7 @@ absl::StatusOr<Profile> ParseNvprof(absl::string_view content) {
       const absl::string_view kind =
           type == row.end() ? TypeOf(table) : type->second.text;
       const bool is_api = absl::EqualsIgnoreCase(kind, kApi);
-      // Directives of OpenACC and OpenMP are neither.
+      // Directives of OpenACC and OpenMP are skipped.
       if (!is_api && !absl::EqualsIgnoreCase(kind, kGpu)) continue;
       if (is_api ? had_api : had_gpu) {
         return ErrorAt(

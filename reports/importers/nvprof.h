@@ -1,7 +1,7 @@
-// nvprof's summary of a run, as text or with --csv: the form before 2018, whose
-// sections stand under "Profiling result:" and "API calls:" lines, and the one
-// since, with a column for the type. Lines may come from a report: with a
-// program's output round them, blanks squeezed, long names wrapped.
+// Reads nvprof's summary of a run, as text or with --csv: the form before 2018,
+// with sections under "Profiling result:" and "API calls:" lines, and the later
+// form with a column for the type. Lines may be copied from a report:
+// surrounded by a program's output, with squeezed blanks and wrapped names.
 #ifndef REPORTS_IMPORTERS_NVPROF_H_
 #define REPORTS_IMPORTERS_NVPROF_H_
 

@@ -131,7 +131,7 @@ TEST(Nvprof, OutputBehindTheTableIsNoName) {
   EXPECT_EQ(last_name("f(int,\nint)\nOp Time: 0.1\n"), "f(int, int)");
   EXPECT_EQ(last_name("void\nf<1>(int)\nDone\n"), "void f<1>(int)");
   EXPECT_EQ(last_name("\nf(int)\nDone\n"), "f(int)");
-  // A name that a report cut.
+  // A name that a report truncated.
   EXPECT_EQ(last_name("f<int, float\nOp Time: 0.1\n"), "f<int, float");
 }
 

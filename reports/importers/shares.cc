@@ -12,7 +12,7 @@ namespace {
 // Tools print shares to 0.1 or 0.01 %, and times to four digits or more.
 constexpr double kHalfOfLastDigit = 0.0005;
 
-// By how much the printed shares of a whole list may miss 100 %.
+// The tolerance by which the printed shares of a complete list may miss 100 %.
 double SumRounding(const std::vector<ProfileEntry>& entries) {
   return std::min(kHalfOfLastDigit * static_cast<double>(entries.size()), 0.02);
 }
@@ -90,7 +90,7 @@ ShareList LargestShares(const ProfileSection& section,
   for (size_t i = 0; i < list.shares.size(); ++i) {
     list.listed += list.shares[i].share;
     list.shares[i].cumulative = list.listed;
-    // Sums of shares that make exactly 90 % are not more than it.
+    // A sum of exactly 90 % does not exceed it.
     constexpr double kRounding = 1e-9;
     if (!list.exceeds && list.listed * 100 > threshold_percent + kRounding) {
       kept = i + 1;

@@ -72,7 +72,7 @@ TEST(Shares, ContradictionsOfPrintedOnes) {
   };
   EXPECT_EQ(find({Entry("a", 600, 0.6), Entry("b", 400, 0.4)}), "");
   EXPECT_EQ(find({Entry("a", 600, 0.4), Entry("b", 400, 0.6)}), "a");
-  // Of a list that is not whole too.
+  // This holds for an incomplete list too.
   EXPECT_EQ(find({Entry("a", 400, 0.4), Entry("b", 300, 0.3)}), "");
   EXPECT_EQ(find({Entry("a", 400, 0.4), Entry("b", 100, 0.3)}), "b");
   EXPECT_EQ(find({Entry("a", 0, 0.5), Entry("b", 0, 0.5)}), "");

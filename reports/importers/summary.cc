@@ -84,7 +84,8 @@ bool Has(const std::vector<Heading>& header, Column column) {
   });
 }
 
-// What no other table has: a share in percent beside other known columns.
+// A property of these tables only: a share in percent beside other known
+// columns.
 bool IsHeader(const std::vector<Heading>& header) {
   const auto known = std::count_if(
       header.begin(), header.end(),
@@ -92,7 +93,7 @@ bool IsHeader(const std::vector<Heading>& header) {
   return Has(header, Column::kShare) && known >= 3;
 }
 
-// A header of text: titles that are known and nothing else.
+// A header of text: only known titles.
 std::vector<Heading> ParseTextHeader(absl::string_view line) {
   std::vector<Heading> header;
   for (SkipBlanks(line); !line.empty(); SkipBlanks(line)) {
@@ -103,7 +104,7 @@ std::vector<Heading> ParseTextHeader(absl::string_view line) {
   return IsHeader(header) ? header : std::vector<Heading>();
 }
 
-// A header in cells of its own, which may hold titles of other columns too.
+// A header in separate cells, which may have titles of other columns too.
 std::vector<Heading> ParseCellHeader(const std::vector<Cell>& cells) {
   std::vector<Heading> header;
   for (const Cell& cell : cells) {
@@ -116,7 +117,7 @@ std::vector<Heading> ParseCellHeader(const std::vector<Cell>& cells) {
   return IsHeader(header) ? header : std::vector<Heading>();
 }
 
-// The cells of "| a | b |"; the last of `most` cells keeps what is in it.
+// The cells of "| a | b |"; the last of `most` cells is not split.
 std::vector<Cell> SplitBox(const Line& line, size_t most) {
   std::vector<Cell> cells;
   absl::string_view text = absl::StripTrailingAsciiWhitespace(line.text);
@@ -152,7 +153,7 @@ bool IsRule(absl::string_view line) {
 
 enum class Form { kText, kBox, kCsv };
 
-// A header where `line` is one; CSV records go on to `next`.
+// Returns a header if `line` is one; a CSV record may extend to `next`.
 std::vector<Heading> ParseHeader(absl::string_view content, const Line& line,
                                  Form& form, size_t& next) {
   next = NextLine(content, line.offset);
@@ -191,7 +192,7 @@ bool IsPercentage(const Cell& piece) {
   return !number.text.empty() && unit == "%";
 }
 
-// The cells of a row in whichever form it looks to be.
+// The cells of a row, whose form is recognized.
 std::vector<Cell> Pieces(absl::string_view content, const Line& line) {
   if (IsBox(line.text)) return SplitBox(line, absl::string_view::npos);
   std::vector<Cell> pieces = SplitAtBlanks(line);
@@ -230,7 +231,7 @@ class TableReader {
       table_ = {};
       table_.header = ParseHeader(content_, line, form_, next);
       if (table_.header.empty()) {
-        // Of a table whose header is lost.
+        // The error for a row of a table whose header is missing.
         if (LooksLikeTimedRow(line)) {
           return ErrorAt(content_, at, "a row that belongs to no table");
         }
@@ -283,7 +284,7 @@ class TableReader {
     return absl::OkStatus();
   }
 
-  // A row of nvprof's wherever it stands: a percentage and a time.
+  // A row of nvprof's at any place: a percentage and a time.
   static bool LooksLikeTimedRow(const Line& line) {
     const size_t prefix = TypePrefix(line.text).size();
     const std::vector<Cell> pieces = SplitAtBlanks(
@@ -303,9 +304,9 @@ class TableReader {
                      " titles, but the rule under it is for ", groups));
   }
 
-  // Refuses what is left of a table of nsys' whose header is lost: a rule below
-  // no header, or a row. Tables of other things than times have both too, but
-  // below a header of their own.
+  // Rejects the rest of an nsys table whose header is missing: a rule without a
+  // header, or a row. Tables of other quantities than times have both too, but
+  // below their own header.
   absl::Status CheckOtherLine(const Line& line) {
     const Line above = std::exchange(above_, line);
     if (IsBlank(line.text)) {
@@ -341,8 +342,8 @@ class TableReader {
     return absl::OkStatus();
   }
 
-  // A row of the table at hand, even a damaged one. A name that goes on in
-  // another line does not look like that.
+  // Whether the line is a row of the current table, even a damaged one. The
+  // continuation of a name does not look like a row.
   bool LooksLikeRow(const Line& line) const {
     if (!TypePrefix(line.text).empty()) return true;
     const std::vector<Cell> pieces = SplitAtBlanks(line);
@@ -397,8 +398,8 @@ class TableReader {
     return row;
   }
 
-  // Whether more of a name must follow: none of it is there, or only the return
-  // type, or a bracket is open.
+  // Whether more of a name must follow: it is empty, or only the return type,
+  // or a bracket is open.
   static bool IsIncomplete(absl::string_view name) {
     if (name.empty() || name == "void") return true;
     int open = 0;
@@ -434,10 +435,10 @@ class TableReader {
     return absl::OkStatus();
   }
 
-  // Reads from `at` to the table's end, and moves `at` there. What is between
-  // two rows belongs to the first one's name, which a report may have wrapped.
-  // Behind the last row it does only as far as the name is not complete: the
-  // program's own output may follow.
+  // Reads from `at` to the table's end, and moves `at` there. Lines between two
+  // rows belong to the first one's name, which a report may have wrapped. Lines
+  // after the last row belong to its name only until the name is complete,
+  // because the program's output may follow.
   absl::Status ReadTextRows(size_t& at) {
     std::vector<Line> between;
     std::string type;
@@ -461,7 +462,7 @@ class TableReader {
           RETURN_IF_ERROR(CheckRule(line));
           continue;
         }
-        break;  // under the header of some other table
+        break;  // under the header of another table
       }
       if (IsBlank(line.text) && !LooksLikeRow(NextText(next))) break;
       if (!LooksLikeRow(line)) {
@@ -492,7 +493,7 @@ class TableReader {
       if (more.empty() && !all) break;
       if (!more.empty()) absl::StrAppend(&name, name.empty() ? "" : " ", more);
     }
-    // What never completes it is no part of it.
+    // Lines that never complete the name are not part of it.
     if (all || !IsIncomplete(name) || cell.text.empty()) cell.text = name;
     if (cell.text.empty()) {
       return ErrorAt(content_, cell.offset,
@@ -550,7 +551,7 @@ class TableReader {
   const absl::string_view content_;
   SummaryTable table_;
   Form form_ = Form::kText;
-  // Of what stands outside of the tables.
+  // The text outside of the tables.
   Line above_;
   bool in_other_table_ = false;
 };
@@ -576,7 +577,7 @@ class RowReader {
         default_unit_(default_unit),
         numbers_(numbers) {}
 
-  // A number that is not negative; nothing where the row has none.
+  // Returns a number that is not negative; nothing if the row has none.
   absl::StatusOr<std::optional<double>> Number(Column column) const {
     const Cell* const cell = FindNumber(row_, column);
     if (cell == nullptr) return std::optional<double>();
@@ -588,7 +589,7 @@ class RowReader {
     return std::optional<double>(value);
   }
 
-  // Likewise, of a column whose only unit is `unit`.
+  // The same for a column whose only unit is `unit`.
   absl::StatusOr<std::optional<double>> Plain(Column column,
                                               absl::string_view unit) const {
     const Cell* const cell = FindNumber(row_, column);
@@ -619,8 +620,8 @@ class RowReader {
     return std::optional<double>(*value * *ns);
   }
 
-  // By how many ns a time that Nanoseconds took may be rounded: half of its
-  // last digit.
+  // The largest rounding error in ns of a time that Nanoseconds accepted: half
+  // of its last digit.
   double Rounding(Column column) const {
     return numbers_.LastDigit(SplitUnit(row_.at(column)).first) / 2 *
            NanosecondsPer(Unit(column)).value_or(0);
@@ -629,7 +630,7 @@ class RowReader {
   absl::StatusOr<std::optional<int64_t>> Integer(
       Column column, std::optional<double> value) const {
     if (!value) return std::optional<int64_t>();
-    // Larger ones are not told apart by a double.
+    // A double does not distinguish larger ones.
     constexpr double kLargest = int64_t{1} << 53;
     if (*value > kLargest) {
       return ErrorAt(
@@ -640,7 +641,7 @@ class RowReader {
   }
 
  private:
-  // In the cell, or else in the heading, or else the default.
+  // The unit in the cell, or else in the heading, or else the default.
   std::string Unit(Column column) const {
     const absl::string_view unit = SplitUnit(row_.at(column)).second;
     if (!unit.empty()) return std::string(unit);
@@ -697,7 +698,7 @@ absl::Status ObserveRow(const SummaryRow& row, NumberReader& numbers) {
     const Cell* const cell = FindNumber(row, column);
     if (cell == nullptr) continue;
     const Cell number = SplitUnit(*cell).first;
-    // Without a number the whole cell is what is wrong.
+    // Without a number the error quotes the whole cell.
     RETURN_IF_ERROR(numbers.Observe(number.text.empty() ? *cell : number));
   }
   return absl::OkStatus();
@@ -736,7 +737,7 @@ absl::StatusOr<ProfileEntry> ReadRow(absl::string_view content,
   ASSIGN_OR_RETURN(entry.average_ns, reader.Nanoseconds(Column::kAverage));
   if (calls && entry.average_ns) {
     const double average = *entry.average_ns;
-    // nvprof cuts averages to whole ns.
+    // nvprof truncates averages to whole ns.
     const double rounding = *calls * (1 + reader.Rounding(Column::kAverage)) +
                             reader.Rounding(Column::kTotal);
     if (std::abs(*calls * average - *total) > rounding * (1 + 1e-9)) {
@@ -803,7 +804,7 @@ absl::Status MergeEntries(std::vector<ProfileEntry>& entries) {
       continue;
     }
     ProfileEntry& into = merged[place->second];
-    // Neither is more than 2^53.
+    // Neither exceeds 2^53.
     const auto add = [](int64_t a, int64_t b) { return a + b; };
     Combine<int64_t>(into.calls, entry.calls, add);
     Combine<int64_t>(into.total_ns, entry.total_ns, add);

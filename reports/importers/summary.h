@@ -32,7 +32,7 @@ enum class Column {
 
 struct Heading {
   Column column = Column::kOther;
-  std::string title;  // as it stands in the file, without its unit
+  std::string title;  // as in the file, without its unit
   std::string unit;   // "ns" of "Avg (ns)"; empty if none is given
 };
 
@@ -40,11 +40,12 @@ using SummaryRow = std::map<Column, Cell>;
 
 struct SummaryTable {
   std::vector<Heading> header;
-  size_t offset = 0;           // of the header
-  absl::string_view preamble;  // what stands between this table and the last
+  size_t offset = 0;  // of the header
+  absl::string_view
+      preamble;  // the text between the previous table and this one
   std::vector<SummaryRow> rows;
 
-  // The heading of a column, nullptr if the table lacks it.
+  // The heading of a column; nullptr if the table lacks it.
   const Heading* Find(Column column) const;
 };
 
@@ -53,12 +54,13 @@ struct SummaryTable {
 absl::StatusOr<std::vector<SummaryTable>> ReadSummaryTables(
     absl::string_view content);
 
-// The header of the first table, empty if there is none: tells tools apart.
+// The header of the first table, which distinguishes tools; empty if there is
+// none.
 std::vector<Heading> FirstSummaryHeader(absl::string_view content);
 bool IsNsysHeader(const std::vector<Heading>& header);
 
-// The numbers of a row. Units stand in the cell, or else in the heading, or are
-// `default_unit`; an error says where there is none.
+// Reads the numbers of a row. Units are in the cell, or else in the heading, or
+// are `default_unit`; an error says where a unit is missing.
 absl::Status ObserveRow(const SummaryRow& row, NumberReader& numbers);
 absl::StatusOr<ProfileEntry> ReadRow(absl::string_view content,
                                      const SummaryTable& table,
@@ -66,21 +68,22 @@ absl::StatusOr<ProfileEntry> ReadRow(absl::string_view content,
                                      absl::string_view default_unit,
                                      const NumberReader& numbers);
 
-// That the printed shares of a table's rows fit their times; an error names the
-// row that does not.
+// Checks that the printed shares of a table's rows fit their times; an error
+// names the row that does not.
 absl::Status CheckShares(absl::string_view content, const SummaryTable& table,
                          const std::vector<ProfileEntry>& entries);
 
-// One name for each kind of copy, whatever a tool's version calls it:
-// "[CUDA memcpy HtoD]" for "[CUDA memcpy Host-to-Device]". Other names stay.
+// Returns one name for each kind of copy in all versions of tools: "[CUDA
+// memcpy HtoD]" for "[CUDA memcpy Host-to-Device]". Other names are returned
+// unchanged.
 std::string ActivityName(absl::string_view name);
 
-// Whether a list of this name is one of CUDA's API functions, for lists that
-// nothing else tells about.
+// Whether `name` is one of CUDA's API functions, for lists without any other
+// sign.
 bool IsApiName(absl::string_view name);
 
-// Makes one entry of those with the same name, at the place of the first. An
-// error: their sum is more than 2^53, which a double does not hold exactly.
+// Merges entries with the same name, at the place of the first. Returns an
+// error if their sum exceeds 2^53, beyond which doubles are not exact.
 absl::Status MergeEntries(std::vector<ProfileEntry>& entries);
 
 }  // namespace convlab

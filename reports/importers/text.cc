@@ -11,7 +11,7 @@
 namespace convlab {
 namespace {
 
-// Bytes that go on a character of UTF-8.
+// Continuation bytes of UTF-8.
 bool IsContinuation(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
 }

@@ -24,7 +24,7 @@ struct Cell {
 absl::Status ErrorAt(absl::string_view content, size_t offset,
                      absl::string_view message);
 
-// `text` for a message: in quotes, on one line, not longer than a name needs.
+// Quotes `text` for a message, on one line, truncated if it is long.
 std::string Quoted(absl::string_view text);
 
 // A line without its end, LF or CRLF.
@@ -34,19 +34,20 @@ struct Line {
 };
 // The line that begins at `offset`.
 Line LineAt(absl::string_view content, size_t offset);
-// Where the line after the one at `offset` begins; content.size() if none.
+// The beginning of the line after the one at `offset`; content.size() if there
+// is none.
 size_t NextLine(absl::string_view content, size_t offset);
 
-// What is between blanks, with the offset of each piece.
+// The pieces between blanks, each with its offset.
 std::vector<Cell> SplitAtBlanks(const Line& line);
 
-// The CSV record (RFC 4180, commas) that begins at `offset`, which moves behind
-// it. A quoted field may span lines. An error says where a quote is not closed
-// or what follows a closing one.
+// Reads the CSV record (RFC 4180, commas) that begins at `offset`, and moves
+// `offset` past it. A quoted field may span lines. The error says where a quote
+// is not closed, or what follows a closing quote.
 absl::StatusOr<std::vector<Cell>> ReadCsvRecord(absl::string_view content,
                                                 size_t& offset);
 
-// `text` as a CSV field.
+// Formats `text` as a CSV field.
 std::string CsvField(absl::string_view text);
 
 }  // namespace convlab

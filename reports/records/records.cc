@@ -22,7 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The paths of all files below `folder`, sorted; itself if it is a file.
+// The paths of all files below `folder`, sorted; `folder` itself if it is a
+// file.
 absl::StatusOr<std::vector<fs::path>> FilesBelow(const std::string& folder) {
   std::error_code error;
   if (fs::is_regular_file(folder, error)) return std::vector<fs::path>{folder};
@@ -45,15 +46,15 @@ absl::StatusOr<std::vector<fs::path>> FilesBelow(const std::string& folder) {
   return files;
 }
 
-// Ours begin so; no run record does.
+// Our traces begin like this; run records do not.
 bool IsChromeTrace(absl::string_view content) {
   return absl::StrContains(content.substr(0, 4096), "\"traceEvents\"");
 }
 
-// What is below a folder.
+// The files below a folder.
 struct Files {
   Records records;
-  std::set<std::string> networks;  // of all records, the wanted or not
+  std::set<std::string> networks;  // of all records, whether wanted or not
   struct Counters {
     fs::path path;
     Profile profile;
@@ -61,7 +62,8 @@ struct Files {
   std::vector<Counters> counters;
 };
 
-// So do the benchmark's, which are of no run of a network.
+// The benchmark's records are skipped too, since they are not runs of a
+// network.
 bool IsBenchRecord(absl::string_view content) {
   return absl::StrContains(content.substr(0, 4096), kBenchSchema);
 }
@@ -99,7 +101,7 @@ absl::Status ReadCsv(const fs::path& path, Files& files) {
   return absl::OkStatus();
 }
 
-// Takes the counters of the records' network.
+// Reads the counters of the records' network.
 absl::Status TakeCounters(Files& files) {
   const std::string& network = files.records.runs[0].record.network;
   std::map<std::string, fs::path> taken;
@@ -115,7 +117,7 @@ absl::Status TakeCounters(Files& files) {
     if (!is_new) {
       return absl::InvalidArgumentError(absl::StrCat(
           first->second.string(), " and ", counters.path.string(),
-          " are counters of the same variant: which of them is to be used?"));
+          " are counters of the same variant: which of them should be used?"));
     }
     files.records.counters[variant] = std::move(counters.profile);
   }
@@ -138,7 +140,7 @@ absl::StatusOr<Records> ReadRecords(const std::string& folder,
   Files files;
   files.records.folder = folder;
   for (const fs::path& path : paths) {
-    // A file that is named itself is to be one, whatever its name is.
+    // A file that is named explicitly must be a record, whatever its name is.
     if (path.extension() == ".json" || path == fs::path(UserPath(folder))) {
       RETURN_IF_ERROR(ReadJson(path, network, files));
     } else if (path.extension() == ".csv") {
@@ -156,7 +158,8 @@ absl::StatusOr<Records> ReadRecords(const std::string& folder,
 }
 
 absl::Status CheckSameMachine(const Records& records) {
-  // What has to agree, and the first record that says something about it.
+  // A property in which all records must agree, and the first record that has
+  // it.
   struct Fact {
     const char* name;
     std::string value;

@@ -1,5 +1,5 @@
-// The runs that a report is made from: a folder of run records, and what
-// profilers wrote about the same runs.
+// The sources of a report: a folder of run records, and profilers' files about
+// the same runs.
 #ifndef REPORTS_RECORDS_RECORDS_H_
 #define REPORTS_RECORDS_RECORDS_H_
 
@@ -31,13 +31,13 @@ struct Records {
   std::map<std::string, std::string> traces;
 };
 
-// Everything below `folder`, or the one record that it names: run records and
-// Chrome traces (*.json), and ncu's counters (*.csv); other files, the
-// benchmark's records among them, are passed over. With `network`, its records
-// alone. Counters do not say what they were measured on: those in a folder
-// ncu-NETWORK are that network's, others are taken where all records are of one
-// network. The error names the file that is no record, or is damaged, or says
-// that there is no record, or that there are two files of a variant's counters.
+// Reads everything below `folder`, or the one record that it names: run records
+// and Chrome traces (*.json), and ncu's counters (*.csv); other files,
+// including the benchmark's records, are skipped. With `network`, only its
+// records are read. Counters do not name their network: those in a folder
+// ncu-NETWORK are that network's, others are used if all records are of one
+// network. The error names the file that is not a record or is damaged, or says
+// that there is no record, or that a variant has two files of counters.
 absl::StatusOr<Records> ReadRecords(const std::string& folder,
                                     absl::string_view network);
 
@@ -45,7 +45,7 @@ absl::StatusOr<Records> ReadRecords(const std::string& folder,
 // one CPU. InvalidArgument names two that are not.
 absl::Status CheckSameMachine(const Records& records);
 
-// What to look for; a field without a value may have any.
+// A filter; a field without a value matches any.
 struct Wanted {
   absl::string_view milestone;
   absl::string_view device;  // "cpu", "gpu" or "" for any
@@ -53,9 +53,10 @@ struct Wanted {
   bool traced = false;
 };
 
-// The newest of those with the most images; nullptr if there is none.
+// The newest of the matching records with the most images; nullptr if there is
+// none.
 const RunRecord* Find(const Records& records, const Wanted& wanted);
-// All of them, the fewest images first.
+// All matching records, the fewest images first.
 std::vector<const RunRecord*> FindAll(const Records& records,
                                       const Wanted& wanted);
 

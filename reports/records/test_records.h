@@ -28,11 +28,11 @@ RunRecord TestLadder(int64_t size);
 // context. It was traced to m.trace.json.
 RunRecord Traced(RunRecord record);
 
-// What ncu's CSV would become: one launch.
+// One launch, as read from ncu's CSV.
 Profile TestCounters(const std::string& kernel, double dram_percent,
                      double sm_percent);
 
-// Everything that the final report needs, of network fa19.
+// All records that the final report needs, of network fa19.
 Records CompleteRecords();
 
 }  // namespace convlab
