@@ -163,7 +163,7 @@ std::string LayersTable(const BenchRecord& record) {
 std::string HeadlineTable(const BenchRecord& record) {
   std::string table = absl::StrCat(Caption(record), R"(
 
-| layer | ours | ms | cuDNN, ms | times as fast | of the floor |
+| layer | ours | ms | cuDNN, ms | speedup | share of the floor |
 |---|---|---|---|---|---|
 )");
   std::vector<double> ratios;
