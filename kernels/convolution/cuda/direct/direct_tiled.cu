@@ -225,6 +225,7 @@ const KernelVariant kDirectTiled = {
     "copies overlap with arithmetic, and the tile's shape fits the layer.",
     Reject,
     Make<DirectTiled>,
+    EstimateDirectTiledNs,
 };
 
 }  // namespace convlab::cuda

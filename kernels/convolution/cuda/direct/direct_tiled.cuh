@@ -229,15 +229,11 @@ class DirectTiledThread {
   const TileWalk first_walk_;
 };
 
-// Blocks that a multiprocessor should hold, by the registers that the sums
-// leave to a thread: 80 registers for up to 32 sums, 128 for up to 80.
-template <int kSums, int kThreads>
-constexpr int kBlocks = (kSums <= 32 ? 768 : 512) / kThreads;
-
 template <int kK, int kFilters, int kRows, int kColumns, int kThreads,
           bool kConstant>
-__global__ void __launch_bounds__(
-    kThreads, kBlocks<kFilters * kRows * kColumns, kThreads>)
+__global__ void __launch_bounds__(kThreads,
+                                  ResidentThreads(kFilters* kRows* kColumns) /
+                                      kThreads)
     DirectTiledKernel(const float* x, const float* k, float* y,
                       const DirectPlan plan) {
   extern __shared__ __align__(16) float shared[];

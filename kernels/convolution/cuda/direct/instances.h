@@ -125,6 +125,16 @@ int ChooseDirectTiled(const Problem& problem, const DeviceLimits& limits,
 int ChooseHalf2(const Problem& problem, const DeviceLimits& limits,
                 DirectPlan* plan);
 
+// Threads of direct_tiled that a multiprocessor should hold, by the registers
+// that the sums leave to each: 80 registers for up to 32 sums, 128 for up to
+// 80.
+constexpr int ResidentThreads(int sums) { return sums <= 32 ? 768 : 512; }
+
+// The time of direct_tiled in nanoseconds; negative if it does not take the
+// problem.
+double EstimateDirectTiledNs(const Problem& problem,
+                             const DeviceLimits& limits);
+
 }  // namespace convlab::cuda
 
 #endif  // KERNELS_CONVOLUTION_CUDA_DIRECT_INSTANCES_H_
