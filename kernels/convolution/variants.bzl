@@ -1,4 +1,4 @@
-"""The ladder: every variant of the convolution, in the order of its rungs.
+"""Every variant of the convolution, in the order in which programs and reports list them.
 
 Adding a kernel is a file and a row. The file is `cpu/<name>.cc`, which defines
 the Variant k<Name>, or `cuda/<folder>/<name>.cu`, which defines the
@@ -19,7 +19,8 @@ def _row(name, folder, deps = [], least_capability = 0):
         least_capability = least_capability,
     )
 
-LADDER = [
+VARIANTS = [
+    # The path on the CPU.
     _row("naive", "cpu"),
     _row("naive_parallel", "cpu"),
     _row("im2col_eigen", "cpu", ["@eigen"]),
@@ -34,6 +35,8 @@ LADDER = [
         ":filter_groups",
         "//kernels/simd:cpu_target",
     ]),
+
+    # The lessons on the GPU, one path.
     _row("naive", "cuda/lessons"),
     _row("tiled_shared", "cuda/lessons", [":tiles"]),
     _row("constant_weights", "cuda/lessons", [
@@ -53,15 +56,12 @@ LADDER = [
     _row("im2col_cublas", "cuda/lessons", ["//kernels/cuda:cublas"]),
     _row("fused_im2col", "cuda/lessons"),
     _row("register_tiled", "cuda/lessons"),
-    _row("direct_tiled", "cuda/direct", [
-        ":direct_tiled_kernel",
-        ":launch",
-        "//kernels/convolution/cuda/lib:constant_memory",
-    ]),
     _row("whole_image", "cuda/lessons", [
         ":whole_image_kernel",
         "//kernels/convolution/cuda/lib:launch",
     ]),
+
+    # Specialties: few images, techniques, lower precision.
     _row("few_images", "cuda/few_images", [
         ":estimate",
         ":kernels",
@@ -75,17 +75,24 @@ LADDER = [
     ]),
     _row("tensor_tf32", "cuda/implicit", [":tensor_core"], least_capability = 80),
     _row("tensor_fp16", "cuda/implicit", [":tensor_core"], least_capability = 80),
+    _row("wgmma_fp16", "cuda/wgmma", [":wgmma_convolution"]),
+
+    # Production kernels.
+    _row("direct_tiled", "cuda/direct", [
+        ":direct_tiled_kernel",
+        ":launch",
+        "//kernels/convolution/cuda/lib:constant_memory",
+    ]),
     _row("tensor_split", "cuda/split", [":split_core"], least_capability = 80),
     _row("tensor_strips", "cuda/strips", [
         ":tensor_strips_kernel",
         "//kernels/convolution/cuda/lib:launch",
     ], least_capability = 80),
-    _row("tensor_wgmma", "cuda/wgmma", [":wgmma_convolution"]),
     _row("wgmma_strips", "cuda/strips", [
         ":wgmma_strips_kernel",
         "//kernels/convolution/cuda/lib:launch",
     ]),
-    _row("wgmma_fp16", "cuda/wgmma", [":wgmma_convolution"]),
+    _row("tensor_wgmma", "cuda/wgmma", [":wgmma_convolution"]),
 ]
 
 def _symbol(row):
@@ -93,7 +100,7 @@ def _symbol(row):
 
 def variant_libraries():
     """One target per variant of the calling folder, so that each compiles and rebuilds alone."""
-    for row in LADDER:
+    for row in VARIANTS:
         if native.package_name() != "kernels/convolution/" + row.folder:
             continue
         elif row.backend == "cpu":
@@ -146,7 +153,7 @@ END
 
 def variant_table(name, hdrs, srcs, visibility):
     """The C++ table of all variants, generated: no registration at start-up."""
-    rows = [row for row in LADDER if row.backend == "cpu" or CUDA.available]
+    rows = [row for row in VARIANTS if row.backend == "cpu" or CUDA.available]
     declarations = []
     adapted = []
     pointers = []

@@ -1,4 +1,4 @@
-// The table of all variants, generated from the ladder in variants.bzl. Tests,
+// The table of all variants, generated from variants.bzl. Tests,
 // milestones, benchmark and reports are driven by it.
 #ifndef KERNELS_CONVOLUTION_VARIANTS_H_
 #define KERNELS_CONVOLUTION_VARIANTS_H_
