@@ -243,7 +243,11 @@ TEST_P(InferenceTest, SlicesAndRepetitionsChangeNothing) {
   ASSERT_TRUE(whole.ok()) << whole.status();
   EXPECT_EQ(whole->slice, images_.count);
   EXPECT_EQ(whole->note, "");
-  EXPECT_EQ(whole->device_memory_peak_bytes > 0, on_gpu());
+  // The GPU's memory is handed out in blocks of 2 MB, and a small network may
+  // fit into one that was there before.
+  if (!on_gpu() || BytesForAFewImages() > 100000) {
+    EXPECT_EQ(whole->device_memory_peak_bytes > 0, on_gpu());
+  }
   std::vector<double> progress;
   options_.progress = [&](double share) { progress.push_back(share); };
   options_.repeat = 3;
