@@ -32,10 +32,10 @@ struct WgmmaConstants {
   static constexpr int kMostBarriers = kWgmmaShapes[kShape].most_barriers();
 
   static constexpr int kThreads = kWgmmaShapes[kShape].threads;
-  static constexpr int kMultipliers = kWgmmaShapes[kShape].consumers;
+  static constexpr int kMultipliers = kWgmmaShapes[kShape].multipliers;
   static constexpr int kMultiplierWarps = 4 * kMultipliers;
   static constexpr int kMultiplierRegisters =
-      kWgmmaShapes[kShape].consumer_registers();
+      kWgmmaShapes[kShape].multiplier_registers();
   static constexpr int kConverterWarps = kWgmmaShapes[kShape].converter_warps();
   static constexpr int kConverterGroups = kWgmmaShapes[kShape].converter_groups;
   static constexpr int kConverterRegisters =

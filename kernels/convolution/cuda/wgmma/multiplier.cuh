@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
@@ -107,7 +109,7 @@ class Multiplier {
   __device__ __forceinline__ void MultiplyPhase(const Slab& slab,
                                                 int first_group) {
     const int end = min(first_group + plan_.phase_groups, plan_.groups);
-    const int tiles = (slab.units + kWgmmaUnits - 1) / kWgmmaUnits;
+    const int tiles = CeilDivide(slab.units, kWgmmaUnits);
     Phase phase;
     phase.first_group = first_group;
     phase.m0 = first_group * C::kGroupFilters;
@@ -206,7 +208,7 @@ class Multiplier {
     const int index =
         tile.index * kWgmmaUnits + block_.warp % 4 * 16 + g_ + 8 * e;
     const int near = min(index, slab.units - 1) + slab.units_before;
-    unit.block = SplitDivide(near, plan_.units_magic);
+    unit.block = Divide(near, plan_.units_magic);
     unit.column = (near - unit.block * plan_.block_units) * C::kShifts;
     unit.exists = index < slab.units;
     return unit;

@@ -1,14 +1,15 @@
 #include "kernels/convolution/cuda/wgmma/plan.h"
 
 #include <algorithm>
+#include <cstdint>
 
-#include "kernels/convolution/cuda/lib/filter_layout.h"
+#include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/device_limits.h"
+#include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/time_model.h"
 
 namespace convlab::cuda {
 namespace {
-
-constexpr int64_t RoundUp(int64_t a, int64_t b) { return SplitParts(a, b) * b; }
 
 // Products that a sum may collect where operands have two parts: each cuts off
 // up to one bit of the sum, and the error of 42 was measured at 9e-7. The class
@@ -19,14 +20,27 @@ constexpr int kMostProducts = 42;
 // The barriers and what else the kernel declares.
 constexpr int kStaticSharedBytes = 1024;
 
-}  // namespace
+// What MakeWgmmaPlan chooses.
+struct Cut {
+  int shape;           // of kWgmmaShapes
+  int64_t slab_parts;  // blocks of a slab; with WgmmaShape::direct, its tiles
+  int phase_groups;
+  int slab_buffers, stages;
+};
 
-bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_parts,
-                  int phase_groups, int slab_buffers, int stages,
-                  int shared_limit, WgmmaPlan* plan) {
-  const WgmmaShape& shape = kWgmmaShapes[shape_index];
-  *plan = {};
-  plan->shape = shape_index;
+// Of an image, the parts of which slabs are made (Cut::slab_parts).
+int64_t ImageParts(const Problem& problem, const WgmmaShape& shape) {
+  const int64_t blocks = CeilDivide(problem.output_height(), shape.rows);
+  if (!shape.direct) return blocks;
+  return CeilDivide(blocks * CeilDivide(problem.output_width(), shape.shifts),
+                    kWgmmaUnits);
+}
+
+// Sets the problem's sizes and the steps, passes and groups of the products.
+// False if the shape does not take the problem, or the cut.
+bool SetProducts(const Problem& problem, const Cut& cut, WgmmaPlan* plan) {
+  const WgmmaShape& shape = kWgmmaShapes[cut.shape];
+  plan->shape = cut.shape;
   plan->batch = problem.batch;
   plan->C = problem.channels, plan->H = problem.height;
   plan->W = problem.width, plan->M = problem.filters;
@@ -37,56 +51,69 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_parts,
     return false;
   }
   plan->steps =
-      SplitParts(int64_t{K + shape.shifts - 1} * plan->pixel_halves, 16);
+      CeilDivide(int64_t{K + shape.shifts - 1} * plan->pixel_halves, 16);
   plan->passes = shape.parts == 1
                      ? 1
-                     : SplitParts(plan->steps,
+                     : CeilDivide(plan->steps,
                                   kMostProducts / (shape.one_sum ? 3 * K : K));
-  plan->pass_steps = SplitParts(plan->steps, plan->passes);
-  plan->groups = SplitParts(plan->M, int64_t{8} * shape.octets);
+  plan->pass_steps = CeilDivide(plan->steps, plan->passes);
+  plan->groups = CeilDivide(plan->M, 8 * shape.octets);
+  plan->phase_groups = std::min(cut.phase_groups, plan->groups);
+  plan->slab_buffers = cut.slab_buffers, plan->stages = cut.stages;
   // With slabs of a warpgroup's own, or without stages, a slab is a phase.
-  if (!shape.Takes(slab_buffers, stages) ||
-      ((shape.own_slabs || shape.direct) && phase_groups < plan->groups)) {
-    return false;
-  }
-  plan->block_units = SplitParts(plan->W_out, shape.shifts);
-  const int64_t units = SplitParts(plan->H_out, shape.rows) * plan->block_units;
-  const int64_t slab_units = std::min<int64_t>(
-      units,
-      int64_t{slab_parts} * (shape.direct ? kWgmmaUnits : plan->block_units));
-  const int64_t slabs = SplitParts(units, slab_units);
+  return shape.Takes(cut.slab_buffers, cut.stages) &&
+         (cut.phase_groups >= plan->groups ||
+          (!shape.own_slabs && !shape.direct));
+}
+
+// Sets the units and slabs of an image. False if there are too many.
+bool SetSlabs(const Cut& cut, WgmmaPlan* plan) {
+  const WgmmaShape& shape = kWgmmaShapes[cut.shape];
+  plan->block_units = CeilDivide(plan->W_out, shape.shifts);
+  const int64_t units =
+      int64_t{CeilDivide(plan->H_out, shape.rows)} * plan->block_units;
+  const int64_t slab_units = std::min(
+      units, cut.slab_parts * (shape.direct ? kWgmmaUnits : plan->block_units));
+  const int64_t slabs = CeilDivide(units, slab_units);
   // The kernel counts an image's units and all slabs in 32 bits, and a few
   // beyond the last.
   constexpr int64_t kMost = (int64_t{1} << 31) - (1 << 20);
-  if (units > kMost || problem.batch > kMost / slabs) return false;
+  if (units > kMost || plan->batch > kMost / slabs) return false;
   plan->units = units, plan->slab_units = slab_units, plan->slabs = slabs;
   // A slab that begins within a block reaches a part of one block more. After
   // as many slabs as a block has units, they begin where others did.
   const int64_t beginnings = shape.direct ? plan->block_units : 1;
-  int64_t slab_blocks = 0;
   for (int64_t slab = 0; slab < std::min(slabs, beginnings); ++slab) {
     const int64_t first = slab * slab_units;
     const int64_t last = std::min(first + slab_units, units) - 1;
-    slab_blocks = std::max(
-        slab_blocks, last / plan->block_units - first / plan->block_units + 1);
+    const int blocks = last / plan->block_units - first / plan->block_units + 1;
+    plan->slab_blocks = std::max(plan->slab_blocks, blocks);
   }
+  // A slab's units fit into shared memory, so that Divide is exact.
+  plan->units_magic = DivisionMagic(plan->block_units);
+  plan->units_divisor = Divisor(plan->block_units);
+  plan->slabs_divisor = Divisor(plan->slabs);
+  return true;
+}
+
+// Divides shared memory among filters, slabs, stages and images. False if they
+// do not fit.
+bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
+  const WgmmaShape& shape = kWgmmaShapes[plan->shape];
+  const int K = plan->K;
   const int filter_rows = K + 2 * (shape.vector_rows - 1);
   const int64_t group_bytes =
       int64_t{plan->steps} * filter_rows * shape.octets * shape.shifts * 256;
-  if (int64_t{shape.parts} * plan->groups * group_bytes > shared_limit) {
-    return false;
-  }
+  if (shape.parts * plan->groups * group_bytes > shared_limit) return false;
   plan->group_bytes = group_bytes;
 
-  plan->slab_blocks = slab_blocks;
   const int64_t pitch = int64_t{plan->W} * plan->pixel_halves / 2;
+  const int64_t slab_rows = int64_t{plan->slab_blocks} * shape.rows;
   // The last filter row's last step reads beyond the last row.
-  const int64_t slab_words = RoundUp(
-      (slab_blocks * shape.rows + K - 1) * pitch + int64_t{8} * plan->steps,
-      32);
-  plan->phase_groups = std::min(phase_groups, plan->groups);
+  const int64_t slab_words =
+      RoundUp((slab_rows + K - 1) * pitch + int64_t{8} * plan->steps, 32);
   plan->merged = plan->slabs == 1 && plan->phase_groups == plan->groups;
-  const int64_t rows = std::min<int64_t>(slab_blocks * shape.rows, plan->H_out);
+  const int64_t rows = std::min<int64_t>(slab_rows, plan->H_out);
   const int64_t phase_filters = std::min<int64_t>(
       int64_t{plan->phase_groups} * 8 * shape.octets, plan->M);
   // Each filter begins where its target does, modulo 32 words.
@@ -94,37 +121,41 @@ bool SetWgmmaPlan(const Problem& problem, int shape_index, int slab_parts,
                                   ? int64_t{plan->H_out} * plan->W_out
                                   : RoundUp(rows * plan->W_out + 31, 32);
   const int64_t stage_words = RoundUp(stage_pitch * phase_filters + 31, 32);
-  const int64_t bytes = plan->filter_bytes(shape.parts) +
-                        4 * (int64_t{shape.parts} * slab_buffers * slab_words +
-                             stages * stage_words);
-  if (bytes + kStaticSharedBytes > shared_limit) return false;
-  // Of each group of converters, one that is read and one that comes, or one.
-  const int64_t image_words = int64_t{plan->C} * plan->H * plan->W;
-  int64_t raw_bytes = 0;
-  if (plan->slabs == 1 && image_words % 4 == 0) {
-    const int64_t raw_words = RoundUp(image_words, 32);
-    for (const int each : {2, 1}) {
-      const int raw_buffers = each * shape.converter_groups;
-      raw_bytes = int64_t{4} * raw_buffers * raw_words;
-      if (bytes + raw_bytes + kStaticSharedBytes <= shared_limit) {
-        plan->raw_words = raw_words, plan->raw_buffers = raw_buffers;
-        break;
-      }
-      raw_bytes = 0;
-    }
-  }
-  // A slab's units fit into shared memory, so that SplitDivide is exact.
-  plan->units_magic = SplitMagic(plan->block_units);
-  plan->units_divisor = Divisor(plan->block_units);
-  plan->slabs_divisor = Divisor(plan->slabs);
+  int64_t bytes = kStaticSharedBytes + plan->filter_bytes(shape.parts) +
+                  4 * (shape.parts * plan->slab_buffers * slab_words +
+                       plan->stages * stage_words);
+  if (bytes > shared_limit) return false;
   plan->pitch = pitch, plan->slab_words = slab_words;
   plan->stage_pitch = stage_pitch, plan->stage_words = stage_words;
-  plan->slab_buffers = slab_buffers, plan->stages = stages;
-  plan->shared_bytes = bytes + raw_bytes;
+
+  // Images that are brought ahead: for each group of converters one that is
+  // read and one that comes, or one.
+  const int64_t image_words = int64_t{plan->C} * plan->H * plan->W;
+  const int64_t raw_words = RoundUp(image_words, 32);
+  for (const int each : {2, 1}) {
+    const int raw_buffers = each * shape.converter_groups;
+    const int64_t raw_bytes = 4 * raw_buffers * raw_words;
+    if (plan->slabs == 1 && image_words % 4 == 0 &&
+        bytes + raw_bytes <= shared_limit) {
+      plan->raw_words = raw_words, plan->raw_buffers = raw_buffers;
+      bytes += raw_bytes;
+      break;
+    }
+  }
+  plan->shared_bytes = bytes - kStaticSharedBytes;
   return true;
 }
 
-double WgmmaCost(const WgmmaPlan& plan, int multiprocessors) {
+// Makes the plan of a cut; false if there is none.
+bool MakePlan(const Problem& problem, const Cut& cut,
+              const DeviceLimits& limits, WgmmaPlan* plan) {
+  *plan = {};
+  return SetProducts(problem, cut, plan) && SetSlabs(cut, plan) &&
+         SetMemory(limits.shared_per_block, plan);
+}
+
+// Estimated cycles of the whole convolution.
+double Cost(const WgmmaPlan& plan, const DeviceLimits& limits) {
   // Cycles of one multiprocessor, as they were measured on an H200; what counts
   // is how they compare.
   constexpr double kBytesPerCycle = 16;  // of device memory
@@ -145,7 +176,7 @@ double WgmmaCost(const WgmmaPlan& plan, int multiprocessors) {
       plan.slab_blocks,
       static_cast<double>(plan.H_out) / plan.slabs / shape.rows + 0.999);
   const double tiles =
-      SplitParts(shape.direct ? SplitParts(plan.units, plan.slabs)
+      CeilDivide(shape.direct ? CeilDivide(plan.units, plan.slabs)
                               : static_cast<int64_t>(blocks) * plan.block_units,
                  kWgmmaUnits) *
       plan.groups;
@@ -155,14 +186,14 @@ double WgmmaCost(const WgmmaPlan& plan, int multiprocessors) {
                           std::max(13.0, 0.5 * N);
   const double stage = (shape.direct ? kStored : kStaged) * plan.passes *
                        shape.rows * shape.octets * shape.shifts * 4;
-  const double tile = kWaiting * shape.consumers * products + stage + kTile;
+  const double tile = kWaiting * shape.multipliers * products + stage + kTile;
   // Warpgroups that find no tile in a slab need the next one, if it is there.
-  const double busy =
-      std::min<double>(shape.consumers, kConverted * tiles * plan.slab_buffers);
+  const double busy = std::min<double>(shape.multipliers,
+                                       kConverted * tiles * plan.slab_buffers);
   const double tiles_of_one =
-      shape.own_slabs ? tiles : std::max(1.0, tiles / shape.consumers);
+      shape.own_slabs ? tiles : std::max(1.0, tiles / shape.multipliers);
   double multiply = shape.own_slabs
-                        ? (tiles * tile + kOwnSlab) / shape.consumers
+                        ? (tiles * tile + kOwnSlab) / shape.multipliers
                         : tiles * tile / busy + kSlab;
   const double pixels = (rows + plan.K - 1) * plan.W;
   const double output_rows =
@@ -191,57 +222,64 @@ double WgmmaCost(const WgmmaPlan& plan, int multiprocessors) {
   const double slab =
       std::max({multiply, convert_period,
                 4 * (pixels * plan.C + outputs) / kBytesPerCycle});
-  const double waves =
-      static_cast<double>(SplitParts(plan.slab_count(), multiprocessors));
+  const double waves = static_cast<double>(
+      CeilDivide(plan.slab_count(), limits.multiprocessors));
   return (waves + 0.5) * slab;
 }
 
-bool MakeWgmmaPlan(const Problem& problem, int parts, int multiprocessors,
-                   int shared_limit, WgmmaPlan* plan) {
-  double best = 0;
-  bool found = false;
+// A plan and its cost, if there is one.
+struct Best {
+  double cost = -1;
+  WgmmaPlan plan;
+};
+
+// Replaces `best` by a cheaper plan of this cut, with any number of buffers.
+void TryBuffers(const Problem& problem, Cut cut, const DeviceLimits& limits,
+                Best* best) {
+  const WgmmaShape& shape = kWgmmaShapes[cut.shape];
+  const int most_stages = shape.direct ? 0 : 2;
+  for (cut.slab_buffers = 2; cut.slab_buffers <= shape.most_buffers();
+       ++cut.slab_buffers) {
+    for (cut.stages = std::min(most_stages, 1); cut.stages <= most_stages;
+         ++cut.stages) {
+      WgmmaPlan plan;
+      if (!MakePlan(problem, cut, limits, &plan)) continue;
+      // Of equal cost two stages; and few buffers, but as many as there are for
+      // slabs of their own, while images still come ahead.
+      const bool many = shape.own_slabs && plan.raw_buffers > 0;
+      const double cost = Cost(plan, limits) * (cut.stages == 1 ? 1.01 : 1) *
+                          (1 + (many ? -0.002 : 0.001) * cut.slab_buffers);
+      if (best->cost < 0 || cost < best->cost) *best = {cost, plan};
+    }
+  }
+}
+
+}  // namespace
+
+bool MakeWgmmaPlan(const Problem& problem, int parts,
+                   const DeviceLimits& limits, WgmmaPlan* plan) {
+  Best best;
   for (int shape = 0; shape < kWgmmaShapeCount; ++shape) {
     const WgmmaShape& s = kWgmmaShapes[shape];
     if (s.kernel_size != problem.kernel_size || s.parts != parts) continue;
-    const int64_t blocks = SplitParts(problem.output_height(), s.rows);
-    // Of an image, those of which a slab is made.
-    const int64_t image_parts =
-        s.direct
-            ? SplitParts(blocks * SplitParts(problem.output_width(), s.shifts),
-                         kWgmmaUnits)
-            : blocks;
-    const int groups = SplitParts(problem.filters, int64_t{8} * s.octets);
+    const int64_t image_parts = ImageParts(problem, s);
+    const int groups = CeilDivide(problem.filters, 8 * s.octets);
     for (int64_t slab_parts = image_parts;;) {
-      for (int phase_groups = groups;; phase_groups = (phase_groups + 1) / 2) {
-        for (int buffers = 2; buffers <= s.most_buffers(); ++buffers) {
-          for (int stages = s.direct ? 0 : 1; stages <= (s.direct ? 0 : 2);
-               ++stages) {
-            WgmmaPlan tried;
-            if (!SetWgmmaPlan(problem, shape, slab_parts, phase_groups, buffers,
-                              stages, shared_limit, &tried)) {
-              continue;
-            }
-            // Of equal cost two stages; and few buffers, but as many as there
-            // are for slabs of their own, while images still come ahead.
-            const bool many = s.own_slabs && tried.raw_buffers > 0;
-            const double cost = WgmmaCost(tried, multiprocessors) *
-                                (stages == 1 ? 1.01 : 1) *
-                                (1 + (many ? -0.002 : 0.001) * buffers);
-            if (!found || cost < best) {
-              found = true, best = cost;
-              *plan = tried;
-            }
-          }
-        }
+      for (int phase_groups = groups;;
+           phase_groups = CeilDivide(phase_groups, 2)) {
+        TryBuffers(problem, {shape, slab_parts, phase_groups, 0, 0}, limits,
+                   &best);
         if (phase_groups == 1) break;
       }
       if (slab_parts == 1) break;
       // The least number of slabs that makes them smaller.
       slab_parts =
-          SplitParts(image_parts, SplitParts(image_parts, slab_parts - 1));
+          CeilDivide(image_parts, CeilDivide(image_parts, slab_parts - 1));
     }
   }
-  return found;
+  if (best.cost < 0) return false;
+  *plan = best.plan;
+  return true;
 }
 
 double EstimateWgmmaNs(const Problem& problem, int parts,
@@ -249,12 +287,8 @@ double EstimateWgmmaNs(const Problem& problem, int parts,
   constexpr TimeModel kModel = {/*launch_us=*/6.79, /*per_cycle=*/0.903,
                                 /*per_byte=*/0.292, /*weight_ns=*/0.824};
   WgmmaPlan plan;
-  if (!MakeWgmmaPlan(problem, parts, limits.multiprocessors,
-                     limits.shared_per_block, &plan)) {
-    return -1;
-  }
-  return EstimateNs(kModel, WgmmaCost(plan, limits.multiprocessors), problem,
-                    limits);
+  if (!MakeWgmmaPlan(problem, parts, limits, &plan)) return -1;
+  return EstimateNs(kModel, Cost(plan, limits), problem, limits);
 }
 
 }  // namespace convlab::cuda

@@ -24,8 +24,7 @@ class WgmmaConvolution : public Kernel {
   Error Prepare() override {
     DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
-    if (!MakeWgmmaPlan(problem_, kParts, limits.multiprocessors,
-                       limits.shared_per_block, &plan_)) {
+    if (!MakeWgmmaPlan(problem_, kParts, limits, &plan_)) {
       return {"WgmmaConvolution::Prepare", "nothing fits"};
     }
     RETURN_IF_FAILED(
@@ -72,8 +71,7 @@ class WgmmaConvolution : public Kernel {
       return "takes filters of 3 x 3, 5 x 5, 7 x 7 and 9 x 9";
     }
     WgmmaPlan plan;
-    return MakeWgmmaPlan(problem, kParts, limits.multiprocessors,
-                         limits.shared_per_block, &plan)
+    return MakeWgmmaPlan(problem, kParts, limits, &plan)
                ? nullptr
                : "the filters and a slab of all channels do not fit into "
                  "shared memory";

@@ -1,0 +1,214 @@
+// The shapes that WgmmaKernel is compiled for. Free of CUDA.
+#ifndef KERNELS_CONVOLUTION_CUDA_WGMMA_SHAPE_H_
+#define KERNELS_CONVOLUTION_CUDA_WGMMA_SHAPE_H_
+
+namespace convlab::cuda {
+
+struct WgmmaShape {
+  int kernel_size;
+  int rows;             // of outputs, of a unit
+  int octets;           // of filters, of a group
+  int vector_rows = 1;  // output rows of one product
+  // Whether a pixel's halves fill words of 8 bytes, not only of 4.
+  bool wide = false;
+  int multipliers = 2;  // warpgroups
+  int threads = 512;    // of a block
+  // Groups of converters. Each converts a slab of its own, so that the waiting
+  // times of several slabs overlap.
+  int converter_groups = 1;
+  // Each slab is one warpgroup's. Otherwise its tiles are dealt to all.
+  bool own_slabs = false;
+  // Columns of a unit, 1 or 2. For the second all filters are there once more,
+  // moved by a pixel. This costs nothing where a filter row's run leaves a
+  // pixel of its last step of 16 halves unused.
+  int shifts = 1;
+  // Outputs go from registers to device memory, where there is no room for a
+  // stage. A slab may then begin and end within a block of rows.
+  bool direct = false;
+  // Of an operand: 2, its high halves and its low ones, for three products; or
+  // 1, its values rounded to halves, for one.
+  int parts = 2;
+  // The small products are added to the sums of the large ones. This takes half
+  // the registers, but three times as many products cut bits off a sum.
+  bool one_sum = false;
+  // Rows of operands that are loaded before they are multiplied: 2, or 3 where
+  // there are registers for it.
+  int ahead = 2;
+
+  // This shape with another choice.
+  constexpr WgmmaShape VectorRows(int n) const {
+    return With(&WgmmaShape::vector_rows, n);
+  }
+  constexpr WgmmaShape Wide() const { return With(&WgmmaShape::wide, true); }
+  constexpr WgmmaShape Multipliers(int n) const {
+    return With(&WgmmaShape::multipliers, n);
+  }
+  constexpr WgmmaShape Threads(int n) const {
+    return With(&WgmmaShape::threads, n);
+  }
+  constexpr WgmmaShape ConverterGroups(int n) const {
+    return With(&WgmmaShape::converter_groups, n);
+  }
+  constexpr WgmmaShape OwnSlabs() const {
+    return With(&WgmmaShape::own_slabs, true);
+  }
+  constexpr WgmmaShape TwoColumns() const {
+    return With(&WgmmaShape::shifts, 2);
+  }
+  constexpr WgmmaShape Direct() const {
+    return With(&WgmmaShape::direct, true);
+  }
+  constexpr WgmmaShape OnePart() const { return With(&WgmmaShape::parts, 1); }
+  constexpr WgmmaShape OneSum() const {
+    return With(&WgmmaShape::one_sum, true);
+  }
+  constexpr WgmmaShape ThreeAhead() const {
+    return With(&WgmmaShape::ahead, 3);
+  }
+
+  constexpr int products() const { return 2 * parts - 1; }
+  // Barriers of each kind for a ring of `buffers` buffers (WgmmaRing). With
+  // slabs of their own a barrier always belongs to the same warpgroup.
+  constexpr int barriers(int buffers) const {
+    return own_slabs && buffers % multipliers != 0 ? buffers * multipliers
+                                                   : buffers;
+  }
+  // The most that barriers() may return.
+  constexpr int most_barriers() const {
+    return own_slabs && multipliers > 2 ? 12 : 6;
+  }
+  // Buffers for slabs. A warpgroup with slabs of its own has two at most.
+  constexpr int most_buffers() const { return own_slabs ? 2 * multipliers : 4; }
+  // Whether it works with so many buffers of slabs, and stages. Each group of
+  // converters fills a buffer of its own. With slabs of their own warpgroups
+  // read one each while another is filled.
+  constexpr bool Takes(int buffers, int stages) const {
+    return buffers >= converter_groups && buffers <= most_buffers() &&
+           (!own_slabs || buffers > multipliers) && direct == (stages == 0) &&
+           barriers(buffers) <= most_barriers() &&
+           barriers(stages) <= most_barriers();
+  }
+  // Channels of a pixel that are converted together.
+  constexpr int values() const { return wide ? 4 : 2; }
+  constexpr int converter_warps() const {
+    return threads / 32 - 4 * multipliers - (direct ? 0 : 1);
+  }
+  // The registers of a thread, of multipliers and of the other warpgroups:
+  // together what the block had when it began.
+  constexpr int converter_registers() const {
+    return threads / 128 == multipliers + 2 ? 48 : 56;
+  }
+  constexpr int multiplier_registers() const {
+    const int given = 65536 / threads / 8 * 8;
+    const int others = threads / 128 - multipliers;
+    return (given * threads / 128 - others * converter_registers()) /
+           multipliers / 8 * 8;
+  }
+
+ private:
+  template <typename T>
+  constexpr WgmmaShape With(T WgmmaShape::*choice, T value) const {
+    WgmmaShape shape = *this;
+    shape.*choice = value;
+    return shape;
+  }
+};
+
+// For a row of the table below; the rest are the defaults above.
+constexpr WgmmaShape Wgmma(int kernel_size, int rows, int octets) {
+  WgmmaShape shape = {};
+  shape.kernel_size = kernel_size, shape.rows = rows, shape.octets = octets;
+  return shape;
+}
+
+// A product has 8 * octets * vector_rows * shifts columns, 24 to 48: with fewer
+// its rows take longer to come from the registers than to be multiplied. More
+// rows use an input row more often, and need registers for their sums, of which
+// a thread has more in a smaller block. Three warpgroups hide each other's
+// output better than two, but leave fewer registers and fewer warps to convert;
+// with one sum for all of a filter's products they have enough. One part needs
+// registers for half as many sums and a third of the time for products, so that
+// more warps convert. With slabs of their own warpgroups spend less time on
+// each, which pays where a slab has one tile or two and a third buffer fits.
+//
+// The arguments of Wgmma are kernel_size, rows and octets.
+constexpr WgmmaShape kWgmmaShapes[] = {
+    // Two parts (tensor_wgmma).
+    Wgmma(3, 6, 3).Wide(),
+    Wgmma(3, 6, 3),
+    Wgmma(3, 6, 2).VectorRows(2).Wide(),
+    Wgmma(3, 6, 2).VectorRows(2),
+    Wgmma(3, 6, 2).VectorRows(2).ConverterGroups(2).OwnSlabs(),
+    Wgmma(5, 5, 3).Wide().ThreeAhead(),
+    Wgmma(5, 5, 3),
+    Wgmma(5, 5, 3).ConverterGroups(2).OwnSlabs(),
+    Wgmma(5, 4, 2).VectorRows(2).Wide().Multipliers(3),
+    Wgmma(5, 6, 2).VectorRows(2).Wide(),
+    Wgmma(5, 6, 2).VectorRows(2),
+    Wgmma(5, 6, 2).VectorRows(2).ConverterGroups(2).OwnSlabs(),
+    Wgmma(5, 6, 2)
+        .VectorRows(2)
+        .Multipliers(3)
+        .Threads(640)
+        .ConverterGroups(3)
+        .OwnSlabs()
+        .OneSum(),
+    Wgmma(7, 3, 3).Wide().TwoColumns().ConverterGroups(2).OwnSlabs().Direct(),
+    Wgmma(7, 5, 2).Wide().TwoColumns().Threads(384),
+    Wgmma(7, 5, 2).Wide().TwoColumns().Multipliers(3).OneSum(),
+    Wgmma(7, 5, 3).Wide(),
+    Wgmma(7, 5, 3),
+    Wgmma(7, 4, 2).VectorRows(2).Wide().Multipliers(3),
+    Wgmma(7, 4, 2).VectorRows(2),
+    Wgmma(9, 5, 3).Wide(),
+    Wgmma(9, 5, 3),
+    Wgmma(9, 4, 2).VectorRows(2).Wide().Multipliers(3),
+    Wgmma(9, 4, 2).VectorRows(2),
+    // One part (wgmma_fp16).
+    Wgmma(3, 6, 2).VectorRows(2).Wide().Multipliers(3).Threads(640).OnePart(),
+    Wgmma(3, 6, 2).VectorRows(2).Multipliers(3).Threads(640).OnePart(),
+    Wgmma(5, 5, 3).Wide().Threads(768).ConverterGroups(2).OnePart(),
+    Wgmma(5, 5, 3).Multipliers(3).Threads(640).OnePart(),
+    Wgmma(5, 8, 2)
+        .VectorRows(2)
+        .Wide()
+        .Threads(640)
+        .ConverterGroups(2)
+        .OwnSlabs()
+        .OnePart(),
+    Wgmma(5, 6, 2)
+        .VectorRows(2)
+        .Multipliers(3)
+        .Threads(640)
+        .ConverterGroups(2)
+        .OwnSlabs()
+        .OnePart(),
+    Wgmma(7, 3, 3)
+        .Wide()
+        .TwoColumns()
+        .Threads(768)
+        .ConverterGroups(2)
+        .OnePart(),
+    Wgmma(7, 5, 2)
+        .Wide()
+        .TwoColumns()
+        .Threads(640)
+        .ConverterGroups(2)
+        .OwnSlabs()
+        .OnePart(),
+    Wgmma(7, 4, 2)
+        .TwoColumns()
+        .Threads(640)
+        .ConverterGroups(2)
+        .OwnSlabs()
+        .OnePart(),
+    Wgmma(7, 5, 3).Wide().Multipliers(3).Threads(640).OnePart(),
+    Wgmma(7, 5, 3).Multipliers(3).Threads(640).OnePart(),
+    Wgmma(9, 4, 2).VectorRows(2).Wide().Multipliers(3).Threads(640).OnePart(),
+    Wgmma(9, 4, 2).VectorRows(2).Multipliers(3).Threads(640).OnePart(),
+};
+constexpr int kWgmmaShapeCount = sizeof(kWgmmaShapes) / sizeof(WgmmaShape);
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_WGMMA_SHAPE_H_
