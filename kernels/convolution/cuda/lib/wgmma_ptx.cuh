@@ -1,5 +1,5 @@
 // The instructions of compute capability 9.0 that the kernels in wgmma/ and
-// wgmma_strips.cu are made of.
+// wgmma_strips use, as functions.
 #ifndef KERNELS_CONVOLUTION_CUDA_LIB_WGMMA_PTX_CUH_
 #define KERNELS_CONVOLUTION_CUDA_LIB_WGMMA_PTX_CUH_
 
@@ -9,15 +9,16 @@
 
 namespace convlab::cuda {
 
-// For KernelVariant::reject: why this device cannot run `kernel`, which is made
-// of the instructions below and has barriers in shared memory, or null.
+// For KernelVariant::reject: returns why this device cannot run `kernel`, or
+// null. The kernel uses the instructions below and has barriers in static
+// shared memory.
 inline const char* RejectWithoutWarpgroupProducts(const void* kernel) {
   if (ComputeCapability() != 90) {
     return "needs the products of warpgroups, which compute capability 9.0 "
            "has";
   }
-  // Without sm_90a's own code the kernel's body is empty, whoever compiled it:
-  // then it has no barriers.
+  // Code for any other target than sm_90a has an empty body, so that the kernel
+  // has no barriers.
   cudaFuncAttributes attributes;
   const Error asked = Check(cudaFuncGetAttributes(&attributes, kernel),
                             "cudaFuncGetAttributes");
@@ -30,19 +31,19 @@ inline const char* RejectWithoutWarpgroupProducts(const void* kernel) {
 
 #if __CUDA_ARCH_FEAT_SM90_ALL
 
-// Columns of a product in shared memory, as wgmma wants to be told: core
-// matrices of 8 columns x 8 halves, 128 bytes each, of which two make the depth
-// of 16 halves and lie side by side; from 8 columns to the next are 256 bytes.
-// Addresses are below 2^18 and count in units of 16 bytes.
+// The descriptor of a product's columns in shared memory. They stand in core
+// matrices of 8 columns x 8 halves, 128 bytes each. Two neighbouring matrices
+// make the depth of 16 halves, so that each 8 columns take 256 bytes. Addresses
+// are below 2^18 and count in units of 16 bytes (PTX ISA, "Matrix descriptor").
 __device__ __forceinline__ uint64_t ColumnsAt(uint32_t address) {
   constexpr uint64_t kAlongDepth = 128 >> 4, kAlongColumns = 256 >> 4;
   return address >> 4 | kAlongDepth << 16 | kAlongColumns << 32;
 }
 
-// sum += rows * columns by a warpgroup, or sum = rows * columns if `adds` is 0:
-// 64 x 16 halves in registers, as m16n8k16 wants them of each warp, by 16 x N
-// halves in shared memory. It only starts; rows and sum are the tensor cores'
-// until WaitForProducts.
+// Starts sum += rows * columns by a warpgroup, or sum = rows * columns if
+// `adds` is 0: 64 x 16 halves in registers, in each warp laid out as for
+// m16n8k16, by 16 x N halves in shared memory, where N is twice the size of
+// `sum`. Neither rows nor sum may be touched before WaitForProducts.
 __device__ __forceinline__ void StartProduct(float (&sum)[12],
                                              const uint32_t (&rows)[4],
                                              uint64_t columns, int adds = 1) {
@@ -142,22 +143,23 @@ __device__ __forceinline__ void StartProduct(float (&sum)[48],
         "r"(adds));
 }
 
-// Before the first product that reads registers which were written otherwise.
+// Needed before the first product that reads registers which other instructions
+// wrote.
 __device__ __forceinline__ void FenceProducts() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-// The products started since the last call become a group.
+// Makes a group of the products that were started since the last call.
 __device__ __forceinline__ void CommitProducts() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-// Until at most kGroups groups run.
+// Waits until at most kGroups groups still run.
 template <int kGroups>
 __device__ __forceinline__ void WaitForProducts() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kGroups) : "memory");
 }
 
-// Takes registers of a warpgroup, or gives them back: from now on a thread has
-// kCount.
+// Raises or lowers the number of registers of each thread of the warpgroup to
+// kCount. Raising waits until other warpgroups have given enough.
 template <int kCount>
 __device__ __forceinline__ void TakeRegisters() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
@@ -167,8 +169,9 @@ __device__ __forceinline__ void GiveRegisters() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
 }
 
-// A barrier in shared memory whose phase ends when `count` have arrived. Who
-// waits names the phase's parity; that of a phase before the first is 1.
+// A barrier in shared memory, whose phase ends when `count` threads have
+// arrived. WaitFor waits for the end of the phase of a parity: the first phase
+// has parity 0, and waiting for parity 1 before its end returns at once.
 __device__ __forceinline__ void InitBarrier(uint32_t barrier, int count) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier),
                "r"(count)
@@ -190,7 +193,7 @@ __device__ __forceinline__ void WaitFor(uint32_t barrier, int parity) {
       : "memory");
 }
 
-// Stores v if i < end: without a branch, at whose end lanes wait for each
+// Stores v if i < end, without a branch, at whose end lanes would wait for each
 // other.
 __device__ __forceinline__ void StoreIfBelow(int i, int end, float* p,
                                              float v) {
@@ -209,9 +212,9 @@ __device__ __forceinline__ void StoreSharedIfBelow(int i, int end,
       : "memory");
 }
 
-// Has the copy engine load `bytes` bytes of device memory, a multiple of 16;
-// both addresses are multiples of 16. Arrives at `barrier`, whose phase does
-// not end before they have come.
+// Has the copy engine load `bytes` bytes of device memory. Addresses and size
+// are multiples of 16. Arrives at `barrier`, whose phase does not end before
+// the bytes have come.
 __device__ __forceinline__ void StartLoad(uint32_t to, const float* from,
                                           int bytes, uint32_t barrier) {
   asm volatile(

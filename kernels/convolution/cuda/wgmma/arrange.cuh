@@ -11,13 +11,14 @@
 
 namespace convlab::cuda {
 
-// Scales the filters, makes halves of them and brings them into the order in
-// which products read them: [group][part][step][filter row][octet][half of the
-// depth][filter][halves], where filter rows run downwards from the last and
+// Scales the filters, splits them into halves, and brings these into the order
+// in which products read them: [group][part][step][filter row][octet][half of
+// the depth][filter][halves]. Filter rows run downwards from the last, and
 // `vector_rows` - 1 rows of zeros stand before and after them. With two shifts
 // there are twice as many octets, each of four filters: two pairs, each as it
-// is and moved by a pixel, so that two lanes that lie side by side have outputs
-// that do. *exponent_out becomes the power of two, or kNotScalable.
+// is and moved by a pixel, so that the outputs of two neighbouring lanes are
+// neighbours. *exponent_out becomes the exponent of the power of two, or
+// kNotScalable.
 template <int kParts>
 __global__ void ArrangeWgmmaFiltersKernel(
     const float* k, uint32_t* arranged, int* exponent_out,
@@ -47,8 +48,8 @@ __global__ void ArrangeWgmmaFiltersKernel(
                                    : octet * 4 + filter / 4 * 2 + filter % 2);
     float v[2];
     for (int e = 0; e < 2; ++e) {
-      // Which of the step's halves a lane loads: two words that lie side by
-      // side, or four words apart.
+      // The half of the step that a lane loads: its two words are neighbours,
+      // or stand four words apart.
       const int half =
           wide ? word * 4 + depth * 2 + e : depth * 8 + word * 2 + e;
       const int from = step * 16 + half - shift * plan.pixel_halves;

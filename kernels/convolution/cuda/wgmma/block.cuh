@@ -219,7 +219,7 @@ struct Block {
 
   // Called by all threads of the block, which synchronize at the end.
   __device__ __forceinline__ void Initialize() const {
-    // Also what no slab reaches: it is multiplied by zeros, and must be finite.
+    // Words that no slab reaches are multiplied by zeros, and must be finite.
     for (int i = threadIdx.x;
          i < plan.slab_buffers * C::kParts * plan.slab_words; i += blockDim.x) {
       slabs[i] = 0;

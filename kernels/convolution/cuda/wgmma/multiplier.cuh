@@ -19,9 +19,11 @@ namespace convlab::cuda {
 
 #if __CUDA_ARCH_FEAT_SM90_ALL
 
-// One thread of a warpgroup. Of each 8 filters of a tile it holds two, `2 * t`
-// and the next (with two columns of a unit: of each 4 filters), and of the
-// tile's units the two that are rows g and g + 8 of its warp's 16.
+// One thread of a warpgroup. With g = lane / 4 and t = lane % 4 it holds sums
+// of units g and g + 8 of its warp's 16, and of each 8 columns of a product the
+// two from 2 * t on. These are filters 2 * t and the next of each 8; or, with
+// two columns of a unit, filters 2 * (t / 2) and the next of each 4, for the
+// unit's column t % 2.
 template <int kShape>
 class Multiplier {
  public:
@@ -70,7 +72,7 @@ class Multiplier {
   static_assert(!C::kDirect || C::kOwnSlabs,
                 "a warpgroup that computes a slab's last tile frees the slab");
 
-  // A part of a slab's outputs that shares a stage.
+  // Those outputs of a slab that share a stage.
   struct Phase {
     int first_group;
     int m0;        // its first filter
@@ -213,7 +215,7 @@ class Multiplier {
     unit.exists = index < slab.units;
     return unit;
   }
-  // The thread's i-th filter, counted from its first.
+  // The distance of the thread's i-th filter from its first.
   static __device__ __forceinline__ constexpr int FilterOf(int i) {
     return i / 2 * (8 / C::kShifts) + i % 2;
   }
@@ -270,7 +272,8 @@ class Multiplier {
       StoreSums<false, false>(slab, phase, tile, scale, out, main, small);
     }
   }
-  // kWhole: every filter of the group exists. kAdds: to what `out` holds.
+  // With kWhole every filter of the group exists. With kAdds sums are added to
+  // what `out` holds.
   template <bool kWhole, bool kAdds>
   __device__ __forceinline__ void StoreSums(const Slab& slab,
                                             const Phase& phase,
@@ -321,15 +324,14 @@ class Multiplier {
   const int filters_exponent_;
   const uint32_t filters_address_;
   WgmmaRing ring_, stage_ring_;
-  // Without slabs of their own all warpgroups work on each, and this is the one
-  // whose the next tile is.
+  // The warpgroup that computes the next tile, where all share each slab.
   int turn_ = 0;
   // The current slab: its buffer, its exponent, and whether this thread has yet
   // to arrive at `empty`.
   uint32_t slab_address_;
   int exponent_;
   bool slab_held_;
-  bool stage_held_;  // the phase's, to be filled
+  bool stage_held_;  // whether this thread may fill the phase's stage
 };
 
 #endif  // __CUDA_ARCH_FEAT_SM90_ALL

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
@@ -15,7 +16,7 @@
 
 namespace convlab::cuda {
 
-// With operands of so many parts (WgmmaShape::parts).
+// The convolution with operands of kParts parts (WgmmaShape::parts).
 template <int kParts>
 class WgmmaConvolution : public Kernel {
  public:
@@ -25,7 +26,8 @@ class WgmmaConvolution : public Kernel {
     DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
     if (!MakeWgmmaPlan(problem_, kParts, limits, &plan_)) {
-      return {"WgmmaConvolution::Prepare", "nothing fits"};
+      return {"WgmmaConvolution::Prepare",
+              "no plan fits into shared memory, though Reject found one"};
     }
     RETURN_IF_FAILED(
         AllowAllSharedMemory(reinterpret_cast<const void*>(Function())));
@@ -41,6 +43,7 @@ class WgmmaConvolution : public Kernel {
     const WgmmaShape& shape = kWgmmaShapes[plan_.shape];
     int* const exponent = arranged_.as<int>();
     char* const arranged = arranged_.as<char>() + kHeaderBytes;
+    // One thread for each word of high halves, up to 64 blocks.
     const int64_t most =
         CeilDivide(plan_.filter_bytes(kParts) / (4 * kParts), 512);
     const int blocks = static_cast<int>(most < 64 ? most : 64);
@@ -49,7 +52,8 @@ class WgmmaConvolution : public Kernel {
         shape.shifts, shape.vector_rows, shape.wide);
     RETURN_IF_FAILED(CheckLaunch("ArrangeWgmmaFiltersKernel"));
     WgmmaPlan plan = plan_;
-    // The copy engine takes multiples of 16 bytes.
+    // The copy engine takes addresses that are multiples of 16 bytes; without
+    // it converters read the images themselves.
     if (reinterpret_cast<uintptr_t>(x) % 16 != 0)
       plan.raw_words = plan.raw_buffers = 0;
     return LaunchOverlapping("WgmmaKernel", Function(), overlaps_, blocks_,
@@ -65,7 +69,7 @@ class WgmmaConvolution : public Kernel {
     }
     if (const char* const reason = RejectHugeImages(problem)) return reason;
     DeviceLimits limits;
-    // A device that cannot be asked fails in Prepare, with the reason.
+    // If the device cannot be asked, Prepare fails with the reason.
     if (AskLimits(&limits).failed()) return nullptr;
     if (!CompiledFor(problem.kernel_size)) {
       return "takes filters of 3 x 3, 5 x 5, 7 x 7 and 9 x 9";
@@ -80,7 +84,7 @@ class WgmmaConvolution : public Kernel {
  private:
   using FunctionPointer = void (*)(const float*, const float*, const uint4*,
                                    const int*, float*, WgmmaPlan);
-  // Before the arranged filters: their exponent.
+  // The exponent of the arranged filters stands before them.
   static constexpr int kHeaderBytes = 256;
 
   static bool CompiledFor(int kernel_size) {
@@ -91,7 +95,7 @@ class WgmmaConvolution : public Kernel {
     return false;
   }
 
-  // The shape's kernel, or null if it is of other parts.
+  // The shape's kernel, or null if the shape has another number of parts.
   template <int kShape>
   static FunctionPointer FunctionOf() {
     if constexpr (kWgmmaShapes[kShape].parts == kParts) {
