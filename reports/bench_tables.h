@@ -37,8 +37,8 @@ absl::StatusOr<BenchRecords> ReadBenchRecords(const std::string& folder);
 std::string LayersTable(const BenchRecord& record);
 
 // README's digest of it: our fastest variant, its time, the library's, the
-// speedup and the share of the floor, after a caption that names the device. The
-// geometric mean of the speedups follows.
+// speedup and the share of the floor, after a caption that names the device.
+// The geometric mean of the speedups follows.
 std::string HeadlineTable(const BenchRecord& record);
 
 // The layers with many channels in class fp16: ours and the library's best.

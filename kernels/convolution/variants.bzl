@@ -83,7 +83,12 @@ VARIANTS = [
         ":launch",
         "//kernels/convolution/cuda/lib:constant_memory",
     ]),
-    _row("tensor_split", "cuda/split", [":split_core"], least_capability = 80),
+    _row("tensor_split", "cuda/split", [
+        ":kernel",
+        ":plan",
+        "//kernels/convolution/cuda/lib:halves",
+        "//kernels/convolution/cuda/lib:launch",
+    ], least_capability = 80),
     _row("tensor_strips", "cuda/strips", [
         ":tensor_strips_kernel",
         "//kernels/convolution/cuda/lib:launch",

@@ -221,7 +221,8 @@ TEST(DirectTiled, TheEstimateIsNearTheMeasuredTime) {
   const Layer first = {"fa19-L1", 1, 70, 12, 5};
   const Layer second = {"fa19-L2", 12, 33, 24, 5};
   EXPECT_NEAR(EstimateDirectTiledNs(first.At(10000), kH200), 8.2e5, 8.2e5 / 4);
-  EXPECT_NEAR(EstimateDirectTiledNs(second.At(10000), kH200), 3.53e6, 3.53e6 / 4);
+  EXPECT_NEAR(EstimateDirectTiledNs(second.At(10000), kH200), 3.53e6,
+              3.53e6 / 4);
 }
 
 // One channel of 8 filters of 100 x 100 takes more than a block may have.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/time_model.h"
 
 namespace convlab::cuda {
@@ -20,7 +22,7 @@ FilterLayout LayoutOf(const SplitPlan& plan) {
   layout.chunks = plan.chunks;
   layout.chunks_per_plane = plan.chunks_per_plane;
   layout.row_pairs = shape.row_pairs, layout.tiles_n = shape.tiles_n;
-  layout.rows = shape.row_pairs ? SplitParts(plan.K, 2) : plan.K;
+  layout.rows = shape.row_pairs ? CeilDivide(plan.K, 2) : plan.K;
   layout.filter_groups = plan.filter_groups;
   layout.filter_vectors = plan.filter_vectors;
   layout.max_apart = FilterMaxApart(int64_t{plan.M} * plan.C * plan.K * plan.K);
@@ -37,32 +39,31 @@ bool SetSplitProduct(const Problem& problem, int shape_index,
   plan->W = problem.width, plan->M = problem.filters;
   plan->H_out = problem.output_height(), plan->W_out = problem.output_width();
   const int K = plan->K = problem.kernel_size;
-  if (shape.kernel_size != 0 && shape.kernel_size != K) return false;
+  if (shape.kernel_size != kAnySize && shape.kernel_size != K) return false;
   // A unit begins at a word.
   if (shifts * plane_channels % 2 != 0) return false;
   plan->plane_channels = plane_channels, plan->shifts = shifts;
   while (1 << plan->shift_log < shifts) ++plan->shift_log;
-  plan->planes = SplitParts(plan->C, plane_channels);
+  plan->planes = CeilDivide(plan->C, plane_channels);
   plan->chunks_per_plane =
-      SplitParts(int64_t{K + shifts - 1} * plane_channels, 8);
+      CeilDivide(int64_t{K + shifts - 1} * plane_channels, 8);
   if (shape.row_pairs) {
-    // Only with three products, which tensor cores have to work for.
     if (plan->planes > 1 || plan->chunks_per_plane > 1) return false;
   } else {
-    plan->chunks_per_plane = SplitParts(plan->chunks_per_plane, 2) * 2;
+    plan->chunks_per_plane = RoundUp(plan->chunks_per_plane, 2);
   }
   plan->chunks = plan->planes * plan->chunks_per_plane;
   plan->filter_groups =
-      SplitParts(int64_t{plan->M} * shifts, int64_t{8} * shape.tiles_n);
+      CeilDivide(int64_t{plan->M} * shifts, int64_t{8} * shape.tiles_n);
   const int64_t steps =
-      shape.row_pairs ? SplitParts(K, 2) : int64_t{plan->chunks} / 2 * K;
+      shape.row_pairs ? CeilDivide(K, 2) : int64_t{plan->chunks} / 2 * K;
   const int64_t vectors = steps * shape.tiles_n * 32;
   if (vectors > 1 << 24) return false;
   plan->filter_vectors = vectors;
   return true;
 }
 
-int SplitPieceProducts(const SplitPlan& plan) {
+int SplitItemProducts(const SplitPlan& plan) {
   const SplitShape& shape = kSplitShapes[plan.shape];
   return 3 * shape.rows / 2 * (plan.filter_vectors / 32);
 }
@@ -72,18 +73,18 @@ bool SetSplitTiles(int row_blocks, int tile_columns, SplitPlan* plan) {
   const int Cp = plan->plane_channels;
   plan->tile_rows = std::min(row_blocks * shape.rows, plan->H_out);
   plan->tile_columns = std::min(tile_columns, plan->W_out);
-  plan->strips_y = SplitParts(plan->H_out, plan->tile_rows);
-  plan->strips_x = SplitParts(plan->W_out, plan->tile_columns);
+  plan->tiles_y = CeilDivide(plan->H_out, plan->tile_rows);
+  plan->tiles_x = CeilDivide(plan->W_out, plan->tile_columns);
   plan->input_rows = plan->tile_rows + plan->K - 1;
   plan->input_columns = plan->tile_columns + plan->K - 1;
-  plan->row_blocks = SplitParts(plan->tile_rows, shape.rows);
-  plan->units = SplitParts(plan->tile_columns, plan->shifts);
-  plan->units_magic = SplitMagic(plan->units);
-  plan->linear = plan->strips_x == 1 && plan->W * Cp % 2 == 0;
+  plan->row_blocks = CeilDivide(plan->tile_rows, shape.rows);
+  plan->units = CeilDivide(plan->tile_columns, plan->shifts);
+  plan->units_magic = DivisionMagic(plan->units);
+  plan->linear = plan->tiles_x == 1 && plan->W * Cp % 2 == 0;
   plan->copy_columns =
-      Cp == 1 ? SplitParts(plan->input_columns, 2) : plan->input_columns;
-  plan->copy_columns_magic = SplitMagic(plan->copy_columns);
-  plan->pitch = SplitParts(int64_t{plan->input_columns} * Cp, 2);
+      Cp == 1 ? CeilDivide(plan->input_columns, 2) : plan->input_columns;
+  plan->copy_columns_magic = DivisionMagic(plan->copy_columns);
+  plan->pitch = CeilDivide(int64_t{plan->input_columns} * Cp, 2);
   // The last block's rows, with those that odd row pairs add; and what the last
   // unit of the last row reads beyond its end.
   const int64_t rows = int64_t{plan->row_blocks} * shape.rows + plan->K - 1 +
@@ -95,7 +96,7 @@ bool SetSplitTiles(int row_blocks, int tile_columns, SplitPlan* plan) {
                         std::max<int64_t>(last_unit - plan->pitch, 0);
   if (words > 1 << 16) return false;
   plan->plane_words = rows * plan->pitch;
-  plan->image_words = SplitParts(words, 4) * 4;
+  plan->image_words = RoundUp(words, 4);
   return true;
 }
 
@@ -111,64 +112,64 @@ void SetSplitPhases(int phase_blocks, int phase_filter_groups,
   while (plan->stage_pitch % modulus != remainder) ++plan->stage_pitch;
   const int filters =
       plan->phase_filter_groups * shape.tiles_n * 8 / plan->shifts;
-  plan->stage_floats = SplitParts(int64_t{plan->stage_pitch} * filters, 4) * 4;
+  plan->stage_floats = RoundUp(int64_t{plan->stage_pitch} * filters, 4);
 }
 
-int64_t SplitSharedBytes(const SplitPlan& plan, int groups) {
+int64_t SplitSharedBytes(const SplitPlan& plan, int teams) {
   const bool shared = kSplitShapes[plan.shape].filters_shared;
   return (shared ? plan.filter_bytes() : 0) +
-         int64_t{4} * groups * plan.group_words();
+         int64_t{4} * teams * plan.team_words();
 }
 
-SplitCost::SplitCost(const SplitPlan& plan, int multiprocessors)
-    : plan_(plan), multiprocessors_(multiprocessors) {
+SplitCost::SplitCost(const SplitPlan& plan, const DeviceLimits& limits)
+    : plan_(plan), multiprocessors_(limits.multiprocessors) {
   const SplitShape& shape = kSplitShapes[plan.shape];
   // Words of 128 bytes for each row of each step: inputs, then filters.
   const double rows = plan.filter_vectors / (32.0 * shape.tiles_n);
   const double filters = (shape.filters_shared ? 2 : 8) * shape.tiles_n;
   const double loads = rows * 2 * (2 + filters);
-  piece_ = kProduct * SplitPieceProducts(plan) + kLoad * loads +
-           kPlane * plan.planes;
-  if (shape.kernel_size == 0) piece_ *= kAnySize;
+  item_ =
+      kProduct * SplitItemProducts(plan) + kLoad * loads + kPlane * plan.planes;
+  if (shape.kernel_size == kAnySize) item_ *= kNotUnrolled;
   in_ = static_cast<double>(plan.planes) * plan.plane_channels *
         plan.input_rows * plan.input_columns;
   out_ = static_cast<double>(plan.M) * plan.tile_rows * plan.tile_columns;
-  const bool whole_rows = plan.strips_x == 1;
+  const bool whole_rows = plan.tiles_x == 1;
   memory_ = kMemory * (in_ + (whole_rows ? 1 : kPartLines) * out_);
 }
 
-double SplitCost::Total(int warps, int groups) const {
+double SplitCost::Total(int warps, int teams) const {
   const SplitPlan& plan = plan_;
-  // Rounds of a group's warps over the pieces of a tile's phases.
+  // How often a team's warps take an item, over a tile's phases.
   const int64_t full = plan.filter_groups / plan.phase_filter_groups;
   const int64_t rest = plan.filter_groups % plan.phase_filter_groups;
   int64_t rounds = 0, phases = 0;
   for (int block = 0; block < plan.row_blocks; block += plan.phase_blocks) {
     const int blocks = std::min(plan.phase_blocks, plan.row_blocks - block);
-    const int64_t octets = SplitParts(int64_t{blocks} * plan.units, 8);
-    rounds += full * SplitParts(octets * plan.phase_filter_groups, warps) +
-              SplitParts(octets * rest, warps);
+    const int64_t octets = CeilDivide(int64_t{blocks} * plan.units, 8);
+    rounds += full * CeilDivide(octets * plan.phase_filter_groups, warps) +
+              CeilDivide(octets * rest, warps);
     phases += full + (rest > 0);
   }
   const double copies = (plan.linear ? 1 : 2) * in_ + out_;
-  const double busy = rounds * piece_ * warps / 4 + kCopy * copies;
-  const double alone = rounds * piece_ * kLatency * std::max(1.0, warps / 4.0) +
+  const double busy = rounds * item_ * warps / 4 + kCopy * copies;
+  const double alone = rounds * item_ * kLatency * std::max(1.0, warps / 4.0) +
                        kLoadTime * (1 + in_ / (kInFlight * warps)) +
                        kPhaseTime * (phases + out_ / (kInFlight * warps));
-  const double shared = groups * std::max(busy, memory_);
+  const double shared = teams * std::max(busy, memory_);
   const double time = std::max(shared, alone) + std::min(shared, alone) / 4;
-  return time * SplitParts(plan.tiles(), int64_t{multiprocessors_} * groups);
+  return time * CeilDivide(plan.tiles(), int64_t{multiprocessors_} * teams);
 }
 
 namespace {
 
-// The cheapest plan by SplitCost; false if nothing fits. Tried are all shapes,
-// channels of a plane and shifts, except those that pad the product by more
-// than `most_padding` times the least; tiles from the whole image down to eight
-// units of one block of rows; phases, and warps of a group; and as many groups
-// as fit.
-bool SearchSplitPlan(const Problem& problem, int multiprocessors,
-                     int shared_limit, double most_padding, SplitPlan* best) {
+// Finds the cheapest plan by SplitCost; false if nothing fits. The search tries
+// all shapes, channels of a plane and shifts, except those that pad the product
+// by more than `most_padding` times the least; tiles from the whole image down
+// to eight units of one block of rows; phases, and warps of a team; each with
+// as many teams as fit.
+bool SearchSplitPlan(const Problem& problem, const DeviceLimits& limits,
+                     double most_padding, SplitPlan* best) {
   const auto for_products = [&](auto visit) {
     for (int shape = 0; shape < kSplitShapeCount; ++shape) {
       for (const int plane_channels : {1, 2, 4, 6, 8}) {
@@ -183,7 +184,7 @@ bool SearchSplitPlan(const Problem& problem, int multiprocessors,
   };
   // Products for a row of outputs of all filters.
   const auto products = [](const SplitPlan& plan) {
-    return static_cast<double>(SplitPieceProducts(plan)) * plan.filter_groups /
+    return static_cast<double>(SplitItemProducts(plan)) * plan.filter_groups /
            (kSplitShapes[plan.shape].rows * plan.shifts);
   };
   double least_products = 0;
@@ -195,21 +196,21 @@ bool SearchSplitPlan(const Problem& problem, int multiprocessors,
   double best_cost = 0;
   const auto try_phases = [&](int64_t free_bytes, SplitPlan* plan) {
     const int most_warps = kSplitShapes[plan->shape].threads / 32;
-    const SplitCost cost(*plan, multiprocessors);
+    const SplitCost cost(*plan, limits);
     for (int blocks = 1; blocks <= std::min(plan->row_blocks, 4); ++blocks) {
       for (int filters = 1; filters <= std::min(plan->filter_groups, 4);
            ++filters) {
         SetSplitPhases(blocks, filters, plan);
         const int fit = std::min<int64_t>(
-            kSplitMostGroups, free_bytes / (4 * plan->group_words()));
+            kSplitMostTeams, free_bytes / (4 * plan->team_words()));
         if (fit == 0) break;
         for (int warps = 1; warps <= kSplitMostWarps; ++warps) {
-          const int groups = std::min(fit, most_warps / warps);
-          const double total = cost.Total(warps, groups);
+          const int teams = std::min(fit, most_warps / warps);
+          const double total = cost.Total(warps, teams);
           if (best_cost == 0 || total < best_cost) {
             best_cost = total;
             *best = *plan;
-            best->warps = warps, best->groups = groups;
+            best->warps = warps, best->teams = teams;
           }
         }
       }
@@ -218,19 +219,19 @@ bool SearchSplitPlan(const Problem& problem, int multiprocessors,
   for_products([&](SplitPlan plan) {
     if (products(plan) > most_padding * least_products) return;
     const SplitShape& shape = kSplitShapes[plan.shape];
-    const int64_t free_bytes =
-        shared_limit - (shape.filters_shared ? plan.filter_bytes() : 0);
+    const int64_t free_bytes = limits.shared_per_block -
+                               (shape.filters_shared ? plan.filter_bytes() : 0);
     if (free_bytes <= 0) return;
-    const int64_t all_blocks = SplitParts(plan.H_out, shape.rows);
-    const int64_t all_units = SplitParts(plan.W_out, plan.shifts);
+    const int64_t all_blocks = CeilDivide(plan.H_out, shape.rows);
+    const int64_t all_units = CeilDivide(plan.W_out, plan.shifts);
     int blocks_before = 0;
     for (const int cut_y : kSplitCuts) {
-      const int blocks = SplitParts(all_blocks, cut_y);
+      const int blocks = CeilDivide(all_blocks, cut_y);
       if (blocks == blocks_before) continue;
       blocks_before = blocks;
       int units_before = 0;
       for (const int cut_x : kSplitCuts) {
-        const int units = std::max<int64_t>(SplitParts(all_units, cut_x), 8);
+        const int units = std::max<int64_t>(CeilDivide(all_units, cut_x), 8);
         if (units == units_before) continue;
         units_before = units;
         if (SetSplitTiles(blocks, units * plan.shifts, &plan)) {
@@ -240,32 +241,27 @@ bool SearchSplitPlan(const Problem& problem, int multiprocessors,
     }
   });
   if (best_cost == 0) return false;
-  best->shared_bytes = SplitSharedBytes(*best, best->groups);
+  best->shared_bytes = SplitSharedBytes(*best, best->teams);
   return true;
 }
 
 }  // namespace
 
-bool MakeSplitPlan(const Problem& problem, int multiprocessors,
-                   int shared_limit, SplitPlan* plan) {
+bool MakeSplitPlan(const Problem& problem, const DeviceLimits& limits,
+                   SplitPlan* plan) {
   if (problem.kernel_size > kSplitMostKernelSize) return false;
-  // What pads little may need more shared memory than there is.
+  // Plans that pad little may need more shared memory than there is.
   constexpr double kLittle = 1.25, kAny = 1e9;
-  return SearchSplitPlan(problem, multiprocessors, shared_limit, kLittle,
-                         plan) ||
-         SearchSplitPlan(problem, multiprocessors, shared_limit, kAny, plan);
+  return SearchSplitPlan(problem, limits, kLittle, plan) ||
+         SearchSplitPlan(problem, limits, kAny, plan);
 }
 
 double EstimateSplitNs(const Problem& problem, const DeviceLimits& limits) {
   constexpr TimeModel kModel = {/*launch_us=*/10.3, /*per_cycle=*/1.47,
                                 /*per_byte=*/1.10, /*weight_ns=*/1.55};
   SplitPlan plan;
-  if (!MakeSplitPlan(problem, limits.multiprocessors, limits.shared_per_block,
-                     &plan)) {
-    return -1;
-  }
-  const double cycles =
-      SplitCost(plan, limits.multiprocessors).Total(plan.warps, plan.groups);
+  if (!MakeSplitPlan(problem, limits, &plan)) return -1;
+  const double cycles = SplitCost(plan, limits).Total(plan.warps, plan.teams);
   return EstimateNs(kModel, cycles, problem, limits);
 }
 

@@ -1,5 +1,5 @@
-// How tensor_split cuts a convolution; split_core.cuh says
-// what the pieces are. No CUDA in here, so that the plans are tested without.
+// How tensor_split cuts a convolution; kernel.cuh says what the parts are. No
+// CUDA in here, so that plans are tested without.
 #ifndef KERNELS_CONVOLUTION_CUDA_SPLIT_PLAN_H_
 #define KERNELS_CONVOLUTION_CUDA_SPLIT_PLAN_H_
 
@@ -13,31 +13,61 @@ namespace convlab::cuda {
 
 // What a kernel was compiled for.
 struct SplitShape {
-  int kernel_size;      // 0: any
-  int rows;             // of outputs, of a warp's piece; even
-  int tiles_n;          // of a warp's piece, each 8 columns of the product
-  bool row_pairs;       // two filter rows make a step of the depth
+  int kernel_size;  // kAnySize: any
+  int rows;         // of outputs, of a warp's item; even
+  int tiles_n;      // of a warp's item, each 8 columns of the product
+  bool row_pairs;   // a step of the depth is two filter rows, not two chunks
   bool filters_shared;  // in shared memory; otherwise in global memory
   int threads;          // of a block, at most
 };
 
 // More rows and tiles reuse what was loaded more often, and need registers for
-// their sums. Fewer warps, which may have more registers, where these are many.
+// their sums: three tiles need so many that a block has fewer threads.
+constexpr SplitShape ChunkPairs(int kernel_size, int tiles_n) {
+  return {kernel_size,
+          /*rows=*/6,
+          tiles_n,
+          /*row_pairs=*/false,
+          /*filters_shared=*/true,
+          /*threads=*/tiles_n >= 3 ? 256 : 384};
+}
+constexpr SplitShape RowPairs(int kernel_size, int rows, int tiles_n) {
+  return {kernel_size,
+          rows,
+          tiles_n,
+          /*row_pairs=*/true,
+          /*filters_shared=*/true,
+          /*threads=*/384};
+}
+constexpr SplitShape WithFiltersInGlobalMemory(SplitShape shape) {
+  shape.filters_shared = false;
+  return shape;
+}
+
+constexpr int kAnySize = 0;
 constexpr SplitShape kSplitShapes[] = {
-    {3, 6, 3, false, true, 256}, {3, 6, 2, false, true, 384},
-    {5, 6, 3, false, true, 256}, {5, 6, 2, false, true, 384},
-    {7, 6, 3, false, true, 256}, {7, 6, 2, false, true, 384},
-    {0, 6, 3, false, true, 256}, {0, 6, 2, false, true, 384},
-    {0, 6, 1, false, true, 384}, {0, 6, 2, false, false, 384},
-    {3, 6, 3, true, true, 384},  {3, 8, 1, true, true, 384},
-    {5, 6, 3, true, true, 384},  {5, 8, 1, true, true, 384},
-    {7, 6, 3, true, true, 384},  {7, 8, 1, true, true, 384},
+    ChunkPairs(3, 3),
+    ChunkPairs(3, 2),
+    ChunkPairs(5, 3),
+    ChunkPairs(5, 2),
+    ChunkPairs(7, 3),
+    ChunkPairs(7, 2),
+    ChunkPairs(kAnySize, 3),
+    ChunkPairs(kAnySize, 2),
+    ChunkPairs(kAnySize, 1),
+    WithFiltersInGlobalMemory(ChunkPairs(kAnySize, 2)),
+    RowPairs(/*kernel_size=*/3, /*rows=*/6, /*tiles_n=*/3),
+    RowPairs(3, 8, 1),
+    RowPairs(5, 6, 3),
+    RowPairs(5, 8, 1),
+    RowPairs(7, 6, 3),
+    RowPairs(7, 8, 1),
 };
 constexpr int kSplitShapeCount = sizeof(kSplitShapes) / sizeof(SplitShape);
 
 constexpr int kSplitMostKernelSize = 11;
-constexpr int kSplitMostWarps = 8;    // of a group
-constexpr int kSplitMostGroups = 15;  // each has a barrier of its own
+constexpr int kSplitMostWarps = 8;   // of a team
+constexpr int kSplitMostTeams = 15;  // of a block; each has its own barrier
 
 // In words of 4 bytes unless stated.
 struct SplitPlan {
@@ -50,7 +80,7 @@ struct SplitPlan {
   // with row pairs 1.
   int chunks, chunks_per_plane;
   // Tiles of an image, a tile's outputs, and the inputs that these need.
-  int strips_y, strips_x;
+  int tiles_y, tiles_x;
   int tile_rows, tile_columns;
   int input_rows, input_columns;
   // Of a tile: blocks of the shape's `rows` rows, and units of `shifts`
@@ -63,32 +93,33 @@ struct SplitPlan {
   bool linear;
   int copy_columns;
   uint32_t copy_columns_magic, units_magic;  // for SplitDivide
-  // Groups of the shape's tiles_n tiles of columns, and 16-byte (or with one
-  // product 8-byte) vectors of arranged filters in each.
+  // Groups of the shape's tiles_n tiles of columns, and vectors of arranged
+  // filters in each.
   int filter_groups, filter_vectors;
-  // Groups of warps, and of what a group computes between two barriers.
-  int groups, warps;
+  // Teams of a block, and warps of a team.
+  int teams, warps;
+  // A phase, which fills the stage once: blocks of rows by groups of filters.
   int phase_blocks, phase_filter_groups;
   int stage_pitch, stage_floats;
   int shape;  // of kSplitShapes
   int shared_bytes;
 
-  constexpr int64_t tiles() const { return batch * strips_y * strips_x; }
+  constexpr int64_t tiles() const { return batch * tiles_y * tiles_x; }
   constexpr int64_t filter_bytes() const {
     return int64_t{filter_vectors} * filter_groups * kSplitVectorBytes;
   }
-  // Of one group: largest values, stage, halves.
-  constexpr int64_t group_words() const {
-    return 8 + int64_t{stage_floats} + int64_t{2} * image_words;
+  // Of one team: largest values, stage, halves.
+  constexpr int64_t team_words() const {
+    return kSplitMostWarps + int64_t{stage_floats} + int64_t{2} * image_words;
   }
 };
 
-// How the kernels of a plan want the filters.
+// How the filters stand in memory for a plan's kernel.
 FilterLayout LayoutOf(const SplitPlan& plan);
 
-// The steps of a plan, in their order. First what a shape, channels of a plane
-// (1, 2, 4, 6 or 8) and shifts (1, 2, 4 or 8) make of the product; false if
-// they do not go together.
+// The three functions that make a plan, in their order. First the product, from
+// a shape, the channels of a plane (1, 2, 4, 6 or 8) and shifts (1, 2, 4 or 8);
+// false if they do not go together.
 bool SetSplitProduct(const Problem& problem, int shape_index,
                      int plane_channels, int shifts, SplitPlan* plan);
 
@@ -97,51 +128,59 @@ bool SetSplitProduct(const Problem& problem, int shape_index,
 // memory than anything has.
 bool SetSplitTiles(int row_blocks, int tile_columns, SplitPlan* plan);
 
-// Then the stage: what a phase computes, [filter][row][column]. The distance of
-// two filters keeps the lanes of a store on different banks: 2 * pitch = 8 mod
-// 32 apart, or pitch = 8.
+// Then the stage, which holds what a phase computes as [filter][row][column].
+// The distance of two filters keeps the lanes of a store on different banks:
+// 2 * stage_pitch = 8 mod 32 for one shift, else stage_pitch = 8 mod 32.
 void SetSplitPhases(int phase_blocks, int phase_filter_groups, SplitPlan* plan);
 
-// Shared memory of a block of `groups` groups.
-int64_t SplitSharedBytes(const SplitPlan& plan, int groups);
+// Shared memory of a block of `teams` teams.
+int64_t SplitSharedBytes(const SplitPlan& plan, int teams);
 
-// Products of m16n8k16 for a warp's piece.
-int SplitPieceProducts(const SplitPlan& plan);
+// Products of m16n8k16 for a warp's item.
+int SplitItemProducts(const SplitPlan& plan);
 
-// The model by which plans are chosen, in cycles of one multiprocessor. A piece
-// costs its products and the words that it loads from shared memory; a group
-// that works alone waits for latencies, which other groups hide; and the
+// The model by which plans are chosen, in cycles of one multiprocessor. An item
+// costs its products and the words that it loads from shared memory; a team
+// that works alone waits for latencies, which other teams hide; and the
 // multiprocessor's share of device memory carries what comes in and goes out.
 // The constants are a Hopper's, rounded; only their proportions matter.
 class SplitCost {
  public:
-  SplitCost(const SplitPlan& plan, int multiprocessors);
+  SplitCost(const SplitPlan& plan, const DeviceLimits& limits);
 
-  // Of all tiles, by groups of `warps` warps, `groups` of them in a block.
-  double Total(int warps, int groups) const;
+  // The cost of all tiles, by `teams` teams of `warps` warps in each block.
+  double Total(int warps, int teams) const;
 
  private:
-  static constexpr double kProduct = 6.5;  // of a quarter of a multiprocessor
-  static constexpr double kLoad = 1.5;     // of 128 bytes, likewise
-  static constexpr double kPlane = 50;     // of a piece, likewise
-  static constexpr double kAnySize = 1.2;  // loops that are not unrolled
-  static constexpr double kCopy = 0.06;    // of a value in or out
-  static constexpr double kMemory = 0.22;  // likewise, at 4.3 TB/s
-  static constexpr double kPartLines = 3;  // stores of parts of lines
-  static constexpr double kLatency = 1.5;  // one warp against several
+  // Cycles of a quarter of a multiprocessor: of a product, of a load of 128
+  // bytes, and of an item's plane; and the factor for loops that are not
+  // unrolled.
+  static constexpr double kProduct = 6.5;
+  static constexpr double kLoad = 1.5;
+  static constexpr double kPlane = 50;
+  static constexpr double kNotUnrolled = 1.2;
+  // Cycles of a value in or out: of instructions, and of memory at 4.3 TB/s;
+  // and the factor for stores of parts of lines.
+  static constexpr double kCopy = 0.06;
+  static constexpr double kMemory = 0.22;
+  static constexpr double kPartLines = 3;
+  // A team alone: the factor of one warp against several, and the cycles that a
+  // batch of loads and a phase wait.
+  static constexpr double kLatency = 1.5;
   static constexpr double kLoadTime = 1200;
   static constexpr double kPhaseTime = 400;
-  static constexpr double kInFlight = 32 * 24;  // of a warp
+  static constexpr double kInFlight = 32 * 24;  // values, of a warp
 
   const SplitPlan& plan_;
   const int multiprocessors_;
-  double piece_, in_, out_, memory_;
+  double item_, in_, out_, memory_;
 };
 
-// The plan for a problem, or false if the channels of the smallest tile do not
-// fit into shared memory or the filter is larger than kSplitMostKernelSize.
-bool MakeSplitPlan(const Problem& problem, int multiprocessors,
-                   int shared_limit, SplitPlan* plan);
+// Finds the plan of the least cost; false if the channels of the smallest tile
+// do not fit into shared memory or the filter is larger than
+// kSplitMostKernelSize.
+bool MakeSplitPlan(const Problem& problem, const DeviceLimits& limits,
+                   SplitPlan* plan);
 
 // For KernelVariant::estimate_ns: nanoseconds of the cheapest plan, or negative
 // if there is none.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/plan_testing.h"
 #include "kernels/convolution/problem.h"
 
@@ -17,29 +18,29 @@ std::string Describe(const Problem& p, const SplitPlan& plan) {
   return DescribeProblem(p) + "shape: " + Text({plan.shape}) +
          "plane channels, shifts: " + Text({plan.plane_channels, plan.shifts}) +
          "tile: " + Text({plan.tile_rows, plan.tile_columns}) +
-         "warps, groups: " + Text({plan.warps, plan.groups});
+         "warps, teams: " + Text({plan.warps, plan.teams});
 }
 
 // That the kernels stay in their memory and compute every output.
 void CheckPlan(const Problem& problem, const SplitPlan& plan,
-               int shared_limit) {
+               const DeviceLimits& limits) {
   SCOPED_TRACE(Describe(problem, plan));
   const SplitShape& shape = kSplitShapes[plan.shape];
   const int K = plan.K;
-  EXPECT_TRUE(shape.kernel_size == 0 || shape.kernel_size == K);
-  EXPECT_LE(plan.shared_bytes, shared_limit);
-  EXPECT_EQ(plan.shared_bytes, SplitSharedBytes(plan, plan.groups));
-  EXPECT_GE(plan.groups, 1);
-  EXPECT_LE(plan.groups, kSplitMostGroups);
+  EXPECT_TRUE(shape.kernel_size == kAnySize || shape.kernel_size == K);
+  EXPECT_LE(plan.shared_bytes, limits.shared_per_block);
+  EXPECT_EQ(plan.shared_bytes, SplitSharedBytes(plan, plan.teams));
+  EXPECT_GE(plan.teams, 1);
+  EXPECT_LE(plan.teams, kSplitMostTeams);
   EXPECT_GE(plan.warps, 1);
   EXPECT_LE(plan.warps, kSplitMostWarps);
-  EXPECT_LE(32 * plan.warps * plan.groups, shape.threads);
+  EXPECT_LE(32 * plan.warps * plan.teams, shape.threads);
 
-  // Tiles and pieces cover the output.
-  EXPECT_GE(int64_t{plan.strips_y} * plan.tile_rows, plan.H_out);
-  EXPECT_LT(int64_t{plan.strips_y - 1} * plan.tile_rows, plan.H_out);
-  EXPECT_GE(int64_t{plan.strips_x} * plan.tile_columns, plan.W_out);
-  EXPECT_LT(int64_t{plan.strips_x - 1} * plan.tile_columns, plan.W_out);
+  // Tiles and items cover the output.
+  EXPECT_GE(int64_t{plan.tiles_y} * plan.tile_rows, plan.H_out);
+  EXPECT_LT(int64_t{plan.tiles_y - 1} * plan.tile_rows, plan.H_out);
+  EXPECT_GE(int64_t{plan.tiles_x} * plan.tile_columns, plan.W_out);
+  EXPECT_LT(int64_t{plan.tiles_x - 1} * plan.tile_columns, plan.W_out);
   EXPECT_GE(plan.row_blocks * shape.rows, plan.tile_rows);
   EXPECT_GE(plan.units * plan.shifts, plan.tile_columns);
   EXPECT_GE(int64_t{plan.filter_groups} * shape.tiles_n * 8,
@@ -59,7 +60,7 @@ void CheckPlan(const Problem& problem, const SplitPlan& plan,
     EXPECT_EQ(plan.chunks_per_plane % 2, 0);
   }
 
-  // The copied inputs fit, and so does the last word that a piece reads.
+  // The copied inputs fit, and so does the last word that an item reads.
   EXPECT_GE(plan.pitch * 2, plan.input_columns * plan.plane_channels);
   EXPECT_LE(plan.input_rows * plan.pitch, plan.plane_words);
   EXPECT_LE(plan.planes * plan.plane_words, plan.image_words);
@@ -73,7 +74,7 @@ void CheckPlan(const Problem& problem, const SplitPlan& plan,
   EXPECT_LT(last_word, plan.image_words);
   // Loads and stores of 8 and 16 bytes.
   EXPECT_EQ(plan.filter_bytes() % 16, 0);
-  EXPECT_EQ(plan.group_words() % 4, 0);
+  EXPECT_EQ(plan.team_words() % 4, 0);
   if (plan.plane_channels % 4 == 0) {
     EXPECT_EQ(plan.plane_words % (plan.plane_channels / 2), 0);
   }
@@ -85,21 +86,15 @@ void CheckPlan(const Problem& problem, const SplitPlan& plan,
                                    shape.tiles_n * 8 / plan.shifts);
   EXPECT_EQ(plan.stage_pitch % 2, 0);
 
-  for (const int n :
-       {0, 1, plan.units - 1, plan.units, plan.phase_blocks * plan.units - 1}) {
-    EXPECT_EQ(Divide(n, plan.units_magic), n / plan.units);
-  }
-  const int last_element = plan.input_rows * plan.copy_columns;
-  for (const int n : {plan.copy_columns - 1, plan.copy_columns,
-                      last_element - plan.copy_columns, last_element - 1}) {
-    EXPECT_EQ(Divide(n, plan.copy_columns_magic), n / plan.copy_columns);
-  }
+  CheckDivision(plan.phase_blocks * plan.units, plan.units, plan.units_magic);
+  CheckDivision(plan.input_rows * plan.copy_columns, plan.copy_columns,
+                plan.copy_columns_magic);
 }
 
 SplitPlan PlanOf(const Problem& problem) {
   SplitPlan plan;
-  EXPECT_TRUE(MakeSplitPlan(problem, kH200Multiprocessors, kH200Shared, &plan));
-  CheckPlan(problem, plan, kH200Shared);
+  EXPECT_TRUE(MakeSplitPlan(problem, kH200, &plan));
+  CheckPlan(problem, plan, kH200);
   return plan;
 }
 
@@ -112,10 +107,10 @@ TEST(SplitPlan, TheCoursesLayersAreCutAsMeasurementsSay) {
     EXPECT_EQ(shape.kernel_size, layer.kernel_size);
     EXPECT_TRUE(shape.filters_shared);
     EXPECT_EQ(shape.row_pairs, layer.channels == 1);
-    EXPECT_EQ(plan.strips_x, 1);
-    EXPECT_GE(plan.warps * plan.groups, 8);
+    EXPECT_EQ(plan.tiles_x, 1);
+    EXPECT_GE(plan.warps * plan.teams, 8);
     if (layer.channels > 1) {
-      EXPECT_EQ(plan.strips_y, 1);
+      EXPECT_EQ(plan.tiles_y, 1);
       EXPECT_EQ(plan.plane_channels, std::min<int64_t>(layer.channels, 6));
       EXPECT_EQ(plan.shifts, 1);
       EXPECT_EQ(8 * shape.tiles_n, layer.filters);
@@ -133,7 +128,7 @@ TEST(SplitPlan, FewImagesAreCutIntoMoreTiles) {
 }
 
 TEST(SplitPlan, EveryProblemOfTheInterfaceHasOne) {
-  for (const int limit : kSharedLimits) {
+  for (const DeviceLimits& device : kDevices) {
     for (const int64_t channels : {1, 2, 3, 5, 12, 17, 64}) {
       for (const int64_t filters : {1, 6, 50, 128}) {
         for (int64_t K = 1; K <= kSplitMostKernelSize; ++K) {
@@ -141,10 +136,9 @@ TEST(SplitPlan, EveryProblemOfTheInterfaceHasOne) {
             for (const int64_t width : {K, K + 20, int64_t{3001}}) {
               const Problem problem = {7, channels, height, width, filters, K};
               SplitPlan plan;
-              ASSERT_TRUE(
-                  MakeSplitPlan(problem, kH200Multiprocessors, limit, &plan))
-                  << limit << " bytes: " << Describe(problem, {});
-              CheckPlan(problem, plan, limit);
+              ASSERT_TRUE(MakeSplitPlan(problem, device, &plan))
+                  << device.compute_capability << ": " << Describe(problem, {});
+              CheckPlan(problem, plan, device);
               if (HasFailure()) return;
             }
           }
@@ -157,14 +151,11 @@ TEST(SplitPlan, EveryProblemOfTheInterfaceHasOne) {
 TEST(SplitPlan, WhatDoesNotFitHasNone) {
   SplitPlan plan;
   // Filters larger than any that the kernels take.
-  EXPECT_FALSE(MakeSplitPlan({1, 1, 40, 40, 3, 12}, kH200Multiprocessors,
-                             kH200Shared, &plan));
+  EXPECT_FALSE(MakeSplitPlan({1, 1, 40, 40, 3, 12}, kH200, &plan));
   // 1500 channels of 6 rows and 3 columns of outputs.
-  EXPECT_FALSE(MakeSplitPlan({1, 1500, 8, 9, 2, 7}, kH200Multiprocessors,
-                             kH200Shared, &plan));
+  EXPECT_FALSE(MakeSplitPlan({1, 1500, 8, 9, 2, 7}, kH200, &plan));
   // Filters for global memory.
-  EXPECT_TRUE(MakeSplitPlan({3, 1, 5, 5, 70000, 3}, kH200Multiprocessors,
-                            kH200Shared, &plan));
+  EXPECT_TRUE(MakeSplitPlan({3, 1, 5, 5, 70000, 3}, kH200, &plan));
 }
 
 // Other choices than the heuristic's are right too, if they fit.
@@ -187,14 +178,14 @@ TEST(SplitPlan, AnyChoiceThatFitsIsRight) {
     }
     SetSplitPhases(from(1, 5), from(1, 5), &plan);
     plan.warps = from(1, kSplitMostWarps);
-    plan.groups = from(1, kSplitMostGroups);
-    const int64_t bytes = SplitSharedBytes(plan, plan.groups);
-    if (bytes > kH200Shared ||
-        32 * plan.warps * plan.groups > kSplitShapes[plan.shape].threads) {
+    plan.teams = from(1, kSplitMostTeams);
+    const int64_t bytes = SplitSharedBytes(plan, plan.teams);
+    if (bytes > kH200.shared_per_block ||
+        32 * plan.warps * plan.teams > kSplitShapes[plan.shape].threads) {
       continue;
     }
     plan.shared_bytes = bytes;
-    CheckPlan(problem, plan, kH200Shared);
+    CheckPlan(problem, plan, kH200);
     if (HasFailure()) return;
     ++checked;
   }

@@ -42,9 +42,96 @@
 // columns at a time, with a barrier each: slower. Warps that only copy beside
 // eight that multiply: no gain so far. Sums that stay in the tensor cores for
 // all of the depth: they cut bits off, and the error comes near the class's.
-#include "kernels/convolution/cuda/split/split_core.cuh"
+#include <cstdint>
+#include <utility>
+
+#include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/kernel.h"
+#include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/cuda/split/kernel.cuh"
+#include "kernels/convolution/cuda/split/plan.h"
 
 namespace convlab::cuda {
+namespace {
+
+class SplitConvolution : public Kernel {
+ public:
+  using Kernel::Kernel;
+
+  Error Prepare() override {
+    DeviceLimits limits;
+    RETURN_IF_FAILED(AskLimits(&limits));
+    if (!MakeSplitPlan(problem_, limits, &plan_)) {
+      return {"SplitConvolution::Prepare", "no tile fits"};
+    }
+    RETURN_IF_FAILED(
+        AllowAllSharedMemory(reinterpret_cast<const void*>(Function())));
+    blocks_ = plan_.tiles() < limits.multiprocessors ? plan_.tiles()
+                                                     : limits.multiprocessors;
+    return arranged_.Allocate(LayoutOf(plan_));
+  }
+
+  Error Run(const float* x, const float* k, float* y,
+            cudaStream_t stream) override {
+    SplitPlan plan = plan_;
+    // Pairs of pixels are loaded as such.
+    if (plan.plane_channels == 1 && reinterpret_cast<uintptr_t>(x) % 8 != 0) {
+      plan.linear = false;
+    }
+    RETURN_IF_FAILED(arranged_.Arrange(k, stream));
+    Function()<<<blocks_, 32 * plan.warps * plan.teams, plan.shared_bytes,
+                 stream>>>(x, k, arranged_.data(), arranged_.exponent(), y,
+                           plan);
+    return CheckLaunch("SplitKernel");
+  }
+
+  static const char* Reject(const Problem& problem) {
+    if (const char* const reason = RejectWithoutTensorCores(
+            reinterpret_cast<const void*>(FunctionOf<0>()))) {
+      return reason;
+    }
+    if (problem.kernel_size > kSplitMostKernelSize) {
+      return "takes filters of at most 11 x 11";
+    }
+    if (const char* const reason = RejectHugeImages(problem)) return reason;
+    DeviceLimits limits;
+    // A device that cannot be asked fails in Prepare, with the reason.
+    if (AskLimits(&limits).failed()) return nullptr;
+    SplitPlan plan;
+    return MakeSplitPlan(problem, limits, &plan)
+               ? nullptr
+               : "the channels of the smallest tile do not fit into shared "
+                 "memory";
+  }
+
+ private:
+  using FunctionPointer = void (*)(const float*, const float*, const char*,
+                                   const int*, float*, SplitPlan);
+  template <int kShape>
+  static constexpr FunctionPointer FunctionOf() {
+    constexpr SplitShape s = kSplitShapes[kShape];
+    return SplitKernel<s.kernel_size, s.rows, s.tiles_n, s.row_pairs,
+                       s.filters_shared, s.threads>;
+  }
+  template <int... kShapes>
+  static constexpr auto AllFunctions(std::integer_sequence<int, kShapes...>) {
+    struct Table {
+      FunctionPointer functions[kSplitShapeCount];
+    };
+    return Table{{FunctionOf<kShapes>()...}};
+  }
+  FunctionPointer Function() const {
+    static constexpr auto kTable =
+        AllFunctions(std::make_integer_sequence<int, kSplitShapeCount>());
+    return kTable.functions[plan_.shape];
+  }
+
+  SplitPlan plan_ = {};
+  ArrangedFilters arranged_;
+  int64_t blocks_ = 0;
+};
+
+}  // namespace
 
 extern const KernelVariant kTensorSplit;
 const KernelVariant kTensorSplit = {
