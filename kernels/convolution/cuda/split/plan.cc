@@ -73,8 +73,8 @@ bool SetSplitTiles(int row_blocks, int tile_columns, SplitPlan* plan) {
   const int Cp = plan->plane_channels;
   plan->tile_rows = std::min(row_blocks * shape.rows, plan->H_out);
   plan->tile_columns = std::min(tile_columns, plan->W_out);
-  plan->tiles_y = CeilDivide(plan->H_out, plan->tile_rows);
-  plan->tiles_x = CeilDivide(plan->W_out, plan->tile_columns);
+  plan->tiles_y = CeilDivide(int64_t{plan->H_out}, plan->tile_rows);
+  plan->tiles_x = CeilDivide(int64_t{plan->W_out}, plan->tile_columns);
   plan->input_rows = plan->tile_rows + plan->K - 1;
   plan->input_columns = plan->tile_columns + plan->K - 1;
   plan->row_blocks = CeilDivide(plan->tile_rows, shape.rows);
@@ -257,12 +257,18 @@ bool MakeSplitPlan(const Problem& problem, const DeviceLimits& limits,
 }
 
 double EstimateSplitNs(const Problem& problem, const DeviceLimits& limits) {
-  constexpr TimeModel kModel = {/*launch_us=*/10.3, /*per_cycle=*/1.47,
-                                /*per_byte=*/1.10, /*weight_ns=*/1.55};
+  constexpr TimeModel kModel = {/*launch_us=*/10.1, /*per_cycle=*/1.455,
+                                /*per_byte=*/1.12, /*weight_ns=*/0};
+  // The arrangement of the filters, fitted to the same times. Every block of
+  // threads looks for the largest weight, unless a kernel of its own does.
+  constexpr double kWeightNs = 1.7, kMaxApartNs = 7400;
   SplitPlan plan;
   if (!MakeSplitPlan(problem, limits, &plan)) return -1;
   const double cycles = SplitCost(plan, limits).Total(plan.warps, plan.teams);
-  return EstimateNs(kModel, cycles, problem, limits);
+  const int64_t weights = problem.kernel_elements();
+  const double arrangement_ns =
+      FilterMaxApart(weights) ? kMaxApartNs : kWeightNs * weights;
+  return EstimateNs(kModel, cycles, problem, limits) + arrangement_ns;
 }
 
 }  // namespace convlab::cuda

@@ -1,6 +1,7 @@
 #include "kernels/convolution/cuda/split/plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -156,6 +157,35 @@ TEST(SplitPlan, WhatDoesNotFitHasNone) {
   EXPECT_FALSE(MakeSplitPlan({1, 1500, 8, 9, 2, 7}, kH200, &plan));
   // Filters for global memory.
   EXPECT_TRUE(MakeSplitPlan({3, 1, 5, 5, 70000, 3}, kH200, &plan));
+}
+
+TEST(SplitEstimate, EstimatesGrowWithTheBatch) {
+  for (const DeviceLimits& device : kDevices) {
+    for (const Layer& layer : CourseLayers()) {
+      SCOPED_TRACE(layer.name);
+      double before = 0;
+      for (const int64_t batch : {1, 10, 100, 1000, 10000}) {
+        const double ns = EstimateSplitNs(layer.At(batch), device);
+        EXPECT_GT(ns, 0);
+        EXPECT_TRUE(std::isfinite(ns));
+        EXPECT_GE(ns, before);
+        before = ns;
+      }
+      EXPECT_GT(before, 1e5);
+    }
+  }
+}
+
+TEST(SplitEstimate, IsNegativeForWhatHasNoPlan) {
+  EXPECT_LT(EstimateSplitNs({1, 1, 40, 40, 3, 12}, kH200), 0);
+}
+
+// More weights than one block of threads searches cost no more than those that
+// it does search.
+TEST(SplitEstimate, TheArrangementSaturates) {
+  const double some = EstimateSplitNs({1, 16, 86, 86, 16, 11}, kH200);
+  const double many = EstimateSplitNs({1, 16, 86, 86, 64, 11}, kH200);
+  EXPECT_LT(many, 2 * some);
 }
 
 // Other choices than the heuristic's are right too, if they fit.
