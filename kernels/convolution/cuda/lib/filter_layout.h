@@ -1,6 +1,5 @@
-// What the plans of kernels share whose operands on the tensor cores are scaled
-// halves: small arithmetic, and how the filters stand in memory, where
-// halves.cuh brings them.
+// How the filters stand in memory for kernels whose operands on the tensor
+// cores are scaled halves; halves.cuh arranges them so.
 #ifndef KERNELS_CONVOLUTION_CUDA_LIB_FILTER_LAYOUT_H_
 #define KERNELS_CONVOLUTION_CUDA_LIB_FILTER_LAYOUT_H_
 
@@ -14,7 +13,8 @@ namespace convlab::cuda {
 constexpr uint32_t SplitMagic(int d) { return DivisionMagic(d); }
 constexpr int64_t SplitParts(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// A lane's words of a tile of filters: two of high halves, two of low ones.
+// The bytes of a lane's words of a tile of filters: two words of high halves
+// and two of low ones.
 constexpr int kSplitVectorBytes = 16;
 
 // A column of the product is a filter, moved to the right by 0 to `shifts` - 1
@@ -28,12 +28,13 @@ struct FilterLayout {
   bool row_pairs;  // a step is one chunk of two filter rows, not two of one
   int rows;        // of steps: K or more, with row pairs half of that
   int tiles_n;     // of a group of filters, each 8 columns of the product
-  // Of all columns; and vectors of a lane's words in each.
+  // Groups of all columns, and vectors of a lane's words in each.
   int filter_groups, filter_vectors;
   bool max_apart;  // a kernel of its own finds the largest weight
 };
 
-// Whether one block of threads would take long for the largest of `elements`.
+// Whether one block of threads would take too long to find the largest of
+// `elements` weights.
 constexpr bool FilterMaxApart(int64_t elements) { return elements > 1 << 15; }
 
 }  // namespace convlab::cuda

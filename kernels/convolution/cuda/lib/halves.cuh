@@ -4,7 +4,7 @@
 //
 // Range. Filters, and the inputs of a tile, are scaled by powers of two, which
 // is exact, so that the largest value comes below the largest half. Tiles with
-// infinities or NaN, or whose results need a power of two that float has not,
+// infinities or NaN, or whose results need a power of two beyond float's range,
 // are computed from the floats by the definition.
 #ifndef KERNELS_CONVOLUTION_CUDA_LIB_HALVES_CUH_
 #define KERNELS_CONVOLUTION_CUDA_LIB_HALVES_CUH_
@@ -40,24 +40,25 @@ __device__ __forceinline__ bool IsFinite(uint32_t most) {
 }
 
 // The exponent of the power of two by which inputs up to `most` are scaled. It
-// changes every 15 powers, so that tiles of one kind mostly have the same: the
-// largest becomes 1 to 2^15, and one between 1/32 and 1023 is multiplied by 32.
-// A scaled value's rounding error is at most 2^-25 of the largest then.
+// changes only every 15 powers, so that the tiles of a tensor mostly share it:
+// the largest scaled value is 1 to 2^15, and inputs up to between 1/32 and 1023
+// are multiplied by 32. The rounding error of a scaled value is at most 2^-25
+// of the largest.
 __device__ __forceinline__ int InputExponent(uint32_t most) {
   const int power = static_cast<int>(most >> 23) - 127;
   return min(5 - 15 * ((power + 5 + 150) / 15 - 10), 127);
 }
 
-// The same for filters, of which the largest becomes 2^14 to 2^15.
+// The same for filters. Their largest scaled value is 2^14 to 2^15.
 __device__ __forceinline__ int FilterExponent(uint32_t most) {
   const int power = static_cast<int>(most >> 23) - 127;
   return most == 0 ? 0 : min(14 - power, 127);
 }
-// In place of an exponent: infinities or NaN, or results that need a power of
-// two that float has not.
+// In place of an exponent: there are infinities or NaN, or results need a power
+// of two beyond float's range.
 constexpr int kNotScalable = 1 << 20;
 
-// a and b as halves, and what is missing of them.
+// Splits a and b into halves and the rest of each, as halves too.
 __device__ __forceinline__ void Split(float a, float b, uint32_t& high,
                                       uint32_t& low) {
   const __half2 h = __floats2half2_rn(a, b);
@@ -67,8 +68,8 @@ __device__ __forceinline__ void Split(float a, float b, uint32_t& high,
   low = reinterpret_cast<const uint32_t&>(l);
 }
 
-// The largest magnitude of `count` floats, which every thread of the block asks
-// for, once.
+// The largest magnitude of `count` floats. All threads of the block call this
+// together, and once only.
 __device__ __forceinline__ uint32_t LargestOfBlock(const float* v, int count) {
   __shared__ uint32_t largest;
   if (threadIdx.x == 0) largest = 0;
@@ -84,8 +85,9 @@ __device__ __forceinline__ uint32_t LargestOfBlock(const float* v, int count) {
   return largest;
 }
 
-// By what filters are multiplied whose largest magnitude is `most`, or 0 if
-// some are not finite; *exponent_out becomes its power of two, or kNotScalable.
+// The factor for filters whose largest magnitude is `most`, or 0 if some are
+// not finite. One thread of the grid stores its exponent, or kNotScalable, to
+// *exponent_out.
 __device__ __forceinline__ float FilterScale(uint32_t most, int* exponent_out) {
   const int exponent = IsFinite(most) ? FilterExponent(most) : kNotScalable;
   if (threadIdx.x == 0 && blockIdx.x == 0) *exponent_out = exponent;
@@ -93,7 +95,7 @@ __device__ __forceinline__ float FilterScale(uint32_t most, int* exponent_out) {
 }
 
 // One output by the definition, for plans that hold the problem's sizes: `in`
-// is the first input that it meets, `k` its filter.
+// is the first input under the filter `k`.
 template <typename Plan>
 __device__ __forceinline__ float ExactOutput(const Plan& plan, const float* in,
                                              const float* k) {
@@ -112,8 +114,8 @@ __device__ __forceinline__ float ExactOutput(const Plan& plan, const float* in,
   return sum;
 }
 
-// Filters `first` to before `end` of a tile: `image` is the tile's first input,
-// `out` its first output.
+// Computes the outputs of filters `first` to `end` - 1 in a tile by the
+// definition: `image` is the tile's first input, `out` its first output.
 template <typename Plan>
 __device__ __forceinline__ void ComputeExactly(const Plan& plan,
                                                const float* image,
@@ -132,7 +134,8 @@ __device__ __forceinline__ void ComputeExactly(const Plan& plan,
 
 #endif
 
-// The largest magnitude of the filters, which *most holds, 0 at first.
+// Raises *most_out, which is 0 at first, to the largest magnitude of the
+// filters.
 static __global__ void FilterMaxKernel(const float* k, int count,
                                        uint32_t* most_out) {
 #if __CUDA_ARCH__ >= 800
@@ -146,11 +149,11 @@ static __global__ void FilterMaxKernel(const float* k, int count,
 #endif
 }
 
-// Scales the filters, splits them and brings them into the lanes' order:
+// Scales the filters, splits them and stores them in the lanes' order:
 // arranged[filter group][step][filter row, or pair][tile][lane]. A block
-// arranges one filter, those beyond M as zeros, and finds the largest magnitude
-// unless *most holds it. exponent_out: what the filters were scaled by, or
-// kNotScalable.
+// arranges one filter, those beyond M as zeros. It finds the largest magnitude
+// itself unless layout.max_apart, when *most_in holds it. *exponent_out becomes
+// the exponent of the scale, or kNotScalable.
 static __global__ void ArrangeFiltersKernel(
     const float* k, const uint32_t* most_in, char* arranged, int* exponent_out,
     const __grid_constant__ FilterLayout layout) {
@@ -201,8 +204,8 @@ static __global__ void ArrangeFiltersKernel(
 #endif
 }
 
-// The filters as a product's kernel wants them, behind their exponent and their
-// largest magnitude.
+// The filters in the order of a product's kernel, behind their exponent and
+// their largest magnitude.
 class ArrangedFilters {
  public:
   Error Allocate(const FilterLayout& layout) {

@@ -1,5 +1,5 @@
-// The instructions that kernels with split operands are made of, which CUDA C++
-// has no words for. Needs compute capability 8.0.
+// Instructions that CUDA C++ does not offer, for the kernels whose operands are
+// scaled halves. Needs compute capability 8.0.
 #ifndef KERNELS_CONVOLUTION_CUDA_LIB_PTX_CUH_
 #define KERNELS_CONVOLUTION_CUDA_LIB_PTX_CUH_
 
@@ -19,13 +19,13 @@ __device__ __forceinline__ void MultiplyAdd(const uint32_t (&a)[4], uint32_t b0,
 #endif
 }
 
-// A barrier among `threads` threads of the block, which use the same id. 0 is
-// that of __syncthreads.
+// A barrier among `threads` threads of the block, all of which use the same id.
+// Id 0 belongs to __syncthreads.
 __device__ __forceinline__ void SyncGroup(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// Where a pointer to shared memory points, as the loads below want it.
+// The address of a pointer to shared memory, for the loads below.
 __device__ __forceinline__ uint32_t SharedAddress(const void* p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }
@@ -65,9 +65,9 @@ __device__ __forceinline__ void StoreShared2(uint32_t address, float a,
                : "memory");
 }
 
-// *p, or p[0] and p[1], which nobody writes meanwhile, if i < end, or zeros.
-// For `i < end ? *p : 0` there would be a branch, at whose end a lane waits for
-// what it loaded.
+// *p, or p[0] and p[1], if i < end, otherwise zeros. No thread may write them
+// during the kernel. The compiler makes a branch of `i < end ? *p : 0`, at the
+// end of which a lane waits for what it loaded.
 __device__ __forceinline__ float LoadIfBelow(int i, int end, const float* p) {
   float v;
   asm volatile(
@@ -88,14 +88,14 @@ __device__ __forceinline__ float2 LoadPairIfBelow(int i, int end,
   return v;
 }
 
-// Has the line that holds *p brought to the L2 cache.
+// Starts to bring the line that holds *p to the L2 cache.
 __device__ __forceinline__ void PrefetchToL2(const void* p) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
 }
 
-// Kernels of a stream that overlap (kernel.h, LaunchOverlapping): the one
-// before lets the next start, and the next waits until what the one before
-// wrote is there.
+// For kernels of a stream that overlap (LaunchOverlapping in launch.h): the
+// earlier one lets the next start, and the next one waits until everything that
+// the earlier one wrote is visible.
 __device__ __forceinline__ void LetNextKernelStart() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -109,10 +109,11 @@ __device__ __forceinline__ void WaitForKernelBefore() {
 
 #if __CUDA_ARCH__ >= 900
 
-// Stores that the copy engine of compute capability 9.0 makes of what lies in
-// shared memory. A thread makes what was written there visible to the engine,
-// starts copies (addresses and size are multiples of 16), closes the group of
-// its copies, and waits until they have read, or have done, everything.
+// Stores from shared memory by the copy engine of compute capability 9.0. In
+// this order, a thread makes what was written to shared memory visible to the
+// engine, starts copies (addresses and sizes are multiples of 16), closes the
+// group of its copies, and waits until they have read their source, or have
+// ended.
 __device__ __forceinline__ void FenceAsyncProxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
