@@ -28,7 +28,10 @@
 // the second layer 27 % of shared memory's work are conflicts of banks.
 #include <cuda_fp16.h>
 
-#include "kernels/convolution/cuda/implicit/tensor_core.cuh"
+#include <cstdint>
+
+#include "kernels/convolution/cuda/implicit/launch.cuh"
+#include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {
 namespace {

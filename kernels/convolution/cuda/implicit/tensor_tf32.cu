@@ -35,7 +35,10 @@
 // instruction), of the inputs (long scoreboard 1.1 and 1.9), and on the second
 // layer at the barriers between phases (1.0). 14 % of its shared memory's work
 // are conflicts of banks.
-#include "kernels/convolution/cuda/implicit/tensor_core.cuh"
+#include <cstdint>
+
+#include "kernels/convolution/cuda/implicit/launch.cuh"
+#include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {
 namespace {
