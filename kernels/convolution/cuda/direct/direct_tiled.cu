@@ -1,64 +1,40 @@
-// The parameter sweep: a direct kernel whose tile sizes are template
-// parameters, and the instance of it that a sweep found to be the fastest.
+// A direct kernel that computes a tile of outputs per thread in registers. The
+// sizes of the tile are compiled in, and a sweep on the GPU chose them.
 //
-// Idea. A block keeps a strip of one image (all columns, some rows, all input
-// channels if they fit) in shared memory. A thread computes a register tile of
-// outputs: `filters` filters by `columns` neighbouring columns in each of
-// `rows` rows. For each row of the filter it loads columns + K - 1 inputs once
-// and uses them for all K taps of that row, sliding the window over registers:
-// no gathering, and K times fewer loads of inputs than the implicit matrix
-// product has.
+// Idea. A block keeps a tile of one image in shared memory: all columns, some
+// rows, and all input channels if they fit. A thread computes `filters` filters
+// at `columns` neighbouring columns in each of `rows` rows, in registers. For
+// each row of the filter it loads columns + K - 1 inputs once and uses them for
+// all K taps of that row: no gathering, and K times fewer loads of inputs than
+// the implicit matrix product of register_tiled.
 //
 // Change against register_tiled
-// - No gathering, and sizes known to the compiler where it pays: K and the
-//   register tile. All others stay run-time values, so any layer is taken.
-// - Blocks stay and go from image to image: the filters are loaded once, and
-//   the next image's inputs are copied to a second buffer (cp.async) while this
-//   one is computed.
-// - With one input channel a thread computes all filters of its positions, one
-//   group after another, with the weights in constant memory: every thread of
-//   a warp needs the same weight at the same time, and the multiply-add takes
-//   it from a uniform register, so that weights cost neither shared-memory
-//   loads nor registers.
+// - K and the register tile are known to the compiler. All other sizes are
+//   run-time values, so that any layer is taken.
+// - Blocks stay on the GPU and go from image to image: filters are loaded once,
+//   and the next image's inputs are copied to a second buffer (cp.async) while
+//   this one is computed.
+// - With one input channel the weights are in constant memory. All threads of a
+//   warp need the same weight at the same time, and the multiply-add takes it
+//   as a uniform operand, so that weights cost neither loads nor registers. A
+//   thread computes all filters of its positions, one group after another.
 //
 // What the sweep decides (//tools/sweep shows it for any layer)
-// - filters x rows x columns of a thread: fewer loads per multiply-add against
-//   registers, so against warps that hide each other's waiting; and the padding
-//   of M, H and W. 29 columns are 4 x 8 with 10 % waste.
-// - columns: four of them are one 16-byte store where the rows' length allows.
-// - threads of a block, so rows of a strip: what two strips share is loaded
-//   twice, and a smaller block leaves room for others.
+// - filters x rows x columns of a thread: fewer loads per multiply-add, against
+//   registers and so against warps that hide each other's latencies; and the
+//   padding of M, H and W.
+// - columns: four of them are one 16-byte store if the rows' length allows it.
+// - threads of a block, and so rows of a tile: the rows that two tiles share
+// are
+//   loaded twice, and a smaller block leaves room for others.
 //
-// Cost. The tensors' own bytes, and K - 1 rows again for each further strip.
-// Per filter row, a thread with 6 filters and 2 x 4 columns (K = 5) issues 240
-// multiply-adds beside 19 vector loads, or 4 with constant weights.
+// Cost. The tensors' own bytes, and K - 1 rows again for each further tile. Per
+// filter row, a thread with 6 filters and 2 x 4 columns (K = 5) issues 240
+// multiply-adds and 19 vector loads, or 4 with constant weights.
 //
-// Bound. The multiply-add units on second layers; on first layers they and the
-// writing of the output need about the same time.
-//
-// Measured on one H200, batch 10,000: fa17 0.45 ms, fa18 1.31 and 6.32, sp19
-// 0.19 and 0.44, fa19 0.80 and 3.53, fa20 0.76 and 2.00: 31 to 39 TFLOP/s, of
-// 67 that the data sheet promises, and 1.6 to 11.6 times as fast as cuDNN's
-// fp32.
-//
-// Counters (ncu, fa19's layers). Fullest are the issue slots, 78 and 80 % used;
-// the multiply-add pipes are 55 and 68 % busy, of which the definition's FLOPs
-// need 49 and 52 (at 1.98 GHz) and padding most of the rest; DRAM is 60 and 8 %
-// busy. Warps are ready: the longest stall is not selected (2.8 and 2.0 cycles
-// per instruction) at 33 and 23 % occupancy. On the first layer neither
-// arithmetic nor memory is full, and barriers come next (1.0).
-//
-// What did not help
-// - Constant weights with several channels: fa19's second layer took 4.21 ms at
-//   best. A block of threads that compute all filters has a larger tile, and
-//   fewer of these fit into shared memory.
-// - Unrolling the rows of the filter with weights in shared memory: the
-//   compiler fetches all rows ahead and runs out of registers.
-// - Finding a tile's place (64-bit divisions) per tile, and each input's place
-//   (multiplications) per input: fa19's first layer took 1.29 ms. Blocks that
-//   keep their place, and offsets that are counted along, made it 0.80.
-// - Tiles of two columns, whose stores are consecutive where rows are 66 wide:
-//   they load more often, 1.03 ms.
+// Bound. The issue of multiply-adds on second layers; first layers need about
+// the same time for arithmetic and for writing the output.
+// docs/journal/direct_tiled.md tells what was measured and tried.
 #include <cstdint>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// The kernel of direct_tiled; direct_tiled.cu tells its story.
+// The kernel of direct_tiled; direct_tiled.cu explains the idea.
 //
 // Steps. A block computes one tile of every image that it meets, one chunk of
 // channels after another. Each pair of image and chunk is a step. Inputs have

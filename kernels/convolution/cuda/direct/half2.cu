@@ -1,47 +1,33 @@
 // FP16 arithmetic, two multiply-adds per instruction.
 //
-// Idea. HFMA2 does two half-precision multiply-adds where FFMA does one in
-// single precision. The kernel is direct_tiled's direct one with the filters
-// in pairs: one operand holds two filters' weights for a tap, the other the
-// input twice, which costs nothing, for the instruction can read either half
-// of a register for both.
+// Idea. HFMA2 does two multiply-adds in half precision where FFMA does one in
+// single precision. The kernel is that of direct_tiled with the filters in
+// pairs: one operand holds two filters' weights of a tap, the other the input
+// twice. That costs nothing, because the instruction can read either half of a
+// register for both.
 //
-// Change against direct_tiled. Inputs and filters are rounded to half on
-// their way to shared memory, inside the operation, so they take half the space
-// there and half the loads. Inputs are therefore not copied asynchronously;
-// each thread reads a few before it converts them, and the other blocks on the
+// Change against direct_tiled. Inputs and filters are rounded to half on their
+// way to shared memory, inside the operation, so that they take half the space
+// and half the loads there. Inputs therefore cannot be copied asynchronously:
+// each thread reads a few before it converts them, and the other blocks of the
 // multiprocessor compute meanwhile.
 //
 // Accuracy. A sum in half precision has 11 bits: its error grows with every
-// addition, and it overflows at 65,504. So products are summed in half over at
-// most 28 taps, a few filter rows, and these sums are added up in float32. With
-// random inputs n such additions err by about sqrt(n / 2) * 1.8e-4 of the
-// result, 6.7e-4 for 28, beside the 2.5e-4 of rounding the operands. Pixels up
-// to 255 are exact in half, and 28 of them with weights below 9 do not
-// overflow.
+// addition, and it overflows at 65,504. Products are therefore summed in half
+// precision over at most 28 taps, a few filter rows, and these sums are added
+// up in float32. With random inputs the error of n such additions is about
+// sqrt(n / 2) * 1.8e-4 of the result, 6.7e-4 for 28, beside 2.5e-4 from
+// rounding the operands. Pixels up to 255 are exact in half precision, and 28
+// products of them with weights below 9 do not overflow.
 //
 // Cost. The tensors' own bytes. Per filter row (K = 5), a thread with 8 filters
-// and 2 x 4 columns issues 160 HFMA2 and 9 loads; moving the 64 sums to float32
-// costs 128 instructions per 25 taps, a sixth of the arithmetic.
+// and 2 x 4 columns issues 160 HFMA2 and 9 loads; adding the 64 sums to float32
+// takes 128 instructions per 25 taps, a sixth of the arithmetic.
 //
-// Bound. Arithmetic, at twice the FP32 rate less that sixth, on second layers;
-// first layers are bound by writing the float32 output.
-//
-// Measured on one H200, batch 10,000: fa17 0.54 ms, fa18 1.88 and 6.25, sp19
-// 0.27 and 0.57, fa19 1.21 and 3.60, fa20 1.01 and 2.24; error 7.8e-4
-// to 8.3e-4. A negative result: no faster than direct_tiled in float32. Half
-// the multiply-add instructions are left, but the inputs' conversion, the
-// carrying over and their waiting stay, with twelve to sixteen warps on a
-// multiprocessor to hide it. Raw pixels through the trained filters err by at
-// most 0.08 in outputs of up to 29.
-//
-// Counters (ncu, fa19's layers). Not the output on the first layer, for DRAM is
-// 38 % busy (7 on the second). Issue slots are 53 and 48 % used; the longest
-// stall is long scoreboard (1.9 cycles per instruction), the inputs on their
-// way, and on the second layer wait (1.2), at 22 and 15 % occupancy. There some
-// unit that these counters do not name is 71 % busy, the multiply-add pipes
-// together 38 %. If only half of these take HFMA2, which was not measured, its
-// peak is no higher than FP32's.
+// Bound. Meant to be arithmetic at twice the FP32 rate less that sixth. In fact
+// latencies are: it is no faster than direct_tiled, because the conversion of
+// inputs and the additions in float32 stay, and few warps hide them. A negative
+// result; docs/journal/half2.md has the details.
 #include <utility>
 
 #include "kernels/convolution/cuda/direct/half2.cuh"

@@ -1,4 +1,4 @@
-// The kernel of half2; half2.cu tells its story.
+// The kernel of half2; half2.cu explains the idea.
 //
 // As direct_tiled's, but inputs wait in registers to be converted on their way
 // to shared memory, which has one buffer. Filters lie there as

@@ -1,31 +1,23 @@
 // Tensor cores, in FP16.
 //
-// Idea. As tensor_tf32 (the kernel is the same, in tensor_core.cuh), with two
-// half-precision values in a word: mma.sync m16n8k16 does 2,048 multiply-adds
-// and reads as many registers as TF32's 1,024.
+// Idea. As tensor_tf32 (the kernel in tensor_core.cuh is the same), with two
+// values in half precision in a word: mma.sync m16n8k16 does 2,048
+// multiply-adds and reads as many registers as TF32's 1,024.
 //
-// Change against tensor_tf32. FP16 has TF32's 11 bits but not its range:
-// beyond 65,504 there is infinity, below 6e-8 zero. Products are exact and
-// sums are float32, so only rounding the operands costs accuracy, and pixels up
-// to 255 are exact.
+// Change against tensor_tf32. FP16 has TF32's 11 bits but not its range: above
+// 65,504 a value becomes infinity, below 6e-8 zero. Products are exact and sums
+// are float32, so that only rounding the operands costs accuracy; pixels up to
+// 255 are exact.
 //
-// Cost. The tensors' own bytes. Half the words of a depth of taps, so half the
-// loads and half the mma.sync of tensor_tf32; with one channel the pairs are
+// Cost. The tensors' own bytes. A depth of taps has half the words, so half the
+// loads and half the mma.sync of tensor_tf32. With one channel the pairs are
 // columns, and of five taps a sixth is padding.
 //
-// Bound. Half of tensor_tf32's on-chip loads, which is near the time of device
-// memory on second layers; first layers are bound by the output.
-//
-// Measured on one H200, batch 10,000: fa17 0.39 ms, fa18 1.08 and 1.04, sp19
-// 0.36 and 0.24, fa19 0.98 and 0.85, fa20 1.11 and 0.60; error 2.6e-4. Up to
-// 197 TFLOP/s. Loading the inputs and storing the output weigh more than in
-// tensor_tf32: they are as many as there, and the products are half.
-//
-// Counters (ncu, fa19's layers). Nothing is full, as in tensor_tf32: shared
-// memory is at least 14 and 41 % busy, tensor cores 7 and 24 %, DRAM 49 and
-// 32 %, issue slots 58 and 46 %; the longest stall is wait (1.7 and 2.0 cycles
-// per instruction), then long scoreboard (1.2 and 1.8), at 24 % occupancy. On
-// the second layer 27 % of shared memory's work are conflicts of banks.
+// Bound. Half of tensor_tf32's loads from shared memory, which take about as
+// long as device memory on second layers; first layers are bound by the output.
+// Loading inputs and storing outputs weigh more than in tensor_tf32: they are
+// as many as there, and the products are half. docs/journal/tensor_fp16.md has
+// the details.
 #include <cuda_fp16.h>
 
 #include <cstdint>

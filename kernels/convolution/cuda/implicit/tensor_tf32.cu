@@ -7,9 +7,9 @@
 // positions, taps and filters, fed from an image in shared memory.
 //
 // Change against direct_tiled. Inputs and filters are rounded to TF32 (to
-// nearest) on their way to shared memory, so a result is right to about three
-// decimal digits. A warp instead of a thread has a tile: 64 positions by up to
-// 32 filters.
+// nearest) on their way to shared memory, so that a result is right to about
+// three decimal digits. A warp instead of a thread has a tile: 64 positions by
+// up to 32 filters.
 //
 // Cost. The tensors' own bytes. With 24 filters, a step of eight taps takes a
 // warp 12 mma.sync, 16 loads of inputs, three of filters and two of the taps'
@@ -18,23 +18,8 @@
 // Bound. Shared memory before the tensor cores: those 21 loads are 24 cycles of
 // the multiprocessor's one load unit, so 96 for four warps, while each of four
 // tensor cores needs 48 to 78 for its 12 instructions. First layers are bound
-// by the output.
-//
-// Measured on one H200, batch 10,000: fa17 0.45 ms, fa18 1.25 and 1.67, sp19
-// 0.42 and 0.35, fa19 1.08 and 1.31, fa20 1.33 and 0.92; error 2.6e-4. Up to
-// 123 TFLOP/s, two to three times the time of the bound on second layers:
-// converting and placing the inputs is a phase of its own, and a store of eight
-// positions is a whole sector only where a plane's size is a multiple of eight.
-// With one channel direct_tiled's float32 kernel is faster on three of five
-// layers.
-//
-// Counters (ncu, fa19's layers). Shared memory before tensor cores, but nothing
-// is full: shared memory is at least 23 and 45 % busy, tensor cores 13 and
-// 31 %, DRAM 44 and 21 %, issue slots 60 and 49 %. At 24 % occupancy, two
-// blocks, latencies show: of arithmetic (wait 1.6 and 1.7 cycles per
-// instruction), of the inputs (long scoreboard 1.1 and 1.9), and on the second
-// layer at the barriers between phases (1.0). 14 % of its shared memory's work
-// are conflicts of banks.
+// by the output. Neither bound is reached: the conversion of inputs is a phase
+// of its own, and latencies show. docs/journal/tensor_tf32.md has the details.
 #include <cstdint>
 
 #include "kernels/convolution/cuda/implicit/launch.cuh"
