@@ -23,11 +23,11 @@
 namespace convlab {
 namespace {
 
-// Images that a variant is verified on: more than one, and few enough for the
-// float64 reference.
+// Images with which a variant is verified: more than one, and few enough for
+// the float64 reference.
 constexpr int64_t kVerifiedImages = 3;
 
-// On the GPU a repetition takes milliseconds, so the median of some can be had.
+// On the GPU a repetition takes milliseconds, so that several are affordable.
 constexpr int kGpuRepeat = 5;
 
 // Whether the variant takes all of the network's layers; otherwise the reason.
@@ -56,15 +56,15 @@ absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant) {
   return largest;
 }
 
-// Whether the machine lacks what a measurement needs, rather than that the
-// measurement went wrong.
+// Whether the status says that the machine lacks something, not that the
+// measurement failed.
 bool CannotBeHad(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsUnimplemented(status) ||
          absl::IsResourceExhausted(status);
 }
 
-// Adds cuDNN's best time for each layer to the record. Without cuDNN there is
-// nothing to compare with, which is told.
+// Adds cuDNN's best time for each layer to the record. Without cuDNN a message
+// says so.
 absl::Status MeasurePeer(Session& session) {
   const Network& network = *session.line.network;
   std::vector<PeerRecord> peers;
@@ -97,9 +97,11 @@ absl::Status MeasurePeer(Session& session) {
   return absl::OkStatus();
 }
 
-// Adds to the record what streams gain a program whose images lie on the host.
+// Adds to the record the gain of streams in a program whose images are in host
+// memory.
 absl::Status MeasureOverlap(Session& session) {
-  // Pinned memory is the whole machine's loss: few enough images for any.
+  // Pinned memory is taken from the whole machine: few enough images for any
+  // machine.
   const int64_t images = std::min<int64_t>(session.size, 2000);
   constexpr int kSlices = 8;
   const Network& network = *session.line.network;
@@ -121,8 +123,9 @@ absl::Status MeasureOverlap(Session& session) {
   return absl::OkStatus();
 }
 
-// What a small batch may hide: DataLoss unless the number of correct answers is
-// that of the first variant, within what the variant's class allows.
+// Finds errors that a small batch may hide: DataLoss unless the number of
+// correct answers is that of the first variant, within the tolerance of the
+// variant's class.
 absl::Status CheckCounts(const Session& session, const Variant& variant,
                          const LadderRun& run) {
   if (session.record.ladder.empty() ||
@@ -137,7 +140,7 @@ absl::Status CheckCounts(const Session& session, const Variant& variant,
                    session.record.ladder[0].variant, " has ", expected));
 }
 
-// Verifies and times one variant; what goes wrong becomes run.failure.
+// Verifies and times one variant; an error becomes run.failure.
 absl::Status Measure(Session& session, const Variant& variant, int repeat,
                      LadderRun& run) {
   const absl::StatusOr<double> error = VerifyLayers(session, variant);

@@ -17,7 +17,7 @@ namespace convlab {
 // failed.
 absl::Status RunLadder(Session& session);
 
-// The table that stands at the end: a line per variant, and one for the peer.
+// The final table: a line per variant, and one for the peer.
 std::string LadderText(const RunRecord& record);
 
 }  // namespace convlab

@@ -2,11 +2,11 @@
 # Loads pages from disk in headless Chromium, as their readers do:
 #   check_pages.sh [--screenshots DIR] PAGE.html...
 # Fails unless the console stays silent, every image is drawn, and the page does
-# not scroll sideways at 390 and at 1280 pixels. The narrow one is a frame, since
-# the browser's window does not go below 500. With --screenshots, DIR gets a
-# picture of each.
+# not scroll sideways at 390 and at 1280 pixels. The narrow page is in a frame,
+# since the browser's window is at least 500 wide. With --screenshots, DIR gets
+# a picture of each.
 set -u
-# What the page says of itself, from outside: it holds no script of its own.
+# Reads the facts from outside, because the page has no script.
 read -r -d '' probe <<'END'
 <!DOCTYPE html><meta charset="utf-8"><style>body{margin:0}iframe{border:0}</style>
 <iframe id="page" src="PAGE" width="WIDTH" height="HEIGHT"></iframe>

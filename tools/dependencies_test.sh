@@ -1,13 +1,13 @@
 #!/bin/bash
-# Dependencies go one way: common <- kernels <- milestones, and reports <- common
-# alone. Asks Bazel what each part reaches; a dependency against the direction
-# fails, and the path that leads to it is shown.
+# Dependencies go one way: common <- kernels <- milestones, and reports <-
+# common alone. Asks Bazel for the dependencies of each part; one against the
+# direction fails, and the test prints its path.
 set -u
 
 workspace=$(dirname "$(readlink -f WORKSPACE)")
 cd "$workspace" || exit 1
 
-# A Bazel server of its own: the one that runs this test is busy with it.
+# Uses its own Bazel server: the one that runs this test is busy.
 own_bazel() {
   bazel --output_user_root="$TEST_TMPDIR/bazel" "$@" 2>"$TEST_TMPDIR/errors"
 }
@@ -32,7 +32,7 @@ forbid() {
   fi
 }
 
-# The same question with a known answer: the check does see dependencies.
+# The same query with a known answer, to show that the check finds dependencies.
 if [ -z "$(query 'deps(//kernels/...) intersect //common/...')" ]; then
   echo "found no dependency of //kernels on //common: is the query right?"
   exit 1

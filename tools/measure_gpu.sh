@@ -1,10 +1,10 @@
 #!/bin/sh
 # Makes the GPU's records from an unpacked bundle, on a machine with a GPU:
 #   measure_gpu.sh BUNDLE OUT [--only PATTERN] [--weights_dir DIR]
-# The records go to OUT; those that README and reports show are committed under
-# reports/measured/<machine>. PATTERN is the shell's, of the records' names:
-# 'bench-*' makes the benchmark's alone. Where a run fails, the record before it
-# stays, and what the run measured lies beside it, in NAME.json.part.
+# The records go to OUT; those for the README and the reports are committed
+# under reports/measured/<machine>. PATTERN is a shell pattern of the records'
+# names: 'bench-*' makes only the benchmark's. If a run fails, the previous
+# record stays, and the results of the run are beside it in NAME.json.part.
 set -eu
 if [ $# -lt 2 ]; then
   sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
@@ -14,7 +14,7 @@ bundle=$1
 out=$2
 shift 2
 only='*'
-# Takes --only out of the arguments; the rest is the milestones'.
+# Removes --only from the arguments; the rest is for the milestones.
 count=$#
 while [ "$count" -gt 0 ]; do
   argument=$1
@@ -36,7 +36,7 @@ part=$(mktemp -d "$out/.part.XXXXXX")
 trap 'rm -rf "$part"' EXIT
 
 # make NAME FLAG ARGUMENTS...: one record, whose file FLAG names; a failure is
-# told and the rest goes on.
+# reported and the rest continues.
 failed=0
 made=0
 make() {
@@ -85,10 +85,11 @@ for network in fa17-high fa18 sp19 fa19 fa20; do
   run "final-$network" final $network --device gpu --repeat 5 "$@"
 done
 
-# What a whole submission of one network needs beside these: the CPU's
-# convolution on the same machine, the ladder at every size, traced runs.
+# The other records of a whole submission of one network: the CPU's convolution
+# on the same machine, the ladder at every size, traced runs.
 network=fa19
-# traced NAME ARGUMENTS...: one record and its trace. Its times are in no table.
+# traced NAME ARGUMENTS...: one record and its trace. Tables do not use its
+# times.
 traced() {
   name=$1
   shift
@@ -104,8 +105,8 @@ traced "m1-$network" m1 $network --device gpu "$@"
 traced "m3-$network" m3 $network "$@"
 traced "final-$network" final $network --device gpu "$@"
 
-# The benchmark: every variant beside cuDNN. Two seconds are 20 samples of the
-# slowest; many more of the others would gain little.
+# The benchmark: every variant and cuDNN. Two seconds are 20 samples of the
+# slowest variant; many more of the others would gain little.
 bench fp32 --class fp32 --seconds 2
 bench fp16 --class fp16 --seconds 2
 bench tf32 --class tf32 --seconds 2

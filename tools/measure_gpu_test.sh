@@ -1,6 +1,6 @@
 #!/bin/bash
-# Which records tools/measure_gpu.sh makes, by a bundle that only writes down how
-# it was called, and that a run that fails leaves the record before it.
+# Tests which records tools/measure_gpu.sh makes, with a bundle that only writes
+# down how it was called, and that a failing run leaves the previous record.
 set -u
 bundle=$TEST_TMPDIR/bundle
 out=$TEST_TMPDIR/out

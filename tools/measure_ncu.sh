@@ -2,12 +2,12 @@
 # Reads hardware counters by Nsight Compute (ncu) for every variant of the GPU's
 # ladder, from an unpacked bundle, on a machine with a GPU:
 #   measure_ncu.sh BUNDLE OUT [NETWORK [VARIANT...]]
-# One CSV per variant goes to OUT, with a row per kernel that the variant launches
-# on the layers of NETWORK (default fa19) at 10,000 images. Exit status: 0 done,
-# or the counters are not permitted here, which is said; 1 a variant failed; 2
-# wrong usage; 3 ncu is not there.
+# One CSV per variant goes to OUT, with a row per kernel that the variant
+# launches on the layers of NETWORK (default fa19) at 10,000 images. Exit
+# status: 0 done, or the counters are not permitted here, which a message says;
+# 1 a variant failed; 2 wrong usage; 3 ncu is missing.
 set -eu
-# Numbers with a point, whatever the user's language is.
+# Numbers have a decimal point in every locale.
 export LC_ALL=C
 if [ $# -lt 2 ]; then
   sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
@@ -25,7 +25,7 @@ mkdir -p "$out"
 
 ncu=$(command -v ncu || true)
 if [ -z "$ncu" ]; then
-  # The last of several versions is the newest; the toolkit's own goes before.
+  # The last of several versions is the newest; the toolkit's own is preferred.
   for path in /opt/nvidia/nsight-compute/*/ncu /usr/local/cuda/bin/ncu; do
     [ ! -x "$path" ] || ncu=$path
   done
@@ -35,10 +35,10 @@ if [ -z "$ncu" ]; then
   exit 3
 fi
 
-# Elapsed cycles by the launch's time are the clock of the multiprocessors, which
-# is left to the GPU as in all measurements: a share of a peak is one at that
-# clock. ncu shows "n/a" for a counter that a GPU lacks. Both of the tensor cores'
-# counters: which one a GPU has depends on its generation.
+# Elapsed cycles divided by the launch's time are the clock of the
+# multiprocessors, which the GPU controls as in all measurements; shares of a
+# peak refer to that clock. ncu shows "n/a" for a counter that a GPU lacks. Both
+# of the tensor cores' counters: which one a GPU has depends on its generation.
 counters="gpu__time_duration.sum
 sm__cycles_elapsed.max
 sm__cycles_elapsed.avg.per_second
@@ -93,9 +93,9 @@ for variant; do
     echo "measure_ncu.sh: this machine's administrator does not permit hardware counters (ERR_NVGPUCTRPERM): nothing was measured" >&2
     exit 0
   fi
-  # The header and the units' row alone are no measurement.
+  # A header and a row of units without others are not a measurement.
   if [ $status -eq 0 ] && [ "$(grep -c '^"[0-9]' "$csv.part" 2>/dev/null)" -gt 0 ]; then
-    # Without ncu's own messages, which name the machine's folders.
+    # Drops ncu's own messages, which name the machine's folders.
     grep '^"' "$csv.part" >"$csv.rows"
     mv "$csv.rows" "$csv"
     rm -f "$log" "$csv.part"

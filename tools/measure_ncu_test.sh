@@ -1,5 +1,5 @@
 #!/bin/bash
-# A measurement that fails leaves the one before it.
+# Tests that a failing measurement leaves the previous one.
 set -u
 mkdir -p "$TEST_TMPDIR/bin" "$TEST_TMPDIR/out"
 printf '#!/bin/sh\nexit 1\n' >"$TEST_TMPDIR/bin/ncu"

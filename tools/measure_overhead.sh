@@ -2,11 +2,11 @@
 # Measures what tracing costs a program, from an unpacked bundle, on a machine
 # with a GPU:
 #   measure_overhead.sh BUNDLE OUT [PAIRS [--weights_dir DIR]]
-# Runs m3 on fa19, 10,000 images, without and with --profile, in turns, PAIRS
-# times each (default 9, at least 5), and takes the time of the whole process,
-# start, tracing's end and all files included. OUT gets overhead.csv with every
-# time, the last run's record and trace, and overhead.txt with what is printed:
-# the medians and their ratio. Exit status: 1 if a run failed or was not traced.
+# Runs m3 on fa19, 10,000 images, without and with --profile, alternately, PAIRS
+# times each (default 9, at least 5), and measures the whole process, including
+# start-up, the end of tracing and all files. OUT gets overhead.csv with every
+# time, the last run's record and trace, and overhead.txt with the output: the
+# medians and their ratio. Exit status: 1 if a run failed or was not traced.
 set -eu
 if [ $# -lt 2 ]; then
   sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
@@ -37,12 +37,12 @@ traced() {
   [ -f "$out/trace.json" ] || { cat "$out/m3.err" >&2; exit 1; }
 }
 
-# The first runs read files that later ones find in memory.
+# The first runs read files that later runs find in memory.
 untraced "$@"
 traced "$@"
 echo "pair,untraced_ns,traced_ns" >"$out/overhead.csv"
 for ((pair = 1; pair <= pairs; ++pair)); do
-  # In turns, which of the two comes first.
+  # The order within pairs alternates.
   if ((pair % 2)); then
     untraced "$@"; plain=$ns
     traced "$@"; slow=$ns

@@ -1,8 +1,8 @@
 #!/bin/bash
-# From nothing to a milestone's submission on this machine: the runs on the CPU
-# and the GPU, at three sizes, traced, with hardware counters where they are
-# allowed, and the report on them. Stands in the bundle (./convlab submission)
-# and behind bazel run //tools:submission.
+# Makes a milestone's submission on this machine: runs on the CPU and the GPU,
+# at three sizes, traced, with hardware counters where they are allowed, and the
+# report on them. Used by the bundle (./convlab submission) and by bazel run
+# //tools:submission.
 set -u
 
 usage() {
@@ -68,8 +68,8 @@ esac
 network=${network:-fa19}
 [[ $sizes =~ ^[0-9]+(,[0-9]+)*$ ]] || fail "--sizes is '$sizes', expected numbers of images with commas between"
 IFS=, read -ra sizes <<<"$sizes"
-# As the user named it, which the programs understand too, so that the commands
-# in the report are the user's; and where it is.
+# The folder as the user named it, so that the commands in the report are the
+# user's, and its absolute path.
 out=${out:-submission-$milestone-$network}
 out=${out%/}
 case $out in
@@ -91,7 +91,7 @@ else
   measure=$PWD/tools/measure_ncu.sh
   program=$PWD/milestones/convlab
   report=$PWD/reports/submission
-  # What measure_ncu.sh takes for a bundle.
+  # A folder that measure_ncu.sh accepts as a bundle.
   bundle=$scratch
   mkdir "$bundle/bin"
   ln -s "$PWD/tools/bench/bench" "$bundle/bin/bench"
@@ -101,8 +101,8 @@ if ! mkdir -p "$place/records" "$logs" 2>/dev/null || [ ! -w "$place" ]; then
   fail "cannot write to $out"
 fi
 
-# All steps in their order, each by `step NAME COMMAND...`, which is defined
-# twice: it counts them first and then does them.
+# All steps in order, each by `step NAME COMMAND...`, which is defined twice:
+# first it counts the steps, then it runs them.
 timed() {
   step "$1" "$program" "${@:2}" --record "$out/records/$1.json"
 }
@@ -161,8 +161,8 @@ step() {
   "$@" >"$log" 2>&1 </dev/null || status=$?
   if [ $status -eq 0 ]; then
     echo "done, $((SECONDS - started)) s"
-    # What a step says although it went well: that counters are not permitted,
-    # what the report lacks.
+    # Messages of a successful step: counters are not permitted, or the report
+    # is incomplete.
     grep -hE '^(measure_ncu.sh|submission): ' "$log" | sed 's/^/    /'
   else
     failed=$((failed + 1))

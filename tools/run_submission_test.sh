@@ -1,6 +1,6 @@
 #!/bin/bash
-# tools/run_submission.sh as its users run it, on a machine that may have no GPU: a
-# few images on the CPU, and the report says what is missing.
+# Tests tools/run_submission.sh as a user runs it, on a machine that may have no
+# GPU: with a few images on the CPU, the report says what is missing.
 set -u
 program=tools/run_submission.sh
 out="$TEST_TMPDIR/the submission"
@@ -29,8 +29,8 @@ expect 2 "--sizes is '1,x'" m1 --sizes 1,x
 expect 2 "unexpected argument 'more'" m1 sp19 more
 expect 2 'cannot write to /proc/none' m1 --out /proc/none
 
-# Everything of milestone 2; the steps that need a GPU may fail, and do not stop
-# the others.
+# All steps of milestone 2; those that need a GPU may fail and must not stop the
+# others.
 output=$("$program" m2 sp19 --sizes 10,20 --out "$out" --team 'a|b <script>' 2>&1)
 for step in '[1/6] m1-sp19-cpu ' '[2/6] m1-sp19-gpu ' '[4/6] m2-sp19-10 ' \
   '[5/6] m2-sp19-20 ' '[6/6] report '; do
@@ -47,7 +47,7 @@ if [[ $output == *'m1-sp19-gpu          FAILED'* ]]; then
     <<<"$(tr -d '*' <"$out/submission.md")" || error "the report does not say what is missing"
 fi
 
-# As bazel run starts it: from a link that stands elsewhere.
+# As bazel run starts it: through a link in another folder.
 mkdir "$TEST_TMPDIR/elsewhere"
 ln -s "$PWD/$program" "$TEST_TMPDIR/elsewhere/submission"
 printf '#!/bin/sh\nexit 1\n' >"$TEST_TMPDIR/elsewhere/ncu"

@@ -15,8 +15,8 @@ network, when all are there.
 END
 }
 
-# The build; the libraries of third_party/system_libraries.bzl; zip, without which
-# Bazel drops what a failed test leaves for its user (a fuzz test: its input);
+# The build; the libraries of third_party/system_libraries.bzl; zip, without
+# which Bazel drops the outputs of failed tests (of a fuzz test: its input);
 # gnuplot for charts, weasyprint for the reports' PDF, with a font that has all
 # their characters; the data set.
 packages="g++ git pkg-config bazel-bootstrap bazel-rules-java bazel-skylib \
@@ -71,7 +71,7 @@ fi
 
 echo "tools/setup.sh: installing$missing"
 $as_root apt-get update --quiet
-# sudo hands no variables on. $missing is a list of words.
+# sudo does not pass variables on. $missing is a list of words.
 # shellcheck disable=SC2086
 $as_root env DEBIAN_FRONTEND=noninteractive \
   apt-get install --quiet --yes --no-install-recommends $missing

@@ -27,8 +27,8 @@ double MaxRelativeError(AccuracyClass accuracy);
 // ones grow with the square root of their length.
 double MaxRelativeError(AccuracyClass accuracy, int64_t terms);
 
-// By how many a network's correct answers may differ from those of a float32
-// computation: none in fp32, and a few in the other classes, which round
+// The number by which a network's correct answers may differ from those of a
+// float32 computation: 0 in fp32, and a few in the other classes, which round
 // differently.
 int64_t MaxChangedAnswers(AccuracyClass accuracy);
 

@@ -1,5 +1,5 @@
-// What the hardware cannot exceed. A result beyond it is an error of the
-// measurement: not everything was computed, or not everything was timed.
+// The rates that the hardware cannot exceed. A result beyond them is an error
+// of the measurement: not everything was computed, or not everything was timed.
 #ifndef KERNELS_MEASURE_HARD_LIMITS_H_
 #define KERNELS_MEASURE_HARD_LIMITS_H_
 
@@ -20,8 +20,9 @@ struct HardLimits {
   std::string note;                     // what is not checked and why, or empty
 };
 
-// The peaks of the GPU's data sheet (common/hardware/rates.h). Of a GPU without
-// one, the memory's by its clock and width, and no limit of arithmetic.
+// The peaks of the GPU's data sheet (common/hardware/rates.h). For a GPU
+// without one, the memory's peak by its clock and width, and no limit of
+// arithmetic.
 HardLimits LimitsOf(const cuda::DeviceFacts& device);
 
 // DataLoss if a problem of `bytes` cannot have been done in `ns` by a kernel

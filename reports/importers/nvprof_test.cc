@@ -177,7 +177,7 @@ TEST(Nvprof, DamagedRowsAreRefusedWithTheirPlace) {
   EXPECT_THAT(rows("150.0%  1.0000ms  1  1.0000ms  1.0000ms  1.0000ms  f\n"),
               HasSubstr("is more than 100 %"));
   EXPECT_THAT(rows("50.00%  1.0000ms  0  1.0000ms  1.0000ms  1.0000ms  f\n"),
-              HasSubstr("line 2, column 19: '0' is no number of calls"));
+              HasSubstr("line 2, column 19: '0' is not a number of calls"));
   EXPECT_THAT(rows("50.00%  nan  1  1.0000ms  1.0000ms  1.0000ms  f\n"),
               HasSubstr("line 2, column 9: this row has no total time"));
   EXPECT_THAT(rows("Done.\n"), HasSubstr("line 1, column 1: no row follows"));

@@ -1,11 +1,11 @@
 #!/bin/bash
-# The bundle's sanitize command with programs that stand for the real ones.
+# Tests the bundle's sanitize command with programs that replace the real ones.
 set -u
 bundle=$TEST_TMPDIR/bundle
 mkdir -p "$bundle/tests" "$TEST_TMPDIR/bin"
 cp tools/bundle/convlab "$bundle/convlab"
 
-# Runs what it is asked to check.
+# Runs its arguments.
 cat >"$TEST_TMPDIR/bin/compute-sanitizer" <<'END'
 #!/bin/sh
 shift 4

@@ -42,7 +42,8 @@ namespace {
 constexpr size_t kLargestInput = 1 << 14;
 constexpr unsigned kMostSecondsPerInput = 10;
 
-// SplitMix64 (Steele, Lea and Flood, 2014): as good from any starting state.
+// SplitMix64 (Steele, Lea and Flood, 2014), which is good from any starting
+// state.
 class Random {
  public:
   explicit Random(uint64_t state) : state_(state) {}
@@ -52,14 +53,14 @@ class Random {
     z = (z ^ z >> 27) * 0x94d049bb133111eb;
     return z ^ z >> 31;
   }
-  // 0 to `end` - 1; `end` is at least 1.
+  // A number from 0 to `end` - 1; `end` is at least 1.
   size_t Below(size_t end) { return Next() % end; }
 
  private:
   uint64_t state_;
 };
 
-// A value at which lengths, counts and offsets go wrong.
+// A value at which lengths, counts and offsets often fail.
 uint64_t InterestingInteger(Random& random, size_t input_size) {
   constexpr uint64_t kValues[] = {0,
                                   1,
@@ -130,7 +131,7 @@ void Mutate(const std::vector<std::string>& seeds, Random& random,
     case 6:  // truncate
       input.resize(at);
       break;
-    case 7: {  // go on as another seed does
+    case 7: {  // continue with a piece of another seed
       const std::string& other = seeds[random.Below(seeds.size())];
       input =
           input.substr(0, at) + other.substr(random.Below(other.size() + 1));
@@ -149,7 +150,7 @@ std::string Input(const std::vector<std::string>& seeds, uint64_t index) {
   if (index < seeds.size()) return seeds[index];
   Random random(index);
   std::string input = seeds[random.Below(seeds.size())];
-  // Mostly a few mutations: many leave nothing that a parser takes.
+  // Mostly a few mutations, since parsers accept little after many.
   for (size_t i = random.Below(random.Below(6) + 1) + 1; i > 0; --i) {
     Mutate(seeds, random, input);
   }
@@ -157,13 +158,13 @@ std::string Input(const std::vector<std::string>& seeds, uint64_t index) {
 }
 
 void RunOne(const std::string& input) {
-  // A copy that ends where the input ends, so that reading on is found.
+  // A copy that ends where the input ends, so that reading beyond it is found.
   const std::vector<uint8_t> bytes(input.begin(), input.end());
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
 }
 
-// Keeps the input that brought the target down: in the user's folder, or,
-// where only the test's outputs outlive its sandbox, among those.
+// Keeps the input that crashed the target: in the user's folder or, in a test,
+// among the test's outputs, which outlive its sandbox.
 void ReportInput(uint64_t index, const std::string& input) {
   const std::string name = absl::StrCat("crash-", index);
   std::string path = UserPath(name);
@@ -187,7 +188,7 @@ void ReportInput(uint64_t index, const std::string& input) {
 
 int RunMany(uint64_t first, uint64_t runs) {
   const std::vector<std::string> seeds = FuzzSeeds();
-  // The child's progress, which outlives it.
+  // The child's progress, which survives the child.
   void* const shared = mmap(nullptr, sizeof(uint64_t), PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) {
@@ -222,7 +223,7 @@ int RunMany(uint64_t first, uint64_t runs) {
                                              : strsignal(WTERMSIG(status)));
   }
   if (*current == first + runs) {
-    std::fprintf(stderr, "Failed behind the last input, at exit.\n");
+    std::fprintf(stderr, "Failed after the last input, at exit.\n");
   } else {
     ReportInput(*current, Input(seeds, *current));
   }

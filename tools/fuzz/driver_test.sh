@@ -1,6 +1,7 @@
 #!/bin/bash
-# The driver finds planted errors, under both sanitizers, and says how to run
-# the failing input again; that command and the file it wrote fail likewise.
+# Tests that the driver finds planted errors under both sanitizers and prints
+# how to repeat the failing input; that command and the file fail in the same
+# way.
 set -u
 target=tools/fuzz/planted_overflow_test
 export BUILD_WORKING_DIRECTORY=$TEST_TMPDIR
