@@ -226,8 +226,9 @@ __device__ __forceinline__ void StageOctet(const StripsPlan& plan,
 template <int kShape>
 __device__ __forceinline__ void MultiplyGroup(
     const StripsPlan& plan, const StripsWarp& warp, const SlabAddress& slab,
-    int units, const GroupFilters<kShape>& filters, const float* to, int area,
+    int units, const GroupFilters<kShape>& filters, const float* to,
     bool store_pairs, float scale) {
+  const int area = plan.H_out * plan.W_out;
   constexpr StripsShape s = kStripsShapes[kShape];
   constexpr int kR = s.rows, kNT = s.tiles_n, kShifts = s.shifts;
   const int g = warp.g, t = warp.t;
@@ -336,8 +337,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
       const GroupFilters<kShape> filters(
           SharedAddress(shared + group * plan.filter_vectors + lane));
       float* const to = item.to + int64_t{group} * kFilters * area;
-      MultiplyGroup(plan, warp, slab, units, filters, to, area, store_pairs,
-                    scale);
+      MultiplyGroup(plan, warp, slab, units, filters, to, store_pairs, scale);
       StoreStage(warp.stage, plan.stage_pitch, to, area,
                  min(kFilters, plan.M - group * kFilters),
                  item.rows * plan.W_out, lane);
