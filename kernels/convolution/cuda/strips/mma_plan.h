@@ -49,17 +49,46 @@ struct StripsShape {
   }
 };
 
-// More rows and tiles use again what was loaded, and need registers for their
-// sums; of loads ahead there are as many as then fit.
+// The sums of a shape, and how many output columns a unit has.
+constexpr StripsShape Rows(int rows, int tiles_n, int shifts) {
+  StripsShape shape = {};
+  shape.rows = rows, shape.tiles_n = tiles_n, shape.shifts = shifts;
+  return shape;
+}
+constexpr StripsShape OneChannel(int steps, StripsShape shape, int loads) {
+  shape.steps = steps, shape.loads = loads;
+  shape.one_channel = true;
+  return shape;
+}
+constexpr StripsShape Channels(int steps, StripsShape shape, int loads) {
+  shape.steps = steps, shape.loads = loads;
+  return shape;
+}
+constexpr StripsShape Wide(int steps, StripsShape shape, int loads) {
+  shape.steps = steps, shape.loads = loads;
+  shape.wide = true;
+  return shape;
+}
+
+// More rows and tiles use loaded operands more often, and need registers for
+// their sums; there are as many loads ahead as then fit.
 constexpr StripsShape kStripsShapes[] = {
-    {2, false, true, 4, 6, 2, 13},  {2, false, true, 4, 4, 3, 12},
-    {2, false, true, 4, 8, 1, 19},  {3, false, true, 4, 6, 2, 13},
-    {3, false, true, 4, 4, 3, 14},  {3, false, true, 2, 8, 1, 19},
-    {4, false, true, 2, 6, 1, 21},  {4, false, true, 2, 8, 1, 19},
-    {2, false, false, 4, 6, 2, 13}, {3, false, false, 4, 6, 2, 10},
-    {3, false, false, 4, 8, 1, 19}, {3, false, false, 2, 8, 1, 19},
-    {4, false, false, 2, 6, 1, 19}, {4, false, false, 2, 8, 1, 18},
-    {9, true, false, 8, 4, 2, 16},  {11, true, false, 4, 6, 2, 5},
+    OneChannel(/*steps=*/2, Rows(6, /*tiles_n=*/2, /*shifts=*/4), /*loads=*/13),
+    OneChannel(/*steps=*/2, Rows(4, /*tiles_n=*/3, /*shifts=*/4), /*loads=*/12),
+    OneChannel(/*steps=*/2, Rows(8, /*tiles_n=*/1, /*shifts=*/4), /*loads=*/19),
+    OneChannel(/*steps=*/3, Rows(6, /*tiles_n=*/2, /*shifts=*/4), /*loads=*/13),
+    OneChannel(/*steps=*/3, Rows(4, /*tiles_n=*/3, /*shifts=*/4), /*loads=*/14),
+    OneChannel(/*steps=*/3, Rows(8, /*tiles_n=*/1, /*shifts=*/2), /*loads=*/19),
+    OneChannel(/*steps=*/4, Rows(6, /*tiles_n=*/1, /*shifts=*/2), /*loads=*/21),
+    OneChannel(/*steps=*/4, Rows(8, /*tiles_n=*/1, /*shifts=*/2), /*loads=*/19),
+    Channels(/*steps=*/2, Rows(6, /*tiles_n=*/2, /*shifts=*/4), /*loads=*/13),
+    Channels(/*steps=*/3, Rows(6, /*tiles_n=*/2, /*shifts=*/4), /*loads=*/10),
+    Channels(/*steps=*/3, Rows(8, /*tiles_n=*/1, /*shifts=*/4), /*loads=*/19),
+    Channels(/*steps=*/3, Rows(8, /*tiles_n=*/1, /*shifts=*/2), /*loads=*/19),
+    Channels(/*steps=*/4, Rows(6, /*tiles_n=*/1, /*shifts=*/2), /*loads=*/19),
+    Channels(/*steps=*/4, Rows(8, /*tiles_n=*/1, /*shifts=*/2), /*loads=*/18),
+    Wide(/*steps=*/9, Rows(4, /*tiles_n=*/2, /*shifts=*/8), /*loads=*/16),
+    Wide(/*steps=*/11, Rows(6, /*tiles_n=*/2, /*shifts=*/4), /*loads=*/5),
 };
 constexpr int kStripsShapeCount = sizeof(kStripsShapes) / sizeof(StripsShape);
 
@@ -113,7 +142,7 @@ FilterLayout LayoutOf(const StripsPlan& plan);
 // there are items for all multiprocessors. False if the shape is not for the
 // filter's size or fewer than kStripsLeastWarps fit.
 bool SetStripsPlan(const Problem& problem, int shape, int blocks, int parts,
-                   int multiprocessors, int shared_limit, StripsPlan* plan);
+                   const DeviceLimits& limits, StripsPlan* plan);
 
 // The model by which plans are chosen: cycles of all items. Three things go on
 // at once, of which the longest counts most: instructions issued, one warp's
@@ -121,11 +150,11 @@ bool SetStripsPlan(const Problem& problem, int shape, int blocks, int parts,
 // that were measured on an H200: to 73 for one channel, of which the cheapest
 // came within 2 % of the fastest, and to 465 for several channels and for
 // larger filters, where it came within 9 %.
-double StripsCost(const StripsPlan& plan, int multiprocessors);
+double StripsCost(const StripsPlan& plan, const DeviceLimits& limits);
 
 // The cheapest plan, or false if there is none.
-bool MakeStripsPlan(const Problem& problem, int multiprocessors,
-                    int shared_limit, StripsPlan* plan);
+bool MakeStripsPlan(const Problem& problem, const DeviceLimits& limits,
+                    StripsPlan* plan);
 
 // For KernelVariant::estimate_ns: nanoseconds of the cheapest plan, or negative
 // if there is none.

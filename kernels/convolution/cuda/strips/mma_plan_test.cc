@@ -1,5 +1,6 @@
 #include "kernels/convolution/cuda/strips/mma_plan.h"
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -17,10 +18,10 @@ std::string Describe(const Problem& p, const StripsPlan& plan) {
 
 // That the kernels stay in their memory and compute every output.
 void CheckPlan(const Problem& problem, const StripsPlan& plan,
-               int shared_limit) {
+               const DeviceLimits& device) {
   SCOPED_TRACE(Describe(problem, plan));
   const StripsShape& shape = kStripsShapes[plan.shape];
-  EXPECT_LE(plan.shared_bytes, shared_limit);
+  EXPECT_LE(plan.shared_bytes, device.shared_per_block);
   EXPECT_EQ(plan.shared_bytes,
             4 * (plan.filter_words() + plan.warps * plan.warp_words() + 1));
   EXPECT_GE(plan.warps, 1);
@@ -34,7 +35,7 @@ void CheckPlan(const Problem& problem, const StripsPlan& plan,
   EXPECT_GE(plan.parts * plan.part_groups, plan.filter_groups);
   EXPECT_LT((plan.parts - 1) * plan.part_groups, plan.filter_groups);
   EXPECT_EQ(plan.items(), problem.batch * plan.strips * plan.parts);
-  EXPECT_LE(plan.thread_blocks, kH200Multiprocessors);
+  EXPECT_LE(plan.thread_blocks, device.multiprocessors);
   EXPECT_GE(plan.thread_blocks * plan.block_items, plan.items());
   EXPECT_LT((plan.thread_blocks - 1) * plan.block_items, plan.items());
 
@@ -84,9 +85,8 @@ void CheckPlan(const Problem& problem, const StripsPlan& plan,
 
 StripsPlan PlanOf(const Problem& problem) {
   StripsPlan plan;
-  EXPECT_TRUE(
-      MakeStripsPlan(problem, kH200Multiprocessors, kH200Shared, &plan));
-  CheckPlan(problem, plan, kH200Shared);
+  EXPECT_TRUE(MakeStripsPlan(problem, kH200, &plan));
+  CheckPlan(problem, plan, kH200);
   return plan;
 }
 
@@ -109,8 +109,8 @@ TEST(StripsPlan, FewImagesAreCutIntoMoreItems) {
     SCOPED_TRACE(layer.name);
     EXPECT_GE(PlanOf(layer.At(1)).items(), 8);
     const StripsPlan plan = PlanOf(layer.At(100));
-    EXPECT_GE(plan.items(), 2 * kH200Multiprocessors);
-    EXPECT_LE(plan.items(), int64_t{plan.warps} * kH200Multiprocessors * 2);
+    EXPECT_GE(plan.items(), 2 * kH200.multiprocessors);
+    EXPECT_LE(plan.items(), int64_t{plan.warps} * kH200.multiprocessors * 2);
   }
 }
 
@@ -129,7 +129,7 @@ TEST(StripsPlan, SeveralChannelsAndLargeFiltersFillTheMultiprocessors) {
 }
 
 TEST(StripsPlan, ImagesOfAnySizeHaveOneUnlessTheyAreTooWide) {
-  for (const int limit : kSharedLimits) {
+  for (const DeviceLimits& device : kDevices) {
     for (const int64_t channels : {1, 2, 3}) {
       for (const int64_t filters : {1, 6, 50, 128}) {
         for (int64_t K = kStripsLeastKernelSize; K <= kStripsMostKernelSize;
@@ -141,20 +141,22 @@ TEST(StripsPlan, ImagesOfAnySizeHaveOneUnlessTheyAreTooWide) {
               const Problem problem = {batch, channels, height,
                                        width, filters,  K};
               StripsPlan plan;
-              if (!MakeStripsPlan(problem, kH200Multiprocessors, limit,
-                                  &plan)) {
+              if (!MakeStripsPlan(problem, device, &plan)) {
                 // Many filters leave little of a little, and several channels
                 // or large filters want more.
-                const bool little = limit < kH200Shared;
+                const bool little =
+                    device.shared_per_block < kH200.shared_per_block;
                 const bool much = channels > 1 || K > 7;
                 ASSERT_TRUE((little || much) && (filters >= 50 || much))
-                    << limit << " bytes: " << Describe(problem, {});
+                    << device.shared_per_block
+                    << " bytes: " << Describe(problem, {});
                 ASSERT_TRUE(little || filters >= 50 ||
                             channels * K * width > 1500 || channels * K > 29)
-                    << limit << " bytes: " << Describe(problem, {});
+                    << device.shared_per_block
+                    << " bytes: " << Describe(problem, {});
                 continue;
               }
-              CheckPlan(problem, plan, limit);
+              CheckPlan(problem, plan, device);
               if (HasFailure()) return;
             }
           }
@@ -176,8 +178,7 @@ TEST(StripsPlan, WhatDoesNotFitHasNone) {
   };
   for (const Problem& problem : problems) {
     StripsPlan plan;
-    EXPECT_FALSE(
-        MakeStripsPlan(problem, kH200Multiprocessors, kH200Shared, &plan))
+    EXPECT_FALSE(MakeStripsPlan(problem, kH200, &plan))
         << Describe(problem, {});
   }
 }
@@ -194,11 +195,10 @@ TEST(StripsPlan, AnyChoiceThatFitsIsRight) {
               const int channels = kStripsShapes[shape].one_channel ? 1 : 2;
               const Problem problem = {3, channels, size, size + 2, filters, K};
               StripsPlan plan;
-              if (!SetStripsPlan(problem, shape, blocks, parts,
-                                 kH200Multiprocessors, kH200Shared, &plan)) {
+              if (!SetStripsPlan(problem, shape, blocks, parts, kH200, &plan)) {
                 continue;
               }
-              CheckPlan(problem, plan, kH200Shared);
+              CheckPlan(problem, plan, kH200);
               if (HasFailure()) return;
               ++checked;
             }
@@ -208,6 +208,24 @@ TEST(StripsPlan, AnyChoiceThatFitsIsRight) {
     }
   }
   EXPECT_GT(checked, 1000);
+}
+
+TEST(StripsPlan, EstimatesGrowWithTheBatch) {
+  for (const Layer& layer : kFirstLayers) {
+    SCOPED_TRACE(layer.name);
+    double before = 0;
+    // One image has fewer threads that copy the filters, which takes longer.
+    for (const int64_t batch : {100, 1000, 10000}) {
+      const double ns = EstimateStripsNs(layer.At(batch), kH200);
+      EXPECT_TRUE(std::isfinite(ns));
+      EXPECT_GT(ns, before);
+      before = ns;
+    }
+  }
+}
+
+TEST(StripsPlan, WhatHasNoPlanHasNoEstimate) {
+  EXPECT_LT(EstimateStripsNs({1, 9, 40, 40, 3, 7}, kH200), 0);
 }
 
 }  // namespace

@@ -152,8 +152,7 @@ class StripsConvolution : public Kernel {
   Error Prepare() override {
     DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
-    if (!MakeStripsPlan(problem_, limits.multiprocessors,
-                        limits.shared_per_block, &plan_)) {
+    if (!MakeStripsPlan(problem_, limits, &plan_)) {
       return {"StripsConvolution::Prepare", "no strip fits"};
     }
     RETURN_IF_FAILED(AllowAllSharedMemory(
@@ -191,8 +190,7 @@ class StripsConvolution : public Kernel {
     // A device that cannot be asked fails in Prepare, with the reason.
     if (AskLimits(&limits).failed()) return nullptr;
     StripsPlan plan;
-    return MakeStripsPlan(problem, limits.multiprocessors,
-                          limits.shared_per_block, &plan)
+    return MakeStripsPlan(problem, limits, &plan)
                ? nullptr
                : "the filters and strips of a few rows for four warps do not "
                  "fit into shared memory";

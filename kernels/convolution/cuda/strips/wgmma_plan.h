@@ -32,14 +32,29 @@ struct WgmmaStripsShape {
   }
 };
 
+// Four warpgroups, which leave a thread 128 registers, or three.
+constexpr WgmmaStripsShape RowPairs(int steps, int shifts, int rows,
+                                    int octets) {
+  return {steps, /*wide=*/false, shifts, rows, octets, /*warpgroups=*/4};
+}
+constexpr WgmmaStripsShape WideSteps(int steps, int shifts, int rows,
+                                     int octets) {
+  return {steps, /*wide=*/true, shifts, rows, octets, /*warpgroups=*/3};
+}
+
 // A product's rows take 16 cycles to come from the registers, whatever its
 // columns' number, so that it has 48 or more; fewer if there are few filters.
 // The more rows a unit has, the fewer of the depth's rows are padding; the
 // fewer columns it has, the fewer units are missing in an image's last tile.
 constexpr WgmmaStripsShape kWgmmaStripsShapes[] = {
-    {2, false, 4, 2, 6, 4},  {2, false, 4, 2, 12, 4}, {3, false, 4, 2, 6, 4},
-    {3, false, 4, 2, 10, 4}, {3, false, 2, 2, 6, 4},  {4, false, 2, 2, 6, 4},
-    {5, false, 2, 4, 4, 4},  {3, true, 8, 1, 12, 3},
+    RowPairs(/*steps=*/2, /*shifts=*/4, /*rows=*/2, /*octets=*/6),
+    RowPairs(/*steps=*/2, /*shifts=*/4, /*rows=*/2, /*octets=*/12),
+    RowPairs(/*steps=*/3, /*shifts=*/4, /*rows=*/2, /*octets=*/6),
+    RowPairs(/*steps=*/3, /*shifts=*/4, /*rows=*/2, /*octets=*/10),
+    RowPairs(/*steps=*/3, /*shifts=*/2, /*rows=*/2, /*octets=*/6),
+    RowPairs(/*steps=*/4, /*shifts=*/2, /*rows=*/2, /*octets=*/6),
+    RowPairs(/*steps=*/5, /*shifts=*/2, /*rows=*/4, /*octets=*/4),
+    WideSteps(/*steps=*/3, /*shifts=*/8, /*rows=*/1, /*octets=*/12),
 };
 constexpr int kWgmmaStripsShapeCount =
     sizeof(kWgmmaStripsShapes) / sizeof(WgmmaStripsShape);
@@ -96,7 +111,7 @@ struct WgmmaStripsPlan {
 // False if the shape is not for the filter's size or fewer than
 // kWgmmaStripsLeastWarpgroups fit.
 bool SetWgmmaStripsPlan(const Problem& problem, int shape, int strip_rows,
-                        int parts, int multiprocessors, int shared_limit,
+                        int parts, const DeviceLimits& limits,
                         WgmmaStripsPlan* plan);
 
 // The model by which plans are chosen: cycles of all items. Three things go on
@@ -105,11 +120,11 @@ bool SetWgmmaStripsPlan(const Problem& problem, int shape, int strip_rows,
 // fitted to plans that were measured on an H200: to 106 of the course's layers,
 // of which the cheapest came within 2 % of the fastest, and a pass's to 77 of
 // several channels or 9 rows, where it came within 13 %.
-double WgmmaStripsCost(const WgmmaStripsPlan& plan, int multiprocessors);
+double WgmmaStripsCost(const WgmmaStripsPlan& plan, const DeviceLimits& limits);
 
 // The cheapest plan, or false if there is none.
-bool MakeWgmmaStripsPlan(const Problem& problem, int multiprocessors,
-                         int shared_limit, WgmmaStripsPlan* plan);
+bool MakeWgmmaStripsPlan(const Problem& problem, const DeviceLimits& limits,
+                         WgmmaStripsPlan* plan);
 
 // For KernelVariant::estimate_ns: nanoseconds of the cheapest plan, or negative
 // if there is none.

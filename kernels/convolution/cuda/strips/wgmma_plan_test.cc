@@ -1,6 +1,7 @@
 #include "kernels/convolution/cuda/strips/wgmma_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -23,7 +24,7 @@ std::string Describe(const Problem& p, const WgmmaStripsPlan& plan) {
 void CheckPlan(const Problem& problem, const WgmmaStripsPlan& plan) {
   SCOPED_TRACE(Describe(problem, plan));
   const WgmmaStripsShape& shape = kWgmmaStripsShapes[plan.shape];
-  EXPECT_LE(plan.shared_bytes + kStaticShared, kH200Shared);
+  EXPECT_LE(plan.shared_bytes + kStaticShared, kH200.shared_per_block);
   EXPECT_EQ(plan.shared_bytes,
             plan.filter_bytes() + 4 * plan.warpgroups * plan.warpgroup_words());
   EXPECT_GE(plan.warpgroups, 1);
@@ -41,7 +42,7 @@ void CheckPlan(const Problem& problem, const WgmmaStripsPlan& plan) {
 
   // Every warpgroup that items are dealt to is there, and few are idle.
   EXPECT_GE(plan.walkers, 1);
-  EXPECT_LE(plan.walkers, kH200Multiprocessors * plan.warpgroups);
+  EXPECT_LE(plan.walkers, kH200.multiprocessors * plan.warpgroups);
   EXPECT_LE(plan.walkers, plan.items());
   if (plan.walkers < plan.items() && plan.H_out % plan.strip_rows != 0) {
     EXPECT_EQ(std::gcd(plan.walkers, plan.strips * plan.parts), 1);
@@ -96,8 +97,7 @@ void CheckPlan(const Problem& problem, const WgmmaStripsPlan& plan) {
 
 WgmmaStripsPlan PlanOf(const Problem& problem) {
   WgmmaStripsPlan plan;
-  EXPECT_TRUE(
-      MakeWgmmaStripsPlan(problem, kH200Multiprocessors, kH200Shared, &plan));
+  EXPECT_TRUE(MakeWgmmaStripsPlan(problem, kH200, &plan));
   CheckPlan(problem, plan);
   return plan;
 }
@@ -125,7 +125,7 @@ TEST(WgmmaStripsPlan, FewImagesAreCutIntoMoreItems) {
   for (const Layer& layer : kFirstLayers) {
     SCOPED_TRACE(layer.name);
     EXPECT_GE(PlanOf(layer.At(1)).items(), 8);
-    EXPECT_GE(PlanOf(layer.At(100)).items(), 2 * kH200Multiprocessors);
+    EXPECT_GE(PlanOf(layer.At(100)).items(), 2 * kH200.multiprocessors);
   }
 }
 
@@ -144,8 +144,7 @@ TEST(WgmmaStripsPlan, ImagesOfAnySizeHaveOneUnlessTheyAreTooWide) {
               const Problem problem = {batch, channels, height,
                                        width, filters,  K};
               WgmmaStripsPlan plan;
-              ASSERT_TRUE(MakeWgmmaStripsPlan(problem, kH200Multiprocessors,
-                                              kH200Shared, &plan))
+              ASSERT_TRUE(MakeWgmmaStripsPlan(problem, kH200, &plan))
                   << Describe(problem, {});
               CheckPlan(problem, plan);
               if (HasFailure()) return;
@@ -176,8 +175,7 @@ TEST(WgmmaStripsPlan, WhatDoesNotFitHasNone) {
   };
   for (const Problem& problem : problems) {
     WgmmaStripsPlan plan;
-    EXPECT_FALSE(
-        MakeWgmmaStripsPlan(problem, kH200Multiprocessors, kH200Shared, &plan))
+    EXPECT_FALSE(MakeWgmmaStripsPlan(problem, kH200, &plan))
         << Describe(problem, {});
   }
 }
@@ -195,8 +193,7 @@ TEST(WgmmaStripsPlan, AnyChoiceThatFitsIsRight) {
             for (int rows = 2; rows < 40; rows += 2) {
               for (int parts = 1; parts < 5; ++parts) {
                 WgmmaStripsPlan plan;
-                if (!SetWgmmaStripsPlan(problem, shape, rows, parts,
-                                        kH200Multiprocessors, kH200Shared,
+                if (!SetWgmmaStripsPlan(problem, shape, rows, parts, kH200,
                                         &plan)) {
                   continue;
                 }
@@ -211,6 +208,24 @@ TEST(WgmmaStripsPlan, AnyChoiceThatFitsIsRight) {
     }
   }
   EXPECT_GT(checked, 1000);
+}
+
+TEST(WgmmaStripsPlan, EstimatesGrowWithTheBatch) {
+  for (const Layer& layer : kFirstLayers) {
+    SCOPED_TRACE(layer.name);
+    double before = 0;
+    // One image has fewer threads that copy the filters, which takes longer.
+    for (const int64_t batch : {100, 1000, 10000}) {
+      const double ns = EstimateWgmmaStripsNs(layer.At(batch), kH200);
+      EXPECT_TRUE(std::isfinite(ns));
+      EXPECT_GT(ns, before);
+      before = ns;
+    }
+  }
+}
+
+TEST(WgmmaStripsPlan, WhatHasNoPlanHasNoEstimate) {
+  EXPECT_LT(EstimateWgmmaStripsNs({1, 6, 40, 40, 3, 5}, kH200), 0);
 }
 
 }  // namespace

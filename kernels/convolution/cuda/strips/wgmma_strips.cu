@@ -163,8 +163,7 @@ class WgmmaStripsConvolution : public Kernel {
   Error Prepare() override {
     DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
-    if (!MakeWgmmaStripsPlan(problem_, limits.multiprocessors,
-                             limits.shared_per_block, &plan_)) {
+    if (!MakeWgmmaStripsPlan(problem_, limits, &plan_)) {
       return {"WgmmaStripsConvolution::Prepare", "no strip fits"};
     }
     RETURN_IF_FAILED(AllowAllSharedMemory(
@@ -208,8 +207,7 @@ class WgmmaStripsConvolution : public Kernel {
     // A device that cannot be asked fails in Prepare, with the reason.
     if (AskLimits(&limits).failed()) return nullptr;
     WgmmaStripsPlan plan;
-    return MakeWgmmaStripsPlan(problem, limits.multiprocessors,
-                               limits.shared_per_block, &plan)
+    return MakeWgmmaStripsPlan(problem, limits, &plan)
                ? nullptr
                : "the filters and strips of a few rows for two warpgroups do "
                  "not fit into shared memory";
