@@ -24,7 +24,7 @@ FilterLayout LayoutOf(const StripsPlan& plan) {
   return layout;
 }
 
-bool SetStripsPlan(const Problem& problem, int shape_index, int blocks,
+bool SetStripsPlan(const Problem& problem, int shape_index, int bands,
                    int parts, const DeviceLimits& limits, StripsPlan* plan) {
   const StripsShape& shape = kStripsShapes[shape_index];
   const int K = problem.kernel_size;
@@ -33,7 +33,7 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int blocks,
       !shape.Takes(problem.channels, K)) {
     return false;
   }
-  // What is larger does not fit; so nothing below overflows.
+  // Larger problems do not fit, and with these nothing below overflows.
   constexpr int64_t kMost = 1 << 16;
   if (problem.width > kMost || problem.filters > kMost) return false;
   *plan = {};
@@ -43,7 +43,7 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int blocks,
   plan->W = problem.width;
   plan->M = problem.filters, plan->K = K;
   plan->H_out = problem.output_height(), plan->W_out = problem.output_width();
-  plan->blocks = std::min<int64_t>(blocks, CeilDivide(plan->H_out, shape.rows));
+  plan->bands = std::min<int64_t>(bands, CeilDivide(plan->H_out, shape.rows));
   plan->strips = CeilDivide(plan->H_out, plan->strip_rows());
   plan->units = CeilDivide(plan->W_out, shape.shifts);
   plan->units_magic = DivisionMagic(plan->units);
@@ -55,7 +55,7 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int blocks,
   plan->pitch = CeilDivide(plan->W, 2);
   plan->pitch_magic = DivisionMagic(plan->pitch);
   const int64_t plane = int64_t{plan->strip_rows() + K - 1} * plan->pitch;
-  // What the last unit of the last row reads beyond its end.
+  // The last unit of the last row reads beyond the row's end.
   const int64_t beyond =
       int64_t{plan->units - 1} * shape.shifts / 2 + shape.halves() / 2;
   const int64_t image =
@@ -63,8 +63,8 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int blocks,
       int64_t{plan->strip_rows() - shape.rows + shape.input_rows()} *
           plan->pitch +
       std::max<int64_t>(beyond - plan->pitch, 0);
-  // A filter begins up to seven floats on. Filters of a tile are so far apart
-  // that the lanes of a store meet different banks.
+  // A filter begins up to seven floats later. The filters of a tile are so far
+  // apart that the lanes of a store meet different banks.
   int64_t stage = int64_t{plan->strip_rows()} * plan->W_out + 7;
   const int remainder = shape.shifts == 4 ? 16 : 8;
   stage += (remainder - stage % 32 + 32) % 32;
@@ -72,7 +72,7 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int blocks,
   if (words > kMost) return false;
   plan->plane_words = plane;
   plan->plane_magic = DivisionMagic(plane);
-  plan->image_words = RoundUp(image, 4);
+  plan->slab_words = RoundUp(image, 4);
   plan->stage_pitch = stage;
   plan->stage_words = stage * shape.filters();
   const int64_t fit =
@@ -94,20 +94,20 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int blocks,
 namespace {
 
 struct StripsCosts {
-  // Issued by a quarter of a multiprocessor, in cycles: for products, for rows
-  // of operands, for vectors of filters and for rows of outputs of an octet,
-  // for 32 lanes' words that are split.
+  // Cycles in which a scheduler issues: for an octet's products, rows of
+  // operands, vectors of filters, rows of outputs and all else; for a word that
+  // each lane splits; for an item; for a group of filters.
   double product, row, filter, store, octet, words, item, group;
-  // Of one warp.
+  // Cycles of latency of one warp.
   double item_time, group_time, octet_time, channel_time, product_time;
   double words_time;
-  // Words that were not loaded ahead cost time and issue slots.
+  // For words that were not loaded ahead: latency, and issue slots.
   double late_time, late;
-  // Of a multiprocessor's share of memory, 4.3 TB/s, and of pieces that do not
-  // begin and end with a line.
+  // A multiprocessor's share of memory, 4.3 TB/s for all, and cycles for a
+  // piece that does not begin and end with a line.
   double bytes_per_cycle, piece;
-  double power;        // with which the three add up
-  double fewer_warps;  // what they hide less: a power of their number
+  double power;        // of the norm by which the three add up
+  double fewer_warps;  // exponent: fewer warps hide less
 };
 constexpr StripsCosts kOneChannelCosts = {
     /*product=*/4.6,     /*row=*/1,
@@ -122,7 +122,8 @@ constexpr StripsCosts kOneChannelCosts = {
     /*late_time=*/450,
     /*late=*/100,        /*bytes_per_cycle=*/18,
     /*piece=*/10,
-    /*power=*/3.5,       /*fewer_warps=*/0};
+    /*power=*/3.5,       /*fewer_warps=*/0,
+};
 constexpr StripsCosts kCosts = {
     /*product=*/4.2,
     /*row=*/5.5,
@@ -143,19 +144,20 @@ constexpr StripsCosts kCosts = {
     /*bytes_per_cycle=*/18,
     /*piece=*/24,
     /*power=*/2.1,
-    /*fewer_warps=*/0.45};
+    /*fewer_warps=*/0.45,
+};
 
 }  // namespace
 
 double StripsCost(const StripsPlan& plan, const DeviceLimits& limits) {
   const StripsShape& shape = kStripsShapes[plan.shape];
   const StripsCosts& costs = shape.one_channel ? kOneChannelCosts : kCosts;
-  // On average of an image's strips.
+  // Averages over an image's strips.
   const int last_rows = plan.H_out - (plan.strips - 1) * plan.strip_rows();
-  const int last_blocks = CeilDivide(last_rows, shape.rows);
+  const int last_bands = CeilDivide(last_rows, shape.rows);
   const double octets =
-      ((plan.strips - 1) * CeilDivide(int64_t{plan.blocks} * plan.units, 8) +
-       CeilDivide(int64_t{last_blocks} * plan.units, 8)) *
+      ((plan.strips - 1) * CeilDivide(int64_t{plan.bands} * plan.units, 8) +
+       CeilDivide(int64_t{last_bands} * plan.units, 8)) *
       1.0 / plan.strips * plan.part_groups;
   const double words = plan.C * (plan.H_out + plan.strips * (plan.K - 1.0)) *
                        plan.pitch / 32 / plan.strips;
@@ -199,14 +201,14 @@ double StripsCost(const StripsPlan& plan, const DeviceLimits& limits) {
 
 bool MakeStripsPlan(const Problem& problem, const DeviceLimits& limits,
                     StripsPlan* plan) {
-  constexpr int kMostBlocks = 8, kMostParts = 64;
+  constexpr int kMostBands = 8, kMostParts = 64;
   double best = 0;
   for (int shape = 0; shape < kStripsShapeCount; ++shape) {
-    for (int blocks = 1; blocks <= kMostBlocks; ++blocks) {
+    for (int bands = 1; bands <= kMostBands; ++bands) {
       for (int parts = 1; parts <= kMostParts; ++parts) {
         StripsPlan tried;
-        if (!SetStripsPlan(problem, shape, blocks, parts, limits, &tried) ||
-            tried.blocks != blocks || tried.parts != parts) {
+        if (!SetStripsPlan(problem, shape, bands, parts, limits, &tried) ||
+            tried.bands != bands || tried.parts != parts) {
           continue;
         }
         const double cost = StripsCost(tried, limits);

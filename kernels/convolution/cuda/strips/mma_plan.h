@@ -1,5 +1,5 @@
-// How tensor_strips cuts a convolution; tensor_strips.cu says what the pieces
-// are. No CUDA in here, so that the plans are tested without.
+// How tensor_strips divides a convolution into items; tensor_strips.cu explains
+// the terms. Free of CUDA, so that plans are tested without a GPU.
 #ifndef KERNELS_CONVOLUTION_CUDA_STRIPS_MMA_PLAN_H_
 #define KERNELS_CONVOLUTION_CUDA_STRIPS_MMA_PLAN_H_
 
@@ -13,35 +13,35 @@ namespace convlab::cuda {
 
 constexpr int kStripsLeastKernelSize = 3;
 constexpr int kStripsMostKernelSize = 11;
-// Sums of more steps, of all channels, lose too much where tensor cores cut
-// bits off.
+// Steps of all channels. A longer sum loses too much accuracy, because the
+// tensor cores truncate when they add.
 constexpr int kStripsMostSteps = 32;
 
-// Steps of a channel: two filter rows are one if a chunk of 8 halves holds a
-// row and a shift at least, or else one is one, of 16 halves.
+// Steps of a channel: one for two filter rows if 8 halves hold a row and at
+// least one shift, or else one, of 16 halves, for each row.
 constexpr int StripsSteps(int K) {
   return K <= 7 ? (K + 1) / 2 : K <= 9 ? 9 : 11;
 }
 
-// What a kernel was compiled for.
+// The sizes that a kernel is compiled for.
 struct StripsShape {
   int steps;         // of a channel
   bool wide;         // a step is 16 halves of one row instead of 8 of two
-  bool one_channel;  // no others, and a group's filters stay in registers
+  bool one_channel;  // if so, a group's filters stay in registers
   int shifts;        // output columns of a unit: 2, 4 or 8
-  int rows;          // of outputs, of a block; even
+  int rows;          // of outputs, in a band; even
   int tiles_n;       // of a group of filters, each 8 columns of the product
   int loads;         // words of 32 lanes that a warp loads ahead
 
   constexpr int filters() const { return 8 * tiles_n / shifts; }
-  // Of an octet and a channel: products, 16-byte vectors of filters for a lane,
-  // and input rows.
+  // For an octet and a channel: products, 16-byte vectors of filters that a
+  // lane loads, and input rows.
   constexpr int products() const { return 3 * filter_vectors() * rows / 2; }
   constexpr int filter_vectors() const { return steps * tiles_n; }
   constexpr int input_rows() const {
     return rows - 1 + (wide ? steps : 2 * steps);
   }
-  // Halves of a row that a unit meets.
+  // Halves of an input row that a unit is computed from.
   constexpr int halves() const { return wide ? 16 : 8; }
   constexpr bool Takes(int channels, int K) const {
     return steps == StripsSteps(K) && K + shifts - 1 <= halves() &&
@@ -49,7 +49,8 @@ struct StripsShape {
   }
 };
 
-// The sums of a shape, and how many output columns a unit has.
+// The builders of the table below. Rows: the sums of an octet, and the output
+// columns of a unit. The others add the kind of steps, and their number.
 constexpr StripsShape Rows(int rows, int tiles_n, int shifts) {
   StripsShape shape = {};
   shape.rows = rows, shape.tiles_n = tiles_n, shape.shifts = shifts;
@@ -92,67 +93,67 @@ constexpr StripsShape kStripsShapes[] = {
 };
 constexpr int kStripsShapeCount = sizeof(kStripsShapes) / sizeof(StripsShape);
 
-// Of a block of threads, three or one for each quarter of a multiprocessor.
+// Warps of a block of threads: three, or one, for each of a multiprocessor's
+// four schedulers.
 constexpr int kStripsMostWarps = 12;
 constexpr int kStripsLeastWarps = 4;
 
-// In words of 4 bytes unless stated.
+// Sizes are in words of 4 bytes unless stated.
 struct StripsPlan {
   int64_t batch;
   int C, H, W, M, K, H_out, W_out;
   int shape;  // of kStripsShapes
-  // A strip is `blocks` blocks of the shape's rows over all columns, which are
-  // `units` units; an image has `strips`.
-  int blocks, strips, units;
-  // Groups of the shape's tiles_n tiles, and 16-byte vectors in each. An item,
-  // which a warp computes, is a strip and part_groups of the groups.
+  // A strip is `bands` bands, of the shape's rows and over all columns, which
+  // are `units` units each; an image has `strips` strips.
+  int bands, strips, units;
+  // The groups of filters, and the 16-byte vectors of each. An item, which a
+  // warp computes, is a strip and one of `parts` parts of the groups, with
+  // part_groups groups.
   int filter_groups, filter_vectors;
   int parts, part_groups;
-  // A strip's high halves, and its low ones: planes of the channels, in rows of
-  // `pitch` words.
-  int pitch, image_words;
-  // Of one group's outputs, [filter][row][column].
+  // A slab has slab_words words of high halves and as many of low ones: the
+  // planes of the channels, in rows of `pitch` words.
+  int pitch, slab_words;
+  // The stage holds one group's outputs, [filter][row][column].
   int stage_pitch, stage_words;
-  uint32_t units_magic, pitch_magic;  // for SplitDivide
-  int warps;                          // of a block of threads
+  uint32_t units_magic, pitch_magic;  // DivisionMagic of both
+  int warps;                          // in a block of threads
   int shared_bytes;
-  // Blocks of threads, and the items of each but the last, which has the rest.
+  // Blocks of threads, and the items of each; the last has what is left.
   int thread_blocks;
   int64_t block_items;
-  // Words of a channel's plane, from which the next one's begin.
+  // The distance of the channels' planes in a slab.
   int plane_words;
   uint32_t plane_magic;
-  uint32_t zero;  // 0, which the compiler does not know
+  uint32_t zero;  // 0, which the compiler must not know
 
-  constexpr int strip_rows() const {
-    return blocks * kStripsShapes[shape].rows;
-  }
+  constexpr int strip_rows() const { return bands * kStripsShapes[shape].rows; }
   constexpr int64_t items() const { return batch * strips * parts; }
   constexpr int filter_words() const {
     return filter_groups * filter_vectors * 4;
   }
-  // Of one warp; a multiple of 8.
-  constexpr int warp_words() const { return stage_words + 2 * image_words; }
+  // Shared memory of one warp; a multiple of 8.
+  constexpr int warp_words() const { return stage_words + 2 * slab_words; }
 };
 
 FilterLayout LayoutOf(const StripsPlan& plan);
 
-// The plan with a shape, `blocks` (or as many as the image has) and `parts` (or
-// as many as there are groups of filters), and as many warps as fit, or as
-// there are items for all multiprocessors. False if the shape is not for the
-// filter's size or fewer than kStripsLeastWarps fit.
-bool SetStripsPlan(const Problem& problem, int shape, int blocks, int parts,
+// Makes the plan with the given shape, `bands` (at most as many as the image
+// has) and `parts` (at most as many as there are groups of filters), and with
+// as many warps as fit into shared memory and have items. Returns false if the
+// shape does not take the problem, or if fewer than kStripsLeastWarps fit.
+bool SetStripsPlan(const Problem& problem, int shape, int bands, int parts,
                    const DeviceLimits& limits, StripsPlan* plan);
 
-// The model by which plans are chosen: cycles of all items. Three things go on
-// at once, of which the longest counts most: instructions issued, one warp's
-// latencies, and the output's way to memory. The constants were fitted to plans
-// that were measured on an H200: to 73 for one channel, of which the cheapest
-// came within 2 % of the fastest, and to 465 for several channels and for
-// larger filters, where it came within 9 %.
+// The model that chooses between plans: cycles of a multiprocessor for all of
+// its items. Three things overlap, and the longest counts most: the
+// instructions that are issued, the latencies of one warp, and memory. The
+// constants were fitted to plans that were measured on an H200. Of 73 for one
+// channel the cheapest came within 2 % of the fastest; of 465 for several
+// channels and larger filters it came within 9 %.
 double StripsCost(const StripsPlan& plan, const DeviceLimits& limits);
 
-// The cheapest plan, or false if there is none.
+// Makes the plan of least cost; false if there is none.
 bool MakeStripsPlan(const Problem& problem, const DeviceLimits& limits,
                     StripsPlan* plan);
 

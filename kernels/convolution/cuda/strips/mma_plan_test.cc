@@ -12,11 +12,11 @@ namespace convlab::cuda {
 namespace {
 
 std::string Describe(const Problem& p, const StripsPlan& plan) {
-  return DescribeProblem(p) + "shape, blocks, parts, warps: " +
-         Text({plan.shape, plan.blocks, plan.parts, plan.warps});
+  return DescribeProblem(p) + "shape, bands, parts, warps: " +
+         Text({plan.shape, plan.bands, plan.parts, plan.warps});
 }
 
-// That the kernels stay in their memory and compute every output.
+// Checks that the kernels stay in their memory and compute every output.
 void CheckPlan(const Problem& problem, const StripsPlan& plan,
                const DeviceLimits& device) {
   SCOPED_TRACE(Describe(problem, plan));
@@ -49,12 +49,12 @@ void CheckPlan(const Problem& problem, const StripsPlan& plan,
   // A strip's inputs fit, and so does the last word that an octet reads.
   EXPECT_GE(2 * plan.pitch, plan.W);
   EXPECT_GE(plan.plane_words, (plan.strip_rows() + plan.K - 1) * plan.pitch);
-  EXPECT_LE(plan.C * plan.plane_words, plan.image_words);
+  EXPECT_LE(plan.C * plan.plane_words, plan.slab_words);
   const int last_row = plan.strip_rows() + filter_rows - 2;
   const int last_word =
       (plan.C - 1) * plan.plane_words + last_row * plan.pitch +
       (plan.units - 1) * shape.shifts / 2 + (shape.wide ? 7 : 3);
-  EXPECT_LT(last_word, plan.image_words);
+  EXPECT_LT(last_word, plan.slab_words);
 
   // The stage takes a group's outputs, and filters begin at 32 bytes.
   EXPECT_GE(plan.stage_pitch, plan.strip_rows() * plan.W_out + 7);
@@ -63,7 +63,7 @@ void CheckPlan(const Problem& problem, const StripsPlan& plan,
   EXPECT_EQ(plan.warp_words() % 8, 0);
   EXPECT_EQ(plan.filter_words() % 32, 0);
 
-  const int units = plan.blocks * plan.units;
+  const int units = plan.bands * plan.units;
   for (const int n : {0, 1, plan.units - 1, plan.units, units - 1}) {
     EXPECT_EQ(Divide(n, plan.units_magic), n / plan.units);
   }
@@ -114,7 +114,7 @@ TEST(StripsPlan, FewImagesAreCutIntoMoreItems) {
   }
 }
 
-// Neighbours of the course's layers, and what resembles them.
+// Neighbours of the course's layers, and similar problems.
 TEST(StripsPlan, SeveralChannelsAndLargeFiltersFillTheMultiprocessors) {
   const Problem problems[] = {
       {10000, 2, 28, 28, 50, 5}, {10000, 2, 72, 72, 12, 7},
@@ -128,7 +128,7 @@ TEST(StripsPlan, SeveralChannelsAndLargeFiltersFillTheMultiprocessors) {
   }
 }
 
-TEST(StripsPlan, ImagesOfAnySizeHaveOneUnlessTheyAreTooWide) {
+TEST(StripsPlan, ImagesOfAnySizeHaveAPlanUnlessTheyAreTooWide) {
   for (const DeviceLimits& device : kDevices) {
     for (const int64_t channels : {1, 2, 3}) {
       for (const int64_t filters : {1, 6, 50, 128}) {
@@ -166,7 +166,7 @@ TEST(StripsPlan, ImagesOfAnySizeHaveOneUnlessTheyAreTooWide) {
   }
 }
 
-TEST(StripsPlan, WhatDoesNotFitHasNone) {
+TEST(StripsPlan, ProblemsThatDoNotFitHaveNoPlan) {
   const Problem problems[] = {
       {1, 1, 40, 40, 3, 2},       // filters smaller and larger than any that
       {1, 1, 40, 40, 3, 12},      // the kernels take
@@ -183,19 +183,19 @@ TEST(StripsPlan, WhatDoesNotFitHasNone) {
   }
 }
 
-// Other choices than the heuristic's are right too, if they fit.
-TEST(StripsPlan, AnyChoiceThatFitsIsRight) {
+// Plans that the model would not choose are right too, if they fit.
+TEST(StripsPlan, EveryPlanThatFitsIsRight) {
   int checked = 0;
   for (const int64_t size : {11, 12, 28, 35, 72}) {
     for (int64_t K = kStripsLeastKernelSize; K <= kStripsMostKernelSize; ++K) {
       for (const int64_t filters : {1, 5, 24}) {
         for (int shape = 0; shape < kStripsShapeCount; ++shape) {
-          for (int blocks = 1; blocks < 9; ++blocks) {
+          for (int bands = 1; bands < 9; ++bands) {
             for (int parts = 1; parts < 5; ++parts) {
               const int channels = kStripsShapes[shape].one_channel ? 1 : 2;
               const Problem problem = {3, channels, size, size + 2, filters, K};
               StripsPlan plan;
-              if (!SetStripsPlan(problem, shape, blocks, parts, kH200, &plan)) {
+              if (!SetStripsPlan(problem, shape, bands, parts, kH200, &plan)) {
                 continue;
               }
               CheckPlan(problem, plan, kH200);
@@ -224,7 +224,7 @@ TEST(StripsPlan, EstimatesGrowWithTheBatch) {
   }
 }
 
-TEST(StripsPlan, WhatHasNoPlanHasNoEstimate) {
+TEST(StripsPlan, ProblemsWithoutAPlanHaveNoEstimate) {
   EXPECT_LT(EstimateStripsNs({1, 9, 40, 40, 3, 7}, kH200), 0);
 }
 

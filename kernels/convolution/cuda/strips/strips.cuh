@@ -1,8 +1,7 @@
-// What kernels share whose warps, or warpgroups, compute strips of output rows
-// by themselves: the strips, their inputs, and the pieces in which outputs go
-// to memory. For plans that hold the problem's sizes, `strips` of an image,
-// `parts` of `part_groups` of the `filter_groups`, and rows of `pitch` words
-// (pitch_magic: SplitMagic of that).
+// What tensor_strips and wgmma_strips share: the strips of an image, how a
+// strip's inputs are split to a slab, and the pieces in which outputs go to
+// memory. A worker is a warp there, or a warpgroup. Plan is StripsPlan or
+// WgmmaStripsPlan.
 #ifndef KERNELS_CONVOLUTION_CUDA_STRIPS_STRIPS_CUH_
 #define KERNELS_CONVOLUTION_CUDA_STRIPS_STRIPS_CUH_
 
@@ -20,16 +19,17 @@ __device__ __forceinline__ int Skew(const float* p) {
   return static_cast<int>(reinterpret_cast<uintptr_t>(p) / 4 % 8);
 }
 
-// Which part of the output is computed, and what for.
+// An item: the strip, and the groups of filters.
 struct StripItem {
   const float* from;       // the strip's first input, of channel 0
-  int input_rows, inputs;  // that there are, of a channel
+  int input_rows, inputs;  // of a channel, without those beyond the image
   float* to;               // its first output, of filter 0
   int rows;                // of outputs
   int first_group, end_group;
 };
 
-// Of an image's strips and parts of groups of filters, number `rest`.
+// The item with number `rest` among those of `image`: a strip's parts of the
+// groups of filters follow each other.
 template <typename Plan>
 __device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
                                                    int strip_rows,
@@ -50,10 +50,10 @@ __device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
   return item;
 }
 
-// Word i of a strip of one channel whose `inputs` inputs begin at `from`: those
-// of columns 2 * c and 2 * c + 1 of a row. With `pairs` these are whole words
-// there, too. A row of odd length ends with any input, which is multiplied by
-// zero.
+// Word i of a strip of one channel whose `inputs` inputs begin at `from`: the
+// inputs of columns 2 * c and 2 * c + 1 of a row. With `pairs` they are one
+// aligned word there, too. The last word of a row of odd length has any second
+// input, since that is multiplied by zero.
 template <typename Plan>
 __device__ __forceinline__ float2 LoadWord(const Plan& plan, const float* from,
                                            int inputs, bool pairs, int i) {
@@ -63,13 +63,14 @@ __device__ __forceinline__ float2 LoadWord(const Plan& plan, const float* from,
   return {from[element], element + 1 < inputs ? from[element + 1] : 0.f};
 }
 
-// Splits a strip, scaled by 2^exponent, to words at `high` and plan.image_words
-// on. The exponent of the strip before is tried first; `exponent` becomes that
-// of this strip's own largest input. False if the strip has to be computed from
-// the floats. for_words(put) calls put(i, v) for every word i that is the
-// thread's, of `threads`, or put(i, {0, 0}, false) for none; largest(v) returns
-// the largest v of all threads when all have called it; plane(c) holds the
-// strip's `inputs` inputs of channel c.
+// Splits a strip, scaled by 2^exponent, to a slab: the high halves to words at
+// `high`, the low ones to words plan.slab_words later. `exponent` is at first
+// that of the strip before, which mostly fits; it becomes that of this strip's
+// own largest input. Returns false if the strip has to be computed from the
+// floats. for_words(put) calls put(i, v) for every word i of this thread, one
+// of `threads`, or put(i, {0, 0}, false) where there is none; largest(v)
+// returns the largest v of all threads, which all call it; plane(c) points to
+// the strip's `inputs` inputs of channel c.
 template <typename Plan, typename Plane, typename ForWords, typename Largest>
 __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
                                            int inputs, int filters_exponent,
@@ -77,7 +78,7 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
                                            int& exponent,
                                            const ForWords& for_words,
                                            const Largest& largest) {
-  uint32_t* const low = high + plan.image_words;
+  uint32_t* const low = high + plan.slab_words;
   const auto in_range = [&] {
     const int sum = exponent + filters_exponent;
     return sum >= -127 && sum <= 126;
@@ -93,13 +94,13 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
       most_halves = __hmax2_nan(most_halves,
                                 __habs2(reinterpret_cast<const __half2&>(h)));
     });
-    // Positive halves are in their bits' order, and NaN above them. Between 1
-    // and 2^15, and not at the ends, where they may have been rounded to, they
-    // say that the exponent is right.
+    // Positive halves compare as their bits do, and NaN is above them. If the
+    // largest lies between 1 and 2^15, and not at the ends, to which it may
+    // have been rounded, the exponent is right.
     constexpr uint32_t kOne = 0x3c00, kTwoTo15 = 0x7800;
     const uint32_t most_half = largest(__half_as_ushort(
         __hmax_nan(__low2half(most_halves), __high2half(most_halves))));
-    constexpr int kMostExponent = 127;  // which InputExponent cuts to
+    constexpr int kMostExponent = 127;  // of InputExponent
     if (most_half > kOne && most_half < kTwoTo15 && exponent < kMostExponent) {
       return in_range();
     }
@@ -119,10 +120,10 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
 }
 
 #if __CUDA_ARCH__ >= 900
-// Starts to write `count` floats from a stage in shared memory, where they
-// begin as far from a multiple of 32 bytes as in the output: whole vectors by
-// the copy engine, what is left at the ends by lanes. Four lanes call it, each
-// for another `part`.
+// Starts to write a piece, `count` floats from a stage in shared memory, where
+// they begin as far from a multiple of 32 bytes as in the output: the copy
+// engine writes whole vectors, and lanes write what is left at the ends. Four
+// lanes call it, each with another `part`.
 __device__ __forceinline__ void StorePiece(const float* in, float* out,
                                            int count, int part) {
   const int head = min(-Skew(out) & 3, count);

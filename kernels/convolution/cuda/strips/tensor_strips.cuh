@@ -80,7 +80,7 @@ struct StripsWarp {
   int lane;
   int g, t;  // lane 4 * g + t
   float* stage;
-  uint32_t* high;  // the slab's high halves; low ones plan.image_words on
+  uint32_t* high;  // the slab's high halves; low ones plan.slab_words on
 
   __device__ __forceinline__ StripsWarp(const StripsPlan& plan, uint4* shared)
       : lane(threadIdx.x % 32), g(lane / 4), t(lane % 4) {
@@ -94,7 +94,7 @@ struct StripsWarp {
   // Writes zeros to the whole slab, also where no strip puts inputs: units that
   // reach beyond a row's end multiply those by zero.
   __device__ __forceinline__ void ClearSlab(const StripsPlan& plan) const {
-    for (int i = lane; i < 2 * plan.image_words; i += 32) high[i] = 0;
+    for (int i = lane; i < 2 * plan.slab_words; i += 32) high[i] = 0;
   }
 };
 
@@ -244,16 +244,16 @@ __device__ __forceinline__ void MultiplyGroup(
   for (int first = 0; first < units; first += 8) {
     // Lanes beyond the last unit compute it again, and do not store it.
     const int unit = min(first + g, units - 1);
-    const int block = SplitDivide(unit, plan.units_magic);
-    const int place = unit - block * plan.units;
+    const int band = SplitDivide(unit, plan.units_magic);
+    const int place = unit - band * plan.units;
     SlabAddress in = slab;
-    in.at += 4 * (block * kR * plan.pitch + place * (kShifts / 2));
+    in.at += 4 * (band * kR * plan.pitch + place * (kShifts / 2));
     float sum[kR / 2][kNT][4] = {};
     ComputeOctet(plan, in, filters, sum);
     if (first == 0) WaitForStage();
     const int column = place * kShifts + 2 * t % kShifts;
     if (first + g >= units || column >= plan.W_out) continue;
-    StageOctet<kR>(plan, lane_stage, block * kR * plan.W_out + column,
+    StageOctet<kR>(plan, lane_stage, band * kR * plan.W_out + column,
                    store_pairs, column + 1 < plan.W_out, scale, sum);
   }
 }
@@ -287,7 +287,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   const int filters_exponent = *filter_exponent;
   __syncthreads();
 
-  const int strip_rows = plan.blocks * s.rows;
+  const int strip_rows = plan.bands * s.rows;
   DynamicWalk walk(plan, threadIdx.x / 32, taken);
   float2 ahead[s.loads];
   if (!walk.Done()) {
@@ -295,7 +295,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
                              load_pairs, lane, ahead);
   }
   SlabAddress slab = {0, static_cast<uint32_t>(plan.pitch * 4),
-                      static_cast<uint32_t>(plan.image_words * 4)};
+                      static_cast<uint32_t>(plan.slab_words * 4)};
   const int area = plan.H_out * plan.W_out;
   const bool store_pairs =
       plan.W_out % 2 == 0 && reinterpret_cast<uintptr_t>(y) % 8 == 0;

@@ -25,7 +25,7 @@ __device__ __forceinline__ int PlaceOf(int filter) {
 }
 
 // Scales the filters, splits them and brings them into the order in which
-// products read them: [group][channel][pass][high, low][step][octet]
+// products read them: [group][channel][slice][high, low][step][octet]
 // [half of the depth][column][halves]. *exponent_out becomes the exponent of
 // the power of two by which they are scaled, or kNotScalable.
 template <int kShape>
@@ -39,14 +39,14 @@ __global__ void ArrangeWgmmaStripsFiltersKernel(
   const float scale = FilterScale(most, exponent_out);
 
   constexpr int kOctetFilters = 8 / kS.shifts;
-  constexpr int kWords = kS.steps * kS.octets * 64;  // a pass's high halves
-  const int passes = plan.filter_groups * plan.C * plan.passes;
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < passes * kWords;
+  constexpr int kWords = kS.steps * kS.octets * 64;  // a slice's high halves
+  const int slices = plan.filter_groups * plan.C * plan.slices;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < slices * kWords;
        i += gridDim.x * blockDim.x) {
     const int at = i % kWords;
-    const int pass = i / kWords % plan.passes;
-    const int c = i / kWords / plan.passes % plan.C;
-    const int group = i / kWords / plan.passes / plan.C;
+    const int slice = i / kWords % plan.slices;
+    const int c = i / kWords / plan.slices % plan.C;
+    const int group = i / kWords / plan.slices / plan.C;
     const int word = at % 4;
     const int column = at / 4 % 8;
     const int depth = at / 32 % 2;
@@ -56,7 +56,7 @@ __global__ void ArrangeWgmmaStripsFiltersKernel(
     const int m = group * kS.filters() +
                   FilterAt<kS.filters()>(octet / kS.rows * kOctetFilters +
                                          column / kS.shifts);
-    const int row = kS.wide ? pass * kS.steps + step : 2 * step + depth;
+    const int row = kS.wide ? slice * kS.steps + step : 2 * step + depth;
     const int p = row - octet % kS.rows;
     float v[2];
     for (int e = 0; e < 2; ++e) {

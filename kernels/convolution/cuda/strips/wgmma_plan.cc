@@ -11,7 +11,7 @@
 namespace convlab::cuda {
 namespace {
 
-// At least what the kernel has besides, as the compiler lays it out.
+// At least as much as the static shared memory of the kernel.
 constexpr int kStaticSharedBytes = 1024;
 
 }  // namespace
@@ -21,17 +21,17 @@ bool SetWgmmaStripsPlan(const Problem& problem, int shape_index, int strip_rows,
                         WgmmaStripsPlan* plan) {
   const WgmmaStripsShape& shape = kWgmmaStripsShapes[shape_index];
   const int K = problem.kernel_size;
-  const int passes = shape.Passes(K);
-  if (passes == 0 || problem.channels > WgmmaStripsMostChannels(K)) {
+  const int slices = shape.Slices(K);
+  if (slices == 0 || problem.channels > WgmmaStripsMostChannels(K)) {
     return false;
   }
-  // What is larger does not fit; so nothing below overflows.
+  // Larger problems do not fit, and with these nothing below overflows.
   constexpr int64_t kMost = 1 << 16;
   if (problem.width > kMost || problem.filters > kMost) return false;
   *plan = {};
   plan->shape = shape_index;
   plan->batch = problem.batch;
-  plan->passes = passes;
+  plan->slices = slices;
   plan->C = problem.channels, plan->H = problem.height;
   plan->W = problem.width, plan->M = problem.filters, plan->K = K;
   plan->H_out = problem.output_height(), plan->W_out = problem.output_width();
@@ -42,27 +42,27 @@ bool SetWgmmaStripsPlan(const Problem& problem, int shape_index, int strip_rows,
   plan->units = CeilDivide(plan->W_out, shape.shifts);
   plan->units_magic = DivisionMagic(plan->units);
   plan->filter_groups = CeilDivide(plan->M, shape.filters());
-  plan->group_bytes = plan->C * plan->passes * shape.steps * shape.octets * 256;
+  plan->group_bytes = plan->C * plan->slices * shape.steps * shape.octets * 256;
   plan->part_groups =
       CeilDivide(plan->filter_groups, std::min(parts, plan->filter_groups));
   plan->parts = CeilDivide(plan->filter_groups, plan->part_groups);
   plan->pitch = CeilDivide(plan->W, 2);
   plan->pitch_magic = DivisionMagic(plan->pitch);
-  // What the last unit of the last row reads beyond its end.
+  // The last unit of the last row reads beyond the row's end.
   const int64_t beyond =
       int64_t{plan->units - 1} * shape.shifts / 2 + shape.halves() / 2;
   const int64_t plane = int64_t{plan->strip_rows + K - 1} * plan->pitch;
   const int64_t image = (plan->C - 1) * plane +
                         int64_t{plan->strip_rows - shape.rows +
-                                plan->passes * shape.pass_rows()} *
+                                plan->slices * shape.slice_rows()} *
                             plan->pitch +
                         std::max<int64_t>(beyond - plan->pitch, 0);
-  // A filter begins up to seven floats on. Filters of an octet are so far apart
-  // that the lanes of a store meet different banks.
+  // A filter begins up to seven floats later. The filters of an octet are so
+  // far apart that the lanes of a store meet different banks.
   int64_t stage = int64_t{plan->strip_rows} * plan->W_out + 7;
   const int remainder = shape.shifts == 4 ? 16 : 8;
   stage += (remainder - stage % 32 + 32) % 32;
-  // A plane begins up to three floats on.
+  // A plane begins up to three floats later.
   const int64_t raw_plane =
       CeilDivide(int64_t{plan->strip_rows + K - 1} * plan->W + 3, 4) * 4;
   const int64_t raw = plan->C * raw_plane;
@@ -74,7 +74,7 @@ bool SetWgmmaStripsPlan(const Problem& problem, int shape_index, int strip_rows,
     return false;
   }
   plan->plane_words = plane;
-  plan->image_words = RoundUp(image, 16);
+  plan->slab_words = RoundUp(image, 16);
   plan->raw_plane = raw_plane;
   plan->raw_words = RoundUp(raw, 32);
   plan->stage_pitch = stage;
@@ -86,12 +86,12 @@ bool SetWgmmaStripsPlan(const Problem& problem, int shape_index, int strip_rows,
   plan->warpgroups =
       std::min<int64_t>(std::min<int64_t>(fit, shape.warpgroups),
                         CeilDivide(plan->items(), limits.multiprocessors));
-  plan->walkers = std::min<int64_t>(
+  plan->workers = std::min<int64_t>(
       plan->items(), int64_t{limits.multiprocessors} * plan->warpgroups);
-  // If the last strip is smaller, nobody gets it every time.
+  // If the last strip is smaller, no worker gets it every time.
   const int of_image = plan->strips * plan->parts;
-  if (plan->H_out % plan->strip_rows != 0 && plan->walkers < plan->items()) {
-    while (std::gcd(plan->walkers, of_image) != 1) --plan->walkers;
+  if (plan->H_out % plan->strip_rows != 0 && plan->workers < plan->items()) {
+    while (std::gcd(plan->workers, of_image) != 1) --plan->workers;
   }
   plan->shared_bytes =
       filter_bytes + int64_t{4} * plan->warpgroups * plan->warpgroup_words();
@@ -100,18 +100,18 @@ bool SetWgmmaStripsPlan(const Problem& problem, int shape_index, int strip_rows,
 
 double WgmmaStripsCost(const WgmmaStripsPlan& plan,
                        const DeviceLimits& limits) {
-  // Of a multiprocessor's shared memory, where the products read the filters:
-  // for 128 bytes, and for an item's other instructions.
+  // Cycles of shared memory, where the products read the filters: for 128
+  // bytes, and for an item's other accesses.
   constexpr double kWavefront = 1.3, kItem = 460;
-  // Of one warpgroup.
+  // Cycles of latency of one warpgroup.
   constexpr double kItemTime = 290, kWordTime = 280, kGroupTime = 2400;
-  constexpr double kTileTime = 20, kPassTime = 260, kProductTime = 1.15;
-  // Of a multiprocessor's share of memory, 4.2 TB/s, and how far from it few
-  // warpgroups stay.
+  constexpr double kTileTime = 20, kSliceTime = 260, kProductTime = 1.15;
+  // A multiprocessor's share of memory, 4.2 TB/s for all, and how far few
+  // warpgroups stay below it.
   constexpr double kBytesPerCycle = 17.5, kFew = 0.4;
   constexpr double kPower = 4.2;
-  // Items' times until the first stores begin, and when some are done before
-  // the others.
+  // In times of an item: until the first stores begin, and while some workers
+  // have ended before others.
   constexpr double kBeginAndEnd = 1.5;
 
   const WgmmaStripsShape& shape = kWgmmaStripsShapes[plan.shape];
@@ -119,24 +119,24 @@ double WgmmaStripsCost(const WgmmaStripsPlan& plan,
     return CeilDivide(CeilDivide(rows, shape.rows) * plan.units,
                       kWgmmaStripsUnits);
   };
-  // On average of an image's strips.
+  // Averages over an image's strips.
   const int last_rows = plan.H_out - (plan.strips - 1) * plan.strip_rows;
   const double tiles =
       ((plan.strips - 1.0) * tiles_of(plan.strip_rows) + tiles_of(last_rows)) /
       plan.strips * plan.part_groups;
   const double words = plan.C * (plan.H_out + plan.strips * (plan.K - 1.0)) *
                        plan.pitch / 128 / plan.strips;
-  const int steps = plan.C * plan.passes * shape.steps;
+  const int steps = plan.C * plan.slices * shape.steps;
   const int products = 3 * steps;
-  // Of a tile: filters, inputs and outputs.
+  // For a tile: filters, inputs and outputs.
   const double wavefronts =
       2 * products * shape.octets + 32 * steps + 16 * shape.octets;
-  const double each = static_cast<double>(plan.items()) / plan.walkers;
+  const double each = static_cast<double>(plan.items()) / plan.workers;
   const double shared =
       each * plan.warpgroups * (kWavefront * tiles * wavefronts + kItem);
   const double item_time =
       kItemTime + kGroupTime * plan.part_groups + kWordTime * words +
-      tiles * (kTileTime + kPassTime * (plan.C * plan.passes - 1) +
+      tiles * (kTileTime + kSliceTime * (plan.C * plan.slices - 1) +
                kProductTime * products * std::max(16, 4 * shape.octets));
   const double bytes = 4.0 * plan.batch *
                        (double{1} * plan.C * plan.H * plan.W +

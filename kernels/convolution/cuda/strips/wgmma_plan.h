@@ -1,5 +1,5 @@
-// How wgmma_strips cuts a convolution; wgmma_strips.cu says what the pieces
-// are. No CUDA in here, so that the plans are tested without.
+// How wgmma_strips divides a convolution into items; wgmma_strips.cu explains
+// the terms. Free of CUDA, so that plans are tested without a GPU.
 #ifndef KERNELS_CONVOLUTION_CUDA_STRIPS_WGMMA_PLAN_H_
 #define KERNELS_CONVOLUTION_CUDA_STRIPS_WGMMA_PLAN_H_
 
@@ -10,29 +10,32 @@
 
 namespace convlab::cuda {
 
-// What a kernel was compiled for.
+// The sizes that a kernel is compiled for. A slice is the part of the depth
+// whose inputs are in registers at a time.
 struct WgmmaStripsShape {
-  int steps;       // of a pass
+  int steps;       // in a slice
   bool wide;       // a step is 16 halves of one row instead of 8 of two
   int shifts;      // output columns of a unit: 2, 4 or 8
-  int rows;        // and its output rows
-  int octets;      // of the product's columns, of a group of filters
-  int warpgroups;  // at most, of a block of threads
+  int rows;        // output rows of a unit
+  int octets;      // groups of 8 columns of the product
+  int warpgroups;  // at most, in a block of threads
 
   constexpr int filters() const { return 8 * octets / (shifts * rows); }
   constexpr int threads() const { return 128 * warpgroups; }
-  // Input rows of a pass, and halves of a row that a unit meets.
-  constexpr int pass_rows() const { return wide ? steps : 2 * steps; }
+  // Input rows of a slice, and halves of an input row that a unit is computed
+  // from.
+  constexpr int slice_rows() const { return wide ? steps : 2 * steps; }
   constexpr int halves() const { return wide ? 16 : 8; }
-  // Passes of a channel, or 0 if the filter's size is not for the shape.
-  constexpr int Passes(int K) const {
+  // Slices of a channel, or 0 if the shape does not take the filter's size.
+  constexpr int Slices(int K) const {
     if (K + shifts - 1 > halves()) return 0;
     if (!wide) return (K + rows) / 2 == steps ? 1 : 0;
     return K > 7 ? (K + rows - 1 + steps - 1) / steps : 0;
   }
 };
 
-// Four warpgroups, which leave a thread 128 registers, or three.
+// The builders of the table below. With four warpgroups a thread has 128
+// registers, with three 168.
 constexpr WgmmaStripsShape RowPairs(int steps, int shifts, int rows,
                                     int octets) {
   return {steps, /*wide=*/false, shifts, rows, octets, /*warpgroups=*/4};
@@ -42,10 +45,10 @@ constexpr WgmmaStripsShape WideSteps(int steps, int shifts, int rows,
   return {steps, /*wide=*/true, shifts, rows, octets, /*warpgroups=*/3};
 }
 
-// A product's rows take 16 cycles to come from the registers, whatever its
-// columns' number, so that it has 48 or more; fewer if there are few filters.
-// The more rows a unit has, the fewer of the depth's rows are padding; the
-// fewer columns it has, the fewer units are missing in an image's last tile.
+// The rows of a product take 16 cycles to come from the registers, however many
+// columns it has. So it has 48 or more columns, and fewer only where there are
+// few filters. With more rows in a unit, less of the depth is padding; with
+// fewer columns, less of an image's last tile is empty.
 constexpr WgmmaStripsShape kWgmmaStripsShapes[] = {
     RowPairs(/*steps=*/2, /*shifts=*/4, /*rows=*/2, /*octets=*/6),
     RowPairs(/*steps=*/2, /*shifts=*/4, /*rows=*/2, /*octets=*/12),
@@ -61,68 +64,68 @@ constexpr int kWgmmaStripsShapeCount =
 
 constexpr int kWgmmaStripsLeastKernelSize = 2;
 constexpr int kWgmmaStripsMostKernelSize = 9;
-// Sums over the taps of more steps, of all channels, lose too much where tensor
-// cores cut bits off.
+// Steps of all channels without those that only shifts need. A longer sum loses
+// too much accuracy, because the tensor cores truncate when they add.
 constexpr int kWgmmaStripsMostSteps = 16;
 constexpr int WgmmaStripsMostChannels(int K) {
   return kWgmmaStripsMostSteps / (K <= 7 ? K / 2 + 1 : K);
 }
-// One alone would wait while its outputs are stored.
+// A warpgroup that is alone would wait while its outputs are stored.
 constexpr int kWgmmaStripsLeastWarpgroups = 2;
-constexpr int kWgmmaStripsUnits = 64;  // of a tile: the rows of a product
+constexpr int kWgmmaStripsUnits = 64;  // in a tile: the rows of a product
 
-// In words of 4 bytes unless stated.
+// Sizes are in words of 4 bytes unless stated.
 struct WgmmaStripsPlan {
   int64_t batch;
   int C, H, W, M, K, H_out, W_out;
   int shape;   // of kWgmmaStripsShapes
-  int passes;  // of a channel
-  // A strip is strip_rows output rows, and units of the shape's rows and
-  // shifts: so many in a row of them. An image has so many strips.
+  int slices;  // of a channel
+  // A strip is strip_rows output rows; `units` units stand side by side in it.
+  // An image has `strips` strips.
   int strip_rows, units, strips;
-  // Of shape.filters() filters; an item, which a warpgroup computes, is a strip
-  // and part_groups of the groups.
+  // The groups of filters. An item, which a warpgroup computes, is a strip and
+  // one of `parts` parts of the groups, with part_groups groups.
   int filter_groups, parts, part_groups;
-  int group_bytes;  // of arranged filters, high halves; low ones the same
-  // A strip's high halves, and its low ones: planes of the channels,
-  // plane_words apart, in rows of `pitch` words.
-  int pitch, plane_words, image_words;
-  // Of a strip's inputs as they came, brought ahead: planes of the channels,
-  // raw_plane apart.
+  int group_bytes;  // of a group's arranged high halves, and of its low ones
+  // A slab has slab_words words of high halves and as many of low ones: the
+  // planes of the channels, plane_words apart, in rows of `pitch` words.
+  int pitch, plane_words, slab_words;
+  // The next strip's inputs as they come: the planes of the channels, raw_plane
+  // apart.
   int raw_plane, raw_words;
-  // Of one group's outputs, [filter][row][column].
+  // The stage holds one group's outputs, [filter][row][column].
   int stage_pitch, stage_words;
-  uint32_t units_magic, pitch_magic;  // for SplitDivide
-  int warpgroups;                     // of a block of threads
-  int walkers;                        // warpgroups among which items are dealt
+  uint32_t units_magic, pitch_magic;  // DivisionMagic of both
+  int warpgroups;                     // in a block of threads
+  int workers;                        // warpgroups among which items are dealt
   int shared_bytes;
 
   constexpr int64_t items() const { return batch * strips * parts; }
   constexpr int filter_bytes() const { return 2 * filter_groups * group_bytes; }
-  // Of one warpgroup; a multiple of 32.
+  // Shared memory of one warpgroup; a multiple of 32.
   constexpr int warpgroup_words() const {
-    return stage_words + raw_words + 2 * image_words;
+    return stage_words + raw_words + 2 * slab_words;
   }
 };
 
-// The plan with a shape, strips of so many rows (or as many as the image has,
-// and a multiple of the shape's), `parts` (or as many as there are groups), and
-// as many warpgroups as fit, or as there are items for all multiprocessors.
-// False if the shape is not for the filter's size or fewer than
-// kWgmmaStripsLeastWarpgroups fit.
+// Makes the plan with the given shape, strips of strip_rows rows (rounded up to
+// the shape's, at most as many as the image has), `parts` (at most as many as
+// there are groups), and with as many warpgroups as fit into shared memory and
+// have items. Returns false if the shape does not take the problem, or if fewer
+// than kWgmmaStripsLeastWarpgroups fit.
 bool SetWgmmaStripsPlan(const Problem& problem, int shape, int strip_rows,
                         int parts, const DeviceLimits& limits,
                         WgmmaStripsPlan* plan);
 
-// The model by which plans are chosen: cycles of all items. Three things go on
-// at once, of which the longest counts most: shared memory's traffic, one
-// warpgroup's latencies, and the output's way to memory. The constants were
-// fitted to plans that were measured on an H200: to 106 of the course's layers,
-// of which the cheapest came within 2 % of the fastest, and a pass's to 77 of
-// several channels or 9 rows, where it came within 13 %.
+// The model that chooses between plans: cycles of a multiprocessor for all of
+// its items. Three things overlap, and the longest counts most: the traffic of
+// shared memory, the latencies of one warpgroup, and memory. The constants were
+// fitted to plans that were measured on an H200. Of 106 for the course's layers
+// the cheapest came within 2 % of the fastest; the cost of a slice was fitted
+// to 77 of several channels or 9 rows, where it came within 13 %.
 double WgmmaStripsCost(const WgmmaStripsPlan& plan, const DeviceLimits& limits);
 
-// The cheapest plan, or false if there is none.
+// Makes the plan of least cost; false if there is none.
 bool MakeWgmmaStripsPlan(const Problem& problem, const DeviceLimits& limits,
                          WgmmaStripsPlan* plan);
 

@@ -13,14 +13,15 @@
 namespace convlab::cuda {
 namespace {
 
-constexpr int kStaticShared = 512;  // more than the kernel has besides
+constexpr int kStaticShared =
+    512;  // more than the kernel's static shared memory
 
 std::string Describe(const Problem& p, const WgmmaStripsPlan& plan) {
   return DescribeProblem(p) + "shape, rows, parts, warpgroups: " +
          Text({plan.shape, plan.strip_rows, plan.parts, plan.warpgroups});
 }
 
-// That the kernels stay in their memory and compute every output.
+// Checks that the kernels stay in their memory and compute every output.
 void CheckPlan(const Problem& problem, const WgmmaStripsPlan& plan) {
   SCOPED_TRACE(Describe(problem, plan));
   const WgmmaStripsShape& shape = kWgmmaStripsShapes[plan.shape];
@@ -41,16 +42,16 @@ void CheckPlan(const Problem& problem, const WgmmaStripsPlan& plan) {
   EXPECT_EQ(plan.items(), problem.batch * plan.strips * plan.parts);
 
   // Every warpgroup that items are dealt to is there, and few are idle.
-  EXPECT_GE(plan.walkers, 1);
-  EXPECT_LE(plan.walkers, kH200.multiprocessors * plan.warpgroups);
-  EXPECT_LE(plan.walkers, plan.items());
-  if (plan.walkers < plan.items() && plan.H_out % plan.strip_rows != 0) {
-    EXPECT_EQ(std::gcd(plan.walkers, plan.strips * plan.parts), 1);
+  EXPECT_GE(plan.workers, 1);
+  EXPECT_LE(plan.workers, kH200.multiprocessors * plan.warpgroups);
+  EXPECT_LE(plan.workers, plan.items());
+  if (plan.workers < plan.items() && plan.H_out % plan.strip_rows != 0) {
+    EXPECT_EQ(std::gcd(plan.workers, plan.strips * plan.parts), 1);
   }
 
   // The depth holds the filter with every shift, down and to the right, and no
   // more rows than it has to.
-  const int depth_rows = plan.passes * shape.pass_rows();
+  const int depth_rows = plan.slices * shape.slice_rows();
   EXPECT_EQ(plan.C, problem.channels);
   EXPECT_GE(depth_rows, plan.K + shape.rows - 1);
   EXPECT_LT(depth_rows - (shape.wide ? shape.steps : 2),
@@ -66,12 +67,12 @@ void CheckPlan(const Problem& problem, const WgmmaStripsPlan& plan) {
   EXPECT_EQ(plan.raw_plane % 4, 0);
   EXPECT_GE(plan.raw_words, plan.C * plan.raw_plane);
   EXPECT_GE(plan.plane_words, (plan.strip_rows + plan.K - 1) * plan.pitch);
-  EXPECT_LE(plan.C * plan.plane_words, plan.image_words);
+  EXPECT_LE(plan.C * plan.plane_words, plan.slab_words);
   const int last_row = plan.strip_rows - shape.rows + depth_rows - 1;
   const int last_word =
       (plan.C - 1) * plan.plane_words + last_row * plan.pitch +
       (plan.units - 1) * shape.shifts / 2 + (shape.wide ? 7 : 3);
-  EXPECT_LT(last_word, plan.image_words);
+  EXPECT_LT(last_word, plan.slab_words);
 
   // The stage takes a group's outputs, and filters begin at 32 bytes; products
   // want 16 bytes, and addresses below 2^18.
@@ -129,7 +130,7 @@ TEST(WgmmaStripsPlan, FewImagesAreCutIntoMoreItems) {
   }
 }
 
-TEST(WgmmaStripsPlan, ImagesOfAnySizeHaveOneUnlessTheyAreTooWide) {
+TEST(WgmmaStripsPlan, ImagesOfAnySizeHaveAPlanUnlessTheyAreTooWide) {
   for (const int64_t batch : {1, 70000}) {
     for (int64_t K = kWgmmaStripsLeastKernelSize;
          K <= kWgmmaStripsMostKernelSize; ++K) {
@@ -163,7 +164,7 @@ static_assert(WgmmaStripsMostChannels(7) == 4);
 static_assert(WgmmaStripsMostChannels(8) == 2);
 static_assert(WgmmaStripsMostChannels(9) == 1);
 
-TEST(WgmmaStripsPlan, WhatDoesNotFitHasNone) {
+TEST(WgmmaStripsPlan, ProblemsThatDoNotFitHaveNoPlan) {
   const Problem problems[] = {
       {1, 6, 40, 40, 3, 5},       // too many channels for the filter's size
       {1, 2, 40, 40, 3, 9},       //
@@ -180,8 +181,8 @@ TEST(WgmmaStripsPlan, WhatDoesNotFitHasNone) {
   }
 }
 
-// Other choices than the heuristic's are right too, if they fit.
-TEST(WgmmaStripsPlan, AnyChoiceThatFitsIsRight) {
+// Plans that the model would not choose are right too, if they fit.
+TEST(WgmmaStripsPlan, EveryPlanThatFitsIsRight) {
   int checked = 0;
   for (const int64_t size : {9, 10, 28, 35, 72}) {
     for (int64_t K = kWgmmaStripsLeastKernelSize;
@@ -224,7 +225,7 @@ TEST(WgmmaStripsPlan, EstimatesGrowWithTheBatch) {
   }
 }
 
-TEST(WgmmaStripsPlan, WhatHasNoPlanHasNoEstimate) {
+TEST(WgmmaStripsPlan, ProblemsWithoutAPlanHaveNoEstimate) {
   EXPECT_LT(EstimateWgmmaStripsNs({1, 6, 40, 40, 3, 5}, kH200), 0);
 }
 

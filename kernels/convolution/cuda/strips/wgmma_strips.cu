@@ -74,7 +74,7 @@ class WgmmaStripsConvolution : public Kernel {
     functions.arrange<<<arranging_blocks, kArrangeThreads, 0, stream>>>(
         k, reinterpret_cast<uint32_t*>(arranged), exponent, plan_);
     RETURN_IF_FAILED(CheckLaunch("ArrangeWgmmaStripsFiltersKernel"));
-    const int64_t blocks = CeilDivide(plan_.walkers, plan_.warpgroups);
+    const int64_t blocks = CeilDivide(plan_.workers, plan_.warpgroups);
     return LaunchOverlapping(
         "WgmmaStripsKernel", functions.kernel, overlaps_, blocks,
         128 * plan_.warpgroups, plan_.shared_bytes, stream, x, k,

@@ -83,7 +83,7 @@ struct WarpgroupLane {
 struct WarpgroupMemory {
   float* stage;
   RawStrip raw;
-  uint32_t* high;  // the slab's high halves; low ones plan.image_words on
+  uint32_t* high;  // the slab's high halves; low ones plan.slab_words on
 
   __device__ __forceinline__ WarpgroupMemory(const WgmmaStripsPlan& plan,
                                              uint32_t* own, uint64_t* brought)
@@ -95,7 +95,7 @@ struct WarpgroupMemory {
   // reach beyond a row's end multiply those by zero.
   __device__ __forceinline__ void ClearSlab(const WgmmaStripsPlan& plan,
                                             int thread) const {
-    for (int i = thread; i < 2 * plan.image_words; i += kWarpgroupThreads) {
+    for (int i = thread; i < 2 * plan.slab_words; i += kWarpgroupThreads) {
       high[i] = 0;
     }
   }
@@ -110,7 +110,7 @@ struct StripsSizes {
   __device__ __forceinline__ StripsSizes(const WgmmaStripsPlan& plan,
                                          const float* x, const float* y)
       : pitch(plan.pitch * 4),
-        low_offset(plan.image_words * 4),
+        low_offset(plan.slab_words * 4),
         out_pitch(plan.W_out * 4),
         area(plan.H_out * plan.W_out),
         load_pairs(plan.W % 2 == 0 && reinterpret_cast<uintptr_t>(x) % 8 == 0),
@@ -136,10 +136,10 @@ struct LaneUnits {
       // Lanes beyond the last unit compute it again, and do not store it.
       const int index = first + lane.warp * 16 + lane.g + 8 * e;
       const int unit = min(index, units - 1);
-      const int block = SplitDivide(unit, plan.units_magic);
-      const int place = unit - block * plan.units;
-      in[e] = image + block * (kS.rows * sizes.pitch) + place * (kS.shifts * 2);
-      at[e] = block * (kS.rows * sizes.out_pitch) + place * (kS.shifts * 4);
+      const int band = SplitDivide(unit, plan.units_magic);
+      const int place = unit - band * plan.units;
+      in[e] = image + band * (kS.rows * sizes.pitch) + place * (kS.shifts * 2);
+      at[e] = band * (kS.rows * sizes.out_pitch) + place * (kS.shifts * 4);
       valid[e] = index < units && place * kS.shifts + column < plan.W_out;
       second[e] = place * kS.shifts + column + 1 < plan.W_out;
     }
@@ -262,10 +262,10 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
 
   const StripsSizes sizes(plan, x, y);
   const auto largest = [&](uint32_t v) { return warpgroup.Largest(v); };
-  const int walker =
+  const int worker =
       blockIdx.x * plan.warpgroups + static_cast<int>(threadIdx.x) / kThreads;
-  StridedWalk walk(plan, walker < plan.walkers ? walker : plan.items(),
-                   plan.walkers);
+  StridedWalk walk(plan, worker < plan.workers ? worker : plan.items(),
+                   plan.workers);
   const auto bring = [&] {
     if (tid >= plan.C || walk.Done(plan)) return;
     raw.Bring(plan, walk.Item(plan, x, y), tid);

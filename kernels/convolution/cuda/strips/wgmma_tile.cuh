@@ -19,7 +19,7 @@ namespace convlab::cuda {
 
 #if __CUDA_ARCH_FEAT_SM90_ALL
 
-// Loads a pass's inputs of two units as the operands of its steps. from[e] is
+// Loads a slice's inputs of two units as the operands of its steps. from[e] is
 // the shared address of the lane's first word of unit g + 8 * e, and input rows
 // are `pitch` bytes apart.
 template <bool kWide, int kSteps>
@@ -46,7 +46,7 @@ __device__ __forceinline__ void LoadOperands(const uint32_t (&from)[2],
   }
 }
 
-// Starts the products of a pass's steps with filters kStep apart.
+// Starts the products of a slice's steps with filters kStep apart.
 template <int kStep, int kSteps, int kSums>
 __device__ __forceinline__ void StartSteps(const uint32_t (&rows)[kSteps][4],
                                            uint64_t filters,
@@ -59,7 +59,7 @@ __device__ __forceinline__ void StartSteps(const uint32_t (&rows)[kSteps][4],
 
 // Computes the sums of a tile. in[e] is the shared address of the lane's first
 // word of unit g + 8 * e, in the high halves; `filters` is where the group's
-// begin (ColumnsAt). A pass's small products come first, because a sum of them
+// begin (ColumnsAt). A slice's small products come first, because a sum of them
 // loses least; meanwhile the large ones' inputs are loaded.
 template <int kShape, int kSums>
 __device__ __forceinline__ void MultiplyTile(const WgmmaStripsPlan& plan,
@@ -74,9 +74,9 @@ __device__ __forceinline__ void MultiplyTile(const WgmmaStripsPlan& plan,
   uint32_t from[2] = {in[0], in[1]};
 #pragma unroll
   for (float& one : sum) one = 0;
-  int of_channel = 0;
+  int of_channel = 0;  // slices of the channel that are done
 #pragma unroll 1
-  for (int pass = kS.wide ? plan.C * plan.passes : plan.C; pass > 0; --pass) {
+  for (int left = kS.wide ? plan.C * plan.slices : plan.C; left > 0; --left) {
     uint32_t high[kSteps][4], low[kSteps][4];
     LoadOperands<kS.wide>(from, low_offset, pitch, low);
     FenceProducts();
@@ -91,11 +91,11 @@ __device__ __forceinline__ void MultiplyTile(const WgmmaStripsPlan& plan,
     uint32_t to_next = plan.plane_words * 4;
     if (kS.wide) {
       const uint32_t rows = kSteps * pitch;
-      if (++of_channel < plan.passes) {
+      if (++of_channel < plan.slices) {
         to_next = rows;
       } else {
         of_channel = 0;
-        to_next -= (plan.passes - 1) * rows;
+        to_next -= (plan.slices - 1) * rows;
       }
     }
     for (uint32_t& at : from) at += to_next;
