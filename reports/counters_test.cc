@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "reports/importers/import.h"
+#include "reports/importers/launch_facts.h"
 #include "reports/importers/ncu.h"
 
 namespace convlab {

@@ -12,7 +12,7 @@
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "reports/deliverables/gnuplot.h"
-#include "reports/importers/listing.h"
+#include "reports/importers/kernel_names.h"
 #include "reports/quantities.h"
 
 namespace convlab {

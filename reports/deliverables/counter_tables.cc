@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "reports/importers/launch_facts.h"
 #include "reports/importers/listing.h"
-#include "reports/importers/ncu.h"
 #include "reports/quantities.h"
 
 namespace convlab {

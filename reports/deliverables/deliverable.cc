@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
-#include "reports/importers/listing.h"
+#include "reports/importers/kernel_names.h"
 
 namespace convlab {
 namespace {

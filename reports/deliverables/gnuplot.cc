@@ -4,7 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/status/status.h"
-#include "reports/importers/listing.h"
+#include "reports/importers/kernel_names.h"
 
 namespace convlab::gnuplot {
 

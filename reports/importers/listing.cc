@@ -10,71 +10,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 #include "common/status/status.h"
-#include "nlohmann/json.hpp"
-#include "reports/importers/ncu.h"
+#include "reports/importers/kernel_names.h"
+#include "reports/importers/launch_facts.h"
+#include "reports/importers/listing_export.h"
 #include "reports/importers/shares.h"
-#include "reports/importers/text.h"
 
 namespace convlab {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-// Characters of UTF-8, for columns of a terminal.
-size_t Width(absl::string_view text) {
-  return std::count_if(text.begin(), text.end(), [](char byte) {
-    return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
-  });
-}
-
-// The first `width` characters.
-absl::string_view Left(absl::string_view text, size_t width) {
-  size_t at = 0;
-  for (size_t count = 0; at < text.size(); ++at) {
-    const bool begins = (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;
-    if (begins && count++ == width) break;
-  }
-  return text.substr(0, at);
-}
-
-// The position of the bracket that is closed at `close`; npos if there is none.
-size_t OpeningOf(absl::string_view text, size_t close, char opening) {
-  int depth = 0;
-  for (size_t i = close + 1; i > 0; --i) {
-    if (text[i - 1] == text[close]) ++depth;
-    if (text[i - 1] == opening && --depth == 0) return i - 1;
-  }
-  return absl::string_view::npos;
-}
-
-// Returns `name` without unnamed namespaces, which tools write in several ways.
-// ncu drops the namespaces around them, and of "<unnamed>::" the bracket too:
-// "void unnamed>::Kernel<2>(int)" and "Kernel<unnamed>::Type>(int)", whose
-// bracket is the template's.
-std::string WithoutUnnamed(absl::string_view name) {
-  std::string left = absl::StrReplaceAll(name, {{"(anonymous namespace)::", ""},
-                                                {"`anonymous namespace'::", ""},
-                                                {"{anonymous}::", ""}});
-  const std::string kUnnamed = "unnamed>::";
-  for (size_t at = left.find(kUnnamed); at != std::string::npos;
-       at = left.find(kUnnamed, at)) {
-    const auto is_name = [&](size_t i) {
-      return absl::ascii_isalnum(left[i]) || left[i] == '_';
-    };
-    size_t begin = at;
-    if (at > 0 && left[at - 1] == '<' && (at < 2 || !is_name(at - 2))) --begin;
-    // Otherwise it is the end of another name.
-    if (begin == at && at > 0 && is_name(at - 1)) {
-      at += kUnnamed.size();
-      continue;
-    }
-    left.erase(begin, at + kUnnamed.size() - begin);
-    at = begin;
-  }
-  return left;
-}
 
 struct Grid {
   std::vector<std::string> heads;
@@ -284,22 +227,6 @@ constexpr const char* kLaunchNotes[] = {
     "accesses",
     "every counter that the file holds: --format csv or json"};
 
-std::string ToolName(const Profile& profile) {
-  return absl::StrCat(profile.tool, profile.version.empty() ? "" : " ",
-                      profile.version);
-}
-
-// The text for a section without entries.
-std::string Missing(const ProfileSection& section) {
-  return section.missing.empty() ? "none" : section.missing;
-}
-
-using Sections = std::vector<std::pair<const char*, const ProfileSection*>>;
-Sections SectionsOf(const Profile& profile) {
-  return {{"GPU activities", &profile.gpu_activities},
-          {"API calls", &profile.api_calls}};
-}
-
 // Text and Markdown have the same parts in different formats.
 std::string FormatForReaders(const std::vector<NamedProfile>& profiles,
                              double threshold_percent, bool markdown) {
@@ -350,125 +277,6 @@ std::string FormatForReaders(const std::vector<NamedProfile>& profiles,
   return text;
 }
 
-std::string Number(double value) { return absl::StrFormat("%.10g", value); }
-
-template <typename T>
-std::string CsvNumber(const std::optional<T>& value) {
-  if (!value) return "";
-  if constexpr (std::is_integral_v<T>) return absl::StrCat(*value);
-  return Number(static_cast<double>(*value));
-}
-
-std::string CsvLine(const std::vector<std::string>& fields) {
-  return absl::StrCat(
-      absl::StrJoin(fields, ",",
-                    [](std::string* out, const std::string& field) {
-                      absl::StrAppend(out, CsvField(field));
-                    }),
-      "\n");
-}
-
-std::string FormatCsv(const std::vector<NamedProfile>& profiles,
-                      double threshold_percent) {
-  std::string lists = CsvLine(
-      {"file", "tool", "list", "name", "share_percent", "cumulative_percent",
-       "calls", "total_ns", "average_ns", "min_ns", "max_ns", "bytes", "note"});
-  std::string counters = CsvLine({"file", "launch", "kernel", "grid", "block",
-                                  "counter", "unit", "value"});
-  bool has_launches = false;
-  for (const auto& [file, profile] : profiles) {
-    for (const auto& [title, section] : SectionsOf(profile)) {
-      if (section->entries.empty()) {
-        lists += CsvLine({file, ToolName(profile), title, "", "", "", "", "",
-                          "", "", "", "", Missing(*section)});
-        continue;
-      }
-      const ShareList list = LargestShares(*section, threshold_percent);
-      const std::string note = absl::StrJoin(
-          ShareNotes(*section, list, profile.tool, threshold_percent), "; ");
-      for (const auto& [entry, share, cumulative] : list.shares) {
-        lists +=
-            CsvLine({file, ToolName(profile), title, entry.name,
-                     Number(share * 100), Number(cumulative * 100),
-                     CsvNumber(entry.calls), CsvNumber(entry.total_ns),
-                     CsvNumber(entry.average_ns), CsvNumber(entry.min_ns),
-                     CsvNumber(entry.max_ns), CsvNumber(entry.bytes), note});
-      }
-    }
-    int number = 0;
-    for (const LaunchCounters& launch : profile.launches) {
-      has_launches = true;
-      ++number;
-      for (const Counter& counter : launch.counters) {
-        counters += CsvLine({file, absl::StrCat(number), launch.kernel,
-                             launch.grid, launch.block, counter.name,
-                             counter.unit, Number(counter.value)});
-      }
-    }
-  }
-  return has_launches ? absl::StrCat(lists, "\n", counters) : lists;
-}
-
-template <typename T>
-void AddIf(Json& json, const char* key, const std::optional<T>& value) {
-  if (value) json[key] = *value;
-}
-
-Json ListJson(const ProfileSection& section, const std::string& tool,
-              double threshold_percent) {
-  const ShareList list = LargestShares(section, threshold_percent);
-  Json json = {{"entries_in_file", list.entries},
-               {"shares_as_printed", list.from_printed},
-               {"notes", ShareNotes(section, list, tool, threshold_percent)}};
-  if (section.entries.empty()) json["missing"] = Missing(section);
-  Json entries = Json::array();
-  for (const auto& [entry, share, cumulative] : list.shares) {
-    Json item = {{"name", entry.name},
-                 {"share_percent", share * 100},
-                 {"cumulative_percent", cumulative * 100}};
-    AddIf(item, "calls", entry.calls);
-    AddIf(item, "total_ns", entry.total_ns);
-    AddIf(item, "average_ns", entry.average_ns);
-    AddIf(item, "min_ns", entry.min_ns);
-    AddIf(item, "max_ns", entry.max_ns);
-    AddIf(item, "bytes", entry.bytes);
-    entries.push_back(std::move(item));
-  }
-  json["entries"] = std::move(entries);
-  return json;
-}
-
-std::string FormatJson(const std::vector<NamedProfile>& profiles,
-                       double threshold_percent) {
-  Json list = Json::array();
-  for (const auto& [file, profile] : profiles) {
-    Json item = {{"file", file}, {"tool", profile.tool}};
-    if (!profile.version.empty()) item["version"] = profile.version;
-    item["gpu_activities"] =
-        ListJson(profile.gpu_activities, profile.tool, threshold_percent);
-    item["api_calls"] =
-        ListJson(profile.api_calls, profile.tool, threshold_percent);
-    item["launches"] = Json::array();
-    for (const LaunchCounters& launch : profile.launches) {
-      Json counters = Json::array();
-      for (const Counter& counter : launch.counters) {
-        counters.push_back({{"name", counter.name},
-                            {"unit", counter.unit},
-                            {"value", counter.value}});
-      }
-      item["launches"].push_back({{"kernel", launch.kernel},
-                                  {"grid", launch.grid},
-                                  {"block", launch.block},
-                                  {"counters", std::move(counters)}});
-    }
-    list.push_back(std::move(item));
-  }
-  const Json document = {{"threshold_percent", threshold_percent},
-                         {"profiles", std::move(list)}};
-  // Names may hold bytes that are not UTF-8.
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace
 
 absl::StatusOr<ListingFormat> ParseListingFormat(absl::string_view name) {
@@ -493,38 +301,6 @@ std::string FormatProfiles(const std::vector<NamedProfile>& profiles,
   }
   return FormatForReaders(profiles, threshold_percent,
                           format == ListingFormat::kMarkdown);
-}
-
-std::string ShortKernelName(absl::string_view whole_name, size_t width) {
-  constexpr size_t kNone = absl::string_view::npos;
-  const std::string named = WithoutUnnamed(whole_name);
-  absl::string_view name = named;
-  if (Width(name) <= width) return std::string(name);
-  absl::ConsumePrefix(&name, "void ");
-  if (Width(name) <= width) return std::string(name);
-  absl::string_view parameters;
-  if (!name.empty() && name.back() == ')') {
-    const size_t opening = OpeningOf(name, name.size() - 1, '(');
-    if (opening != kNone && opening > 0) {
-      parameters = "(…)";
-      name = name.substr(0, opening);
-    }
-  }
-  if (Width(name) + Width(parameters) <= width) {
-    return absl::StrCat(name, parameters);
-  }
-  // Shortens the template arguments, ending them with "…>".
-  if (!name.empty() && name.back() == '>') {
-    const size_t opening = OpeningOf(name, name.size() - 1, '<');
-    const size_t around = 2 + Width(parameters);
-    if (opening != kNone && opening > 0 &&
-        Width(name.substr(0, opening + 1)) + around <= width) {
-      return absl::StrCat(
-          absl::StripTrailingAsciiWhitespace(Left(name, width - around)), "…>",
-          parameters);
-    }
-  }
-  return absl::StrCat(Left(name, width - 1), "…");
 }
 
 std::string FormatNanoseconds(double ns) {

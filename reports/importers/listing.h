@@ -30,11 +30,6 @@ struct NamedProfile {
 std::string FormatProfiles(const std::vector<NamedProfile>& profiles,
                            double threshold_percent, ListingFormat format);
 
-// A kernel's name in at most `width` characters, at least 8: without unnamed
-// namespaces; where it is still too long without the return type, then without
-// its parameters, then with some template arguments only.
-std::string ShortKernelName(absl::string_view name, size_t width);
-
 // "119.68ms": a time with five digits, as nvprof prints it.
 std::string FormatNanoseconds(double ns);
 

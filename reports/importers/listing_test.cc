@@ -6,6 +6,7 @@
 #include "nlohmann/json.hpp"
 #include "reports/importers/expectations.h"
 #include "reports/importers/import.h"
+#include "reports/importers/kernel_names.h"
 #include "reports/importers/test_files.h"
 
 namespace convlab {

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "reports/importers/expectations.h"
+#include "reports/importers/launch_facts.h"
 #include "reports/importers/test_files.h"
 
 namespace convlab {

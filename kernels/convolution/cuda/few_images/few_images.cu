@@ -1,20 +1,21 @@
-// A few images: every load starts at once, and the kernel waits for memory once.
+// A few images: every load starts at once, and the kernel waits for memory
+// once.
 //
 // Idea. One image of the course's layers is so little work that all
 // multiprocessors together would do it in less time than a kernel takes to
 // start and to bring a single float from device memory and back. What counts is
-// to start every load at once, on all multiprocessors, to be ready when the data
-// arrive, and to write the outputs soon. A hundred images are the same with more
-// arithmetic.
+// to start every load at once, on all multiprocessors, to be ready when the
+// data arrive, and to write the outputs soon. A hundred images are the same
+// with more arithmetic.
 //
 // - A block of threads computes a tile of a few rows for a few filters of one
-//   image (tile_kernel.cuh). A thread's item is 4 neighbouring columns of 1 or 2
-//   rows for 4 filters. For a filter row it loads its inputs and the taps by 16
-//   bytes: with 7 taps and one row, 10 loads for 112 multiply-adds.
+//   image (tile_kernel.cuh). A thread's item is 4 neighbouring columns of 1 or
+//   2 rows for 4 filters. For a filter row it loads its inputs and the taps by
+//   16 bytes: with 7 taps and one row, 10 loads for 112 multiply-adds.
 // - Where positions are too few to fill a multiprocessor, slices of a block's
-//   threads share the filter rows of all channels, and their sums meet in shared
-//   memory. Where there are many, a thread goes on to further filters, so that
-//   it begins and copies only once.
+//   threads share the filter rows of all channels, and their sums meet in
+//   shared memory. Where there are many, a thread goes on to further filters,
+//   so that it begins and copies only once.
 // - All copies are asynchronous (cp.async), and a thread works out its place
 //   while they are on their way. The copies transpose the filters.
 // - Many images of one channel become one line of items, which blocks share in
@@ -22,19 +23,20 @@
 //
 // Change against the rungs before. whole_image has one block for an image, and
 // direct_tiled's blocks stay for many; with few images both leave most of the
-// GPU idle. Unlike the kernels for tensor cores, this one needs no second kernel
-// that arranges the filters. Models choose its sizes (tile_plan.h, line_plan.h).
+// GPU idle. Unlike the kernels for tensor cores, this one needs no second
+// kernel that arranges the filters. Models choose its sizes (tile_plan.h,
+// line_plan.h).
 //
-// Cost. Tiles share K - 1 rows, and blocks of other filters load the same inputs,
-// all but once from the L2 cache. The products are the definition's, padded to
-// columns and filters in multiples of 4.
+// Cost. Tiles share K - 1 rows, and blocks of other filters load the same
+// inputs, all but once from the L2 cache. The products are the definition's,
+// padded to columns and filters in multiples of 4.
 //
-// Bound. One image: latencies, of the launch, of memory, and of the instructions
-// before the first load and after the last product. A hundred: instructions,
-// most of which are multiply-adds, and writing the output.
+// Bound. One image: latencies, of the launch, of memory, and of the
+// instructions before the first load and after the last product. A hundred:
+// instructions, most of which are multiply-adds, and writing the output.
 //
-// Reached. One image takes little longer than a kernel that loads and stores one
-// float. docs/journal/few_images.md tells what was tried.
+// Reached. One image takes little longer than a kernel that loads and stores
+// one float. docs/journal/few_images.md tells what was tried.
 #include <cstddef>
 #include <cstdint>
 #include <iterator>

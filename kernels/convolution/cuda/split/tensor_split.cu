@@ -1,24 +1,24 @@
 // Tensor cores at float32's accuracy.
 //
-// Idea. A float is the sum of two halves, as closely as the accuracy class asks:
-// x = h + l, where h is x rounded to half precision and l is the rest, rounded.
-// Together they hold 22 bits. x * k is then hx * hk + hx * lk + lx * hk; what is
-// left out, lx * lk, is below 2^-22 of it. Three products on FP16 tensor cores
-// cost a third of one in float32. Scaling both operands by powers of two keeps
-// them in the range of half precision.
+// Idea. A float is the sum of two halves, as closely as the accuracy class
+// asks: x = h + l, where h is x rounded to half precision and l is the rest,
+// rounded. Together they hold 22 bits. x * k is then hx * hk + hx * lk + lx *
+// hk; what is left out, lx * lk, is below 2^-22 of it. Three products on FP16
+// tensor cores cost a third of one in float32. Scaling both operands by powers
+// of two keeps them in the range of half precision.
 //
 // Change against tensor_fp16. Each operand has two planes of halves instead of
-// one, and there are three products instead of one. A tap is an offset in shared
-// memory as there, but the channels lie innermost, so that a filter row's values
-// are one run; and teams of warps each have an image of their own. kernel.cuh is
-// the kernel.
+// one, and there are three products instead of one. A tap is an offset in
+// shared memory as there, but the channels lie innermost, so that a filter
+// row's values are one run; and teams of warps each have an image of their own.
+// kernel.cuh is the kernel.
 //
 // Cost. The tensors' own bytes: inputs are read once and outputs written once,
 // except where an image is cut into tiles. The products are three times the
 // definition's, and the padding of the product: of its depth to multiples of 16
-// halves, of output rows to blocks of six, and of units to octets. Three tiles of
-// rows by three tiles of filters take 27 products for 16 words of 128 bytes from
-// shared memory.
+// halves, of output rows to blocks of six, and of units to octets. Three tiles
+// of rows by three tiles of filters take 27 products for 16 words of 128 bytes
+// from shared memory.
 //
 // Bound. Second layers: tensor cores. First layers: writing the output.
 //
