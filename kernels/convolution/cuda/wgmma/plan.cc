@@ -104,7 +104,8 @@ bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
   const int filter_rows = K + 2 * (shape.vector_rows - 1);
   const int64_t group_bytes =
       int64_t{plan->steps} * filter_rows * shape.octets * shape.shifts * 256;
-  if (shape.parts * plan->groups * group_bytes > shared_limit) return false;
+  if (int64_t{shape.parts} * plan->groups * group_bytes > shared_limit)
+    return false;
   plan->group_bytes = group_bytes;
 
   const int64_t pitch = int64_t{plan->W} * plan->pixel_halves / 2;
@@ -122,7 +123,7 @@ bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
                                   : RoundUp(rows * plan->W_out + 31, 32);
   const int64_t stage_words = RoundUp(stage_pitch * phase_filters + 31, 32);
   int64_t bytes = kStaticSharedBytes + plan->filter_bytes(shape.parts) +
-                  4 * (shape.parts * plan->slab_buffers * slab_words +
+                  4 * (int64_t{shape.parts} * plan->slab_buffers * slab_words +
                        plan->stages * stage_words);
   if (bytes > shared_limit) return false;
   plan->pitch = pitch, plan->slab_words = slab_words;
@@ -134,7 +135,7 @@ bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
   const int64_t raw_words = RoundUp(image_words, 32);
   for (const int each : {2, 1}) {
     const int raw_buffers = each * shape.converter_groups;
-    const int64_t raw_bytes = 4 * raw_buffers * raw_words;
+    const int64_t raw_bytes = int64_t{4} * raw_buffers * raw_words;
     if (plan->slabs == 1 && image_words % 4 == 0 &&
         bytes + raw_bytes <= shared_limit) {
       plan->raw_words = raw_words, plan->raw_buffers = raw_buffers;

@@ -35,7 +35,14 @@ struct WgmmaShape {
   // there are registers for it.
   int ahead = 2;
 
-  // This shape with another choice.
+  // This shape with another choice. Defined before its use, as constant
+  // expressions of the table below need it.
+  template <typename T>
+  constexpr WgmmaShape With(T WgmmaShape::*choice, T value) const {
+    WgmmaShape shape = *this;
+    shape.*choice = value;
+    return shape;
+  }
   constexpr WgmmaShape VectorRows(int n) const {
     return With(&WgmmaShape::vector_rows, n);
   }
@@ -103,14 +110,6 @@ struct WgmmaShape {
     const int others = threads / 128 - multipliers;
     return (given * threads / 128 - others * converter_registers()) /
            multipliers / 8 * 8;
-  }
-
- private:
-  template <typename T>
-  constexpr WgmmaShape With(T WgmmaShape::*choice, T value) const {
-    WgmmaShape shape = *this;
-    shape.*choice = value;
-    return shape;
   }
 };
 
