@@ -1,30 +1,13 @@
 #include "kernels/convolution/cuda/few_images/estimate.h"
 
-#include <cmath>
-#include <cstdint>
-
 #include "gtest/gtest.h"
-#include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/plan_testing.h"
 
 namespace convlab::cuda {
 namespace {
 
-TEST(FewImagesEstimate, EstimatesGrowWithTheBatch) {
-  for (const DeviceLimits& device : kDevices) {
-    for (const Layer& layer : CourseLayers()) {
-      SCOPED_TRACE(layer.name);
-      double before = 0;
-      for (const int64_t batch : {1, 10, 100, 1000, 10000}) {
-        const double ns = EstimateFewImagesNs(layer.At(batch), device);
-        EXPECT_GT(ns, 0);
-        EXPECT_TRUE(std::isfinite(ns));
-        EXPECT_GE(ns, before);
-        before = ns;
-      }
-      EXPECT_GT(before, 1e5);
-    }
-  }
+TEST(FewImagesEstimate, GrowsWithTheBatch) {
+  CheckEstimateOfCourseLayers(EstimateFewImagesNs);
 }
 
 TEST(FewImagesEstimate, IsNegativeForWhatHasNoPlan) {

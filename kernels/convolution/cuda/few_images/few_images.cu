@@ -1,5 +1,4 @@
-// A few images: every load starts at once, and the kernel waits for memory
-// once.
+// A few images: start every load at once, and wait for memory once.
 //
 // Idea. One image of the course's layers is so little work that all
 // multiprocessors together would do it in less time than a kernel takes to

@@ -3,6 +3,7 @@
 #ifndef KERNELS_CONVOLUTION_CUDA_LIB_PLAN_TESTING_H_
 #define KERNELS_CONVOLUTION_CUDA_LIB_PLAN_TESTING_H_
 
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <string>
@@ -78,6 +79,26 @@ inline std::vector<Layer> CourseLayers() {
   layers.insert(layers.end(), std::begin(kSecondLayers),
                 std::end(kSecondLayers));
   return layers;
+}
+
+// That an estimate for KernelVariant::estimate_ns is positive and finite for
+// the course's layers on all devices, and does not shrink as the batch grows.
+inline void CheckEstimateOfCourseLayers(
+    double (*estimate_ns)(const Problem&, const DeviceLimits&)) {
+  for (const DeviceLimits& device : kDevices) {
+    for (const Layer& layer : CourseLayers()) {
+      double before = 0;
+      for (const int64_t batch : {1, 10, 100, 1000, 10000}) {
+        const double ns = estimate_ns(layer.At(batch), device);
+        EXPECT_GT(ns, 0) << layer.name << " batch " << batch;
+        EXPECT_TRUE(std::isfinite(ns)) << layer.name << " batch " << batch;
+        EXPECT_GE(ns, before) << layer.name << " batch " << batch;
+        before = ns;
+      }
+      // 10,000 images take a tenth of a millisecond anywhere.
+      EXPECT_GT(before, 1e5) << layer.name;
+    }
+  }
 }
 
 }  // namespace convlab::cuda

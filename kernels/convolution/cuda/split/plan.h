@@ -92,7 +92,7 @@ struct SplitPlan {
   // element by element of copy_columns columns, or pairs of columns.
   bool linear;
   int copy_columns;
-  uint32_t copy_columns_magic, units_magic;  // for SplitDivide
+  uint32_t copy_columns_magic, units_magic;  // for Divide
   // Groups of the shape's tiles_n tiles of columns, and vectors of arranged
   // filters in each.
   int filter_groups, filter_vectors;

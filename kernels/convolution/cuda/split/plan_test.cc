@@ -1,7 +1,6 @@
 #include "kernels/convolution/cuda/split/plan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -159,21 +158,8 @@ TEST(SplitPlan, WhatDoesNotFitHasNone) {
   EXPECT_TRUE(MakeSplitPlan({3, 1, 5, 5, 70000, 3}, kH200, &plan));
 }
 
-TEST(SplitEstimate, EstimatesGrowWithTheBatch) {
-  for (const DeviceLimits& device : kDevices) {
-    for (const Layer& layer : CourseLayers()) {
-      SCOPED_TRACE(layer.name);
-      double before = 0;
-      for (const int64_t batch : {1, 10, 100, 1000, 10000}) {
-        const double ns = EstimateSplitNs(layer.At(batch), device);
-        EXPECT_GT(ns, 0);
-        EXPECT_TRUE(std::isfinite(ns));
-        EXPECT_GE(ns, before);
-        before = ns;
-      }
-      EXPECT_GT(before, 1e5);
-    }
-  }
+TEST(SplitEstimate, GrowsWithTheBatch) {
+  CheckEstimateOfCourseLayers(EstimateSplitNs);
 }
 
 TEST(SplitEstimate, IsNegativeForWhatHasNoPlan) {
