@@ -126,16 +126,18 @@ bool MakeDirectPlan(const DirectTile& tile, const Problem& problem,
 void SetVectors(const float* x, const float* y, const DirectTile& tile,
                 int most_floats, DirectPlan* plan) {
   const auto largest = [](auto fits) { return fits(4) ? 4 : fits(2) ? 2 : 1; };
+  const auto aligned = [](const float* tensor, int floats) {
+    return reinterpret_cast<uintptr_t>(tensor) % (sizeof(float) * floats) == 0;
+  };
   plan->store_floats = largest([&](int floats) {
-    return plan->W_out % floats == 0 &&
-           reinterpret_cast<uintptr_t>(y) % (4 * floats) == 0;
+    return plan->W_out % floats == 0 && aligned(y, floats);
   });
   const int copy_floats = largest([&](int floats) {
     return floats <= most_floats && plan->W % floats == 0 &&
            plan->columns % floats == 0 && plan->pitch % floats == 0 &&
            (plan->tiles_x == 1 ||
             plan->threads_x * tile.columns % floats == 0) &&
-           reinterpret_cast<uintptr_t>(x) % (4 * floats) == 0;
+           aligned(x, floats);
   });
   plan->steps = MakeTileSteps(
       plan->block_threads(), copy_floats, plan->rows, plan->columns, plan->W,

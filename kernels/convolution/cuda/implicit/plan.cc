@@ -93,7 +93,7 @@ bool PlanesFit(const ImplicitShape& shape, int planes, int64_t bytes,
   plan->steps = CeilDivide(plan->taps(), kImplicitStepWords);
   plan->shared_bytes =
       4 * (int64_t{plan->input_words()} + plan->filter_words(shape.tiles_n) +
-           plan->steps * kImplicitStepWords);
+           int64_t{plan->steps} * kImplicitStepWords);
   return plan->shared_bytes <= bytes;
 }
 

@@ -34,7 +34,7 @@ inline TileSteps MakeTileSteps(int threads, int floats, int rows, int columns,
   s.column = threads % s.columns;
   s.row = threads / s.columns % rows;
   s.plane = threads / s.columns / rows;
-  s.from = s.plane * area + int64_t{s.row} * W + s.column * floats;
+  s.from = s.plane * area + int64_t{s.row} * W + int64_t{s.column} * floats;
   s.to = s.plane * plane + s.row * pitch + s.column * floats;
   s.from_row = W - columns, s.to_row = pitch - columns;
   s.from_plane = area - int64_t{rows} * W, s.to_plane = plane - rows * pitch;
