@@ -14,17 +14,8 @@
 namespace convlab::cuda {
 namespace {
 
-struct NamedLimits {
-  const char* name;
-  DeviceLimits limits;
-};
-constexpr NamedLimits kDevices[] = {
-    {"H200", {90, 132, 228 << 10, 227 << 10, 1.98, 4800, 50 << 20}},
-    {"A100", {80, 108, 164 << 10, 163 << 10, 1.41, 1555, 40 << 20}},
-    {"RTX 3090", {86, 82, 100 << 10, 99 << 10, 1.70, 936, 6 << 20}},
-    {"T4", {75, 40, 64 << 10, 64 << 10, 1.59, 320, 4 << 20}},
-};
-constexpr const DeviceLimits& kH200 = kDevices[0].limits;
+constexpr DeviceLimits kT4 = {75, 40, 64 << 10, 64 << 10, 1.59, 320, 4 << 20};
+constexpr DeviceLimits kAllDevices[] = {kH200, kA100, kRtx3060, kT4};
 
 std::vector<Problem> Problems() {
   std::vector<Problem> problems = {
@@ -115,8 +106,8 @@ void CheckPlan(const Problem& problem, const DirectTile& tile,
 }
 
 TEST(DirectPlan, EveryPlanCoversTheOutputOnceAndFits) {
-  for (const auto& [name, limits] : kDevices) {
-    SCOPED_TRACE(name);
+  for (const DeviceLimits& limits : kAllDevices) {
+    SCOPED_TRACE(limits.compute_capability);
     for (const Problem& problem : Problems()) {
       int taken = 0;
       for (const DirectInstance& instance : kDirectTiledInstances) {
@@ -201,8 +192,8 @@ TEST(DirectTiled, ConstantFiltersFitIntoConstantMemory) {
 }
 
 TEST(DirectTiled, TheEstimateGrowsWithTheBatch) {
-  for (const auto& [name, limits] : kDevices) {
-    SCOPED_TRACE(name);
+  for (const DeviceLimits& limits : kAllDevices) {
+    SCOPED_TRACE(limits.compute_capability);
     for (Problem problem : Problems()) {
       problem.batch = 1;
       const double one = EstimateDirectTiledNs(problem, limits);
@@ -229,9 +220,9 @@ TEST(DirectTiled, TheEstimateIsNearTheMeasuredTime) {
 TEST(DirectTiled, WhatDoesNotFitIsNotTaken) {
   const Problem problem = {1, 1, 120, 120, 8, 100};
   DirectPlan plan = {};
-  EXPECT_LT(ChooseDirectTiled(problem, kDevices[3].limits, &plan), 0);
-  EXPECT_LT(ChooseHalf2(problem, kDevices[3].limits, &plan), 0);
-  EXPECT_LT(EstimateDirectTiledNs(problem, kDevices[3].limits), 0);
+  EXPECT_LT(ChooseDirectTiled(problem, kT4, &plan), 0);
+  EXPECT_LT(ChooseHalf2(problem, kT4, &plan), 0);
+  EXPECT_LT(EstimateDirectTiledNs(problem, kT4), 0);
 }
 
 }  // namespace

@@ -13,16 +13,6 @@
 namespace convlab::cuda {
 namespace {
 
-struct NamedLimits {
-  const char* name;
-  DeviceLimits limits;
-};
-constexpr NamedLimits kDevices[] = {
-    {"H200", {90, 132, 228 << 10, 227 << 10, 1.98, 4800, 50 << 20}},
-    {"A100", {80, 108, 164 << 10, 163 << 10, 1.41, 1555, 40 << 20}},
-    {"RTX 3090", {86, 82, 100 << 10, 99 << 10, 1.70, 936, 6 << 20}},
-};
-
 std::vector<Problem> Problems() {
   std::vector<Problem> problems = {
       {3, 1, 20, 23, 7, 5},    {2, 6, 13, 40, 50, 5},  {3, 1, 44, 44, 13, 7},
@@ -102,8 +92,8 @@ void CheckPlan(const Problem& problem, const ImplicitShape& shape,
 }
 
 TEST(ImplicitPlan, EveryShapeCoversTheOutputOnceAndFits) {
-  for (const auto& [name, limits] : kDevices) {
-    SCOPED_TRACE(name);
+  for (const DeviceLimits& limits : kDevices) {
+    SCOPED_TRACE(limits.compute_capability);
     for (const Problem& problem : Problems()) {
       for (const int word_values : {1, 2}) {
         for (const ImplicitShape& shape : kImplicitShapes) {
@@ -120,7 +110,7 @@ TEST(ImplicitPlan, EveryShapeCoversTheOutputOnceAndFits) {
 }
 
 TEST(ImplicitPlan, TheChoicePadsFiltersLittle) {
-  const DeviceLimits& limits = kDevices[0].limits;
+  const DeviceLimits& limits = kH200;
   for (const Layer& layer : CourseLayers()) {
     SCOPED_TRACE(layer.name);
     for (const int word_values : {1, 2}) {
@@ -136,7 +126,7 @@ TEST(ImplicitPlan, TheChoicePadsFiltersLittle) {
 }
 
 TEST(ImplicitPlan, PairsAreColumnsWhereChannelsPadMore) {
-  const DeviceLimits& limits = kDevices[0].limits;
+  const DeviceLimits& limits = kH200;
   ImplicitPlan plan = {};
   ASSERT_GE(ChooseImplicitShape({1, 1, 30, 30, 8, 5}, 2, limits, &plan), 0);
   EXPECT_EQ(plan.word_columns, 2);
@@ -147,9 +137,7 @@ TEST(ImplicitPlan, PairsAreColumnsWhereChannelsPadMore) {
 // The filters of one channel alone, 200 x 200 x 8, are too many.
 TEST(ImplicitPlan, WhatDoesNotFitIsNotTaken) {
   ImplicitPlan plan = {};
-  EXPECT_LT(ChooseImplicitShape({1, 1, 220, 220, 8, 200}, 1, kDevices[0].limits,
-                                &plan),
-            0);
+  EXPECT_LT(ChooseImplicitShape({1, 1, 220, 220, 8, 200}, 1, kH200, &plan), 0);
 }
 
 }  // namespace
