@@ -5,7 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/files/files.h"
-#include "common/record/json_fields.h"
+#include "common/json/json_fields.h"
+#include "common/record/machine_fields.h"
 #include "common/status/status.h"
 
 namespace convlab {

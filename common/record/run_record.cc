@@ -3,7 +3,8 @@
 #include "common/accuracy/accuracy.h"
 #include "common/files/files.h"
 #include "common/hardware/floor.h"
-#include "common/record/json_fields.h"
+#include "common/json/json_fields.h"
+#include "common/record/machine_fields.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 

@@ -1,52 +1,76 @@
 #include "reports/deliverables/timeline.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "nlohmann/json.hpp"
+#include "common/json/json_fields.h"
+#include "common/status/status.h"
 #include "reports/deliverables/gnuplot.h"
 
 namespace convlab {
+namespace {
+
+// An event as the format has it, times in microseconds.
+struct ChromeEvent {
+  std::string phase;  // "X" for what has a begin and a length
+  std::string category, name;
+  std::optional<double> start_us, length_us;
+};
+
+struct ChromeTrace {
+  std::vector<ChromeEvent> events;
+};
+
+template <typename Visitor>
+void Fields(Visitor& visit, ChromeEvent& event) {
+  visit("ph", event.phase);
+  visit("cat", event.category);
+  visit("name", event.name);
+  visit("ts", event.start_us);
+  visit("dur", event.length_us);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, ChromeTrace& trace) {
+  visit("traceEvents", trace.events);
+}
+
+}  // namespace
 
 absl::StatusOr<std::vector<TimelineEvent>> ReadTimeline(
     absl::string_view trace) {
-  const auto bad = [](absl::string_view what) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("not a Chrome trace: ", what));
+  const auto bad = [](const absl::Status& why) {
+    return Annotate(why, "not a Chrome trace");
   };
-  const nlohmann::json json = nlohmann::json::parse(
-      trace.begin(), trace.end(), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("traceEvents") ||
-      !json["traceEvents"].is_array()) {
-    return bad("not valid JSON, or without a list \"traceEvents\"");
+  ASSIGN_OR_RETURN(const json_fields::Json json,
+                   json_fields::Parse("Chrome trace", trace));
+  ChromeTrace read;
+  if (absl::Status status = json_fields::Reader::Decode(json, "trace", read);
+      !status.ok()) {
+    return bad(status);
   }
   std::vector<TimelineEvent> events;
-  for (const nlohmann::json& entry : json["traceEvents"]) {
-    if (!entry.is_object()) return bad("an event is no object");
-    const auto text = [&](const char* field) {
-      const auto found = entry.find(field);
-      return found != entry.end() && found->is_string()
-                 ? found->get<std::string>()
-                 : std::string();
-    };
-    if (text("ph") != "X") continue;
-    const auto start = entry.find("ts"), length = entry.find("dur");
-    if (start == entry.end() || length == entry.end() || !start->is_number() ||
-        !length->is_number()) {
-      return bad("an event has no numbers \"ts\" and \"dur\"");
+  for (ChromeEvent& entry : read.events) {
+    if (entry.phase != "X") continue;
+    if (!entry.start_us || !entry.length_us) {
+      return bad(absl::InvalidArgumentError(
+          "an event has no numbers \"ts\" and \"dur\""));
     }
     TimelineEvent event;
-    const std::string category = text("cat");
-    event.row = category == "api"      ? TimelineEvent::Row::kApi
-                : category == "kernel" ? TimelineEvent::Row::kKernel
-                                       : TimelineEvent::Row::kCopy;
-    event.name = text("name");
-    event.start_ms = start->get<double>() * 1e-3;
-    event.end_ms = event.start_ms + length->get<double>() * 1e-3;
+    event.row = entry.category == "api"      ? TimelineEvent::Row::kApi
+                : entry.category == "kernel" ? TimelineEvent::Row::kKernel
+                                             : TimelineEvent::Row::kCopy;
+    event.name = std::move(entry.name);
+    event.start_ms = *entry.start_us * 1e-3;
+    event.end_ms = event.start_ms + *entry.length_us * 1e-3;
     events.push_back(std::move(event));
   }
-  if (events.empty()) return bad("it holds no event");
+  if (events.empty()) {
+    return bad(absl::InvalidArgumentError("it holds no event"));
+  }
   std::stable_sort(events.begin(), events.end(),
                    [](const TimelineEvent& a, const TimelineEvent& b) {
                      return a.start_ms < b.start_ms;

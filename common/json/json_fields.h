@@ -9,9 +9,10 @@
 //
 // Fields may be numbers, texts, other such structs, and vectors, maps by text
 // and optionals of all these.
-#ifndef COMMON_RECORD_JSON_FIELDS_H_
-#define COMMON_RECORD_JSON_FIELDS_H_
+#ifndef COMMON_JSON_JSON_FIELDS_H_
+#define COMMON_JSON_JSON_FIELDS_H_
 
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <optional>
@@ -24,34 +25,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "common/record/run_record.h"
 #include "common/status/status.h"
 #include "nlohmann/json.hpp"
 
 namespace convlab {
-
-template <typename Visitor>
-void Fields(Visitor& visit, HostFacts& host) {
-  visit("cpu", host.cpu);
-  visit("cores", host.cores);
-  visit("memory_bytes", host.memory_bytes);
-  visit("operating_system", host.operating_system);
-  visit("kernel", host.kernel);
-}
-
-template <typename Visitor>
-void Fields(Visitor& visit, GpuFacts& gpu) {
-  visit("name", gpu.name);
-  visit("compute_capability", gpu.compute_capability);
-  visit("multiprocessors", gpu.multiprocessors);
-  visit("memory_bytes", gpu.memory_bytes);
-  visit("driver_version", gpu.driver_version);
-  visit("runtime_version", gpu.runtime_version);
-  visit("multiprocessor_clock_khz", gpu.multiprocessor_clock_khz);
-  visit("memory_clock_khz", gpu.memory_clock_khz);
-  visit("libraries", gpu.libraries);
-}
-
 namespace json_fields {
 
 using Json = nlohmann::ordered_json;
@@ -207,6 +184,19 @@ struct ErrorFinder : nlohmann::json_sax<Json> {
   size_t byte = 0;
 };
 
+// Parses any JSON. InvalidArgument says at which byte the text is not valid;
+// `what` names the expected content ("run record").
+inline absl::StatusOr<Json> Parse(absl::string_view what,
+                                  absl::string_view text) {
+  Json parsed = Json::parse(text.begin(), text.end(), nullptr,
+                            /*allow_exceptions=*/false);
+  if (!parsed.is_discarded()) return parsed;
+  ErrorFinder finder;
+  Json::sax_parse(text.begin(), text.end(), &finder);
+  return absl::InvalidArgumentError(
+      absl::StrCat("not a ", what, ": not valid JSON at byte ", finder.byte));
+}
+
 }  // namespace json_fields
 
 // The JSON text of `record` with the field "schema" first.
@@ -227,14 +217,7 @@ template <typename T>
 absl::StatusOr<T> ParseJsonText(absl::string_view what, const char* schema,
                                 absl::string_view text) {
   using json_fields::Json;
-  const Json parsed = Json::parse(text.begin(), text.end(), nullptr,
-                                  /*allow_exceptions=*/false);
-  if (parsed.is_discarded()) {
-    json_fields::ErrorFinder finder;
-    Json::sax_parse(text.begin(), text.end(), &finder);
-    return absl::InvalidArgumentError(
-        absl::StrCat("not a ", what, ": not valid JSON at byte ", finder.byte));
-  }
+  ASSIGN_OR_RETURN(const Json parsed, json_fields::Parse(what, text));
   const auto found = parsed.find("schema");
   if (!parsed.is_object() || found == parsed.end()) {
     return absl::InvalidArgumentError(
@@ -251,4 +234,4 @@ absl::StatusOr<T> ParseJsonText(absl::string_view what, const char* schema,
 
 }  // namespace convlab
 
-#endif  // COMMON_RECORD_JSON_FIELDS_H_
+#endif  // COMMON_JSON_JSON_FIELDS_H_
