@@ -1,4 +1,4 @@
-// Data sets and weight files as users bring them, read by the milestones.
+// Tests the milestones with users' data sets and weight files.
 #include <unistd.h>
 
 #include <limits>
@@ -25,7 +25,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A data folder of three images, which each test damages in one way.
+// A data folder with three images, which each test damages in one way.
 class DataTest : public ProgramsTest {
  protected:
   void SetUp() override {
@@ -97,7 +97,8 @@ TEST_F(DataTest, GzipBomb) {
   ExpectDataRefused({"2352 bytes behind it, the file holds more"});
 }
 
-// The course's own files: little-endian headers, images enlarged already.
+// The course's files have little-endian headers and images that are already
+// enlarged.
 TEST_F(DataTest, TheCoursesFiles) {
   const Outcome expected = Run("final", "fa19 20");
   ASSERT_EQ(expected.exit_status, 0);
@@ -119,13 +120,13 @@ TEST_F(DataTest, TheCoursesFiles) {
   EXPECT_EQ(CorrectnessOf(outcome), CorrectnessOf(expected));
 }
 
-// A million images take little more memory than their 784 MB.
+// A million images take little more memory than their 784 MB of bytes.
 TEST_F(DataTest, ManyImagesAreHeldOnce) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer takes memory of its own";
   constexpr int64_t kImages = 1000000;
   Write("t10k-images-idx3-ubyte", IdxFile({0x803, kImages, 28, 28}, ""));
   Write("t10k-labels-idx1-ubyte", IdxFile({0x801, kImages}, ""));
-  // The rest are zeros, which take no room on the disk.
+  // The rest are zeros, which take no space on the disk.
   ASSERT_EQ(
       truncate(Path("t10k-images-idx3-ubyte").c_str(), 16 + kImages * 28 * 28),
       0);
@@ -137,7 +138,7 @@ TEST_F(DataTest, ManyImagesAreHeldOnce) {
             int64_t{1000} << 20);
 }
 
-// Weight files, made from the trained ones where that is possible.
+// Tests of weight files, made from the trained ones where possible.
 class WeightsTest : public ProgramsTest {
  protected:
   TensorFile Trained(absl::string_view network) {
@@ -148,7 +149,7 @@ class WeightsTest : public ProgramsTest {
     Write("w", content);
     ExpectRefused("final", "fa20 10 --weights=w", words);
   }
-  // The trained weights in another file: the same answers.
+  // The trained weights in another format give the same answers.
   void ExpectTrainedAnswers(absl::string_view network,
                             const std::string& content) {
     Write("w", content);
@@ -192,7 +193,7 @@ TEST_F(WeightsTest, MiniDnn) {
   for (const Tensor& tensor : Trained("fa20").tensors) {
     tensors[tensor.name] = tensor.values;
   }
-  // The file has biases for the convolutions, which the network does not add.
+  // The file has biases for the convolutions, which the network does not use.
   const auto join = [](std::vector<float> weight, std::vector<float> bias) {
     weight.insert(weight.end(), bias.begin(), bias.end());
     return weight;

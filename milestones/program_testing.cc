@@ -19,7 +19,7 @@ namespace {
 
 std::vector<std::string> Lines(const std::string& path) {
   std::vector<std::string> lines = absl::StrSplit(*ReadFile(path), '\n');
-  lines.pop_back();  // what follows the last line's end
+  lines.pop_back();  // the text after the last newline
   return lines;
 }
 

@@ -1,5 +1,5 @@
-// What tests of the milestones as a user runs them have in common: they start
-// the programs and look at exit status, standard output and standard error.
+// Helpers of the tests that run the milestones as a user does: they start the
+// programs and read exit status, standard output and standard error.
 #ifndef MILESTONES_PROGRAM_TESTING_H_
 #define MILESTONES_PROGRAM_TESTING_H_
 
@@ -26,28 +26,28 @@ struct Outcome {
 // The path of a file of this repository that the test depends on.
 std::string Runfile(absl::string_view path);
 
-// The weights that the repository holds for the network.
+// The path of the repository's weights for the network.
 std::string Model(absl::string_view network);
 
-// The line of standard output that says how many answers are right.
+// The line of standard output with the share of correct answers.
 std::string CorrectnessOf(const Outcome& outcome);
 
 class ProgramsTest : public ::testing::Test {
  protected:
   void SetUp() override;
 
-  // A file in the test's own folder, in which programs run.
+  // The path of a file in the test's folder, in which programs run.
   std::string Path(absl::string_view name) const;
   std::string Write(absl::string_view name, absl::string_view content) const;
 
-  // Arguments are separated by blanks; none of ours contains one.
+  // Arguments are separated by blanks and contain none.
   Outcome Run(absl::string_view program, absl::string_view arguments) const;
 
-  // The outcome of a command that the shell runs in the test's folder; its
-  // standard output is what the command leaves in "out".
+  // Returns the outcome of a command that the shell runs in the test's folder;
+  // its standard output is the file "out".
   Outcome Shell(absl::string_view command) const;
 
-  // Bad input: status 2, and one line that names the program and the mistake.
+  // Expects exit status 2 and one line that names the program and the mistake.
   void ExpectRefused(absl::string_view program, absl::string_view arguments,
                      const std::vector<std::string>& words) const;
 

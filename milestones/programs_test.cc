@@ -1,4 +1,4 @@
-// The milestones as a user runs them: what they print, record and refuse.
+// Tests the milestones as a user runs them: what they print, record and reject.
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -127,7 +127,8 @@ TEST_F(ProgramsTest, M4RunsTheWholeLadder) {
                          "== ", variant->name,
                          " ==\nNew Inference\nOp Time: .*\n"
                          "Op Time: .*\nCorrectness: .* Model: fa19\n")));
-    // A row of the table: two op times and their sum, ratios, class, error.
+    // A row of the table has two op times and their sum, ratios, class and
+    // error.
     EXPECT_THAT(out, ContainsRegex(absl::StrCat(
                          "\n", variant->name, " +[0-9.]+ +[0-9.]+ +[0-9.]+ .*",
                          Name(variant->accuracy))));
@@ -180,7 +181,7 @@ TEST_F(ProgramsTest, MissingHardwareHasItsOwnStatus) {
     EXPECT_THAT(outcome.err, ElementsAre(AllOf(HasSubstr("--device cpu"),
                                                HasSubstr("//tools:bundle"))));
   }
-  // Where the CPU may stand in, it does, and says why.
+  // Where the CPU may replace the GPU, the program uses it and says why.
   const Outcome outcome = Run("final", "10");
   EXPECT_EQ(outcome.exit_status, 0);
   EXPECT_THAT(outcome.err,
@@ -189,7 +190,7 @@ TEST_F(ProgramsTest, MissingHardwareHasItsOwnStatus) {
                           HasSubstr("final: convolutions ")));
 }
 
-TEST_F(ProgramsTest, ARunOnTheCpuHasNoProfileAndSaysSo) {
+TEST_F(ProgramsTest, ARunOnTheCpuReportsThatItHasNoProfile) {
   if (cuda::FindDevice().ok()) GTEST_SKIP() << "there is a GPU";
   const Outcome outcome = Run("final", "10 --profile t.json --record r.json");
   EXPECT_EQ(outcome.exit_status, 0);
@@ -199,7 +200,8 @@ TEST_F(ProgramsTest, ARunOnTheCpuHasNoProfileAndSaysSo) {
                           HasSubstr("final: convolutions ")));
   EXPECT_FALSE(ReadFile(Path("t.json")).ok());
   EXPECT_FALSE(ReadRunRecord(Path("r.json"))->profile.has_value());
-  // Where no CPU may stand in, the GPU is what is missing, not its profile.
+  // Where the CPU may not replace the GPU, the error names the GPU, not the
+  // profile.
   const Outcome m3 = Run("m3", "10 --device gpu --profile t.json");
   EXPECT_EQ(m3.exit_status, 3);
   EXPECT_THAT(m3.err, ElementsAre(HasSubstr("no NVIDIA GPU")));
@@ -288,7 +290,8 @@ TEST_F(ProgramsTest, WrongArgumentsAreRefused) {
   ExpectRefused("m2", "--size=10 --size 20",
                 {"both --size=10 and --size=20 are given"});
   ExpectRefused("m2", "10 --record=", {"--record is empty"});
-  // A build without CUDA knows no names for the GPU: it misses the GPU itself.
+  // A build without CUDA knows no variants of the GPU and reports the missing
+  // GPU.
   const std::string known = absl::StrJoin(Run("final", "--list").out, "\n");
   if (absl::StrContains(known, "Variants on the cuda")) {
     ExpectRefused("final", "--device=gpu --variant=bogus",
@@ -313,9 +316,9 @@ TEST_F(ProgramsTest, OutputThatCannotBeWrittenIsAFailure) {
   }
 }
 
-TEST_F(ProgramsTest, WhatTheSystemRefusesIsAFailure) {
+TEST_F(ProgramsTest, RefusalsOfTheSystemAreFailures) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer takes address space of its own";
-  // Each thread takes 8 MB of it for its stack.
+  // Each thread takes 8 MB of address space for its stack.
   const std::string program = Runfile("milestones/m2");
   const Outcome threads =
       Shell(absl::StrCat("ulimit -s 8192; ulimit -v 1000000; ", program,
@@ -338,7 +341,7 @@ TEST_F(ProgramsTest, MemoryDoesNotGrowWithTheThreads) {
             int64_t{600} << 20);
 }
 
-// The weights are found beside the program, however it was started.
+// The weights are found beside the program, by whatever path it was started.
 TEST_F(ProgramsTest, StartedByAnotherName) {
   const std::string models = Runfile("common/weights/models");
   ASSERT_EQ(

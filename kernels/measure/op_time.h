@@ -1,5 +1,5 @@
-// What the times of an operation are. There are two, and everything that
-// reports one of them takes it from here or from GpuTimer.
+// The definitions of an operation's two times. All code that reports one of
+// them takes it from here or from GpuTimer.
 //
 //   op time      by the host's clock, from an idle device to an idle device:
 //                everything that the operation does, launches and copies
@@ -20,9 +20,9 @@
 
 namespace convlab {
 
-// The nanoseconds between the call of `run` and its return, by the host's
-// clock: the op time of an operation that has ended when it returns. The error
-// is that of the run.
+// Returns the nanoseconds between the call of `run` and its return on the
+// host's clock, which is the op time of an operation that is complete when it
+// returns. Errors are those of the run.
 absl::StatusOr<int64_t> HostNs(const std::function<absl::Status()>& run);
 
 struct OpTime {
@@ -30,16 +30,16 @@ struct OpTime {
   int64_t kernel_ns = 0;  // 0 on the CPU
 };
 
-// Times operations on the current GPU, of which each may only be started when
-// `run` returns.
+// Times operations on the current GPU, which need not be complete when `run`
+// returns.
 class OpTimer {
  public:
   // Unavailable without a GPU.
   static absl::StatusOr<OpTimer> Create();
 
-  // Both times of one run, which works in `stream` (null: the default stream).
-  // Nothing is warmed up: where this is a kernel's first run, the op time holds
-  // the loading of its code.
+  // Returns both times of one run, which works in `stream` (null: the default
+  // stream). There is no warm-up: if this is a kernel's first run, the op time
+  // includes loading its code.
   absl::StatusOr<OpTime> Time(const std::function<absl::Status()>& run,
                               CUstream_st* stream = nullptr);
 
