@@ -9,10 +9,6 @@
 
 namespace convlab::cuda {
 
-// Other names of DivisionMagic and of CeilDivide (common/math/rounding.h).
-constexpr uint32_t SplitMagic(int d) { return DivisionMagic(d); }
-constexpr int64_t SplitParts(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // The bytes of a lane's words of a tile of filters: two words of high halves
 // and two of low ones.
 constexpr int kSplitVectorBytes = 16;

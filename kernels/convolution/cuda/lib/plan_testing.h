@@ -30,12 +30,6 @@ inline constexpr DeviceLimits kRtx3060 = {86,   28,  100 << 10, 99 << 10,
                                           1.78, 360, 3 << 20};
 inline constexpr DeviceLimits kDevices[] = {kH200, kA100, kRtx3060};
 
-inline constexpr int kH200Multiprocessors = 132;
-// Shared memory that a block may have, in bytes.
-inline constexpr int kH200Shared = 227 << 10;
-// The same on the H200, the A100 and on GPUs of capability 8.6.
-inline constexpr int kSharedLimits[] = {kH200Shared, 163 << 10, 99 << 10};
-
 // That Divide divides every n below `most` by d.
 inline void CheckDivision(int most, int d, uint32_t magic) {
   for (const int n : {0, 1, d - 1, d, most / 2, most - d, most - 1}) {
