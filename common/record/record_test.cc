@@ -47,7 +47,7 @@ RunRecord Example() {
   record.convolutions[1] = {1000,    12,        33,       33,
                             24,      5,         1,        int64_t{1} << 40,
                             "naive", {5, 6, 7}, {3, 4, 5}};
-  record.variants["naive"] = {"cpu", 1, "fp32", "loops", "none"};
+  record.variants["naive"] = {"cpu", 1, "fp32", "loops", "none", "lesson", ""};
   record.ladder.resize(1);
   record.ladder[0] = {"naive", "too slow", 1.25e-7, record.convolutions,
                       904,     {31},       250,     int64_t{5} << 30};
@@ -89,6 +89,7 @@ TEST(RunRecord, RoundTripKeepsEveryField) {
   EXPECT_EQ(parsed->device_memory_peak_bytes, int64_t{3} << 30);
   EXPECT_EQ(parsed->convolutions[1].min_bytes, int64_t{1} << 40);
   EXPECT_EQ(parsed->variants.at("naive").summary, "loops");
+  EXPECT_EQ(parsed->variants.at("naive").track, "lesson");
   EXPECT_EQ(parsed->ladder.at(0).relative_error, 1.25e-7);
   EXPECT_EQ(parsed->ladder.at(0).convolutions.size(), 2u);
   EXPECT_EQ(parsed->peers.at(0).kernel_time_ns.at(1), 42);
