@@ -17,6 +17,7 @@
 #include "kernels/convolution/checking/reference.h"
 #include "kernels/convolution/fastest.h"
 #include "kernels/convolution/variants.h"
+#include "kernels/cuda/device.h"
 
 namespace convlab {
 namespace {
@@ -121,6 +122,13 @@ TEST(FastestVariant, OnTheCpuIsTheLeastEstimate) {
 TEST(FastestVariant, OnAGpuIsOfClassFp32AndTakesTheProblem) {
   if (!FindVariant(Backend::kCuda, "naive").ok()) {
     GTEST_SKIP() << "built without CUDA";
+  }
+  if (const auto device = cuda::FindDevice(); !device.ok()) {
+    EXPECT_EQ(FastestVariant(Backend::kCuda, {1000, 1, 70, 70, 12, 5})
+                  .status()
+                  .code(),
+              absl::StatusCode::kUnavailable);
+    GTEST_SKIP() << device.status().message();
   }
   for (const Problem& problem :
        {Problem{1000, 1, 70, 70, 12, 5}, Problem{1000, 12, 33, 33, 24, 5},

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "common/status/status.h"
+#include "kernels/cuda/device.h"
 
 namespace convlab {
 
@@ -14,6 +15,7 @@ absl::StatusOr<int64_t> HostNs(const std::function<absl::Status()>& run) {
 }
 
 absl::StatusOr<OpTimer> OpTimer::Create() {
+  RETURN_IF_ERROR(cuda::FindDevice().status());
   ASSIGN_OR_RETURN(cuda::Event start, cuda::Event::Create());
   ASSIGN_OR_RETURN(cuda::Event stop, cuda::Event::Create());
   return OpTimer(std::move(start), std::move(stop));

@@ -10,33 +10,29 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/checking/reference.h"
-#include "kernels/convolution/variants.h"
+#include "kernels/convolution/cuda/lib/adapt.h"
 #include "kernels/cuda/device.h"
 
 namespace convlab {
+namespace cuda {
+extern const KernelVariant kNaive;
+extern const KernelVariant kConstantWeights;
+}  // namespace cuda
 namespace {
 
 using ::testing::HasSubstr;
 
-// The variants of the GPU that a class of kernel memory sets apart: one that
-// has no state beyond its tensors, and one that keeps filters in constant
-// memory, which all streams share. None in a build without CUDA.
-std::vector<const Variant*> TestedVariants() {
-  std::vector<const Variant*> variants;
-  for (const char* name : {"naive", "constant_weights"}) {
-    const auto variant = FindVariant(Backend::kCuda, name);
-    if (variant.ok()) variants.push_back(*variant);
-  }
-  return variants;
-}
+// One that has no state beyond its tensors, and one that keeps filters in
+// constant memory, which all streams share. By name, not from the table: the
+// bundle would get all kernels once more.
+const Variant kNaiveVariant = cuda::Adapt<cuda::kNaive>();
+const Variant kConstantWeightsVariant = cuda::Adapt<cuda::kConstantWeights>();
 
 TEST(OverlapWithoutGpu, SaysWhatIsMissing) {
   const auto device = cuda::FindDevice();
   if (device.ok()) GTEST_SKIP() << "there is a GPU: " << device->name;
-  const auto variant = FindVariant(Backend::kCpu, "naive");
-  ASSERT_TRUE(variant.ok()) << variant.status();
   const absl::Status status =
-      MeasureStreams(**variant, {8, 1, 9, 9, 2, 3}, 4).status();
+      MeasureStreams(kNaiveVariant, {8, 1, 9, 9, 2, 3}, 4).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("no NVIDIA GPU"));
 }
@@ -60,7 +56,7 @@ TEST_F(OverlapTest, SlicesAreTheWholeBatch) {
   Workers workers(2);
   const std::vector<double> reference =
       ReferenceConvolution(problem, x.data(), k.data(), workers);
-  for (const Variant* variant : TestedVariants()) {
+  for (const Variant* variant : {&kNaiveVariant, &kConstantWeightsVariant}) {
     for (const int64_t slices : {1, 5, 3, 10, 100}) {
       for (const int streams : {1, 2, 3}) {
         const auto sliced =
@@ -77,8 +73,8 @@ TEST_F(OverlapTest, SlicesAreTheWholeBatch) {
 }
 
 TEST_F(OverlapTest, MeasuresBothWays) {
-  const auto times = MeasureStreams(*TestedVariants().front(),
-                                    {1000, 1, 70, 70, 12, 5}, 10, 3);
+  const auto times =
+      MeasureStreams(kNaiveVariant, {1000, 1, 70, 70, 12, 5}, 10, 3);
   ASSERT_TRUE(times.ok()) << times.status();
   ASSERT_EQ(times->serial_ns.size(), 3u);
   ASSERT_EQ(times->overlapped_ns.size(), 3u);
@@ -90,12 +86,11 @@ TEST_F(OverlapTest, MeasuresBothWays) {
 }
 
 TEST_F(OverlapTest, NumbersAreChecked) {
-  const Variant& variant = *TestedVariants().front();
-  EXPECT_EQ(SlicedConvolution::Create(variant, {1, 1, 1, 1, 1, 1}, 0, 1)
+  EXPECT_EQ(SlicedConvolution::Create(kNaiveVariant, {1, 1, 1, 1, 1, 1}, 0, 1)
                 .status()
                 .code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(SlicedConvolution::Create(variant, {1, 1, 1, 1, 1, 3}, 1, 1)
+  EXPECT_EQ(SlicedConvolution::Create(kNaiveVariant, {1, 1, 1, 1, 1, 3}, 1, 1)
                 .status()
                 .code(),
             absl::StatusCode::kInvalidArgument);

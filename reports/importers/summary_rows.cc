@@ -163,7 +163,7 @@ absl::StatusOr<ProfileEntry> ReadRow(absl::string_view content,
   if (calls && (*entry.calls == 0 || *entry.calls != *calls)) {
     return ErrorAt(content, row.at(Column::kCalls).offset,
                    absl::StrCat(Quoted(row.at(Column::kCalls).text),
-                                " is no number of calls"));
+                                " is not a number of calls"));
   }
   ASSIGN_OR_RETURN(entry.average_ns, reader.Nanoseconds(Column::kAverage));
   if (calls && entry.average_ns) {

@@ -145,7 +145,8 @@ TEST_F(ChoiceTest, OfTheCoursesLayersAtAllBatches) {
 
 TEST_F(ChoiceTest, OfTheirNeighbours) {
   const Loss loss = LossOn(measured_, "neighbour");
-  EXPECT_GE(loss.problems, 63);
+  // Two of the 63 are themselves layers of the course.
+  EXPECT_GE(loss.problems, 61);
   EXPECT_LT(loss.mean, 1.0072);
   EXPECT_LT(loss.largest, 1.25);
 }
