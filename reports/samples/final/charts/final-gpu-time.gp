@@ -10,7 +10,7 @@ set yrange [5.6:-0.6]
 set style fill solid noborder
 set border 2
 set ytics scale 0
-set xrange [0:45.16]
+set xrange [0:52.76]
 set xlabel 'share of the time, %'
 set grid x lc rgb '#dddddd'
 set border 3

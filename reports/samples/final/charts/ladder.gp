@@ -12,9 +12,9 @@ set style fill solid noborder
 set border 2
 set ytics scale 0
 set logscale x
-set xrange [0.471:216]
+set xrange [0.471:216.2]
 set xlabel 'sum of the op times, ms (logarithmic)'
 set grid x lc rgb '#dddddd'
 set border 3
 set style textbox opaque noborder margins 0.3,0.1
-plot 'ladder.dat' using (0.471):0:(0.471):2:($0-0.36):($0+0.36):ytic(1) with boxxyerror lc rgb '#2f6db5' notitle, '+' using (10.6727):(21.6):(0):(-22.2) every ::::0 with vectors nohead lw 2 dt 2 lc rgb '#b3342f' title 'cuDNN 9.19.0: 10.7 ms', '+' using (0.8436):(21.6):(0):(-22.2) every ::::0 with vectors nohead lw 2 dt 1 lc rgb '#2e7d4f' title 'floor of fp32: 0.844 ms', '+' using (0.7535):(21.6):(0):(-22.2) every ::::0 with vectors nohead lw 2 dt 3 lc rgb '#2e7d4f' title 'floor of fp16, tf32: 0.754 ms', 'ladder.dat' using 2:0:(sprintf('%.3g', $2)) with labels left boxed offset 0.4,0 notitle
+plot 'ladder.dat' using (0.471):0:(0.471):2:($0-0.36):($0+0.36):ytic(1) with boxxyerror lc rgb '#2f6db5' notitle, '+' using (10.6661):(21.6):(0):(-22.2) every ::::0 with vectors nohead lw 2 dt 2 lc rgb '#b3342f' title 'cuDNN 9.19.0: 10.7 ms', '+' using (0.8436):(21.6):(0):(-22.2) every ::::0 with vectors nohead lw 2 dt 1 lc rgb '#2e7d4f' title 'floor of fp32: 0.844 ms', '+' using (0.7535):(21.6):(0):(-22.2) every ::::0 with vectors nohead lw 2 dt 3 lc rgb '#2e7d4f' title 'floor of fp16, tf32: 0.754 ms', 'ladder.dat' using 2:0:(sprintf('%.3g', $2)) with labels left boxed offset 0.4,0 notitle

@@ -10,7 +10,7 @@ set yrange [7.6:-0.6]
 set style fill solid noborder
 set border 2
 set ytics scale 0
-set xrange [0:29.57]
+set xrange [0:29.13]
 set xlabel 'share of the time, %'
 set grid x lc rgb '#dddddd'
 set border 3

@@ -10,7 +10,7 @@ set yrange [2.6:-0.6]
 set style fill solid noborder
 set border 2
 set ytics scale 0
-set xrange [0:104.9]
+set xrange [0:102.9]
 set xlabel 'share of the time, %'
 set grid x lc rgb '#dddddd'
 set border 3

@@ -16,5 +16,5 @@ set grid lc rgb '#dddddd'
 set format x '%.0f'
 set format y '%g'
 set xrange [76.92:1.3e+04]
-set yrange [0.1342:52.63]
+set yrange [0.1596:52.68]
 plot 'm3-op-times.dat' index 0 with lines lw 2 lc rgb '#2f6db5' title 'convolution 1', '' index 0 with circles lc rgb '#2f6db5' notitle, 'm3-op-times.dat' index 1 with lines lw 2 lc rgb '#b3342f' title 'convolution 2', '' index 1 with circles lc rgb '#b3342f' notitle

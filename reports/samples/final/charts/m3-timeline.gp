@@ -6,7 +6,7 @@ set label 'One run of m3, fa19, 10,000 images' at screen 0.02, screen 1 left off
 set tmargin at screen 0.8174
 set border 3 lc rgb '#444444'
 set tics nomirror out textcolor rgb '#222222'
-set xrange [0:220.6612]
+set xrange [0:266.9903]
 set yrange [2.6:-0.6]
 set ytics scale 0 ('API calls' 0, 'kernels' 1, 'copies' 2)
 set style fill solid border
