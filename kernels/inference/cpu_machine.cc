@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 
 #include "common/status/status.h"
 #include "kernels/inference/machine.h"
@@ -54,11 +53,10 @@ class CpuMachine : public Machine {
 
   absl::Status Convolve(Convolution& convolution, const float* x,
                         const float* k, float* y, OpTime& time) override {
-    const auto start = std::chrono::steady_clock::now();
-    RETURN_IF_ERROR(convolution.Run(x, k, y, /*stream=*/nullptr));
-    time.op_ns +=
-        std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
-            .count();
+    ASSIGN_OR_RETURN(const int64_t ns, HostNs([&] {
+                       return convolution.Run(x, k, y, /*stream=*/nullptr);
+                     }));
+    time.op_ns += ns;
     return absl::OkStatus();
   }
 

@@ -1,6 +1,5 @@
 // All layers on the GPU: bytes of images are uploaded, labels are downloaded.
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "common/status/status.h"
@@ -20,13 +19,12 @@ class GpuMachine : public Machine {
     if (library_layers) {
       ASSIGN_OR_RETURN(library, MakeBaselineLayers());
     }
-    ASSIGN_OR_RETURN(cuda::Event start, cuda::Event::Create());
-    ASSIGN_OR_RETURN(cuda::Event stop, cuda::Event::Create());
+    ASSIGN_OR_RETURN(OpTimer timer, OpTimer::Create());
     // The first of these calls creates the CUDA context, whose memory is not
     // the network's.
     ASSIGN_OR_RETURN(const int64_t free, cuda::FreeMemory());
-    return std::unique_ptr<Machine>(new GpuMachine(
-        std::move(start), std::move(stop), free, std::move(library)));
+    return std::unique_ptr<Machine>(
+        new GpuMachine(std::move(timer), free, std::move(library)));
   }
 
   absl::StatusOr<int64_t> ActivationBytes(
@@ -73,17 +71,11 @@ class GpuMachine : public Machine {
   // course measured in the same way; --repeat shows the difference.
   absl::Status Convolve(Convolution& convolution, const float* x,
                         const float* k, float* y, OpTime& time) override {
-    RETURN_IF_ERROR(cuda::Synchronize());
-    const auto start = std::chrono::steady_clock::now();
-    RETURN_IF_ERROR(start_.Record());
-    RETURN_IF_ERROR(convolution.Run(x, k, y, /*stream=*/nullptr));
-    RETURN_IF_ERROR(stop_.Record());
-    RETURN_IF_ERROR(cuda::Synchronize());
-    time.op_ns +=
-        std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
-            .count();
-    ASSIGN_OR_RETURN(const int64_t kernel_ns, stop_.Since(start_));
-    time.kernel_ns += kernel_ns;
+    ASSIGN_OR_RETURN(const OpTime one, timer_.Time([&] {
+      return convolution.Run(x, k, y, /*stream=*/nullptr);
+    }));
+    time.op_ns += one.op_ns;
+    time.kernel_ns += one.kernel_ns;
     return absl::OkStatus();
   }
 
@@ -136,14 +128,13 @@ class GpuMachine : public Machine {
   }
 
  private:
-  GpuMachine(cuda::Event start, cuda::Event stop, int64_t free,
+  GpuMachine(OpTimer timer, int64_t free,
              std::unique_ptr<BaselineLayers> library)
-      : start_(std::move(start)),
-        stop_(std::move(stop)),
+      : timer_(std::move(timer)),
         free_at_first_(free),
         library_(std::move(library)) {}
 
-  cuda::Event start_, stop_;
+  OpTimer timer_;
   const int64_t free_at_first_;
   // Computes the layers instead of our own kernels, if not null.
   const std::unique_ptr<BaselineLayers> library_;

@@ -13,13 +13,9 @@
 #include "common/parallel/parallel.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/inference/inference.h"
+#include "kernels/measure/op_time.h"
 
 namespace convlab {
-
-struct OpTime {
-  int64_t op_ns = 0;
-  int64_t kernel_ns = 0;  // stays 0 on the CPU
-};
 
 // Pointers are to the machine's memory unless they are named host.
 class Machine {
