@@ -22,22 +22,23 @@ std::vector<Network> MakeNetworks() {
   const std::vector<Layer> fa17 = {
       Convolve(50, 5), kTanh, kHalve, Connect(500), kTanh, Connect(10),
   };
+  const std::vector<Layer> sp18 = {
+      Convolve(6, 5), kTanh, kHalve,      Convolve(16, 5),
+      Connect(140),   kTanh, Connect(10),
+  };
   return {
       // name, aliases, channels and size of the images, layers
       {"fa17-high", {"ece408-high"}, 1, 28, fa17, true},
       {"fa17-low", {"ece408-low"}, 1, 28, fa17, true},
+      {"sp18", {}, 1, 64, sp18},
       {"fa18",
        {},
        1,
        72,
        {Convolve(12, 7), kTanh, kHalve, Convolve(24, 7), Connect(160), kTanh,
         Connect(10)}},
-      {"sp19",
-       {},
-       1,
-       48,
-       {Convolve(6, 5), kTanh, kHalve, Convolve(16, 5), Connect(140), kTanh,
-        Connect(10)}},
+      {"sp19", {}, 1, 48, sp18},
+      {"sp19-final", {}, 1, 72, sp18},
       {"sp19-baseline",
        {},
        1,

@@ -96,8 +96,10 @@ FA17 = Network(side=28, conv1=(50, 5), conv2=None, hidden=500)
 NETWORKS = {
     "fa17-high": FA17,
     "fa17-low": FA17,
+    "sp18": Network(side=64, conv1=(6, 5), conv2=(16, 5), hidden=140),
     "fa18": Network(side=72, conv1=(12, 7), conv2=(24, 7), hidden=160),
     "sp19": Network(side=48, conv1=(6, 5), conv2=(16, 5), hidden=140),
+    "sp19-final": Network(side=72, conv1=(6, 5), conv2=(16, 5), hidden=140),
     "sp19-baseline": Network(side=48, conv1=(12, 7), conv2=(24, 7), hidden=160),
     "fa19": Network(side=70, conv1=(12, 5), conv2=(24, 5), hidden=160),
     "fa20": Network(side=86, conv1=(4, 7), conv2=(16, 7), hidden=32, activation="relu", pool2=4),
@@ -163,7 +165,9 @@ RECIPES = {
     "fa17-high": Recipe(),
     "fa17-low": FewImages(),
     "fa18": Recipe(),
+    "sp18": Recipe(),
     "sp19": Recipe(),
+    "sp19-final": Recipe(),
     "sp19-baseline": Recipe(),
     "fa19": Recipe(),
     # The smallest network by far: it is unlikely to overfit, so nothing makes its task harder but the shifts.
@@ -248,6 +252,7 @@ def enlarge(images: torch.Tensor, side: int) -> torch.Tensor:
 RESIZE_SHA256 = {
     28: "c867c93ff95360594e8ec3287995350b824dd110b11595c0e13d5423f621867a",
     48: "51af895368993b4dd45f865200cab92bb97d119f82cc879d8515c7177131c732",
+    64: "4f74220d71aa835c1b355d6e31ff4b5ff63d1ec1029ba7a60b40f2d41ed35a0f",
     70: "13e32ec74f23a34f2aa625261850600108c6af5d777e87c1445d219b64bd5877",
     72: "70e91c81f6f8806ca4bab64748b977657a83894e5eb58cda8233f2b7a17abf14",
     86: "ca82d14f733d46568a4dbf94c30071dfe30894cbb3637fb92425063abcf69da4",
