@@ -38,8 +38,9 @@ bool IsFlag(absl::string_view argument) {
 
 }  // namespace
 
-absl::StatusOr<ParsedFlags> ParseFlags(const std::vector<std::string>& args,
-                                       absl::string_view source_file) {
+absl::StatusOr<ParsedFlags> ParseFlags(
+    const std::vector<std::string>& args, absl::string_view source_file,
+    const std::set<std::string>& repeatable) {
   ParsedFlags parsed;
   std::map<std::string, std::string> values;
   for (size_t i = 0; i < args.size(); ++i) {
@@ -90,13 +91,17 @@ absl::StatusOr<ParsedFlags> ParseFlags(const std::vector<std::string>& args,
     }
     // gflags' own spelling, in which 3 and 03 are the same.
     gflags::GetCommandLineOption(name.c_str(), &value);
+    parsed.given.insert(name);
+    if (repeatable.count(name) > 0) {
+      parsed.repeated[name].push_back(value);
+      continue;
+    }
     const auto [first, is_first] = values.emplace(name, value);
     if (!is_first && first->second != value) {
       return absl::InvalidArgumentError(
           absl::StrCat("both --", name, "=", first->second, " and --", name,
                        "=", value, " are given, expected one"));
     }
-    parsed.given.insert(name);
   }
   return parsed;
 }

@@ -7,6 +7,7 @@
 #ifndef COMMON_FLAGS_FLAGS_H_
 #define COMMON_FLAGS_FLAGS_H_
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,16 +20,19 @@ namespace convlab {
 struct ParsedFlags {
   std::vector<std::string> positional;
   std::set<std::string> given;  // the flags that were given
-  bool help = false;            // --help or -h was given
+  // The values of the repeatable flags that were given, in order.
+  std::map<std::string, std::vector<std::string>> repeated;
+  bool help = false;  // --help or -h was given
 };
 
 // Sets the flags that `source_file` defines (its __FILE__) from the arguments:
 // --name=value, --name value, --switch, --noswitch, one dash or two; "--" ends
 // the flags, and an argument like -5 is a number. InvalidArgument names the
 // flag that is unknown, lacks its value, has one of the wrong type, or is given
-// twice with different ones.
-absl::StatusOr<ParsedFlags> ParseFlags(const std::vector<std::string>& args,
-                                       absl::string_view source_file);
+// twice with different ones although it is not among the `repeatable`.
+absl::StatusOr<ParsedFlags> ParseFlags(
+    const std::vector<std::string>& args, absl::string_view source_file,
+    const std::set<std::string>& repeatable = {});
 
 // Breaks `text`, which begins after `column` characters of a line, at blanks
 // into lines of at most 80 characters, unless a word is longer; further lines

@@ -21,6 +21,9 @@ using Clock = std::chrono::steady_clock;
 absl::Status CheckVariants(const Network& network,
                            const InferenceOptions& options) {
   const size_t convolutions = network.Convolutions().size();
+  if (options.convolver != nullptr && options.variants.empty()) {
+    return absl::OkStatus();
+  }
   if (options.variants.size() != convolutions) {
     return absl::InvalidArgumentError(
         absl::StrCat(options.variants.size(), " variants, expected ",
@@ -38,10 +41,12 @@ absl::Status CheckVariants(const Network& network,
 
 absl::StatusOr<std::unique_ptr<Pipeline>> CreateAndPrepare(
     const Network& network, const std::vector<PlacedLayer>& weights,
-    Machine& machine, const std::vector<const Variant*>& variants,
+    Machine& machine, const InferenceOptions& options,
     const Resources& resources, int64_t size, int64_t slice, int64_t piece) {
+  const std::vector<const Variant*>& variants = options.variants;
   ASSIGN_OR_RETURN(auto pipeline,
-                   Pipeline::Create(network, weights, machine, slice, piece));
+                   Pipeline::Create(network, weights, machine, slice, piece,
+                                    options.convolver));
   RETURN_IF_ERROR(pipeline->Prepare(slice, variants, resources));
   // The remainder after the last whole slice.
   if (size % slice > 0) {
@@ -70,9 +75,9 @@ absl::StatusOr<Prepared> PrepareForMemory(
       CeilDivide(size, std::clamp<int64_t>(bytes / image_bytes, 1, size));
   while (true) {
     const int64_t slice = CeilDivide(size, slices);
-    auto pipeline = CreateAndPrepare(
-        network, weights, machine, options.variants, resources, size, slice,
-        machine.PieceOf(slice, layers_bytes, options));
+    auto pipeline =
+        CreateAndPrepare(network, weights, machine, options, resources, size,
+                         slice, machine.PieceOf(slice, layers_bytes, options));
     if (pipeline.ok()) return Prepared{*std::move(pipeline), slice};
     if (!absl::IsResourceExhausted(pipeline.status()) || slice == 1) {
       return pipeline.status();

@@ -14,14 +14,30 @@
 #include "common/parallel/parallel.h"
 #include "common/weights/weights.h"
 #include "kernels/convolution/convolution.h"
+#include "kernels/measure/op_time.h"
 
 namespace convlab {
+
+// Computes the convolutions of a network in place of variants.
+class Convolver {
+ public:
+  virtual ~Convolver() = default;
+
+  // Computes y of convolution `index` of the network, counted from 0, and adds
+  // its times to `time`. The tensors are in the memory of the backend; x and y
+  // hold problem.batch images.
+  virtual absl::Status Convolve(size_t index, const Problem& problem,
+                                const float* x, const float* k, float* y,
+                                OpTime& time) = 0;
+};
 
 struct InferenceOptions {
   // The backend of all layers.
   Backend backend = Backend::kCpu;
   // One variant per convolution of the network, all of that backend.
   std::vector<const Variant*> variants;
+  // Not null: computes the convolutions, and `variants` is empty.
+  Convolver* convolver = nullptr;
   // On the GPU: runs the other layers with cuDNN and cuBLAS, the baseline,
   // instead of our own kernels.
   bool library_layers = false;

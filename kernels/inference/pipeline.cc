@@ -75,10 +75,11 @@ std::array<int64_t, 2> BufferFloats(const Network& network) {
 
 Pipeline::Pipeline(const Network& network,
                    const std::vector<PlacedLayer>& weights, Machine& machine,
-                   int64_t piece)
+                   int64_t piece, Convolver* convolver)
     : network_(network),
       weights_(weights),
       machine_(machine),
+      convolver_(convolver),
       piece_(piece),
       shapes_(network.Shapes()),
       feature_layers_(network.FeatureLayers()) {
@@ -89,9 +90,9 @@ Pipeline::Pipeline(const Network& network,
 
 absl::StatusOr<std::unique_ptr<Pipeline>> Pipeline::Create(
     const Network& network, const std::vector<PlacedLayer>& weights,
-    Machine& machine, int64_t slice, int64_t piece) {
-  auto pipeline =
-      std::unique_ptr<Pipeline>(new Pipeline(network, weights, machine, piece));
+    Machine& machine, int64_t slice, int64_t piece, Convolver* convolver) {
+  auto pipeline = std::unique_ptr<Pipeline>(
+      new Pipeline(network, weights, machine, piece, convolver));
   const std::array<int64_t, 2> floats = BufferFloats(network);
   for (int i = 0; i < 2; ++i) {
     pipeline->floats_[i] =
@@ -119,7 +120,9 @@ absl::Status Pipeline::Prepare(int64_t batch,
 absl::Status Pipeline::PreparePiece(int64_t batch,
                                     const std::vector<const Variant*>& variants,
                                     const Resources& resources) {
-  if (Find(batch) != convolutions_.end()) return absl::OkStatus();
+  if (convolver_ != nullptr || Find(batch) != convolutions_.end()) {
+    return absl::OkStatus();
+  }
   Convolutions& ready = convolutions_.emplace_back();
   ready.batch = batch;
   ready.layers.resize(network_.layers.size());
@@ -204,12 +207,23 @@ absl::Status Pipeline::RunLayer(size_t i, int64_t batch, float* out,
   if (std::holds_alternative<FullyConnectedLayer>(layer)) {
     return Connect(i, batch, in, reached.buffer);
   }
-  RETURN_IF_ERROR(machine_.Convolve(*Find(batch)->layers[i], in,
-                                    weights_[i].weight.get(), reached.values,
-                                    times[i]));
+  RETURN_IF_ERROR(Convolve(i, batch, in, reached.values, times[i]));
   if (weights_[i].bias == nullptr) return absl::OkStatus();
   return machine_.AddBias(batch, to.channels, to.size * to.size,
                           weights_[i].bias.get(), reached.values);
+}
+
+absl::Status Pipeline::Convolve(size_t i, int64_t batch, const float* x,
+                                float* y, OpTime& time) {
+  const float* const k = weights_[i].weight.get();
+  if (convolver_ == nullptr) {
+    return machine_.Convolve(*Find(batch)->layers[i], x, k, y, time);
+  }
+  const std::vector<NetworkConvolution> convolutions = network_.Convolutions();
+  size_t index = 0;
+  while (convolutions[index].layer != i) ++index;
+  return convolver_->Convolve(index, ConvolutionProblem(network_, index, batch),
+                              x, k, y, time);
 }
 
 absl::Status Pipeline::Connect(size_t i, int64_t batch, const float* in,

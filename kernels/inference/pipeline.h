@@ -40,10 +40,12 @@ std::array<int64_t, 2> BufferFloats(const Network& network);
 class Pipeline {
  public:
   // Creates a pipeline for slices of up to `slice` images in pieces of `piece`.
+  // `convolver`, unless it is null, computes the convolutions.
   // ResourceExhausted if the machine has too little memory.
   static absl::StatusOr<std::unique_ptr<Pipeline>> Create(
       const Network& network, const std::vector<PlacedLayer>& weights,
-      Machine& machine, int64_t slice, int64_t piece);
+      Machine& machine, int64_t slice, int64_t piece,
+      Convolver* convolver = nullptr);
 
   // Creates the convolutions, one variant for each, for slices of `batch`
   // images. Must be called before the first Run on that many.
@@ -70,7 +72,7 @@ class Pipeline {
   };
 
   Pipeline(const Network& network, const std::vector<PlacedLayer>& weights,
-           Machine& machine, int64_t piece);
+           Machine& machine, int64_t piece, Convolver* convolver);
 
   absl::Status PreparePiece(int64_t batch,
                             const std::vector<const Variant*>& variants,
@@ -86,6 +88,9 @@ class Pipeline {
   // its output: `out`, or the next buffer if that is null, or the same place.
   absl::Status RunLayer(size_t i, int64_t batch, float* out, Reached& reached,
                         std::vector<OpTime>& times);
+  // Computes convolution layer `i` by its variant or by the convolver.
+  absl::Status Convolve(size_t i, int64_t batch, const float* x, float* y,
+                        OpTime& time);
   // The scratch memory of the fully connected layers is the rest of their
   // outputs' buffer.
   absl::Status Connect(size_t i, int64_t batch, const float* in, int buffer);
@@ -93,7 +98,8 @@ class Pipeline {
   const Network& network_;
   const std::vector<PlacedLayer>& weights_;
   Machine& machine_;
-  const int64_t piece_;  // images
+  Convolver* const convolver_;  // may be null
+  const int64_t piece_;         // images
   const std::vector<TensorShape> shapes_;
   const size_t feature_layers_;
   std::array<int64_t, 2> floats_ = {};
