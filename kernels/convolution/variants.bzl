@@ -126,7 +126,10 @@ def variant_libraries():
                 name = row.name,
                 srcs = [row.name + ".cu"],
                 least_capability = row.least_capability,
-                deps = ["//kernels/convolution/cuda/lib:kernel"] + row.deps,
+                deps = [
+                    "//common/math:rounding",
+                    "//kernels/convolution/cuda/lib:kernel",
+                ] + row.deps,
                 visibility = ["//kernels:__subpackages__"],
             )
 

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/direct/direct.cuh"
 #include "kernels/convolution/cuda/direct/instances.h"
 #include "kernels/convolution/cuda/direct/plan.h"

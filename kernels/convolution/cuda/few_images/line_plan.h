@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/few_images/item.h"
 #include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/problem.h"

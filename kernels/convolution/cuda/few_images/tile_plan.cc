@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/division.h"
 
 namespace convlab::cuda {

@@ -20,6 +20,7 @@
 // more than the single sum of naive (docs/journal/channel_atomics.md).
 #include <algorithm>
 
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {

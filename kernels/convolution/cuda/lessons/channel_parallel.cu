@@ -22,6 +22,7 @@
 // Reached. No faster than tiled_shared, and slower where there are many input
 // channels: the outputs alone fill the GPU many times over, so dividing the
 // input channels gains nothing (docs/journal/channel_parallel.md).
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lessons/tiles.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 

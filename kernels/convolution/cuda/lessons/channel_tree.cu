@@ -23,6 +23,7 @@
 // same (docs/journal/channel_tree.md).
 #include <algorithm>
 
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {

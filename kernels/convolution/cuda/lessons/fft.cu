@@ -35,6 +35,7 @@
 // Accuracy. Rounding errors are relative to the tile's largest values, not to
 // each output's, and integers do not come out exact; still class fp32. Reached:
 // latencies bound it before the shuffles do (docs/journal/fft.md).
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lessons/tiles.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 

@@ -18,6 +18,7 @@
 // Reached. Slower than im2col_shared: that did not wait for the traffic that is
 // saved here, and the divisions come on top. The workspace is saved, and
 // register_tiled makes the indices cheap (docs/journal/fused_im2col.md).
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {

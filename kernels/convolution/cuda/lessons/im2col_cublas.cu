@@ -26,6 +26,7 @@
 // products take the rest (docs/journal/im2col_cublas.md).
 #include <algorithm>
 
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/cuda/cublas.h"
 

@@ -25,6 +25,7 @@
 // (docs/journal/im2col_shared.md).
 #include <algorithm>
 
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {

@@ -20,6 +20,7 @@
 //
 // Reached. The issue slots are nearly all used, memory is almost idle
 // (docs/journal/naive.md).
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {

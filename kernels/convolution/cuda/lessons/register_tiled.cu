@@ -30,6 +30,7 @@
 // Reached. Several times as fast as fused_im2col. Most issue slots are used,
 // and on second layers about half of the instructions are multiply-adds
 // (docs/journal/register_tiled.md).
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {

@@ -29,6 +29,7 @@
 // program, the time of the longer copy (docs/journal/streams.md).
 #include <algorithm>
 
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 
 namespace convlab::cuda {

@@ -38,6 +38,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lessons/whole_image.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"

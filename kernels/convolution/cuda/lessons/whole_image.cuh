@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 

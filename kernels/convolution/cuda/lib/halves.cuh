@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/filter_layout.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"

@@ -100,9 +100,6 @@ class Workspace {
   void* data_ = nullptr;
 };
 
-constexpr int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-constexpr int64_t RoundUp(int64_t a, int64_t b) { return CeilDivide(a, b) * b; }
-
 // The largest grid in x, and in y and z.
 constexpr int64_t kMaxGridX = 0x7fffffff;
 constexpr int64_t kMaxGridYZ = 65535;

@@ -38,6 +38,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
