@@ -28,7 +28,6 @@ constexpr cuda::DeviceLimits kH200 = {
     /*shared_per_block=*/227 << 10,
     /*clock_ghz=*/1.98,
     /*memory_gbs=*/4806,
-    /*l2_bytes=*/int64_t{60} << 20,
 };
 
 struct Measured {

@@ -14,7 +14,7 @@
 namespace convlab::cuda {
 namespace {
 
-constexpr DeviceLimits kT4 = {75, 40, 64 << 10, 64 << 10, 1.59, 320, 4 << 20};
+constexpr DeviceLimits kT4 = {75, 40, 64 << 10, 64 << 10, 1.59, 320};
 constexpr DeviceLimits kAllDevices[] = {kH200, kA100, kRtx3060, kT4};
 
 std::vector<Problem> Problems() {

@@ -3,8 +3,6 @@
 #ifndef KERNELS_CONVOLUTION_CUDA_LIB_DEVICE_LIMITS_H_
 #define KERNELS_CONVOLUTION_CUDA_LIB_DEVICE_LIMITS_H_
 
-#include <cstdint>
-
 namespace convlab::cuda {
 
 struct DeviceLimits {
@@ -14,7 +12,6 @@ struct DeviceLimits {
   int shared_per_block = 0;           // bytes, where a kernel opts in
   double clock_ghz = 0;               // of the multiprocessors, at most
   double memory_gbs = 0;              // of device memory, at most
-  int64_t l2_bytes = 0;
 };
 
 }  // namespace convlab::cuda

@@ -20,7 +20,7 @@ inline Error AskDevice(cudaDeviceAttr attribute, int* value) {
 
 // The limits of the current device. Runtime calls, no kernels: microseconds.
 inline Error AskLimits(DeviceLimits* limits) {
-  int major = 0, minor = 0, clock_khz = 0, memory_khz = 0, bus_bits = 0, l2 = 0;
+  int major = 0, minor = 0, clock_khz = 0, memory_khz = 0, bus_bits = 0;
   RETURN_IF_FAILED(AskDevice(cudaDevAttrComputeCapabilityMajor, &major));
   RETURN_IF_FAILED(AskDevice(cudaDevAttrComputeCapabilityMinor, &minor));
   RETURN_IF_FAILED(
@@ -32,12 +32,10 @@ inline Error AskLimits(DeviceLimits* limits) {
   RETURN_IF_FAILED(AskDevice(cudaDevAttrClockRate, &clock_khz));
   RETURN_IF_FAILED(AskDevice(cudaDevAttrMemoryClockRate, &memory_khz));
   RETURN_IF_FAILED(AskDevice(cudaDevAttrGlobalMemoryBusWidth, &bus_bits));
-  RETURN_IF_FAILED(AskDevice(cudaDevAttrL2CacheSize, &l2));
   limits->compute_capability = 10 * major + minor;
   limits->clock_ghz = clock_khz * 1e-6;
   // Two transfers per clock, on all memories that GPUs have.
   limits->memory_gbs = 2e-6 * memory_khz * bus_bits / 8;
-  limits->l2_bytes = l2;
   return {};
 }
 

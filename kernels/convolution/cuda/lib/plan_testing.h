@@ -22,12 +22,11 @@ inline constexpr DeviceLimits kH200 = {
     /*shared_per_multiprocessor=*/228 << 10,
     /*shared_per_block=*/227 << 10,
     /*clock_ghz=*/1.98,
-    /*memory_gbs=*/4800,
-    /*l2_bytes=*/50 << 20};
-inline constexpr DeviceLimits kA100 = {80,   108,  164 << 10, 163 << 10,
-                                       1.41, 1555, 40 << 20};
-inline constexpr DeviceLimits kRtx3060 = {86,   28,  100 << 10, 99 << 10,
-                                          1.78, 360, 3 << 20};
+    /*memory_gbs=*/4800};
+inline constexpr DeviceLimits kA100 = {80,        108,  164 << 10,
+                                       163 << 10, 1.41, 1555};
+inline constexpr DeviceLimits kRtx3060 = {86,       28,   100 << 10,
+                                          99 << 10, 1.78, 360};
 inline constexpr DeviceLimits kDevices[] = {kH200, kA100, kRtx3060};
 
 // That Divide divides every n below `most` by d.
