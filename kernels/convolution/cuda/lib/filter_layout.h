@@ -5,8 +5,6 @@
 
 #include <cstdint>
 
-#include "kernels/convolution/cuda/lib/division.h"
-
 namespace convlab::cuda {
 
 // The bytes of a lane's words of a tile of filters: two words of high halves

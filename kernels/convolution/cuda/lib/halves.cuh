@@ -22,10 +22,6 @@ namespace convlab::cuda {
 
 #if __CUDA_ARCH__ >= 800
 
-__device__ __forceinline__ uint32_t SplitDivide(uint32_t n, uint32_t magic) {
-  return magic == 0 ? n : __umulhi(n, magic);
-}
-
 // 2^e for e from -126 to 127.
 __device__ __forceinline__ float PowerOfTwo(int e) {
   return __int_as_float((e + 127) << 23);

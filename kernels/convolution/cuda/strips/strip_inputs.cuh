@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/strips/mma_plan.h"
@@ -41,14 +42,12 @@ __device__ __forceinline__ float2 LoadGlobalWord(const StripsPlan& plan,
 __device__ __forceinline__ float2 LoadWordOrZeros(const StripsPlan& plan,
                                                   const StripItem& item,
                                                   bool pairs, int i) {
-  const int c =
-      min(static_cast<int>(SplitDivide(i, plan.plane_magic)), plan.C - 1);
+  const int c = min(Divide(i, plan.plane_magic), plan.C - 1);
   const float* const plane = item.from + c * (plan.H * plan.W);
   i -= c * plan.plane_words;
   const int words = item.input_rows * plan.pitch;
   if (pairs) return LoadPairIfBelow(i, words, plane + 2 * i);
-  const int element =
-      2 * i - plan.W % 2 * static_cast<int>(SplitDivide(i, plan.pitch_magic));
+  const int element = 2 * i - plan.W % 2 * Divide(i, plan.pitch_magic);
   return {LoadIfBelow(i, words, plane + element),
           LoadIfBelow(i < words ? element + 1 : item.inputs, item.inputs,
                       plane + element + 1)};
@@ -88,7 +87,7 @@ __device__ __forceinline__ void LoadAhead(const StripsPlan& plan,
     constexpr int kLine = 16;  // words
     for (int i = 32 * kLoads + lane * kLine;
          i < WordsOf<kOneChannel>(plan, item); i += 32 * kLine) {
-      const int c = SplitDivide(i, plan.plane_magic);
+      const int c = Divide(i, plan.plane_magic);
       const int element = min(2 * (i - c * plan.plane_words), item.inputs - 1);
       PrefetchToL2(item.from + c * (plan.H * plan.W) + element);
     }

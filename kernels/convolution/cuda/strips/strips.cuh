@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 
@@ -58,8 +59,7 @@ template <typename Plan>
 __device__ __forceinline__ float2 LoadWord(const Plan& plan, const float* from,
                                            int inputs, bool pairs, int i) {
   if (pairs) return reinterpret_cast<const float2*>(from)[i];
-  const int element =
-      2 * i - plan.W % 2 * static_cast<int>(SplitDivide(i, plan.pitch_magic));
+  const int element = 2 * i - plan.W % 2 * Divide(i, plan.pitch_magic);
   return {from[element], element + 1 < inputs ? from[element + 1] : 0.f};
 }
 

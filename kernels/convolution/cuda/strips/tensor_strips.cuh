@@ -20,6 +20,7 @@
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/strips/mma_plan.h"
@@ -244,7 +245,7 @@ __device__ __forceinline__ void MultiplyGroup(
   for (int first = 0; first < units; first += 8) {
     // Lanes beyond the last unit compute it again, and do not store it.
     const int unit = min(first + g, units - 1);
-    const int band = SplitDivide(unit, plan.units_magic);
+    const int band = Divide(unit, plan.units_magic);
     const int place = unit - band * plan.units;
     SlabAddress in = slab;
     in.at += 4 * (band * kR * plan.pitch + place * (kShifts / 2));

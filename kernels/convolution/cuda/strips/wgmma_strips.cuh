@@ -24,6 +24,7 @@
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
@@ -136,7 +137,7 @@ struct LaneUnits {
       // Lanes beyond the last unit compute it again, and do not store it.
       const int index = first + lane.warp * 16 + lane.g + 8 * e;
       const int unit = min(index, units - 1);
-      const int band = SplitDivide(unit, plan.units_magic);
+      const int band = Divide(unit, plan.units_magic);
       const int place = unit - band * plan.units;
       in[e] = image + band * (kS.rows * sizes.pitch) + place * (kS.shifts * 2);
       at[e] = band * (kS.rows * sizes.out_pitch) + place * (kS.shifts * 4);
