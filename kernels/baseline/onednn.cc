@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status/status.h"
+#include "kernels/convolution/checking/poison.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/cuda/library.h"
 
@@ -189,7 +190,7 @@ class Implementation : public OneDnnConvolution {
   void Poison() override {
     void* data = nullptr;
     if (dnnl_.data_of(y_.get(), &data) == dnnl_success) {
-      std::memset(data, 0xff, dnnl_.memory_size(&y_described_));
+      std::memset(data, kPoison, dnnl_.memory_size(&y_described_));
     }
   }
 

@@ -1,11 +1,12 @@
 #include "kernels/measure/gpu_tensors.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "Eigen/Core"
 #include "absl/strings/str_cat.h"
 #include "common/status/status.h"
-#include "kernels/convolution/checking/reference.h"
+#include "kernels/convolution/checking/poison.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/measure/gpu_loads.h"
 #include "kernels/measure/inputs.h"
@@ -16,10 +17,6 @@ namespace {
 // Inputs repeat after this many values, which no algorithm can exploit. The
 // number is odd, so that images differ.
 constexpr int64_t kPeriod = (int64_t{1} << 22) + 1;
-
-// NaN in both types: one float or two halves.
-constexpr uint8_t kPoison = 0xff;
-constexpr uint32_t kPoisonedWord = 0xffffffff;
 
 // Calls visit(index in CHW, index in the layout) for each element of an image.
 template <typename Visit>
@@ -91,21 +88,16 @@ absl::Status GpuTensors::Fill(Workers& workers) {
   ASSIGN_OR_RETURN(x_fingerprint_, cuda::Fingerprint(x_.data(), x_.bytes()));
   ASSIGN_OR_RETURN(k_fingerprint_, cuda::Fingerprint(k_.data(), k_.bytes()));
 
-  checked_ = CheckedImages(p.batch);
-  const int64_t count = checked_.size();
   const int64_t image = p.input_elements() / p.batch;
-  std::vector<float> x(count * image);
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t b = checked_[i];
-    ForElements(layout_, p.channels, p.height, p.width,
-                [&](int64_t plain, int64_t offset) {
-                  x[i * image + plain] =
-                      values[(b * image + offset) % values.size()];
-                });
-  }
-  Problem checked = p;
-  checked.batch = count;
-  reference_ = ReferenceConvolution(checked, x.data(), k.data(), workers);
+  reference_.emplace(
+      p,
+      [&](int64_t b, float* x) {
+        ForElements(layout_, p.channels, p.height, p.width,
+                    [&](int64_t plain, int64_t offset) {
+                      x[plain] = values[(b * image + offset) % values.size()];
+                    });
+      },
+      k.data(), workers);
   return absl::OkStatus();
 }
 
@@ -128,18 +120,17 @@ template <typename T>
 absl::StatusOr<double> GpuTensors::Error() const {
   const Problem& p = problem_;
   const int64_t image = p.output_elements() / p.batch;
-  std::vector<float> y(checked_.size() * image);
   std::vector<T> read(image);
-  for (size_t i = 0; i < checked_.size(); ++i) {
+  return reference_->Error([&](int64_t b, float* y) -> absl::Status {
     RETURN_IF_ERROR(cuda::CopyToHost(
-        read.data(), static_cast<const T*>(y_.data()) + checked_[i] * image,
+        read.data(), static_cast<const T*>(y_.data()) + b * image,
         image * sizeof(T)));
     ForElements(layout_, p.filters, p.output_height(), p.output_width(),
                 [&](int64_t plain, int64_t offset) {
-                  y[i * image + plain] = static_cast<float>(read[offset]);
+                  y[plain] = static_cast<float>(read[offset]);
                 });
-  }
-  return RelativeError(y.data(), reference_);
+    return absl::OkStatus();
+  });
 }
 
 absl::Status GpuTensors::CheckInputs() const {

@@ -6,13 +6,14 @@
 
 #include <cstdint>
 #include <functional>
-#include <vector>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/parallel/parallel.h"
 #include "kernels/convolution/problem.h"
 #include "kernels/cuda/device.h"
+#include "kernels/measure/sampled_reference.h"
 
 namespace convlab {
 
@@ -57,8 +58,7 @@ class GpuTensors {
   ElementType type_ = ElementType::kFloat;
   cuda::DeviceBuffer x_, k_, y_;
   uint64_t x_fingerprint_ = 0, k_fingerprint_ = 0;
-  std::vector<int64_t> checked_;   // images
-  std::vector<double> reference_;  // of these images, in NCHW
+  std::optional<SampledReference> reference_;
 };
 
 }  // namespace convlab

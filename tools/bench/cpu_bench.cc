@@ -15,10 +15,11 @@
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/baseline/onednn.h"
-#include "kernels/convolution/checking/reference.h"
+#include "kernels/convolution/checking/poison.h"
 #include "kernels/measure/cpu_ceilings.h"
 #include "kernels/measure/inputs.h"
 #include "kernels/measure/op_time.h"
+#include "kernels/measure/sampled_reference.h"
 
 namespace convlab {
 namespace {
@@ -47,21 +48,16 @@ class HostTensors {
         first_x_(x_),
         first_k_(k_),
         y_(problem.output_elements()),
-        checked_(CheckedImages(problem.batch)) {
-    Problem image = problem;
-    image.batch = 1;
-    for (const int64_t b : checked_) {
-      const std::vector<double> y = ReferenceConvolution(
-          image, x_.data() + b * image.input_elements(), k_.data(), workers);
-      reference_.insert(reference_.end(), y.begin(), y.end());
-    }
-  }
+        reference_(
+            problem,
+            [this](int64_t b, float* image) { CopyImage(x_, b, image); },
+            k_.data(), workers) {}
 
   const float* x() const { return x_.data(); }
   const float* k() const { return k_.data(); }
   float* y() { return y_.data(); }
 
-  void Poison() { std::memset(y_.data(), 0xff, y_.size() * sizeof(float)); }
+  void Poison() { std::memset(y_.data(), kPoison, y_.size() * sizeof(float)); }
 
   // Returns the error of y; DataLoss if an element was not written.
   absl::StatusOr<double> Error() const {
@@ -69,38 +65,35 @@ class HostTensors {
         std::count_if(y_.begin(), y_.end(), [](float value) {
           uint32_t word;
           std::memcpy(&word, &value, sizeof(word));
-          return word == 0xffffffff;
+          return word == kPoisonedWord;
         });
     if (unwritten > 0) {
       return absl::DataLossError(
           absl::StrCat(unwritten, " elements of the output were not written"));
     }
-    const int64_t image = problem_.output_elements() / problem_.batch;
-    std::vector<float> y;
-    for (const int64_t b : checked_) {
-      const auto begin = y_.begin() + b * image;
-      y.insert(y.end(), begin, begin + image);
-    }
-    return RelativeError(y.data(), reference_);
+    return reference_.Error([this](int64_t b, float* image) {
+      CopyImage(y_, b, image);
+      return absl::OkStatus();
+    });
   }
 
   absl::Status CheckInputs() const {
-    if (std::memcmp(x_.data(), first_x_.data(), x_.size() * sizeof(float)) ==
-            0 &&
-        std::memcmp(k_.data(), first_k_.data(), k_.size() * sizeof(float)) ==
-            0) {
-      return absl::OkStatus();
-    }
+    if (x_ == first_x_ && k_ == first_k_) return absl::OkStatus();
     return absl::DataLossError("the inputs or the weights were changed");
   }
 
  private:
+  void CopyImage(const std::vector<float>& batch, int64_t b,
+                 float* image) const {
+    const int64_t elements = batch.size() / problem_.batch;
+    std::copy_n(batch.begin() + b * elements, elements, image);
+  }
+
   const Problem problem_;
   std::vector<float> x_, k_;
   const std::vector<float> first_x_, first_k_;
   std::vector<float> y_;
-  const std::vector<int64_t> checked_;  // images
-  std::vector<double> reference_;       // of these images
+  const SampledReference reference_;
 };
 
 // One implementation that takes part in the rounds of a layer.

@@ -4,13 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status/status.h"
+#include "kernels/convolution/checking/poison.h"
 #include "kernels/cuda/device.h"
 
 namespace convlab {
 namespace {
-
-// A NaN whose four bytes are equal, so that a byte fill makes it.
-constexpr uint8_t kPoison = 0xff;
 
 bool SameBytes(const std::vector<float>& a, const std::vector<float>& b) {
   return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
