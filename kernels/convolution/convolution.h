@@ -87,8 +87,9 @@ struct Variant {
       const Problem& problem, const Resources& resources);
 
   // The estimated time of Run on the device, in nanoseconds; absent if the
-  // variant does not take the problem there. Null for a variant that is not a
-  // candidate for the fastest (fastest.h).
+  // variant has no plan for the problem there. It does not say whether the
+  // program has code for the device, as `supports` does. Null for a variant
+  // that is not a candidate for the fastest (fastest.h).
   std::optional<double> (*estimate_ns)(const Problem& problem,
                                        const Resources& resources) = nullptr;
 

@@ -1,6 +1,9 @@
 #include "kernels/convolution/fastest.h"
 
-#include <optional>
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -13,25 +16,28 @@ absl::StatusOr<const Variant*> FastestVariant(Backend backend,
                                               const Problem& problem,
                                               const Resources& resources) {
   RETURN_IF_ERROR(CheckProblem(problem));
-  const Variant* fastest = nullptr;
-  double least_ns = 0;
-  absl::Status declined = absl::UnimplementedError(
-      absl::StrCat("no variant on the ", Name(backend), " estimates its time"));
+  // In the order of estimates, so that a plan is made once for the estimate,
+  // and again by `supports` only for the variants up to the one that is
+  // returned.
+  std::vector<std::pair<double, const Variant*>> candidates;
   for (const Variant* variant : Variants()) {
     if (variant->backend != backend || variant->estimate_ns == nullptr ||
         variant->accuracy != AccuracyClass::kFp32) {
       continue;
     }
-    const std::optional<double> ns = variant->estimate_ns(problem, resources);
-    if (!ns.has_value()) {
-      const absl::Status reason = variant->supports(problem, resources);
-      if (!reason.ok()) declined = reason;
-    } else if (fastest == nullptr || *ns < least_ns) {
-      fastest = variant;
-      least_ns = *ns;
-    }
+    candidates.emplace_back(variant->estimate_ns(problem, resources)
+                                .value_or(std::numeric_limits<double>::max()),
+                            variant);
   }
-  if (fastest != nullptr) return fastest;
+  std::stable_sort(
+      candidates.begin(), candidates.end(),
+      [](const auto& a, const auto& b) { return a.first < b.first; });
+  absl::Status declined = absl::UnimplementedError(
+      absl::StrCat("no variant on the ", Name(backend), " estimates its time"));
+  for (const auto& [ns, variant] : candidates) {
+    declined = variant->supports(problem, resources);
+    if (declined.ok()) return variant;
+  }
   return declined;
 }
 

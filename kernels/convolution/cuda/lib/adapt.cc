@@ -55,9 +55,8 @@ absl::StatusOr<std::unique_ptr<Convolution>> MakeConvolution(
 std::optional<double> EstimateNs(const KernelVariant& kernel,
                                  const Problem& problem, int device) {
   const absl::StatusOr<DeviceLimits> limits = FindLimits(device);
-  if (!limits.ok() || !Supports(kernel, problem, device).ok()) {
-    return std::nullopt;
-  }
+  // Plans count within an image in 32 bits.
+  if (!limits.ok() || RejectHugeImages(problem) != nullptr) return std::nullopt;
   const double ns = kernel.estimate_ns(problem, *limits);
   if (ns < 0) return std::nullopt;
   return ns;
