@@ -168,6 +168,69 @@ struct Place {
         exists(b < batch) {}
 };
 
+// Loads channel c of two tiles: v[i] of lane l becomes row Line(i), column l of
+// both, and zero beyond the image.
+__device__ void LoadPair(const Place (&places)[2], const float* x, int C, int H,
+                         int W, int c, float2 (&v)[kRows]) {
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+    float parts[2];
+#pragma unroll
+    for (int t = 0; t < 2; ++t) {
+      const Place& place = places[t];
+      const int h = place.h + Line(i);
+      const int w = place.w + WarpFft::Lane();
+      parts[t] = place.exists && h < H && w < W
+                     ? x[((place.b * C + c) * H + h) * W + w]
+                     : 0;
+    }
+    v[i] = make_float2(parts[0], parts[1]);
+  }
+}
+
+// Adds the product of the tiles' spectrum v with that of each filter from m0 on
+// for channel c.
+__device__ void AddProducts(const float2 (&v)[kRows],
+                            const float2* __restrict__ spectra, int C, int M,
+                            int m0, int c, float2 (&sums)[kFilters][kRows]) {
+#pragma unroll
+  for (int f = 0; f < kFilters; ++f) {
+    if (m0 + f >= M) break;
+    const float2* const spectrum =
+        spectra + (int64_t{m0 + f} * C + c) * kSpectrum;
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const float2 product =
+          MultiplyConjugate(v[i], spectrum[Line(i) * kTile + WarpFft::Lane()]);
+      sums[f][i].x += product.x;
+      sums[f][i].y += product.y;
+    }
+  }
+}
+
+// Stores the outputs of filter m0 + f in two tiles, which v holds as
+// InverseTile leaves them. `step` is the number of a tile's output rows and
+// columns.
+__device__ void StorePair(const Place (&places)[2], const float2 (&v)[kRows],
+                          int M, int m0, int f, int H_out, int W_out, int step,
+                          float* y) {
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+    if (Line(i) >= step || WarpFft::Lane() >= step) continue;
+    const float parts[] = {v[i].x, v[i].y};
+#pragma unroll
+    for (int t = 0; t < 2; ++t) {
+      const Place& place = places[t];
+      const int h = place.h + Line(i);
+      const int w = place.w + WarpFft::Lane();
+      if (place.exists && h < H_out && w < W_out) {
+        y[((place.b * M + m0 + f) * H_out + h) * W_out + w] =
+            parts[t] * (1.0f / kSpectrum);
+      }
+    }
+  }
+}
+
 __global__ void __launch_bounds__(kWarps * 32, 2)
     FftKernel(const float* __restrict__ x, const float2* __restrict__ spectra,
               float* __restrict__ y, int64_t B, int C, int H, int W, int M,
@@ -183,57 +246,17 @@ __global__ void __launch_bounds__(kWarps * 32, 2)
   float2 sums[kFilters][kRows] = {};
   for (int c = 0; c < C; ++c) {
     float2 v[kRows];
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-      float parts[2];
-#pragma unroll
-      for (int t = 0; t < 2; ++t) {
-        const Place& place = places[t];
-        const int h = place.h + Line(i);
-        const int w = place.w + fft.Lane();
-        parts[t] = place.exists && h < H && w < W
-                       ? x[((place.b * C + c) * H + h) * W + w]
-                       : 0;
-      }
-      v[i] = make_float2(parts[0], parts[1]);
-    }
+    LoadPair(places, x, C, H, W, c, v);
     ForwardTile(fft, tile, v);
-#pragma unroll
-    for (int f = 0; f < kFilters; ++f) {
-      if (m0 + f >= M) break;
-      const float2* const spectrum =
-          spectra + (int64_t{m0 + f} * C + c) * kSpectrum;
-#pragma unroll
-      for (int i = 0; i < kRows; ++i) {
-        const float2 product =
-            MultiplyConjugate(v[i], spectrum[Line(i) * kTile + fft.Lane()]);
-        sums[f][i].x += product.x;
-        sums[f][i].y += product.y;
-      }
-    }
+    AddProducts(v, spectra, C, M, m0, c, sums);
   }
-
   const int H_out = H - K + 1;
   const int W_out = W - K + 1;
 #pragma unroll
   for (int f = 0; f < kFilters; ++f) {
     if (m0 + f >= M) break;
     InverseTile(fft, tile, sums[f]);
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-      if (Line(i) >= step || fft.Lane() >= step) continue;
-      const float parts[] = {sums[f][i].x, sums[f][i].y};
-#pragma unroll
-      for (int t = 0; t < 2; ++t) {
-        const Place& place = places[t];
-        const int h = place.h + Line(i);
-        const int w = place.w + fft.Lane();
-        if (place.exists && h < H_out && w < W_out) {
-          y[((place.b * M + m0 + f) * H_out + h) * W_out + w] =
-              parts[t] * (1.0f / kSpectrum);
-        }
-      }
-    }
+    StorePair(places, sums[f], M, m0, f, H_out, W_out, step, y);
   }
 }
 
