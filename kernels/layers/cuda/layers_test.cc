@@ -1,23 +1,19 @@
-// Compares the GPU's layers with the CPU's. Outputs are filled with NaN first,
-// so that unwritten elements are found.
+// Compares the GPU's layers with the CPU's, but for the fully connected one.
 #include "kernels/layers/cuda/layers.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
-#include <random>
 #include <set>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "common/dataset/fashion_mnist.h"
 #include "common/dataset/resize.h"
 #include "common/network/network.h"
-#include "common/parallel/parallel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/cuda/device.h"
+#include "kernels/layers/cuda/layers_testing.h"
 #include "kernels/layers/layers.h"
 
 namespace convlab::cuda {
@@ -26,65 +22,8 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// A tensor in device memory.
-template <typename T>
-class Tensor {
- public:
-  explicit Tensor(int64_t count) : count_(count) {
-    auto buffer = DeviceBuffer::Allocate(std::max<int64_t>(count, 1) *
-                                         static_cast<int64_t>(sizeof(T)));
-    EXPECT_TRUE(buffer.ok()) << buffer.status();
-    if (buffer.ok()) buffer_ = *std::move(buffer);
-    Fill(0xff);
-  }
-  explicit Tensor(const std::vector<T>& values) : Tensor(values.size()) {
-    EXPECT_TRUE(
-        CopyToDevice(data(), values.data(), values.size() * sizeof(T)).ok());
-  }
-  void Fill(uint8_t byte) const {
-    EXPECT_TRUE(FillBytes(data(), byte, count_ * sizeof(T)).ok());
-  }
-  T* data() const { return static_cast<T*>(buffer_.data()); }
-  std::vector<T> Read() const { return Read(0, count_); }
-  std::vector<T> Read(int64_t first, int64_t count) const {
-    std::vector<T> values(count);
-    const absl::Status status =
-        CopyToHost(values.data(), data() + first, count * sizeof(T));
-    EXPECT_TRUE(status.ok()) << status;
-    return values;
-  }
-
- private:
-  const int64_t count_;
-  DeviceBuffer buffer_;
-};
-
-class CudaLayersTest : public ::testing::Test {
+class LayersTest : public CudaLayersTest {
  protected:
-  void SetUp() override {
-    const auto facts = FindDevice();
-    if (!facts.ok()) GTEST_SKIP() << facts.status().message();
-  }
-
-  std::vector<float> Random(int64_t count) {
-    std::uniform_real_distribution<float> distribution(-1, 1);
-    std::vector<float> values(count);
-    for (float& value : values) value = distribution(generator_);
-    return values;
-  }
-  std::vector<float> Integers(int64_t count, int largest) {
-    std::uniform_int_distribution<int> distribution(-largest, largest);
-    std::vector<float> values(count);
-    for (float& value : values) value = distribution(generator_);
-    return values;
-  }
-  std::vector<uint8_t> Bytes(int64_t count) {
-    std::uniform_int_distribution<int> distribution(0, 255);
-    std::vector<uint8_t> values(count);
-    for (uint8_t& value : values) value = distribution(generator_);
-    return values;
-  }
-
   std::vector<float> Activated(Activation activation,
                                const std::vector<float>& values) {
     const Tensor<float> tensor(values);
@@ -108,36 +47,9 @@ class CudaLayersTest : public ::testing::Test {
       ASSERT_EQ(result[i], expected[i]) << "pixel " << i;
     }
   }
-
-  // Integers have exact sums, so that both must give the same bits.
-  void ExpectSameProducts(int64_t batch, int64_t inputs, int64_t outputs,
-                          int64_t scratch_floats, bool has_bias = true) {
-    SCOPED_TRACE(::testing::Message()
-                 << batch << " x " << inputs << " x " << outputs
-                 << " with scratch for " << scratch_floats);
-    const std::vector<float> in = Integers(batch * inputs, 8);
-    const std::vector<float> weight = Integers(outputs * inputs, 8);
-    const std::vector<float> bias = Integers(outputs, 100);
-    std::vector<float> expected(batch * outputs);
-    convlab::FullyConnected(
-        batch, inputs, outputs, in.data(),
-        PackWeights(inputs, outputs, weight.data(), workers_).get(),
-        has_bias ? bias.data() : nullptr, expected.data(), workers_);
-    const Tensor<float> device_in(in), device_weight(weight), device_bias(bias);
-    const Tensor<float> out(batch * outputs), scratch(scratch_floats);
-    ASSERT_TRUE(FullyConnected(batch, inputs, outputs, device_in.data(),
-                               device_weight.data(),
-                               has_bias ? device_bias.data() : nullptr,
-                               out.data(), scratch.data(), scratch_floats)
-                    .ok());
-    EXPECT_EQ(out.Read(), expected);
-  }
-
-  Workers workers_{Workers::Available()};
-  std::mt19937 generator_{20261122};
 };
 
-TEST_F(CudaLayersTest, AllTestImagesAreEnlargedAsOnTheCpu) {
+TEST_F(LayersTest, AllTestImagesAreEnlargedAsOnTheCpu) {
   const auto dataset = LoadFashionMnist(FashionMnistFolder(), "t10k");
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   const ImageSet& images = dataset->images;
@@ -148,7 +60,7 @@ TEST_F(CudaLayersTest, AllTestImagesAreEnlargedAsOnTheCpu) {
   }
 }
 
-TEST_F(CudaLayersTest, EnlargesFromAndToAnySize) {
+TEST_F(LayersTest, EnlargesFromAndToAnySize) {
   for (const auto& [size, enlarged] :
        std::vector<std::pair<int, int>>{{1, 1},
                                         {1, 5},
@@ -167,7 +79,7 @@ TEST_F(CudaLayersTest, EnlargesFromAndToAnySize) {
   ExpectSameEnlarged(Bytes(70000 * 2 * 2), 70000, 2, 3);
 }
 
-TEST_F(CudaLayersTest, TanhIsAccurate) {
+TEST_F(LayersTest, TanhIsAccurate) {
   std::vector<float> values;
   for (float x = -20; x <= 20; x += 1e-4f) values.push_back(x);
   for (float x = 1e-30f; x < 1; x *= 1.01f) values.push_back(x);
@@ -182,7 +94,7 @@ TEST_F(CudaLayersTest, TanhIsAccurate) {
   EXPECT_LT(worst, 2.5e-7);
 }
 
-TEST_F(CudaLayersTest, ActivationsPropagateNan) {
+TEST_F(LayersTest, ActivationsPropagateNan) {
   const std::vector<float> values = {-2, -0.0f, 0, 3, kInfinity, -kInfinity};
   EXPECT_THAT(Activated(Activation::kRelu, values),
               ::testing::ElementsAre(0, 0, 0, 3, kInfinity, 0));
@@ -193,7 +105,7 @@ TEST_F(CudaLayersTest, ActivationsPropagateNan) {
   EXPECT_TRUE(std::isnan(Activated(Activation::kTanh, {kNan})[0]));
 }
 
-TEST_F(CudaLayersTest, AddsBiasAsOnTheCpu) {
+TEST_F(LayersTest, AddsBiasAsOnTheCpu) {
   struct Case {
     int64_t batch, channels, area;
   };
@@ -218,7 +130,7 @@ TEST_F(CudaLayersTest, AddsBiasAsOnTheCpu) {
   }
 }
 
-TEST_F(CudaLayersTest, PoolsAsOnTheCpu) {
+TEST_F(LayersTest, PoolsAsOnTheCpu) {
   struct Case {
     MaxPool pool;
     int64_t planes, size;
@@ -260,7 +172,7 @@ TEST_F(CudaLayersTest, PoolsAsOnTheCpu) {
   }
 }
 
-TEST_F(CudaLayersTest, PoolingPropagatesNan) {
+TEST_F(LayersTest, PoolingPropagatesNan) {
   for (const int64_t size : {4, 5}) {  // both kernels
     const int64_t pooled = size / 2;
     for (int64_t position = 0; position < 2; ++position) {
@@ -276,68 +188,7 @@ TEST_F(CudaLayersTest, PoolingPropagatesNan) {
   }
 }
 
-TEST_F(CudaLayersTest, FullyConnectedIsExactOnIntegers) {
-  for (const int64_t batch : {1, 2, 127, 130, 257}) {
-    for (const int64_t inputs : {1, 3, 4, 8, 333, 2052}) {
-      for (const int64_t outputs : {1, 10, 32, 129, 140, 160, 161, 500}) {
-        ExpectSameProducts(batch, inputs, outputs, 0);
-        ExpectSameProducts(batch, inputs, outputs, 3 * batch * outputs + 1);
-      }
-    }
-  }
-  // The networks' own, a slice of one image among them.
-  for (const Network& network : Networks()) {
-    for (const int64_t batch : {1, 300}) {
-      const std::vector<TensorShape> shapes = network.Shapes();
-      for (size_t i = network.FeatureLayers(); i < network.layers.size(); ++i) {
-        const bool connects =
-            std::holds_alternative<FullyConnectedLayer>(network.layers[i]);
-        if (!connects) continue;
-        ExpectSameProducts(batch, shapes[i].values(), shapes[i + 1].values(),
-                           1 << 22);
-      }
-    }
-  }
-  // Without a bias, as one sum and as several.
-  for (const int64_t scratch_floats : {0, 1 << 20}) {
-    ExpectSameProducts(130, 2052, 160, scratch_floats, false);
-  }
-  // More images, and more outputs, than a grid has blocks in y and z.
-  ExpectSameProducts(70000, 5, 2, 0);
-  ExpectSameProducts(2, 5, 70000, 1 << 20);
-}
-
-TEST_F(CudaLayersTest, FullyConnectedIsCloseToDoublePrecision) {
-  const int64_t batch = 129, inputs = 20184, outputs = 160;
-  const std::vector<float> in = Random(batch * inputs);
-  const std::vector<float> weight = Random(outputs * inputs);
-  const std::vector<float> bias = Random(outputs);
-  const Tensor<float> device_in(in), device_weight(weight), device_bias(bias);
-  const Tensor<float> out(batch * outputs), scratch(1 << 22);
-  std::vector<float> first;
-  for (int run = 0; run < 2; ++run) {
-    ASSERT_TRUE(FullyConnected(batch, inputs, outputs, device_in.data(),
-                               device_weight.data(), device_bias.data(),
-                               out.data(), scratch.data(), 1 << 22)
-                    .ok());
-    if (run == 0) first = out.Read();
-  }
-  EXPECT_EQ(out.Read(), first);
-  double error = 0, norm = 0;
-  for (int64_t b = 0; b < batch; ++b) {
-    for (int64_t o = 0; o < outputs; ++o) {
-      double expected = bias[o];
-      for (int64_t i = 0; i < inputs; ++i) {
-        expected += double{in[b * inputs + i]} * weight[o * inputs + i];
-      }
-      error += std::pow(first[b * outputs + o] - expected, 2);
-      norm += expected * expected;
-    }
-  }
-  EXPECT_LT(std::sqrt(error / norm), 2e-6);
-}
-
-TEST_F(CudaLayersTest, ClassifiesAsOnTheCpu) {
+TEST_F(LayersTest, ClassifiesAsOnTheCpu) {
   const int64_t batch = 70001;
   const int classes = 10;
   std::vector<float> values = Random(batch * classes);
@@ -362,89 +213,6 @@ TEST_F(CudaLayersTest, ClassifiesAsOnTheCpu) {
       ASSERT_NEAR(result[b * classes + i], row[i], 1e-6);
     }
   }
-}
-
-// Tensors of more than 2^31 elements: their ends are where they should be.
-class LargeCudaLayersTest : public CudaLayersTest {
- protected:
-  void SetUp() override {
-    CudaLayersTest::SetUp();
-    if (IsSkipped()) return;
-    constexpr int64_t kNeeded = int64_t{12} << 30;
-    if (*FreeMemory() < kNeeded) {
-      GTEST_SKIP() << "needs " << kNeeded << " bytes of device memory, "
-                   << *FreeMemory() << " are free";
-    }
-  }
-};
-
-TEST_F(LargeCudaLayersTest, EnlargeAndActivate) {
-  const int64_t count = 70000, size = 2, enlarged = 180;
-  const int64_t area = enlarged * enlarged;
-  const std::vector<uint8_t> images = Bytes(count * size * size);
-  const Tensor<uint8_t> in(images);
-  const Tensor<float> out(count * area);
-  ASSERT_TRUE(
-      EnlargeToFloats(in.data(), count, size, enlarged, out.data()).ok());
-  std::vector<uint8_t> expected(area);
-  EnlargeImages(images.data() + (count - 1) * size * size, 1, size, enlarged,
-                expected.data());
-  const std::vector<float> last = out.Read((count - 1) * area, area);
-  EXPECT_TRUE(std::equal(last.begin(), last.end(), expected.begin()));
-  ASSERT_TRUE(Activate(Activation::kTanh, count * area, out.data()).ok());
-  EXPECT_EQ(out.Read((count - 1) * area + area / 2, 1)[0], 1);
-}
-
-TEST_F(LargeCudaLayersTest, AddBias) {
-  const int64_t batch = 50000, channels = 5, area = 10000;
-  const Tensor<float> values(batch * channels * area);
-  values.Fill(0);
-  const std::vector<float> bias = {1, 2, 3, 4, 5};
-  const Tensor<float> device_bias(bias);
-  ASSERT_TRUE(
-      AddBias(batch, channels, area, device_bias.data(), values.data()).ok());
-  const std::vector<float> last =
-      values.Read((batch * channels - 2) * area, 2 * area);
-  EXPECT_EQ(std::count(last.begin(), last.begin() + area, 4), area);
-  EXPECT_EQ(std::count(last.begin() + area, last.end(), 5), area);
-}
-
-TEST_F(LargeCudaLayersTest, Pool) {
-  const int64_t planes = 40000, size = 232, area = size * size;
-  const std::vector<float> plane = Random(area);
-  const Tensor<float> in(planes * area), out(planes * area / 4);
-  ASSERT_TRUE(CopyToDevice(in.data() + (planes - 1) * area, plane.data(),
-                           area * sizeof(float))
-                  .ok());
-  std::vector<float> expected(area / 4);
-  convlab::PoolMax({2, 2, false}, Activation::kNone, 1, size, plane.data(),
-                   expected.data(), workers_);
-  ASSERT_TRUE(PoolMax({2, 2, false}, Activation::kNone, planes, size, in.data(),
-                      out.data())
-                  .ok());
-  EXPECT_EQ(out.Read((planes - 1) * area / 4, area / 4), expected);
-}
-
-TEST_F(LargeCudaLayersTest, FullyConnected) {
-  const int64_t batch = 110000, inputs = 20000, outputs = 3;
-  const std::vector<float> image = Integers(inputs, 8);
-  const std::vector<float> weight = Integers(outputs * inputs, 8);
-  const std::vector<float> bias = {1, 2, 3};
-  const Tensor<float> in(batch * inputs), out(batch * outputs);
-  ASSERT_TRUE(CopyToDevice(in.data() + (batch - 1) * inputs, image.data(),
-                           inputs * sizeof(float))
-                  .ok());
-  const Tensor<float> device_weight(weight), device_bias(bias);
-  std::vector<float> expected(outputs);
-  convlab::FullyConnected(
-      1, inputs, outputs, image.data(),
-      PackWeights(inputs, outputs, weight.data(), workers_).get(), bias.data(),
-      expected.data(), workers_);
-  ASSERT_TRUE(cuda::FullyConnected(batch, inputs, outputs, in.data(),
-                                   device_weight.data(), device_bias.data(),
-                                   out.data(), nullptr, 0)
-                  .ok());
-  EXPECT_EQ(out.Read((batch - 1) * outputs, outputs), expected);
 }
 
 }  // namespace
