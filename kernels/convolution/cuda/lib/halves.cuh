@@ -65,18 +65,36 @@ __device__ __forceinline__ void Split(float a, float b, uint32_t& high,
   low = reinterpret_cast<const uint32_t&>(l);
 }
 
+// The largest magnitude among v[first], v[first + step] and so on below
+// `count`. A thread has eight loads under way: with a branch behind each of
+// them, each would take the whole latency of memory.
+__device__ __forceinline__ uint32_t LargestOfThread(const float* v,
+                                                    uint32_t first,
+                                                    uint32_t step,
+                                                    uint32_t count) {
+  constexpr int kLoads = 8;
+  uint32_t most = 0;
+#pragma unroll 1
+  for (uint32_t i = first; i < count; i += kLoads * step) {
+    float loaded[kLoads];
+#pragma unroll
+    for (int j = 0; j < kLoads; ++j) {
+      loaded[j] = LoadIfBelow(j * step, count - i, v + i + j * step);
+    }
+#pragma unroll
+    for (const float value : loaded) most = max(most, Magnitude(value));
+  }
+  return most;
+}
+
 // The largest magnitude of `count` floats. All threads of the block call this
 // together, and once only.
 __device__ __forceinline__ uint32_t LargestOfBlock(const float* v, int count) {
   __shared__ uint32_t largest;
   if (threadIdx.x == 0) largest = 0;
   __syncthreads();
-  uint32_t most = 0;
-#pragma unroll 8
-  for (int i = threadIdx.x; i < count; i += blockDim.x) {
-    most = max(most, Magnitude(v[i]));
-  }
-  most = __reduce_max_sync(0xffffffff, most);
+  const uint32_t most = __reduce_max_sync(
+      0xffffffff, LargestOfThread(v, threadIdx.x, blockDim.x, count));
   if (threadIdx.x % 32 == 0) atomicMax(&largest, most);
   __syncthreads();
   return largest;
@@ -136,12 +154,9 @@ __device__ __forceinline__ void ComputeExactly(const Plan& plan,
 static __global__ void FilterMaxKernel(const float* k, int count,
                                        uint32_t* most_out) {
 #if __CUDA_ARCH__ >= 800
-  uint32_t most = 0;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
-       i += int64_t{gridDim.x} * blockDim.x) {
-    most = max(most, Magnitude(k[i]));
-  }
-  most = __reduce_max_sync(0xffffffff, most);
+  const uint32_t most = __reduce_max_sync(
+      0xffffffff, LargestOfThread(k, blockIdx.x * blockDim.x + threadIdx.x,
+                                  gridDim.x * blockDim.x, count));
   if (threadIdx.x % 32 == 0) atomicMax(most_out, most);
 #endif
 }
