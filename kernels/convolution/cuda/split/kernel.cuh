@@ -16,9 +16,9 @@
 // at a word and fills the chunk: K = 5 and four shifts are 8 halves. There a
 // step takes one chunk of two filter rows instead ("row pairs").
 //
-// A warp's item. A unit is `shifts` columns of a block of 2 * kS rows. Rows g
+// A warp's item. A unit is `shifts` columns of a band of 2 * kS rows. Rows g
 // and g + 8 of the m16 tile are unit g in two output rows, j and j + kS, and
-// the tiles j = 0 to kS - 1 make all rows of the block. Input rows j + r and j
+// the tiles j = 0 to kS - 1 make all rows of the band. Input rows j + r and j
 // + r + kS are the operands of filter row r, and those of j - 1 and r + 1 too:
 // the registers rotate, and one row of words is loaded for kS * tiles_n
 // products.
@@ -28,7 +28,7 @@
 // item's sums by ordinary additions.
 //
 // The output. Between two barriers a team fills its stage in shared memory with
-// some row blocks of some filters; this is a phase. From there outputs go to
+// some bands of some filters; this is a phase. From there outputs go to
 // memory in whole lines of 128 bytes.
 //
 // Range. A tile is scaled (halves.cuh) as the one before was. If its own
@@ -164,11 +164,11 @@ __device__ __forceinline__ SplitItems ItemsOf(const SplitPlan& plan,
 }
 
 // What a team computes between two barriers, to fill the stage once: some
-// blocks of rows by some groups of filters.
+// bands by some groups of filters.
 struct SplitPhase {
-  int block0;         // the first block of rows
+  int band0;          // the first band
   int row0, rows;     // of the tile's outputs
-  int units, octets;  // of all those blocks; octets are eight units
+  int units, octets;  // of all those bands; octets are eight units
   int group0, filter_groups;
 };
 
@@ -185,10 +185,10 @@ __device__ __forceinline__ void ComputePhase(
     const int unit = (item - filter_group * phase.octets) * 8 + team.g;
     // What lies beyond the last unit computes that again, and is not stored.
     const int near = min(unit, phase.units - 1);
-    const int block = Divide(near, plan.units_magic);
-    const int place = near - block * plan.units;
+    const int band = Divide(near, plan.units_magic);
+    const int place = near - band * plan.units;
     uint32_t in =
-        items.high_address + 4 * ((phase.block0 + block) * kR * plan.pitch +
+        items.high_address + 4 * ((phase.band0 + band) * kR * plan.pitch +
                                   place * items.unit_words + team.t);
     Filters item_filters(filters +
                          int64_t{phase.group0 + filter_group} *
@@ -216,7 +216,7 @@ __device__ __forceinline__ void ComputePhase(
       const int column = place * plan.shifts;
       StageSums<kR, kNT>(
           plan, sum, items.scale, filter_group * kNT * 8 + 2 * team.t, column,
-          tile.columns, team.stage + block * kR * tile.columns + column);
+          tile.columns, team.stage + band * kR * tile.columns + column);
     }
   }
 }
@@ -292,21 +292,21 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
 
     const SplitItems items = ItemsOf(plan, team, exponent + filters_exponent);
-    const int row_blocks = (tile.rows + kR - 1) / kR;
+    const int bands = (tile.rows + kR - 1) / kR;
     SplitPhase phase;
-    for (phase.block0 = 0; phase.block0 < row_blocks;
-         phase.block0 += plan.phase_blocks) {
-      const int blocks = min(plan.phase_blocks, row_blocks - phase.block0);
-      phase.units = blocks * plan.units;
+    for (phase.band0 = 0; phase.band0 < bands;
+         phase.band0 += plan.phase_bands) {
+      const int phase_bands = min(plan.phase_bands, bands - phase.band0);
+      phase.units = phase_bands * plan.units;
       phase.octets = (phase.units + 7) / 8;
-      phase.row0 = phase.block0 * kR;
-      phase.rows = min(blocks * kR, tile.rows - phase.row0);
+      phase.row0 = phase.band0 * kR;
+      phase.rows = min(phase_bands * kR, tile.rows - phase.row0);
       for (phase.group0 = 0; phase.group0 < plan.filter_groups;
            phase.group0 += plan.phase_filter_groups) {
         phase.filter_groups =
             min(plan.phase_filter_groups, plan.filter_groups - phase.group0);
         // The stage was read.
-        if (phase.block0 + phase.group0 > 0) team.Sync();
+        if (phase.band0 + phase.group0 > 0) team.Sync();
         ComputePhase<kK, kR, kNT, kRowPairs, (kThreads > 256),
                      SplitFilters<kFiltersShared>>(plan, team, tile, items,
                                                    phase, filters);

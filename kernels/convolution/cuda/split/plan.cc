@@ -68,16 +68,16 @@ int SplitItemProducts(const SplitPlan& plan) {
   return 3 * shape.rows / 2 * (plan.filter_vectors / 32);
 }
 
-bool SetSplitTiles(int row_blocks, int tile_columns, SplitPlan* plan) {
+bool SetSplitTiles(int bands, int tile_columns, SplitPlan* plan) {
   const SplitShape& shape = kSplitShapes[plan->shape];
   const int Cp = plan->plane_channels;
-  plan->tile_rows = std::min(row_blocks * shape.rows, plan->H_out);
+  plan->tile_rows = std::min(bands * shape.rows, plan->H_out);
   plan->tile_columns = std::min(tile_columns, plan->W_out);
   plan->tiles_y = CeilDivide(int64_t{plan->H_out}, plan->tile_rows);
   plan->tiles_x = CeilDivide(int64_t{plan->W_out}, plan->tile_columns);
   plan->input_rows = plan->tile_rows + plan->K - 1;
   plan->input_columns = plan->tile_columns + plan->K - 1;
-  plan->row_blocks = CeilDivide(plan->tile_rows, shape.rows);
+  plan->bands = CeilDivide(plan->tile_rows, shape.rows);
   plan->units = CeilDivide(plan->tile_columns, plan->shifts);
   plan->units_magic = DivisionMagic(plan->units);
   plan->linear = plan->tiles_x == 1 && plan->W * Cp % 2 == 0;
@@ -85,9 +85,9 @@ bool SetSplitTiles(int row_blocks, int tile_columns, SplitPlan* plan) {
       Cp == 1 ? CeilDivide(plan->input_columns, 2) : plan->input_columns;
   plan->copy_columns_magic = DivisionMagic(plan->copy_columns);
   plan->pitch = CeilDivide(int64_t{plan->input_columns} * Cp, 2);
-  // The last block's rows, with those that odd row pairs add; and what the last
+  // The last band's rows, with those that odd row pairs add; and what the last
   // unit of the last row reads beyond its end.
-  const int64_t rows = int64_t{plan->row_blocks} * shape.rows + plan->K - 1 +
+  const int64_t rows = int64_t{plan->bands} * shape.rows + plan->K - 1 +
                        (shape.row_pairs ? plan->K % 2 : 0);
   const int64_t last_unit =
       int64_t{plan->units - 1} * plan->shifts * Cp / 2 +
@@ -100,15 +100,14 @@ bool SetSplitTiles(int row_blocks, int tile_columns, SplitPlan* plan) {
   return true;
 }
 
-void SetSplitPhases(int phase_blocks, int phase_filter_groups,
-                    SplitPlan* plan) {
+void SetSplitPhases(int phase_bands, int phase_filter_groups, SplitPlan* plan) {
   const SplitShape& shape = kSplitShapes[plan->shape];
-  plan->phase_blocks = std::min(phase_blocks, plan->row_blocks);
+  plan->phase_bands = std::min(phase_bands, plan->bands);
   plan->phase_filter_groups =
       std::min(phase_filter_groups, plan->filter_groups);
   const int modulus = plan->shifts == 1 ? 16 : 32;
   const int remainder = plan->shifts == 1 ? 4 : 8;
-  plan->stage_pitch = plan->phase_blocks * shape.rows * plan->tile_columns;
+  plan->stage_pitch = plan->phase_bands * shape.rows * plan->tile_columns;
   while (plan->stage_pitch % modulus != remainder) ++plan->stage_pitch;
   const int filters =
       plan->phase_filter_groups * shape.tiles_n * 8 / plan->shifts;
@@ -144,9 +143,9 @@ double SplitCost::Total(int warps, int teams) const {
   const int64_t full = plan.filter_groups / plan.phase_filter_groups;
   const int64_t rest = plan.filter_groups % plan.phase_filter_groups;
   int64_t rounds = 0, phases = 0;
-  for (int block = 0; block < plan.row_blocks; block += plan.phase_blocks) {
-    const int blocks = std::min(plan.phase_blocks, plan.row_blocks - block);
-    const int64_t octets = CeilDivide(int64_t{blocks} * plan.units, 8);
+  for (int band = 0; band < plan.bands; band += plan.phase_bands) {
+    const int bands = std::min(plan.phase_bands, plan.bands - band);
+    const int64_t octets = CeilDivide(int64_t{bands} * plan.units, 8);
     rounds += full * CeilDivide(octets * plan.phase_filter_groups, warps) +
               CeilDivide(octets * rest, warps);
     phases += full + (rest > 0);
@@ -166,7 +165,7 @@ namespace {
 // Finds the cheapest plan by SplitCost; false if nothing fits. The search tries
 // all shapes, channels of a plane and shifts, except those that pad the product
 // by more than `most_padding` times the least; tiles from the whole image down
-// to eight units of one block of rows; phases, and warps of a team; each with
+// to eight units of one band; phases, and warps of a team; each with
 // as many teams as fit.
 bool SearchSplitPlan(const Problem& problem, const DeviceLimits& limits,
                      double most_padding, SplitPlan* best) {
@@ -197,10 +196,10 @@ bool SearchSplitPlan(const Problem& problem, const DeviceLimits& limits,
   const auto try_phases = [&](int64_t free_bytes, SplitPlan* plan) {
     const int most_warps = kSplitShapes[plan->shape].threads / 32;
     const SplitCost cost(*plan, limits);
-    for (int blocks = 1; blocks <= std::min(plan->row_blocks, 4); ++blocks) {
+    for (int bands = 1; bands <= std::min(plan->bands, 4); ++bands) {
       for (int filters = 1; filters <= std::min(plan->filter_groups, 4);
            ++filters) {
-        SetSplitPhases(blocks, filters, plan);
+        SetSplitPhases(bands, filters, plan);
         const int fit = std::min<int64_t>(
             kSplitMostTeams, free_bytes / (4 * plan->team_words()));
         if (fit == 0) break;
@@ -222,19 +221,19 @@ bool SearchSplitPlan(const Problem& problem, const DeviceLimits& limits,
     const int64_t free_bytes = limits.shared_per_block -
                                (shape.filters_shared ? plan.filter_bytes() : 0);
     if (free_bytes <= 0) return;
-    const int64_t all_blocks = CeilDivide(plan.H_out, shape.rows);
+    const int64_t all_bands = CeilDivide(plan.H_out, shape.rows);
     const int64_t all_units = CeilDivide(plan.W_out, plan.shifts);
-    int blocks_before = 0;
+    int bands_before = 0;
     for (const int cut_y : kSplitCuts) {
-      const int blocks = CeilDivide(all_blocks, cut_y);
-      if (blocks == blocks_before) continue;
-      blocks_before = blocks;
+      const int bands = CeilDivide(all_bands, cut_y);
+      if (bands == bands_before) continue;
+      bands_before = bands;
       int units_before = 0;
       for (const int cut_x : kSplitCuts) {
         const int units = std::max<int64_t>(CeilDivide(all_units, cut_x), 8);
         if (units == units_before) continue;
         units_before = units;
-        if (SetSplitTiles(blocks, units * plan.shifts, &plan)) {
+        if (SetSplitTiles(bands, units * plan.shifts, &plan)) {
           try_phases(free_bytes, &plan);
         }
       }

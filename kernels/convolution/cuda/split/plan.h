@@ -83,9 +83,9 @@ struct SplitPlan {
   int tiles_y, tiles_x;
   int tile_rows, tile_columns;
   int input_rows, input_columns;
-  // Of a tile: blocks of the shape's `rows` rows, and units of `shifts`
+  // Of a tile: bands of the shape's `rows` rows, and units of `shifts`
   // columns.
-  int row_blocks, units;
+  int bands, units;
   // A tile's inputs in shared memory.
   int pitch, plane_words, image_words;
   // Copied as one row, since rows follow each other here and there; otherwise
@@ -98,8 +98,8 @@ struct SplitPlan {
   int filter_groups, filter_vectors;
   // Teams of a block, and warps of a team.
   int teams, warps;
-  // A phase, which fills the stage once: blocks of rows by groups of filters.
-  int phase_blocks, phase_filter_groups;
+  // A phase, which fills the stage once: bands by groups of filters.
+  int phase_bands, phase_filter_groups;
   int stage_pitch, stage_floats;
   int shape;  // of kSplitShapes
   int shared_bytes;
@@ -123,15 +123,15 @@ FilterLayout LayoutOf(const SplitPlan& plan);
 bool SetSplitProduct(const Problem& problem, int shape_index,
                      int plane_channels, int shifts, SplitPlan* plan);
 
-// Then the tiles: `row_blocks` blocks of the shape's rows by `tile_columns`
+// Then the tiles: `bands` bands of the shape's rows by `tile_columns`
 // columns, or the image where that is less. False if a tile needs more shared
 // memory than anything has.
-bool SetSplitTiles(int row_blocks, int tile_columns, SplitPlan* plan);
+bool SetSplitTiles(int bands, int tile_columns, SplitPlan* plan);
 
 // Then the stage, which holds what a phase computes as [filter][row][column].
 // The distance of two filters keeps the lanes of a store on different banks:
 // 2 * stage_pitch = 8 mod 32 for one shift, else stage_pitch = 8 mod 32.
-void SetSplitPhases(int phase_blocks, int phase_filter_groups, SplitPlan* plan);
+void SetSplitPhases(int phase_bands, int phase_filter_groups, SplitPlan* plan);
 
 // Shared memory of a block of `teams` teams.
 int64_t SplitSharedBytes(const SplitPlan& plan, int teams);

@@ -41,7 +41,7 @@ void CheckPlan(const Problem& problem, const SplitPlan& plan,
   EXPECT_LT(int64_t{plan.tiles_y - 1} * plan.tile_rows, plan.H_out);
   EXPECT_GE(int64_t{plan.tiles_x} * plan.tile_columns, plan.W_out);
   EXPECT_LT(int64_t{plan.tiles_x - 1} * plan.tile_columns, plan.W_out);
-  EXPECT_GE(plan.row_blocks * shape.rows, plan.tile_rows);
+  EXPECT_GE(plan.bands * shape.rows, plan.tile_rows);
   EXPECT_GE(plan.units * plan.shifts, plan.tile_columns);
   EXPECT_GE(int64_t{plan.filter_groups} * shape.tiles_n * 8,
             int64_t{plan.M} * plan.shifts);
@@ -66,7 +66,7 @@ void CheckPlan(const Problem& problem, const SplitPlan& plan,
   EXPECT_LE(plan.planes * plan.plane_words, plan.image_words);
   EXPECT_EQ(plan.shifts * plan.plane_channels % 2, 0);
   const int filter_rows = shape.row_pairs ? (K + 1) / 2 * 2 : K;
-  const int last_row = plan.row_blocks * shape.rows + filter_rows - 2;
+  const int last_row = plan.bands * shape.rows + filter_rows - 2;
   const int last_word =
       (plan.planes - 1) * plan.plane_words + last_row * plan.pitch +
       (plan.units - 1) * plan.shifts * plan.plane_channels / 2 +
@@ -81,12 +81,12 @@ void CheckPlan(const Problem& problem, const SplitPlan& plan,
 
   // The stage takes the sums of a phase.
   EXPECT_GE(plan.stage_pitch,
-            plan.phase_blocks * shape.rows * plan.tile_columns);
+            plan.phase_bands * shape.rows * plan.tile_columns);
   EXPECT_GE(plan.stage_floats, plan.stage_pitch * plan.phase_filter_groups *
                                    shape.tiles_n * 8 / plan.shifts);
   EXPECT_EQ(plan.stage_pitch % 2, 0);
 
-  CheckDivision(plan.phase_blocks * plan.units, plan.units, plan.units_magic);
+  CheckDivision(plan.phase_bands * plan.units, plan.units, plan.units_magic);
   CheckDivision(plan.input_rows * plan.copy_columns, plan.copy_columns,
                 plan.copy_columns_magic);
 }

@@ -16,7 +16,7 @@
 // Cost. The tensors' own bytes: inputs are read once and outputs written once,
 // except where an image is cut into tiles. The products are three times the
 // definition's, and the padding of the product: of its depth to multiples of 16
-// halves, of output rows to blocks of six, and of units to octets. Three tiles
+// halves, of output rows to bands of six, and of units to octets. Three tiles
 // of rows by three tiles of filters take 27 products for 16 words of 128 bytes
 // from shared memory.
 //

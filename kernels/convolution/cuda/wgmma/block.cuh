@@ -90,7 +90,7 @@ __device__ __forceinline__ int WordInLine(const void* p) {
 struct Slab {
   int64_t image;
   int first_row, rows;  // of the output
-  // Its units, and how many units of its first block of rows belong to the slab
+  // Its units, and how many units of its first band belong to the slab
   // before.
   int units, units_before;
 
@@ -101,18 +101,18 @@ struct Slab {
     const int image = plan.slabs_divisor.Quotient(index);
     const int part = index - image * plan.slabs;
     const int first = part * plan.slab_units;
-    int block = part * plan.slab_blocks, blocks = plan.slab_blocks;
+    int band = part * plan.slab_bands, bands = plan.slab_bands;
     slab.image = image;
     slab.units = min(plan.slab_units, plan.units - first);
     slab.units_before = 0;
     if constexpr (C::kDirect) {
-      block = plan.units_divisor.Quotient(first);
-      slab.units_before = first - block * plan.block_units;
-      blocks =
+      band = plan.units_divisor.Quotient(first);
+      slab.units_before = first - band * plan.band_units;
+      bands =
           plan.units_divisor.Quotient(slab.units_before + slab.units - 1) + 1;
     }
-    slab.first_row = block * C::kRows;
-    slab.rows = min((block + blocks) * C::kRows, plan.H_out) - slab.first_row;
+    slab.first_row = band * C::kRows;
+    slab.rows = min((band + bands) * C::kRows, plan.H_out) - slab.first_row;
     return slab;
   }
   // The pixels of each channel that its outputs need.

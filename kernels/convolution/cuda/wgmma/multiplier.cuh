@@ -84,9 +84,9 @@ class Multiplier {
   struct Tile {
     int group, index, first_filter;
   };
-  // Where a unit stands in its slab: a block of rows, and its first column.
+  // Where a unit stands in its slab: a band, and its first column.
   struct Unit {
-    int block, column;
+    int band, column;
     bool exists;
   };
 
@@ -171,7 +171,7 @@ class Multiplier {
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
       const Unit unit = UnitOf(slab, tile, e);
-      in[e] = slab_address_ + 4 * (unit.block * C::kRows * plan_.pitch +
+      in[e] = slab_address_ + 4 * (unit.band * C::kRows * plan_.pitch +
                                    unit.column * (plan_.pixel_halves / 2) +
                                    (C::kWide ? 2 * t_ : t_));
     }
@@ -210,8 +210,8 @@ class Multiplier {
     const int index =
         tile.index * kWgmmaUnits + block_.warp % 4 * 16 + g_ + 8 * e;
     const int near = min(index, slab.units - 1) + slab.units_before;
-    unit.block = Divide(near, plan_.units_magic);
-    unit.column = (near - unit.block * plan_.block_units) * C::kShifts;
+    unit.band = Divide(near, plan_.units_magic);
+    unit.column = (near - unit.band * plan_.band_units) * C::kShifts;
     unit.exists = index < slab.units;
     return unit;
   }
@@ -231,7 +231,7 @@ class Multiplier {
       if (!unit.exists) continue;
       const int column = unit.column + t_ % C::kShifts;
       if (column >= plan_.W_out) continue;
-      const int at = unit.block * C::kRows;
+      const int at = unit.band * C::kRows;
 #pragma unroll 1
       for (int i = 0; i < 2 * C::kOctets * C::kShifts; ++i) {
         const int m = tile.first_filter + FilterOf(i);
@@ -285,7 +285,7 @@ class Multiplier {
       const Unit unit = UnitOf(slab, tile, e);
       const int column = unit.column + t_ % C::kShifts;
       const int rows_left = unit.exists && column < plan_.W_out
-                                ? slab.rows - unit.block * C::kRows
+                                ? slab.rows - unit.band * C::kRows
                                 : 0;
 #pragma unroll
       for (int i = 0; i < 2 * C::kOctets * C::kShifts; ++i) {
@@ -296,7 +296,7 @@ class Multiplier {
             static_cast<uint32_t>(
                 (C::kDirect ? static_cast<uint32_t>(m) * block_.OutputArea()
                             : StageOffset(plan_, phase.target, m)) +
-                unit.block * C::kRows * plan_.W_out + column);
+                unit.band * C::kRows * plan_.W_out + column);
 #pragma unroll
         for (int row = 0; row < C::kRows; ++row, to += plan_.W_out) {
           const int at =

@@ -23,16 +23,16 @@ constexpr int kStaticSharedBytes = 1024;
 // What MakeWgmmaPlan chooses.
 struct Cut {
   int shape;           // of kWgmmaShapes
-  int64_t slab_parts;  // blocks of a slab; with WgmmaShape::direct, its tiles
+  int64_t slab_parts;  // bands of a slab; with WgmmaShape::direct, its tiles
   int phase_groups;
   int slab_buffers, stages;
 };
 
 // Of an image, the parts of which slabs are made (Cut::slab_parts).
 int64_t ImageParts(const Problem& problem, const WgmmaShape& shape) {
-  const int64_t blocks = CeilDivide(problem.output_height(), shape.rows);
-  if (!shape.direct) return blocks;
-  return CeilDivide(blocks * CeilDivide(problem.output_width(), shape.shifts),
+  const int64_t bands = CeilDivide(problem.output_height(), shape.rows);
+  if (!shape.direct) return bands;
+  return CeilDivide(bands * CeilDivide(problem.output_width(), shape.shifts),
                     kWgmmaUnits);
 }
 
@@ -69,29 +69,29 @@ bool SetProducts(const Problem& problem, const Cut& cut, WgmmaPlan* plan) {
 // Sets the units and slabs of an image. False if there are too many.
 bool SetSlabs(const Cut& cut, WgmmaPlan* plan) {
   const WgmmaShape& shape = kWgmmaShapes[cut.shape];
-  plan->block_units = CeilDivide(plan->W_out, shape.shifts);
+  plan->band_units = CeilDivide(plan->W_out, shape.shifts);
   const int64_t units =
-      int64_t{CeilDivide(plan->H_out, shape.rows)} * plan->block_units;
+      int64_t{CeilDivide(plan->H_out, shape.rows)} * plan->band_units;
   const int64_t slab_units = std::min(
-      units, cut.slab_parts * (shape.direct ? kWgmmaUnits : plan->block_units));
+      units, cut.slab_parts * (shape.direct ? kWgmmaUnits : plan->band_units));
   const int64_t slabs = CeilDivide(units, slab_units);
   // The kernel counts an image's units and all slabs in 32 bits, and a few
   // beyond the last.
   constexpr int64_t kMost = (int64_t{1} << 31) - (1 << 20);
   if (units > kMost || plan->batch > kMost / slabs) return false;
   plan->units = units, plan->slab_units = slab_units, plan->slabs = slabs;
-  // A slab that begins within a block reaches a part of one block more. After
-  // as many slabs as a block has units, they begin where others did.
-  const int64_t beginnings = shape.direct ? plan->block_units : 1;
+  // A slab that begins within a band reaches a part of one band more. After
+  // as many slabs as a band has units, they begin where others did.
+  const int64_t beginnings = shape.direct ? plan->band_units : 1;
   for (int64_t slab = 0; slab < std::min(slabs, beginnings); ++slab) {
     const int64_t first = slab * slab_units;
     const int64_t last = std::min(first + slab_units, units) - 1;
-    const int blocks = last / plan->block_units - first / plan->block_units + 1;
-    plan->slab_blocks = std::max(plan->slab_blocks, blocks);
+    const int bands = last / plan->band_units - first / plan->band_units + 1;
+    plan->slab_bands = std::max(plan->slab_bands, bands);
   }
   // A slab's units fit into shared memory, so that Divide is exact.
-  plan->units_magic = DivisionMagic(plan->block_units);
-  plan->units_divisor = Divisor(plan->block_units);
+  plan->units_magic = DivisionMagic(plan->band_units);
+  plan->units_divisor = Divisor(plan->band_units);
   plan->slabs_divisor = Divisor(plan->slabs);
   return true;
 }
@@ -109,7 +109,7 @@ bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
   plan->group_bytes = group_bytes;
 
   const int64_t pitch = int64_t{plan->W} * plan->pixel_halves / 2;
-  const int64_t slab_rows = int64_t{plan->slab_blocks} * shape.rows;
+  const int64_t slab_rows = int64_t{plan->slab_bands} * shape.rows;
   // The last filter row's last step reads beyond the last row.
   const int64_t slab_words =
       RoundUp((slab_rows + K - 1) * pitch + int64_t{8} * plan->steps, 32);
@@ -172,13 +172,13 @@ double Cost(const WgmmaPlan& plan, const DeviceLimits& limits) {
   constexpr double kRead = 700, kBytesRead = 30;  // the copy engine a stage
   const WgmmaShape& shape = kWgmmaShapes[plan.shape];
   const int N = 8 * shape.octets * shape.vector_rows * shape.shifts;
-  const double rows = std::min(plan.slab_blocks * shape.rows, plan.H_out);
-  const double blocks = std::min<double>(
-      plan.slab_blocks,
+  const double rows = std::min(plan.slab_bands * shape.rows, plan.H_out);
+  const double bands = std::min<double>(
+      plan.slab_bands,
       static_cast<double>(plan.H_out) / plan.slabs / shape.rows + 0.999);
   const double tiles =
       CeilDivide(shape.direct ? CeilDivide(plan.units, plan.slabs)
-                              : static_cast<int64_t>(blocks) * plan.block_units,
+                              : static_cast<int64_t>(bands) * plan.band_units,
                  kWgmmaUnits) *
       plan.groups;
   const int vectors = shape.rows / shape.vector_rows;

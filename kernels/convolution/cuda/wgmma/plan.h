@@ -3,9 +3,9 @@
 // tested without a GPU.
 //
 // A unit is `rows` outputs of one column of the shape (WgmmaShape), or of two
-// neighbouring columns. A block is a whole row of units. The units of an image
-// are numbered block by block, and 64 of them make a tile. A slab is what a
-// group of converters prepares at a time: an image, or some of its blocks or
+// neighbouring columns. A band is a whole row of units. The units of an image
+// are numbered band by band, and 64 of them make a tile. A slab is what a
+// group of converters prepares at a time: an image, or some of its bands or
 // tiles. A phase is what shares a stage: the outputs of a slab for some groups
 // of filters, or for all.
 #ifndef KERNELS_CONVOLUTION_CUDA_WGMMA_PLAN_H_
@@ -35,10 +35,10 @@ struct WgmmaPlan {
   // Sums collect so many steps in the tensor cores, which cut bits off; a pass
   // is a sweep over these. One part has one pass.
   int pass_steps, passes;
-  int block_units, units;  // of a block, and of an image
-  int slab_units;          // of a slab; the last one of an image may have fewer
-  // Of an image; and the blocks that a slab has a part in, at most.
-  int slabs, slab_blocks;
+  int band_units, units;  // of a band, and of an image
+  int slab_units;         // of a slab; the last one of an image may have fewer
+  // Of an image; and the bands that a slab has a part in, at most.
+  int slabs, slab_bands;
   int pitch;       // of a slab's row
   int slab_words;  // of its halves, for each part
   int slab_buffers;
@@ -54,7 +54,7 @@ struct WgmmaPlan {
   bool merged;
   int stage_pitch, stage_words, stages;
   int shared_bytes;
-  // Divide by block_units: for the units of a slab by Divide, which is one
+  // Divide by band_units: for the units of a slab by Divide, which is one
   // instruction; for those of an image, which may be too many for it, by
   // Divisor.
   uint32_t units_magic;

@@ -20,7 +20,7 @@ namespace {
 
 std::string Describe(const Problem& p, const WgmmaPlan& plan) {
   return DescribeProblem(p) + "shape: " + Text({plan.shape}) +
-         "slab: " + Text({plan.slab_blocks});
+         "slab: " + Text({plan.slab_bands});
 }
 
 // Checks that the kernel stays within its memory and computes every output.
@@ -42,22 +42,22 @@ void CheckPlan(const Problem& problem, const WgmmaPlan& plan) {
 
   // Units cover the output, slabs cover the units, groups and phases cover the
   // filters, and none is empty.
-  EXPECT_GE(plan.block_units * shape.shifts, plan.W_out);
-  EXPECT_LT((plan.block_units - 1) * shape.shifts, plan.W_out);
+  EXPECT_GE(plan.band_units * shape.shifts, plan.W_out);
+  EXPECT_LT((plan.band_units - 1) * shape.shifts, plan.W_out);
   EXPECT_EQ(plan.units,
-            (plan.H_out + shape.rows - 1) / shape.rows * plan.block_units);
+            (plan.H_out + shape.rows - 1) / shape.rows * plan.band_units);
   EXPECT_GE(int64_t{plan.slabs} * plan.slab_units, plan.units);
   EXPECT_LT(int64_t{plan.slabs - 1} * plan.slab_units, plan.units);
-  const int slab_rows = plan.slab_blocks * shape.rows;
+  const int slab_rows = plan.slab_bands * shape.rows;
   for (int slab = 0; slab < plan.slabs; ++slab) {
     const int first = slab * plan.slab_units;
     const int last = std::min(first + plan.slab_units, plan.units) - 1;
-    EXPECT_LE(last / plan.block_units - first / plan.block_units,
-              plan.slab_blocks - 1);
+    EXPECT_LE(last / plan.band_units - first / plan.band_units,
+              plan.slab_bands - 1);
   }
-  // The writer stores whole rows, so with stages slabs have whole blocks.
+  // The writer stores whole rows, so with stages slabs have whole bands.
   EXPECT_TRUE(shape.direct || plan.slabs == 1 ||
-              plan.slab_units == plan.slab_blocks * plan.block_units);
+              plan.slab_units == plan.slab_bands * plan.band_units);
   EXPECT_GE(plan.groups * 8 * shape.octets, plan.M);
   EXPECT_LT((plan.groups - 1) * 8 * shape.octets, plan.M);
   EXPECT_GE(plan.phase_groups, 1);
@@ -65,7 +65,7 @@ void CheckPlan(const Problem& problem, const WgmmaPlan& plan) {
   // The last unit's last load, in the last row of the last step.
   const int64_t last =
       int64_t{slab_rows + K - 2} * plan.pitch +
-      int64_t{plan.block_units - 1} * shape.shifts * plan.pixel_halves / 2 +
+      int64_t{plan.band_units - 1} * shape.shifts * plan.pixel_halves / 2 +
       int64_t{plan.steps} * 8;
   EXPECT_LE(last, plan.slab_words);
   // The last filter's last output, wherever the target begins.

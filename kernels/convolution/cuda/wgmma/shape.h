@@ -23,7 +23,7 @@ struct WgmmaShape {
   // pixel of its last step of 16 halves unused.
   int shifts = 1;
   // Outputs go from registers to device memory, where there is no room for a
-  // stage. A slab may then begin and end within a block of rows.
+  // stage. A slab may then begin and end within a band.
   bool direct = false;
   // Of an operand: 2, its high halves and its low ones, for three products; or
   // 1, its values rounded to halves, for one.
