@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<cudnnConvolutionFwdAlgo_t>> Search(
 class CudnnConvolution : public Convolution {
  public:
   static absl::StatusOr<std::unique_ptr<Convolution>> Create(
-      const Problem& problem, const Resources& resources) {
+      const Problem& problem, const Epilogue&, const Resources& resources) {
     const cuda::CurrentDevice current(resources.device);
     RETURN_IF_ERROR(current.status());
     ASSIGN_OR_RETURN(const cuda::Cudnn* cudnn, cuda::OpenCudnn());

@@ -27,7 +27,7 @@ const Variant kCudnnVariant = {
     "The library that frameworks call, and the peer that other kernels are "
     "compared with.",
     SupportsAll,
-    [](const Problem&, const Resources&)
+    [](const Problem&, const Epilogue&, const Resources&)
         -> absl::StatusOr<std::unique_ptr<Convolution>> { return NoCudnn(); },
 };
 

@@ -2,8 +2,11 @@
 
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status/status.h"
 
 namespace convlab {
 namespace {
@@ -15,6 +18,17 @@ bool ProductFits(std::initializer_list<int64_t> factors, int64_t limit) {
     limit /= factor;
   }
   return true;
+}
+
+std::string ToString(const MaxPool& pool) {
+  return absl::StrCat("max pooling of ", pool.size, "x", pool.size,
+                      " with stride ", pool.stride,
+                      pool.ceil ? ", rounded up" : "");
+}
+
+// Whether each window of the pool begins within `in` rows.
+bool WindowsFit(const MaxPool& pool, int64_t in) {
+  return pool.size <= in && (pool.Output(in) - 1) * pool.stride < in;
 }
 
 }  // namespace
@@ -59,6 +73,33 @@ std::string ToString(const Problem& problem) {
                       " M=", problem.filters, " K=", problem.kernel_size);
 }
 
+absl::Status CheckEpilogue(const Problem& problem, const Epilogue& epilogue) {
+  const MaxPool& pool = epilogue.pool;
+  if (pool.size == 0) return absl::OkStatus();
+  const int64_t height = problem.output_height();
+  const int64_t width = problem.output_width();
+  if (pool.size > 0 && pool.stride > 0 && WindowsFit(pool, height) &&
+      WindowsFit(pool, width)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "epilogue of convolution ", ToString(problem), ": ", ToString(pool),
+      ", expected windows within the output of ", height, "x", width));
+}
+
+std::string ToString(const Epilogue& epilogue) {
+  std::vector<std::string> parts;
+  if (epilogue.bias != nullptr) parts.push_back("bias");
+  if (epilogue.activation == Activation::kTanh) parts.push_back("tanh");
+  if (epilogue.activation == Activation::kRelu) parts.push_back("ReLU");
+  if (epilogue.pool.size > 0) parts.push_back(ToString(epilogue.pool));
+  if (parts.empty()) return "nothing";
+  const std::string last = std::move(parts.back());
+  parts.pop_back();
+  if (parts.empty()) return last;
+  return absl::StrCat(absl::StrJoin(parts, ", "), " and ", last);
+}
+
 absl::string_view Name(Backend backend) {
   switch (backend) {
     case Backend::kCpu:
@@ -81,13 +122,24 @@ absl::string_view Name(Track track) {
   return "";
 }
 
-absl::StatusOr<std::unique_ptr<Convolution>> Variant::Create(
-    const Problem& problem, const Resources& resources) const {
-  if (absl::Status status = CheckProblem(problem); !status.ok()) return status;
-  if (absl::Status status = supports(problem, resources); !status.ok()) {
-    return status;
+absl::Status Variant::Check(const Problem& problem, const Resources& resources,
+                            const Epilogue& epilogue) const {
+  RETURN_IF_ERROR(CheckProblem(problem));
+  RETURN_IF_ERROR(CheckEpilogue(problem, epilogue));
+  RETURN_IF_ERROR(supports(problem, resources));
+  if (epilogue.empty()) return absl::OkStatus();
+  if (fuses == nullptr) {
+    return absl::UnimplementedError(absl::StrCat(
+        name, " fuses no epilogue, and so not ", ToString(epilogue)));
   }
-  return make(problem, resources);
+  return fuses(problem, epilogue, resources);
+}
+
+absl::StatusOr<std::unique_ptr<Convolution>> Variant::Create(
+    const Problem& problem, const Resources& resources,
+    const Epilogue& epilogue) const {
+  RETURN_IF_ERROR(Check(problem, resources, epilogue));
+  return make(problem, epilogue, resources);
 }
 
 absl::Status SupportsAll(const Problem&, const Resources&) {

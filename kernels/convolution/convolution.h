@@ -23,6 +23,7 @@
 #include "absl/strings/string_view.h"
 #include "common/accuracy/accuracy.h"
 #include "common/parallel/parallel.h"
+#include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
 #include "kernels/convolution/track.h"
 
@@ -43,6 +44,13 @@ absl::Status CheckProblem(const Problem& problem);
 // "B=100 C=12 H=33 W=33 M=24 K=5"
 std::string ToString(const Problem& problem);
 
+// InvalidArgument unless the windows of the pooling have a size, and each
+// begins within the outputs of the problem, which is valid.
+absl::Status CheckEpilogue(const Problem& problem, const Epilogue& epilogue);
+
+// "bias, tanh and max pooling of 2x2 with stride 2"; "nothing" if it is empty.
+std::string ToString(const Epilogue& epilogue);
+
 enum class Backend { kCpu, kCuda };
 
 absl::string_view Name(Backend backend);  // "cpu", "cuda"
@@ -60,12 +68,12 @@ class Convolution {
  public:
   virtual ~Convolution() = default;
 
-  // Computes y from x and k. For Backend::kCpu the tensors are in host memory,
-  // `stream` is ignored, and y is complete when Run returns. For Backend::kCuda
-  // they are in the memory of the device that the convolution was created for;
-  // Run queues the work in `stream` and may return before y is complete. All
-  // preparation of the weights happens here, so that the time of Run is that of
-  // the whole operation.
+  // Computes y, with the epilogue applied, from x and k. For Backend::kCpu the
+  // tensors are in host memory, `stream` is ignored, and y is complete when Run
+  // returns. For Backend::kCuda they are in the memory of the device that the
+  // convolution was created for; Run queues the work in `stream` and may return
+  // before y is complete. All preparation of the weights happens here, so that
+  // the time of Run is that of the whole operation.
   virtual absl::Status Run(const float* x, const float* k, float* y,
                            Stream stream) = 0;
 };
@@ -82,9 +90,10 @@ struct Variant {
   // Whether the variant takes a valid problem on the device; otherwise
   // Unimplemented, with the reason.
   absl::Status (*supports)(const Problem& problem, const Resources& resources);
-  // Called by Create, for problems that are valid and supported.
+  // Called by Create, for problems and epilogues that are valid and supported.
   absl::StatusOr<std::unique_ptr<Convolution>> (*make)(
-      const Problem& problem, const Resources& resources);
+      const Problem& problem, const Epilogue& epilogue,
+      const Resources& resources);
 
   // The estimated time of Run on the device, in nanoseconds; absent if the
   // variant has no plan for the problem there. It does not say whether the
@@ -105,9 +114,21 @@ struct Variant {
   // Create takes the chosen one.
   bool by_cpu_target = false;
 
-  // Checks the problem and prepares the convolution for it.
+  // Whether the variant applies the epilogue, which is valid and not empty, to
+  // a problem that it supports; otherwise Unimplemented, with the reason. The
+  // answer is the same for every batch. Null: it applies none.
+  absl::Status (*fuses)(const Problem& problem, const Epilogue& epilogue,
+                        const Resources& resources) = nullptr;
+
+  // InvalidArgument for a problem or an epilogue that is not valid,
+  // Unimplemented, with the reason, for what the variant does not take.
+  absl::Status Check(const Problem& problem, const Resources& resources,
+                     const Epilogue& epilogue = {}) const;
+
+  // Checks the arguments and prepares the convolution for them.
   absl::StatusOr<std::unique_ptr<Convolution>> Create(
-      const Problem& problem, const Resources& resources) const;
+      const Problem& problem, const Resources& resources,
+      const Epilogue& epilogue = {}) const;
 };
 
 // For a variant that takes every problem.

@@ -49,6 +49,52 @@ TEST(Problem, RefusesWhatIsNoConvolution) {
   EXPECT_FALSE(Variants()[0]->Create(Problem{0, 1, 1, 1, 1, 1}, {}).ok());
 }
 
+TEST(Epilogue, SaysWhatItIs) {
+  const float bias = 0;
+  EXPECT_EQ(ToString(Epilogue()), "nothing");
+  EXPECT_EQ(ToString({&bias, {}, {}}), "bias");
+  EXPECT_EQ(ToString({nullptr, Activation::kRelu, {}}), "ReLU");
+  EXPECT_EQ(ToString({&bias, Activation::kTanh, {3, 2, true}}),
+            "bias, tanh and max pooling of 3x3 with stride 2, rounded up");
+  EXPECT_EQ((Epilogue{nullptr, Activation::kTanh, {2, 2, false}})
+                .output_elements({10, 1, 70, 71, 12, 5}),
+            10 * 12 * 33 * 33);
+}
+
+TEST(Epilogue, RefusesWindowsOutsideOfTheOutput) {
+  const Problem problem = {1, 1, 9, 8, 1, 3};  // output 7x6
+  const auto check = [&](int size, int stride, bool ceil) {
+    return CheckEpilogue(problem, {nullptr, {}, {size, stride, ceil}});
+  };
+  EXPECT_TRUE(CheckEpilogue(problem, {}).ok());
+  EXPECT_TRUE(check(6, 1, false).ok());
+  EXPECT_TRUE(check(1, 6, false).ok());
+  for (const absl::Status& status : {check(-1, 1, false), check(2, 0, false),
+                                     check(7, 1, false), check(1, 6, true)}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("expected windows within the output of 7x6"));
+  }
+  EXPECT_THAT(std::string(check(7, 1, false).message()),
+              HasSubstr("max pooling of 7x7 with stride 1"));
+}
+
+TEST(Epilogue, IsComputedOrDeclinedWithTheReason) {
+  const Problem problem = {1, 1, 9, 8, 1, 3};
+  const Epilogue pooled = {nullptr, Activation::kTanh, {2, 2, false}};
+  const absl::Status status = (*FindVariant(Backend::kCpu, "naive"))
+                                  ->Create(problem, {}, pooled)
+                                  .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("naive fuses no epilogue, and so not tanh and max"));
+  const Variant& fusing = **FindVariant(Backend::kCpu, "dense_lanes");
+  EXPECT_TRUE(fusing.Check(problem, {}, pooled).ok());
+  EXPECT_EQ(fusing.Check(problem, {}, {nullptr, {}, {7, 1, false}}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(fusing.Check({0, 1, 9, 8, 1, 3}, {}, pooled).ok());
+}
+
 TEST(Reference, FollowsTheDefinition) {
   // One 3x4 image of two channels, one 2x2 filter, worked out by hand.
   const std::vector<float> x = {1, 2,  3, 4,  5, 6, 7, 8, 9, 10, 11, 12,

@@ -33,6 +33,7 @@ VARIANTS = [
     _row("dense_lanes", "cpu", [
         ":dense_lanes_plan",
         ":filter_groups",
+        "//kernels/layers",
         "//kernels/simd:cpu_target",
     ]),
 

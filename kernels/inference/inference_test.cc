@@ -325,9 +325,11 @@ TEST_P(InferenceTest, ImagesMayAlreadyBeEnlarged) {
 
 // A variant with memory for at most three images.
 absl::StatusOr<std::unique_ptr<Convolution>> MakeForThree(
-    const Problem& problem, const Resources& resources) {
+    const Problem& problem, const Epilogue& epilogue,
+    const Resources& resources) {
   if (problem.batch > 3) return absl::ResourceExhaustedError("for three");
-  return (*FindVariant(Backend::kCpu, "naive"))->Create(problem, resources);
+  return (*FindVariant(Backend::kCpu, "naive"))
+      ->Create(problem, resources, epilogue);
 }
 
 TEST_P(InferenceTest, WorkspacesThatDoNotFitCutTheBatch) {
@@ -344,7 +346,7 @@ TEST_P(InferenceTest, WorkspacesThatDoNotFitCutTheBatch) {
   EXPECT_EQ(cut->slice, 3);
   EXPECT_EQ(cut->labels, whole->labels);
   variant.make =
-      [](const Problem&,
+      [](const Problem&, const Epilogue&,
          const Resources&) -> absl::StatusOr<std::unique_ptr<Convolution>> {
     return absl::ResourceExhaustedError("for none");
   };

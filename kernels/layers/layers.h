@@ -36,6 +36,14 @@ void Activate(Activation activation, int64_t count, float* values,
 void PoolMax(const MaxPool& pool, Activation activation, int64_t planes,
              int64_t size, const float* in, float* out, Workers& workers);
 
+// What follows a convolution, applied on the calling thread to planes that are
+// still in its cache: max pooling of `planes` planes of height x width from
+// `in` to `out`, unless pool.size is 0 and both are the same; then bias[i] is
+// added to the values of plane i, unless `bias` is null; then the activation.
+void FinishPlanes(const MaxPool& pool, Activation activation, const float* bias,
+                  int64_t planes, int64_t height, int64_t width,
+                  const float* in, float* out);
+
 // The weights [outputs, inputs] of a fully connected layer in the order in
 // which FullyConnected reads them with the chosen instructions.
 std::shared_ptr<const float> PackWeights(int64_t inputs, int64_t outputs,

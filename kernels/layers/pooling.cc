@@ -21,8 +21,8 @@ struct Kernel {
   int64_t lanes;
   void (*activate)(Activation activation, int64_t count, float* values);
   // Pools one image; `row` has room for one of its rows.
-  void (*pool)(const MaxPool& pool, int64_t size, const float* in, float* row,
-               float* out);
+  void (*pool)(const MaxPool& pool, int64_t height, int64_t width,
+               const float* in, float* row, float* out);
 };
 
 }  // namespace convlab::pooling
@@ -111,22 +111,23 @@ void MaxOfSquares(const float* a, const float* b, int64_t count, float* out) {
   }
 }
 
-void Pool(const MaxPool& pool, int64_t size, const float* in, float* row,
-          float* out) {
-  const int64_t pooled = pool.Output(size);
+void Pool(const MaxPool& pool, int64_t height, int64_t width, const float* in,
+          float* row, float* out) {
+  const int64_t pooled = pool.Output(width), rows_out = pool.Output(height);
   // Squares that all lie within the image. Their rows have kLanes of them.
-  const bool squares = pool.size == 2 && pool.stride == 2 && 2 * pooled <= size;
-  for (int64_t h = 0; h < pooled; ++h, out += pooled) {
+  const bool squares = pool.size == 2 && pool.stride == 2 &&
+                       2 * pooled <= width && 2 * rows_out <= height;
+  for (int64_t h = 0; h < rows_out; ++h, out += pooled) {
     const int64_t top = h * pool.stride;
-    const float* const rows = in + top * size;
+    const float* const rows = in + top * width;
     if (squares) {
-      MaxOfSquares(rows, rows + size, pooled, out);
+      MaxOfSquares(rows, rows + width, pooled, out);
       continue;
     }
-    MaxOfRows(rows, std::min<int64_t>(pool.size, size - top), size, row);
+    MaxOfRows(rows, std::min<int64_t>(pool.size, height - top), width, row);
     for (int64_t w = 0; w < pooled; ++w) {
       const int64_t left = w * pool.stride;
-      const int64_t right = std::min<int64_t>(left + pool.size, size);
+      const int64_t right = std::min<int64_t>(left + pool.size, width);
       float largest = row[left];
       for (int64_t x = left + 1; x < right; ++x) {
         const float value = row[x];
@@ -157,6 +158,11 @@ const KernelTable<Kernel>& Kernels() {
   return table;
 }
 
+// Adds `added` to `area` values.
+void AddOne(float added, int64_t area, float* values) {
+  for (int64_t i = 0; i < area; ++i) values[i] += added;
+}
+
 }  // namespace
 }  // namespace pooling
 
@@ -165,9 +171,7 @@ void AddBias(int64_t batch, int64_t channels, int64_t area, const float* bias,
   const int64_t grain = std::max<int64_t>(1, pooling::kValuesPerPiece / area);
   workers.For(batch * channels, grain, [&](int, int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) {
-      const float added = bias[plane % channels];
-      float* const plane_values = values + plane * area;
-      for (int64_t i = 0; i < area; ++i) plane_values[i] += added;
+      pooling::AddOne(bias[plane % channels], area, values + plane * area);
     }
   });
 }
@@ -192,11 +196,29 @@ void PoolMax(const MaxPool& pool, Activation activation, int64_t planes,
   workers.For(planes, grain, [&](int, int64_t begin, int64_t end) {
     std::vector<float> row(size);
     for (int64_t plane = begin; plane < end; ++plane) {
-      kernel.pool(pool, size, in + plane * size * size, row.data(),
+      kernel.pool(pool, size, size, in + plane * size * size, row.data(),
                   out + plane * pooled);
     }
     kernel.activate(activation, (end - begin) * pooled, out + begin * pooled);
   });
+}
+
+void FinishPlanes(const MaxPool& pool, Activation activation, const float* bias,
+                  int64_t planes, int64_t height, int64_t width,
+                  const float* in, float* out) {
+  const pooling::Kernel kernel =
+      ChosenKernel(pooling::Kernels(), pool.Output(width));
+  const int64_t pooled = pool.Output(height) * pool.Output(width);
+  std::vector<float> row(width);
+  for (int64_t plane = 0; plane < planes; ++plane) {
+    float* const to = out + plane * pooled;
+    if (pool.size > 0) {
+      kernel.pool(pool, height, width, in + plane * height * width, row.data(),
+                  to);
+    }
+    if (bias != nullptr) pooling::AddOne(bias[plane], pooled, to);
+  }
+  kernel.activate(activation, planes * pooled, out);
 }
 
 }  // namespace convlab

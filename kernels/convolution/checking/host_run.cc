@@ -18,10 +18,12 @@ bool SameBytes(const std::vector<float>& a, const std::vector<float>& b) {
 class Tensors {
  public:
   Tensors(const Variant& variant, const std::vector<float>& x,
-          const std::vector<float>& k, int64_t output_elements)
+          const std::vector<float>& k, const std::vector<float>& bias,
+          int64_t output_elements)
       : on_device_(variant.backend == Backend::kCuda),
         x_(x),
         k_(k),
+        bias_(bias),
         y_(output_elements) {}
 
   absl::Status Load() {
@@ -29,6 +31,9 @@ class Tensors {
     RETURN_IF_ERROR(cuda::FindDevice().status());
     ASSIGN_OR_RETURN(device_x_, Upload(x_));
     ASSIGN_OR_RETURN(device_k_, Upload(k_));
+    if (!bias_.empty()) {
+      ASSIGN_OR_RETURN(device_bias_, Upload(bias_));
+    }
     ASSIGN_OR_RETURN(device_y_,
                      cuda::DeviceBuffer::Allocate(y_.size() * sizeof(float)));
     return absl::OkStatus();
@@ -52,6 +57,11 @@ class Tensors {
                             k_.size() * sizeof(float));
   }
 
+  // Null if it is empty.
+  const float* bias() const {
+    if (bias_.empty()) return nullptr;
+    return on_device_ ? device_bias_.floats() : bias_.data();
+  }
   const std::vector<float>& x() const { return x_; }
   const std::vector<float>& k() const { return k_; }
   const std::vector<float>& y() const { return y_; }
@@ -66,8 +76,8 @@ class Tensors {
   }
 
   const bool on_device_;
-  std::vector<float> x_, k_, y_;
-  cuda::DeviceBuffer device_x_, device_k_, device_y_;
+  std::vector<float> x_, k_, bias_, y_;
+  cuda::DeviceBuffer device_x_, device_k_, device_bias_, device_y_;
 };
 
 }  // namespace
@@ -75,10 +85,17 @@ class Tensors {
 absl::StatusOr<std::vector<float>> RunOnHostTensors(
     const Variant& variant, const Problem& problem, const Resources& resources,
     const std::vector<float>& x, const std::vector<float>& k, int runs,
-    bool deterministic) {
-  Tensors tensors(variant, x, k, problem.output_elements());
+    bool deterministic, const Epilogue& epilogue) {
+  std::vector<float> bias;
+  if (epilogue.bias != nullptr) {
+    bias.assign(epilogue.bias, epilogue.bias + problem.filters);
+  }
+  Tensors tensors(variant, x, k, bias, epilogue.output_elements(problem));
   RETURN_IF_ERROR(tensors.Load());
-  ASSIGN_OR_RETURN(const auto convolution, variant.Create(problem, resources));
+  Epilogue placed = epilogue;
+  placed.bias = tensors.bias();
+  ASSIGN_OR_RETURN(const auto convolution,
+                   variant.Create(problem, resources, placed));
   std::vector<float> first;
   for (int run = 0; run < runs; ++run) {
     RETURN_IF_ERROR(tensors.Run(*convolution));

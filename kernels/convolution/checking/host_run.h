@@ -10,7 +10,8 @@
 
 namespace convlab {
 
-// Returns y of `variant` for x and k, with sizes as in problem.h. The output is
+// Returns y of `variant` for x and k, with sizes as in problem.h, and with an
+// epilogue, whose bias is in host memory too, as in epilogue.h. The output is
 // filled with NaN before the run, so that unwritten elements are found. Returns
 // Internal if the run changed x or k. With `runs` above 1 the same convolution
 // runs again on the poisoned output; if `deterministic` is set, Internal is
@@ -19,7 +20,7 @@ namespace convlab {
 absl::StatusOr<std::vector<float>> RunOnHostTensors(
     const Variant& variant, const Problem& problem, const Resources& resources,
     const std::vector<float>& x, const std::vector<float>& k, int runs = 1,
-    bool deterministic = true);
+    bool deterministic = true, const Epilogue& epilogue = {});
 
 }  // namespace convlab
 

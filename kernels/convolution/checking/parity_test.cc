@@ -2,59 +2,23 @@
 // on the shapes where indexing goes wrong. The output is poisoned before each
 // run.
 #include <limits>
-#include <string>
 #include <tuple>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/checking/host_run.h"
-#include "kernels/convolution/checking/parity_problems.h"
 #include "kernels/convolution/checking/parity_testing.h"
 #include "kernels/convolution/checking/reference.h"
 #include "kernels/convolution/convolution.h"
-#include "kernels/convolution/variants.h"
-#include "kernels/simd/cpu_target.h"
 
 namespace convlab {
 namespace {
 
-using Case = std::tuple<const Variant*, Problem, CpuTarget>;
-
-// All problems for all variants, with each instruction set if a variant has
-// code for several. The variants of one problem are adjacent, so that its
-// tensors are made once.
-std::vector<Case> Cases() {
-  std::vector<Case> cases;
-  for (const Backend backend : {Backend::kCpu, Backend::kCuda}) {
-    for (const Problem& problem : ParityProblems(backend)) {
-      for (const Variant* variant : Variants()) {
-        if (variant->backend != backend) continue;
-        for (const CpuTarget target : SupportedCpuTargets()) {
-          cases.emplace_back(variant, problem, target);
-          if (!variant->by_cpu_target) break;
-        }
-      }
-    }
-  }
-  return cases;
-}
-
-class Parity : public ::testing::TestWithParam<Case> {
+class Parity : public VariantTest {
  protected:
-  void SetUp() override {
-    const auto& [variant, problem, target] = GetParam();
-    SkipUnlessSupported(*variant, problem);
-    ASSERT_TRUE(ForceCpuTarget(Name(target)).ok());
-  }
-
-  void TearDown() override { ASSERT_TRUE(ForceCpuTarget("auto").ok()); }
-
   // Returns y of the variant's second run, which must not depend on the first.
   std::vector<float> Run(const Tensors& tensors, bool deterministic) {
-    const Variant* const variant = std::get<0>(GetParam());
-    const Problem& problem = std::get<1>(GetParam());
+    const auto& [variant, problem, target] = GetParam();
     auto y = RunOnHostTensors(*variant, problem, TestResources(), tensors.x,
                               tensors.k, 2, deterministic);
     EXPECT_TRUE(y.ok()) << y.status();
@@ -99,17 +63,11 @@ TEST_P(Parity, RandomFloatsStayInTheAccuracyClass) {
   EXPECT_LE(RelativeError(y.data(), tensors.y), MaxError(*variant, problem));
 }
 
-std::string CaseName(const ::testing::TestParamInfo<Parity::ParamType>& info) {
-  const auto& [variant, problem, target] = info.param;
-  return absl::StrCat(
-      Name(variant->backend), "_", variant->name, "_",
-      variant->by_cpu_target ? absl::StrCat(Name(target), "_") : "",
-      absl::StrReplaceAll(ToString(problem), {{" ", "_"}, {"=", ""}}), "_",
-      info.index);
-}
-
-INSTANTIATE_TEST_SUITE_P(AllVariants, Parity, ::testing::ValuesIn(Cases()),
-                         CaseName);
+INSTANTIATE_TEST_SUITE_P(AllVariants, Parity,
+                         ::testing::ValuesIn(VariantCases([](const Variant&) {
+                           return true;
+                         })),
+                         VariantCaseName);
 
 }  // namespace
 }  // namespace convlab

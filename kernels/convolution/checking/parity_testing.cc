@@ -4,9 +4,11 @@
 #include <random>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/accuracy/accuracy.h"
 #include "common/status/status.h"
-#include "gtest/gtest.h"
+#include "kernels/convolution/checking/parity_problems.h"
 #include "kernels/convolution/checking/reference.h"
 #include "kernels/convolution/variants.h"
 
@@ -86,6 +88,39 @@ absl::StatusOr<DeviceTensors> Upload(const Tensors& tensors, int64_t offset) {
   RETURN_IF_ERROR(cuda::FillBytes(device.y.data(), 0xff, device.y.bytes()));
   return device;
 }
+
+std::vector<VariantCase> VariantCases(bool (*wanted)(const Variant& variant)) {
+  std::vector<VariantCase> cases;
+  for (const Backend backend : {Backend::kCpu, Backend::kCuda}) {
+    for (const Problem& problem : ParityProblems(backend)) {
+      for (const Variant* variant : Variants()) {
+        if (variant->backend != backend || !wanted(*variant)) continue;
+        for (const CpuTarget target : SupportedCpuTargets()) {
+          cases.emplace_back(variant, problem, target);
+          if (!variant->by_cpu_target) break;
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+std::string VariantCaseName(const ::testing::TestParamInfo<VariantCase>& info) {
+  const auto& [variant, problem, target] = info.param;
+  return absl::StrCat(
+      Name(variant->backend), "_", variant->name, "_",
+      variant->by_cpu_target ? absl::StrCat(Name(target), "_") : "",
+      absl::StrReplaceAll(ToString(problem), {{" ", "_"}, {"=", ""}}), "_",
+      info.index);
+}
+
+void VariantTest::SetUp() {
+  const auto& [variant, problem, target] = GetParam();
+  SkipUnlessSupported(*variant, problem);
+  ASSERT_TRUE(ForceCpuTarget(Name(target)).ok());
+}
+
+void VariantTest::TearDown() { ASSERT_TRUE(ForceCpuTarget("auto").ok()); }
 
 std::vector<const Variant*> CudaVariants() {
   std::vector<const Variant*> variants;

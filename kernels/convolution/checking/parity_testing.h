@@ -2,12 +2,16 @@
 #ifndef KERNELS_CONVOLUTION_CHECKING_PARITY_TESTING_H_
 #define KERNELS_CONVOLUTION_CHECKING_PARITY_TESTING_H_
 
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/parallel/parallel.h"
+#include "gtest/gtest.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/cuda/device.h"
+#include "kernels/simd/cpu_target.h"
 
 namespace convlab {
 
@@ -42,6 +46,22 @@ double MaxError(const Variant& variant, const Problem& problem);
 // Skips the test that calls it unless the variant runs here and takes the
 // problem: return from the test if IsSkipped() afterwards.
 void SkipUnlessSupported(const Variant& variant, const Problem& problem);
+
+// A variant, a problem and the instruction set to run it with.
+using VariantCase = std::tuple<const Variant*, Problem, CpuTarget>;
+
+// All problems of parity_problems.h for all variants that are wanted, with each
+// instruction set if a variant has code for several. The variants of one
+// problem are adjacent, so that its tensors are made once.
+std::vector<VariantCase> VariantCases(bool (*wanted)(const Variant& variant));
+std::string VariantCaseName(const ::testing::TestParamInfo<VariantCase>& info);
+
+// Skips the cases that are not supported.
+class VariantTest : public ::testing::TestWithParam<VariantCase> {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+};
 
 // The GPU's variants; none in a build without CUDA.
 std::vector<const Variant*> CudaVariants();

@@ -1,10 +1,42 @@
 #include "kernels/convolution/checking/reference.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 namespace convlab {
+namespace {
+
+// fmax would drop a NaN.
+double MaxOrNan(double a, double b) { return a > b || std::isnan(a) ? a : b; }
+
+double Activate(Activation activation, double value) {
+  if (activation == Activation::kTanh) return std::tanh(value);
+  if (activation == Activation::kRelu) return MaxOrNan(value, 0);
+  return value;
+}
+
+// Pools a plane of height x width.
+void PoolPlane(const MaxPool& pool, int64_t height, int64_t width,
+               const double* in, double* out) {
+  for (int64_t h = 0; h < pool.Output(height); ++h) {
+    const int64_t top = h * pool.stride;
+    for (int64_t w = 0; w < pool.Output(width); ++w) {
+      const int64_t left = w * pool.stride;
+      double largest = in[top * width + left];
+      for (int64_t p = top; p < std::min(top + pool.size, height); ++p) {
+        for (int64_t q = left; q < std::min(left + pool.size, width); ++q) {
+          largest = MaxOrNan(in[p * width + q], largest);
+        }
+      }
+      *out++ = largest;
+    }
+  }
+}
+
+}  // namespace
 
 std::vector<double> ReferenceConvolution(const Problem& problem, const float* x,
                                          const float* k, Workers& workers) {
@@ -43,6 +75,32 @@ std::vector<double> ReferenceConvolution(const Problem& problem, const float* x,
         }
       });
   return y;
+}
+
+std::vector<double> ReferenceEpilogue(const Problem& problem,
+                                      const Epilogue& epilogue,
+                                      std::vector<double> y, Workers& workers) {
+  const int64_t height = problem.output_height();
+  const int64_t width = problem.output_width();
+  const MaxPool& pool = epilogue.pool;
+  const int64_t pooled = pool.Output(height) * pool.Output(width);
+  std::vector<double> out(pool.size == 0 ? 0
+                                         : epilogue.output_elements(problem));
+  workers.For(
+      problem.batch * problem.filters, 1, [&](int, int64_t begin, int64_t end) {
+        for (int64_t plane = begin; plane < end; ++plane) {
+          double* const values = y.data() + plane * height * width;
+          const double bias = epilogue.bias == nullptr
+                                  ? 0
+                                  : epilogue.bias[plane % problem.filters];
+          for (int64_t i = 0; i < height * width; ++i) {
+            values[i] = Activate(epilogue.activation, values[i] + bias);
+          }
+          if (pool.size == 0) continue;
+          PoolPlane(pool, height, width, values, out.data() + plane * pooled);
+        }
+      });
+  return pool.size == 0 ? std::move(y) : std::move(out);
 }
 
 double RelativeError(const float* y, const std::vector<double>& reference) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/parallel/parallel.h"
+#include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab {
@@ -13,6 +14,13 @@ namespace convlab {
 // problem.h.
 std::vector<double> ReferenceConvolution(const Problem& problem, const float* x,
                                          const float* k, Workers& workers);
+
+// Applies the epilogue to y, as ReferenceConvolution returns it: bias,
+// activation and pooling one after the other, in float64. The bias is in host
+// memory. A window with a NaN has the maximum NaN.
+std::vector<double> ReferenceEpilogue(const Problem& problem,
+                                      const Epilogue& epilogue,
+                                      std::vector<double> y, Workers& workers);
 
 // ||y - reference|| / ||reference|| in the L2 norm; 0 if both are zero, and NaN
 // or infinity if y holds one, so that such an error exceeds every bound.

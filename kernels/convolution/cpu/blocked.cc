@@ -106,7 +106,7 @@ const Variant kBlocked = {
     "A block's sums do not wait for each other, and stay in registers while "
     "every input row and weight is used for all of them.",
     SupportsAll,
-    [](const Problem& problem, const Resources& resources)
+    [](const Problem& problem, const Epilogue&, const Resources& resources)
         -> absl::StatusOr<std::unique_ptr<Convolution>> {
       return std::make_unique<Blocked>(problem, *resources.workers);
     },

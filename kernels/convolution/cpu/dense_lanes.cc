@@ -22,6 +22,10 @@
 //   vectors and so can all begin at an aligned address: an ordinary store reads
 //   the line from memory before it overwrites it.
 //
+// Epilogue. A worker computes a group's planes of an image, and pools and
+// activates them while they are in its cache: with pooling from a buffer of its
+// own, so that only the pooled values are written to y.
+//
 // Bound. Second layers: the arithmetic. First layers: the arithmetic or writing
 // the output, which take about the same time.
 //
@@ -37,6 +41,7 @@
 #include "kernels/convolution/convolution.h"
 #include "kernels/convolution/cpu/dense_lanes_plan.h"
 #include "kernels/convolution/cpu/filter_groups.h"
+#include "kernels/layers/layers.h"
 #include "kernels/simd/cpu_target.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -52,27 +57,6 @@ namespace convlab::cpu::dense_lanes {
 // With fewer products per output, memory has no time to fetch more than the
 // next image.
 constexpr int64_t kTapsToFetch = 100;
-
-// What all images have in common.
-struct Plan {
-  const Span* spans;
-  const int64_t* taps;  // where each product's input stands, from a position's
-  int64_t tap_count;
-  int64_t plane;  // outputs of one image and filter
-  bool stream;    // outputs go past the caches where spans are aligned
-};
-
-// A range of spans of one image's outputs for a group of filters.
-struct Block {
-  const float* image;
-  const float* weights;  // [tap, filter]
-  int filters;
-  int64_t begin, end;  // spans
-  float* out;          // the first filter's plane
-  // Inputs that will be read next, to be fetched meanwhile; may be empty.
-  const float* next;
-  int64_t next_count;
-};
 
 // What this file compiles to for one instruction set.
 struct Kernel {
@@ -236,18 +220,24 @@ namespace {
 
 class DenseLanes : public Convolution {
  public:
-  DenseLanes(const Problem& problem, Workers& workers)
+  DenseLanes(const Problem& problem, const Epilogue& epilogue, Workers& workers)
       : problem_(problem),
+        epilogue_(epilogue),
         workers_(workers),
         kernel_(
             ChosenKernel(CONVLAB_KERNELS(GetKernel), problem.output_width())),
-        group_(CeilDivide(problem.filters,
-                          CeilDivide(problem.filters, kernel_.most_filters))),
+        group_(FiltersOfGroup(problem, epilogue, kernel_.most_filters,
+                              workers.count())),
         taps_(MakeTaps(problem)),
         spans_(MakeSpans(problem, kernel_.lanes, /*aligned=*/0)),
         parts_(PartsPerImage(problem, spans_.size(), workers.count())),
-        may_stream_(parts_ == 1 && ShouldStream(problem, kernel_.lanes)),
-        weights_(problem.kernel_elements()) {}
+        may_stream_(epilogue.empty() && parts_ == 1 &&
+                    ShouldStream(problem, kernel_.lanes)),
+        weights_(problem.kernel_elements()),
+        planes_(epilogue.pool.size == 0
+                    ? 0
+                    : workers.count() * group_ * problem.output_height() *
+                          problem.output_width()) {}
 
   absl::Status Run(const float* x, const float* k, float* y, Stream) override {
     const int64_t taps = taps_.size();
@@ -255,6 +245,18 @@ class DenseLanes : public Convolution {
     const bool stream = may_stream_ && AlignSpans(y);
     const int64_t plane = problem_.output_height() * problem_.output_width();
     const Plan plan = {spans_.data(), taps_.data(), taps, plane, stream};
+    if (!epilogue_.empty()) {
+      // The groups of all images, those of one image after each other.
+      const int64_t groups = CeilDivide(problem_.filters, group_);
+      workers_.For(problem_.batch * groups, 1,
+                   [&](int worker, int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i) {
+                       FinishGroup(plan, i / groups, i % groups * group_,
+                                   worker, x, y);
+                     }
+                   });
+      return absl::OkStatus();
+    }
     const int64_t pieces = problem_.batch * parts_;
     // Consecutive images, but few enough that every worker gets several turns.
     const int64_t grain =
@@ -292,6 +294,28 @@ class DenseLanes : public Convolution {
     return stream;
   }
 
+  // Computes image b, epilogue included, for the group that begins with filter
+  // `first`.
+  void FinishGroup(const Plan& plan, int64_t b, int64_t first, int worker,
+                   const float* x, float* y) {
+    const int64_t height = problem_.output_height();
+    const int64_t width = problem_.output_width();
+    const MaxPool& pool = epilogue_.pool;
+    float* const to = y + (b * problem_.filters + first) * pool.Output(height) *
+                              pool.Output(width);
+    Block block = {};
+    block.image = x + b * (problem_.input_elements() / problem_.batch);
+    block.weights = weights_.data() + first * plan.tap_count;
+    block.filters = std::min(group_, problem_.filters - first);
+    block.end = spans_.size();
+    block.out =
+        pool.size == 0 ? to : planes_.data() + worker * group_ * plan.plane;
+    kernel_.convolve(plan, block);
+    FinishPlanes(pool, epilogue_.activation,
+                 epilogue_.bias == nullptr ? nullptr : epilogue_.bias + first,
+                 block.filters, height, width, block.out, to);
+  }
+
   // Computes one part of one image for all filters, and fetches image `next`
   // into cache meanwhile unless it is negative.
   void ConvolvePiece(const Plan& plan, int64_t piece, int64_t next,
@@ -315,6 +339,7 @@ class DenseLanes : public Convolution {
   }
 
   const Problem problem_;
+  const Epilogue epilogue_;
   Workers& workers_;
   const Kernel kernel_;
   const int64_t group_;  // filters of a block, but for the last
@@ -323,6 +348,7 @@ class DenseLanes : public Convolution {
   const int64_t parts_;         // of an image, handed out each on its own
   const bool may_stream_;       // outputs may go past the caches
   std::vector<float> weights_;  // grouped
+  std::vector<float> planes_;   // of each worker's group, to be pooled
 };
 
 }  // namespace
@@ -354,15 +380,20 @@ const Variant kDenseLanes = {
     "No lane of a vector is left empty at a row's end, and tiles of up to "
     "twelve filters keep both multipliers busy.",
     SupportsAll,
-    [](const Problem& problem, const Resources& resources)
+    [](const Problem& problem, const Epilogue& epilogue,
+       const Resources& resources)
         -> absl::StatusOr<std::unique_ptr<Convolution>> {
-      return std::make_unique<dense_lanes::DenseLanes>(problem,
+      return std::make_unique<dense_lanes::DenseLanes>(problem, epilogue,
                                                        *resources.workers);
     },
     EstimateNs,
     /*detour=*/nullptr,
     /*exact_on_integers=*/true,
     /*by_cpu_target=*/true,
+    /*fuses=*/
+    [](const Problem&, const Epilogue&, const Resources&) {
+      return absl::OkStatus();
+    },
 };
 
 }  // namespace convlab::cpu

@@ -16,6 +16,16 @@ constexpr int64_t kPiecesPerWorker = 4;
 
 }  // namespace
 
+int64_t FiltersOfGroup(const Problem& problem, const Epilogue& epilogue,
+                       int64_t most, int64_t workers) {
+  int64_t groups = CeilDivide(problem.filters, most);
+  if (!epilogue.empty()) {
+    groups =
+        std::clamp(CeilDivide(workers, problem.batch), groups, problem.filters);
+  }
+  return CeilDivide(problem.filters, groups);
+}
+
 std::vector<Span> MakeSpans(const Problem& problem, int64_t lanes,
                             int64_t aligned) {
   const int64_t W = problem.width, W_out = problem.output_width();

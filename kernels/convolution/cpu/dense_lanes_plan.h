@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cpu::dense_lanes {
@@ -18,6 +19,33 @@ namespace convlab::cpu::dense_lanes {
 struct Span {
   int64_t position, first, second, count;
 };
+
+// What all images have in common.
+struct Plan {
+  const Span* spans;
+  const int64_t* taps;  // where each product's input stands, from a position's
+  int64_t tap_count;
+  int64_t plane;  // outputs of one image and filter
+  bool stream;    // outputs go past the caches where spans are aligned
+};
+
+// A range of spans of one image's outputs for a group of filters.
+struct Block {
+  const float* image;
+  const float* weights;  // [tap, filter]
+  int filters;
+  int64_t begin, end;  // spans
+  float* out;          // the first filter's plane
+  // Inputs that will be read next, to be fetched meanwhile; may be empty.
+  const float* next;
+  int64_t next_count;
+};
+
+// The filters of a group, at most `most`: groups are equal but for the last.
+// With an epilogue a worker computes a group's whole planes, so that there are
+// groups for all `workers` even with a small batch.
+int64_t FiltersOfGroup(const Problem& problem, const Epilogue& epilogue,
+                       int64_t most, int64_t workers);
 
 // Spans of `lanes` outputs that cover the output plane; its rows must not be
 // shorter than that. With `aligned` > 0 the first span begins at position 0 and

@@ -126,7 +126,7 @@ const Variant kIm2colEigen = {
     "A matrix product uses the SIMD units and keeps many sums under way, where "
     "the nested loops wait for one addition after another.",
     SupportsAll,
-    [](const Problem& problem, const Resources& resources)
+    [](const Problem& problem, const Epilogue&, const Resources& resources)
         -> absl::StatusOr<std::unique_ptr<Convolution>> {
       return std::make_unique<Im2colEigen>(problem, *resources.workers);
     },

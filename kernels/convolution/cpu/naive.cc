@@ -70,7 +70,7 @@ const Variant kNaive = {
     "The nested loops of the definition on one thread.",
     "The starting point: nothing is done to be fast.",
     SupportsAll,
-    [](const Problem& problem,
+    [](const Problem& problem, const Epilogue&,
        const Resources&) -> absl::StatusOr<std::unique_ptr<Convolution>> {
       return std::make_unique<Naive>(problem);
     },

@@ -69,7 +69,7 @@ const Variant kNaiveParallel = {
     "The nested loops, the planes of the output shared among all cores.",
     "Output planes are independent, so the work divides by the cores.",
     SupportsAll,
-    [](const Problem& problem, const Resources& resources)
+    [](const Problem& problem, const Epilogue&, const Resources& resources)
         -> absl::StatusOr<std::unique_ptr<Convolution>> {
       return std::make_unique<NaiveParallel>(problem, *resources.workers);
     },

@@ -209,7 +209,7 @@ const Variant kRegisterTiled = {
     "Every input that is loaded serves four filters and every weight six "
     "vectors, and the sums are enough to hide an addition's latency.",
     SupportsAll,
-    [](const Problem& problem, const Resources& resources)
+    [](const Problem& problem, const Epilogue&, const Resources& resources)
         -> absl::StatusOr<std::unique_ptr<Convolution>> {
       return std::make_unique<register_tiled::RegisterTiled>(
           problem, *resources.workers);

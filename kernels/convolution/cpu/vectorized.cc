@@ -154,7 +154,7 @@ const Variant kVectorized = {
     "instructions that the processor has.",
     "One instruction multiplies and adds for up to 16 outputs at once.",
     SupportsAll,
-    [](const Problem& problem, const Resources& resources)
+    [](const Problem& problem, const Epilogue&, const Resources& resources)
         -> absl::StatusOr<std::unique_ptr<Convolution>> {
       return std::make_unique<vectorized::Vectorized>(problem,
                                                       *resources.workers);

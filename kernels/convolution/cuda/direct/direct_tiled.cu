@@ -76,7 +76,7 @@ constexpr KernelTable kTable = MakeKernelTable(
 class DirectTiled : public Kernel {
  public:
   // Of the instance that is the best choice for the problem,
-  explicit DirectTiled(const Problem& problem)
+  DirectTiled(const Problem& problem, const Epilogue&)
       : DirectTiled(problem, kBestInstance) {}
   // or of this one.
   DirectTiled(const Problem& problem, int instance)

@@ -42,12 +42,22 @@ absl::Status Supports(const KernelVariant& kernel, const Problem& problem,
   return absl::UnimplementedError(reason);
 }
 
+absl::Status Fuses(const KernelVariant& kernel, const Problem& problem,
+                   const Epilogue& epilogue, int device) {
+  const CurrentDevice current(device);
+  RETURN_IF_ERROR(current.status());
+  const char* const reason = kernel.reject_epilogue(problem, epilogue);
+  if (reason == nullptr) return absl::OkStatus();
+  return absl::UnimplementedError(reason);
+}
+
 absl::StatusOr<std::unique_ptr<Convolution>> MakeConvolution(
-    const KernelVariant& kernel, const Problem& problem, int device) {
+    const KernelVariant& kernel, const Problem& problem,
+    const Epilogue& epilogue, int device) {
   const CurrentDevice current(device);
   RETURN_IF_ERROR(current.status());
   Error error;
-  auto convolution = WrapKernel(kernel.make(problem, &error), device);
+  auto convolution = WrapKernel(kernel.make(problem, epilogue, &error), device);
   RETURN_IF_ERROR(ToStatus(error));
   return convolution;
 }
@@ -85,6 +95,10 @@ Variant Describe(const KernelVariant& kernel) {
 
 bool IsCandidate(const KernelVariant& kernel) {
   return kernel.estimate_ns != nullptr;
+}
+
+bool HasEpilogues(const KernelVariant& kernel) {
+  return kernel.reject_epilogue != nullptr;
 }
 
 std::unique_ptr<Convolution> WrapKernel(Kernel* kernel, int device) {

@@ -19,8 +19,11 @@ struct KernelVariant;
 
 absl::Status Supports(const KernelVariant& kernel, const Problem& problem,
                       int device);
+absl::Status Fuses(const KernelVariant& kernel, const Problem& problem,
+                   const Epilogue& epilogue, int device);
 absl::StatusOr<std::unique_ptr<Convolution>> MakeConvolution(
-    const KernelVariant& kernel, const Problem& problem, int device);
+    const KernelVariant& kernel, const Problem& problem,
+    const Epilogue& epilogue, int device);
 std::optional<double> EstimateNs(const KernelVariant& kernel,
                                  const Problem& problem, int device);
 // Adds the kernel's estimate by its name, if it has one for the problem.
@@ -30,6 +33,7 @@ void AddEstimate(const KernelVariant& kernel, const Problem& problem,
 // Everything but the functions.
 Variant Describe(const KernelVariant& kernel);
 bool IsCandidate(const KernelVariant& kernel);
+bool HasEpilogues(const KernelVariant& kernel);
 
 // Takes ownership of a kernel that was made for `device`.
 std::unique_ptr<Convolution> WrapKernel(Kernel* kernel, int device);
@@ -44,9 +48,16 @@ Variant Adapt() {
   variant.supports = [](const Problem& problem, const Resources& resources) {
     return Supports(kernel, problem, resources.device);
   };
-  variant.make = [](const Problem& problem, const Resources& resources) {
-    return MakeConvolution(kernel, problem, resources.device);
+  variant.make = [](const Problem& problem, const Epilogue& epilogue,
+                    const Resources& resources) {
+    return MakeConvolution(kernel, problem, epilogue, resources.device);
   };
+  if (HasEpilogues(kernel)) {
+    variant.fuses = [](const Problem& problem, const Epilogue& epilogue,
+                       const Resources& resources) {
+      return Fuses(kernel, problem, epilogue, resources.device);
+    };
+  }
   if (IsCandidate(kernel)) {
     variant.estimate_ns = [](const Problem& problem,
                              const Resources& resources) {

@@ -8,6 +8,7 @@
 
 #include "common/accuracy/accuracy_class.h"
 #include "kernels/convolution/cuda/lib/device_limits.h"
+#include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
 #include "kernels/convolution/track.h"
 #include "kernels/cuda/error.h"
@@ -17,7 +18,8 @@ namespace convlab::cuda {
 // A convolution made ready for one problem on the current device.
 class Kernel {
  public:
-  explicit Kernel(const Problem& problem) : problem_(problem) {}
+  explicit Kernel(const Problem& problem, const Epilogue& epilogue = {})
+      : problem_(problem), epilogue_(epilogue) {}
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
   virtual ~Kernel() = default;
@@ -25,13 +27,15 @@ class Kernel {
   // Called once, before Run: allocates workspace, raises limits.
   virtual Error Prepare() { return {}; }
 
-  // Queues the convolution of x with k into y, all on the device, in `stream`.
+  // Queues the convolution of x with k, and the epilogue, into y, all on the
+  // device, in `stream`.
   // Need not wait for the end.
   virtual Error Run(const float* x, const float* k, float* y,
                     cudaStream_t stream) = 0;
 
  protected:
   const Problem problem_;
+  const Epilogue epilogue_;
 };
 
 // The GPU's counterpart of Variant (convolution.h), with the same meaning. All
@@ -47,7 +51,8 @@ struct KernelVariant {
   // there.
   const char* (*reject)(const Problem& problem);
   // Never null; the caller deletes it. On failure `error` is set.
-  Kernel* (*make)(const Problem& problem, Error* error);
+  Kernel* (*make)(const Problem& problem, const Epilogue& epilogue,
+                  Error* error);
 
   // In nanoseconds; negative if the problem is not taken. Free of CUDA calls,
   // so that a choice can be tested without a GPU. Null: not a candidate.
@@ -55,6 +60,10 @@ struct KernelVariant {
                         const DeviceLimits& limits) = nullptr;
   const char* detour = nullptr;
   bool exact_on_integers = true;
+
+  // Why the epilogue is not fused, or null if it is. Null: none is.
+  const char* (*reject_epilogue)(const Problem& problem,
+                                 const Epilogue& epilogue) = nullptr;
 };
 
 // For KernelVariant::reject and ::make.
@@ -73,8 +82,8 @@ inline const char* RejectHugeImages(const Problem& problem) {
 }
 
 template <typename K>
-Kernel* Make(const Problem& problem, Error* error) {
-  K* kernel = new K(problem);
+Kernel* Make(const Problem& problem, const Epilogue& epilogue, Error* error) {
+  K* kernel = new K(problem, epilogue);
   *error = kernel->Prepare();
   return kernel;
 }
