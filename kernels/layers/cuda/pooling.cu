@@ -16,6 +16,7 @@
 // ReLU: what the memory gives. fa20's second stage, whose windows of 4 x 4 take
 // the general path, 0.33 ms, 2.4 TB/s.
 #include "common/math/rounding.h"
+#include "kernels/cuda/activation.cuh"
 #include "kernels/layers/cuda/launches.h"
 
 namespace convlab::cuda {
@@ -23,16 +24,6 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kPerThread = 4;  // results per thread, kThreads apart
-
-// fmaxf would drop a NaN.
-__device__ float MaxOrNan(float a, float b) { return a > b || a != a ? a : b; }
-
-template <Activation kActivation>
-__device__ float Apply(float value) {
-  if (kActivation == Activation::kTanh) return tanhf(value);
-  if (kActivation == Activation::kRelu) return MaxOrNan(value, 0);
-  return value;
-}
 
 template <Activation kActivation>
 __global__ void ActivateKernel(int64_t count, float* values) {

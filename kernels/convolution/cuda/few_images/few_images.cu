@@ -26,6 +26,10 @@
 // kernel that arranges the filters. Models choose its sizes (tile_plan.h,
 // line_plan.h).
 //
+// Epilogue. The sums go to shared memory, as those of several slices do, and
+// what is read there and stored are the pooled and activated windows. A tile
+// has whole windows; images are not cut as lines.
+//
 // Cost. Tiles share K - 1 rows, and blocks of other filters load the same
 // inputs, all but once from the L2 cache. The products are the definition's,
 // padded to columns and filters in multiples of 4.
@@ -54,10 +58,16 @@ namespace {
 
 using TilePointer = void (*)(const float*, const float*, float*, TilePlan);
 
-template <FewScope kScope, int kK>
+template <FewScope kScope, int kK, bool kFused>
 TilePointer OfRows(int rows) {
-  return rows == 1 ? FewImagesTileKernel<kScope, kK, 1>
-                   : FewImagesTileKernel<kScope, kK, 2>;
+  return rows == 1 ? FewImagesTileKernel<kScope, kK, 1, kFused>
+                   : FewImagesTileKernel<kScope, kK, 2, kFused>;
+}
+
+template <FewScope kScope, int kK>
+TilePointer OfEpilogue(const TilePlan& plan) {
+  return plan.epilogue.empty() ? OfRows<kScope, kK, false>(plan.rows)
+                               : OfRows<kScope, kK, true>(plan.rows);
 }
 
 // For filters that have kernels of their own.
@@ -65,7 +75,7 @@ template <FewScope kScope, size_t... kSizes>
 TilePointer OfKernelSize(const TilePlan& plan, std::index_sequence<kSizes...>) {
   TilePointer found = nullptr;
   ((plan.K == kFewKernelSizes[kSizes]
-        ? void(found = OfRows<kScope, kFewKernelSizes[kSizes]>(plan.rows))
+        ? void(found = OfEpilogue<kScope, kFewKernelSizes[kSizes]>(plan))
         : void()),
    ...);
   return found;
@@ -82,7 +92,7 @@ TilePointer KernelOf(const TilePlan& plan) {
     case FewScope::kAnything:
       break;
   }
-  return OfRows<FewScope::kAnything, 0>(plan.rows);
+  return OfEpilogue<FewScope::kAnything, 0>(plan);
 }
 
 using LinePointer = void (*)(const float*, const float*, float*, LinePlan);
@@ -108,12 +118,12 @@ class FewImages : public Kernel {
   Error Prepare() override {
     DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
-    is_line_ = MakeLinePlan(problem_, limits, &line_plan_);
+    is_line_ = epilogue_.empty() && MakeLinePlan(problem_, limits, &line_plan_);
     if (is_line_) {
       return AllowAllSharedMemory(
           reinterpret_cast<const void*>(KernelOf(line_plan_)));
     }
-    if (!MakeTilePlan(problem_, limits, &tile_plan_)) {
+    if (!MakeTilePlan(problem_, limits, &tile_plan_, epilogue_)) {
       return {"FewImages::Prepare", "no tile fits"};
     }
     return AllowAllSharedMemory(
@@ -151,6 +161,17 @@ class FewImages : public Kernel {
                  "beside the rows that they need, or there are too many tiles";
   }
 
+  static const char* RejectEpilogue(const Problem& problem,
+                                    const Epilogue& epilogue) {
+    DeviceLimits limits;
+    if (AskLimits(&limits).failed()) return nullptr;
+    TilePlan plan;
+    return MakeTilePlan(problem, limits, &plan, epilogue)
+               ? nullptr
+               : "pools windows that lie within a block's tile: that do not "
+                 "overlap, or of images that fit into one tile";
+  }
+
  private:
   bool is_line_ = false;
   LinePlan line_plan_ = {};
@@ -171,6 +192,9 @@ const KernelVariant kFewImages = {
     FewImages::Reject,
     Make<FewImages>,
     EstimateFewImagesNs,
+    /*detour=*/nullptr,
+    /*exact_on_integers=*/true,
+    FewImages::RejectEpilogue,
 };
 
 }  // namespace convlab::cuda

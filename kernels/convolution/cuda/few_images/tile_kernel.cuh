@@ -10,7 +10,8 @@
 // Threads stand in columns of items, fastest, then rows, then groups of four
 // filters, then slices. A slice computes some of the filter rows of all
 // channels; with several slices the sums go to shared memory, where they are
-// added.
+// added. With an epilogue the sums of one slice go there, too, and what is
+// stored are the windows of the pooling.
 //
 // Shared memory holds the filters as [group of four][tap][filter], so that a
 // thread loads a tap of four filters by 16 bytes; then the inputs as
@@ -21,10 +22,12 @@
 #include <cuda_pipeline_primitives.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/convolution/cuda/few_images/item.cuh"
 #include "kernels/convolution/cuda/few_images/tile_plan.h"
 #include "kernels/convolution/cuda/lib/division.h"
+#include "kernels/cuda/activation.cuh"
 
 namespace convlab::cuda {
 
@@ -239,8 +242,78 @@ __device__ __forceinline__ void AddSlices(const TilePlan& plan,
   }
 }
 
-// kK is 0 where the filter's size is not known in advance.
-template <FewScope kScope, int kK, int kRows>
+// The maximum of a window, of sums that each are the sum of `slices` terms,
+// of_slice floats apart. kSize is 0 where the window's size is not known in
+// advance. Where the window extends beyond the image, the tile's last row or
+// column in it counts again.
+template <int kSize>
+__device__ __forceinline__ float MaxOfWindow(const TilePlan& plan,
+                                             const float* stage, int row,
+                                             int column, int last_row,
+                                             int last_column, int of_slice,
+                                             int slices) {
+  const int size = kSize > 0 ? kSize : plan.window.size;
+  float largest = -INFINITY;
+#pragma unroll(kSize > 0 ? kSize : 1)
+  for (int p = 0; p < size; ++p) {
+    const float* const from =
+        stage + min(row + p, last_row) * plan.tile_columns;
+#pragma unroll(kSize > 0 ? kSize : 1)
+    for (int q = 0; q < size; ++q) {
+      const float* term = from + min(column + q, last_column);
+      float sum = *term;
+#pragma unroll 8
+      for (int s = 1; s < slices; ++s) sum += *(term += of_slice);
+      largest = MaxOrNan(sum, largest);
+    }
+  }
+  return largest;
+}
+
+// Adds the sums of all slices, and stores the windows of the tile with the
+// epilogue applied.
+__device__ __forceinline__ void PoolSlices(const TilePlan& plan,
+                                           const FewTile& tile, int slices,
+                                           float* y) {
+  const int of_filter = plan.tile_rows * plan.tile_columns;
+  const int of_slice = plan.groups_m * kFewFilters * of_filter;
+  const int windows =
+      plan.groups_m * kFewFilters * plan.window_rows * plan.window_columns;
+  const int stride = plan.window.stride;
+  const int last_row = plan.H_out - tile.h0 - 1;
+  const int last_column = plan.W_out - tile.w0 - 1;
+  const int h0 = tile.h0 / stride, w0 = tile.w0 / stride;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < windows; i += blockDim.x) {
+    const int m_and_row = Divide(i, plan.window_columns_magic);
+    const int column = i - m_and_row * plan.window_columns;
+    const int in_block = Divide(m_and_row, plan.window_rows_magic);
+    const int row = m_and_row - in_block * plan.window_rows;
+    const int m = tile.m0 + in_block;
+    const int h = h0 + row, w = w0 + column;
+    if (m >= plan.M || h >= plan.pooled_rows || w >= plan.pooled_columns) {
+      continue;
+    }
+    const float* const stage =
+        reinterpret_cast<const float*>(tile.stage) + in_block * of_filter;
+    const auto pool = [&](auto size) {
+      return MaxOfWindow<decltype(size)::value>(plan, stage, row * stride,
+                                                column * stride, last_row,
+                                                last_column, of_slice, slices);
+    };
+    float value = plan.window.size == 2
+                      ? pool(std::integral_constant<int, 2>())
+                      : pool(std::integral_constant<int, 0>());
+    if (plan.epilogue.bias != nullptr) value += plan.epilogue.bias[m];
+    y[((int64_t{blockIdx.x} * plan.M + m) * plan.pooled_rows + h) *
+          plan.pooled_columns +
+      w] = Apply(plan.epilogue.activation, value);
+  }
+}
+
+// kK is 0 where the filter's size is not known in advance; with kFused the plan
+// has an epilogue.
+template <FewScope kScope, int kK, int kRows, bool kFused>
 __global__ void __launch_bounds__(kFewMostThreads[kRows - 1], 2)
     FewImagesTileKernel(const float* __restrict__ x,
                         const float* __restrict__ k, float* __restrict__ y,
@@ -278,7 +351,7 @@ __global__ void __launch_bounds__(kFewMostThreads[kRows - 1], 2)
          ++round) {
       MultiplySlice<kScope, kK, kRows>(plan, place, place.taps, K, sums);
       if (c0 + channels < C) break;  // there is one round then
-      if (slices > 1) {
+      if (kFused || slices > 1) {
         StageSums<kRows>(plan, tile, place, sums);
         break;
       }
@@ -291,9 +364,13 @@ __global__ void __launch_bounds__(kFewMostThreads[kRows - 1], 2)
       place.to += int64_t{plan.groups_m} * kFewFilters * area;
     }
   }
-  if (slices == 1) return;
+  if (!kFused && slices == 1) return;
   __syncthreads();
-  AddSlices(plan, tile, slices);
+  if constexpr (kFused) {
+    PoolSlices(plan, tile, slices, y);
+  } else {
+    AddSlices(plan, tile, slices);
+  }
 }
 
 }  // namespace convlab::cuda

@@ -11,10 +11,35 @@ namespace {
 
 constexpr int kMostGridYZ = 65535;
 
+// The windows of a tile. Returns false if one may reach beyond its tile.
+bool SetWindows(const Epilogue& epilogue, TilePlan* plan) {
+  plan->epilogue = epilogue;
+  if (epilogue.empty()) return true;
+  plan->window = epilogue.pool.size > 0 ? epilogue.pool : MaxPool{1, 1, false};
+  const int stride = plan->window.stride;
+  const auto within = [&](int tiles, int of_tile) {
+    return tiles == 1 || (plan->window.size <= stride && of_tile % stride == 0);
+  };
+  if (!within(plan->tiles_y, plan->tile_rows) ||
+      !within(plan->tiles_x, plan->tile_columns)) {
+    return false;
+  }
+  plan->pooled_rows = plan->window.Output(plan->H_out);
+  plan->pooled_columns = plan->window.Output(plan->W_out);
+  plan->window_rows =
+      plan->tiles_y == 1 ? plan->pooled_rows : plan->tile_rows / stride;
+  plan->window_columns =
+      plan->tiles_x == 1 ? plan->pooled_columns : plan->tile_columns / stride;
+  plan->window_rows_magic = DivisionMagic(plan->window_rows);
+  plan->window_columns_magic = DivisionMagic(plan->window_columns);
+  return true;
+}
+
 }  // namespace
 
 bool SetTilePlan(const Problem& problem, const TileCut& cut,
-                 const DeviceLimits& limits, TilePlan* plan) {
+                 const DeviceLimits& limits, TilePlan* plan,
+                 const Epilogue& epilogue) {
   // What is larger does not fit, so that nothing below overflows.
   constexpr int64_t kMost = 1 << 16;
   constexpr int kMostKernelSize = 256;
@@ -42,12 +67,12 @@ bool SetTilePlan(const Problem& problem, const TileCut& cut,
   plan->tiles_y = CeilDivide(plan->H_out, plan->tile_rows);
   plan->blocks_m = CeilDivide(problem.filters, plan->block_filters);
   if (int64_t{plan->groups_x} * cut.groups_y * cut.groups_m > most_threads ||
-      (cut.slices > 1 && cut.rounds > 1) ||
+      ((cut.slices > 1 || !epilogue.empty()) && cut.rounds > 1) ||
       plan->tile_rows - plan->H_out >= cut.rows ||
       plan->block_filters - plan->M >= cut.groups_m * kFewFilters ||
       (cut.groups_m - 1) * kFewFilters >= plan->M ||
       int64_t{plan->tiles_x} * plan->tiles_y > kMostGridYZ ||
-      plan->blocks_m > kMostGridYZ) {
+      plan->blocks_m > kMostGridYZ || !SetWindows(epilogue, plan)) {
     return false;
   }
 
@@ -60,7 +85,8 @@ bool SetTilePlan(const Problem& problem, const TileCut& cut,
   const int sums = cut.rows * kFewFilters * kFewColumns;
   const int64_t positions =
       int64_t{plan->groups_x} * plan->groups_y * plan->groups_m;
-  const int64_t stage = cut.slices == 1 ? 0 : positions * cut.slices * sums;
+  const int64_t stage =
+      cut.slices == 1 && epilogue.empty() ? 0 : positions * cut.slices * sums;
   // As many channels as fit, evenly.
   const int64_t of_channel = plan->block_filters * taps + plan->plane();
   const int64_t fit = std::min(
@@ -79,7 +105,8 @@ bool SetTilePlan(const Problem& problem, const TileCut& cut,
   if (plan->block_threads > most_threads) return false;
   plan->filter_floats = plan->block_filters * taps * plan->channels;
   plan->input_floats = plan->channels * plan->plane() + beyond;
-  plan->stage_floats = plan->slices == 1 ? 0 : plan->threads * sums;
+  plan->stage_floats =
+      plan->slices == 1 && epilogue.empty() ? 0 : plan->threads * sums;
 
   plan->scope = !HasKernelOfItsOwn(K) || plan->channels < plan->C
                     ? FewScope::kAnything
@@ -135,7 +162,7 @@ double TileCost(const TilePlan& plan, const DeviceLimits& limits) {
   double instructions = kWarp + kCopy * copies + kProducts * filter_rows * row;
   double time = kMemoryTime + kCopyTime * copies + filter_rows * row;
   if (plan.scope != FewScope::kOneChannel) time += kRowTime * filter_rows;
-  if (plan.slices == 1) {
+  if (plan.stage_floats == 0) {
     instructions += kStore * plan.rounds * sums / plan.store_floats;
   } else {
     const double terms = plan.slices * CeilDivide(sums, plan.slices);
@@ -154,14 +181,14 @@ double TileCost(const TilePlan& plan, const DeviceLimits& limits) {
 }
 
 bool MakeTilePlan(const Problem& problem, const DeviceLimits& limits,
-                  TilePlan* plan) {
+                  TilePlan* plan, const Epilogue& epilogue) {
   // More blocks than that keep every multiprocessor busy without slices.
   const int64_t enough = 6 * int64_t{limits.multiprocessors};
   double best = 0;
   // Returns whether slices may help.
   const auto try_cut = [&](const TileCut& cut, int least_threads) {
     TilePlan tried;
-    if (!SetTilePlan(problem, cut, limits, &tried)) return false;
+    if (!SetTilePlan(problem, cut, limits, &tried, epilogue)) return false;
     if (tried.threads >= least_threads) {
       const double cost = TileCost(tried, limits);
       if (best == 0 || cost < best) {

@@ -8,6 +8,7 @@
 
 #include "kernels/convolution/cuda/few_images/item.h"
 #include "kernels/convolution/cuda/lib/device_limits.h"
+#include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
@@ -48,6 +49,13 @@ struct TilePlan {
   int copy_floats, store_floats, copy_columns, copy_rows;
   uint32_t copy_columns_magic;
   int64_t batch;
+  // With an epilogue the sums of one slice, too, go to shared memory, where
+  // windows are pooled, 1 x 1 ones without pooling: window_rows by
+  // window_columns of a tile, and pooled_rows by pooled_columns of an image.
+  Epilogue epilogue;
+  MaxPool window;
+  int window_rows, window_columns, pooled_rows, pooled_columns;
+  uint32_t window_rows_magic, window_columns_magic;
 
   constexpr int plane() const { return input_rows * pitch; }
   constexpr int shared_bytes() const {
@@ -65,9 +73,11 @@ struct TileCut {
 
 // Makes the plan with a cut, or with fewer slices if there are fewer filter
 // rows. Vectors are set for aligned tensors. Returns false if the cut exceeds
-// the problem, a block or a grid.
+// the problem, a block or a grid, or if a window of the epilogue does not lie
+// within a tile.
 bool SetTilePlan(const Problem& problem, const TileCut& cut,
-                 const DeviceLimits& limits, TilePlan* plan);
+                 const DeviceLimits& limits, TilePlan* plan,
+                 const Epilogue& epilogue = {});
 
 // Sets the widths of copies from x and stores to y, which must divide their
 // rows and their addresses.
@@ -78,12 +88,14 @@ void SetTileVectors(const void* x, const void* y, TilePlan* plan);
 // blocks, and each block has its latencies, which add up for blocks that do not
 // fit at the same time. The constants were fitted to 8,000 plans of the
 // course's layers for 1 to 100 images, measured on an H200; the cheapest came
-// within 2 % of the fastest on average, and within 12 % always.
+// within 2 % of the fastest on average, and within 12 % always. With an
+// epilogue a plan of one slice counts as one of several, which also go through
+// shared memory.
 double TileCost(const TilePlan& plan, const DeviceLimits& limits);
 
 // Finds the plan of the least cost; false if there is none.
 bool MakeTilePlan(const Problem& problem, const DeviceLimits& limits,
-                  TilePlan* plan);
+                  TilePlan* plan, const Epilogue& epilogue = {});
 
 }  // namespace convlab::cuda
 

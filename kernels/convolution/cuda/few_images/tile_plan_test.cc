@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/math/rounding.h"
+#include "common/network/layer.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/plan_testing.h"
+#include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
@@ -193,6 +196,61 @@ TEST(TilePlan, VectorsAreWhatAddressesAndRowsAllow) {
   SetTileVectors(at(32), at(12), &plan);
   EXPECT_EQ(plan.copy_floats, 4);
   EXPECT_EQ(plan.store_floats, 1);
+}
+
+// The windows of a tile lie within it or end with the image, and those of all
+// tiles are the image's.
+void CheckWindows(const TilePlan& plan, int tiles, int tile, int windows,
+                  int out) {
+  const MaxPool& window = plan.window;
+  ASSERT_GE(windows, 1);
+  EXPECT_GE(tiles * windows, window.Output(out));
+  EXPECT_LE((tiles - 1) * windows, window.Output(out));
+  EXPECT_TRUE(tiles == 1 || windows * window.stride == tile);
+  const int last = (windows - 1) * window.stride + window.size;
+  EXPECT_TRUE(last <= tile || (tiles == 1 && window.ceil)) << last;
+}
+
+TEST(TilePlan, AnEpiloguesWindowsLieWithinTiles) {
+  const MaxPool pools[] = {{},           {2, 2, false},
+                           {2, 2, true}, {3, 2, false},
+                           {4, 4, true}, {1, 3, false}};
+  std::vector<Problem> problems = {
+      {2, 3, 13, 40, 6, 3}, {1, 1, 300, 301, 2, 5}, {2, 1, 41, 39, 7, 5}};
+  for (const Layer& layer : CourseLayers()) {
+    problems.push_back(layer.At(1));
+    problems.push_back(layer.At(100));
+  }
+  int with_overlap = 0;
+  for (const Problem& problem : problems) {
+    for (const MaxPool& pool : pools) {
+      const Epilogue epilogue = {nullptr, Activation::kTanh, pool};
+      TilePlan plan;
+      const bool found = MakeTilePlan(problem, kH200, &plan, epilogue);
+      if (pool.size > pool.stride) {
+        with_overlap += found;
+      } else {
+        ASSERT_TRUE(found);
+      }
+      if (!found) continue;
+      CheckPlan(problem, plan, kH200);
+      SCOPED_TRACE(Describe(problem, plan));
+      EXPECT_EQ(plan.rounds, 1);
+      EXPECT_EQ(plan.stage_floats, plan.slices * plan.groups_m * kFewFilters *
+                                       plan.tile_rows * plan.tile_columns);
+      EXPECT_EQ(plan.pooled_rows, pool.Output(plan.H_out));
+      EXPECT_EQ(plan.pooled_columns, pool.Output(plan.W_out));
+      CheckWindows(plan, plan.tiles_y, plan.tile_rows, plan.window_rows,
+                   plan.H_out);
+      CheckWindows(plan, plan.tiles_x, plan.tile_columns, plan.window_columns,
+                   plan.W_out);
+      const int windows = plan.groups_m * kFewFilters * plan.window_rows;
+      CheckDivision(windows * plan.window_columns, plan.window_columns,
+                    plan.window_columns_magic);
+      CheckDivision(windows, plan.window_rows, plan.window_rows_magic);
+    }
+  }
+  EXPECT_GT(with_overlap, 0);
 }
 
 // Other choices than the heuristic's are right too, if they fit.
