@@ -10,6 +10,7 @@
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
+#include "kernels/cuda/activation.cuh"
 
 namespace convlab::cuda {
 
@@ -20,18 +21,25 @@ __device__ __forceinline__ int Skew(const float* p) {
   return static_cast<int>(reinterpret_cast<uintptr_t>(p) / 4 % 8);
 }
 
+// The rows (or columns) of y for `size` rows of sums. With kPooled the epilogue
+// pools windows of 2 x 2 (halving.h).
+template <bool kPooled>
+__device__ __forceinline__ int OutputOf(int size) {
+  return kPooled ? size / 2 : size;
+}
+
 // An item: the strip, and the groups of filters.
 struct StripItem {
   const float* from;       // the strip's first input, of channel 0
   int input_rows, inputs;  // of a channel, without those beyond the image
   float* to;               // its first output, of filter 0
-  int rows;                // of outputs
+  int rows;                // of sums
   int first_group, end_group;
 };
 
 // The item with number `rest` among those of `image`: a strip's parts of the
 // groups of filters follow each other.
-template <typename Plan>
+template <bool kPooled, typename Plan>
 __device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
                                                    int strip_rows,
                                                    int64_t image, int rest,
@@ -43,8 +51,13 @@ __device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
   item.from = x + image * plan.C * plan.H * plan.W + int64_t{h} * plan.W;
   item.input_rows = min(strip_rows + plan.K - 1, plan.H - h);
   item.inputs = item.input_rows * plan.W;
-  item.to =
-      y + image * plan.M * (plan.H_out * plan.W_out) + int64_t{h} * plan.W_out;
+  if constexpr (kPooled) {
+    item.to = y + image * plan.M * (plan.H_out / 2 * (plan.W_out / 2)) +
+              int64_t{h / 2} * (plan.W_out / 2);
+  } else {
+    item.to = y + image * plan.M * (plan.H_out * plan.W_out) +
+              int64_t{h} * plan.W_out;
+  }
   item.rows = min(strip_rows, plan.H_out - h);
   item.first_group = part * plan.part_groups;
   item.end_group = min(item.first_group + plan.part_groups, plan.filter_groups);
@@ -116,6 +129,32 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
     const int right = most == 0 ? exponent : InputExponent(most);
     if (right == exponent) return in_range();
     exponent = right;
+  }
+}
+
+// ComputeExactly of a strip, followed by pooling of windows of 2 x 2, bias and
+// activation.
+template <typename Plan>
+__device__ __forceinline__ void PoolExactly(const Plan& plan,
+                                            const StripItem& item,
+                                            const float* k, int first, int end,
+                                            int tid, int threads) {
+  const int64_t weights = int64_t{plan.C} * plan.K * plan.K;
+  const int columns = plan.W_out / 2;
+  for (int m = first; m < end; ++m) {
+    for (int e = tid; e < item.rows / 2 * columns; e += threads) {
+      const int h = e / columns, w = e % columns;
+      float largest = -INFINITY;
+#pragma unroll 1
+      for (int i = 0; i < 4; ++i) {
+        const float* const in =
+            item.from + int64_t{2 * h + i / 2} * plan.W + 2 * w + i % 2;
+        largest = MaxOrNan(ExactOutput(plan, in, k + m * weights), largest);
+      }
+      if (plan.epilogue.bias != nullptr) largest += plan.epilogue.bias[m];
+      item.to[(int64_t{m} * (plan.H_out / 2) + h) * columns + w] =
+          Apply(plan.epilogue.activation, largest);
+    }
   }
 }
 

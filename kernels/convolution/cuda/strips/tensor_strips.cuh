@@ -56,7 +56,7 @@ class DynamicWalk {
   __device__ __forceinline__ StripItem Item(const StripsPlan& plan,
                                             int strip_rows, const float* x,
                                             float* y) const {
-    return MakeStripItem(plan, strip_rows, image_, rest_, x, y);
+    return MakeStripItem<false>(plan, strip_rows, image_, rest_, x, y);
   }
 
  private:

@@ -18,11 +18,13 @@ constexpr int kStaticSharedBytes = 1024;
 
 bool SetWgmmaStripsPlan(const Problem& problem, int shape_index, int strip_rows,
                         int parts, const DeviceLimits& limits,
-                        WgmmaStripsPlan* plan) {
+                        WgmmaStripsPlan* plan, const Epilogue& epilogue) {
   const WgmmaStripsShape& shape = kWgmmaStripsShapes[shape_index];
   const int K = problem.kernel_size;
   const int slices = shape.Slices(K);
-  if (slices == 0 || problem.channels > WgmmaStripsMostChannels(K)) {
+  const int pool = epilogue.empty() ? 1 : epilogue.pool.size;
+  if (slices == 0 || problem.channels > WgmmaStripsMostChannels(K) ||
+      shape.rows % pool != 0) {
     return false;
   }
   // Larger problems do not fit, and with these nothing below overflows.
@@ -30,6 +32,7 @@ bool SetWgmmaStripsPlan(const Problem& problem, int shape_index, int strip_rows,
   if (problem.width > kMost || problem.filters > kMost) return false;
   *plan = {};
   plan->shape = shape_index;
+  plan->epilogue = epilogue;
   plan->batch = problem.batch;
   plan->slices = slices;
   plan->C = problem.channels, plan->H = problem.height;
@@ -59,7 +62,7 @@ bool SetWgmmaStripsPlan(const Problem& problem, int shape_index, int strip_rows,
                         std::max<int64_t>(beyond - plan->pitch, 0);
   // A filter begins up to seven floats later. The filters of an octet are so
   // far apart that the lanes of a store meet different banks.
-  int64_t stage = int64_t{plan->strip_rows} * plan->W_out + 7;
+  int64_t stage = int64_t{plan->strip_rows / pool} * (plan->W_out / pool) + 7;
   const int remainder = shape.shifts == 4 ? 16 : 8;
   stage += (remainder - stage % 32 + 32) % 32;
   // A plane begins up to three floats later.
@@ -128,9 +131,10 @@ double WgmmaStripsCost(const WgmmaStripsPlan& plan,
                        plan.pitch / 128 / plan.strips;
   const int steps = plan.C * plan.slices * shape.steps;
   const int products = 3 * steps;
+  const double stored = plan.epilogue.empty() ? 1 : 0.25;  // of the outputs
   // For a tile: filters, inputs and outputs.
   const double wavefronts =
-      2 * products * shape.octets + 32 * steps + 16 * shape.octets;
+      2 * products * shape.octets + 32 * steps + 16 * stored * shape.octets;
   const double each = static_cast<double>(plan.items()) / plan.workers;
   const double shared =
       each * plan.warpgroups * (kWavefront * tiles * wavefronts + kItem);
@@ -140,7 +144,7 @@ double WgmmaStripsCost(const WgmmaStripsPlan& plan,
                kProductTime * products * std::max(16, 4 * shape.octets));
   const double bytes = 4.0 * plan.batch *
                        (double{1} * plan.C * plan.H * plan.W +
-                        double{1} * plan.M * plan.H_out * plan.W_out);
+                        stored * plan.M * plan.H_out * plan.W_out);
   const double memory = bytes / kBytesPerCycle / limits.multiprocessors *
                         (1 + kFew / plan.warpgroups);
   return std::pow(std::pow(shared, kPower) +
@@ -151,7 +155,7 @@ double WgmmaStripsCost(const WgmmaStripsPlan& plan,
 }
 
 bool MakeWgmmaStripsPlan(const Problem& problem, const DeviceLimits& limits,
-                         WgmmaStripsPlan* plan) {
+                         WgmmaStripsPlan* plan, const Epilogue& epilogue) {
   constexpr int kMostRows = 80, kMostParts = 64;
   double best = 0;
   for (int shape = 0; shape < kWgmmaStripsShapeCount; ++shape) {
@@ -160,7 +164,7 @@ bool MakeWgmmaStripsPlan(const Problem& problem, const DeviceLimits& limits,
       for (int parts = 1; parts <= kMostParts; ++parts) {
         WgmmaStripsPlan tried;
         if (!SetWgmmaStripsPlan(problem, shape, strip_rows, parts, limits,
-                                &tried) ||
+                                &tried, epilogue) ||
             tried.strip_rows != strip_rows || tried.parts != parts) {
           continue;
         }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/convolution/cuda/lib/device_limits.h"
+#include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
@@ -99,6 +100,7 @@ struct WgmmaStripsPlan {
   int warpgroups;                     // in a block of threads
   int workers;                        // warpgroups among which items are dealt
   int shared_bytes;
+  Epilogue epilogue;  // pooling of 2 x 2, or none
 
   constexpr int64_t items() const { return batch * strips * parts; }
   constexpr int filter_bytes() const { return 2 * filter_groups * group_bytes; }
@@ -111,23 +113,25 @@ struct WgmmaStripsPlan {
 // Makes the plan with the given shape, strips of strip_rows rows (rounded up to
 // the shape's, at most as many as the image has), `parts` (at most as many as
 // there are groups), and with as many warpgroups as fit into shared memory and
-// have items. Returns false if the shape does not take the problem, or if fewer
-// than kWgmmaStripsLeastWarpgroups fit.
+// have items. Returns false if the shape does not take the problem or has no
+// windows of the epilogue, which halving.h accepts, or if fewer than
+// kWgmmaStripsLeastWarpgroups fit.
 bool SetWgmmaStripsPlan(const Problem& problem, int shape, int strip_rows,
                         int parts, const DeviceLimits& limits,
-                        WgmmaStripsPlan* plan);
+                        WgmmaStripsPlan* plan, const Epilogue& epilogue = {});
 
 // The model that chooses between plans: cycles of a multiprocessor for all of
 // its items. Three things overlap, and the longest counts most: the traffic of
 // shared memory, the latencies of one warpgroup, and memory. The constants were
 // fitted to plans that were measured on an H200. Of 106 for the course's layers
 // the cheapest came within 2 % of the fastest; the cost of a slice was fitted
-// to 77 of several channels or 9 rows, where it came within 13 %.
+// to 77 of several channels or 9 rows, where it came within 13 %. With an
+// epilogue a quarter of the outputs counts.
 double WgmmaStripsCost(const WgmmaStripsPlan& plan, const DeviceLimits& limits);
 
 // Makes the plan of least cost; false if there is none.
 bool MakeWgmmaStripsPlan(const Problem& problem, const DeviceLimits& limits,
-                         WgmmaStripsPlan* plan);
+                         WgmmaStripsPlan* plan, const Epilogue& epilogue = {});
 
 // For KernelVariant::estimate_ns: nanoseconds of the cheapest plan, or negative
 // if there is none.

@@ -6,8 +6,10 @@
 #include <numeric>
 #include <string>
 
+#include "common/network/layer.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/cuda/lib/plan_testing.h"
+#include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
@@ -76,7 +78,9 @@ void CheckPlan(const Problem& problem, const WgmmaStripsPlan& plan) {
 
   // The stage takes a group's outputs, and filters begin at 32 bytes; products
   // want 16 bytes, and addresses below 2^18.
-  EXPECT_GE(plan.stage_pitch, plan.strip_rows * plan.W_out + 7);
+  const int pool = plan.epilogue.empty() ? 1 : 2;
+  EXPECT_EQ(shape.rows % pool, 0);
+  EXPECT_GE(plan.stage_pitch, plan.strip_rows / pool * (plan.W_out / pool) + 7);
   EXPECT_EQ(plan.stage_pitch % 8, 0);
   EXPECT_GE(plan.stage_words, plan.stage_pitch * shape.filters());
   EXPECT_EQ(plan.stage_words % 32, 0);
@@ -120,6 +124,20 @@ TEST(WgmmaStripsPlan, MoreChannelsAndTapsFillTheMultiprocessorsToo) {
     }
   }
   EXPECT_GE(PlanOf({10000, 1, 72, 72, 12, 9}).warpgroups, 3);
+}
+
+// Units of the wide shape have one row, and so no windows.
+TEST(WgmmaStripsPlan, PoolingTakesUnitsOfPairsOfRows) {
+  const Epilogue epilogue = {nullptr, Activation::kTanh, {2, 2, false}};
+  for (int64_t K = kWgmmaStripsLeastKernelSize; K <= kWgmmaStripsMostKernelSize;
+       ++K) {
+    for (const int64_t width : {K + 1, int64_t{40}, int64_t{73}}) {
+      const Problem problem = {10000, 1, 41, width, 12, K};
+      WgmmaStripsPlan plan;
+      ASSERT_EQ(MakeWgmmaStripsPlan(problem, kH200, &plan, epilogue), K <= 7);
+      if (K <= 7) CheckPlan(problem, plan);
+    }
+  }
 }
 
 TEST(WgmmaStripsPlan, FewImagesAreCutIntoMoreItems) {

@@ -23,6 +23,9 @@
 // piece. Warpgroups never wait for each other; two to four of them hide each
 // other's latencies.
 //
+// Epilogue. Max pooling of 2 x 2 with stride 2, after which a quarter of the
+// outputs is written: a thread has the sums of whole windows.
+//
 // Change against tensor_strips. One instruction starts what took 6 to 12, and
 // inputs are loaded as operands once for all filters of a group. They come by
 // the copy engine, not through registers.
@@ -42,6 +45,7 @@
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
+#include "kernels/convolution/cuda/strips/halving.h"
 #include "kernels/convolution/cuda/strips/wgmma_filters.cuh"
 #include "kernels/convolution/cuda/strips/wgmma_plan.h"
 #include "kernels/convolution/cuda/strips/wgmma_strips.cuh"
@@ -56,12 +60,13 @@ class WgmmaStripsConvolution : public Kernel {
   Error Prepare() override {
     DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
-    if (!MakeWgmmaStripsPlan(problem_, limits, &plan_)) {
+    if (!MakeWgmmaStripsPlan(problem_, limits, &plan_, epilogue_)) {
       return {"WgmmaStripsConvolution::Prepare", "no strip fits"};
     }
-    RETURN_IF_FAILED(AllowAllSharedMemory(
-        reinterpret_cast<const void*>(Functions().kernel)));
-    overlaps_ = MayOverlap(reinterpret_cast<const void*>(Functions().kernel));
+    kernel_ = epilogue_.empty() ? Functions().kernel : Functions().pooled;
+    const auto* const code = reinterpret_cast<const void*>(kernel_);
+    RETURN_IF_FAILED(AllowAllSharedMemory(code));
+    overlaps_ = MayOverlap(code);
     return arranged_.Allocate(kHeaderBytes + plan_.filter_bytes());
   }
 
@@ -71,20 +76,19 @@ class WgmmaStripsConvolution : public Kernel {
     char* const arranged = arranged_.as<char>() + kHeaderBytes;
     const int64_t most = CeilDivide(plan_.filter_bytes() / 8, kArrangeThreads);
     const int arranging_blocks = static_cast<int>(most < 64 ? most : 64);
-    const ShapeFunctions& functions = Functions();
-    functions.arrange<<<arranging_blocks, kArrangeThreads, 0, stream>>>(
+    Functions().arrange<<<arranging_blocks, kArrangeThreads, 0, stream>>>(
         k, reinterpret_cast<uint32_t*>(arranged), exponent, plan_);
     RETURN_IF_FAILED(CheckLaunch("ArrangeWgmmaStripsFiltersKernel"));
     const int64_t blocks = CeilDivide(plan_.workers, plan_.warpgroups);
-    return LaunchOverlapping(
-        "WgmmaStripsKernel", functions.kernel, overlaps_, blocks,
-        128 * plan_.warpgroups, plan_.shared_bytes, stream, x, k,
-        reinterpret_cast<const uint4*>(arranged), exponent, y, plan_);
+    return LaunchOverlapping("WgmmaStripsKernel", kernel_, overlaps_, blocks,
+                             128 * plan_.warpgroups, plan_.shared_bytes, stream,
+                             x, k, reinterpret_cast<const uint4*>(arranged),
+                             exponent, y, plan_);
   }
 
   static const char* Reject(const Problem& problem) {
     if (const char* const reason = RejectWithoutWarpgroupProducts(
-            reinterpret_cast<const void*>(WgmmaStripsKernel<0>))) {
+            reinterpret_cast<const void*>(WgmmaStripsKernel<0, false>))) {
       return reason;
     }
     if (problem.kernel_size < kWgmmaStripsLeastKernelSize ||
@@ -106,22 +110,40 @@ class WgmmaStripsConvolution : public Kernel {
                  "not fit into shared memory";
   }
 
+  static const char* RejectEpilogue(const Problem& problem,
+                                    const Epilogue& epilogue) {
+    if (const char* const reason = RejectUnlessHalving(problem, epilogue)) {
+      return reason;
+    }
+    DeviceLimits limits;
+    if (AskLimits(&limits).failed()) return nullptr;
+    WgmmaStripsPlan plan;
+    return MakeWgmmaStripsPlan(problem, limits, &plan, epilogue)
+               ? nullptr
+               : "has units of one row, and so no windows, for filters of 8 "
+                 "and 9 rows";
+  }
+
  private:
   // Before the arranged filters: their exponent.
   static constexpr int kHeaderBytes = 256;
   static constexpr int kArrangeThreads = 512;
 
+  using KernelFunction = void (*)(const float*, const float*, const uint4*,
+                                  const int*, float*, WgmmaStripsPlan);
   struct ShapeFunctions {
     void (*arrange)(const float*, uint32_t*, int*, WgmmaStripsPlan);
-    void (*kernel)(const float*, const float*, const uint4*, const int*, float*,
-                   WgmmaStripsPlan);
+    KernelFunction kernel, pooled;
   };
   template <int... kShapes>
   static const ShapeFunctions& FunctionsOf(
       int shape, std::integer_sequence<int, kShapes...>) {
     static constexpr ShapeFunctions kTable[] = {
         {ArrangeWgmmaStripsFiltersKernel<kShapes>,
-         WgmmaStripsKernel<kShapes>}...};
+         WgmmaStripsKernel<kShapes, false>,
+         // Plans with an epilogue have units of pairs of rows.
+         WgmmaStripsKernel<kShapes,
+                           kWgmmaStripsShapes[kShapes].rows % 2 == 0>}...};
     return kTable[shape];
   }
   const ShapeFunctions& Functions() const {
@@ -130,6 +152,7 @@ class WgmmaStripsConvolution : public Kernel {
   }
 
   WgmmaStripsPlan plan_ = {};
+  KernelFunction kernel_ = nullptr;
   bool overlaps_ = false;
   Workspace arranged_;
 };
@@ -150,6 +173,9 @@ const KernelVariant kWgmmaStrips = {
     WgmmaStripsConvolution::Reject,
     Make<WgmmaStripsConvolution>,
     EstimateWgmmaStripsNs,
+    /*detour=*/nullptr,
+    /*exact_on_integers=*/true,
+    WgmmaStripsConvolution::RejectEpilogue,
 };
 
 }  // namespace convlab::cuda

@@ -58,9 +58,10 @@ class StridedWalk {
       rest_ -= plan.strips * plan.parts, ++image_;
     }
   }
+  template <bool kPooled>
   __device__ __forceinline__ StripItem Item(const WgmmaStripsPlan& plan,
                                             const float* x, float* y) const {
-    return MakeStripItem(plan, plan.strip_rows, image_, rest_, x, y);
+    return MakeStripItem<kPooled>(plan, plan.strip_rows, image_, rest_, x, y);
   }
 
  private:
@@ -103,6 +104,7 @@ struct WarpgroupMemory {
 };
 
 // What all strips have in common.
+template <bool kPooled>
 struct StripsSizes {
   uint32_t pitch, low_offset, out_pitch;  // bytes of rows, and to low halves
   int area;                               // floats of a filter's outputs
@@ -112,8 +114,8 @@ struct StripsSizes {
                                          const float* x, const float* y)
       : pitch(plan.pitch * 4),
         low_offset(plan.slab_words * 4),
-        out_pitch(plan.W_out * 4),
-        area(plan.H_out * plan.W_out),
+        out_pitch(OutputOf<kPooled>(plan.W_out) * 4),
+        area(OutputOf<kPooled>(plan.H_out) * OutputOf<kPooled>(plan.W_out)),
         load_pairs(plan.W % 2 == 0 && reinterpret_cast<uintptr_t>(x) % 8 == 0),
         store_pairs(plan.W_out % 2 == 0 &&
                     reinterpret_cast<uintptr_t>(y) % 8 == 0) {}
@@ -125,13 +127,16 @@ struct LaneUnits {
   bool valid[2], second[2];  // which of the lane's columns exist
 
   // Of the units of a strip, the tile's are those from `first` on.
-  template <int kShape>
+  template <int kShape, bool kPooled>
   __device__ __forceinline__ void Find(const WgmmaStripsPlan& plan,
                                        const WarpgroupLane& lane,
-                                       const StripsSizes& sizes, uint32_t image,
-                                       int first, int units) {
+                                       const StripsSizes<kPooled>& sizes,
+                                       uint32_t image, int first, int units) {
     constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
-    const int column = 2 * lane.t % kS.shifts;
+    // Of a unit in y.
+    constexpr int kColumns = kPooled ? kS.shifts / 2 : kS.shifts;
+    constexpr int kRows = kPooled ? kS.rows / 2 : kS.rows;
+    const int column = 2 * lane.t % kS.shifts / (kPooled ? 2 : 1);
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
       // Lanes beyond the last unit compute it again, and do not store it.
@@ -140,9 +145,10 @@ struct LaneUnits {
       const int band = Divide(unit, plan.units_magic);
       const int place = unit - band * plan.units;
       in[e] = image + band * (kS.rows * sizes.pitch) + place * (kS.shifts * 2);
-      at[e] = band * (kS.rows * sizes.out_pitch) + place * (kS.shifts * 4);
-      valid[e] = index < units && place * kS.shifts + column < plan.W_out;
-      second[e] = place * kS.shifts + column + 1 < plan.W_out;
+      at[e] = band * (kRows * sizes.out_pitch) + place * (kColumns * 4);
+      valid[e] = index < units && place * kColumns + column <
+                                      (kPooled ? plan.W_out / 2 : plan.W_out);
+      second[e] = place * kColumns + column + 1 < plan.W_out;
     }
   }
 };
@@ -151,7 +157,7 @@ struct LaneUnits {
 // of the lane's filter in octets b * kRows to b * kRows + kRows - 1 stands.
 template <int kRows, int kBases>
 __device__ __forceinline__ void StageTile(
-    const LaneUnits& units, const StripsSizes& sizes,
+    const LaneUnits& units, const StripsSizes<false>& sizes,
     const uint32_t (&base)[kBases], float scale,
     const float (&sum)[4 * kRows * kBases]) {
   const auto stage_sums = [&](const auto& put) {
@@ -180,20 +186,47 @@ __device__ __forceinline__ void StageTile(
   }
 }
 
+// Pools a tile's sums, times `scale`, and writes them to the stage with bias
+// and activation applied. The lane's pairs of columns and of rows are windows.
+template <int kRows, int kBases>
+__device__ __forceinline__ void PoolTile(
+    Activation activation, const LaneUnits& units, uint32_t out_pitch,
+    const uint32_t (&base)[kBases], const float (&bias)[kBases], float scale,
+    const float (&sum)[4 * kRows * kBases]) {
+  WithActivation(activation, [&](auto kActivation) {
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      if (!units.valid[e]) continue;
+#pragma unroll
+      for (int v = 0; v < kRows; v += 2) {
+#pragma unroll
+        for (int b = 0; b < kBases; ++b) {
+          const float* const top = sum + (b * kRows + v) * 4 + 2 * e;
+          const float largest =
+              fmaxf(fmaxf(top[0], top[1]), fmaxf(top[4], top[5]));
+          StoreShared(base[b] + units.at[e] + v / 2 * out_pitch,
+                      Apply<kActivation.value>(largest * scale + bias[b]));
+        }
+      }
+    }
+  });
+}
+
 // Multiplies the strip in the slab by the group of filters at `filters`, and
 // leaves the outputs, times `scale`, in the stage. `image` is the address of
 // the lane's first word of the slab, `units` are the strip's, and `to` is the
-// group's first output.
-template <int kShape>
+// first output of the group.
+template <int kShape, bool kPooled>
 __device__ __forceinline__ void MultiplyGroup(
     const WgmmaStripsPlan& plan, const Warpgroup& warpgroup,
-    const WarpgroupLane& lane, float* stage, const StripsSizes& sizes,
-    uint32_t image, int units, uint64_t filters, const float* to, float scale) {
+    const WarpgroupLane& lane, float* stage, const StripsSizes<kPooled>& sizes,
+    uint32_t image, int units, int group, uint64_t filters, const float* to,
+    float scale) {
   constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
   // Lane 4 * g + t has columns 2 * t and the next of an octet. Octets of kRows
   // rows are of the same filters.
   constexpr int kRows = kS.rows, kBases = kS.octets / kRows;
-  const int column = 2 * lane.t % kS.shifts;
+  const int column = 2 * lane.t % kS.shifts / (kPooled ? 2 : 1);
   uint32_t base[kBases];
 #pragma unroll
   for (int b = 0; b < kBases; ++b) {
@@ -202,23 +235,39 @@ __device__ __forceinline__ void MultiplyGroup(
         stage + place * plan.stage_pitch + column +
         Skew(to + FilterAt<kS.filters()>(place) * int64_t{sizes.area}));
   }
+  float bias[kBases];
+  if constexpr (kPooled) {
+#pragma unroll
+    for (int b = 0; b < kBases; ++b) {
+      const int place = b * (8 / kS.shifts) + 2 * lane.t / kS.shifts;
+      const int m = group * kS.filters() + FilterAt<kS.filters()>(place);
+      bias[b] = plan.epilogue.bias != nullptr && m < plan.M
+                    ? plan.epilogue.bias[m]
+                    : 0;
+    }
+  }
 #pragma unroll 1
   for (int first = 0; first < units; first += kWgmmaStripsUnits) {
     LaneUnits lane_units;
-    lane_units.Find<kShape>(plan, lane, sizes, image, first, units);
+    lane_units.Find<kShape, kPooled>(plan, lane, sizes, image, first, units);
     float sum[4 * kS.octets];
     MultiplyTile<kShape>(plan, lane_units.in, sizes.low_offset, filters, sum);
     if (first == 0) {
       WaitForBulkReads();
       warpgroup.Sync();
     }
-    StageTile<kRows>(lane_units, sizes, base, scale, sum);
+    if constexpr (kPooled) {
+      PoolTile<kRows>(plan.epilogue.activation, lane_units, sizes.out_pitch,
+                      base, bias, scale, sum);
+    } else {
+      StageTile<kRows>(lane_units, sizes, base, scale, sum);
+    }
   }
 }
 
 // Starts to write a group's outputs, `to` being the first, from the stage:
 // every fourth filter is a warp's, and four lanes write it.
-template <int kFilters>
+template <int kFilters, bool kPooled>
 __device__ __forceinline__ void StoreGroup(const WgmmaStripsPlan& plan,
                                            const WarpgroupLane& lane,
                                            const StripItem& item,
@@ -228,14 +277,16 @@ __device__ __forceinline__ void StoreGroup(const WgmmaStripsPlan& plan,
   for (int m = lane.lane / 4 * 4 + lane.warp; m < filters; m += 32) {
     float* const out = to + int64_t{m} * area;
     StorePiece(stage + PlaceOf<kFilters>(m) * plan.stage_pitch + Skew(out), out,
-               item.rows * plan.W_out, lane.lane % 4);
+               OutputOf<kPooled>(item.rows) * OutputOf<kPooled>(plan.W_out),
+               lane.lane % 4);
   }
   CommitBulkStores();
 }
 
 #endif
 
-template <int kShape>
+// With kPooled the plan has an epilogue (halving.h).
+template <int kShape, bool kPooled>
 __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
     WgmmaStripsKernel(const float* __restrict__ x, const float* __restrict__ k,
                       const uint4* arranged, const int* filter_exponent,
@@ -261,7 +312,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   if (tid == 0) InitBarrier(raw.brought, plan.C);
   __syncthreads();
 
-  const StripsSizes sizes(plan, x, y);
+  const StripsSizes<kPooled> sizes(plan, x, y);
   const auto largest = [&](uint32_t v) { return warpgroup.Largest(v); };
   const int worker =
       blockIdx.x * plan.warpgroups + static_cast<int>(threadIdx.x) / kThreads;
@@ -269,7 +320,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
                    plan.workers);
   const auto bring = [&] {
     if (tid >= plan.C || walk.Done(plan)) return;
-    raw.Bring(plan, walk.Item(plan, x, y), tid);
+    raw.Bring(plan, walk.Item<kPooled>(plan, x, y), tid);
   };
   bring();
   // Meanwhile the filters have been arranged.
@@ -283,7 +334,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   int parity = 0;    // of the phase in which the strip's inputs come
   int exponent = 5;  // of the strip before
   while (!walk.Done(plan)) {
-    const StripItem item = walk.Item(plan, x, y);
+    const StripItem item = walk.Item<kPooled>(plan, x, y);
     const auto plane = [&](int c) { return raw.Plane(plan, item, c); };
     WaitFor(raw.brought, parity);
     parity ^= 1;
@@ -300,9 +351,14 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
     walk.Advance(plan);
     bring();
     if (!scaled) {
-      ComputeExactly(plan, item.from, k, item.to, item.rows, plan.W_out,
-                     item.first_group * kFilters,
-                     min(item.end_group * kFilters, plan.M), tid, kThreads);
+      if constexpr (kPooled) {
+        PoolExactly(plan, item, k, item.first_group * kFilters,
+                    min(item.end_group * kFilters, plan.M), tid, kThreads);
+      } else {
+        ComputeExactly(plan, item.from, k, item.to, item.rows, plan.W_out,
+                       item.first_group * kFilters,
+                       min(item.end_group * kFilters, plan.M), tid, kThreads);
+      }
       memory.ClearSlab(plan, tid);
       exponent = 5;
       warpgroup.Sync();
@@ -316,11 +372,11 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
           kAllLanes, SharedAddress(shared) + group * 2 * plan.group_bytes, 0));
       float* const to = item.to + int64_t{group} * kFilters * sizes.area;
       MultiplyGroup<kShape>(plan, warpgroup, lane, memory.stage, sizes, image,
-                            units, filters, to, scale);
+                            units, group, filters, to, scale);
       FenceAsyncProxy();
       warpgroup.Sync();
-      StoreGroup<kFilters>(plan, lane, item, memory.stage, sizes.area, group,
-                           to);
+      StoreGroup<kFilters, kPooled>(plan, lane, item, memory.stage, sizes.area,
+                                    group, to);
     }
   }
   WaitForBulkStores();
