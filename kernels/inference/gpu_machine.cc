@@ -117,6 +117,12 @@ class GpuMachine : public Machine {
                                 scratch, scratch_floats);
   }
 
+  absl::Status Download(const float* values, int64_t count,
+                        float* host) override {
+    return cuda::CopyToHost(host, values,
+                            count * static_cast<int64_t>(sizeof(float)));
+  }
+
   absl::Status Classify(int64_t batch, int classes, float* values,
                         float* scratch, uint8_t* host_labels) override {
     auto* const labels = reinterpret_cast<uint8_t*>(scratch);

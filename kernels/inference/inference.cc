@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <utility>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@
 #include "common/status/status.h"
 #include "kernels/inference/machine.h"
 #include "kernels/inference/pipeline.h"
+#include "kernels/inference/steps.h"
 
 namespace convlab {
 namespace {
@@ -41,12 +43,13 @@ absl::Status CheckVariants(const Network& network,
 
 absl::StatusOr<std::unique_ptr<Pipeline>> CreateAndPrepare(
     const Network& network, const std::vector<PlacedLayer>& weights,
-    Machine& machine, const InferenceOptions& options,
-    const Resources& resources, int64_t size, int64_t slice, int64_t piece) {
+    const std::vector<Step>& steps, Machine& machine,
+    const InferenceOptions& options, const Resources& resources, int64_t size,
+    int64_t slice, int64_t piece) {
   const std::vector<const Variant*>& variants = options.variants;
   ASSIGN_OR_RETURN(auto pipeline,
-                   Pipeline::Create(network, weights, machine, slice, piece,
-                                    options.convolver));
+                   Pipeline::Create(network, weights, steps, machine, slice,
+                                    piece, options.convolver));
   RETURN_IF_ERROR(pipeline->Prepare(slice, variants, resources));
   // The remainder after the last whole slice.
   if (size % slice > 0) {
@@ -64,9 +67,9 @@ struct Prepared {
 // memory.
 absl::StatusOr<Prepared> PrepareForMemory(
     const Network& network, const std::vector<PlacedLayer>& weights,
-    Machine& machine, int64_t size, const InferenceOptions& options,
-    const Resources& resources) {
-  const auto [first, second] = BufferFloats(network);
+    const std::vector<Step>& steps, Machine& machine, int64_t size,
+    const InferenceOptions& options, const Resources& resources) {
+  const auto [first, second] = BufferFloats(network, steps);
   const int64_t layers_bytes = sizeof(float) * (first + second);
   const int64_t image_bytes =
       machine.ImageBytes(first + second, network.Features());
@@ -75,9 +78,9 @@ absl::StatusOr<Prepared> PrepareForMemory(
       CeilDivide(size, std::clamp<int64_t>(bytes / image_bytes, 1, size));
   while (true) {
     const int64_t slice = CeilDivide(size, slices);
-    auto pipeline =
-        CreateAndPrepare(network, weights, machine, options, resources, size,
-                         slice, machine.PieceOf(slice, layers_bytes, options));
+    auto pipeline = CreateAndPrepare(
+        network, weights, steps, machine, options, resources, size, slice,
+        machine.PieceOf(slice, layers_bytes, options));
     if (pipeline.ok()) return Prepared{*std::move(pipeline), slice};
     if (!absl::IsResourceExhausted(pipeline.status()) || slice == 1) {
       return pipeline.status();
@@ -97,9 +100,13 @@ absl::StatusOr<std::vector<OpTime>> RunSlices(
   std::vector<OpTime> times(network.layers.size());
   for (int64_t begin = 0; begin < size; begin += result.slice) {
     const int64_t batch = std::min(result.slice, size - begin);
-    RETURN_IF_ERROR(pipeline.Run(images.pixels.data() + begin * pixels,
-                                 images.height, batch,
-                                 result.labels.data() + begin, times));
+    RETURN_IF_ERROR(
+        pipeline.Run(images.pixels.data() + begin * pixels, images.height,
+                     batch, result.labels.data() + begin,
+                     result.logits.empty()
+                         ? nullptr
+                         : result.logits.data() + begin * network.Classes(),
+                     times));
     progress(static_cast<double>(begin + batch) / size);
   }
   return times;
@@ -158,11 +165,22 @@ absl::StatusOr<InferenceResult> RunInference(const Network& network,
                    PlaceWeights(network, weights, *machine));
   Resources resources;
   resources.workers = &workers;
-  ASSIGN_OR_RETURN(
-      const Prepared prepared,
-      PrepareForMemory(network, placed, *machine, size, options, resources));
+  const std::vector<Step> steps =
+      MakeSteps(network, placed,
+                options.fuse ? options.variants : std::vector<const Variant*>(),
+                resources);
+  ASSIGN_OR_RETURN(const Prepared prepared,
+                   PrepareForMemory(network, placed, steps, *machine, size,
+                                    options, resources));
 
   InferenceResult result;
+  for (const Step& step : steps) {
+    if (std::holds_alternative<ConvolutionLayer>(network.layers[step.first])) {
+      result.fused.push_back(step.epilogue.empty() ? ""
+                                                   : ToString(step.epilogue));
+    }
+  }
+  if (options.logits) result.logits.resize(size * network.Classes());
   result.slice = prepared.slice;
   const int64_t slices = CeilDivide(size, result.slice);
   if (on_gpu && slices > 1) {

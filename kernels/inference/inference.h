@@ -41,6 +41,12 @@ struct InferenceOptions {
   // On the GPU: runs the other layers with cuDNN and cuBLAS, the baseline,
   // instead of our own kernels.
   bool library_layers = false;
+  // Lets a convolution compute the bias, the activation and the pooling that
+  // follow it, where its variant fuses them. Its op time and kernel time then
+  // include them.
+  bool fuse = false;
+  // Whether the result has the logits.
+  bool logits = false;
   // Number of runs of the whole network; each gives one sample per convolution.
   int repeat = 1;
   // Memory for the activations that are alive at one time. The batch is cut
@@ -60,6 +66,10 @@ struct InferenceOptions {
 
 struct InferenceResult {
   std::vector<uint8_t> labels;  // the class found for each image
+  std::vector<float> logits;    // [image][class], if asked for
+  // What each convolution fused, as ToString(Epilogue) says it; empty where it
+  // fused nothing.
+  std::vector<std::string> fused;
   // Op time of each convolution in each repetition, [convolution][repetition]:
   // host clock around Run, on the GPU with the device synchronized before and
   // after, summed over the slices.

@@ -82,6 +82,9 @@ class Machine {
                                       const float* weight, const float* bias,
                                       float* out, float* scratch,
                                       int64_t scratch_floats) = 0;
+  // Copies values to host memory.
+  virtual absl::Status Download(const float* values, int64_t count,
+                                float* host) = 0;
   // The most probable class of each row of `values`, which are changed.
   // `scratch` has room for a byte per row.
   virtual absl::Status Classify(int64_t batch, int classes, float* values,

@@ -12,18 +12,6 @@
 namespace convlab {
 namespace {
 
-// Whether the layer works in place instead of writing another tensor.
-bool InPlace(const Layer& layer) {
-  return std::holds_alternative<Activation>(layer);
-}
-
-// Whether pooling layer `i + 1` applies the activation that is layer `i`.
-bool PoolingActivates(const Network& network, size_t i) {
-  return std::holds_alternative<Activation>(network.layers[i]) &&
-         i + 1 < network.layers.size() &&
-         std::holds_alternative<MaxPool>(network.layers[i + 1]);
-}
-
 // The largest number of values per image in the layers after the features.
 int64_t WidestVector(const Network& network) {
   int64_t widest = 1;
@@ -58,42 +46,48 @@ absl::StatusOr<std::vector<PlacedLayer>> PlaceWeights(
   return placed;
 }
 
-std::array<int64_t, 2> BufferFloats(const Network& network) {
+std::array<int64_t, 2> BufferFloats(const Network& network,
+                                    const std::vector<Step>& steps) {
   const std::vector<TensorShape> shapes = network.Shapes();
   const int64_t pixels = shapes.front().values();
   // The second buffer first holds the images' bytes, before they are enlarged.
   constexpr int64_t kBytes = sizeof(float);
   std::array<int64_t, 2> floats = {pixels, CeilDivide(pixels, kBytes)};
   int in = 0;
-  for (size_t i = 0; i < network.layers.size(); ++i) {
-    if (InPlace(network.layers[i])) continue;
+  for (const Step& step : steps) {
+    if (step.in_place(network)) continue;
     in = 1 - in;
-    floats[in] = std::max(floats[in], shapes[i + 1].values());
+    floats[in] = std::max(floats[in], shapes[step.end].values());
   }
   return floats;
 }
 
 Pipeline::Pipeline(const Network& network,
-                   const std::vector<PlacedLayer>& weights, Machine& machine,
+                   const std::vector<PlacedLayer>& weights,
+                   const std::vector<Step>& steps, Machine& machine,
                    int64_t piece, Convolver* convolver)
     : network_(network),
       weights_(weights),
+      steps_(steps),
       machine_(machine),
       convolver_(convolver),
       piece_(piece),
       shapes_(network.Shapes()),
       feature_layers_(network.FeatureLayers()) {
-  for (size_t i = 0; i < feature_layers_; ++i) {
-    if (!InPlace(network.layers[i])) layers_before_features_ = i + 1;
+  while (feature_steps_ < steps.size() &&
+         steps[feature_steps_].end <= feature_layers_) {
+    const Step& step = steps[feature_steps_++];
+    if (!step.in_place(network)) steps_before_features_ = feature_steps_;
   }
 }
 
 absl::StatusOr<std::unique_ptr<Pipeline>> Pipeline::Create(
     const Network& network, const std::vector<PlacedLayer>& weights,
-    Machine& machine, int64_t slice, int64_t piece, Convolver* convolver) {
+    const std::vector<Step>& steps, Machine& machine, int64_t slice,
+    int64_t piece, Convolver* convolver) {
   auto pipeline = std::unique_ptr<Pipeline>(
-      new Pipeline(network, weights, machine, piece, convolver));
-  const std::array<int64_t, 2> floats = BufferFloats(network);
+      new Pipeline(network, weights, steps, machine, piece, convolver));
+  const std::array<int64_t, 2> floats = BufferFloats(network, steps);
   for (int i = 0; i < 2; ++i) {
     pipeline->floats_[i] =
         std::max(piece * floats[i], slice * WidestVector(network));
@@ -126,16 +120,21 @@ absl::Status Pipeline::PreparePiece(int64_t batch,
   Convolutions& ready = convolutions_.emplace_back();
   ready.batch = batch;
   ready.layers.resize(network_.layers.size());
-  const std::vector<NetworkConvolution> convolutions = network_.Convolutions();
-  for (size_t i = 0; i < convolutions.size(); ++i) {
-    auto convolution =
-        variants[i]->Create(ConvolutionProblem(network_, i, batch), resources);
+  size_t i = 0;  // of the convolutions
+  for (const Step& step : steps_) {
+    if (!std::holds_alternative<ConvolutionLayer>(
+            network_.layers[step.first])) {
+      continue;
+    }
+    auto convolution = variants[i]->Create(
+        ConvolutionProblem(network_, i, batch), resources, step.epilogue);
     if (!convolution.ok()) {
       return Annotate(convolution.status(),
                       absl::StrCat("variant ", variants[i]->name,
                                    " on convolution ", i + 1));
     }
-    ready.layers[convolutions[i].layer] = *std::move(convolution);
+    ready.layers[step.first] = *std::move(convolution);
+    ++i;
   }
   return absl::OkStatus();
 }
@@ -148,7 +147,8 @@ std::vector<Pipeline::Convolutions>::const_iterator Pipeline::Find(
 }
 
 absl::Status Pipeline::Run(const uint8_t* images, int size, int64_t batch,
-                           uint8_t* labels, std::vector<OpTime>& times) {
+                           uint8_t* labels, float* logits,
+                           std::vector<OpTime>& times) {
   Reached reached = {};
   for (int64_t first = 0; first < batch; first += piece_) {
     ASSIGN_OR_RETURN(reached,
@@ -156,12 +156,15 @@ absl::Status Pipeline::Run(const uint8_t* images, int size, int64_t batch,
                              std::min(piece_, batch - first), first, times));
   }
   if (features_ != nullptr) reached.values = features_.get();
-  for (size_t i = feature_layers_; i < network_.layers.size(); ++i) {
-    RETURN_IF_ERROR(RunLayer(i, batch, nullptr, reached, times));
+  for (size_t i = feature_steps_; i < steps_.size(); ++i) {
+    RETURN_IF_ERROR(RunStep(steps_[i], batch, nullptr, reached, times));
   }
-  return machine_.Classify(batch, static_cast<int>(shapes_.back().values()),
-                           reached.values, buffers_[1 - reached.buffer].get(),
-                           labels);
+  const int64_t classes = shapes_.back().values();
+  if (logits != nullptr) {
+    RETURN_IF_ERROR(machine_.Download(reached.values, batch * classes, logits));
+  }
+  return machine_.Classify(batch, static_cast<int>(classes), reached.values,
+                           buffers_[1 - reached.buffer].get(), labels);
 }
 
 absl::StatusOr<Pipeline::Reached> Pipeline::Extract(
@@ -172,45 +175,52 @@ absl::StatusOr<Pipeline::Reached> Pipeline::Extract(
           ? nullptr
           : features_.get() + first * shapes_[feature_layers_].values();
   Reached reached = {buffers_[0].get(), 0};
-  if (layers_before_features_ == 0 && features != nullptr) {
+  if (steps_before_features_ == 0 && features != nullptr) {
     reached.values = features;
   }
   RETURN_IF_ERROR(machine_.Load(images, batch, size, network_.image_size,
                                 buffers_[1].get(), reached.values));
-  for (size_t i = 0; i < feature_layers_; ++i) {
-    float* const out = i + 1 == layers_before_features_ ? features : nullptr;
-    RETURN_IF_ERROR(RunLayer(i, batch, out, reached, times));
+  for (size_t i = 0; i < feature_steps_; ++i) {
+    float* const out = i + 1 == steps_before_features_ ? features : nullptr;
+    RETURN_IF_ERROR(RunStep(steps_[i], batch, out, reached, times));
   }
   return reached;
 }
 
-absl::Status Pipeline::RunLayer(size_t i, int64_t batch, float* out,
-                                Reached& reached, std::vector<OpTime>& times) {
+absl::Status Pipeline::RunStep(const Step& step, int64_t batch, float* out,
+                               Reached& reached, std::vector<OpTime>& times) {
+  const size_t i = step.first;
   const Layer& layer = network_.layers[i];
-  const TensorShape& from = shapes_[i];
-  const TensorShape& to = shapes_[i + 1];
   float* const in = reached.values;
-  if (const auto* activation = std::get_if<Activation>(&layer)) {
-    if (PoolingActivates(network_, i)) return absl::OkStatus();
-    return machine_.Activate(*activation, batch * from.values(), in);
+  if (step.in_place(network_)) {
+    return machine_.Activate(std::get<Activation>(layer),
+                             batch * shapes_[i].values(), in);
   }
   reached.buffer = 1 - reached.buffer;
   reached.values = out != nullptr ? out : buffers_[reached.buffer].get();
-  if (const auto* pool = std::get_if<MaxPool>(&layer)) {
-    const Activation activation =
-        i > 0 && PoolingActivates(network_, i - 1)
-            ? std::get<Activation>(network_.layers[i - 1])
-            : Activation::kNone;
-    return machine_.ActivateAndPool(activation, *pool, batch * from.channels,
-                                    from.size, in, reached.values);
-  }
   if (std::holds_alternative<FullyConnectedLayer>(layer)) {
     return Connect(i, batch, in, reached.buffer);
   }
+  if (!std::holds_alternative<ConvolutionLayer>(layer)) {
+    return Pool(step, batch, in, reached.values);
+  }
   RETURN_IF_ERROR(Convolve(i, batch, in, reached.values, times[i]));
-  if (weights_[i].bias == nullptr) return absl::OkStatus();
-  return machine_.AddBias(batch, to.channels, to.size * to.size,
-                          weights_[i].bias.get(), reached.values);
+  const float* const bias = weights_[i].bias.get();
+  if (bias == nullptr || !step.epilogue.empty()) return absl::OkStatus();
+  const TensorShape& to = shapes_[step.end];
+  return machine_.AddBias(batch, to.channels, to.size * to.size, bias,
+                          reached.values);
+}
+
+absl::Status Pipeline::Pool(const Step& step, int64_t batch, float* in,
+                            float* out) {
+  const auto* activation =
+      std::get_if<Activation>(&network_.layers[step.first]);
+  const TensorShape& from = shapes_[step.first];
+  return machine_.ActivateAndPool(
+      activation == nullptr ? Activation::kNone : *activation,
+      std::get<MaxPool>(network_.layers[step.end - 1]), batch * from.channels,
+      from.size, in, out);
 }
 
 absl::Status Pipeline::Convolve(size_t i, int64_t batch, const float* x,
