@@ -25,12 +25,14 @@ FilterLayout LayoutOf(const StripsPlan& plan) {
 }
 
 bool SetStripsPlan(const Problem& problem, int shape_index, int bands,
-                   int parts, const DeviceLimits& limits, StripsPlan* plan) {
+                   int parts, const DeviceLimits& limits, StripsPlan* plan,
+                   const Epilogue& epilogue) {
   const StripsShape& shape = kStripsShapes[shape_index];
   const int K = problem.kernel_size;
   if (problem.channels > kStripsMostSteps / shape.steps ||
       K < kStripsLeastKernelSize || K > kStripsMostKernelSize ||
-      !shape.Takes(problem.channels, K)) {
+      !shape.Takes(problem.channels, K) ||
+      (!epilogue.empty() && !shape.pools())) {
     return false;
   }
   // Larger problems do not fit, and with these nothing below overflows.
@@ -38,6 +40,7 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int bands,
   if (problem.width > kMost || problem.filters > kMost) return false;
   *plan = {};
   plan->shape = shape_index;
+  plan->epilogue = epilogue;
   plan->batch = problem.batch;
   plan->C = problem.channels, plan->H = problem.height;
   plan->W = problem.width;
@@ -65,7 +68,8 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int bands,
       std::max<int64_t>(beyond - plan->pitch, 0);
   // A filter begins up to seven floats later. The filters of a tile are so far
   // apart that the lanes of a store meet different banks.
-  int64_t stage = int64_t{plan->strip_rows()} * plan->W_out + 7;
+  const int pool = epilogue.empty() ? 1 : epilogue.pool.size;
+  int64_t stage = int64_t{plan->strip_rows() / pool} * (plan->W_out / pool) + 7;
   const int remainder = shape.shifts == 4 ? 16 : 8;
   stage += (remainder - stage % 32 + 32) % 32;
   const int64_t words = stage * shape.filters() + 2 * image;
@@ -152,6 +156,7 @@ constexpr StripsCosts kCosts = {
 double StripsCost(const StripsPlan& plan, const DeviceLimits& limits) {
   const StripsShape& shape = kStripsShapes[plan.shape];
   const StripsCosts& costs = shape.one_channel ? kOneChannelCosts : kCosts;
+  const double stored = plan.epilogue.empty() ? 1 : 0.25;  // of the outputs
   // Averages over an image's strips.
   const int last_rows = plan.H_out - (plan.strips - 1) * plan.strip_rows();
   const int last_bands = CeilDivide(last_rows, shape.rows);
@@ -165,10 +170,11 @@ double StripsCost(const StripsPlan& plan, const DeviceLimits& limits) {
                                               plan.C * plan.pitch / 32.0) -
                                         shape.loads);
   const double issue =
-      octets * (plan.C * (costs.product * shape.products() +
-                          costs.row * shape.input_rows() * shape.halves() / 8 +
-                          costs.filter * shape.filter_vectors()) +
-                costs.store * shape.rows * shape.tiles_n + costs.octet) +
+      octets *
+          (plan.C * (costs.product * shape.products() +
+                     costs.row * shape.input_rows() * shape.halves() / 8 +
+                     costs.filter * shape.filter_vectors()) +
+           costs.store * stored * shape.rows * shape.tiles_n + costs.octet) +
       costs.group * plan.part_groups + costs.words * words + costs.item;
   const double latency =
       octets * (costs.octet_time +
@@ -178,7 +184,7 @@ double StripsCost(const StripsPlan& plan, const DeviceLimits& limits) {
       costs.words_time * words + costs.late_time * late;
   const double rounds =
       CeilDivide(plan.items(), int64_t{limits.multiprocessors} * plan.warps);
-  const double area = double{1} * plan.H_out * plan.W_out;
+  const double area = stored * plan.H_out * plan.W_out;
   const double bytes =
       4.0 * plan.batch * (double{1} * plan.C * plan.H * plan.W + plan.M * area);
   constexpr int kLine = 32;  // floats
@@ -200,14 +206,15 @@ double StripsCost(const StripsPlan& plan, const DeviceLimits& limits) {
 }
 
 bool MakeStripsPlan(const Problem& problem, const DeviceLimits& limits,
-                    StripsPlan* plan) {
+                    StripsPlan* plan, const Epilogue& epilogue) {
   constexpr int kMostBands = 8, kMostParts = 64;
   double best = 0;
   for (int shape = 0; shape < kStripsShapeCount; ++shape) {
     for (int bands = 1; bands <= kMostBands; ++bands) {
       for (int parts = 1; parts <= kMostParts; ++parts) {
         StripsPlan tried;
-        if (!SetStripsPlan(problem, shape, bands, parts, limits, &tried) ||
+        if (!SetStripsPlan(problem, shape, bands, parts, limits, &tried,
+                           epilogue) ||
             tried.bands != bands || tried.parts != parts) {
           continue;
         }

@@ -7,6 +7,7 @@
 
 #include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/filter_layout.h"
+#include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
@@ -43,6 +44,8 @@ struct StripsShape {
   }
   // Halves of an input row that a unit is computed from.
   constexpr int halves() const { return wide ? 16 : 8; }
+  // Whether it has a kernel that pools: where writing the outputs counts most.
+  constexpr bool pools() const { return one_channel; }
   constexpr bool Takes(int channels, int K) const {
     return steps == StripsSteps(K) && K + shifts - 1 <= halves() &&
            (wide || one_channel == (channels == 1));
@@ -125,7 +128,8 @@ struct StripsPlan {
   // The distance of the channels' planes in a slab.
   int plane_words;
   uint32_t plane_magic;
-  uint32_t zero;  // 0, which the compiler must not know
+  uint32_t zero;      // 0, which the compiler must not know
+  Epilogue epilogue;  // pooling of 2 x 2, or none
 
   constexpr int strip_rows() const { return bands * kStripsShapes[shape].rows; }
   constexpr int64_t items() const { return batch * strips * parts; }
@@ -141,21 +145,24 @@ FilterLayout LayoutOf(const StripsPlan& plan);
 // Makes the plan with the given shape, `bands` (at most as many as the image
 // has) and `parts` (at most as many as there are groups of filters), and with
 // as many warps as fit into shared memory and have items. Returns false if the
-// shape does not take the problem, or if fewer than kStripsLeastWarps fit.
+// shape does not take the problem or the epilogue, which halving.h accepts, or
+// if fewer than kStripsLeastWarps fit.
 bool SetStripsPlan(const Problem& problem, int shape, int bands, int parts,
-                   const DeviceLimits& limits, StripsPlan* plan);
+                   const DeviceLimits& limits, StripsPlan* plan,
+                   const Epilogue& epilogue = {});
 
 // The model that chooses between plans: cycles of a multiprocessor for all of
 // its items. Three things overlap, and the longest counts most: the
 // instructions that are issued, the latencies of one warp, and memory. The
 // constants were fitted to plans that were measured on an H200. Of 73 for one
 // channel the cheapest came within 2 % of the fastest; of 465 for several
-// channels and larger filters it came within 9 %.
+// channels and larger filters it came within 9 %. With an epilogue a quarter of
+// the outputs counts.
 double StripsCost(const StripsPlan& plan, const DeviceLimits& limits);
 
 // Makes the plan of least cost; false if there is none.
 bool MakeStripsPlan(const Problem& problem, const DeviceLimits& limits,
-                    StripsPlan* plan);
+                    StripsPlan* plan, const Epilogue& epilogue = {});
 
 // For KernelVariant::estimate_ns: nanoseconds of the cheapest plan, or negative
 // if there is none.

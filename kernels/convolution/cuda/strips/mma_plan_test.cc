@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <string>
 
+#include "common/network/layer.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/cuda/lib/plan_testing.h"
+#include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
@@ -57,7 +59,10 @@ void CheckPlan(const Problem& problem, const StripsPlan& plan,
   EXPECT_LT(last_word, plan.slab_words);
 
   // The stage takes a group's outputs, and filters begin at 32 bytes.
-  EXPECT_GE(plan.stage_pitch, plan.strip_rows() * plan.W_out + 7);
+  const int pool = plan.epilogue.empty() ? 1 : 2;
+  EXPECT_EQ(shape.rows % pool, 0);
+  EXPECT_GE(plan.stage_pitch,
+            plan.strip_rows() / pool * (plan.W_out / pool) + 7);
   EXPECT_EQ(plan.stage_pitch % 8, 0);
   EXPECT_EQ(plan.stage_words, plan.stage_pitch * shape.filters());
   EXPECT_EQ(plan.warp_words() % 8, 0);
@@ -102,6 +107,19 @@ TEST(StripsPlan, TheCoursesLayersFillTheMultiprocessors) {
 // Rows of six units fill no octet.
 TEST(StripsPlan, Fa17sImagesAreWholeStrips) {
   EXPECT_EQ(PlanOf(kFirstLayers[0].At(10000)).strips, 1);
+}
+
+TEST(StripsPlan, PoolingTakesOneChannel) {
+  const Epilogue epilogue = {nullptr, Activation::kTanh, {2, 2, false}};
+  for (int64_t K = kStripsLeastKernelSize; K <= kStripsMostKernelSize; ++K) {
+    for (const int64_t channels : {1, 2}) {
+      const Problem problem = {10000, channels, 41, 73, 12, K};
+      const bool pools = K <= 7 && channels == 1;
+      StripsPlan plan;
+      ASSERT_EQ(MakeStripsPlan(problem, kH200, &plan, epilogue), pools);
+      if (pools) CheckPlan(problem, plan, kH200);
+    }
+  }
 }
 
 TEST(StripsPlan, FewImagesAreCutIntoMoreItems) {

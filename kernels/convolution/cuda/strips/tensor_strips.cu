@@ -21,7 +21,8 @@
 //
 // Several channels. Their planes lie one after the other in the slab, with one
 // scale, and the sums of an octet take them in turn. With one channel a group's
-// filters stay in registers for all octets.
+// filters stay in registers for all octets. There, max pooling of 2 x 2 may be
+// fused: a lane has the sums of whole windows, and writes a quarter as much.
 //
 // Change against tensor_split. Warps work alone instead of in groups; the
 // inputs of a warp's next strip are in registers while it multiplies; pieces
@@ -42,6 +43,7 @@
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/cuda/strips/halving.h"
 #include "kernels/convolution/cuda/strips/mma_plan.h"
 #include "kernels/convolution/cuda/strips/tensor_strips.cuh"
 
@@ -55,20 +57,20 @@ class StripsConvolution : public Kernel {
   Error Prepare() override {
     DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
-    if (!MakeStripsPlan(problem_, limits, &plan_)) {
+    if (!MakeStripsPlan(problem_, limits, &plan_, epilogue_)) {
       return {"StripsConvolution::Prepare", "no strip fits"};
     }
-    RETURN_IF_FAILED(AllowAllSharedMemory(
-        reinterpret_cast<const void*>(Function(plan_.shape))));
-    overlaps_ =
-        MayOverlap(reinterpret_cast<const void*>(Function(plan_.shape)));
+    kernel_ = Function(plan_.shape, !epilogue_.empty());
+    const auto* const code = reinterpret_cast<const void*>(kernel_);
+    RETURN_IF_FAILED(AllowAllSharedMemory(code));
+    overlaps_ = MayOverlap(code);
     return arranged_.Allocate(LayoutOf(plan_));
   }
 
   Error Run(const float* x, const float* k, float* y,
             cudaStream_t stream) override {
     RETURN_IF_FAILED(arranged_.Arrange(k, stream));
-    return LaunchOverlapping("StripsKernel", Function(plan_.shape), overlaps_,
+    return LaunchOverlapping("StripsKernel", kernel_, overlaps_,
                              plan_.thread_blocks, 32 * plan_.warps,
                              plan_.shared_bytes, stream, x, k, arranged_.data(),
                              arranged_.exponent(), y, plan_);
@@ -76,7 +78,7 @@ class StripsConvolution : public Kernel {
 
   static const char* Reject(const Problem& problem) {
     if (const char* const reason = RejectWithoutTensorCores(
-            reinterpret_cast<const void*>(Function(0)))) {
+            reinterpret_cast<const void*>(Function(0, false)))) {
       return reason;
     }
     if (problem.kernel_size < kStripsLeastKernelSize ||
@@ -99,22 +101,39 @@ class StripsConvolution : public Kernel {
                  "fit into shared memory";
   }
 
+  static const char* RejectEpilogue(const Problem& problem,
+                                    const Epilogue& epilogue) {
+    if (const char* const reason = RejectUnlessHalving(problem, epilogue)) {
+      return reason;
+    }
+    DeviceLimits limits;
+    if (AskLimits(&limits).failed()) return nullptr;
+    StripsPlan plan;
+    return MakeStripsPlan(problem, limits, &plan, epilogue)
+               ? nullptr
+               : "pools outputs of one input channel and of filters of up to 7 "
+                 "rows";
+  }
+
  private:
   using FunctionPointer = void (*)(const float*, const float*, const char*,
                                    const int*, float*, StripsPlan);
 
   template <int... kShapes>
-  static FunctionPointer FunctionOf(int shape,
+  static FunctionPointer FunctionOf(int shape, bool pooled,
                                     std::integer_sequence<int, kShapes...>) {
-    static constexpr FunctionPointer kTable[] = {StripsKernel<kShapes>...};
-    return kTable[shape];
+    static constexpr FunctionPointer kTable[][2] = {
+        {StripsKernel<kShapes, false>,
+         StripsKernel<kShapes, kStripsShapes[kShapes].pools()>}...};
+    return kTable[shape][pooled];
   }
-  static FunctionPointer Function(int shape) {
-    return FunctionOf(shape,
+  static FunctionPointer Function(int shape, bool pooled) {
+    return FunctionOf(shape, pooled,
                       std::make_integer_sequence<int, kStripsShapeCount>());
   }
 
   StripsPlan plan_ = {};
+  FunctionPointer kernel_ = nullptr;
   bool overlaps_ = false;
   ArrangedFilters arranged_;
 };
@@ -134,6 +153,9 @@ const KernelVariant kTensorStrips = {
     StripsConvolution::Reject,
     Make<StripsConvolution>,
     EstimateStripsNs,
+    /*detour=*/nullptr,
+    /*exact_on_integers=*/true,
+    StripsConvolution::RejectEpilogue,
 };
 
 }  // namespace convlab::cuda

@@ -24,6 +24,7 @@
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/strips/mma_plan.h"
+#include "kernels/convolution/cuda/strips/octet_outputs.cuh"
 #include "kernels/convolution/cuda/strips/octet_products.cuh"
 #include "kernels/convolution/cuda/strips/strip_inputs.cuh"
 #include "kernels/convolution/cuda/strips/strips.cuh"
@@ -53,10 +54,11 @@ class DynamicWalk {
     if (threadIdx.x % 32 == 0) item = atomicAdd(taken_, 1);
     GoTo(plan, __shfl_sync(0xffffffff, item, 0));
   }
+  template <bool kPooled>
   __device__ __forceinline__ StripItem Item(const StripsPlan& plan,
                                             int strip_rows, const float* x,
                                             float* y) const {
-    return MakeStripItem<false>(plan, strip_rows, image_, rest_, x, y);
+    return MakeStripItem<kPooled>(plan, strip_rows, image_, rest_, x, y);
   }
 
  private:
@@ -193,43 +195,16 @@ __device__ __forceinline__ void ComputeOctet(
   }
 }
 
-// Writes the lane's sums of an octet to the stage: in kR rows two columns, or
-// only the first unless `second`, of each tile n from lane_stage[n] + at on.
-template <int kR, int kNT>
-__device__ __forceinline__ void StageOctet(const StripsPlan& plan,
-                                           float* const (&lane_stage)[kNT],
-                                           int at, bool pairs, bool second,
-                                           float scale,
-                                           const float (&sum)[kR / 2][kNT][4]) {
-#pragma unroll
-  for (int n = 0; n < kNT; ++n) {
-    float* out = lane_stage[n] + at;
-    if (pairs) {
-#pragma unroll
-      for (int j = 0; j < kR; ++j, out += plan.W_out) {
-        *reinterpret_cast<float2*>(out) = {
-            sum[j / 2][n][j % 2 * 2] * scale,
-            sum[j / 2][n][j % 2 * 2 + 1] * scale};
-      }
-    } else {
-#pragma unroll
-      for (int j = 0; j < kR; ++j, out += plan.W_out) {
-        out[0] = sum[j / 2][n][j % 2 * 2] * scale;
-        if (second) out[1] = sum[j / 2][n][j % 2 * 2 + 1] * scale;
-      }
-    }
-  }
-}
-
 // Multiplies the strip in the slab, where the lane's first word is at `slab`,
 // by a group of filters, and leaves the outputs, times `scale`, in the stage.
-// `units` are the strip's, and `to` is the group's first output.
-template <int kShape>
+// `units` are the strip's, and `to` is the first output of the group.
+template <int kShape, bool kPooled>
 __device__ __forceinline__ void MultiplyGroup(
     const StripsPlan& plan, const StripsWarp& warp, const SlabAddress& slab,
-    int units, const GroupFilters<kShape>& filters, const float* to,
+    int units, int group, const GroupFilters<kShape>& filters, const float* to,
     bool store_pairs, float scale) {
-  const int area = plan.H_out * plan.W_out;
+  const int area =
+      OutputOf<kPooled>(plan.H_out) * OutputOf<kPooled>(plan.W_out);
   constexpr StripsShape s = kStripsShapes[kShape];
   constexpr int kR = s.rows, kNT = s.tiles_n, kShifts = s.shifts;
   const int g = warp.g, t = warp.t;
@@ -240,6 +215,16 @@ __device__ __forceinline__ void MultiplyGroup(
     const int m = (8 * n + 2 * t) / kShifts;
     lane_stage[n] =
         warp.stage + m * plan.stage_pitch + Skew(to + int64_t{m} * area);
+  }
+  float bias[kNT];
+  if constexpr (kPooled) {
+#pragma unroll
+    for (int n = 0; n < kNT; ++n) {
+      const int m = group * s.filters() + (8 * n + 2 * t) / kShifts;
+      bias[n] = plan.epilogue.bias != nullptr && m < plan.M
+                    ? plan.epilogue.bias[m]
+                    : 0;
+    }
   }
 #pragma unroll 1
   for (int first = 0; first < units; first += 8) {
@@ -253,9 +238,16 @@ __device__ __forceinline__ void MultiplyGroup(
     ComputeOctet(plan, in, filters, sum);
     if (first == 0) WaitForStage();
     const int column = place * kShifts + 2 * t % kShifts;
-    if (first + g >= units || column >= plan.W_out) continue;
-    StageOctet<kR>(plan, lane_stage, band * kR * plan.W_out + column,
-                   store_pairs, column + 1 < plan.W_out, scale, sum);
+    if constexpr (kPooled) {
+      const int columns = plan.W_out / 2;
+      if (first + g >= units || column / 2 >= columns) continue;
+      PoolOctet<kR>(plan.epilogue.activation, columns, lane_stage,
+                    band * (kR / 2) * columns + column / 2, bias, scale, sum);
+    } else {
+      if (first + g >= units || column >= plan.W_out) continue;
+      StageOctet<kR>(plan, lane_stage, band * kR * plan.W_out + column,
+                     store_pairs, column + 1 < plan.W_out, scale, sum);
+    }
   }
 }
 
@@ -263,7 +255,8 @@ __device__ __forceinline__ void MultiplyGroup(
 
 constexpr int kStripsThreads = 32 * kStripsMostWarps;
 
-template <int kShape>
+// With kPooled the plan has an epilogue (halving.h).
+template <int kShape, bool kPooled>
 __global__ void __launch_bounds__(kStripsThreads, 1)
     StripsKernel(const float* __restrict__ x, const float* __restrict__ k,
                  const char* arranged, const int* filter_exponent,
@@ -292,12 +285,13 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   DynamicWalk walk(plan, threadIdx.x / 32, taken);
   float2 ahead[s.loads];
   if (!walk.Done()) {
-    LoadAhead<s.one_channel>(plan, walk.Item(plan, strip_rows, x, y),
+    LoadAhead<s.one_channel>(plan, walk.Item<kPooled>(plan, strip_rows, x, y),
                              load_pairs, lane, ahead);
   }
   SlabAddress slab = {0, static_cast<uint32_t>(plan.pitch * 4),
                       static_cast<uint32_t>(plan.slab_words * 4)};
-  const int area = plan.H_out * plan.W_out;
+  const int area =
+      OutputOf<kPooled>(plan.H_out) * OutputOf<kPooled>(plan.W_out);
   const bool store_pairs =
       plan.W_out % 2 == 0 && reinterpret_cast<uintptr_t>(y) % 8 == 0;
   const auto largest = [](uint32_t v) {
@@ -307,7 +301,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   };
   int exponent = 5;  // of the strip before
   while (!walk.Done()) {
-    const StripItem item = walk.Item(plan, strip_rows, x, y);
+    const StripItem item = walk.Item<kPooled>(plan, strip_rows, x, y);
     const int words = WordsOf<s.one_channel>(plan, item);
     const auto plane = [&](int c) { return item.from + c * (plan.H * plan.W); };
     const auto for_words = [&](const auto& put) {
@@ -318,14 +312,19 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
                    warp.high, exponent, for_words, largest);
     walk.Advance(plan);
     if (!walk.Done()) {
-      LoadAhead<s.one_channel>(plan, walk.Item(plan, strip_rows, x, y),
+      LoadAhead<s.one_channel>(plan, walk.Item<kPooled>(plan, strip_rows, x, y),
                                load_pairs, lane, ahead);
     }
     __syncwarp();
     if (!scaled) {
-      ComputeExactly(plan, item.from, k, item.to, item.rows, plan.W_out,
-                     item.first_group * kFilters,
-                     min(item.end_group * kFilters, plan.M), lane, 32);
+      if constexpr (kPooled) {
+        PoolExactly(plan, item, k, item.first_group * kFilters,
+                    min(item.end_group * kFilters, plan.M), lane, 32);
+      } else {
+        ComputeExactly(plan, item.from, k, item.to, item.rows, plan.W_out,
+                       item.first_group * kFilters,
+                       min(item.end_group * kFilters, plan.M), lane, 32);
+      }
       warp.ClearSlab(plan);
       exponent = 5;
       __syncwarp();
@@ -338,10 +337,12 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
       const GroupFilters<kShape> filters(
           SharedAddress(shared + group * plan.filter_vectors + lane));
       float* const to = item.to + int64_t{group} * kFilters * area;
-      MultiplyGroup(plan, warp, slab, units, filters, to, store_pairs, scale);
+      MultiplyGroup<kShape, kPooled>(plan, warp, slab, units, group, filters,
+                                     to, store_pairs, scale);
       StoreStage(warp.stage, plan.stage_pitch, to, area,
                  min(kFilters, plan.M - group * kFilters),
-                 item.rows * plan.W_out, lane);
+                 OutputOf<kPooled>(item.rows) * OutputOf<kPooled>(plan.W_out),
+                 lane);
     }
   }
 #if __CUDA_ARCH__ >= 900

@@ -33,6 +33,7 @@
 #include "kernels/convolution/cuda/strips/wgmma_filters.cuh"
 #include "kernels/convolution/cuda/strips/wgmma_plan.h"
 #include "kernels/convolution/cuda/strips/wgmma_tile.cuh"
+#include "kernels/cuda/activation.cuh"
 
 namespace convlab::cuda {
 
