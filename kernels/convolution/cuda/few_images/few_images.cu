@@ -19,16 +19,15 @@
 //   while they are on their way. The copies transpose the filters.
 // - Many images of one channel become one line of items, which blocks share in
 //   equal parts whatever image and filters these belong to (line_kernel.cuh).
+// - For an epilogue the sums go to shared memory, as those of slices do, and
+// the
+//   windows of the pooling, which lie within tiles, are stored from there.
 //
 // Change against the rungs before. whole_image has one block for an image, and
 // direct_tiled's blocks stay for many; with few images both leave most of the
 // GPU idle. Unlike the kernels for tensor cores, this one needs no second
 // kernel that arranges the filters. Models choose its sizes (tile_plan.h,
 // line_plan.h).
-//
-// Epilogue. The sums go to shared memory, as those of several slices do, and
-// what is read there and stored are the pooled and activated windows. A tile
-// has whole windows; images are not cut as lines.
 //
 // Cost. Tiles share K - 1 rows, and blocks of other filters load the same
 // inputs, all but once from the L2 cache. The products are the definition's,
