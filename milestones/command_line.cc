@@ -36,6 +36,9 @@ DEFINE_string(device, "auto",
 DEFINE_string(variant, "",
               "convolution to use, or one per layer with commas between; "
               "--list names them");
+DEFINE_bool(fuse, false,
+            "let each convolution compute the activation and the pooling that "
+            "follow it, where its variant can; op times then include them");
 DEFINE_int32(threads, 0, "threads of the CPU; all cores if not given");
 DEFINE_string(
     cpu_target, "auto",
@@ -174,6 +177,11 @@ absl::Status CheckAgreement(const Milestone& milestone,
         absl::StrCat("--variant is given, but ", milestone.name,
                      " runs the framework's own convolution"));
   }
+  if (line.fuse && (milestone.baseline || milestone.ladder)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--fuse is given, but ", milestone.name,
+                     " measures convolutions alone"));
+  }
   const bool cpu_only = milestone.hardware == Hardware::kCpu;
   if (cpu_only && line.device == Device::kGpu) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -237,6 +245,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(
     RETURN_IF_ERROR(CheckRange("repeat", FLAGS_repeat, 1, 1000000));
     line.repeat = FLAGS_repeat;
   }
+  line.fuse = FLAGS_fuse;
   line.cpu_target = FLAGS_cpu_target;
   line.weights = UserPath(FLAGS_weights);
   line.data = UserPath(FLAGS_data.empty() ? FashionMnistFolder() : FLAGS_data);
@@ -249,6 +258,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(
 std::string HelpText(const Milestone& milestone) {
   std::set<std::string> refused;
   if (milestone.baseline) refused.insert("variant");
+  if (milestone.baseline || milestone.ladder) refused.insert("fuse");
   if (milestone.hardware == Hardware::kCpu) refused.insert("profile");
   return absl::StrCat(
       milestone.name, ": ", milestone.title, "\n",

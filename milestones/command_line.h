@@ -28,6 +28,7 @@ struct CommandLine {
   std::string split;
   Device device = Device::kAuto;
   std::vector<std::string> variants;  // one per convolution; empty: the default
+  bool fuse = false;
   int threads = 1;
   std::string cpu_target;     // a name or "auto", which the session checks
   std::optional<int> repeat;  // absent: the milestone decides

@@ -166,10 +166,19 @@ TEST_F(CommandLineTest, HelpAndListIgnoreOtherArguments) {
   EXPECT_THAT(ListText(FindMilestone("m2")), HasSubstr("  auto, "));
 }
 
+TEST_F(CommandLineTest, FusingIsOffAndNotForMeasuringConvolutions) {
+  EXPECT_FALSE(Parse({}).fuse);
+  EXPECT_TRUE(Parse({"--fuse"}).fuse);
+  EXPECT_THAT(Error({"--fuse"}, "m1"), HasSubstr("--fuse is given, but m1"));
+  EXPECT_THAT(Error({"--fuse"}, "m4"), HasSubstr("--fuse is given, but m4"));
+}
+
 TEST_F(CommandLineTest, HelpAndListNameTheMilestonesVariants) {
   EXPECT_THAT(HelpText(FindMilestone("final")), HasSubstr("--variant"));
   EXPECT_THAT(HelpText(FindMilestone("final")), HasSubstr("--profile"));
+  EXPECT_THAT(HelpText(FindMilestone("final")), HasSubstr("--fuse"));
   EXPECT_THAT(HelpText(FindMilestone("m1")), Not(HasSubstr("--variant")));
+  EXPECT_THAT(HelpText(FindMilestone("m4")), Not(HasSubstr("--fuse")));
   EXPECT_THAT(HelpText(FindMilestone("m2")), Not(HasSubstr("--profile")));
   EXPECT_THAT(ListText(FindMilestone("m1")), Not(HasSubstr("naive")));
   EXPECT_THAT(ListText(FindMilestone("m2")), Not(HasSubstr("on the cuda")));

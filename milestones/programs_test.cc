@@ -103,6 +103,12 @@ TEST_F(ProgramsTest, VariantsAgreeAndTheRecordHoldsTheRun) {
   EXPECT_GT(b->usage.elapsed_ns, b->inference_ns[0]);
 }
 
+TEST_F(ProgramsTest, FinalFusesWhereAsked) {
+  Run("final", "sp19 50 --device cpu --fuse --record f.json");
+  EXPECT_EQ(ReadRunRecord(Path("f.json"))->convolutions[0].fused,
+            "tanh and max pooling of 2x2 with stride 2");
+}
+
 TEST_F(ProgramsTest, M4RunsTheWholeLadder) {
   const Outcome outcome = Run("m4", "fa19 20 --device=cpu --record r.json");
   EXPECT_EQ(outcome.exit_status, 0);

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/baseline/convolution.h"
@@ -74,6 +75,18 @@ std::string Shares(const RunRecord& record) {
       record.load_ns * 1e-9, record.prepare_ns * 1e-9);
 }
 
+// Tells what the op times include besides the convolutions.
+std::string FusedText(const RunRecord& record) {
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < record.convolutions.size(); ++i) {
+    const std::string& fused = record.convolutions[i].fused;
+    texts.push_back(absl::StrCat("convolution ", i + 1, ": ",
+                                 fused.empty() ? "nothing" : fused));
+  }
+  return absl::StrCat("fused, and part of the op times: ",
+                      absl::StrJoin(texts, "; "));
+}
+
 // Runs the network once and prints the course's lines.
 absl::Status RunOnce(Session& session,
                      const std::vector<const Variant*>& variants) {
@@ -92,6 +105,7 @@ absl::Status RunOnce(Session& session,
   record.inference_ns = result.inference_ns;
   record.prepare_ns = result.prepare_ns;
   if (session.backend == Backend::kCpu) session.Tell(Shares(record));
+  if (session.line.fuse) session.Tell(FusedText(record));
   if (session.milestone.baseline) {
     session.Print(EvalMetricLine(record.correct, session.size));
     return absl::OkStatus();

@@ -247,6 +247,7 @@ absl::StatusOr<InferenceResult> RunNetwork(
   options.backend = session.backend;
   options.variants = variants;
   options.library_layers = session.milestone.baseline;
+  options.fuse = session.line.fuse;
   options.repeat = repeat;
   ProgressBar progress;
   options.progress = [&](double share) { progress.Show(share); };
@@ -274,7 +275,7 @@ std::vector<ConvolutionRecord> DescribeConvolutions(
                             problem.width, problem.filters, problem.kernel_size,
                             problem.flops(), problem.min_bytes(),
                             variants[i]->name, result.op_time_ns[i],
-                            result.kernel_time_ns[i]});
+                            result.kernel_time_ns[i], result.fused[i]});
   }
   return convolutions;
 }

@@ -51,6 +51,11 @@ absl::Status CheckComplete(const RunRecord& record) {
         "the record is of a traced run, whose times include the cost of "
         "tracing: make one without --profile");
   }
+  if (record.fuses()) {
+    return absl::InvalidArgumentError(
+        "the record's op times include activation or pooling: make one without "
+        "--fuse");
+  }
   const auto check = [&](const std::vector<ConvolutionRecord>& convolutions) {
     if (convolutions.empty()) {
       return absl::InvalidArgumentError("the record lacks convolutions");

@@ -66,6 +66,9 @@ TEST(Tables, RecordsThatLackSomethingAreFound) {
   EXPECT_THAT(error(ladder), HasSubstr("lacks the library's kernel times"));
   record.profile.emplace();
   EXPECT_THAT(error(record), HasSubstr("a traced run"));
+  record.profile.reset();
+  record.convolutions[0].fused = "tanh";
+  EXPECT_THAT(error(record), HasSubstr("without --fuse"));
 }
 
 TEST(Tables, NetworksShowCorrectAnswers) {

@@ -44,9 +44,9 @@ RunRecord Example() {
   record.weights = "fa19.safetensors";
   record.weights_metadata = {{"correct_100", "91"}, {"recipe", "AdamW"}};
   record.convolutions.resize(2);
-  record.convolutions[1] = {1000,    12,        33,       33,
-                            24,      5,         1,        int64_t{1} << 40,
-                            "naive", {5, 6, 7}, {3, 4, 5}};
+  record.convolutions[1] = {1000,    12,        33,        33,
+                            24,      5,         1,         int64_t{1} << 40,
+                            "naive", {5, 6, 7}, {3, 4, 5}, "ReLU"};
   record.variants["naive"] = {"cpu", 1, "fp32", "loops", "none", "lesson", ""};
   record.ladder.resize(1);
   record.ladder[0] = {"naive", "too slow", 1.25e-7, record.convolutions,
@@ -83,6 +83,8 @@ TEST(RunRecord, RoundTripKeepsEveryField) {
             (std::vector<int64_t>{5, 6, 7}));
   EXPECT_EQ(parsed->convolutions[1].kernel_time_ns,
             (std::vector<int64_t>{3, 4, 5}));
+  EXPECT_TRUE(parsed->fuses());
+  EXPECT_FALSE(RunRecord().fuses());
   EXPECT_EQ(parsed->gpu.name, "A GPU");
   EXPECT_EQ(parsed->gpu.runtime_version, 13000);
   EXPECT_EQ(parsed->cpu_target, "avx2");

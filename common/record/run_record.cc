@@ -1,5 +1,7 @@
 #include "common/record/run_record.h"
 
+#include <algorithm>
+
 #include "common/accuracy/accuracy.h"
 #include "common/files/files.h"
 #include "common/hardware/floor.h"
@@ -31,6 +33,7 @@ void Fields(Visitor& visit, ConvolutionRecord& convolution) {
   visit("variant", convolution.variant);
   visit("op_time_ns", convolution.op_time_ns);
   visit("kernel_time_ns", convolution.kernel_time_ns);
+  visit("fused", convolution.fused);
 }
 
 template <typename Visitor>
@@ -150,6 +153,13 @@ void Fields(Visitor& visit, RunRecord& record) {
   visit("device_memory_peak_bytes", record.device_memory_peak_bytes);
   visit("output", record.output);
   visit("profile", record.profile);
+}
+
+bool RunRecord::fuses() const {
+  return std::any_of(convolutions.begin(), convolutions.end(),
+                     [](const ConvolutionRecord& convolution) {
+                       return !convolution.fused.empty();
+                     });
 }
 
 double OpTimeSum(const std::vector<ConvolutionRecord>& convolutions) {

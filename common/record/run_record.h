@@ -29,6 +29,9 @@ struct ConvolutionRecord {
   std::string variant;    // a key of RunRecord::variants
   std::vector<int64_t> op_time_ns;      // one sample per repetition
   std::vector<int64_t> kernel_time_ns;  // likewise; empty on the CPU
+  // What was computed with it and so is part of its times: "tanh and max
+  // pooling of 2x2 with stride 2"; empty for the convolution alone.
+  std::string fused;
 };
 
 // A variant's description in reports.
@@ -130,6 +133,10 @@ struct RunRecord {
   int64_t device_memory_peak_bytes = 0;
 
   std::vector<std::string> output;  // standard output, line by line
+
+  // Whether a convolution's times include what follows it. Such op times must
+  // not appear in tables.
+  bool fuses() const;
 
   // The profile of a traced run. Tracing takes time: op times of traced runs
   // must not appear in tables.

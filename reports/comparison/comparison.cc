@@ -42,7 +42,7 @@ absl::StatusOr<std::map<std::string, Timed>> TimedRuns(const Records& side) {
         key, "): which of them should be compared?"));
   };
   for (const NamedRecord& run : side.runs) {
-    if (run.record.profile.has_value()) continue;
+    if (run.record.profile.has_value() || run.record.fuses()) continue;
     if (run.record.ladder.empty()) {
       RETURN_IF_ERROR(add(run, run.record.convolutions));
     }

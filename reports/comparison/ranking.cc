@@ -34,9 +34,9 @@ std::vector<Candidate> CandidatesOf(const Records& records,
   for (const NamedRecord& run : records.runs) {
     const RunRecord& record = run.record;
     // The baseline is the framework's convolution, which no participant wrote.
-    if (record.profile.has_value() || record.network != options.network ||
-        record.size != options.size || record.device != options.device ||
-        record.milestone == "m1") {
+    if (record.profile.has_value() || record.fuses() ||
+        record.network != options.network || record.size != options.size ||
+        record.device != options.device || record.milestone == "m1") {
       continue;
     }
     if (record.ladder.empty()) {

@@ -128,7 +128,7 @@ bool Matches(const RunRecord& record, const Wanted& wanted) {
   return record.milestone == wanted.milestone &&
          (wanted.device.empty() || record.device == wanted.device) &&
          (!wanted.size.has_value() || record.size == *wanted.size) &&
-         record.profile.has_value() == wanted.traced;
+         record.profile.has_value() == wanted.traced && !record.fuses();
 }
 
 }  // namespace
