@@ -198,10 +198,10 @@ static __global__ void ArrangeFiltersKernel(
       const bool exists = m < layout.M && c < layout.C && p < layout.K &&
                           q >= 0 && q < layout.K;
       v[j] =
-          exists
-              ? k[((int64_t{m} * layout.C + c) * layout.K + p) * layout.K + q] *
-                    scale
-              : 0.f;
+          scale *
+          LoadIfBelow(
+              0, exists,
+              k + ((int64_t{m} * layout.C + c) * layout.K + p) * layout.K + q);
     }
     uint4 words;
     Split(v[0], v[1], words.x, words.z);

@@ -56,8 +56,9 @@ __global__ void ArrangeWgmmaFiltersKernel(
       const int c = from % plan.pixel_halves, q = from / plan.pixel_halves;
       const bool exists = from >= 0 && m < plan.M && c < plan.C && q < plan.K &&
                           row >= 0 && row < plan.K;
-      v[e] = exists ? k[((m * plan.C + c) * plan.K + row) * plan.K + q] * scale
-                    : 0.f;
+      v[e] = scale *
+             LoadIfBelow(0, exists,
+                         k + ((m * plan.C + c) * plan.K + row) * plan.K + q);
     }
     uint32_t* const to = arranged + int64_t{group} * kParts * words + at;
     uint32_t low;
