@@ -167,7 +167,9 @@ absl::StatusOr<InferenceResult> RunInference(const Network& network,
   resources.workers = &workers;
   const std::vector<Step> steps =
       MakeSteps(network, placed,
-                options.fuse ? options.variants : std::vector<const Variant*>(),
+                options.fuse && options.convolver == nullptr
+                    ? options.variants
+                    : std::vector<const Variant*>(),
                 resources);
   ASSIGN_OR_RETURN(const Prepared prepared,
                    PrepareForMemory(network, placed, steps, *machine, size,
