@@ -94,7 +94,7 @@ std::string ToString(const Epilogue& epilogue) {
   if (epilogue.activation == Activation::kRelu) parts.push_back("ReLU");
   if (epilogue.pool.size > 0) parts.push_back(ToString(epilogue.pool));
   if (parts.empty()) return "nothing";
-  const std::string last = std::move(parts.back());
+  std::string last = std::move(parts.back());
   parts.pop_back();
   if (parts.empty()) return last;
   return absl::StrCat(absl::StrJoin(parts, ", "), " and ", last);
