@@ -169,6 +169,13 @@ def system_libraries():
         header = "/usr/include/nlohmann/json.hpp",
     )
     _system_library(
+        # Filters of system calls, for the processes of contributed kernels.
+        name = "seccomp",
+        package = "libseccomp-dev",
+        header = "/usr/include/seccomp.h",
+        linkopts = ["-l:libseccomp.a"],
+    )
+    _system_library(
         name = "sqlite3",
         package = "libsqlite3-dev",
         header = "/usr/include/sqlite3.h",
