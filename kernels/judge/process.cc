@@ -164,7 +164,9 @@ absl::Status Process::CheckReply(const Request& request, const Reply& reply) {
       request.order == Order::kBegin) {
     code = static_cast<absl::StatusCode>(reply.code);
   }
-  return Broken(absl::Status(code, TextOf(reply)));
+  absl::Status status(code, TextOf(reply));
+  // Less memory may do for the next call.
+  return absl::IsResourceExhausted(status) ? status : Broken(std::move(status));
 }
 
 absl::StatusOr<Reply> Process::Ask(const Request& request, int file,
@@ -205,8 +207,12 @@ absl::StatusOr<SharedTensors> Process::Map(const Problem& problem) {
   request.order = Order::kMap;
   request.call.problem = problem;
   child_->Continue();
-  RETURN_IF_ERROR(Ask(request, memory_.file()).status());
+  const absl::Status mapped = Ask(request, memory_.file()).status();
   child_->Stop();
+  if (!mapped.ok()) {
+    memory_ = SharedMemory();
+    return mapped;
+  }
   return memory_.tensors();
 }
 
@@ -272,6 +278,14 @@ absl::Status Process::Phases(const KernelCall& call, CallResult& result) {
 
 absl::Status Process::Report(CallResult& result) {
   ASSIGN_OR_RETURN(const Reply reply, Ask(Order::kReport));
+  bool possible = reply.device_bytes >= 0 && reply.leaked_bytes >= 0;
+  for (const PhaseWork& work : reply.work) {
+    possible &= work.kernels >= 0 && work.kernel_ns >= 0 && work.copies >= 0 &&
+                work.copied_bytes >= 0 && work.span_ns >= 0;
+  }
+  if (!possible) {
+    return Broken(absl::AbortedError("wrote to the judge's socket"));
+  }
   if (options_.trace && reply.traced != 0) {
     result.work.assign(std::begin(reply.work), std::end(reply.work));
   }
@@ -294,12 +308,13 @@ absl::StatusOr<CallResult> Process::Run(const KernelCall& call) {
   memory_.Remember();
   child_->Continue();
   CallResult result;
-  RETURN_IF_ERROR(Phases(call, result));
+  const absl::Status status = Phases(call, result);
   // It stays stopped until it is asked again, so that no thread of it can still
   // write to an output that the caller has begun to look at.
   child_->Stop();
-  if (absl::Status status = memory_.Check(); !status.ok()) {
-    return Broken(std::move(status));
+  RETURN_IF_ERROR(status);
+  if (absl::Status checked = memory_.Check(); !checked.ok()) {
+    return Broken(std::move(checked));
   }
   return result;
 }

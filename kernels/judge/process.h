@@ -14,6 +14,10 @@
 // "called exit(0)", "took more than 60 s", "illegal memory access", "started a
 // process". The process is dead then; the judge goes on. All other codes are
 // failures of the judge or the machine.
+//
+// Between the calls of these functions the process is stopped, so that no
+// thread of it can change what the judge looks at. It ends with the thread that
+// called Start.
 #ifndef KERNELS_JUDGE_PROCESS_H_
 #define KERNELS_JUDGE_PROCESS_H_
 
@@ -30,7 +34,7 @@
 namespace convlab {
 
 struct ProcessOptions {
-  bool gpu = false;  // the library uses the GPU
+  bool gpu = false;  // the library uses the GPU; found out if it is not known
   int device = 0;
   double seconds = 60;     // for loading, and for each call
   int64_t host_bytes = 0;  // resident memory beyond the tensors'; 0: half
@@ -53,7 +57,9 @@ struct PhaseWork {
 enum Phase { kProlog = 0, kOp = 1, kEpilog = 2 };
 
 // A request: prolog, `warm_ops` calls of op that are not timed, `timed_ops`
-// that are, epilog.
+// that are, epilog. Where the process takes the place of prolog and epilog
+// (CONVLAB_DEVICE_TENSORS), they copy the tensors. Every op finds its output as
+// ConvlabKernel::zeroed_output says, unless the kernel's own prolog made it.
 struct KernelCall {
   Problem problem;
   int stride = 1;
@@ -63,7 +69,8 @@ struct KernelCall {
 
 struct CallResult {
   // One for each timed op. By the clock of the kernel's process, from an idle
-  // device to an idle device.
+  // device to an idle device; or the judge's, if that differs by more than two
+  // messages take. Aborted if it does so repeatedly.
   std::vector<int64_t> op_ns;
   // Device events round the same; empty on the CPU.
   std::vector<int64_t> event_ns;
@@ -71,7 +78,8 @@ struct CallResult {
   // the op has ended: a few microseconds more than op_ns.
   std::vector<int64_t> judge_ns;
   // The judge's clock from the begin of the prolog to the output in host
-  // memory, epilog included.
+  // memory: the sum over prolog, all ops and epilog, without what the judge and
+  // the process do between them.
   int64_t whole_ns = 0;
   // If traced.
   std::vector<PhaseWork> work;  // by Phase; empty if not traced

@@ -2,12 +2,13 @@
 // misbehaving kernel, the same program runs a right one.
 #include "kernels/judge/process.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <cmath>
 #include <cstdlib>
-#include <limits>
+#include <fstream>
+#include <iostream>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -18,6 +19,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/judge/clock_check.h"
+#include "kernels/judge/process_trial.h"
 
 namespace convlab {
 namespace {
@@ -31,75 +33,11 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 constexpr Problem kProblem = {2, 3, 9, 11, 4, 3};
-constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
 
 std::string Library(const std::string& name) {
   const char* const runfiles = std::getenv("TEST_SRCDIR");
   return absl::StrCat(runfiles == nullptr ? "." : runfiles,
                       "/convlab/kernels/judge/testdata/process/", name, ".so");
-}
-
-// A call of one problem, its output, and what became of it.
-struct Trial {
-  absl::Status status;
-  CallResult result;
-  int wrong = 0;  // elements of the output
-  std::string printed;
-  std::string protection;
-};
-
-void Fill(const SharedTensors& tensors, int seed) {
-  for (size_t i = 0; i < tensors.x.size(); ++i) {
-    tensors.x[i] = static_cast<float>((i * 7 + seed) % 13) - 6;
-  }
-  for (size_t i = 0; i < tensors.k.size(); ++i) {
-    tensors.k[i] = static_cast<float>((i * 5 + seed) % 7) - 3;
-  }
-  for (float& y : tensors.y) y = kPoison;
-}
-
-int CountWrong(const Problem& p, const SharedTensors& t) {
-  int wrong = 0;
-  for (int64_t i = 0; i < p.output_elements(); ++i) {
-    const int64_t w = i % p.output_width();
-    const int64_t h = i / p.output_width() % p.output_height();
-    const int64_t m = i / (p.output_width() * p.output_height()) % p.filters;
-    const int64_t b = i / (p.output_width() * p.output_height() * p.filters);
-    float sum = 0;
-    for (int64_t c = 0; c < p.channels; ++c) {
-      for (int64_t r = 0; r < p.kernel_size; ++r) {
-        for (int64_t q = 0; q < p.kernel_size; ++q) {
-          sum +=
-              t.x[((b * p.channels + c) * p.height + h + r) * p.width + w + q] *
-              t.k[((m * p.channels + c) * p.kernel_size + r) * p.kernel_size +
-                  q];
-        }
-      }
-    }
-    wrong += !(t.y[i] == sum);
-  }
-  return wrong;
-}
-
-Trial RunOnce(KernelProcess& process, const Problem& problem, int seed,
-              int warm_ops = 0, int timed_ops = 1) {
-  Trial trial;
-  trial.protection = process.Protection();
-  const auto tensors = process.Map(problem);
-  trial.status = tensors.status();
-  if (!tensors.ok()) return trial;
-  Fill(*tensors, seed);
-  KernelCall call;
-  call.problem = problem;
-  call.warm_ops = warm_ops;
-  call.timed_ops = timed_ops;
-  auto result = process.Run(call);
-  trial.printed = process.Printed();
-  trial.status = result.status();
-  if (!result.ok()) return trial;
-  trial.result = *std::move(result);
-  trial.wrong = CountWrong(problem, *tensors);
-  return trial;
 }
 
 absl::StatusOr<std::unique_ptr<KernelProcess>> StartBehaviour(
@@ -150,6 +88,28 @@ TEST(Process, WorksWithoutBubblewrap) {
   const Trial trial = Try("right", options);
   ExpectRight(trial, "right");
   EXPECT_EQ(trial.protection, "seccomp, limits");
+}
+
+// In a program of its own, which remembers that bubblewrap failed.
+TEST(ProcessDeathTest, GoesOnWhereBubblewrapFails) {
+  const auto run = [] {
+    const std::string folder = absl::StrCat(testing::TempDir(), "/path");
+    mkdir(folder.c_str(), 0755);
+    const std::string program = folder + "/bwrap";
+    std::ofstream(program) << "#!/bin/sh\necho no permission >&2\nexit 1\n";
+    chmod(program.c_str(), 0755);
+    setenv("PATH", absl::StrCat(folder, ":/usr/bin:/bin").c_str(), 1);
+    for (int i = 0; i < 2; ++i) {
+      const Trial trial = Try("right");
+      if (!trial.status.ok() || trial.wrong != 0 ||
+          trial.protection != "seccomp, limits" || !trial.printed.empty()) {
+        std::cerr << trial.status << trial.protection << trial.printed;
+        _exit(1);
+      }
+    }
+    _exit(0);
+  };
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
 }
 
 // Another program starts the process.
