@@ -1,0 +1,34 @@
+// Runs another program and collects what it prints.
+#ifndef COMMON_PROGRAM_PROGRAM_H_
+#define COMMON_PROGRAM_PROGRAM_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace convlab {
+
+struct ProgramOptions {
+  std::string folder;  // where it runs; empty: where this program runs
+  // Set or replaced in its environment.
+  std::vector<std::pair<std::string, std::string>> environment;
+  double seconds = 0;  // after which it is killed; 0: never
+};
+
+struct ProgramResult {
+  int exit_status = 0;  // 128 + the signal's number if a signal ended it
+  std::string output;   // standard output and error, in the order of printing
+};
+
+// Runs `arguments`, the first of which is looked up on the PATH, without a
+// shell and with an empty standard input. What it starts belongs to a process
+// group of its own. Returns NotFound if it cannot be started and
+// DeadlineExceeded if it ran out of time; then the whole group is killed.
+absl::StatusOr<ProgramResult> RunProgram(
+    const std::vector<std::string>& arguments, const ProgramOptions& options);
+
+}  // namespace convlab
+
+#endif  // COMMON_PROGRAM_PROGRAM_H_

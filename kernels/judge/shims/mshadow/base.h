@@ -1,0 +1,1 @@
+#include <mshadow/tensor.h>
