@@ -4,12 +4,8 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
 #include <cmath>
-#include <cstring>
-#include <thread>
 
-#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/checking/reference.h"
@@ -53,9 +49,9 @@ std::vector<float> Expected(const std::vector<float>& x,
 }
 
 // One call on the problem; the output.
-std::vector<float> Run(const ConvlabKernel& kernel, int stride,
-                       const std::vector<float>& x,
-                       const std::vector<float>& k) {
+std::vector<float> Call(const ConvlabKernel& kernel, int stride,
+                        const std::vector<float>& x,
+                        const std::vector<float>& k) {
   const Problem& p = kProblem;
   std::vector<float> y(Expected(x, k, stride).size(),
                        kernel.zeroed_output ? 0 : NAN);
@@ -132,7 +128,7 @@ void ExpectRight(const CompiledKernel& compiled) {
       const std::vector<float> x = Integers(kProblem.input_elements(), seed);
       const std::vector<float> k =
           Integers(kProblem.kernel_elements(), 3 + seed);
-      EXPECT_EQ(Run(*kernel, stride, x, k), Expected(x, k, stride))
+      EXPECT_EQ(Call(*kernel, stride, x, k), Expected(x, k, stride))
           << compiled.source.path << ", stride " << stride;
     }
   }
@@ -172,13 +168,11 @@ TEST_P(GpuFiles, AreRight) {
   ExpectRight(*compiled);
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, GpuFiles,
-                         ::testing::Values("mxnet_fa17.cuh", "mxnet_fa19.cuh",
-                                           "mini_dnn_fa20.cu",
-                                           "mini_dnn_fa21.cu",
-                                           "mini_dnn_matmul.cu",
-                                           "mini_dnn_stride.cu", "plain.cu",
-                                           "shuffle.cu"));
+INSTANTIATE_TEST_SUITE_P(
+    Files, GpuFiles,
+    ::testing::Values("mxnet_fa17.cuh", "mxnet_fa19.cuh", "mini_dnn_fa20.cu",
+                      "mini_dnn_fa21.cu", "mini_dnn_matmul.cu",
+                      "mini_dnn_stride.cu", "plain.cu", "shuffle.cu"));
 
 TEST(Adapter, TheGuardFindsWhatIsWrongWithMemory) {
   if (!cuda::FindDevice().ok()) GTEST_SKIP() << "there is no GPU";
@@ -192,7 +186,7 @@ TEST(Adapter, TheGuardFindsWhatIsWrongWithMemory) {
   const std::vector<float> x = Integers(kProblem.input_elements(), 1);
   const std::vector<float> k = Integers(kProblem.kernel_elements(), 1);
   // What nobody wrote is NaN.
-  const std::vector<float> y = Run(*kernel, 1, x, k);
+  const std::vector<float> y = Call(*kernel, 1, x, k);
   ASSERT_FALSE(y.empty());
   EXPECT_TRUE(std::isnan(y[0]));
   ConvlabGuardReport report;
@@ -208,19 +202,19 @@ TEST(Adapter, ErrorsOfNvccHaveTheFilesLine) {
   const std::string bad = WriteTestFiles() + "/bad/";
   const struct {
     const char* name;
-    const char* message;
+    std::vector<const char*> pieces;
   } cases[] = {
-      {"syntax.cu", "syntax.cu:3: identifier \"tile\" is undefined"},
-      {"texture.cu", "texture.cu:3: "},
-      {"texture.cu", "cudaCreateTextureObject"},
-      {"shared_memory.cu", "uses too much shared data"},
+      {"texture.cu", {"texture.cu:3: ", "cudaCreateTextureObject"}},
+      {"shared_memory.cu", {"shared_memory.cu: ", "too much shared data"}},
   };
   for (const auto& c : cases) {
     const auto compiled = Compile(bad + c.name);
     if (absl::IsUnavailable(compiled.status())) {
       GTEST_SKIP() << compiled.status().message();
     }
-    EXPECT_THAT(std::string(compiled.status().message()), HasSubstr(c.message));
+    for (const char* const piece : c.pieces) {
+      EXPECT_THAT(std::string(compiled.status().message()), HasSubstr(piece));
+    }
   }
 }
 

@@ -67,9 +67,8 @@ absl::StatusOr<std::string> FindProgram(const std::string& name,
   for (const std::string& path : paths) {
     if (IsProgram(path)) return path;
   }
-  return absl::UnavailableError(
-      absl::StrCat(name, " not found; looked for ",
-                   absl::StrJoin(paths, ", ")));
+  return absl::UnavailableError(absl::StrCat(name, " not found; looked for ",
+                                             absl::StrJoin(paths, ", ")));
 }
 
 void AddPath(const std::string& name, std::vector<std::string>* paths) {
@@ -103,7 +102,8 @@ absl::StatusOr<std::string> FindHostCompiler() {
   return FindProgram("g++", paths);
 }
 
-// "90a": from Hopper on, the features of just this GPU have a name of their own.
+// "90a": from Hopper on, the features of just this GPU have a name of their
+// own.
 std::string Arch(int compute_capability) {
   if (compute_capability == 0) return absl::StrCat(kDefaultCapability);
   return absl::StrCat(compute_capability, compute_capability >= 90 ? "a" : "");
@@ -122,19 +122,24 @@ std::string GenerateCode(int compute_capability) {
 absl::StatusOr<std::vector<std::string>> GpuCommand(const Unit& unit,
                                                     int compute_capability) {
   ASSIGN_OR_RETURN(const std::string nvcc, FindNvcc());
-  std::vector<std::string> command = {nvcc,         "-shared",
-                                      "-Xcompiler", "-fPIC",
-                                      "-O3",        "-std=c++17",
-                                      "-Xptxas",    "-v",
-                                      "-lineinfo",  "--extended-lambda",
+  std::vector<std::string> command = {nvcc,
+                                      "-shared",
+                                      "-Xcompiler",
+                                      "-fPIC",
+                                      "-O3",
+                                      "-std=c++17",
+                                      "-Xptxas",
+                                      "-v",
+                                      "-lineinfo",
+                                      "--extended-lambda",
                                       "--expt-relaxed-constexpr"};
   command.push_back(GenerateCode(compute_capability));
   // The guard takes the place of these (shims/convlab/guard.h). The library
   // holds a runtime of its own and shows none of it.
   for (const char* const option :
        {"--wrap=cudaMalloc", "--wrap=cudaFree", "--wrap=cudaMallocManaged",
-        "--wrap=cudaMallocAsync", "--wrap=cudaFreeAsync",
-        "--exclude-libs=ALL", "-Bsymbolic", "--no-undefined"}) {
+        "--wrap=cudaMallocAsync", "--wrap=cudaFreeAsync", "--exclude-libs=ALL",
+        "-Bsymbolic", "--no-undefined"}) {
     command.emplace_back("-Xlinker");
     command.emplace_back(option);
   }
@@ -152,15 +157,10 @@ absl::StatusOr<std::vector<std::string>> GpuCommand(const Unit& unit,
 
 absl::StatusOr<std::vector<std::string>> CpuCommand() {
   ASSIGN_OR_RETURN(std::string compiler, FindHostCompiler());
-  return std::vector<std::string>{std::move(compiler),
-                                  "-shared",
-                                  "-fPIC",
-                                  "-O3",
-                                  "-std=c++17",
-                                  "-march=native",
-                                  "-fopenmp",
-                                  "-Wl,-Bsymbolic",
-                                  "-Wl,--no-undefined"};
+  return std::vector<std::string>{
+      std::move(compiler), "-shared",       "-fPIC",    "-O3",
+      "-std=c++17",        "-march=native", "-fopenmp", "-Wl,-Bsymbolic",
+      "-Wl,--no-undefined"};
 }
 
 // What the compiler said, or its error.
@@ -173,9 +173,8 @@ absl::StatusOr<Diagnostics> RunCompiler(const std::vector<std::string>& command,
   options.environment = {{"TMPDIR", folder}, {"LC_ALL", "C"}};
   const auto result = RunProgram(command, options);
   if (absl::IsDeadlineExceeded(result.status())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(unit.files[0].path, ": compiling took more than ",
-                     kMaxSeconds, " s"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        unit.files[0].path, ": compiling took more than ", kMaxSeconds, " s"));
   }
   RETURN_IF_ERROR(result.status());
   std::vector<std::string> files;
@@ -183,8 +182,8 @@ absl::StatusOr<Diagnostics> RunCompiler(const std::vector<std::string>& command,
   Diagnostics diagnostics = ReadDiagnostics(result->output, files);
   if (result->exit_status == 0) return diagnostics;
   if (diagnostics.error.empty()) {
-    const std::vector<std::string> lines = absl::StrSplit(
-        absl::StripAsciiWhitespace(result->output), '\n');
+    const std::vector<std::string> lines =
+        absl::StrSplit(absl::StripAsciiWhitespace(result->output), '\n');
     diagnostics.error =
         absl::StrCat(fs::path(command[0]).filename().string(), " failed (",
                      result->exit_status, "): ", lines.back());
@@ -213,16 +212,14 @@ absl::StatusOr<CompiledKernel> CompileKernel(const KernelSource& source,
   CompiledKernel kernel;
   kernel.source = source;
   if (source.kernel_interface == KernelInterface::kLibrary) {
-    RETURN_IF_ERROR(
-        Annotate(CheckKernelLibrary(source.content), source.path));
+    RETURN_IF_ERROR(Annotate(CheckKernelLibrary(source.content), source.path));
     kernel.library = source.path;
     return kernel;
   }
   const TemporaryFolder temporary(options.folder);
   if (temporary.path().empty()) {
-    return absl::InternalError(absl::StrCat("cannot make a folder in ",
-                                            options.folder, ": ",
-                                            strerror(errno)));
+    return absl::InternalError(absl::StrCat(
+        "cannot make a folder in ", options.folder, ": ", strerror(errno)));
   }
   ASSIGN_OR_RETURN(const Unit unit, WriteUnit(source, temporary.path()));
   std::vector<std::string> command;
@@ -243,17 +240,17 @@ absl::StatusOr<CompiledKernel> CompileKernel(const KernelSource& source,
   kernel.warnings.insert(kernel.warnings.end(), diagnostics.warnings.begin(),
                          diagnostics.warnings.end());
   if (kernel.warnings.size() > 10) kernel.warnings.resize(10);
-  kernel.library = absl::StrCat(options.folder, "/",
-                                LibraryName(source, options.compute_capability));
+  kernel.library = absl::StrCat(
+      options.folder, "/", LibraryName(source, options.compute_capability));
   std::error_code error;
   fs::rename(output, kernel.library, error);
   if (error) {
-    return absl::InternalError(absl::StrCat("cannot write ", kernel.library,
-                                            ": ", error.message()));
+    return absl::InternalError(
+        absl::StrCat("cannot write ", kernel.library, ": ", error.message()));
   }
-  kernel.seconds = std::chrono::duration<double>(
-                       std::chrono::steady_clock::now() - begin)
-                       .count();
+  kernel.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
   return kernel;
 }
 

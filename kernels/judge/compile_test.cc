@@ -32,10 +32,10 @@ TEST(CompileKernel, ErrorsAreTheCompilersFirstWithTheFilesLine) {
   const std::string bad = WriteTestFiles() + "/bad/";
   EXPECT_EQ(Error(bad + "missing_header.cc"),
             absl::InvalidArgumentError(
-                "missing_header.cc:2: not_there.h: No such file or directory"));
-  EXPECT_EQ(Error(bad + "syntax.cc"),
-            absl::InvalidArgumentError(
-                "syntax.cc:4: expected ';' before '}' token"));
+                "missing_header.cc:3: not_there.h: No such file or directory"));
+  EXPECT_EQ(
+      Error(bad + "syntax.cc"),
+      absl::InvalidArgumentError("syntax.cc:4: expected ';' before '}' token"));
   EXPECT_THAT(std::string(Error(bad + "template.cc").message()),
               StartsWith("template.cc:7: no match for 'operator-'"));
   EXPECT_EQ(Error(bad + "undefined.cc"),
@@ -88,7 +88,9 @@ TEST(CompileKernel, ALibraryIsAKernelItself) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->library, kernel->library);
 
-  const auto no_kernel = Error(WriteTestFile(folder, "no.so", "\x7F" "ELF..."));
+  const auto no_kernel = Error(WriteTestFile(folder, "no.so",
+                                             "\x7F"
+                                             "ELF..."));
   EXPECT_THAT(std::string(no_kernel.message()),
               AllOf(HasSubstr("no.so"), HasSubstr("no shared library")));
 }

@@ -24,21 +24,28 @@ constexpr size_t kMaxMessage = 300;
 
 // Constructs that a toolkit dropped: a piece of its error, and what to write.
 constexpr std::pair<const char*, const char*> kHints[] = {
-    {"texture", "CUDA 12 removed texture references; create a texture object "
-                "with cudaCreateTextureObject, or read by __ldg"},
-    {"cudaBindTexture", "CUDA 12 removed texture references; create a texture "
-                        "object with cudaCreateTextureObject"},
-    {"clockRate", "CUDA 13 removed it; ask cudaDeviceGetAttribute for "
-                  "cudaDevAttrClockRate"},
-    {"memoryClockRate", "CUDA 13 removed it; ask cudaDeviceGetAttribute for "
-                        "cudaDevAttrMemoryClockRate"},
-    {"computeMode", "CUDA 13 removed it; ask cudaDeviceGetAttribute for "
-                    "cudaDevAttrComputeMode"},
-    {"kernelExecTimeoutEnabled", "CUDA 13 removed it; ask "
-                                 "cudaDeviceGetAttribute for "
-                                 "cudaDevAttrKernelExecTimeout"},
-    {"too much shared data", "declare it dynamic, as much as "
-                             "cudaFuncSetAttribute allows on this GPU"},
+    {"texture",
+     "CUDA 12 removed texture references; create a texture object "
+     "with cudaCreateTextureObject, or read by __ldg"},
+    {"cudaBindTexture",
+     "CUDA 12 removed texture references; create a texture "
+     "object with cudaCreateTextureObject"},
+    {"clockRate",
+     "CUDA 13 removed it; ask cudaDeviceGetAttribute for "
+     "cudaDevAttrClockRate"},
+    {"memoryClockRate",
+     "CUDA 13 removed it; ask cudaDeviceGetAttribute for "
+     "cudaDevAttrMemoryClockRate"},
+    {"computeMode",
+     "CUDA 13 removed it; ask cudaDeviceGetAttribute for "
+     "cudaDevAttrComputeMode"},
+    {"kernelExecTimeoutEnabled",
+     "CUDA 13 removed it; ask "
+     "cudaDeviceGetAttribute for "
+     "cudaDevAttrKernelExecTimeout"},
+    {"too much shared data",
+     "declare it dynamic, as much as "
+     "cudaFuncSetAttribute allows on this GPU"},
 };
 
 struct Message {
@@ -116,7 +123,8 @@ std::string PlaceIn(const std::string& line,
 std::string WithHint(std::string text) {
   if (text.size() > kMaxMessage) text = text.substr(0, kMaxMessage) + "...";
   for (const auto& [piece, hint] : kHints) {
-    if (absl::StrContains(text, piece)) return absl::StrCat(text, " (", hint, ")");
+    if (absl::StrContains(text, piece))
+      return absl::StrCat(text, " (", hint, ")");
   }
   return text;
 }
@@ -159,8 +167,7 @@ class Functions {
       function.spill_store_bytes = NumberBefore(line, " bytes spill stores");
       function.spill_load_bytes = NumberBefore(line, " bytes spill loads");
     } else if (absl::StrContains(line, "Used ")) {
-      function.registers =
-          static_cast<int>(NumberBefore(line, " registers"));
+      function.registers = static_cast<int>(NumberBefore(line, " registers"));
       function.shared_bytes = NumberBefore(line, " bytes smem");
     }
   }
@@ -176,18 +183,18 @@ class Functions {
 // The first error, wherever it was found.
 std::string FirstError(const std::vector<std::string>& lines,
                        const std::vector<std::string>& files) {
-  const std::string main =
-      std::filesystem::path(files[0]).filename().string();
+  const std::string main = std::filesystem::path(files[0]).filename().string();
   for (size_t i = 0; i < lines.size(); ++i) {
     const std::string& line = lines[i];
     const auto message = ParseMessage(line);
     if (message && message->error) {
-      std::string place = PlaceIn(
-          absl::StrCat(message->file, ":", message->line, ":"), files);
+      std::string place =
+          PlaceIn(absl::StrCat(message->file, ":", message->line, ":"), files);
       // Of an error elsewhere, the lines that follow (instantiated from) or
       // precede it (included from) name the owner's.
       for (size_t j = i + 1; place.empty() && j < lines.size(); ++j) {
-        if (const auto next = ParseMessage(lines[j]); next && next->error) break;
+        if (const auto next = ParseMessage(lines[j]); next && next->error)
+          break;
         place = PlaceIn(lines[j], files);
       }
       for (size_t j = i; place.empty() && j-- > 0 && i - j < 20;) {
@@ -252,13 +259,13 @@ Diagnostics ReadDiagnostics(absl::string_view output,
     std::string warning;
     const auto message = ParseMessage(line);
     if (message && !message->error) {
-      const std::string place = PlaceIn(
-          absl::StrCat(message->file, ":", message->line, ":"), files);
+      const std::string place =
+          PlaceIn(absl::StrCat(message->file, ":", message->line, ":"), files);
       if (!place.empty()) warning = absl::StrCat(place, ": ", message->text);
     } else if (absl::StartsWith(line, "ptxas warning")) {
-      warning = absl::StrCat(
-          std::filesystem::path(files[0]).filename().string(),
-          line.substr(std::string("ptxas warning ").size()));
+      warning =
+          absl::StrCat(std::filesystem::path(files[0]).filename().string(),
+                       line.substr(std::string("ptxas warning ").size()));
     }
     // The host's and the device's pass say the same.
     auto& warnings = diagnostics.warnings;

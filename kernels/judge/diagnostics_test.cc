@@ -63,7 +63,8 @@ TEST(ReadDiagnostics, WarningsOfTheOwnersFilesOnce) {
       "/home/a/new-forward.cu(3): warning #177-D: variable \"x\" was declared\n"
       "\n"
       "/usr/include/y.h(3): warning #20-D: theirs\n"
-      "/home/a/new-forward.cu(3): warning #177-D: variable \"x\" was declared\n",
+      "/home/a/new-forward.cu(3): warning #177-D: variable \"x\" was "
+      "declared\n",
       kFiles);
   EXPECT_THAT(diagnostics.warnings,
               ElementsAre("new-forward.cu:3: variable \"x\" was declared"));

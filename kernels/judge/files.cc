@@ -70,31 +70,37 @@ absl::StatusOr<std::vector<KernelFile>> FilesOfKernel(
   files.push_back({path, fs::path(path).filename().string(), content});
   std::set<std::string> seen = {path};
   // Adds a file unless it is there already.
-  const auto add = [&](const std::string& relative) -> absl::Status {
+  const auto add = [&](const std::string& relative,
+                       bool of_header) -> absl::Status {
     const fs::path file = (folder / relative).lexically_normal();
-    if (!IsFile(file) || !seen.insert(file.string()).second) {
+    if (!IsFile(file)) return absl::OkStatus();
+    if (!seen.insert(file.string()).second) {
+      for (KernelFile& known : files) {
+        if (known.path == file) known.of_header &= of_header;
+      }
       return absl::OkStatus();
     }
     if (files.size() == kMaxFiles) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          path, " includes more than ", kMaxFiles - 1, " files"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, " includes more than ", kMaxFiles - 1, " files"));
     }
     ASSIGN_OR_RETURN(std::string text, ReadText(file.string()));
-    files.push_back({file.string(), relative, std::move(text)});
+    files.push_back({file.string(), relative, std::move(text), of_header});
     return absl::OkStatus();
   };
   for (size_t i = 0; i < files.size(); ++i) {
     for (const Include& include : Includes(files[i].content)) {
       const std::string relative = IncludedPath(files[i], include);
       if (fs::path(include.name).is_absolute()) continue;
-      RETURN_IF_ERROR(add(relative));
+      RETURN_IF_ERROR(add(relative, false));
+      if (fs::path(relative).extension().string().rfind(".h", 0) != 0) continue;
       for (const char* const ending : {".cu", ".cc", ".cpp"}) {
         const std::string source =
             fs::path(relative).replace_extension(ending).string();
         const auto text = ReadText((folder / source).string());
         if (!IsFile(folder / relative) || !text.ok()) continue;
         if (!FindInterface(ReadSource(*text)).empty()) continue;
-        RETURN_IF_ERROR(add(source));
+        RETURN_IF_ERROR(add(source, true));
       }
     }
   }

@@ -11,9 +11,10 @@
 namespace convlab {
 
 struct KernelFile {
-  std::string path;      // absolute
-  std::string relative;  // to the kernel's folder: "matmul.h", "../util.h"
-  std::string content;   // without a byte order mark
+  std::string path;        // absolute
+  std::string relative;    // to the kernel's folder: "matmul.h", "../util.h"
+  std::string content;     // without a byte order mark
+  bool of_header = false;  // defines what a header declares; nobody includes it
 };
 
 // Returns the file at `path`, whose content is `content`, and those that it

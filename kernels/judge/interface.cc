@@ -44,10 +44,9 @@ std::string Sha256(const std::vector<KernelFile>& files) {
 
 absl::Status Unfit(const std::string& path, const Function& function,
                    absl::string_view expected) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ":", function.line, ": ", function.name, " has ",
-                   function.parameters.size(), " parameters; expected ",
-                   expected));
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ":", function.line, ": ", function.name, " has ",
+      function.parameters.size(), " parameters; expected ", expected));
 }
 
 // Whether a function takes a stride: `pointers` pointers and the course's six
@@ -93,21 +92,21 @@ absl::Status TellMiniDnn(const std::vector<Function>& functions,
                                                     : "conv_forward_gpu_epilog";
     return absl::InvalidArgumentError(absl::StrCat(
         path, " defines GPUInterface::", functions[0].name, " but not ",
-        missing, "; expected conv_forward_gpu, alone or with both its prolog "
-                 "and its epilog"));
+        missing,
+        "; expected conv_forward_gpu, alone or with both its prolog "
+        "and its epilog"));
   }
   source->kernel_interface = prolog == nullptr ? KernelInterface::kMiniDnnHost
                                                : KernelInterface::kMiniDnnGpu;
   ASSIGN_OR_RETURN(source->stride, TakesStride(path, *op, 3));
   if (prolog == nullptr) return absl::OkStatus();
-  for (const auto& [function, pointers] : {std::pair(prolog, 6),
-                                           std::pair(epilog, 4)}) {
-    ASSIGN_OR_RETURN(const bool stride,
-                     TakesStride(path, *function, pointers));
+  for (const auto& [function, pointers] :
+       {std::pair(prolog, 6), std::pair(epilog, 4)}) {
+    ASSIGN_OR_RETURN(const bool stride, TakesStride(path, *function, pointers));
     if (stride != source->stride) {
       return absl::InvalidArgumentError(absl::StrCat(
-          path, ":", function->line, ": of ", op->name, " and ",
-          function->name, " one takes a stride and the other does not"));
+          path, ":", function->line, ": of ", op->name, " and ", function->name,
+          " one takes a stride and the other does not"));
     }
   }
   return absl::OkStatus();
@@ -115,9 +114,8 @@ absl::Status TellMiniDnn(const std::vector<Function>& functions,
 
 absl::Status TellPlain(const Function& function, KernelSource* source) {
   const auto& parameters = function.parameters;
-  const bool stream =
-      !parameters.empty() &&
-      absl::StrContains(parameters.back().type, "cudaStream_t");
+  const bool stream = !parameters.empty() &&
+                      absl::StrContains(parameters.back().type, "cudaStream_t");
   const size_t expected = stream ? 10 : 9;
   const bool pointers = parameters.size() >= 3 && parameters[0].pointer &&
                         parameters[1].pointer && parameters[2].pointer;
@@ -151,14 +149,13 @@ absl::Status Tell(KernelSource* source) {
        {&found.mini_dnn, &found.cpu, &found.mxnet, &found.plain}) {
     if (functions->empty()) continue;
     const Function& first = functions->front();
-    names.push_back(absl::StrCat(
-        first.scope, first.scope.empty() ? "" : "::", first.name, " (line ",
-        first.line, ")"));
+    names.push_back(absl::StrCat(first.scope, first.scope.empty() ? "" : "::",
+                                 first.name, " (line ", first.line, ")"));
   }
   if (names.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(source->path, " has several interfaces: ",
-                     absl::StrJoin(names, ", "), "; expected one in a file"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        source->path, " has several interfaces: ", absl::StrJoin(names, ", "),
+        "; expected one in a file"));
   }
   if (!found.mini_dnn.empty()) return TellMiniDnn(found.mini_dnn, source);
   if (!found.plain.empty()) return TellPlain(found.plain[0], source);
@@ -168,7 +165,8 @@ absl::Status Tell(KernelSource* source) {
   }
   if (!found.cpu.empty()) {
     source->kernel_interface = KernelInterface::kMiniDnnCpu;
-    ASSIGN_OR_RETURN(source->stride, TakesStride(source->path, found.cpu[0], 3));
+    ASSIGN_OR_RETURN(source->stride,
+                     TakesStride(source->path, found.cpu[0], 3));
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -180,7 +178,9 @@ bool IsLibrary(const std::string& path) {
   char magic[4];
   if (!reader.ok()) return false;
   const auto size = reader->Read(magic, sizeof(magic));
-  return size.ok() && absl::string_view(magic, *size) == "\x7F" "ELF";
+  return size.ok() && absl::string_view(magic, *size) ==
+                          "\x7F"
+                          "ELF";
 }
 
 absl::StatusOr<KernelSource> ReadSourceFile(const fs::path& path) {
@@ -219,9 +219,8 @@ absl::StatusOr<KernelSource> ReadFolder(const fs::path& folder) {
     if (IsSource(entry->path())) paths.push_back(entry->path());
   }
   if (error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot read folder ", folder.string(), ": ",
-                     error.message()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot read folder ", folder.string(), ": ", error.message()));
   }
   std::sort(paths.begin(), paths.end());
   std::vector<fs::path> kernels;
@@ -241,8 +240,8 @@ absl::StatusOr<KernelSource> ReadFolder(const fs::path& folder) {
         kernels.empty()
             ? absl::StrCat("no file in folder ", folder.string(),
                            " has a kernel's interface; ", kExpected)
-            : absl::StrCat("folder ", folder.string(), " has several kernels: ",
-                           absl::StrJoin(names, ", "),
+            : absl::StrCat("folder ", folder.string(),
+                           " has several kernels: ", absl::StrJoin(names, ", "),
                            "; expected one, or the name of the file"));
   }
   ASSIGN_OR_RETURN(KernelSource source, ReadSourceFile(kernels[0]));

@@ -72,9 +72,8 @@ TEST(ReadKernelSource, ErrorsNameTheFileAndWhatWasFound) {
               HasSubstr("has a kernel's interface; expected"));
   EXPECT_THAT(Error(WriteTestFile(folder, "empty.cu", " \n")),
               HasSubstr("empty.cu is empty"));
-  EXPECT_THAT(
-      Error(WriteTestFile(folder, "binary.cu", std::string("a\0b", 3))),
-      HasSubstr("binary.cu is not text"));
+  EXPECT_THAT(Error(WriteTestFile(folder, "binary.cu", std::string("a\0b", 3))),
+              HasSubstr("binary.cu is not text"));
   EXPECT_EQ(ReadKernelSource(folder + "/nowhere.cu").status().code(),
             absl::StatusCode::kNotFound);
   EXPECT_THAT(Error("/dev/null"), HasSubstr("neither a file nor a folder"));

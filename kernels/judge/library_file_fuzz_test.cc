@@ -19,8 +19,8 @@ std::vector<std::string> FuzzSeeds() {
 }  // namespace convlab
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto status = convlab::CheckKernelLibrary(
-      {reinterpret_cast<const char*>(data), size});
+  const auto status =
+      convlab::CheckKernelLibrary({reinterpret_cast<const char*>(data), size});
   if (!status.ok() && !absl::IsInvalidArgument(status)) std::abort();
   return 0;
 }

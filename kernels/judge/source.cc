@@ -81,7 +81,6 @@ std::string WithoutCommentsAndLiterals(absl::string_view original) {
   return text;
 }
 
-
 // The name of the directive in a line, such as "if", and what follows; an empty
 // name if it is none.
 std::pair<absl::string_view, absl::string_view> Directive(
@@ -91,8 +90,7 @@ std::pair<absl::string_view, absl::string_view> Directive(
   line = absl::StripLeadingAsciiWhitespace(line);
   size_t size = 0;
   while (size < line.size() && IsWord(line[size])) ++size;
-  return {line.substr(0, size),
-          absl::StripAsciiWhitespace(line.substr(size))};
+  return {line.substr(0, size), absl::StripAsciiWhitespace(line.substr(size))};
 }
 
 // Calls f(begin, end) for each line, together with those that continue it.
@@ -178,8 +176,8 @@ class Reader {
   SourceText Read() const {
     SourceText source;
     for (size_t i = 0; i < tokens_.size(); ++i) {
-      if (Is(i, "__global__") || (Is(i, "<") && Is(i + 1, "<") &&
-                                  Is(i + 2, "<") && !Is(i + 3, "<"))) {
+      if (Is(i, "__global__") ||
+          (Is(i, "<") && Is(i + 1, "<") && Is(i + 2, "<") && !Is(i + 3, "<"))) {
         source.launches = true;
       } else if (Is(i, "class") || Is(i, "struct")) {
         if (i + 1 < tokens_.size() && (Is(i + 2, "{") || Is(i + 2, ":"))) {
@@ -301,9 +299,9 @@ class Reader {
       --begin;
     }
     // A call has nothing before it, or an operator.
-    if (begin == first || !(IsName(first - 1) || Is(first - 1, "*") ||
-                            Is(first - 1, "&") || Is(first - 1, ">") ||
-                            Is(first - 1, ")"))) {
+    if (begin == first ||
+        !(IsName(first - 1) || Is(first - 1, "*") || Is(first - 1, "&") ||
+          Is(first - 1, ">") || Is(first - 1, ")"))) {
       return false;
     }
     for (size_t i = begin; i < first; ++i) {
@@ -351,8 +349,8 @@ std::string WithoutComments(absl::string_view text) {
 }
 
 int LineOf(absl::string_view text, size_t offset) {
-  return 1 + static_cast<int>(std::count(text.begin(), text.begin() + offset,
-                                         '\n'));
+  return 1 + static_cast<int>(
+                 std::count(text.begin(), text.begin() + offset, '\n'));
 }
 
 std::vector<Include> Includes(absl::string_view text) {

@@ -66,7 +66,8 @@ TEST(ReadSource, TypesAreThoseOfTheFunction) {
 TEST(ReadSource, FindsDefinitionsAndDeclarations) {
   const SourceText source = ReadSource(
       "class GPUInterface { public: void f(int a); };\n"
-      "template <> __host__ void\nGPUInterface::f<gpu, float>(int a) { g(1); }\n"
+      "template <> __host__ void\nGPUInterface::f<gpu, float>(int a) { g(1); "
+      "}\n"
       "#define MACRO(x) void h(int x) {}\n"
       "__global__ void __launch_bounds__(256) k(float* y) { return m(2); }\n");
   ASSERT_EQ(source.functions.size(), 3);

@@ -27,9 +27,9 @@ constexpr char kMatmul[] = "matmul.h";
 
 // Headers of the toolkit's libraries, and what to link for them.
 constexpr std::pair<const char*, const char*> kLibraries[] = {
-    {"cublas_v2.h", "cublas"}, {"cublas.h", "cublas"},
+    {"cublas_v2.h", "cublas"},  {"cublas.h", "cublas"},
     {"cublasLt.h", "cublasLt"}, {"cudnn.h", "cudnn"},
-    {"cufft.h", "cufft"},      {"curand.h", "curand"},
+    {"cufft.h", "cufft"},       {"curand.h", "curand"},
     {"cusparse.h", "cusparse"}, {"nvrtc.h", "nvrtc"},
     {"cuda.h", "cuda"},
 };
@@ -80,8 +80,8 @@ absl::Status Write(const fs::path& path, const std::string& content) {
   file << content;
   file.close();
   return file ? absl::OkStatus()
-              : absl::InternalError(absl::StrCat("cannot write ",
-                                                 path.string()));
+              : absl::InternalError(
+                    absl::StrCat("cannot write ", path.string()));
 }
 
 // "const float*, int": equal if two functions have the same parameters.
@@ -108,8 +108,7 @@ class UnitWriter {
       : source_(source), root_(folder) {}
 
   absl::StatusOr<Unit> Write() {
-    ASSIGN_OR_RETURN(unit_.files,
-                     FilesOfKernel(source_.path, source_.content));
+    ASSIGN_OR_RETURN(unit_.files, FilesOfKernel(source_.path, source_.content));
     for (const KernelFile& file : unit_.files) {
       texts_.push_back(ReadSource(file.content));
     }
@@ -272,8 +271,8 @@ class UnitWriter {
     for (size_t at = text.find(name); at != std::string::npos;
          at = text.find(name, at + 1)) {
       const auto is_word = [&](size_t i) {
-        return i < text.size() && (absl::ascii_isalnum(text[i]) ||
-                                   text[i] == '_');
+        return i < text.size() &&
+               (absl::ascii_isalnum(text[i]) || text[i] == '_');
       };
       if (!is_word(at + name.size()) && (at == 0 || !is_word(at - 1))) {
         return LineOf(text, at);
@@ -305,8 +304,7 @@ class UnitWriter {
     }
     absl::StrAppend(&text, OldNames());
     for (size_t i = 0; i < unit_.files.size(); ++i) {
-      const std::string ending = fs::path(unit_.files[i].path).extension();
-      if (i == 0 || (ending != ".h" && ending != ".cuh" && ending != ".hpp")) {
+      if (i == 0 || unit_.files[i].of_header) {
         absl::StrAppend(&text, "#include \"",
                         Copy(unit_.files[i].relative).string(), "\"\n");
       }

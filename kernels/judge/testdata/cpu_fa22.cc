@@ -15,7 +15,8 @@ void conv_forward_cpu(float* output, const float* input, const float* mask,
           for (int c = 0; c < Channel; ++c) {
             for (int p = 0; p < K; ++p) {
               for (int q = 0; q < K; ++q) {
-                sum += input[((b * Channel + c) * Height + h + p) * Width + w + q] *
+                sum += input[((b * Channel + c) * Height + h + p) * Width + w +
+                             q] *
                        mask[((m * Channel + c) * K + p) * K + q];
               }
             }

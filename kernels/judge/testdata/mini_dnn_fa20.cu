@@ -17,7 +17,7 @@ __global__ void conv_forward_kernel(float* y, const float* x, const float* k,
   const int w = blockIdx.z % W_grid * TILE_WIDTH + threadIdx.x;
   const int b = blockIdx.x;
 
-#define y4d(i3, i2, i1, i0)                                           \
+#define y4d(i3, i2, i1, i0) \
   y[(i3) * (M * H_out * W_out) + (i2) * (H_out * W_out) + (i1) * (W_out) + i0]
 #define x4d(i3, i2, i1, i0) \
   x[(i3) * (C * H * W) + (i2) * (H * W) + (i1) * (W) + i0]
@@ -52,7 +52,8 @@ __host__ void GPUInterface::conv_forward_gpu(float* host_y, const float* host_x,
   cudaMalloc((void**)&device_k, k_bytes);
   cudaMemcpy(device_x, host_x, x_bytes, cudaMemcpyHostToDevice);
   cudaMemcpy(device_k, host_k, k_bytes, cudaMemcpyHostToDevice);
-  const int tiles = ((H_out - 1) / TILE_WIDTH + 1) * ((W_out - 1) / TILE_WIDTH + 1);
+  const int tiles =
+      ((H_out - 1) / TILE_WIDTH + 1) * ((W_out - 1) / TILE_WIDTH + 1);
   conv_forward_kernel<<<dim3(B, M, tiles), dim3(TILE_WIDTH, TILE_WIDTH)>>>(
       device_y, device_x, device_k, B, M, C, H, W, K);
   cudaMemcpy(host_y, device_y, y_bytes, cudaMemcpyDeviceToHost);

@@ -3,6 +3,7 @@
 // and macros of common names.
 #include <cmath>
 #include <iostream>
+
 #include "gpu-new-forward.h"
 
 #define call(x) x

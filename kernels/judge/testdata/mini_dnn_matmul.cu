@@ -41,12 +41,13 @@ __global__ void permute(const float* input, float* output, int Map_out,
 
 __host__ void GPUInterface::conv_forward_gpu_prolog(
     const float* host_output, const float* host_input, const float* host_mask,
-    float** device_output_ptr, float** device_input_ptr, float** device_mask_ptr,
-    const int Batch, const int Map_out, const int Channel, const int Height,
-    const int Width, const int K) {
+    float** device_output_ptr, float** device_input_ptr,
+    float** device_mask_ptr, const int Batch, const int Map_out,
+    const int Channel, const int Height, const int Width, const int K) {
   GPU_Utils utils;
   utils.insert_pre_barrier_kernel();
-  const size_t out = (size_t)Batch * Map_out * (Height - K + 1) * (Width - K + 1);
+  const size_t out =
+      (size_t)Batch * Map_out * (Height - K + 1) * (Width - K + 1);
   const size_t in = (size_t)Batch * Channel * Height * Width;
   const size_t mask = (size_t)Map_out * Channel * K * K;
   cudaMalloc((void**)device_output_ptr, out * sizeof(float));
@@ -86,7 +87,8 @@ __host__ void GPUInterface::conv_forward_gpu_epilog(
     float* host_output, float* device_output, float* device_input,
     float* device_mask, const int Batch, const int Map_out, const int Channel,
     const int Height, const int Width, const int K) {
-  const size_t out = (size_t)Batch * Map_out * (Height - K + 1) * (Width - K + 1);
+  const size_t out =
+      (size_t)Batch * Map_out * (Height - K + 1) * (Width - K + 1);
   cudaMemcpy(host_output, device_output, out * sizeof(float),
              cudaMemcpyDeviceToHost);
   cudaFree(device_output);

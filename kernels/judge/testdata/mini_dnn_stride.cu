@@ -14,9 +14,10 @@ __global__ void conv_forward_kernel(float* output, const float* input,
     for (int c = 0; c < Channel; ++c) {
       for (int p = 0; p < K; ++p) {
         for (int q = 0; q < K; ++q) {
-          sum += input[((b * Channel + c) * Height + i / W_out * S + p) * Width +
-                       i % W_out * S + q] *
-                 mask[((m * Channel + c) * K + p) * K + q];
+          sum +=
+              input[((b * Channel + c) * Height + i / W_out * S + p) * Width +
+                    i % W_out * S + q] *
+              mask[((m * Channel + c) * K + p) * K + q];
         }
       }
     }
@@ -26,10 +27,12 @@ __global__ void conv_forward_kernel(float* output, const float* input,
 
 __host__ void GPUInterface::conv_forward_gpu_prolog(
     const float* host_output, const float* host_input, const float* host_mask,
-    float** device_output_ptr, float** device_input_ptr, float** device_mask_ptr,
-    const int Batch, const int Map_out, const int Channel, const int Height,
-    const int Width, const int K, const int S) {
-  const int out = Batch * Map_out * ((Height - K) / S + 1) * ((Width - K) / S + 1);
+    float** device_output_ptr, float** device_input_ptr,
+    float** device_mask_ptr, const int Batch, const int Map_out,
+    const int Channel, const int Height, const int Width, const int K,
+    const int S) {
+  const int out =
+      Batch * Map_out * ((Height - K) / S + 1) * ((Width - K) / S + 1);
   const int in = Batch * Channel * Height * Width;
   const int mask = Map_out * Channel * K * K;
   cudaMalloc(device_output_ptr, out * sizeof(float));
@@ -54,7 +57,8 @@ __host__ void GPUInterface::conv_forward_gpu_epilog(
     float* host_output, float* device_output, float* device_input,
     float* device_mask, const int Batch, const int Map_out, const int Channel,
     const int Height, const int Width, const int K, const int S) {
-  const int out = Batch * Map_out * ((Height - K) / S + 1) * ((Width - K) / S + 1);
+  const int out =
+      Batch * Map_out * ((Height - K) / S + 1) * ((Width - K) / S + 1);
   cudaMemcpy(host_output, device_output, out * sizeof(float),
              cudaMemcpyDeviceToHost);
   cudaFree(device_output);

@@ -3,7 +3,8 @@
 
 template <int kThreads>
 __global__ void __launch_bounds__(kThreads)
-    naive(const float* x, const float* k, float* y, int C, int H, int W, int K) {
+    naive(const float* x, const float* k, float* y, int C, int H, int W,
+          int K) {
   const int height = H - K + 1;
   const int width = W - K + 1;
   const int b = blockIdx.x;

@@ -112,8 +112,7 @@ static inline void convlab_check(ConvlabBlock* block) {
       ConvlabLock lock;
       if (convlab_guard.report.damaged_zones++ == 0) {
         convlab_guard.report.damaged_offset = i == 0 ? -1 - j : j;
-        convlab_guard.report.damaged_bytes =
-            static_cast<int64_t>(block->bytes);
+        convlab_guard.report.damaged_bytes = static_cast<int64_t>(block->bytes);
       }
       cudaMemset(begins[i], CONVLAB_FILL, CONVLAB_ZONE_BYTES);
       break;
@@ -212,8 +211,8 @@ extern "C" cudaError_t __wrap_cudaFreeAsync(void* pointer,
 
 // Around each call of op.
 static inline void convlab_begin_op(const ConvlabCall* call) {
-  const int sizes[7] = {call->batch,       call->channels, call->height,
-                        call->width,       call->filters,  call->kernel_size,
+  const int sizes[7] = {call->batch, call->channels, call->height,
+                        call->width, call->filters,  call->kernel_size,
                         call->stride};
   convlab_guard.quiet = 0;
   for (const ConvlabSeen* seen = convlab_guard.seen; seen != nullptr;

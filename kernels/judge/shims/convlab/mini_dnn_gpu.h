@@ -27,9 +27,14 @@ static void convlab_epilog(struct ConvlabCall* convlab_call) {
 }
 
 CONVLAB_EXPORT const struct ConvlabKernel* convlab_kernel(void) {
-  static const struct ConvlabKernel convlab_table = {
-      CONVLAB_KERNEL_ABI, CONVLAB_INTERFACE_NAME, 1,
-      CONVLAB_HOST_TENSORS, 0, convlab_prolog,
-      convlab_op, convlab_epilog, convlab_report};
+  static const struct ConvlabKernel convlab_table = {CONVLAB_KERNEL_ABI,
+                                                     CONVLAB_INTERFACE_NAME,
+                                                     1,
+                                                     CONVLAB_HOST_TENSORS,
+                                                     0,
+                                                     convlab_prolog,
+                                                     convlab_op,
+                                                     convlab_epilog,
+                                                     convlab_report};
   return &convlab_table;
 }

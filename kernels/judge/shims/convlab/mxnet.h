@@ -15,13 +15,25 @@ static void convlab_op(struct ConvlabCall* convlab_call) {
 
 CONVLAB_EXPORT const struct ConvlabKernel* convlab_kernel(void) {
 #ifdef CONVLAB_GPU
-  static const struct ConvlabKernel convlab_table = {
-      CONVLAB_KERNEL_ABI, CONVLAB_INTERFACE_NAME, 1,
-      CONVLAB_DEVICE_TENSORS, 1, 0, convlab_op, 0, convlab_report};
+  static const struct ConvlabKernel convlab_table = {CONVLAB_KERNEL_ABI,
+                                                     CONVLAB_INTERFACE_NAME,
+                                                     1,
+                                                     CONVLAB_DEVICE_TENSORS,
+                                                     1,
+                                                     0,
+                                                     convlab_op,
+                                                     0,
+                                                     convlab_report};
 #else
-  static const struct ConvlabKernel convlab_table = {
-      CONVLAB_KERNEL_ABI, CONVLAB_INTERFACE_NAME, 0,
-      CONVLAB_HOST_TENSORS, 1, 0, convlab_op, 0, 0};
+  static const struct ConvlabKernel convlab_table = {CONVLAB_KERNEL_ABI,
+                                                     CONVLAB_INTERFACE_NAME,
+                                                     0,
+                                                     CONVLAB_HOST_TENSORS,
+                                                     1,
+                                                     0,
+                                                     convlab_op,
+                                                     0,
+                                                     0};
 #endif
   return &convlab_table;
 }

@@ -34,18 +34,17 @@ struct ConvlabTensorsOfCall {
 #endif
     const int out_height = call->height - call->kernel_size + 1;
     const int out_width = call->width - call->kernel_size + 1;
-    x = ConvlabTensor(px,
-                      mshadow::Shape4(call->batch, call->channels, call->height,
-                                      call->width),
-                      &stream);
+    x = ConvlabTensor(
+        px,
+        mshadow::Shape4(call->batch, call->channels, call->height, call->width),
+        &stream);
     k = ConvlabTensor(pk,
                       mshadow::Shape4(call->filters, call->channels,
                                       call->kernel_size, call->kernel_size),
                       &stream);
-    y = ConvlabTensor(py,
-                      mshadow::Shape4(call->batch, call->filters, out_height,
-                                      out_width),
-                      &stream);
+    y = ConvlabTensor(
+        py, mshadow::Shape4(call->batch, call->filters, out_height, out_width),
+        &stream);
   }
 
   mshadow::Stream<ConvlabDevice> stream;

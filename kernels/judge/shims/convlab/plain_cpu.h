@@ -9,8 +9,14 @@ static void convlab_op(struct ConvlabCall* convlab_call) {
 }
 
 CONVLAB_EXPORT const struct ConvlabKernel* convlab_kernel(void) {
-  static const struct ConvlabKernel convlab_table = {
-      CONVLAB_KERNEL_ABI, CONVLAB_INTERFACE_NAME, 0,
-      CONVLAB_HOST_TENSORS, 0, 0, convlab_op, 0, 0};
+  static const struct ConvlabKernel convlab_table = {CONVLAB_KERNEL_ABI,
+                                                     CONVLAB_INTERFACE_NAME,
+                                                     0,
+                                                     CONVLAB_HOST_TENSORS,
+                                                     0,
+                                                     0,
+                                                     convlab_op,
+                                                     0,
+                                                     0};
   return &convlab_table;
 }

@@ -12,8 +12,14 @@ static void convlab_op(struct ConvlabCall* convlab_call) {
 }
 
 CONVLAB_EXPORT const struct ConvlabKernel* convlab_kernel(void) {
-  static const struct ConvlabKernel convlab_table = {
-      CONVLAB_KERNEL_ABI, CONVLAB_INTERFACE_NAME, 1,
-      CONVLAB_DEVICE_TENSORS, 0, 0, convlab_op, 0, convlab_report};
+  static const struct ConvlabKernel convlab_table = {CONVLAB_KERNEL_ABI,
+                                                     CONVLAB_INTERFACE_NAME,
+                                                     1,
+                                                     CONVLAB_DEVICE_TENSORS,
+                                                     0,
+                                                     0,
+                                                     convlab_op,
+                                                     0,
+                                                     convlab_report};
   return &convlab_table;
 }

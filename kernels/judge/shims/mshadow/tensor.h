@@ -23,7 +23,8 @@
 #endif
 
 #ifdef __CUDACC__
-#define MSHADOW_XINLINE inline __attribute__((always_inline)) __device__ __host__
+#define MSHADOW_XINLINE \
+  inline __attribute__((always_inline)) __device__ __host__
 #else
 #define MSHADOW_XINLINE inline __attribute__((always_inline))
 #endif
@@ -177,7 +178,7 @@ class ConvlabCheck {
 
 }  // namespace mshadow
 
-#define CHECK(condition)                                        \
+#define CHECK(condition)                                                      \
   ::mshadow::ConvlabCheck(static_cast<bool>(condition), #condition, __FILE__, \
                           __LINE__)
 #define CHECK_EQ(a, b) CHECK((a) == (b))
@@ -189,11 +190,11 @@ class ConvlabCheck {
 #define LOG(severity) ::std::cerr
 
 #ifdef __CUDACC__
-#define MSHADOW_CUDA_CALL(call)                                             \
-  {                                                                         \
-    const cudaError_t convlab_error = (call);                               \
-    CHECK(convlab_error == cudaSuccess)                                     \
-        << "CUDA: " << cudaGetErrorString(convlab_error);                   \
+#define MSHADOW_CUDA_CALL(call)                           \
+  {                                                       \
+    const cudaError_t convlab_error = (call);             \
+    CHECK(convlab_error == cudaSuccess)                   \
+        << "CUDA: " << cudaGetErrorString(convlab_error); \
   }
 #endif
 

@@ -1,4 +1,5 @@
 #include <vector>
+
 #include "not_there.h"
 
 extern "C" void convolution(const float* x, const float* k, float* y, int B,

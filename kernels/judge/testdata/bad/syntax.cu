@@ -1,9 +1,0 @@
-#include <cuda_runtime.h>
-
-__global__ void fill(float* y) { y[threadIdx.x] = tile[0]; }
-
-extern "C" void convolution(const float* x, const float* k, float* y, int B,
-                            int C, int H, int W, int M, int K,
-                            cudaStream_t stream) {
-  fill<<<1, 32, 0, stream>>>(y);
-}
