@@ -2,6 +2,7 @@
 #ifndef KERNELS_CONVOLUTION_CHECKING_MISMATCH_H_
 #define KERNELS_CONVOLUTION_CHECKING_MISMATCH_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,18 +19,48 @@ struct Tolerance {
   double relative = 0;
 };
 
+// What is known besides the output. Each part may be left out.
+struct MismatchContext {
+  // The problem's inputs and filters. With them, errors in the sums are
+  // recognized: flipped or transposed filters, channels that are left out.
+  absl::Span<const float> x, k;
+  // If the problem is an excerpt of a larger batch: the number that each of its
+  // images has in that batch, and which of all images there are wrong.
+  std::vector<int64_t> images;
+  std::vector<bool> wrong_images;
+};
+
 // Compares y with the float64 reference of the problem and describes what is
-// wrong in at most eight lines: the problem; the first wrong element as
-// (b, m, h, w), got and expected; how many are wrong; and where they lie, as
-// far as there is a pattern ("all in the last column of every row", "all images
-// from 65,535 on", "never written", "every element: shifted by one column",
-// "filters used in transposed order"). Empty if nothing is wrong. `poison` is
-// the bit pattern with which y was filled before the run.
+// wrong in at most eight lines: the problem and how many outputs are wrong; the
+// first wrong element as (b, m, h, w), got and expected; where they lie, as far
+// as there is a pattern ("in the last column", "in images from 65535 on"); and
+// what their values look like ("never written", "each is the value of the
+// element to its right", "the filters are transposed"). Empty if nothing is
+// wrong. `poison` is the bit pattern with which y was filled before the run.
+//
+// A place is named only where all wrong elements lie in it, and either nearly
+// all elements there are wrong or chance would not have put them there. A cause
+// is named only if it explains 95 % of a sample of the wrong elements.
 std::vector<std::string> DescribeMismatch(const Problem& problem,
                                           absl::Span<const float> y,
                                           absl::Span<const double> reference,
                                           const Tolerance& tolerance,
-                                          uint32_t poison);
+                                          uint32_t poison,
+                                          const MismatchContext& context = {});
+
+// The same as one text with a line break before each line, for tests:
+// EXPECT_EQ(MismatchText(...), "").
+std::string MismatchText(const Problem& problem, absl::Span<const float> y,
+                         absl::Span<const double> reference,
+                         const Tolerance& tolerance, uint32_t poison,
+                         const MismatchContext& context = {});
+
+// Whether y may stand where `expected` is the reference: NaN for NaN, an
+// infinity for the same, and numbers that differ by `allowed` at most.
+bool IsRight(float y, double expected, double allowed);
+
+// The root mean square of the finite elements; 0 if there is none.
+double RootMeanSquare(absl::Span<const double> reference);
 
 }  // namespace convlab
 
