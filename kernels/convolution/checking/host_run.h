@@ -3,6 +3,7 @@
 #ifndef KERNELS_CONVOLUTION_CHECKING_HOST_RUN_H_
 #define KERNELS_CONVOLUTION_CHECKING_HOST_RUN_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"

@@ -11,6 +11,14 @@
 #include "kernels/convolution/convolution.h"
 
 namespace convlab {
+namespace {
+
+// NaN has a sign for printf, and for nobody else.
+std::string Number(double value) {
+  return std::isnan(value) ? "NaN" : absl::StrFormat("%.9g", value);
+}
+
+}  // namespace
 
 bool IsRight(float y, double expected, double allowed) {
   if (std::isnan(expected)) return std::isnan(y);
@@ -59,10 +67,10 @@ std::vector<std::string> DescribeMismatch(const Problem& problem,
                              std::count(context.wrong_images.begin(),
                                         context.wrong_images.end(), true),
                              " wrong images")),
-      absl::StrFormat("first at (b=%d, m=%d, h=%d, w=%d): got %.9g, expected "
-                      "%.9g",
-                      first.b, first.m, first.h, first.w, y[wrong.front()],
-                      reference[wrong.front()]),
+      absl::StrFormat("first at (b=%d, m=%d, h=%d, w=%d): got %s, expected %s",
+                      first.b, first.m, first.h, first.w,
+                      Number(y[wrong.front()]),
+                      Number(reference[wrong.front()])),
       absl::StrCat("they lie ",
                    DescribePlaces(problem, wrong, context.wrong_images))};
   const std::vector<std::string> causes = FindCauses(

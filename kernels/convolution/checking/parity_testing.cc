@@ -8,7 +8,10 @@
 #include "absl/strings/str_replace.h"
 #include "common/accuracy/accuracy.h"
 #include "common/status/status.h"
+#include "gtest/gtest.h"
+#include "kernels/convolution/checking/mismatch.h"
 #include "kernels/convolution/checking/parity_problems.h"
+#include "kernels/convolution/checking/poison.h"
 #include "kernels/convolution/checking/reference.h"
 #include "kernels/convolution/variants.h"
 
@@ -121,6 +124,25 @@ void VariantTest::SetUp() {
 }
 
 void VariantTest::TearDown() { ASSERT_TRUE(ForceCpuTarget("auto").ok()); }
+
+std::string Mismatches(const Problem& problem, const Tensors& tensors,
+                       const std::vector<float>& y, double max_error) {
+  // An error of the whole output's root mean square is exceeded by that of
+  // single elements.
+  constexpr double kLargestError = 10;
+  return MismatchText(problem, y, tensors.y, {kLargestError * max_error},
+                      kPoisonedWord, {tensors.x, tensors.k, {}, {}});
+}
+
+void PrintTo(const Problem& problem, std::ostream* out) {
+  *out << ToString(problem);
+}
+
+void PrintTo(const Variant* variant, std::ostream* out) {
+  *out << variant->name;
+}
+
+void PrintTo(CpuTarget target, std::ostream* out) { *out << Name(target); }
 
 std::vector<const Variant*> CudaVariants() {
   std::vector<const Variant*> variants;

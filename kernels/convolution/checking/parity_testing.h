@@ -2,6 +2,7 @@
 #ifndef KERNELS_CONVOLUTION_CHECKING_PARITY_TESTING_H_
 #define KERNELS_CONVOLUTION_CHECKING_PARITY_TESTING_H_
 
+#include <ostream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -62,6 +63,19 @@ class VariantTest : public ::testing::TestWithParam<VariantCase> {
   void SetUp() override;
   void TearDown() override;
 };
+
+// Says where y, an output of RunOnHostTensors, is wrong (mismatch.h); for
+// EXPECT_LE(error, max_error) << Mismatches(...). With `max_error` 0 every
+// output must be equal; otherwise those are wrong that lie further off than
+// rounding errors would take them.
+std::string Mismatches(const Problem& problem, const Tensors& tensors,
+                       const std::vector<float>& y, double max_error);
+
+// How GoogleTest names the parameters of a test that fails; without these it
+// dumps their bytes.
+void PrintTo(const Problem& problem, std::ostream* out);
+void PrintTo(const Variant* variant, std::ostream* out);
+void PrintTo(CpuTarget target, std::ostream* out);
 
 // The GPU's variants; none in a build without CUDA.
 std::vector<const Variant*> CudaVariants();

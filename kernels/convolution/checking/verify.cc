@@ -1,12 +1,17 @@
 #include "kernels/convolution/checking/verify.h"
 
 #include <random>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/accuracy/accuracy.h"
 #include "common/status/status.h"
 #include "kernels/convolution/checking/host_run.h"
+#include "kernels/convolution/checking/mismatch.h"
+#include "kernels/convolution/checking/poison.h"
 #include "kernels/convolution/checking/reference.h"
 
 namespace convlab {
@@ -23,13 +28,18 @@ absl::StatusOr<double> Verify(const Variant& variant, const Problem& problem,
   for (float& value : k) value = distribution(generator);
   ASSIGN_OR_RETURN(const std::vector<float> y,
                    RunOnHostTensors(variant, problem, resources, x, k));
-  const double error = RelativeError(
-      y.data(),
-      ReferenceConvolution(problem, x.data(), k.data(), *resources.workers));
-  RETURN_IF_ERROR(
-      Annotate(CheckError(error, variant.accuracy),
-               absl::StrCat(variant.name, " on ", ToString(problem))));
-  return error;
+  const std::vector<double> reference =
+      ReferenceConvolution(problem, x.data(), k.data(), *resources.workers);
+  const double error = RelativeError(y.data(), reference);
+  const absl::Status status = CheckError(error, variant.accuracy);
+  if (status.ok()) return error;
+  // Single elements exceed the error of the whole output.
+  const Tolerance tolerance = {10 * MaxRelativeError(variant.accuracy)};
+  const std::vector<std::string> mismatches = DescribeMismatch(
+      problem, y, reference, tolerance, kPoisonedWord, {x, k, {}, {}});
+  return absl::DataLossError(absl::StrCat(
+      variant.name, " on ", ToString(problem), ": ", status.message(),
+      mismatches.empty() ? "" : "; ", absl::StrJoin(mismatches, "; ")));
 }
 
 }  // namespace convlab
