@@ -50,14 +50,21 @@ struct Verdict {
   bool op_time_counts = true;
   std::string op_time_note;
   std::string protection;  // KernelProcess::Protection
+  // What people should know, and what counts against nobody: integers that are
+  // not exact, memory that leaks, an op that cannot be repeated.
+  std::vector<std::string> notes;
+  uint64_t seed = 0;  // with which the same inputs come again
 };
 
 struct JudgeOptions {
   const Network* network = nullptr;
-  int64_t batch = 10000;  // images for the times
-  bool quick = false;     // only the network's own layers
-  int samples = 7;        // timed runs for each layer
-  uint64_t seed = 0;      // of inputs and order; 0: by the clock
+  int64_t batch = 10000;      // images for the times
+  bool quick = false;         // only the network's own layers
+  int samples = 7;            // timed runs for each layer
+  double timed_seconds = 20;  // after so long three timed runs are enough
+  bool huge = true;  // one problem of more than 2^31 outputs, on a GPU that has
+                     // the memory; not if `quick`
+  uint64_t seed = 0;  // of inputs and order; 0: a random one
   ProcessOptions process;
   std::function<void(double)> progress;  // the share of the work done
 };

@@ -1,0 +1,309 @@
+#include "kernels/judge/judging.h"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/status/status.h"
+#include "kernels/judge/session.h"
+
+namespace convlab {
+namespace {
+
+// A kernel that dies on so many foreign sizes, or lets the judge wait for so
+// long, is not tried on more.
+constexpr int kMostDeaths = 8;
+constexpr double kMostLostSeconds = 60;
+constexpr size_t kMostLines = 8;
+
+// Whether values of this family tell the class; the others have a range that
+// narrow types lack, or are no numbers.
+bool TellsClass(Family family) {
+  return family == Family::kSigned || family == Family::kPositive ||
+         family == Family::kFilterScales;
+}
+bool IsSpecial(Family family) {
+  return family == Family::kSmall || family == Family::kLarge ||
+         family == Family::kNotFinite;
+}
+
+uint64_t RandomSeed() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device() | 1;
+}
+
+}  // namespace
+
+double SteadySeconds() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void Judging::Note(const std::string& text) {
+  if (std::find(verdict_.notes.begin(), verdict_.notes.end(), text) ==
+      verdict_.notes.end()) {
+    verdict_.notes.push_back(text);
+  }
+}
+
+// Families that right kernels may fail cost the class or a note.
+void Judging::NoteSpecial(const Trial& trial, const Attempt& attempt) {
+  if (attempt.right()) return;
+  if (trial.family == Family::kNotFinite) {
+    Note("NaN and infinities of the inputs are not where they belong");
+    return;
+  }
+  verdict_.accuracy = AccuracyClass::kBf16;
+  Note(absl::StrFormat("loses %s (relative error %.1g): a type of small range",
+                       Name(trial.family), attempt.check.error));
+}
+
+absl::StatusOr<Attempt> Judging::Try(const Trial& trial) {
+  ASSIGN_OR_RETURN(Attempt attempt, runner_.Try(trial.problem, trial.family));
+  if (attempt.result == AttemptResult::kSkipped) return attempt;
+  ++verdict_.problems_tried;
+  if (attempt.right()) ++verdict_.problems_right;
+  // A special family says something of numbers only where they are wrong.
+  if (IsSpecial(trial.family) &&
+      (attempt.right() || attempt.result == AttemptResult::kWrong)) {
+    NoteSpecial(trial, attempt);
+    return attempt;
+  }
+  tried_.push_back({trial.problem, attempt.right()});
+  if (!attempt.right()) return attempt;
+  if (trial.family == Family::kIntegers && !attempt.check.exact) {
+    Note("integers are not exact: transforms, or sums in a narrow type");
+  }
+  if (TellsClass(trial.family)) {
+    verdict_.accuracy = std::max(verdict_.accuracy, *attempt.check.accuracy);
+    verdict_.relative_error =
+        std::max(verdict_.relative_error, attempt.check.error);
+  }
+  return attempt;
+}
+
+absl::Status Judging::TryAll() {
+  const std::vector<Trial> trials =
+      MakeTrials(*options_.network, options_.quick, options_.process.gpu,
+                 Mix(seed_, 0x7121a15));
+  int deaths = 0;
+  double lost = 0;
+  for (size_t i = 0; i < trials.size(); ++i) {
+    const Trial& trial = trials[i];
+    if ((!trial.own && deaths >= kMostDeaths) || lost > kMostLostSeconds) {
+      continue;
+    }
+    const double start = SteadySeconds();
+    ASSIGN_OR_RETURN(const Attempt attempt, Try(trial));
+    if (!runner_.has_started()) {
+      SetReason(Outcome::kCrashed, attempt.reason);
+      return absl::OkStatus();
+    }
+    Progress(0.5 * static_cast<double>(i) / static_cast<double>(trials.size()));
+    if (attempt.right() || attempt.result == AttemptResult::kSkipped) continue;
+    if (attempt.result != AttemptResult::kWrong) {
+      ++deaths;
+      lost += SteadySeconds() - start;
+    } else if (IsSpecial(trial.family)) {
+      continue;
+    }
+    std::optional<Attempt>& failure = trial.own ? own_failure_ : other_failure_;
+    // The smallest problem shows best what is wrong.
+    if (!failure ||
+        (trial.own && trial.problem.flops() < own_failed_.problem.flops())) {
+      failure = attempt;
+      if (trial.own) own_failed_ = trial;
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Judging::SetReason(Outcome outcome, std::vector<std::string> reason) {
+  // A broken rule counts more than what it was right on.
+  const bool worse =
+      outcome == Outcome::kRefused && verdict_.outcome == Outcome::kRestricted;
+  if (decided_ && !worse) return;
+  decided_ = true;
+  verdict_.outcome = outcome;
+  if (reason.size() > kMostLines) reason.resize(kMostLines);
+  verdict_.reason = std::move(reason);
+}
+
+// What the sizes on which the kernel is right have in common.
+std::vector<std::string> Judging::Hints() const {
+  std::vector<std::string> hints;
+  const std::string hard_wired = FindHardWired(tried_);
+  if (!hard_wired.empty()) {
+    hints.push_back(hard_wired);
+  } else {
+    const auto rights =
+        std::count_if(tried_.begin(), tried_.end(),
+                      [](const Tried& tried) { return tried.right; });
+    hints.push_back(absl::StrCat("right in ", rights, " of ", tried_.size(),
+                                 " trials, whose sizes have nothing simple in "
+                                 "common"));
+  }
+  return hints;
+}
+
+// The layers of other networks that were not tried: the file may be made for
+// one of them.
+absl::Status Judging::TryOtherNetworks() {
+  if (!options_.quick) return absl::OkStatus();
+  int deaths = 0;
+  for (const Network& network : Networks()) {
+    if (network.name == options_.network->name) continue;
+    for (const Problem& layer : LayersOf(network, 2)) {
+      if (deaths >= kMostDeaths) return absl::OkStatus();
+      ASSIGN_OR_RETURN(const Attempt attempt, Try({layer, Family::kIntegers}));
+      if (attempt.result == AttemptResult::kDied) ++deaths;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Judging::DependsOnMemory(const Attempt& failure) {
+  if (failure.result != AttemptResult::kWrong || !failure.check.has_nan) {
+    return false;
+  }
+  Manner zeroed;
+  zeroed.zeroed = true;
+  ASSIGN_OR_RETURN(const Attempt attempt,
+                   runner_.Try(own_failed_.problem, Family::kSigned, zeroed));
+  if (!attempt.right()) return false;
+  std::vector<std::string> reason = {
+      "right only if the output's memory holds zeros before: it does not write "
+      "all of it, or adds to it",
+      "the course's program cleared it and called the op once; clear the "
+      "output in the op"};
+  reason.insert(reason.end(), failure.reason.begin(), failure.reason.end());
+  SetReason(Outcome::kRefused, std::move(reason));
+  return true;
+}
+
+absl::StatusOr<bool> Judging::DependsOnOrder(const Attempt& failure) {
+  if (failure.result != AttemptResult::kWrong || layers_.size() < 2) {
+    return false;
+  }
+  runner_.Restart();
+  RETURN_IF_ERROR(TimeLayers(/*in_order=*/true));
+  if (asked_failure_) return false;
+  ordered_ = true;
+  SetReason(Outcome::kRestricted,
+            {"right only if the layers are called in the network's order, from "
+             "the first one on: it keeps state between calls"});
+  return true;
+}
+
+// A hint at another network, if the file is made for it, or empty.
+absl::StatusOr<std::string> Judging::FindRightNetwork() {
+  // A kernel for other sizes is never right on these.
+  for (const Tried& tried : tried_) {
+    Problem same = own_failed_.problem;
+    same.batch = tried.problem.batch;
+    if (tried.right && ToString(tried.problem) == ToString(same)) {
+      return std::string();
+    }
+  }
+  RETURN_IF_ERROR(TryOtherNetworks());
+  for (const std::string& network : RightNetworks(tried_)) {
+    if (network == options_.network->name) continue;
+    return absl::StrCat("right for the sizes of ", network, ", not for those ",
+                        "of ", options_.network->name, ": run it with ",
+                        network);
+  }
+  return std::string();
+}
+
+// Why a layer of the network is wrong.
+absl::Status Judging::FindReason() {
+  const Attempt failure = *asked_failure_;
+  ASSIGN_OR_RETURN(const bool by_memory, DependsOnMemory(failure));
+  if (by_memory) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool by_order, DependsOnOrder(failure));
+  if (by_order) return absl::OkStatus();
+  std::vector<std::string> reason;
+  if (first_round_.size() > 1 && !first_round_[0].right() &&
+      first_round_.back().right() &&
+      absl::StrContains(absl::StrJoin(first_round_[0].reason, "\n"),
+                        "never written")) {
+    reason.emplace_back(
+        "the first layer's call writes nothing and the second's is right: a "
+        "file that computes both in its second call cannot be judged here");
+  }
+  if (failure.check.has_nan && options_.process.gpu) {
+    reason.emplace_back(
+        "new device memory holds NaN here; on the course's machines it mostly "
+        "held zeros");
+  }
+  ASSIGN_OR_RETURN(const std::string network, FindRightNetwork());
+  if (!network.empty()) reason.insert(reason.begin(), network);
+  // A small problem shows better what is wrong, if it is wrong as well.
+  const bool at_once =
+      std::any_of(first_round_.begin(), first_round_.end(),
+                  [](const Attempt& attempt) { return !attempt.right(); });
+  const bool show_small = at_once && network.empty() && own_failure_ &&
+                          own_failure_->result == failure.result;
+  const Attempt& shown = show_small ? *own_failure_ : failure;
+  reason.insert(reason.end(), shown.reason.begin(), shown.reason.end());
+  Outcome outcome = Outcome::kWrong;
+  if (network.empty() && failure.result == AttemptResult::kBroke) {
+    outcome = Outcome::kRefused;
+  } else if (network.empty() && failure.result == AttemptResult::kDied) {
+    outcome = Outcome::kCrashed;
+  }
+  SetReason(outcome, std::move(reason));
+  return absl::OkStatus();
+}
+
+void Judging::Decide() {
+  if (decided_) return;
+  const Attempt* const failure = own_failure_     ? &*own_failure_
+                                 : other_failure_ ? &*other_failure_
+                                                  : nullptr;
+  if (failure == nullptr) return;
+  if (own_failure_ && own_failure_->result == AttemptResult::kBroke &&
+      !own_failure_->outside) {
+    SetReason(Outcome::kRefused, own_failure_->reason);
+    return;
+  }
+  std::vector<std::string> reason = Hints();
+  reason.insert(reason.end(), failure->reason.begin(), failure->reason.end());
+  SetReason(Outcome::kRestricted, std::move(reason));
+}
+
+absl::StatusOr<Verdict> Judging::Run() {
+  RETURN_IF_ERROR(TryAll());
+  if (!decided_) RETURN_IF_ERROR(TimeLayers(/*in_order=*/false));
+  if (!decided_ && asked_failure_) RETURN_IF_ERROR(FindReason());
+  // Times of outputs that were wrong are none.
+  if (asked_failure_) {
+    ClearTimes();
+  } else if (!decided_ || ordered_) {
+    RETURN_IF_ERROR(CheckTimes());
+    if (!ordered_) {
+      RETURN_IF_ERROR(Repeat());
+      RETURN_IF_ERROR(TryHuge());
+    }
+  }
+  Decide();
+  verdict_.protection = runner_.protection();
+  Progress(1);
+  return verdict_;
+}
+
+absl::StatusOr<Verdict> JudgeKernel(const JudgedKernel& kernel,
+                                    const JudgeOptions& options,
+                                    Workers& workers) {
+  JudgeOptions seeded = options;
+  if (seeded.seed == 0) seeded.seed = RandomSeed();
+  return Judging(kernel, seeded, workers).Run();
+}
+
+}  // namespace convlab

@@ -1,0 +1,125 @@
+#include "kernels/judge/runner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/status/status.h"
+#include "kernels/convolution/convolution.h"
+
+namespace convlab {
+namespace {
+
+// Whether the process ended because the kernel broke a rule, and not because it
+// failed (process.h has one code for both).
+bool BreaksRule(absl::string_view message) {
+  for (const absl::string_view rule :
+       {"wrote ", "changed its input", "its clock", "its device events"}) {
+    if (absl::StartsWith(message, rule)) return true;
+  }
+  return false;
+}
+
+Attempt Failed(const Problem& problem, const absl::Status& status) {
+  Attempt attempt;
+  attempt.result = BreaksRule(status.message()) ? AttemptResult::kBroke
+                                                : AttemptResult::kDied;
+  attempt.outside = absl::StartsWith(status.message(), "wrote up to");
+  attempt.reason = {
+      absl::StrCat(ToString(problem), ": ", OneLine(status.message()))};
+  return attempt;
+}
+
+// Elements of an output that are kept to recognize it.
+std::vector<float> Sample(absl::Span<const float> y, uint64_t seed) {
+  constexpr uint64_t kCount = 2000;
+  std::vector<float> sample;
+  for (uint64_t i = 0; i < kCount; ++i) {
+    sample.push_back(y[Mix(seed, i) % y.size()]);
+  }
+  return sample;
+}
+
+}  // namespace
+
+bool Runner::IsEarlierResult(const Problem& problem,
+                             absl::Span<const float> y) {
+  const auto found = earlier_.find(ToString(problem));
+  if (found == earlier_.end()) return false;
+  const std::vector<float> now = Sample(y, seed_);
+  const std::vector<float>& before = found->second;
+  // Constant outputs are equal without being an earlier result.
+  return std::any_of(before.begin(), before.end(),
+                     [&](float value) { return value != before[0]; }) &&
+         std::memcmp(now.data(), before.data(), now.size() * sizeof(float)) ==
+             0;
+}
+
+absl::StatusOr<Attempt> Runner::TryInProcess(const Inputs& inputs,
+                                             const Manner& manner) {
+  const Problem& problem = inputs.problem;
+  Attempt attempt;
+  const absl::StatusOr<SharedTensors> tensors = process_->Map(problem);
+  if (absl::IsResourceExhausted(tensors.status())) {
+    attempt.result = AttemptResult::kSkipped;
+    attempt.reason = {absl::StrCat(ToString(problem), ": not tried, ",
+                                   OneLine(tensors.status().message()))};
+    return attempt;
+  }
+  if (!tensors.ok()) return tensors.status();
+  Fill(inputs, tensors->x, tensors->k, workers_);
+  const uint32_t poison = manner.zeroed ? 0 : RandomPoison(inputs.seed);
+  FillBits(poison, tensors->y, workers_);
+  KernelCall call;
+  call.problem = problem;
+  call.warm_ops = manner.warm_ops;
+  call.timed_ops = manner.timed_ops;
+  ASSIGN_OR_RETURN(attempt.call, process_->Run(call));
+  if (!attempt.call.guard.empty()) {
+    attempt.result = AttemptResult::kBroke;
+    attempt.outside = true;
+    attempt.reason = {
+        absl::StrCat(ToString(problem), ": ", OneLine(attempt.call.guard))};
+    return attempt;
+  }
+  // After the run: what is sampled is not yet chosen while the kernel runs.
+  attempt.check = CheckOutput(inputs, *tensors, poison,
+                              Mix(inputs.seed, 0xc4ec4), workers_);
+  if (attempt.check.accuracy) {
+    earlier_[ToString(problem)] = Sample(tensors->y, seed_);
+  } else if (IsEarlierResult(problem, tensors->y)) {
+    attempt.result = AttemptResult::kBroke;
+    attempt.reason = {absl::StrCat(ToString(problem),
+                                   ": returned the result of an earlier call "
+                                   "with other inputs")};
+  } else {
+    attempt.result = AttemptResult::kWrong;
+    attempt.reason = attempt.check.mismatch;
+  }
+  return attempt;
+}
+
+absl::StatusOr<Attempt> Runner::Try(const Problem& problem, Family family,
+                                    const Manner& manner) {
+  if (process_ == nullptr) {
+    absl::StatusOr<std::unique_ptr<KernelProcess>> process = start_(options_);
+    if (absl::IsAborted(process.status())) {
+      return Failed(problem, Annotate(process.status(), "when it was loaded"));
+    }
+    if (!process.ok()) return process.status();
+    process_ = *std::move(process);
+    has_started_ = true;
+    protection_ = process_->Protection();
+  }
+  const Inputs inputs = {problem, family, Mix(seed_, ++runs_)};
+  absl::StatusOr<Attempt> attempt = TryInProcess(inputs, manner);
+  if (absl::IsAborted(attempt.status())) {
+    process_.reset();
+    return Failed(problem, attempt.status());
+  }
+  return attempt;
+}
+
+}  // namespace convlab
