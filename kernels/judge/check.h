@@ -17,7 +17,7 @@
 #include "absl/types/span.h"
 #include "common/accuracy/accuracy.h"
 #include "common/parallel/parallel.h"
-#include "kernels/judge/process.h"
+#include "kernels/judge/process/process.h"
 #include "kernels/judge/tensors.h"
 
 namespace convlab {

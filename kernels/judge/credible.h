@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/accuracy/accuracy_class.h"
-#include "kernels/judge/process.h"
+#include "kernels/judge/process/process.h"
 #include "kernels/measure/hard_limits.h"
 
 namespace convlab {

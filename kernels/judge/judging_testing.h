@@ -55,6 +55,7 @@ class FunctionProcess : public KernelProcess {
     return result;
   }
 
+  void Finish() override {}
   std::string Printed() const override { return "Correctness: 1.0\n"; }
   std::string Protection() const override { return "none"; }
 

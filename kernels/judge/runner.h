@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/judge/check.h"
-#include "kernels/judge/process.h"
+#include "kernels/judge/process/process.h"
 #include "kernels/judge/trials.h"
 
 namespace convlab {

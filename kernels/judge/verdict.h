@@ -13,8 +13,8 @@
 #include "common/network/network.h"
 #include "common/parallel/parallel.h"
 #include "kernels/convolution/convolution.h"
-#include "kernels/judge/compile.h"
-#include "kernels/judge/process.h"
+#include "kernels/judge/process/process.h"
+#include "kernels/judge/source/compile.h"
 
 namespace convlab {
 

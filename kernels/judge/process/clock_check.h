@@ -1,0 +1,30 @@
+// Compares the clock of a kernel's process with the judge's.
+#ifndef KERNELS_JUDGE_PROCESS_CLOCK_CHECK_H_
+#define KERNELS_JUDGE_PROCESS_CLOCK_CHECK_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+
+namespace convlab {
+
+// The process times an op from within, the judge from its permission to the
+// answer, which takes some microseconds more. A process that tells less than
+// that has a wrong clock.
+class ClockCheck {
+ public:
+  // Returns the time to be taken for an op: the process's, or the judge's own
+  // if they differ by more than messages take. `waited_ns` is how long both
+  // have waited for a CPU meanwhile. Aborted if the process's time is longer
+  // than the judge's, which cannot be, or too short three times in a row: a
+  // single time may be the machine's fault.
+  absl::StatusOr<int64_t> Accept(int64_t op_ns, int64_t judge_ns,
+                                 int64_t waited_ns);
+
+ private:
+  int strikes_ = 0;
+};
+
+}  // namespace convlab
+
+#endif  // KERNELS_JUDGE_PROCESS_CLOCK_CHECK_H_

@@ -1,0 +1,363 @@
+#include "kernels/judge/process/process.h"
+
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <climits>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status/status.h"
+#include "kernels/cuda/device.h"
+#include "kernels/judge/process/child.h"
+#include "kernels/judge/process/clock_check.h"
+#include "kernels/judge/process/messages.h"
+#include "kernels/judge/process/sandbox.h"
+#include "kernels/judge/process/shared_tensors.h"
+
+namespace convlab {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// Sanitizers reserve terabytes, and look into their own process by ptrace.
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+int64_t DefaultHostBytes() {
+  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / 2;
+}
+
+// The program's own path, as another mount namespace sees it too.
+std::string OwnPath() {
+  char path[PATH_MAX];
+  const ssize_t count = readlink("/proc/self/exe", path, sizeof(path));
+  return count <= 0 ? "/proc/self/exe" : std::string(path, count);
+}
+
+bool InRange(const Problem& problem) {
+  for (const int64_t size :
+       {problem.batch, problem.channels, problem.height, problem.width,
+        problem.filters, problem.kernel_size}) {
+    if (size < 1 || size > INT_MAX) return false;
+  }
+  return problem.output_height() > 0 && problem.output_width() > 0;
+}
+
+std::string TextOf(const Reply& reply) {
+  return Harmless(
+      absl::string_view(reply.text, strnlen(reply.text, sizeof(reply.text))));
+}
+
+class Process : public KernelProcess {
+ public:
+  explicit Process(ProcessOptions options) : options_(std::move(options)) {
+    if (options_.host_bytes <= 0) options_.host_bytes = DefaultHostBytes();
+  }
+
+  // Starts the process, up to where it is ready to load the library: no code of
+  // the kernel has run then.
+  absl::Status Prepare(const std::string& library,
+                       std::vector<std::string> sandbox);
+  // True: the library uses the GPU.
+  absl::StatusOr<bool> Load();
+
+  absl::StatusOr<SharedTensors> Map(const Problem& problem) override;
+  absl::StatusOr<CallResult> Run(const KernelCall& call) override;
+  void Finish() override { child_->Finish(options_.seconds); }
+  std::string Printed() const override { return child_->Printed(); }
+  std::string Protection() const override {
+    return absl::StrJoin(protection_, ", ");
+  }
+
+ private:
+  // Has an order carried out, and sets `ns` to the judge's time for it.
+  absl::StatusOr<Reply> Ask(const Request& request, int file = -1,
+                            int64_t* ns = nullptr);
+  absl::StatusOr<Reply> Ask(Order order, int64_t* ns = nullptr);
+  absl::Status CheckReply(const Request& request, const Reply& reply);
+  absl::Status Settle(int phase, bool before_op);
+  absl::Status Op(bool timed, CallResult& result);
+  absl::Status Phases(const KernelCall& call, CallResult& result);
+  absl::Status Report(CallResult& result);
+  void SetLimits();
+  // The kernel broke a rule: ends the process.
+  absl::Status Broken(absl::Status status);
+
+  ProcessOptions options_;
+  std::unique_ptr<Child> child_;
+  std::vector<std::string> protection_;
+  Reply facts_ = {};  // the answer to kLoad
+  SharedMemory memory_;
+  ClockCheck clock_;
+};
+
+absl::Status Process::Prepare(const std::string& library,
+                              std::vector<std::string> sandbox) {
+  ProcessArguments arguments;
+  arguments.library = library;
+  arguments.gpu = options_.gpu;
+  arguments.device = options_.device;
+  arguments.trace = options_.trace;
+  arguments.threads = options_.threads;
+  // A profiler talks to its part inside the process as it likes.
+  arguments.filter = options_.wrapper.empty();
+  // CUDA reserves more than the machine has.
+  if (!options_.gpu && !kSanitized) arguments.data_bytes = options_.host_bytes;
+  std::vector<std::string> command = options_.wrapper;
+  if (!sandbox.empty()) protection_.emplace_back("bubblewrap");
+  std::move(sandbox.begin(), sandbox.end(), std::back_inserter(command));
+  command.push_back(command.empty() ? "/proc/self/exe" : OwnPath());
+  for (std::string& word : arguments.Write()) {
+    command.push_back(std::move(word));
+  }
+  ASSIGN_OR_RETURN(child_, Child::Start(command));
+  SetLimits();
+  Request request = {};
+  request.order = Order::kReady;
+  Reply reply;
+  if (absl::Status status = child_->Receive(&reply); !status.ok()) {
+    return absl::UnavailableError(absl::StrCat(
+        "a kernel's process ", status.message(), ": ", Harmless(Printed())));
+  }
+  RETURN_IF_ERROR(CheckReply(request, reply));
+  if (reply.seccomp != 0) protection_.emplace_back("seccomp");
+  if (reply.limits != 0) protection_.emplace_back("limits");
+  if (options_.trace && reply.traced == 0) {
+    protection_.push_back(absl::StrCat(
+        "no trace (", options_.gpu ? TextOf(reply) : "no GPU", ")"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Process::Load() {
+  ASSIGN_OR_RETURN(facts_, Ask(Order::kLoad));
+  child_->Stop();
+  return facts_.uses_gpu != 0;
+}
+
+void Process::SetLimits() {
+  child_->SetLimits(kSanitized ? 0 : options_.host_bytes + memory_.bytes(),
+                    options_.seconds);
+}
+
+absl::Status Process::Broken(absl::Status status) {
+  child_->Kill();
+  return status;
+}
+
+absl::Status Process::CheckReply(const Request& request, const Reply& reply) {
+  if (reply.token != request.token || reply.order != request.order) {
+    return Broken(absl::AbortedError("wrote to the judge's socket"));
+  }
+  if (reply.code == 0) return absl::OkStatus();
+  // Memory may be short, and a GPU missing, without any fault of the kernel;
+  // but only where none of its code was to run.
+  auto code = absl::StatusCode::kAborted;
+  if (request.order == Order::kReady || request.order == Order::kMap ||
+      request.order == Order::kBegin) {
+    code = static_cast<absl::StatusCode>(reply.code);
+  }
+  absl::Status status(code, TextOf(reply));
+  // Less memory may do for the next call.
+  return absl::IsResourceExhausted(status) ? status : Broken(std::move(status));
+}
+
+absl::StatusOr<Reply> Process::Ask(const Request& request, int file,
+                                   int64_t* ns) {
+  Request secret = request;
+  if (getrandom(&secret.token, sizeof(secret.token), 0) !=
+      sizeof(secret.token)) {
+    return absl::InternalError("no random numbers from the system");
+  }
+  Reply reply;
+  const int64_t start = JudgeNow();
+  RETURN_IF_ERROR(child_->Send(secret, file));
+  RETURN_IF_ERROR(child_->Receive(&reply));
+  if (ns != nullptr) *ns = JudgeNow() - start;
+  RETURN_IF_ERROR(CheckReply(secret, reply));
+  return reply;
+}
+
+absl::StatusOr<Reply> Process::Ask(Order order, int64_t* ns) {
+  Request request = {};
+  request.order = order;
+  return Ask(request, -1, ns);
+}
+
+absl::StatusOr<SharedTensors> Process::Map(const Problem& problem) {
+  if (!InRange(problem)) {
+    return absl::InvalidArgumentError(
+        "the problem has no output, or sizes "
+        "that an int cannot hold");
+  }
+  if (child_->dead()) return absl::AbortedError("its process has ended");
+  if (memory_.Holds(problem)) return memory_.tensors();
+  // The old tensors go first: the new ones may need their memory.
+  memory_ = SharedMemory();
+  ASSIGN_OR_RETURN(memory_, SharedMemory::Create(problem));
+  SetLimits();
+  Request request = {};
+  request.order = Order::kMap;
+  request.call.problem = problem;
+  child_->Continue();
+  const absl::Status mapped = Ask(request, memory_.file()).status();
+  child_->Stop();
+  if (!mapped.ok()) {
+    memory_ = SharedMemory();
+    return mapped;
+  }
+  return memory_.tensors();
+}
+
+absl::Status Process::Settle(int phase, bool before_op) {
+  Request request = {};
+  request.order = Order::kSettle;
+  request.phase = phase;
+  request.before_op = before_op;
+  return Ask(request).status();
+}
+
+absl::Status Process::Op(bool timed, CallResult& result) {
+  int64_t judge_ns;
+  int64_t waited_ns = -child_->WaitedForCpu();
+  ASSIGN_OR_RETURN(const Reply reply, Ask(Order::kOp, &judge_ns));
+  waited_ns += child_->WaitedForCpu();
+  result.whole_ns += judge_ns;
+  if (!timed) return absl::OkStatus();
+  const auto op_ns = clock_.Accept(reply.op_ns, judge_ns, waited_ns);
+  if (!op_ns.ok()) return Broken(op_ns.status());
+  result.op_ns.push_back(*op_ns);
+  result.judge_ns.push_back(judge_ns);
+  if (facts_.uses_gpu == 0) return absl::OkStatus();
+  // The GPU's clock may run a little faster than the host's.
+  if (reply.event_ns < 0 || reply.event_ns > judge_ns + judge_ns / 50) {
+    return Broken(absl::AbortedError(
+        absl::StrCat("its device events took ", reply.event_ns,
+                     " ns in an op of ", judge_ns, " ns")));
+  }
+  result.event_ns.push_back(reply.event_ns);
+  return absl::OkStatus();
+}
+
+absl::Status Process::Phases(const KernelCall& call, CallResult& result) {
+  const bool gpu = facts_.uses_gpu != 0;
+  Request begin = {};
+  begin.order = Order::kBegin;
+  begin.call = call;
+  RETURN_IF_ERROR(Ask(begin).status());
+  int64_t ns;
+  int phase = -1;
+  if (facts_.has_prolog != 0) {
+    RETURN_IF_ERROR(Settle(phase, /*before_op=*/false));
+    RETURN_IF_ERROR(Ask(Order::kProlog, &ns).status());
+    result.whole_ns += ns;
+    phase = kProlog;
+  }
+  for (int i = 0; i < call.warm_ops + call.timed_ops; ++i) {
+    RETURN_IF_ERROR(Settle(phase, /*before_op=*/true));
+    RETURN_IF_ERROR(Op(/*timed=*/i >= call.warm_ops, result));
+    phase = kOp;
+  }
+  if (facts_.has_epilog != 0) {
+    if (gpu) RETURN_IF_ERROR(Settle(phase, /*before_op=*/false));
+    RETURN_IF_ERROR(Ask(Order::kEpilog, &ns).status());
+    result.whole_ns += ns;
+    phase = kEpilog;
+  }
+  if (!gpu) return absl::OkStatus();
+  RETURN_IF_ERROR(Settle(phase, /*before_op=*/false));
+  return Report(result);
+}
+
+absl::Status Process::Report(CallResult& result) {
+  ASSIGN_OR_RETURN(const Reply reply, Ask(Order::kReport));
+  bool possible = reply.device_bytes >= 0 && reply.leaked_bytes >= 0;
+  for (const PhaseWork& work : reply.work) {
+    possible &= work.kernels >= 0 && work.kernel_ns >= 0 && work.copies >= 0 &&
+                work.copied_bytes >= 0 && work.span_ns >= 0;
+  }
+  if (!possible) {
+    return Broken(absl::AbortedError("wrote to the judge's socket"));
+  }
+  if (options_.trace && reply.traced != 0) {
+    result.work.assign(std::begin(reply.work), std::end(reply.work));
+  }
+  result.device_bytes = reply.device_bytes;
+  result.leaked_bytes = reply.leaked_bytes;
+  result.guard = TextOf(reply);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CallResult> Process::Run(const KernelCall& call) {
+  if (child_->dead()) return absl::AbortedError("its process has ended");
+  if (!memory_.Holds(call.problem)) {
+    return absl::FailedPreconditionError(
+        "the problem's tensors are not mapped");
+  }
+  if (call.stride < 1 || call.warm_ops < 0 || call.timed_ops < 0) {
+    return absl::InvalidArgumentError("a call with a stride or count below 1");
+  }
+  // The process is stopped: what is remembered is what the caller wrote.
+  memory_.Remember();
+  child_->Continue();
+  CallResult result;
+  const absl::Status status = Phases(call, result);
+  // It stays stopped until it is asked again, so that no thread of it can still
+  // write to an output that the caller has begun to look at.
+  child_->Stop();
+  RETURN_IF_ERROR(status);
+  if (absl::Status checked = memory_.Check(); !checked.ok()) {
+    return Broken(std::move(checked));
+  }
+  return result;
+}
+
+// Starts a process in bubblewrap, or without where that does not work. What
+// fails is tried once in the life of the program.
+absl::StatusOr<std::unique_ptr<Process>> Prepare(
+    const std::string& library, const ProcessOptions& options) {
+  static std::atomic<bool> bubblewrap_fails[2];
+  std::atomic<bool>& fails = bubblewrap_fails[options.gpu ? 1 : 0];
+  std::vector<std::string> sandbox;
+  if (options.sandbox && options.wrapper.empty() && !fails) {
+    sandbox = BubblewrapCommand(options.gpu);
+  }
+  if (!sandbox.empty()) {
+    auto process = std::make_unique<Process>(options);
+    if (process->Prepare(library, sandbox).ok()) return process;
+  }
+  auto process = std::make_unique<Process>(options);
+  RETURN_IF_ERROR(process->Prepare(library, {}));
+  if (!sandbox.empty()) fails = true;
+  return process;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<KernelProcess>> KernelProcess::Start(
+    const std::string& library, const ProcessOptions& options) {
+  // The kernel may not look into the judge's memory, where the references are.
+  if (!kSanitized) prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  if (options.gpu) {
+    // Has the driver create its device files, which the sandbox shows.
+    RETURN_IF_ERROR(cuda::FindDevice().status());
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Process> process, Prepare(library, options));
+  ASSIGN_OR_RETURN(const bool uses_gpu, process->Load());
+  if (uses_gpu && !options.gpu) {
+    ProcessOptions with_gpu = options;
+    with_gpu.gpu = true;
+    return Start(library, with_gpu);
+  }
+  return process;
+}
+
+}  // namespace convlab

@@ -1,0 +1,257 @@
+#include "kernels/judge/source/compile.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/program/program.h"
+#include "common/status/status.h"
+#include "kernels/judge/source/diagnostics.h"
+#include "kernels/judge/source/library_file.h"
+#include "kernels/judge/source/unit.h"
+
+namespace convlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A file whose templates never end must end too.
+constexpr double kMaxSeconds = 120;
+
+// Where there is no GPU to ask: its code runs on all from it on, and it has
+// asynchronous copies and tf32.
+constexpr int kDefaultCapability = 80;
+
+// A folder that disappears with everything in it.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(const std::string& parent)
+      : path_(absl::StrCat(parent, "/convlab-compile-XXXXXX")) {
+    if (mkdtemp(path_.data()) == nullptr) path_.clear();
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code error;
+    if (!path_.empty()) fs::remove_all(path_, error);
+  }
+
+  const std::string& path() const { return path_; }  // empty: not made
+
+ private:
+  std::string path_;
+};
+
+std::string Variable(const char* name) {
+  const char* const value = getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool IsProgram(const std::string& path) {
+  return access(path.c_str(), X_OK) == 0 && !fs::is_directory(path);
+}
+
+// The first of the paths that is a program; Unavailable names them all.
+absl::StatusOr<std::string> FindProgram(const std::string& name,
+                                        const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    if (IsProgram(path)) return path;
+  }
+  return absl::UnavailableError(absl::StrCat(name, " not found; looked for ",
+                                             absl::StrJoin(paths, ", ")));
+}
+
+void AddPath(const std::string& name, std::vector<std::string>* paths) {
+  const std::string path = Variable("PATH");
+  for (const absl::string_view folder :
+       absl::StrSplit(path, ':', absl::SkipEmpty())) {
+    paths->push_back(absl::StrCat(folder, "/", name));
+  }
+}
+
+// As Bazel finds it, and on the PATH.
+absl::StatusOr<std::string> FindNvcc() {
+  std::vector<std::string> paths;
+  for (const char* const variable : {"CUDA_HOME", "CUDA_PATH"}) {
+    const std::string folder = Variable(variable);
+    if (folder == "none") {
+      return absl::UnavailableError(
+          absl::StrCat("nvcc not found: ", variable, " is none"));
+    }
+    if (!folder.empty()) paths.push_back(folder + "/bin/nvcc");
+  }
+  AddPath("nvcc", &paths);
+  paths.emplace_back("/usr/local/cuda/bin/nvcc");
+  paths.emplace_back("/opt/cuda/bin/nvcc");
+  return FindProgram("nvcc", paths);
+}
+
+absl::StatusOr<std::string> FindHostCompiler() {
+  std::vector<std::string> paths;
+  AddPath("g++", &paths);
+  return FindProgram("g++", paths);
+}
+
+// "90a": from Hopper on, the features of just this GPU have a name of their
+// own.
+std::string Arch(int compute_capability) {
+  if (compute_capability == 0) return absl::StrCat(kDefaultCapability);
+  return absl::StrCat(compute_capability, compute_capability >= 90 ? "a" : "");
+}
+
+// nvcc's -arch=sm_90a would compile twice, for PTX of compute_90 too.
+std::string GenerateCode(int compute_capability) {
+  const std::string arch = Arch(compute_capability);
+  return compute_capability == 0
+             ? absl::StrCat("--generate-code=arch=compute_", arch, ",code=[sm_",
+                            arch, ",compute_", arch, "]")
+             : absl::StrCat("--generate-code=arch=compute_", arch, ",code=sm_",
+                            arch);
+}
+
+absl::StatusOr<std::vector<std::string>> GpuCommand(const Unit& unit,
+                                                    int compute_capability) {
+  ASSIGN_OR_RETURN(const std::string nvcc, FindNvcc());
+  std::vector<std::string> command = {nvcc,
+                                      "-shared",
+                                      "-Xcompiler",
+                                      "-fPIC",
+                                      "-O3",
+                                      "-std=c++17",
+                                      "-Xptxas",
+                                      "-v",
+                                      "-lineinfo",
+                                      "--extended-lambda",
+                                      "--expt-relaxed-constexpr"};
+  command.push_back(GenerateCode(compute_capability));
+  // The guard takes the place of these (shims/convlab/guard.h). The library
+  // holds a runtime of its own and shows none of it.
+  for (const char* const option :
+       {"--wrap=cudaMalloc", "--wrap=cudaFree", "--wrap=cudaMallocManaged",
+        "--wrap=cudaMallocAsync", "--wrap=cudaFreeAsync", "--exclude-libs=ALL",
+        "-Bsymbolic", "--no-undefined"}) {
+    command.emplace_back("-Xlinker");
+    command.emplace_back(option);
+  }
+  const std::string toolkit =
+      fs::path(nvcc).parent_path().parent_path().string();
+  for (const std::string& library : unit.libraries) {
+    command.push_back("-l" + library);
+    // There is no driver where there is no GPU.
+    if (library == "cuda") command.push_back("-L" + toolkit + "/lib64/stubs");
+    command.emplace_back("-Xlinker");
+    command.push_back("-rpath=" + toolkit + "/lib64");
+  }
+  return command;
+}
+
+absl::StatusOr<std::vector<std::string>> CpuCommand() {
+  ASSIGN_OR_RETURN(std::string compiler, FindHostCompiler());
+  return std::vector<std::string>{
+      std::move(compiler), "-shared",       "-fPIC",    "-O3",
+      "-std=c++17",        "-march=native", "-fopenmp", "-Wl,-Bsymbolic",
+      "-Wl,--no-undefined"};
+}
+
+// What the compiler said, or its error.
+absl::StatusOr<Diagnostics> RunCompiler(const std::vector<std::string>& command,
+                                        const Unit& unit,
+                                        const std::string& folder) {
+  ProgramOptions options;
+  options.folder = folder;
+  options.seconds = kMaxSeconds;
+  options.environment = {{"TMPDIR", folder}, {"LC_ALL", "C"}};
+  const auto result = RunProgram(command, options);
+  if (absl::IsDeadlineExceeded(result.status())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        unit.files[0].path, ": compiling took more than ", kMaxSeconds, " s"));
+  }
+  RETURN_IF_ERROR(result.status());
+  std::vector<std::string> files;
+  for (const KernelFile& file : unit.files) files.push_back(file.path);
+  Diagnostics diagnostics = ReadDiagnostics(result->output, files);
+  if (result->exit_status == 0) return diagnostics;
+  if (diagnostics.error.empty()) {
+    const std::vector<std::string> lines =
+        absl::StrSplit(absl::StripAsciiWhitespace(result->output), '\n');
+    diagnostics.error =
+        absl::StrCat(fs::path(command[0]).filename().string(), " failed (",
+                     result->exit_status, "): ", lines.back());
+  }
+  return absl::InvalidArgumentError(OneLine(diagnostics.error));
+}
+
+// The name of the library: readable, and another for each content and GPU.
+std::string LibraryName(const KernelSource& source, int compute_capability) {
+  std::string name;
+  for (const char c : source.name) {
+    name += absl::ascii_isalnum(c) || c == '-' || c == '_' ? c : '_';
+  }
+  absl::StrAppend(&name, "-", source.digest.substr(0, 12));
+  if (UsesGpu(source.kernel_interface)) {
+    absl::StrAppend(&name, "-sm_", Arch(compute_capability));
+  }
+  return name + ".so";
+}
+
+}  // namespace
+
+absl::StatusOr<CompiledKernel> CompileKernel(const KernelSource& source,
+                                             const CompileOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  CompiledKernel kernel;
+  kernel.source = source;
+  if (source.kernel_interface == KernelInterface::kLibrary) {
+    RETURN_IF_ERROR(Annotate(CheckKernelLibrary(source.content), source.path));
+    kernel.library = source.path;
+    return kernel;
+  }
+  const TemporaryFolder temporary(options.folder);
+  if (temporary.path().empty()) {
+    return absl::InternalError(absl::StrCat(
+        "cannot make a folder in ", options.folder, ": ", strerror(errno)));
+  }
+  ASSIGN_OR_RETURN(const Unit unit, WriteUnit(source, temporary.path()));
+  std::vector<std::string> command;
+  if (UsesGpu(source.kernel_interface)) {
+    ASSIGN_OR_RETURN(command, GpuCommand(unit, options.compute_capability));
+  } else {
+    ASSIGN_OR_RETURN(command, CpuCommand());
+  }
+  const std::string output = temporary.path() + "/kernel.so";
+  command.insert(command.end(), {"-o", output, unit.path});
+  for (const std::string& folder : unit.include_folders) {
+    command.push_back("-I" + folder);
+  }
+  ASSIGN_OR_RETURN(Diagnostics diagnostics,
+                   RunCompiler(command, unit, temporary.path()));
+  kernel.functions = std::move(diagnostics.functions);
+  kernel.warnings = unit.notes;
+  kernel.warnings.insert(kernel.warnings.end(), diagnostics.warnings.begin(),
+                         diagnostics.warnings.end());
+  if (kernel.warnings.size() > 10) kernel.warnings.resize(10);
+  kernel.library = absl::StrCat(
+      options.folder, "/", LibraryName(source, options.compute_capability));
+  std::error_code error;
+  fs::rename(output, kernel.library, error);
+  if (error) {
+    return absl::InternalError(
+        absl::StrCat("cannot write ", kernel.library, ": ", error.message()));
+  }
+  kernel.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
+  return kernel;
+}
+
+}  // namespace convlab
