@@ -39,6 +39,21 @@ DEFINE_string(variant, "",
 DEFINE_bool(fuse, false,
             "let each convolution compute the activation and the pooling that "
             "follow it, where its variant can; op times then include them");
+DEFINE_string(kernel, "",
+              "a convolution of your own: a file of the course (new-forward.cu "
+              "or .cuh, cpu-new-forward.cc or .h), a file with a function "
+              "convolution, a folder, or a compiled library; it is compiled, "
+              "run in a process of its own and judged; may be given several "
+              "times");
+DEFINE_bool(quick, false,
+            "judge a kernel on the network's own layers only, not on other "
+            "sizes and values");
+DEFINE_bool(competition, false,
+            "time a kernel by the rules of SP26's competition: the prolog "
+            "once, 5 operations to warm up, the median of 10");
+DEFINE_bool(watch, false,
+            "judge the kernels again whenever one of their files is saved, "
+            "until Ctrl-C");
 DEFINE_int32(threads, 0, "threads of the CPU; all cores if not given");
 DEFINE_string(
     cpu_target, "auto",
@@ -123,6 +138,7 @@ absl::Status CheckNotEmpty(const ParsedFlags& parsed) {
       {"weights", FLAGS_weights}, {"data", FLAGS_data},
       {"variant", FLAGS_variant}, {"record", FLAGS_record},
       {"profile", FLAGS_profile}, {"cpu_target", FLAGS_cpu_target},
+      {"kernel", FLAGS_kernel},
   };
   for (const auto& [flag, text] : texts) {
     if (parsed.given.count(flag) == 0 || !text.empty()) continue;
@@ -168,6 +184,47 @@ absl::Status CheckVariantNames(const Milestone& milestone,
   return absl::OkStatus();
 }
 
+// Checks the flags of contributed kernels among each other.
+absl::Status CheckKernelFlags(const Milestone& milestone,
+                              const CommandLine& line) {
+  if (line.kernels.empty()) {
+    for (const auto& [flag, given] :
+         {std::pair("quick", line.quick),
+          std::pair("competition", line.competition),
+          std::pair("watch", line.watch)}) {
+      if (!given) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--", flag, " is about a kernel of your own, expected --kernel too"));
+    }
+    return absl::OkStatus();
+  }
+  if (milestone.baseline) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--kernel is given, but ", milestone.name,
+                     " runs the framework's own convolution"));
+  }
+  if (!line.variants.empty()) {
+    return absl::InvalidArgumentError(
+        "both --kernel and --variant are given, expected one");
+  }
+  if (!line.profile.empty()) {
+    return absl::InvalidArgumentError(
+        "--profile traces this process, but a kernel runs in its own: expected "
+        "--kernel or --profile");
+  }
+  if (line.watch && !line.record.empty()) {
+    return absl::InvalidArgumentError(
+        "--watch runs many times, --record writes one run: expected one of "
+        "them");
+  }
+  const std::set<std::string> different(line.kernels.begin(),
+                                        line.kernels.end());
+  if (different.size() != line.kernels.size()) {
+    return absl::InvalidArgumentError("--kernel names the same file twice");
+  }
+  return absl::OkStatus();
+}
+
 // Checks for flags that are valid alone, but not together or not in this
 // milestone.
 absl::Status CheckAgreement(const Milestone& milestone,
@@ -177,11 +234,17 @@ absl::Status CheckAgreement(const Milestone& milestone,
         absl::StrCat("--variant is given, but ", milestone.name,
                      " runs the framework's own convolution"));
   }
+  if (line.fuse && !line.kernels.empty()) {
+    return absl::InvalidArgumentError(
+        "--fuse is given, but a kernel of --kernel computes the convolution "
+        "alone");
+  }
   if (line.fuse && (milestone.baseline || milestone.ladder)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--fuse is given, but ", milestone.name,
                      " measures convolutions alone"));
   }
+  RETURN_IF_ERROR(CheckKernelFlags(milestone, line));
   const bool cpu_only = milestone.hardware == Hardware::kCpu;
   if (cpu_only && line.device == Device::kGpu) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -214,7 +277,8 @@ absl::Status CheckAgreement(const Milestone& milestone,
 
 absl::StatusOr<CommandLine> ParseCommandLine(
     const Milestone& milestone, const std::vector<std::string>& args) {
-  ASSIGN_OR_RETURN(const ParsedFlags parsed, ParseFlags(args, __FILE__));
+  ASSIGN_OR_RETURN(const ParsedFlags parsed,
+                   ParseFlags(args, __FILE__, {"kernel"}));
   CommandLine line;
   line.help = parsed.help;
   line.list = FLAGS_list;
@@ -236,6 +300,15 @@ absl::StatusOr<CommandLine> ParseCommandLine(
   if (!FLAGS_variant.empty()) {
     line.variants = absl::StrSplit(FLAGS_variant, ',');
   }
+  if (const auto kernels = parsed.repeated.find("kernel");
+      kernels != parsed.repeated.end()) {
+    for (const std::string& path : kernels->second) {
+      line.kernels.push_back(UserPath(path));
+    }
+  }
+  line.quick = FLAGS_quick;
+  line.competition = FLAGS_competition;
+  line.watch = FLAGS_watch;
   line.threads = Workers::Available();
   if (parsed.given.count("threads") > 0) {
     RETURN_IF_ERROR(CheckRange("threads", FLAGS_threads, 1, 1024));
@@ -257,7 +330,9 @@ absl::StatusOr<CommandLine> ParseCommandLine(
 
 std::string HelpText(const Milestone& milestone) {
   std::set<std::string> refused;
-  if (milestone.baseline) refused.insert("variant");
+  if (milestone.baseline) {
+    refused = {"variant", "kernel", "quick", "competition", "watch"};
+  }
   if (milestone.baseline || milestone.ladder) refused.insert("fuse");
   if (milestone.hardware == Hardware::kCpu) refused.insert("profile");
   return absl::StrCat(

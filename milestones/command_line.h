@@ -29,6 +29,10 @@ struct CommandLine {
   Device device = Device::kAuto;
   std::vector<std::string> variants;  // one per convolution; empty: the default
   bool fuse = false;
+  std::vector<std::string> kernels;  // files or folders of contributed kernels
+  bool quick = false;        // the kernels are judged on the network's layers
+  bool competition = false;  // and timed by the rules of the competition
+  bool watch = false;        // and judged again whenever a file changes
   int threads = 1;
   std::string cpu_target;     // a name or "auto", which the session checks
   std::optional<int> repeat;  // absent: the milestone decides

@@ -3,10 +3,12 @@
 // once.
 #include <cstdio>
 
+#include "kernels/judge/process/process.h"
 #include "milestones/milestone.h"
 #include "milestones/runner.h"
 
 int main(int argc, char** argv) {
+  convlab::RunAsKernelProcessIfAsked(argc, argv);
   if (argc < 2 || !convlab::IsMilestone(argv[1])) {
     std::fprintf(
         stderr, "convlab: which milestone? Expected m1, m2, m3, m4 or final\n");

@@ -38,4 +38,22 @@ std::string EvalMetricLine(int64_t correct, int64_t images) {
   return absl::StrCat("EvalMetric: {'accuracy': ", Share(correct, images), "}");
 }
 
+std::string BatchSizeLine(int64_t images) {
+  return absl::StrCat("Test batch size: ", images);
+}
+
+std::vector<std::string> ConvolutionLines(std::optional<double> layer_ns,
+                                          double op_ns) {
+  // Six digits, as C++ streams print a float.
+  const std::string op = absl::StrFormat("Op Time: %g ms", op_ns * 1e-6);
+  if (!layer_ns) return {"Conv-CPU==", op};
+  return {"Conv-GPU==", absl::StrFormat("Layer Time: %g ms", *layer_ns * 1e-6),
+          op};
+}
+
+std::string TestAccuracyLine(int64_t correct, int64_t images) {
+  return absl::StrFormat("Test Accuracy: %g",
+                         static_cast<float>(correct) / images);
+}
+
 }  // namespace convlab

@@ -1,5 +1,6 @@
 #include "milestones/course_output.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "milestones/progress.h"
 
@@ -24,6 +25,18 @@ TEST(CourseOutput, SharesArePrintedAsPythonPrintsThem) {
             "Correctness: 1.6666666666666667e-05 Model: x");
   EXPECT_EQ(CorrectnessLine(1, 10000, "x"), "Correctness: 0.0001 Model: x");
   EXPECT_EQ(EvalMetricLine(8236, 10000), "EvalMetric: {'accuracy': 0.8236}");
+}
+
+TEST(CourseOutput, TheTermsFromFa20OnPrintMilliseconds) {
+  EXPECT_EQ(BatchSizeLine(10000), "Test batch size: 10000");
+  EXPECT_THAT(ConvolutionLines(61812345, 1740000),
+              ::testing::ElementsAre("Conv-GPU==", "Layer Time: 61.8123 ms",
+                                     "Op Time: 1.74 ms"));
+  EXPECT_THAT(ConvolutionLines(std::nullopt, 7425.3e6),
+              ::testing::ElementsAre("Conv-CPU==", "Op Time: 7425.3 ms"));
+  EXPECT_EQ(TestAccuracyLine(8714, 10000), "Test Accuracy: 0.8714");
+  EXPECT_EQ(TestAccuracyLine(886, 1000), "Test Accuracy: 0.886");
+  EXPECT_EQ(TestAccuracyLine(1, 1), "Test Accuracy: 1");
 }
 
 TEST(Progress, DrawsShareAndTimeLeft) {

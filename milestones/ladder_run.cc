@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -19,6 +21,8 @@
 #include "kernels/convolution/variants.h"
 #include "kernels/measure/overlap.h"
 #include "milestones/course_output.h"
+#include "milestones/progress.h"
+#include "milestones/rung_process.h"
 
 namespace convlab {
 namespace {
@@ -26,6 +30,9 @@ namespace {
 // Images with which a variant is verified: more than one, and few enough for
 // the float64 reference.
 constexpr int64_t kVerifiedImages = 3;
+
+// How the failure of a variant begins that does not take the network.
+constexpr char kRejected[] = "rejected: ";
 
 // On the GPU a repetition takes milliseconds, so that several are affordable.
 constexpr int kGpuRepeat = 5;
@@ -123,45 +130,134 @@ absl::Status MeasureOverlap(Session& session) {
   return absl::OkStatus();
 }
 
+// The variants of the session's backend, in the order of the ladder.
+std::vector<const Variant*> Rungs(const Session& session) {
+  std::vector<const Variant*> rungs;
+  for (const Variant* variant : Variants()) {
+    if (variant->backend == session.backend) rungs.push_back(variant);
+  }
+  return rungs;
+}
+
 // Finds errors that a small batch may hide: DataLoss unless the number of
 // correct answers is that of the first variant, within the tolerance of the
 // variant's class.
 absl::Status CheckCounts(const Session& session, const Variant& variant,
                          const LadderRun& run) {
-  if (session.record.ladder.empty() ||
-      !session.record.ladder[0].failure.empty()) {
-    return absl::OkStatus();
+  const Variant& first = *Rungs(session).front();
+  for (const LadderRun& other : session.record.ladder) {
+    if (other.variant != first.name || !other.failure.empty()) continue;
+    if (std::abs(run.correct - other.correct) >
+        MaxChangedAnswers(variant.accuracy)) {
+      return absl::DataLossError(
+          absl::StrCat(run.correct, " correct answers, where ", other.variant,
+                       " has ", other.correct));
+    }
   }
-  const int64_t expected = session.record.ladder[0].correct;
-  const int64_t most = MaxChangedAnswers(variant.accuracy);
-  if (std::abs(run.correct - expected) <= most) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat(run.correct, " correct answers, where ",
-                   session.record.ladder[0].variant, " has ", expected));
+  return absl::OkStatus();
 }
 
-// Verifies and times one variant; an error becomes run.failure.
+// Verifies and times one variant.
 absl::Status Measure(Session& session, const Variant& variant, int repeat,
                      LadderRun& run) {
-  const absl::StatusOr<double> error = VerifyLayers(session, variant);
-  if (!error.ok()) return error.status();
-  run.relative_error = *error;
+  ASSIGN_OR_RETURN(run.relative_error, VerifyLayers(session, variant));
   const std::vector<const Variant*> variants(
       session.line.network->Convolutions().size(), &variant);
-  const absl::StatusOr<InferenceResult> result =
-      RunNetwork(session, variants, repeat);
-  if (!result.ok()) return result.status();
-  if (!result->note.empty()) session.Tell(result->note);
-  run.convolutions = DescribeConvolutions(session, variants, *result);
-  run.correct = CorrectAnswers(session, *result);
-  run.inference_ns = result->inference_ns;
-  run.slice = result->slice;
-  run.device_memory_peak_bytes = result->device_memory_peak_bytes;
-  RETURN_IF_ERROR(CheckCounts(session, variant, run));
-  for (const ConvolutionRecord& convolution : run.convolutions) {
-    session.Print(OpTimeLine(Median(convolution.op_time_ns)));
+  ASSIGN_OR_RETURN(const InferenceResult result,
+                   RunNetwork(session, variants, repeat));
+  if (!result.note.empty()) session.Tell(result.note);
+  run.convolutions = DescribeConvolutions(
+      session, std::vector<std::string>(variants.size(), variant.name), result);
+  run.correct = CorrectAnswers(session, result);
+  run.inference_ns = result.inference_ns;
+  run.slice = result.slice;
+  run.device_memory_peak_bytes = result.device_memory_peak_bytes;
+  return absl::OkStatus();
+}
+
+// Runs one rung in this process. `begin` is called unless the rung is rejected;
+// any error becomes run.failure.
+LadderRun RunRung(Session& session, const Variant& variant,
+                  const std::function<void()>& begin) {
+  LadderRun run;
+  run.variant = variant.name;
+  if (absl::Status supported = SupportsNetwork(session, variant);
+      !supported.ok()) {
+    run.failure = absl::StrCat(kRejected, supported.message());
+    return run;
   }
-  session.Print(CorrectnessLine(run.correct, session.size, session.line.model));
+  begin();
+  const int repeat = session.line.repeat.value_or(
+      session.backend == Backend::kCuda ? kGpuRepeat : 1);
+  if (absl::Status status = Measure(session, variant, repeat, run);
+      !status.ok()) {
+    run.failure = absl::StrCat("FAILED: ", status.message());
+  }
+  return run;
+}
+
+// Prints the heading of a rung that begins.
+void Announce(Session& session, const std::string& variant) {
+  session.Print(absl::StrCat("== ", variant, " =="));
+  session.Print("New Inference");
+}
+
+// Checks the counts of a rung that has ended, prints its lines, and adds it to
+// the record. Returns whether it is right.
+bool Conclude(Session& session, const Variant& variant, LadderRun run) {
+  if (run.failure.empty()) {
+    if (absl::Status status = CheckCounts(session, variant, run);
+        !status.ok()) {
+      run.failure = absl::StrCat("FAILED: ", status.message());
+    }
+  }
+  const bool rejected = absl::StartsWith(run.failure, kRejected);
+  const bool right = run.failure.empty() || rejected;
+  if (run.failure.empty()) {
+    for (const ConvolutionRecord& convolution : run.convolutions) {
+      session.Print(OpTimeLine(Median(convolution.op_time_ns)));
+    }
+    session.Print(
+        CorrectnessLine(run.correct, session.size, session.line.model));
+  } else if (!rejected) {
+    session.Print(run.failure);
+  }
+  session.record.ladder.push_back(std::move(run));
+  return right;
+}
+
+// Runs all rungs in processes of their own; adds the names of those that failed
+// to `failed`.
+absl::Status RunRungsInProcesses(Session& session,
+                                 std::vector<std::string>& failed) {
+  const std::vector<const Variant*> rungs = Rungs(session);
+  RungListener listener;
+  std::optional<ProgressBar> bar;
+  listener.begin = [&](const std::string& variant) {
+    Announce(session, variant);
+    bar.emplace();
+  };
+  listener.progress = [&](double share) {
+    if (bar) bar->Show(share);
+  };
+  listener.note = [&](const std::string& text) { session.Tell(text); };
+  for (size_t next = 0; next < rungs.size();) {
+    ASSIGN_OR_RETURN(const auto process,
+                     RungProcess::Start(session.record.command, next));
+    while (true) {
+      ASSIGN_OR_RETURN(std::optional<LadderRun> run, process->Next(listener));
+      bar.reset();
+      if (!run) break;
+      if (next >= rungs.size() || run->variant != rungs[next]->name) {
+        return absl::InternalError(absl::StrCat(
+            "the process that runs the variants sent ", run->variant));
+      }
+      if (!Conclude(session, *rungs[next], *std::move(run))) {
+        failed.emplace_back(rungs[next]->name);
+      }
+      ++next;
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -188,29 +284,36 @@ std::string TimesText(const LadderTimes& times,
 
 }  // namespace
 
+void RunRungs(Session& session, const RungReporter& reporter) {
+  const std::vector<const Variant*> rungs = Rungs(session);
+  session.progress = [&](double share) { reporter.Progress(share); };
+  session.tell = [&](const std::string& text) { reporter.Note(text); };
+  for (size_t i = reporter.first(); i < rungs.size(); ++i) {
+    const LadderRun run =
+        RunRung(session, *rungs[i], [&] { reporter.Begin(rungs[i]->name); });
+    reporter.End(run);
+    if (!run.failure.empty() && !absl::StartsWith(run.failure, kRejected)) {
+      return;
+    }
+  }
+}
+
 absl::Status RunLadder(Session& session) {
-  const int repeat = session.line.repeat.value_or(
-      session.backend == Backend::kCuda ? kGpuRepeat : 1);
   std::vector<std::string> failed;
-  for (const Variant* variant : Variants()) {
-    if (variant->backend != session.backend) continue;
+  for (const Variant* variant : Rungs(session)) {
     session.record.variants[variant->name] = DescribeVariant(*variant);
-    LadderRun run;
-    run.variant = variant->name;
-    if (absl::Status supported = SupportsNetwork(session, *variant);
-        !supported.ok()) {
-      run.failure = absl::StrCat("rejected: ", supported.message());
-    } else {
-      session.Print(absl::StrCat("== ", variant->name, " =="));
-      session.Print("New Inference");
-      if (absl::Status status = Measure(session, *variant, repeat, run);
-          !status.ok()) {
-        run.failure = absl::StrCat("FAILED: ", status.message());
-        session.Print(run.failure);
-        failed.push_back(variant->name);
+  }
+  if (session.traced) {
+    // The trace is that of this process.
+    for (const Variant* variant : Rungs(session)) {
+      LadderRun run =
+          RunRung(session, *variant, [&] { Announce(session, variant->name); });
+      if (!Conclude(session, *variant, std::move(run))) {
+        failed.emplace_back(variant->name);
       }
     }
-    session.record.ladder.push_back(std::move(run));
+  } else {
+    RETURN_IF_ERROR(RunRungsInProcesses(session, failed));
   }
   if (session.backend == Backend::kCuda) {
     for (const auto& [what, status] :

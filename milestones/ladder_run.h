@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "common/record/run_record.h"
+#include "milestones/rung_process.h"
 #include "milestones/session.h"
 
 namespace convlab {
@@ -13,9 +14,13 @@ namespace convlab {
 // For each variant of the session's backend that supports the network: verifies
 // it on each layer at a small batch, times the network with it, prints the
 // course's lines under a heading and adds it to the record; on a GPU with cuDNN
-// measures that too; then prints the table. Internal, naming them, if variants
-// failed.
+// measures that too; then prints the table. Variants run in a process of their
+// own (rung_process.h), unless the run is traced. Internal, naming them, if
+// variants failed.
 absl::Status RunLadder(Session& session);
+
+// Runs the rungs that RunLadder asked this process for.
+void RunRungs(Session& session, const RungReporter& reporter);
 
 // The final table: a line per variant, and one for the peer.
 std::string LadderText(const RunRecord& record);

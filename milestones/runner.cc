@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -19,8 +20,10 @@
 #include "kernels/convolution/variants.h"
 #include "milestones/command_line.h"
 #include "milestones/course_output.h"
+#include "milestones/kernel_run.h"
 #include "milestones/ladder_run.h"
 #include "milestones/milestone.h"
+#include "milestones/rung_process.h"
 #include "milestones/session.h"
 
 namespace convlab {
@@ -87,6 +90,12 @@ std::string FusedText(const RunRecord& record) {
                       absl::StrJoin(texts, "; "));
 }
 
+std::vector<std::string> NamesOf(const std::vector<const Variant*>& variants) {
+  std::vector<std::string> names;
+  for (const Variant* variant : variants) names.emplace_back(variant->name);
+  return names;
+}
+
 // Runs the network once and prints the course's lines.
 absl::Status RunOnce(Session& session,
                      const std::vector<const Variant*>& variants) {
@@ -95,7 +104,8 @@ absl::Status RunOnce(Session& session,
       RunNetwork(session, variants, session.line.repeat.value_or(1)));
   if (!result.note.empty()) session.Tell(result.note);
   RunRecord& record = session.record;
-  record.convolutions = DescribeConvolutions(session, variants, result);
+  record.convolutions =
+      DescribeConvolutions(session, NamesOf(variants), result);
   for (const Variant* variant : variants) {
     record.variants[variant->name] = DescribeVariant(*variant);
   }
@@ -130,16 +140,37 @@ absl::Status ParseAndRun(const Milestone& milestone,
   }
 
   ASSIGN_OR_RETURN(const auto session, OpenSession(milestone, line));
-  ASSIGN_OR_RETURN(const auto variants, ChooseVariants(*session));
+  const bool contributed = !session->kernels.empty();
+  std::vector<const Variant*> variants;
+  if (!contributed && !session->ladder) {
+    ASSIGN_OR_RETURN(variants, ChooseVariants(*session));
+  }
+  const std::optional<RungReporter> reporter = RungReporter::FromEnvironment();
+  if (reporter) {
+    // The program that started this one says all of it.
+    session->tell = [](const std::string&) {};
+  }
   RETURN_IF_ERROR(LoadSession(*session, command));
+  if (reporter) {
+    RunRungs(*session, *reporter);
+    return absl::OkStatus();
+  }
+  if (line.watch) return WatchKernels(*session);
   absl::Status measured;
+  if (contributed) {
+    measured = RunKernels(*session);
+    if (!measured.ok() && !absl::IsFailedPrecondition(measured)) {
+      return measured;
+    }
+  }
   if (session->ladder) {
-    measured = RunLadder(*session);
-  } else {
+    const absl::Status ladder = RunLadder(*session);
+    if (measured.ok()) measured = ladder;
+  } else if (!contributed) {
     RETURN_IF_ERROR(RunOnce(*session, variants));
   }
-  // A ladder with a wrong variant is a result too: it is printed and recorded,
-  // and the program fails.
+  // A wrong variant or kernel is a result too: it is printed and recorded, and
+  // the program fails.
   RETURN_IF_ERROR(CloseSession(*session));
   return measured;
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <future>
+#include <optional>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,8 @@
 #include "kernels/cuda/library.h"
 #include "kernels/cuda/trace.h"
 #include "kernels/simd/cpu_target.h"
+#include "milestones/course_output.h"
+#include "milestones/kernel_files.h"
 #include "milestones/progress.h"
 #include "tools/cpp/runfiles/runfiles.h"
 
@@ -53,8 +56,14 @@ absl::StatusOr<std::string> TrainedWeights(const char* program,
 // Chooses the device that the user asked for, or the milestone's. Returns
 // Unavailable, with the alternatives, if that is a GPU and there is none.
 absl::Status ChooseDevice(Session& session) {
-  const Device asked = session.line.device;
+  Device asked = session.line.device;
   const Hardware hardware = session.milestone.hardware;
+  if (!session.kernels.empty()) {
+    asked = BackendOf(session.kernels, session.milestone, session.line) ==
+                    Backend::kCuda
+                ? Device::kGpu
+                : Device::kCpu;
+  }
   if (asked == Device::kCpu || hardware == Hardware::kCpu) {
     return absl::OkStatus();
   }
@@ -67,8 +76,8 @@ absl::Status ChooseDevice(Session& session) {
   } else {
     return absl::UnavailableError(absl::StrCat(
         gpu.status().message(),
-        "; use --device cpu, or carry the bundle (bazel build //tools:bundle) "
-        "to a machine with a GPU"));
+        session.kernels.empty() ? "; use --device cpu, or carry" : "; carry",
+        " the bundle (bazel build //tools:bundle) to a machine with a GPU"));
   }
   return absl::OkStatus();
 }
@@ -91,6 +100,13 @@ std::string DescribeDevice(const Session& session) {
     absl::StrAppend(&text, "; ", session.why_not_gpu);
   }
   return text;
+}
+
+// The term whose lines the run prints: that of the contributed kernels.
+CourseTerm TermOf(const Session& session) {
+  return session.kernels.empty()
+             ? CourseTerm::kMxnet
+             : TermOf(session.kernels.front().kernel_interface);
 }
 
 // Records everything that is known of the run before it starts.
@@ -153,6 +169,10 @@ void Session::Print(const std::string& text) {
 }
 
 void Session::Tell(const std::string& text) const {
+  if (tell) {
+    tell(text);
+    return;
+  }
   absl::FPrintF(stderr, "%s: %s\n", milestone.name, OneLine(text));
 }
 
@@ -162,6 +182,7 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const Milestone& milestone,
   if (!line.profile.empty()) RETURN_IF_ERROR(CheckWritable(line.profile));
   RETURN_IF_ERROR(ForceCpuTarget(line.cpu_target));
   auto session = std::make_unique<Session>(milestone, line);
+  ASSIGN_OR_RETURN(session->kernels, ReadKernels(milestone, line));
   // This precedes the first search for a GPU, so that no call is missed.
   absl::Status tracing;
   if (!line.profile.empty()) tracing = cuda::StartTrace();
@@ -207,11 +228,17 @@ absl::Status LoadSession(Session& session,
   session.record = Describe(session, command, weights_file);
   session.record.load_ns = load_time.count();
   // A ladder announces each of its inferences.
-  const bool first = line.network->announces_first;
-  if (first && !session.ladder) session.Print("New Inference");
-  session.Print("Loading fashion-mnist data... done");
-  session.Print("Loading model... done");
-  if (!first && !session.ladder) session.Print("New Inference");
+  if (TermOf(session) == CourseTerm::kMiniDnn) {
+    session.Print(BatchSizeLine(session.size));
+    session.Print("Loading fashion-mnist data...Done");
+    session.Print("Loading model...Done");
+  } else {
+    const bool first = line.network->announces_first;
+    if (first && !session.ladder) session.Print("New Inference");
+    session.Print("Loading fashion-mnist data... done");
+    session.Print("Loading model... done");
+    if (!first && !session.ladder) session.Print("New Inference");
+  }
   session.Tell("running on " + DescribeDevice(session));
   if (session.traced) {
     // From here on the run counts as traced, even if the trace fails.
@@ -249,8 +276,12 @@ absl::StatusOr<InferenceResult> RunNetwork(
   options.library_layers = session.milestone.baseline;
   options.fuse = session.line.fuse;
   options.repeat = repeat;
-  ProgressBar progress;
-  options.progress = [&](double share) { progress.Show(share); };
+  std::optional<ProgressBar> bar;
+  options.progress = session.progress;
+  if (!options.progress) {
+    bar.emplace();
+    options.progress = [&](double share) { bar->Show(share); };
+  }
   return RunInference(*session.line.network, session.weights,
                       session.dataset.images, session.size, options,
                       session.workers);
@@ -265,17 +296,17 @@ int64_t CorrectAnswers(const Session& session, const InferenceResult& result) {
 }
 
 std::vector<ConvolutionRecord> DescribeConvolutions(
-    const Session& session, const std::vector<const Variant*>& variants,
+    const Session& session, const std::vector<std::string>& names,
     const InferenceResult& result) {
   std::vector<ConvolutionRecord> convolutions;
-  for (size_t i = 0; i < variants.size(); ++i) {
+  for (size_t i = 0; i < names.size(); ++i) {
     const Problem problem =
         ConvolutionProblem(*session.line.network, i, session.size);
     convolutions.push_back({problem.batch, problem.channels, problem.height,
                             problem.width, problem.filters, problem.kernel_size,
-                            problem.flops(), problem.min_bytes(),
-                            variants[i]->name, result.op_time_ns[i],
-                            result.kernel_time_ns[i], result.fused[i]});
+                            problem.flops(), problem.min_bytes(), names[i],
+                            result.op_time_ns[i], result.kernel_time_ns[i],
+                            result.fused[i]});
   }
   return convolutions;
 }

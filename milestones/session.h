@@ -3,6 +3,7 @@
 #ifndef MILESTONES_SESSION_H_
 #define MILESTONES_SESSION_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "kernels/convolution/convolution.h"
 #include "kernels/cuda/device.h"
 #include "kernels/inference/inference.h"
+#include "kernels/judge/source/interface.h"
 #include "milestones/command_line.h"
 #include "milestones/milestone.h"
 
@@ -44,6 +46,10 @@ struct Session {
   int64_t size = 0;  // images to classify
   NetworkWeights weights;
   Workers workers;
+  std::vector<KernelSource> kernels;  // of --kernel
+  // Where progress and messages go instead of the terminal, if not null.
+  std::function<void(double)> progress;
+  std::function<void(const std::string&)> tell;
   RunRecord record;
 };
 
@@ -70,10 +76,10 @@ absl::StatusOr<InferenceResult> RunNetwork(
 // The number of images that the result classifies correctly.
 int64_t CorrectAnswers(const Session& session, const InferenceResult& result);
 
-// Describes the convolutions by these variants for the record, with the
-// result's times.
+// Describes the convolutions for the record, with the result's times. `names`
+// are the variants', one for each convolution.
 std::vector<ConvolutionRecord> DescribeConvolutions(
-    const Session& session, const std::vector<const Variant*>& variants,
+    const Session& session, const std::vector<std::string>& names,
     const InferenceResult& result);
 
 VariantRecord DescribeVariant(const Variant& variant);

@@ -1,0 +1,418 @@
+#include "milestones/kernel_run.h"
+
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/files/files.h"
+#include "common/flags/flags.h"
+#include "common/record/statistics.h"
+#include "common/status/status.h"
+#include "kernels/inference/inference.h"
+#include "kernels/judge/source/compile.h"
+#include "kernels/judge/convolver.h"
+#include "kernels/judge/process/process.h"
+#include "kernels/judge/verdict.h"
+#include "milestones/course_output.h"
+#include "milestones/kernel_files.h"
+#include "milestones/progress.h"
+#include "milestones/standing.h"
+
+namespace convlab {
+namespace {
+
+// The course measured each operation once.
+constexpr int kRepeat = 1;
+
+// What is known of one kernel after its run.
+struct KernelRun {
+  CompiledKernel compiled;
+  Verdict verdict;
+  // Of the network; absent if the kernel failed there.
+  std::optional<InferenceResult> result;
+  std::vector<int64_t> whole_ns;  // for each convolution
+  int64_t device_bytes = 0;
+  std::vector<int64_t> correct;  // of each repetition
+};
+
+// A folder that is removed with the object.
+class TemporaryFolder {
+ public:
+  static absl::StatusOr<TemporaryFolder> Create() {
+    std::string path =
+        (std::filesystem::temp_directory_path() / "convlab-XXXXXX").string();
+    if (mkdtemp(path.data()) == nullptr) {
+      return absl::InternalError(
+          absl::StrCat("cannot make a temporary folder as ", path));
+    }
+    return TemporaryFolder(path);
+  }
+  TemporaryFolder(TemporaryFolder&& other) noexcept {
+    std::swap(path_, other.path_);
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+ProcessOptions OptionsOf(const Session& session) {
+  ProcessOptions options;
+  options.gpu = session.backend == Backend::kCuda;
+  options.threads = session.line.threads;
+  return options;
+}
+
+// Runs the network with the kernel; Aborted if the kernel failed.
+absl::Status RunNetworkWith(Session& session, KernelRun& run) {
+  ASSIGN_OR_RETURN(
+      const auto process,
+      KernelProcess::Start(run.compiled.library, OptionsOf(session)));
+  const TimingRules rules =
+      session.line.competition ? kCompetition : TimingRules();
+  KernelConvolver convolver(*process, session.backend, rules);
+  InferenceOptions options;
+  options.backend = session.backend;
+  options.convolver = &convolver;
+  options.repeat = session.line.repeat.value_or(kRepeat);
+  // The course passed the whole batch in one call, so slices are only made
+  // where memory is short: a quarter of the machine's for all activations.
+  struct sysinfo machine;
+  sysinfo(&machine);
+  options.activation_bytes = static_cast<int64_t>(machine.totalram) *
+                             machine.mem_unit / 4 /
+                             std::min(session.line.threads, 16);
+  options.cached_bytes = options.activation_bytes;
+  ProgressBar progress;
+  options.progress = [&](double share) { progress.Show(share); };
+  ASSIGN_OR_RETURN(run.result,
+                   RunInference(*session.line.network, session.weights,
+                                session.dataset.images, session.size, options,
+                                session.workers));
+  run.whole_ns = convolver.whole_ns();
+  for (int64_t& ns : run.whole_ns) ns /= options.repeat;
+  run.device_bytes = convolver.device_bytes();
+  return absl::OkStatus();
+}
+
+// The lines of the file's own term.
+void PrintTermsLines(Session& session, const KernelRun& run) {
+  const InferenceResult& result = *run.result;
+  const int64_t correct = CorrectAnswers(session, result);
+  const CourseTerm term = TermOf(run.compiled.source.kernel_interface);
+  for (size_t i = 0; i < result.op_time_ns.size(); ++i) {
+    const double op_ns = Median(result.op_time_ns[i]);
+    if (term != CourseTerm::kMiniDnn) {
+      session.Print(OpTimeLine(op_ns));
+      continue;
+    }
+    const bool on_gpu = session.backend == Backend::kCuda;
+    for (const std::string& line : ConvolutionLines(
+             on_gpu ? std::optional<double>(run.whole_ns[i]) : std::nullopt,
+             op_ns)) {
+      session.Print(line);
+    }
+  }
+  if (term == CourseTerm::kMiniDnn) {
+    session.Print("");
+    session.Print(TestAccuracyLine(correct, session.size));
+  } else {
+    session.Print(CorrectnessLine(correct, session.size, session.line.model));
+  }
+}
+
+// "conv_forward_kernel: 32 registers, 4096 bytes of shared memory, no spills"
+std::string Describe(const DeviceFunction& function) {
+  std::string text =
+      absl::StrCat(function.name, ": ", function.registers, " registers");
+  if (function.shared_bytes > 0) {
+    absl::StrAppend(&text, ", ", function.shared_bytes,
+                    " bytes of shared memory");
+  }
+  if (function.constant_bytes > 0) {
+    absl::StrAppend(&text, ", ", function.constant_bytes,
+                    " bytes of constant memory");
+  }
+  if (function.stack_bytes > 0) {
+    absl::StrAppend(&text, ", ", function.stack_bytes,
+                    " bytes of local memory");
+  }
+  const int64_t spills = function.spill_store_bytes + function.spill_load_bytes;
+  return absl::StrCat(text, spills > 0
+                                ? absl::StrCat(", spills ", spills, " bytes")
+                                : std::string(", no spills"));
+}
+
+// Prints a paragraph of the verdict: its title, and lines behind it.
+void PrintParagraph(Session& session, absl::string_view title,
+                    const std::vector<std::string>& lines) {
+  constexpr size_t kIndent = 10;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    session.Print(
+        absl::StrCat(absl::StrFormat("%-*s", kIndent, i == 0 ? title : ""),
+                     WrapText(lines[i], kIndent, kIndent)));
+  }
+}
+
+std::string Milliseconds(const std::vector<double>& parts_ns) {
+  std::vector<std::string> parts;
+  double sum = 0;
+  for (const double ns : parts_ns) {
+    parts.push_back(absl::StrFormat("%.4g", ns * 1e-6));
+    sum += ns;
+  }
+  if (parts.size() == 1) return absl::StrCat(parts[0], " ms");
+  return absl::StrCat(absl::StrJoin(parts, " + "), " = ",
+                      absl::StrFormat("%.4g ms", sum * 1e-6));
+}
+
+// The medians of one kind of samples over the layers, or of none.
+std::vector<double> Medians(const std::vector<LayerTimes>& layers,
+                            const std::vector<int64_t> LayerTimes::*samples) {
+  std::vector<double> medians;
+  for (const LayerTimes& layer : layers) {
+    if ((layer.*samples).empty()) return {};
+    medians.push_back(Median(layer.*samples));
+  }
+  return medians;
+}
+
+std::vector<std::string> DescribeTimes(const KernelRun& run) {
+  std::vector<std::string> lines;
+  const std::vector<LayerTimes>& layers = run.verdict.layers;
+  const std::vector<double> op = Medians(layers, &LayerTimes::op_ns);
+  if (op.empty()) return lines;
+  std::vector<double> range;
+  for (const LayerTimes& layer : layers) {
+    range.push_back(InterquartileRange(layer.op_ns));
+  }
+  lines.push_back(absl::StrCat("op time ", Milliseconds(op),
+                               ", interquartile range ", Milliseconds(range),
+                               ", ", layers[0].op_ns.size(),
+                               " verified runs each"));
+  const std::vector<double> kernel = Medians(layers, &LayerTimes::kernel_ns);
+  if (!kernel.empty()) {
+    lines.push_back(absl::StrCat("kernel time ", Milliseconds(kernel)));
+  }
+  const std::vector<double> whole = Medians(layers, &LayerTimes::whole_ns);
+  if (!whole.empty()) {
+    lines.push_back(absl::StrCat("whole operation, from and to host memory ",
+                                 Milliseconds(whole)));
+  }
+  int64_t bytes = run.device_bytes;
+  for (const LayerTimes& layer : layers) {
+    bytes = std::max(bytes, layer.device_bytes);
+  }
+  if (bytes > 0) {
+    lines.push_back(absl::StrFormat("%.1f MB of device memory", bytes * 1e-6));
+  }
+  return lines;
+}
+
+void PrintVerdict(Session& session, const KernelRun& run,
+                  const std::optional<Standing>& standing) {
+  const CompiledKernel& compiled = run.compiled;
+  std::vector<std::string> lines = {absl::StrFormat(
+      "%s, %s, in %.1f s", Name(compiled.source.kernel_interface),
+      session.backend == Backend::kCuda ? session.gpu.name : "the CPU",
+      compiled.seconds)};
+  for (const DeviceFunction& function : compiled.functions) {
+    lines.push_back(Describe(function));
+  }
+  lines.insert(lines.end(), compiled.warnings.begin(), compiled.warnings.end());
+  session.Print("");
+  PrintParagraph(session, "compiled", lines);
+  session.Print(ToString(run.verdict));
+  PrintParagraph(session, "times", DescribeTimes(run));
+  const std::vector<double> op =
+      Medians(run.verdict.layers, &LayerTimes::op_ns);
+  if (standing && !op.empty() && run.verdict.op_time_counts) {
+    double sum = 0;
+    for (const double ns : op) sum += ns;
+    PrintParagraph(session, "place", DescribeStanding(*standing, sum));
+  }
+}
+
+// Whether the kernel's times count.
+bool IsRight(const Verdict& verdict) {
+  return verdict.outcome == Outcome::kRight ||
+         verdict.outcome == Outcome::kRestricted;
+}
+
+void AddToRecord(Session& session, const KernelRun& run) {
+  RunRecord& record = session.record;
+  const KernelSource& source = run.compiled.source;
+  VariantRecord& variant = record.variants[source.name];
+  variant.backend = std::string(Name(session.backend));
+  variant.accuracy_class = std::string(Name(run.verdict.accuracy));
+  variant.summary = absl::StrCat(
+      "A contributed kernel: ", Name(source.kernel_interface), ".");
+  VerificationRecord& verification = variant.verification.emplace();
+  verification.outcome = std::string(Name(run.verdict.outcome));
+  verification.reason = run.verdict.reason;
+  verification.relative_error = run.verdict.relative_error;
+  verification.accuracy_class = variant.accuracy_class;
+  verification.problems_tried = run.verdict.problems_tried;
+  verification.problems_right = run.verdict.problems_right;
+  verification.judge_version = kJudgeVersion;
+  verification.protection = run.verdict.protection;
+  verification.op_time_counts = run.verdict.op_time_counts;
+  verification.op_time_note = run.verdict.op_time_note;
+  verification.kernel = {
+      source.name, std::string(Name(source.kernel_interface)), source.digest};
+  LadderRun row;
+  row.variant = source.name;
+  if (!IsRight(run.verdict)) {
+    row.failure = absl::StrCat(Name(run.verdict.outcome), ": ",
+                               absl::StrJoin(run.verdict.reason, "; "));
+  }
+  row.relative_error = run.verdict.relative_error;
+  if (run.result) {
+    row.convolutions = DescribeConvolutions(
+        session,
+        std::vector<std::string>(run.result->op_time_ns.size(), source.name),
+        *run.result);
+    for (size_t i = 0; i < row.convolutions.size(); ++i) {
+      row.convolutions[i].whole_time_ns = {run.whole_ns[i]};
+    }
+    row.correct = run.correct.back();
+    row.repetitions_correct = run.correct;
+    row.inference_ns = run.result->inference_ns;
+    row.slice = run.result->slice;
+    row.device_memory_peak_bytes = run.device_bytes;
+  }
+  if (session.ladder || session.kernels.size() > 1) {
+    record.ladder.push_back(std::move(row));
+    return;
+  }
+  record.convolutions = std::move(row.convolutions);
+  record.correct = row.correct;
+  record.repetitions_correct = std::move(row.repetitions_correct);
+  record.inference_ns = std::move(row.inference_ns);
+  record.slice = row.slice;
+  record.device_memory_peak_bytes = row.device_memory_peak_bytes;
+  if (run.result) record.prepare_ns = run.result->prepare_ns;
+}
+
+// Runs and judges one kernel that is compiled, prints everything and records
+// it. Errors are failures of this program or the machine.
+absl::StatusOr<bool> RunOne(Session& session, const CompiledKernel& compiled,
+                            std::optional<Standing>& standing) {
+  KernelRun run;
+  run.compiled = compiled;
+  const KernelSource& source = compiled.source;
+  if (session.ladder || session.kernels.size() > 1) {
+    session.Print(absl::StrCat("== ", source.name, " =="));
+  }
+  const absl::Status network = RunNetworkWith(session, run);
+  if (!network.ok() && !absl::IsAborted(network)) return network;
+  if (network.ok()) {
+    run.correct = {CorrectAnswers(session, *run.result)};
+    if (!run.result->note.empty()) session.Tell(run.result->note);
+    PrintTermsLines(session, run);
+  } else {
+    session.Print(absl::StrCat("FAILED: ", network.message()));
+  }
+  JudgeOptions options;
+  options.network = session.line.network;
+  options.batch = session.size;
+  options.quick = session.line.quick;
+  options.process = OptionsOf(session);
+  {
+    ProgressBar progress;
+    options.progress = [&](double share) { progress.Show(share); };
+    ASSIGN_OR_RETURN(run.verdict, Judge(compiled, options, session.workers));
+  }
+  if (IsRight(run.verdict) && !standing) {
+    ASSIGN_OR_RETURN(standing, MeasureStanding(session));
+  }
+  PrintVerdict(session, run, standing);
+  AddToRecord(session, run);
+  return IsRight(run.verdict) && network.ok();
+}
+
+// Compiles all kernels before any runs, so that a misspelt file ends the
+// program at once.
+absl::StatusOr<std::vector<CompiledKernel>> CompileAll(
+    Session& session, const std::vector<KernelSource>& sources,
+    const std::string& folder) {
+  std::vector<CompiledKernel> compiled;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    session.Tell(absl::StrCat("compiling ", sources[i].path));
+    CompileOptions options;
+    options.folder = absl::StrCat(folder, "/", i);
+    std::filesystem::create_directory(options.folder);
+    options.compute_capability = session.gpu.compute_capability;
+    ASSIGN_OR_RETURN(CompiledKernel kernel, CompileKernel(sources[i], options));
+    compiled.push_back(std::move(kernel));
+  }
+  return compiled;
+}
+
+absl::Status RunSources(Session& session,
+                        const std::vector<KernelSource>& sources,
+                        std::optional<Standing>& standing) {
+  ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
+  ASSIGN_OR_RETURN(const std::vector<CompiledKernel> compiled,
+                   CompileAll(session, sources, folder.path()));
+  std::vector<std::string> failed;
+  for (const CompiledKernel& kernel : compiled) {
+    ASSIGN_OR_RETURN(const bool right, RunOne(session, kernel, standing));
+    if (!right) failed.push_back(kernel.source.name);
+  }
+  if (failed.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("not right: ", absl::StrJoin(failed, ", ")));
+}
+
+}  // namespace
+
+absl::Status RunKernels(Session& session) {
+  std::optional<Standing> standing;
+  return RunSources(session, session.kernels, standing);
+}
+
+absl::Status WatchKernels(Session& session) {
+  std::optional<Standing> standing;
+  std::vector<std::string> digests;
+  while (true) {
+    absl::StatusOr<std::vector<KernelSource>> sources =
+        ReadKernels(session.milestone, session.line);
+    std::vector<std::string> now;
+    if (sources.ok()) {
+      for (const KernelSource& source : *sources) now.push_back(source.digest);
+    } else {
+      now = {std::string(sources.status().message())};
+    }
+    if (now == digests) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      continue;
+    }
+    digests = std::move(now);
+    const auto start = std::chrono::steady_clock::now();
+    absl::Status status = sources.status();
+    if (status.ok()) status = RunSources(session, *sources, standing);
+    if (!status.ok()) session.Tell(std::string(status.message()));
+    const std::chrono::duration<double> seconds =
+        std::chrono::steady_clock::now() - start;
+    session.Tell(absl::StrFormat(
+        "%.1f s; waiting for the next save, Ctrl-C ends", seconds.count()));
+  }
+}
+
+}  // namespace convlab
