@@ -157,7 +157,7 @@ def system_libraries():
         ],
     )
     _system_library(
-        # SHA-256.
+        # SHA-256 and HMAC.
         name = "nettle",
         package = "nettle-dev",
         header = "/usr/include/nettle/sha2.h",

@@ -12,6 +12,8 @@
 #ifndef COMMON_JSON_JSON_FIELDS_H_
 #define COMMON_JSON_JSON_FIELDS_H_
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -32,6 +34,12 @@ namespace convlab {
 namespace json_fields {
 
 using Json = nlohmann::ordered_json;
+
+// Limits of what is read, far beyond what any program writes. nlohmann's
+// functions recurse into what they are given.
+inline constexpr size_t kLongestText = 1 << 20;
+inline constexpr size_t kLongestArray = 1000000;
+inline constexpr int kDeepestNesting = 64;
 
 // Converts the fields that it visits to JSON.
 class Writer {
@@ -92,7 +100,11 @@ struct IsOptional<std::optional<T>> : std::true_type {};
 
 template <typename T>
 Json Writer::Encode(T& value) {
-  if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+  if constexpr (std::is_floating_point_v<T>) {
+    // JSON has neither NaN nor infinity.
+    return std::isfinite(value) ? Json(value) : Json();
+  } else if constexpr (std::is_arithmetic_v<T> ||
+                       std::is_same_v<T, std::string>) {
     return value;
   } else if constexpr (IsVector<T>::value) {
     Json list = Json::array();
@@ -118,9 +130,19 @@ absl::Status Reader::Decode(const Json& json, const std::string& where,
     return absl::InvalidArgumentError(
         absl::StrCat(where, " is ", json.type_name(), ", expected ", expected));
   };
+  [[maybe_unused]] const auto too_long = [&](size_t size,
+                                             absl::string_view unit) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, " has ", size, " ", unit, ", expected at most ",
+                     unit == "bytes" ? kLongestText : kLongestArray));
+  };
   if constexpr (std::is_same_v<T, std::string>) {
     if (!json.is_string()) return wrong_type("a string");
     value = json.get<std::string>();
+    if (value.size() > kLongestText) return too_long(value.size(), "bytes");
+  } else if constexpr (std::is_same_v<T, bool>) {
+    if (!json.is_boolean()) return wrong_type("true or false");
+    value = json.get<bool>();
   } else if constexpr (std::is_integral_v<T>) {
     using Limits = std::numeric_limits<T>;
     if (!json.is_number_integer()) return wrong_type("an integer");
@@ -138,6 +160,7 @@ absl::Status Reader::Decode(const Json& json, const std::string& where,
     value = json.get<T>();
   } else if constexpr (IsVector<T>::value) {
     if (!json.is_array()) return wrong_type("an array");
+    if (json.size() > kLongestArray) return too_long(json.size(), "elements");
     value.assign(json.size(), {});
     for (size_t i = 0; i < value.size(); ++i) {
       RETURN_IF_ERROR(
@@ -145,6 +168,7 @@ absl::Status Reader::Decode(const Json& json, const std::string& where,
     }
   } else if constexpr (IsMap<T>::value) {
     if (!json.is_object()) return wrong_type("an object");
+    if (json.size() > kLongestArray) return too_long(json.size(), "elements");
     value.clear();
     for (const auto& [key, element] : json.items()) {
       RETURN_IF_ERROR(
@@ -184,10 +208,36 @@ struct ErrorFinder : nlohmann::json_sax<Json> {
   size_t byte = 0;
 };
 
-// Parses any JSON. InvalidArgument says at which byte the text is not valid;
-// `what` names the expected content ("run record").
+// The first byte that is nested more deeply than kDeepestNesting, or npos.
+inline size_t FindDeepNesting(absl::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kDeepestNesting) return i;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return absl::string_view::npos;
+}
+
+// Parses any JSON. InvalidArgument says at which byte the text is not valid or
+// nested too deeply; `what` names the expected content ("run record").
 inline absl::StatusOr<Json> Parse(absl::string_view what,
                                   absl::string_view text) {
+  if (const size_t deep = FindDeepNesting(text);
+      deep != absl::string_view::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("not a ", what, ": nested more than ", kDeepestNesting,
+                     " deep at byte ", deep));
+  }
   Json parsed = Json::parse(text.begin(), text.end(), nullptr,
                             /*allow_exceptions=*/false);
   if (!parsed.is_discarded()) return parsed;

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,16 +45,32 @@ RunRecord Example() {
   record.weights = "fa19.safetensors";
   record.weights_metadata = {{"correct_100", "91"}, {"recipe", "AdamW"}};
   record.convolutions.resize(2);
-  record.convolutions[1] = {1000,    12,        33,        33,
-                            24,      5,         1,         int64_t{1} << 40,
-                            "naive", {5, 6, 7}, {3, 4, 5}, "ReLU"};
+  record.convolutions[1] = {
+      1000,    12,        33,        33,     24,        5, 1, int64_t{1} << 40,
+      "naive", {5, 6, 7}, {3, 4, 5}, "ReLU", {8, 9, 10}};
   record.variants["naive"] = {"cpu", 1, "fp32", "loops", "none", "lesson", ""};
+  VerificationRecord& verification =
+      record.variants["naive"].verification.emplace();
+  verification = {"restricted",
+                  {"wrong for K = 3"},
+                  2e-7,
+                  "fp32",
+                  30,
+                  29,
+                  1,
+                  "seccomp",
+                  false,
+                  "note",
+                  KernelRecord{"mine", "mini-dnn", "abcd"}};
   record.ladder.resize(1);
   record.ladder[0] = {"naive", "too slow", 1.25e-7, record.convolutions,
-                      904,     {31},       250,     int64_t{5} << 30};
+                      904,     {31},       250,     int64_t{5} << 30,
+                      {904}};
   record.peers = {{2, "cuDNN 9", "WINOGRAD NHWC", "fp32", 3e-7, 12, {41, 42}}};
   record.overlaps = {{1, 2000, 8, {51}, {31, 32}}};
   record.correct = 905;
+  record.repetitions_correct = {905, 905, 905};
+  record.expected_correct = 905;
   record.load_ns = 11;
   record.inference_ns = {21, 22, 23};
   record.usage = {1, 2, 3, 4096};
@@ -100,7 +117,86 @@ TEST(RunRecord, RoundTripKeepsEveryField) {
   EXPECT_EQ(copies.total_ns, 16772000);
   EXPECT_EQ(copies.printed_share, std::nullopt);
   EXPECT_EQ(parsed->profile->launches.at(0).counters.at(0).value, 27595520);
+  EXPECT_EQ(parsed->convolutions[1].whole_time_ns.at(2), 10);
+  EXPECT_EQ(parsed->repetitions_correct.size(), 3u);
+  EXPECT_EQ(parsed->ladder.at(0).repetitions_correct.at(0), 904);
+  const VariantRecord& variant = parsed->variants.at("naive");
+  EXPECT_TRUE(IsContributed(variant));
+  EXPECT_TRUE(IsRight(*variant.verification));
+  EXPECT_FALSE(variant.verification->op_time_counts);
+  EXPECT_EQ(variant.verification->kernel->digest, "abcd");
   EXPECT_THAT(json, HasSubstr("\"schema\": \"convlab.run/1\""));
+}
+
+TEST(RunRecord, ExpectedCountComesFromTheRunOrTheWeights) {
+  RunRecord record = Example();
+  record.weights_metadata["correct_1000"] = "903";
+  EXPECT_EQ(ExpectedCorrect(record), 905);
+  record.expected_correct.reset();
+  EXPECT_EQ(ExpectedCorrect(record), 903);
+  record.size = 999;
+  EXPECT_EQ(ExpectedCorrect(record), std::nullopt);
+}
+
+TEST(RunRecord, ValuesThatNoRunHasAreRefused) {
+  const auto error = [](const std::string& from, const std::string& to) {
+    const std::string json = ToJson(Example());
+    const std::string edited = absl::StrReplaceAll(json, {{from, to}});
+    EXPECT_TRUE(edited != json) << from;
+    return std::string(ParseRunRecord(edited).status().message());
+  };
+  EXPECT_EQ(error("\"correct\": 905", "\"correct\": 1001"),
+            "record.correct is 1001, expected 0 to 1000");
+  EXPECT_EQ(error("\"correct\": 904", "\"correct\": -9223372036854766615"),
+            "record.ladder[0].correct is -9223372036854766615, expected 0 to "
+            "1000");
+  EXPECT_EQ(error("    7\n", "    0\n"),
+            "record.convolutions[1].op_time_ns[2] is 0, expected 1 to "
+            "86400000000000");
+  EXPECT_THAT(error("    4,\n", "    -1000000000000,\n"),
+              HasSubstr("kernel_time_ns[1] is -1000000000000, expected 0 to"));
+  EXPECT_THAT(error("  21,\n", "  86400000000001,\n"),
+              HasSubstr("inference_ns[0] is 86400000000001"));
+  EXPECT_THAT(error("1.25e-07", "-1.25e-07"),
+              HasSubstr("record.ladder[0].relative_error is -1.25e-07"));
+  EXPECT_THAT(error("1.25e-07", "1e999"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(error("1.25e-07", "null"),
+              HasSubstr("relative_error is null, expected a number"));
+  EXPECT_THAT(error("\"problems_right\": 29", "\"problems_right\": 31"),
+              HasSubstr("problems_right is 31, expected 0 to 30"));
+  EXPECT_THAT(error("\"op_time_counts\": false", "\"op_time_counts\": 1"),
+              HasSubstr("op_time_counts is number, expected true or false"));
+}
+
+TEST(RunRecord, EnormousContentIsRefused) {
+  const auto error = [](const std::string& field) {
+    return std::string(
+        ParseRunRecord(
+            absl::StrCat(R"({"schema": "convlab.run/1", )", field, "}"))
+            .status()
+            .message());
+  };
+  EXPECT_THAT(error(absl::StrCat("\"size\": ", std::string(100000, '['))),
+              HasSubstr("nested more than 64 deep at byte"));
+  // Brackets in a text nest nothing.
+  EXPECT_EQ(
+      error(absl::StrCat(R"("network": "\\\"[)", std::string(100, '['), "\"")),
+      "");
+  EXPECT_THAT(error(absl::StrCat("\"network\": \"",
+                                 std::string((1 << 20) + 1, 'x'), "\"")),
+              HasSubstr("record.network has 1048577 bytes"));
+  std::string ones = "1";
+  for (int i = 0; i < 1000000; ++i) ones += ",1";
+  EXPECT_THAT(error(absl::StrCat("\"inference_ns\": [", ones, "]")),
+              HasSubstr("record.inference_ns has 1000001 elements"));
+}
+
+TEST(RunRecord, ANumberThatIsNoneIsLeftOut) {
+  RunRecord record = Example();
+  record.ladder[0].relative_error = std::nan("");
+  const auto parsed = ParseRunRecord(ToJson(record));
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->ladder[0].relative_error, 0);
 }
 
 TEST(RunRecord, WhatIsAbsentIsLeftOut) {
@@ -150,7 +246,8 @@ TEST(RunRecord, IntegersThatDoNotFitAreRefused) {
   const auto error = [&](const std::string& field) {
     return std::string(parse(field).status().message());
   };
-  EXPECT_EQ(parse(R"("size": 9223372036854775807)")->size,
+  EXPECT_EQ(parse(R"("device_memory_peak_bytes": 9223372036854775807)")
+                ->device_memory_peak_bytes,
             int64_t{9223372036854775807});
   EXPECT_EQ(parse(R"("threads": -2147483648)")->threads, -2147483648);
   EXPECT_THAT(error(R"("size": 9223372036854775808)"),

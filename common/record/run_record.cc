@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "common/accuracy/accuracy.h"
 #include "common/files/files.h"
 #include "common/hardware/floor.h"
 #include "common/json/json_fields.h"
 #include "common/record/machine_fields.h"
+#include "common/record/seal.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 
@@ -34,6 +37,29 @@ void Fields(Visitor& visit, ConvolutionRecord& convolution) {
   visit("op_time_ns", convolution.op_time_ns);
   visit("kernel_time_ns", convolution.kernel_time_ns);
   visit("fused", convolution.fused);
+  visit("whole_time_ns", convolution.whole_time_ns);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, KernelRecord& kernel) {
+  visit("name", kernel.name);
+  visit("interface", kernel.kernel_interface);
+  visit("digest", kernel.digest);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, VerificationRecord& verification) {
+  visit("outcome", verification.outcome);
+  visit("reason", verification.reason);
+  visit("relative_error", verification.relative_error);
+  visit("accuracy_class", verification.accuracy_class);
+  visit("problems_tried", verification.problems_tried);
+  visit("problems_right", verification.problems_right);
+  visit("judge_version", verification.judge_version);
+  visit("protection", verification.protection);
+  visit("op_time_counts", verification.op_time_counts);
+  visit("op_time_note", verification.op_time_note);
+  visit("kernel", verification.kernel);
 }
 
 template <typename Visitor>
@@ -45,6 +71,7 @@ void Fields(Visitor& visit, VariantRecord& variant) {
   visit("reason", variant.reason);
   visit("track", variant.track);
   visit("detour", variant.detour);
+  visit("verification", variant.verification);
 }
 
 template <typename Visitor>
@@ -57,6 +84,7 @@ void Fields(Visitor& visit, LadderRun& run) {
   visit("inference_ns", run.inference_ns);
   visit("slice", run.slice);
   visit("device_memory_peak_bytes", run.device_memory_peak_bytes);
+  visit("repetitions_correct", run.repetitions_correct);
 }
 
 template <typename Visitor>
@@ -122,6 +150,13 @@ void Fields(Visitor& visit, Profile& profile) {
 }
 
 template <typename Visitor>
+void Fields(Visitor& visit, Seal& seal) {
+  visit("method", seal.method);
+  visit("key_id", seal.key_id);
+  visit("digest", seal.digest);
+}
+
+template <typename Visitor>
 void Fields(Visitor& visit, RunRecord& record) {
   visit("milestone", record.milestone);
   visit("command", record.command);
@@ -146,6 +181,8 @@ void Fields(Visitor& visit, RunRecord& record) {
   visit("peers", record.peers);
   visit("overlaps", record.overlaps);
   visit("correct", record.correct);
+  visit("repetitions_correct", record.repetitions_correct);
+  visit("expected_correct", record.expected_correct);
   visit("load_ns", record.load_ns);
   visit("prepare_ns", record.prepare_ns);
   visit("inference_ns", record.inference_ns);
@@ -153,6 +190,28 @@ void Fields(Visitor& visit, RunRecord& record) {
   visit("device_memory_peak_bytes", record.device_memory_peak_bytes);
   visit("output", record.output);
   visit("profile", record.profile);
+  visit("seal", record.seal);
+}
+
+bool IsRight(const VerificationRecord& verification) {
+  return verification.outcome == "right" ||
+         verification.outcome == "restricted";
+}
+
+bool IsContributed(const VariantRecord& variant) {
+  return variant.verification && variant.verification->kernel;
+}
+
+std::optional<int64_t> ExpectedCorrect(const RunRecord& record) {
+  if (record.expected_correct) return record.expected_correct;
+  const auto found =
+      record.weights_metadata.find(absl::StrCat("correct_", record.size));
+  int64_t expected;
+  if (found == record.weights_metadata.end() ||
+      !absl::SimpleAtoi(found->second, &expected)) {
+    return std::nullopt;
+  }
+  return expected;
 }
 
 bool RunRecord::fuses() const {
@@ -198,11 +257,18 @@ std::string ToJson(const RunRecord& record) {
 }
 
 absl::StatusOr<RunRecord> ParseRunRecord(absl::string_view json) {
-  return ParseJsonText<RunRecord>("run record", kRunRecordSchema, json);
+  ASSIGN_OR_RETURN(RunRecord record, ParseJsonText<RunRecord>(
+                                         "run record", kRunRecordSchema, json));
+  RETURN_IF_ERROR(CheckValues(record));
+  return record;
 }
 
 absl::Status WriteRunRecord(const std::string& path, const RunRecord& record) {
-  return WriteFileAtomically(path, ToJson(record));
+  ASSIGN_OR_RETURN(const std::string key, ReadSealKey(""));
+  RunRecord sealed = record;
+  sealed.seal.reset();
+  ASSIGN_OR_RETURN(sealed.seal, MakeSeal(ToJson(sealed), key));
+  return WriteFileAtomically(path, ToJson(sealed));
 }
 
 absl::StatusOr<RunRecord> ReadRunRecord(const std::string& path) {

@@ -31,8 +31,40 @@ struct ConvolutionRecord {
   std::vector<int64_t> kernel_time_ns;  // likewise; empty on the CPU
   // What was computed with it and so is part of its times: "tanh and max
   // pooling of 2x2 with stride 2"; empty for the convolution alone.
-  std::string fused;
+  std::string fused = {};
+  // Of a contributed kernel: from the first byte of its prolog to the output in
+  // host memory, epilog included; may be empty.
+  std::vector<int64_t> whole_time_ns = {};
 };
+
+// A kernel that a participant wrote.
+struct KernelRecord {
+  std::string name;              // of its file or folder, without the ending
+  std::string kernel_interface;  // as the judge calls it: "mini-dnn, ..."
+  std::string digest;            // SHA-256 over the content of all its files
+};
+
+// What was found out about a variant's results before its times were believed.
+struct VerificationRecord {
+  // "right"; "restricted": right on the network's layers, wrong or refused on
+  // other sizes; "wrong", "refused", "crashed".
+  std::string outcome;
+  std::vector<std::string> reason;  // empty for "right"
+  double relative_error = 0;        // the largest, relative L2, against float64
+  std::string accuracy_class;       // the tightest that holds
+  int problems_tried = 0;
+  int problems_right = 0;
+  int judge_version = 0;   // rises when the judge checks more; from 1
+  std::string protection;  // "bubblewrap, seccomp, limits"; empty: none
+  // False if the operation's work is done elsewhere, in the prolog, say: then
+  // the op time is no result and the note says why.
+  bool op_time_counts = true;
+  std::string op_time_note;
+  std::optional<KernelRecord> kernel;  // absent for our own variants
+};
+
+// Whether times of a variant with this outcome may stand in a ranking.
+bool IsRight(const VerificationRecord& verification);
 
 // A variant's description in reports.
 struct VariantRecord {
@@ -46,7 +78,12 @@ struct VariantRecord {
   // Why a lesson that is slower than one before it stands in the path; or
   // empty.
   std::string detour;
+  // Absent in older records.
+  std::optional<VerificationRecord> verification = {};
 };
+
+// Whether a participant wrote the variant, and not we.
+bool IsContributed(const VariantRecord& variant);
 
 // The GPU of a run; empty for runs on the CPU.
 struct GpuFacts {
@@ -72,6 +109,8 @@ struct LadderRun {
   std::vector<int64_t> inference_ns;
   int64_t slice = 0;
   int64_t device_memory_peak_bytes = 0;
+  // The correct answers of every repetition; empty in older records.
+  std::vector<int64_t> repetitions_correct = {};
 };
 
 // The best of a library's algorithms on one of the network's convolutions.
@@ -93,6 +132,13 @@ struct OverlapRecord {
   int slices = 0;
   std::vector<int64_t> serial_ns;
   std::vector<int64_t> overlapped_ns;
+};
+
+// Makes a later edit of the record visible (seal.h).
+struct Seal {
+  std::string method;  // "sha256", or "hmac-sha256" with a key
+  std::string key_id;  // tells keys apart; empty without one
+  std::string digest;
 };
 
 struct RunRecord {
@@ -124,6 +170,11 @@ struct RunRecord {
   std::vector<PeerRecord> peers;
   std::vector<OverlapRecord> overlaps;
   int64_t correct = 0;
+  // The correct answers of every repetition; empty in older records.
+  std::vector<int64_t> repetitions_correct;
+  // The correct answers of these weights with a convolution that is known to be
+  // right, where the milestone found that out (ExpectedCorrect).
+  std::optional<int64_t> expected_correct;
   int64_t load_ns = 0;     // reading the data set and the weights
   int64_t prepare_ns = 0;  // and placing the weights, taking memory
   // The time of all layers, one sample per repetition.
@@ -141,7 +192,14 @@ struct RunRecord {
   // The profile of a traced run. Tracing takes time: op times of traced runs
   // must not appear in tables.
   std::optional<Profile> profile;
+
+  // As read; WriteRunRecord replaces it.
+  std::optional<Seal> seal;
 };
+
+// The number of correct answers that the run should have: what the milestone
+// recorded, or what the weight file's metadata says for this many images.
+std::optional<int64_t> ExpectedCorrect(const RunRecord& record);
 
 // The course's measure: the sum over the network's convolutions of the median
 // op time, in ns. Each convolution has at least one sample.
@@ -160,10 +218,17 @@ std::string ToJson(const RunRecord& record);
 
 // Parses a file's content. A missing field keeps its default, so that older
 // records stay readable. The error says that the content is not valid JSON,
-// which field has the wrong type, or which schema was found.
+// which field has the wrong type or a value that no run has (CheckValues), or
+// which schema was found.
 absl::StatusOr<RunRecord> ParseRunRecord(absl::string_view json);
 
-// Write and read whole files; errors name the path.
+// InvalidArgument, naming the first such field, if a value is one that no run
+// has: a time that is not positive or longer than a day, a size below 0 or
+// above 2^40, more correct answers than images, a share that is no number.
+absl::Status CheckValues(const RunRecord& record);
+
+// Write and read whole files; errors name the path. What is written is sealed,
+// with the key of the environment's CONVLAB_SEAL_KEY if that is set (seal.h).
 absl::Status WriteRunRecord(const std::string& path, const RunRecord& record);
 absl::StatusOr<RunRecord> ReadRunRecord(const std::string& path);
 

@@ -16,7 +16,8 @@ inline double Quantile(std::vector<int64_t> samples, double share) {
   const double place = share * (samples.size() - 1);
   const size_t below = static_cast<size_t>(place);
   const size_t above = std::min(below + 1, samples.size() - 1);
-  return samples[below] + (place - below) * (samples[above] - samples[below]);
+  const double low = samples[below], high = samples[above];
+  return low + (place - below) * (high - low);
 }
 
 // The middle sample, or the mean of the two; `samples` is not empty.

@@ -18,6 +18,9 @@
 
 namespace convlab {
 
+// Rises when the judge checks more, or otherwise than before.
+constexpr int kJudgeVersion = 1;
+
 enum class Outcome {
   kRight,       // on everything that was tried
   kRestricted,  // right on the network's own layers, wrong or refused on other
