@@ -74,6 +74,7 @@ std::vector<double> LayerOutput(Activation activation, const TensorShape&,
                                 const LayerWeights&,
                                 const std::vector<double>& in) {
   std::vector<double> out;
+  out.reserve(in.size());
   for (const double value : in) out.push_back(Apply(activation, value));
   return out;
 }
@@ -160,7 +161,7 @@ void InferenceTest::SetUp() {
     const bool convolves = parameters.weight_shape.size() == 4;
     layer.weight =
         Random(count, (convolves ? range : 3 * range) /
-                          std::sqrt(static_cast<float>(count / outputs)));
+                          std::sqrt(static_cast<float>(count) / outputs));
     if (parameters.has_bias) layer.bias = Random(outputs, 0.1f);
     range = 1;
   }
@@ -179,7 +180,7 @@ std::vector<float> InferenceTest::Random(int64_t count, float range) {
 
 std::vector<double> InferenceTest::Logits(int64_t index) const {
   const int size = network_.image_size;
-  std::vector<uint8_t> pixels(size * size);
+  std::vector<uint8_t> pixels(int64_t{size} * size);
   EnlargeImages(images_.pixels.data() + index * 28 * 28, 1, 28, size,
                 pixels.data());
   std::vector<double> values(pixels.begin(), pixels.end());
