@@ -162,13 +162,10 @@ class FewImages : public Kernel {
 
   static const char* RejectEpilogue(const Problem& problem,
                                     const Epilogue& epilogue) {
-    DeviceLimits limits;
-    if (AskLimits(&limits).failed()) return nullptr;
-    TilePlan plan;
-    return MakeTilePlan(problem, limits, &plan, epilogue)
-               ? nullptr
-               : "pools windows that lie within a block's tile: that do not "
-                 "overlap, or of images that fit into one tile";
+    return RejectWithoutPlan(
+        MakeTilePlan, problem, epilogue,
+        "pools windows that lie within a block's tile: that do not "
+        "overlap, or of images that fit into one tile");
   }
 
  private:

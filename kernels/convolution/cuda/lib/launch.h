@@ -59,6 +59,20 @@ inline Error AllowAllSharedMemory(const void* kernel) {
   return {};
 }
 
+// For KernelVariant::reject_epilogue: `reason` if there is no plan with the
+// epilogue, or null. A device that cannot be asked fails in Prepare, with the
+// reason.
+template <typename Problem, typename Epilogue, typename Plan>
+const char* RejectWithoutPlan(bool (*make)(const Problem&, const DeviceLimits&,
+                                           Plan*, const Epilogue&),
+                              const Problem& problem, const Epilogue& epilogue,
+                              const char* reason) {
+  DeviceLimits limits;
+  if (AskLimits(&limits).failed()) return nullptr;
+  Plan plan;
+  return make(problem, limits, &plan, epilogue) ? nullptr : reason;
+}
+
 // For KernelVariant::reject: why this device cannot run `kernel`, which needs
 // code of compute capability 8.0, or null.
 inline const char* RejectWithoutTensorCores(const void* kernel) {

@@ -106,13 +106,10 @@ class StripsConvolution : public Kernel {
     if (const char* const reason = RejectUnlessHalving(problem, epilogue)) {
       return reason;
     }
-    DeviceLimits limits;
-    if (AskLimits(&limits).failed()) return nullptr;
-    StripsPlan plan;
-    return MakeStripsPlan(problem, limits, &plan, epilogue)
-               ? nullptr
-               : "pools outputs of one input channel and of filters of up to 7 "
-                 "rows";
+    return RejectWithoutPlan(
+        MakeStripsPlan, problem, epilogue,
+        "pools outputs of one input channel and of filters of up to 7 "
+        "rows");
   }
 
  private:

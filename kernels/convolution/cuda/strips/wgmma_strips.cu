@@ -115,13 +115,10 @@ class WgmmaStripsConvolution : public Kernel {
     if (const char* const reason = RejectUnlessHalving(problem, epilogue)) {
       return reason;
     }
-    DeviceLimits limits;
-    if (AskLimits(&limits).failed()) return nullptr;
-    WgmmaStripsPlan plan;
-    return MakeWgmmaStripsPlan(problem, limits, &plan, epilogue)
-               ? nullptr
-               : "has units of one row, and so no windows, for filters of 8 "
-                 "and 9 rows";
+    return RejectWithoutPlan(
+        MakeWgmmaStripsPlan, problem, epilogue,
+        "has units of one row, and so no windows, for filters of 8 "
+        "and 9 rows");
   }
 
  private:
