@@ -61,8 +61,8 @@ __global__ void UnrollKernel(const float* x, float* unrolled, int64_t threads,
 
 class Im2colCublas : public Kernel {
  public:
-  explicit Im2colCublas(const Problem& p)
-      : Kernel(p),
+  Im2colCublas(const Problem& p, const Epilogue& epilogue)
+      : Kernel(p, epilogue),
         rows_(p.channels * p.kernel_size * p.kernel_size),
         positions_(p.output_height() * p.output_width()) {}
 
