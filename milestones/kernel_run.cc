@@ -19,9 +19,9 @@
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/inference/inference.h"
-#include "kernels/judge/source/compile.h"
 #include "kernels/judge/convolver.h"
 #include "kernels/judge/process/process.h"
+#include "kernels/judge/source/compile.h"
 #include "kernels/judge/verdict.h"
 #include "milestones/course_output.h"
 #include "milestones/kernel_files.h"
@@ -113,7 +113,7 @@ absl::Status RunNetworkWith(Session& session, KernelRun& run) {
 // The lines of the file's own term.
 void PrintTermsLines(Session& session, const KernelRun& run) {
   const InferenceResult& result = *run.result;
-  const int64_t correct = CorrectAnswers(session, result);
+  const int64_t correct = run.correct.back();
   const CourseTerm term = TermOf(run.compiled.source.kernel_interface);
   for (size_t i = 0; i < result.op_time_ns.size(); ++i) {
     const double op_ns = Median(result.op_time_ns[i]);
@@ -228,9 +228,9 @@ void PrintVerdict(Session& session, const KernelRun& run,
                   const std::optional<Standing>& standing) {
   const CompiledKernel& compiled = run.compiled;
   std::vector<std::string> lines = {absl::StrFormat(
-      "%s, %s, in %.1f s", Name(compiled.source.kernel_interface),
-      session.backend == Backend::kCuda ? session.gpu.name : "the CPU",
-      compiled.seconds)};
+      "in %.1f s, with the interface \"%s\", for %s", compiled.seconds,
+      Name(compiled.source.kernel_interface),
+      session.backend == Backend::kCuda ? session.gpu.name : "this CPU")};
   for (const DeviceFunction& function : compiled.functions) {
     lines.push_back(Describe(function));
   }
@@ -318,11 +318,14 @@ absl::StatusOr<bool> RunOne(Session& session, const CompiledKernel& compiled,
   const KernelSource& source = compiled.source;
   if (session.ladder || session.kernels.size() > 1) {
     session.Print(absl::StrCat("== ", source.name, " =="));
+    if (TermOf(source.kernel_interface) != CourseTerm::kMiniDnn) {
+      session.Print("New Inference");
+    }
   }
   const absl::Status network = RunNetworkWith(session, run);
   if (!network.ok() && !absl::IsAborted(network)) return network;
   if (network.ok()) {
-    run.correct = {CorrectAnswers(session, *run.result)};
+    run.correct = CorrectAnswers(session, *run.result);
     if (!run.result->note.empty()) session.Tell(run.result->note);
     PrintTermsLines(session, run);
   } else {
@@ -377,7 +380,9 @@ absl::Status RunSources(Session& session,
   }
   if (failed.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("not right: ", absl::StrJoin(failed, ", ")));
+      absl::StrCat(failed.size() == 1 ? "this kernel is not right: "
+                                      : "these kernels are not right: ",
+                   absl::StrJoin(failed, ", ")));
 }
 
 }  // namespace

@@ -16,7 +16,6 @@
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/baseline/convolution.h"
-#include "kernels/convolution/checking/verify.h"
 #include "kernels/convolution/fastest.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/measure/overlap.h"
@@ -26,10 +25,6 @@
 
 namespace convlab {
 namespace {
-
-// Images with which a variant is verified: more than one, and few enough for
-// the float64 reference.
-constexpr int64_t kVerifiedImages = 3;
 
 // How the failure of a variant begins that does not take the network.
 constexpr char kRejected[] = "rejected: ";
@@ -45,22 +40,6 @@ absl::Status SupportsNetwork(const Session& session, const Variant& variant) {
         ConvolutionProblem(network, i, session.size), Resources()));
   }
   return absl::OkStatus();
-}
-
-// The largest relative error over the network's layers.
-absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant) {
-  Resources resources;
-  resources.workers = &session.workers;
-  const Network& network = *session.line.network;
-  double largest = 0;
-  for (size_t i = 0; i < network.Convolutions().size(); ++i) {
-    ASSIGN_OR_RETURN(
-        const double error,
-        Verify(variant, ConvolutionProblem(network, i, kVerifiedImages),
-               resources));
-    largest = std::max(largest, error);
-  }
-  return largest;
 }
 
 // Whether the status says that the machine lacks something, not that the
@@ -168,7 +147,8 @@ absl::Status Measure(Session& session, const Variant& variant, int repeat,
   if (!result.note.empty()) session.Tell(result.note);
   run.convolutions = DescribeConvolutions(
       session, std::vector<std::string>(variants.size(), variant.name), result);
-  run.correct = CorrectAnswers(session, result);
+  run.repetitions_correct = CorrectAnswers(session, result);
+  run.correct = run.repetitions_correct.back();
   run.inference_ns = result.inference_ns;
   run.slice = result.slice;
   run.device_memory_peak_bytes = result.device_memory_peak_bytes;
@@ -214,6 +194,8 @@ bool Conclude(Session& session, const Variant& variant, LadderRun run) {
   const bool rejected = absl::StartsWith(run.failure, kRejected);
   const bool right = run.failure.empty() || rejected;
   if (run.failure.empty()) {
+    session.record.variants[variant.name].verification =
+        Verified(session, variant, run.relative_error);
     for (const ConvolutionRecord& convolution : run.convolutions) {
       session.Print(OpTimeLine(Median(convolution.op_time_ns)));
     }
@@ -291,7 +273,7 @@ void RunRungs(Session& session, const RungReporter& reporter) {
   for (size_t i = reporter.first(); i < rungs.size(); ++i) {
     const LadderRun run =
         RunRung(session, *rungs[i], [&] { reporter.Begin(rungs[i]->name); });
-    reporter.End(run);
+    reporter.End(run, session.size);
     if (!run.failure.empty() && !absl::StartsWith(run.failure, kRejected)) {
       return;
     }

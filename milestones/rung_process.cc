@@ -113,8 +113,9 @@ void RungReporter::Note(const std::string& text) const {
   Send(fd_, kNote, text);
 }
 
-void RungReporter::End(const LadderRun& run) const {
+void RungReporter::End(const LadderRun& run, int64_t images) const {
   RunRecord record;
+  record.size = images;
   record.ladder = {run};
   Send(fd_, kEnd, ToJson(record));
 }

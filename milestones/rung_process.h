@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -35,9 +36,9 @@ class RungReporter {
   void Begin(const std::string& variant) const;
   void Progress(double share) const;
   void Note(const std::string& text) const;  // for the user
-  // Ends a rung. The process must end after a rung that failed: the GPU may be
-  // unusable.
-  void End(const LadderRun& run) const;
+  // Ends a rung, which classified `images`. The process must end after a rung
+  // that failed: the GPU may be unusable.
+  void End(const LadderRun& run, int64_t images) const;
 
  private:
   RungReporter(int fd, size_t first) : fd_(fd), first_(first) {}

@@ -29,14 +29,14 @@ int RunScenario(const RungReporter& reporter, const std::string& scenario) {
     run.variant = names[i];
     run.correct = static_cast<int64_t>(i) + 7;
     if (i == 1 && scenario == "note") reporter.Note("the batch was cut");
-    reporter.End(run);
+    reporter.End(run, 100);
   }
   return 0;
 }
 
 // Runs all rungs as the ladder does; "name:correct" or "name:failure" of each.
-std::vector<std::string> Run(const std::string& scenario,
-                             std::vector<std::string>* notes = nullptr) {
+std::vector<std::string> RunRungs(const std::string& scenario,
+                                  std::vector<std::string>* notes = nullptr) {
   std::vector<std::string> results;
   RungListener listener;
   listener.begin = [](const std::string&) {};
@@ -66,30 +66,30 @@ std::vector<std::string> Run(const std::string& scenario,
 }
 
 TEST(RungProcess, ReportsEachRung) {
-  EXPECT_THAT(Run("fine"), ElementsAre("first:7", "second:8", "third:9"));
+  EXPECT_THAT(RunRungs("fine"), ElementsAre("first:7", "second:8", "third:9"));
 }
 
 TEST(RungProcess, GoesOnBehindARungThatEndsTheProcess) {
   EXPECT_THAT(
-      Run("crash"),
+      RunRungs("crash"),
       ElementsAre("first:7", "second:FAILED: crashed (SIGSEGV)", "third:9"));
   EXPECT_THAT(
-      Run("abort"),
+      RunRungs("abort"),
       ElementsAre("first:7", "second:FAILED: crashed (SIGABRT)", "third:9"));
   EXPECT_THAT(
-      Run("exit"),
+      RunRungs("exit"),
       ElementsAre("first:7", "second:FAILED: ended its process with status 0",
                   "third:9"));
 }
 
 TEST(RungProcess, PassesMessagesOn) {
   std::vector<std::string> notes;
-  Run("note", &notes);
+  RunRungs("note", &notes);
   EXPECT_THAT(notes, ElementsAre("the batch was cut"));
 }
 
 TEST(RungProcess, SaysThatTheProcessDidNotWork) {
-  EXPECT_THAT(Run("nothing"), ElementsAre(HasSubstr("with status 1")));
+  EXPECT_THAT(RunRungs("nothing"), ElementsAre(HasSubstr("with status 1")));
 }
 
 }  // namespace

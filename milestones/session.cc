@@ -1,5 +1,6 @@
 #include "milestones/session.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -19,9 +20,11 @@
 #include "common/record/trace.h"
 #include "common/record/usage.h"
 #include "common/status/status.h"
+#include "kernels/convolution/checking/verify.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/cuda/library.h"
 #include "kernels/cuda/trace.h"
+#include "kernels/judge/verdict.h"
 #include "kernels/simd/cpu_target.h"
 #include "milestones/course_output.h"
 #include "milestones/kernel_files.h"
@@ -287,12 +290,44 @@ absl::StatusOr<InferenceResult> RunNetwork(
                       session.workers);
 }
 
-int64_t CorrectAnswers(const Session& session, const InferenceResult& result) {
-  int64_t correct = 0;
-  for (int64_t i = 0; i < session.size; ++i) {
-    correct += result.labels[i] == session.dataset.labels[i];
+std::vector<int64_t> CorrectAnswers(const Session& session,
+                                    const InferenceResult& result) {
+  std::vector<int64_t> counts;
+  for (const std::vector<uint8_t>& labels : result.labels) {
+    int64_t& correct = counts.emplace_back(0);
+    for (int64_t i = 0; i < session.size; ++i) {
+      correct += labels[i] == session.dataset.labels[i];
+    }
   }
-  return correct;
+  return counts;
+}
+
+absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant) {
+  // More than one image, and few enough for the float64 reference.
+  constexpr int64_t kImages = 3;
+  Resources resources;
+  resources.workers = &session.workers;
+  const Network& network = *session.line.network;
+  double largest = 0;
+  for (size_t i = 0; i < network.Convolutions().size(); ++i) {
+    ASSIGN_OR_RETURN(
+        const double error,
+        Verify(variant, ConvolutionProblem(network, i, kImages), resources));
+    largest = std::max(largest, error);
+  }
+  return largest;
+}
+
+VerificationRecord Verified(const Session& session, const Variant& variant,
+                            double relative_error) {
+  VerificationRecord verification;
+  verification.outcome = std::string(Name(Outcome::kRight));
+  verification.relative_error = relative_error;
+  verification.accuracy_class = std::string(Name(variant.accuracy));
+  verification.problems_tried = verification.problems_right =
+      static_cast<int>(session.line.network->Convolutions().size());
+  verification.judge_version = kJudgeVersion;
+  return verification;
 }
 
 std::vector<ConvolutionRecord> DescribeConvolutions(

@@ -73,8 +73,18 @@ absl::Status CloseSession(Session& session);
 absl::StatusOr<InferenceResult> RunNetwork(
     Session& session, const std::vector<const Variant*>& variants, int repeat);
 
-// The number of images that the result classifies correctly.
-int64_t CorrectAnswers(const Session& session, const InferenceResult& result);
+// The number of images that each repetition classifies correctly.
+std::vector<int64_t> CorrectAnswers(const Session& session,
+                                    const InferenceResult& result);
+
+// Verifies the variant on each of the network's layers with a few images and
+// returns the largest relative error; DataLoss if it exceeds the variant's
+// class.
+absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant);
+
+// The record of a variant that VerifyLayers found to be right.
+VerificationRecord Verified(const Session& session, const Variant& variant,
+                            double relative_error);
 
 // Describes the convolutions for the record, with the result's times. `names`
 // are the variants', one for each convolution.

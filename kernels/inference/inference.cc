@@ -90,19 +90,20 @@ absl::StatusOr<Prepared> PrepareForMemory(
   }
 }
 
-// Runs the network over as many images as there are labels, slice by slice.
-// `progress` is called with the completed share.
+// Runs the network over as many images as there are labels of the last
+// repetition, slice by slice. `progress` is called with the completed share.
 absl::StatusOr<std::vector<OpTime>> RunSlices(
     const Network& network, Pipeline& pipeline, const ImageSet& images,
     InferenceResult& result, const std::function<void(double)>& progress) {
-  const int64_t size = static_cast<int64_t>(result.labels.size());
+  std::vector<uint8_t>& labels = result.labels.back();
+  const int64_t size = static_cast<int64_t>(labels.size());
   const int64_t pixels = int64_t{images.height} * images.width;
   std::vector<OpTime> times(network.layers.size());
   for (int64_t begin = 0; begin < size; begin += result.slice) {
     const int64_t batch = std::min(result.slice, size - begin);
     RETURN_IF_ERROR(
         pipeline.Run(images.pixels.data() + begin * pixels, images.height,
-                     batch, result.labels.data() + begin,
+                     batch, labels.data() + begin,
                      result.logits.empty()
                          ? nullptr
                          : result.logits.data() + begin * network.Classes(),
@@ -190,12 +191,12 @@ absl::StatusOr<InferenceResult> RunInference(const Network& network,
                                " images at a time; the batch was cut into ",
                                slices, " slices");
   }
-  result.labels.resize(size);
   const std::vector<NetworkConvolution> convolutions = network.Convolutions();
   result.op_time_ns.resize(convolutions.size());
   result.kernel_time_ns.resize(convolutions.size());
   result.prepare_ns = std::chrono::nanoseconds(Clock::now() - called).count();
   for (int repetition = 0; repetition < options.repeat; ++repetition) {
+    result.labels.emplace_back(size);
     const Clock::time_point start = Clock::now();
     ASSIGN_OR_RETURN(
         const std::vector<OpTime> times,

@@ -65,7 +65,8 @@ struct InferenceOptions {
 };
 
 struct InferenceResult {
-  std::vector<uint8_t> labels;  // the class found for each image
+  // The class found for each image, by repetition.
+  std::vector<std::vector<uint8_t>> labels;
   std::vector<float> logits;    // [image][class], if asked for
   // What each convolution fused, as ToString(Epilogue) says it; empty where it
   // fused nothing.

@@ -58,7 +58,7 @@ NetworkWeights Weights(const Network& network) {
 int64_t Correct(const InferenceResult& result, int64_t size) {
   int64_t correct = 0;
   for (int64_t i = 0; i < size; ++i) {
-    correct += result.labels[i] == TestImages().labels[i];
+    correct += result.labels.back()[i] == TestImages().labels[i];
   }
   return correct;
 }
