@@ -135,6 +135,7 @@ absl::StatusOr<std::unique_ptr<Child>> Child::Start(
   fcntl(output[0], F_SETFL, O_NONBLOCK);
   std::vector<std::string> words = command;
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   const pid_t pid = fork();
