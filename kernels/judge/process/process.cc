@@ -144,8 +144,7 @@ absl::StatusOr<bool> Process::Load() {
 }
 
 void Process::SetLimits() {
-  child_->SetLimits(kSanitized ? 0 : options_.host_bytes + memory_.bytes(),
-                    options_.seconds);
+  child_->SetLimits(options_.host_bytes + memory_.bytes(), options_.seconds);
 }
 
 absl::Status Process::Broken(absl::Status status) {

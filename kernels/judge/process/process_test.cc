@@ -190,14 +190,14 @@ TEST_P(Misbehaviour, IsTold) {
   for (const bool sandbox : {true, false}) {
     ProcessOptions options;
     options.sandbox = sandbox;
-    options.seconds = limited_by_time ? 0.5 : 20;
-    options.host_bytes = int64_t{1} << 28;
+    options.seconds = limited_by_time ? 0.5 : 60;
+    options.host_bytes = int64_t{1} << 27;
     const auto start = std::chrono::steady_clock::now();
     const Trial trial = Try(behaviour, options);
     EXPECT_EQ(trial.status.code(), absl::StatusCode::kAborted) << trial.status;
     EXPECT_THAT(std::string(trial.status.message()), ContainsRegex(told));
     EXPECT_LT(std::chrono::steady_clock::now() - start,
-              std::chrono::seconds(10));
+              std::chrono::seconds(60));
   }
   ExpectRight(Try("right"), "afterwards");
 }
@@ -227,9 +227,12 @@ INSTANTIATE_TEST_SUITE_P(
         {"endless", "^took more than 0.5 s$"},
         {"stops itself", "^took more than 0.5 s$"},
         {"constructor sleeps", "^took more than 0.5 s$"},
-        {"memory", "^(threw std::bad_alloc|used more than 0.25 GiB of memory)"},
-        {"shared memory", "^used more than 0.25 GiB of memory$"},
-        {"many threads", "^(started more than 2000 threads|took more than)"},
+        {"memory", "^(threw std::bad_alloc|used more than 0.1. GiB of memory)"},
+        {"shared memory", "^used more than 0.1. GiB of memory$"},
+        // Whichever limit it meets first.
+        {"many threads",
+         "^(started more than 2000 threads|took more than|used "
+         "more than)"},
     }));
 
 INSTANTIATE_TEST_SUITE_P(
