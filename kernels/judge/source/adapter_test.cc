@@ -163,6 +163,9 @@ TEST_P(GpuFiles, AreRight) {
   ASSERT_FALSE(compiled->functions.empty());
   for (const DeviceFunction& function : compiled->functions) {
     EXPECT_GT(function.registers, 0) << function.name;
+    // Of all files this one alone has constants: 10,000 floats.
+    const bool constants = GetParam() == std::string("mini_dnn_fa21.cu");
+    EXPECT_EQ(function.constant_bytes, constants ? 40000 : 0) << function.name;
   }
   if (!cuda::FindDevice().ok()) GTEST_SKIP() << "there is no GPU";
   ExpectRight(*compiled);

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/files/files.h"
 #include "common/program/program.h"
 #include "common/status/status.h"
 #include "kernels/judge/source/diagnostics.h"
@@ -240,6 +241,11 @@ absl::StatusOr<CompiledKernel> CompileKernel(const KernelSource& source,
   kernel.warnings.insert(kernel.warnings.end(), diagnostics.warnings.begin(),
                          diagnostics.warnings.end());
   if (kernel.warnings.size() > 10) kernel.warnings.resize(10);
+  ASSIGN_OR_RETURN(const std::string library, ReadFile(output));
+  const int64_t constant_bytes = ConstantBytes(library);
+  for (DeviceFunction& function : kernel.functions) {
+    function.constant_bytes = constant_bytes;
+  }
   kernel.library = absl::StrCat(
       options.folder, "/", LibraryName(source, options.compute_capability));
   std::error_code error;

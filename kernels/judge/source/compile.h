@@ -16,7 +16,7 @@ struct DeviceFunction {
   std::string name;            // demangled, without parameters
   int registers = 0;           // per thread
   int64_t shared_bytes = 0;    // static, per block
-  int64_t constant_bytes = 0;  // of the bank of user constants
+  int64_t constant_bytes = 0;  // of all __constant__ variables of the file
   int64_t stack_bytes = 0;     // local memory per thread
   int64_t spill_store_bytes = 0;
   int64_t spill_load_bytes = 0;

@@ -143,15 +143,10 @@ int64_t NumberBefore(absl::string_view line, absl::string_view unit) {
 class Functions {
  public:
   void Read(absl::string_view line) {
-    if (absl::StrContains(line, "bytes cmem[3]") &&
-        !absl::StrContains(line, "Used ")) {
-      constant_bytes_ = NumberBefore(line, " bytes cmem[3]");
-    }
     if (absl::StrContains(line, "Compiling entry function '")) {
       const std::vector<std::string> parts = absl::StrSplit(line, '\'');
       DeviceFunction function;
       function.name = ShortFunctionName(parts[1]);
-      function.constant_bytes = constant_bytes_;
       functions_.push_back(function);
       own_ = true;
     } else if (absl::StrContains(line, "Function properties for ")) {
@@ -176,7 +171,6 @@ class Functions {
 
  private:
   std::vector<DeviceFunction> functions_;
-  int64_t constant_bytes_ = 0;
   bool own_ = false;
 };
 

@@ -15,8 +15,8 @@ struct Diagnostics {
   // none. Of an error in a header of the system: the owner's line that led
   // there.
   std::string error;
-  std::vector<std::string> warnings;  // of the owner's files, at most 10
-  std::vector<DeviceFunction> functions;
+  std::vector<std::string> warnings;      // of the owner's files, at most 10
+  std::vector<DeviceFunction> functions;  // without constant_bytes
 };
 
 // Understands the output of a compilation. `files` are the owner's files, the

@@ -1,17 +1,15 @@
 #include "kernels/judge/source/interface.h"
 
-#include <nettle/sha2.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/files/files.h"
+#include "common/hash/hash.h"
 #include "common/status/status.h"
 #include "kernels/judge/source/files.h"
 #include "kernels/judge/source/source.h"
@@ -28,19 +26,6 @@ constexpr char kExpected[] =
 
 // Of the course's functions.
 constexpr int kSizes = 6;
-
-std::string Sha256(const std::vector<KernelFile>& files) {
-  sha256_ctx context;
-  sha256_init(&context);
-  for (const KernelFile& file : files) {
-    sha256_update(&context, file.content.size(),
-                  reinterpret_cast<const uint8_t*>(file.content.data()));
-  }
-  std::string digest(SHA256_DIGEST_SIZE, '\0');
-  sha256_digest(&context, digest.size(),
-                reinterpret_cast<uint8_t*>(digest.data()));
-  return absl::BytesToHexString(digest);
-}
 
 absl::Status Unfit(const std::string& path, const Function& function,
                    absl::string_view expected) {
@@ -198,7 +183,9 @@ absl::StatusOr<KernelSource> ReadSourceFile(const fs::path& path) {
     RETURN_IF_ERROR(Tell(&source));
     ASSIGN_OR_RETURN(files, FilesOfKernel(source.path, source.content));
   }
-  source.digest = Sha256(files);
+  std::string all;
+  for (const KernelFile& file : files) all += file.content;
+  source.digest = Sha256(all);
   return source;
 }
 

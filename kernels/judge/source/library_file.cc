@@ -52,7 +52,40 @@ bool DefinesFunction(absl::string_view file, const Elf64_Ehdr& header,
   return false;
 }
 
+// The size of the sections of this name.
+int64_t SectionBytes(absl::string_view file, const Elf64_Ehdr& header,
+                     absl::string_view section_name) {
+  Elf64_Shdr names;
+  if (!Load(file, header.e_shoff, header.e_shstrndx, &names)) return 0;
+  int64_t bytes = 0;
+  for (int i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    if (Load(file, header.e_shoff, i, &section) &&
+        section.sh_size <= file.size() &&
+        Name(file, names, section.sh_name) == section_name) {
+      bytes += static_cast<int64_t>(section.sh_size);
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
+
+int64_t ConstantBytes(absl::string_view content) {
+  constexpr int kCudaMachine = 190;
+  const absl::string_view magic(ELFMAG, SELFMAG);
+  int64_t bytes = 0;
+  // GPU code is an ELF file within the library.
+  for (size_t at = content.find(magic); at != absl::string_view::npos;
+       at = content.find(magic, at + 1)) {
+    const absl::string_view file = content.substr(at);
+    Elf64_Ehdr header;
+    if (Load(file, 0, 0, &header) && header.e_machine == kCudaMachine) {
+      bytes += SectionBytes(file, header, ".nv.constant3");
+    }
+  }
+  return bytes;
+}
 
 absl::Status CheckKernelLibrary(absl::string_view content) {
   Elf64_Ehdr header;

@@ -3,7 +3,6 @@
 #include <elf.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "kernels/judge/source/library_file.h"
@@ -19,8 +18,9 @@ std::vector<std::string> FuzzSeeds() {
 }  // namespace convlab
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto status =
-      convlab::CheckKernelLibrary({reinterpret_cast<const char*>(data), size});
+  const absl::string_view content(reinterpret_cast<const char*>(data), size);
+  const auto status = convlab::CheckKernelLibrary(content);
   if (!status.ok() && !absl::IsInvalidArgument(status)) std::abort();
+  if (convlab::ConstantBytes(content) < 0) std::abort();
   return 0;
 }

@@ -25,7 +25,7 @@ std::string WriteTestFile(const std::string& folder, const std::string& name,
 }
 
 std::string WriteTestFiles() {
-  const std::string folder = NewTestFolder();
+  std::string folder = NewTestFolder();
   for (const EmbeddedFile& file : TestFiles()) {
     WriteTestFile(folder, file.name, file.content);
   }
