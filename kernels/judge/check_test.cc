@@ -19,7 +19,7 @@ using ::testing::SizeIs;
 constexpr uint32_t kPoison = 0x7f81beef;
 // Compared completely, and by sums.
 constexpr Problem kSmall = {3, 4, 19, 21, 6, 5};
-constexpr Problem kLarge = {700, 4, 30, 31, 8, 5};
+constexpr Problem kLarge = {400, 4, 30, 31, 8, 5};
 
 Workers& TestWorkers() {
   static Workers* const workers = new Workers(2);

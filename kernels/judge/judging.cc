@@ -15,10 +15,10 @@
 namespace convlab {
 namespace {
 
-// A kernel that dies on so many foreign sizes, or lets the judge wait for so
-// long, is not tried on more.
+// A kernel that dies on so many sizes that are not the network's, or lets the
+// judge wait for so long until it dies, is not tried on more.
 constexpr int kMostDeaths = 8;
-constexpr double kMostLostSeconds = 60;
+constexpr double kMostLostSeconds = 30;
 constexpr size_t kMostLines = 8;
 
 // Whether values of this family tell the class; the others have a range that
@@ -65,7 +65,12 @@ void Judging::NoteSpecial(const Trial& trial, const Attempt& attempt) {
 }
 
 absl::StatusOr<Attempt> Judging::Try(const Trial& trial) {
+  const double start = SteadySeconds();
   ASSIGN_OR_RETURN(Attempt attempt, runner_.Try(trial.problem, trial.family));
+  if (attempt.result == AttemptResult::kDied) {
+    ++deaths_;
+    lost_seconds_ += SteadySeconds() - start;
+  }
   if (attempt.result == AttemptResult::kSkipped) return attempt;
   ++verdict_.problems_tried;
   if (attempt.right()) ++verdict_.problems_right;
@@ -88,29 +93,27 @@ absl::StatusOr<Attempt> Judging::Try(const Trial& trial) {
   return attempt;
 }
 
+bool Judging::IsHopeless() const {
+  return deaths_ >= kMostDeaths || lost_seconds_ > kMostLostSeconds;
+}
+
 absl::Status Judging::TryAll() {
   const std::vector<Trial> trials =
       MakeTrials(*options_.network, options_.quick, options_.process.gpu,
                  Mix(seed_, 0x7121a15));
-  int deaths = 0;
-  double lost = 0;
   for (size_t i = 0; i < trials.size(); ++i) {
     const Trial& trial = trials[i];
-    if ((!trial.own && deaths >= kMostDeaths) || lost > kMostLostSeconds) {
+    if (IsHopeless() && !(trial.own && lost_seconds_ <= kMostLostSeconds)) {
       continue;
     }
-    const double start = SteadySeconds();
     ASSIGN_OR_RETURN(const Attempt attempt, Try(trial));
     if (!runner_.has_started()) {
       SetReason(Outcome::kCrashed, attempt.reason);
       return absl::OkStatus();
     }
     Progress(0.5 * static_cast<double>(i) / static_cast<double>(trials.size()));
-    if (attempt.right() || attempt.result == AttemptResult::kSkipped) continue;
-    if (attempt.result != AttemptResult::kWrong) {
-      ++deaths;
-      lost += SteadySeconds() - start;
-    } else if (IsSpecial(trial.family)) {
+    if (attempt.right() || attempt.result == AttemptResult::kSkipped ||
+        (attempt.result == AttemptResult::kWrong && IsSpecial(trial.family))) {
       continue;
     }
     std::optional<Attempt>& failure = trial.own ? own_failure_ : other_failure_;
@@ -120,6 +123,11 @@ absl::Status Judging::TryAll() {
       failure = attempt;
       if (trial.own) own_failed_ = trial;
     }
+  }
+  // A kernel that only hangs is not asked for a large batch.
+  if (lost_seconds_ > kMostLostSeconds && verdict_.problems_right == 0) {
+    SetReason(Outcome::kCrashed,
+              own_failure_ ? own_failure_->reason : other_failure_->reason);
   }
   return absl::OkStatus();
 }
@@ -156,13 +164,12 @@ std::vector<std::string> Judging::Hints() const {
 // one of them.
 absl::Status Judging::TryOtherNetworks() {
   if (!options_.quick) return absl::OkStatus();
-  int deaths = 0;
+  deaths_ = 0;
   for (const Network& network : Networks()) {
     if (network.name == options_.network->name) continue;
     for (const Problem& layer : LayersOf(network, 2)) {
-      if (deaths >= kMostDeaths) return absl::OkStatus();
-      ASSIGN_OR_RETURN(const Attempt attempt, Try({layer, Family::kIntegers}));
-      if (attempt.result == AttemptResult::kDied) ++deaths;
+      if (IsHopeless()) return absl::OkStatus();
+      RETURN_IF_ERROR(Try({layer, Family::kIntegers}).status());
     }
   }
   return absl::OkStatus();
@@ -212,13 +219,12 @@ absl::StatusOr<std::string> Judging::FindRightNetwork() {
     }
   }
   RETURN_IF_ERROR(TryOtherNetworks());
-  for (const std::string& network : RightNetworks(tried_)) {
-    if (network == options_.network->name) continue;
-    return absl::StrCat("right for the sizes of ", network, ", not for those ",
-                        "of ", options_.network->name, ": run it with ",
-                        network);
-  }
-  return std::string();
+  // The network itself is not among them: one of its layers was never right.
+  const std::vector<std::string> networks = RightNetworks(tried_);
+  if (networks.empty()) return std::string();
+  const std::string names = absl::StrJoin(networks, ", ");
+  return absl::StrCat("right for the sizes of ", names, ", not for those of ",
+                      options_.network->name, ": run it with ", names);
 }
 
 // Why a layer of the network is wrong.
@@ -237,13 +243,22 @@ absl::Status Judging::FindReason() {
         "the first layer's call writes nothing and the second's is right: a "
         "file that computes both in its second call cannot be judged here");
   }
+  if (failure.result == AttemptResult::kDied && verdict_.problems_right > 0 &&
+      absl::StrContains(failure.reason[0], "took more than")) {
+    reason.emplace_back(
+        "fewer images were right: ask for a smaller batch, or allow more time");
+  }
   if (failure.check.has_nan && options_.process.gpu) {
     reason.emplace_back(
         "new device memory holds NaN here; on the course's machines it mostly "
         "held zeros");
   }
   ASSIGN_OR_RETURN(const std::string network, FindRightNetwork());
-  if (!network.empty()) reason.insert(reason.begin(), network);
+  if (!network.empty()) {
+    reason.insert(reason.begin(), network);
+    const std::string hard_wired = FindHardWired(tried_);
+    if (!hard_wired.empty()) reason.insert(reason.begin() + 1, hard_wired);
+  }
   // A small problem shows better what is wrong, if it is wrong as well.
   const bool at_once =
       std::any_of(first_round_.begin(), first_round_.end(),

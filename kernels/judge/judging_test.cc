@@ -167,6 +167,16 @@ TEST(Judging, WritingOutsideOnOtherSizesIsARestriction) {
   EXPECT_THAT(verdict.reason.at(0), HasSubstr("run it with fa20"));
 }
 
+TEST(Judging, ALargeBatchThatTakesTooLongIsTold) {
+  const Verdict verdict =
+      JudgeOnOwn(Stateless(Changed([](const Problem& problem, float*) {
+        return problem.batch < 12 ? absl::OkStatus()
+                                  : absl::AbortedError("took more than 60 s");
+      })));
+  EXPECT_EQ(verdict.outcome, Outcome::kCrashed);
+  EXPECT_THAT(Reason(verdict), HasSubstr("ask for a smaller batch"));
+}
+
 TEST(Judging, ACrashIsAVerdict) {
   const Verdict verdict = JudgeOnOwn(
       Stateless([](const Problem&, const float*, const float*, float*) {
@@ -291,7 +301,7 @@ TEST(Judging, EveryTimedRunIsChecked) {
   EXPECT_EQ(verdict.outcome, Outcome::kWrong);
   EXPECT_THAT(verdict.reason.at(0),
               HasSubstr(": 1 of 62208 outputs are wrong"));
-  EXPECT_THAT(Reason(verdict), HasSubstr("right in 2 earlier runs: a race"));
+  EXPECT_THAT(Reason(verdict), HasSubstr("runs before were right (2): a race"));
 }
 
 TEST(Judging, ImpossibleTimesAreRefused) {

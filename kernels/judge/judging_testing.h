@@ -102,7 +102,7 @@ inline Verdict JudgeFunction(const FunctionKernel& kernel) {
 // Products of x and k as the kernel sees them.
 struct Arithmetic {
   std::function<float(float)> operand = nullptr;  // rounds an operand
-  std::function<float(float)> sum = nullptr;      // rounds each partial sum
+  std::function<float(float)> sum = nullptr;      // rounds partial sums
 };
 
 // The convolution in float32, or less.
@@ -128,9 +128,9 @@ inline void Convolve(const Problem& n, const float* x, const float* k, float* y,
                             ((b * n.channels + c) * n.height + h + p) * n.width;
           for (int64_t q = 0; q < size; ++q, ++weight) {
             for (int64_t w = 0; w < columns; ++w) row[w] += *weight * in[w + q];
-            if (!arithmetic.sum) continue;
-            for (float& value : row) value = arithmetic.sum(value);
           }
+          if (!arithmetic.sum) continue;
+          for (float& value : row) value = arithmetic.sum(value);
         }
       }
       std::memcpy(y + (plane * n.output_height() + h) * columns, row.data(),

@@ -38,6 +38,8 @@ class Judging {
   absl::StatusOr<Attempt> Try(const Trial& trial);
   void NoteSpecial(const Trial& trial, const Attempt& attempt);
   absl::Status TryAll();
+  // Whether more trials would only cost time.
+  bool IsHopeless() const;
   // Runs all layers at the batch that was asked for: `in_order` as the network
   // does, otherwise in random order, and first in the reverse one.
   absl::Status TimeLayers(bool in_order);
@@ -75,7 +77,10 @@ class Judging {
   std::optional<Attempt> asked_failure_, own_failure_, other_failure_;
   Trial own_failed_;  // the trial of own_failure_, or of asked_failure_
   std::vector<Attempt> first_round_;  // by layer
-  bool ordered_ = false;              // right only in the network's order
+  // How often and for how long a process died of a trial.
+  int deaths_ = 0;
+  double lost_seconds_ = 0;
+  bool ordered_ = false;  // right only in the network's order
   bool decided_ = false;
 };
 

@@ -78,11 +78,10 @@ absl::Status Judging::TimeLayers(bool in_order) {
     if (i >= 1 && seconds > 6 * options_.timed_seconds) break;
     if (!in_order) std::shuffle(order.begin(), order.end(), generator);
     RETURN_IF_ERROR(TimeRound(order, /*warm=*/false));
-    if (asked_failure_) {
+    if (asked_failure_ && asked_failure_->result == AttemptResult::kWrong) {
       asked_failure_->reason.push_back(
-          absl::StrCat("it was right in ", i + 1,
-                       " earlier runs: a race, or state that is "
-                       "kept between calls"));
+          absl::StrCat("runs before were right (", i + 1,
+                       "): a race, or state that is kept between calls"));
     }
     Progress(0.5 + 0.4 * (i + 1) / options_.samples);
   }
