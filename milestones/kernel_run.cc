@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "common/status/status.h"
 #include "kernels/inference/inference.h"
 #include "kernels/judge/convolver.h"
+#include "kernels/judge/counters.h"
 #include "kernels/judge/process/process.h"
 #include "kernels/judge/source/compile.h"
 #include "kernels/judge/verdict.h"
@@ -43,32 +43,6 @@ struct KernelRun {
   std::vector<int64_t> whole_ns;  // for each convolution
   int64_t device_bytes = 0;
   std::vector<int64_t> correct;  // of each repetition
-};
-
-// A folder that is removed with the object.
-class TemporaryFolder {
- public:
-  static absl::StatusOr<TemporaryFolder> Create() {
-    std::string path =
-        (std::filesystem::temp_directory_path() / "convlab-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) {
-      return absl::InternalError(
-          absl::StrCat("cannot make a temporary folder as ", path));
-    }
-    return TemporaryFolder(path);
-  }
-  TemporaryFolder(TemporaryFolder&& other) noexcept {
-    std::swap(path_, other.path_);
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
 };
 
 ProcessOptions OptionsOf(const Session& session) {
@@ -248,6 +222,32 @@ void PrintVerdict(Session& session, const KernelRun& run,
   }
 }
 
+// Prints what bounds the kernel on the layer with the most work, by hardware
+// counters, where the machine has them.
+void PrintBound(Session& session, const CompiledKernel& compiled) {
+  // Counters take several runs of each launch; shares need no large batch.
+  constexpr int64_t kImages = 500;
+  const Network& network = *session.line.network;
+  Problem problem =
+      ConvolutionProblem(network, 0, std::min(session.size, kImages));
+  for (size_t i = 1; i < network.Convolutions().size(); ++i) {
+    const Problem other = ConvolutionProblem(network, i, problem.batch);
+    if (other.flops() > problem.flops()) problem = other;
+  }
+  absl::StatusOr<TemporaryFolder> folder = TemporaryFolder::Create();
+  absl::StatusOr<KernelCounters> counters = folder.status();
+  if (folder.ok()) {
+    counters = ReadCounters(compiled.library, problem, OptionsOf(session),
+                            folder->path());
+  }
+  if (!counters.ok()) {
+    session.Tell(
+        absl::StrCat("no hardware counters: ", counters.status().message()));
+    return;
+  }
+  PrintParagraph(session, "bound", DescribeCounters(*counters));
+}
+
 // Whether the kernel's times count.
 bool IsRight(const Verdict& verdict) {
   return verdict.outcome == Outcome::kRight ||
@@ -278,8 +278,10 @@ void AddToRecord(Session& session, const KernelRun& run) {
   LadderRun row;
   row.variant = source.name;
   if (!IsRight(run.verdict)) {
-    row.failure = absl::StrCat(Name(run.verdict.outcome), ": ",
-                               absl::StrJoin(run.verdict.reason, "; "));
+    row.failure = std::string(Name(run.verdict.outcome));
+    if (!run.verdict.reason.empty()) {
+      absl::StrAppend(&row.failure, ": ", run.verdict.reason.front());
+    }
   }
   row.relative_error = run.verdict.relative_error;
   if (run.result) {
@@ -345,6 +347,10 @@ absl::StatusOr<bool> RunOne(Session& session, const CompiledKernel& compiled,
     ASSIGN_OR_RETURN(standing, MeasureStanding(session));
   }
   PrintVerdict(session, run, standing);
+  if (IsRight(run.verdict) && session.backend == Backend::kCuda &&
+      !session.line.quick) {
+    PrintBound(session, compiled);
+  }
   AddToRecord(session, run);
   return IsRight(run.verdict) && network.ok();
 }

@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -76,6 +78,23 @@ std::string UserPath(absl::string_view path) {
     return std::string(path);
   }
   return absl::StrCat(folder, "/", path);
+}
+
+absl::StatusOr<TemporaryFolder> TemporaryFolder::Create() {
+  std::error_code none;
+  std::string path =
+      (std::filesystem::temp_directory_path(none) / "convlab-XXXXXX").string();
+  if (none || mkdtemp(path.data()) == nullptr) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("cannot make a temporary folder ", path));
+  }
+  return TemporaryFolder(std::move(path));
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  if (path_.empty()) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
 }
 
 absl::StatusOr<FileReader> FileReader::Open(const std::string& path) {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,6 +19,21 @@ namespace convlab {
 // folder of its own and passes the user's in BUILD_WORKING_DIRECTORY; if that
 // is set, relative paths are resolved against it.
 std::string UserPath(absl::string_view path);
+
+// A new folder in the system's folder for temporary files, removed with the
+// object. Movable.
+class TemporaryFolder {
+ public:
+  static absl::StatusOr<TemporaryFolder> Create();
+  TemporaryFolder(TemporaryFolder&& other) noexcept { path_.swap(other.path_); }
+  ~TemporaryFolder();
+
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;  // empty: moved from
+};
 
 // Reads a file from its beginning, piece by piece.
 class FileReader {

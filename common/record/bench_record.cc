@@ -112,8 +112,12 @@ const BenchRow* FastestRow(const BenchRecord& record, By by,
                            absl::string_view accuracy_class) {
   const BenchRow* fastest = nullptr;
   for (const BenchRow& row : record.rows) {
-    if ((row.provider == "convlab") != (by == By::kUs) || row.layer != layer ||
-        row.batch != batch || row.accuracy_class != accuracy_class) {
+    // The row of a contributed kernel is nobody's.
+    const bool is_by =
+        by == By::kUs ? row.provider == "convlab"
+                      : row.provider == "cudnn" || row.provider == "onednn";
+    if (!is_by || row.layer != layer || row.batch != batch ||
+        row.accuracy_class != accuracy_class) {
       continue;
     }
     if (fastest == nullptr || row.median_ms < fastest->median_ms) {

@@ -40,8 +40,9 @@ struct BenchRow {
   std::optional<std::string> neighbour_of;
   int64_t batch = 0, channels = 0, height = 0, width = 0, filters = 0,
           kernel_size = 0;
-  std::string provider;  // "convlab", "cudnn" or "onednn"
-  std::string variant;   // or the library's algorithm and layout
+  // "convlab", "cudnn" or "onednn"; "kernel" for a contributed one.
+  std::string provider;
+  std::string variant;  // or the library's algorithm and layout
   std::string accuracy_class;
   double error = 0;  // relative, L2, against float64
   double median_ms = 0, iqr_ms = 0, min_ms = 0;

@@ -1,6 +1,7 @@
 // The benchmark: single convolutions, compared with the best of a library and
 // with the hardware's ceilings in the same run.
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <set>
@@ -22,6 +23,8 @@
 #include "gflags/gflags.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/library.h"
+#include "kernels/judge/process/process.h"
+#include "kernels/judge/source/compile.h"
 #include "kernels/simd/cpu_target.h"
 #include "tools/bench/cpu_bench.h"
 #include "tools/bench/gpu_bench.h"
@@ -55,6 +58,11 @@ DEFINE_double(seconds, 5,
 DEFINE_bool(peers, true,
             "measure the library too: cuDNN or oneDNN (--nopeers: do not)");
 DEFINE_int32(threads, 0, "threads of the CPU; 0: one for each core");
+DEFINE_string(kernel, "",
+              "measure this contributed kernel too (docs/judging.md): a file, "
+              "a folder or a compiled library; may be given several times; "
+              "--variants final for it, the choice of final and the library "
+              "alone");
 DEFINE_bool(once, false,
             "measure nothing: run each variant once on each layer that it "
             "takes, on the GPU, between the calls that start and stop a "
@@ -112,7 +120,37 @@ absl::Status CheckNumbers() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<BenchOptions> ReadOptions() {
+// Compiles the contributed kernels into `folder`.
+absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(
+    const std::vector<std::string>& paths, Backend backend,
+    const std::string& folder) {
+  CompileOptions compile;
+  if (backend == Backend::kCuda) {
+    ASSIGN_OR_RETURN(const cuda::DeviceFacts device, cuda::FindDevice());
+    compile.compute_capability = device.compute_capability;
+  }
+  std::vector<CompiledKernel> kernels;
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(const KernelSource source,
+                     ReadKernelSource(UserPath(path)));
+    const bool gpu = UsesGpu(source.kernel_interface);
+    if (source.kernel_interface != KernelInterface::kLibrary &&
+        gpu != (backend == Backend::kCuda)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, gpu ? " runs on the GPU" : " runs on the CPU",
+                       ", but the benchmark is on the ",
+                       gpu ? "CPU" : "GPU: add --device cpu"));
+    }
+    compile.folder = absl::StrCat(folder, "/", kernels.size());
+    std::filesystem::create_directory(compile.folder);
+    ASSIGN_OR_RETURN(CompiledKernel kernel, CompileKernel(source, compile));
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
+absl::StatusOr<BenchOptions> ReadOptions(
+    const std::vector<std::string>& kernels, const std::string& folder) {
   RETURN_IF_ERROR(CheckNumbers());
   BenchOptions options;
   // Wrong arguments are errors on every machine.
@@ -133,6 +171,8 @@ absl::StatusOr<BenchOptions> ReadOptions() {
   if (gpu) {
     RETURN_IF_ERROR(cuda::FindDevice().status());
   }
+  ASSIGN_OR_RETURN(options.kernels,
+                   CompileKernels(kernels, options.backend, folder));
   if (FLAGS_batch.empty()) batches = {gpu ? 10000 : 1000};
   ASSIGN_OR_RETURN(options.layers, ParseLayers(FLAGS_layers, batches));
   if (FLAGS_neighbours) options.layers = WithNeighbours(options.layers);
@@ -170,8 +210,11 @@ absl::Status List() {
   return absl::OkStatus();
 }
 
-absl::Status Bench(const std::vector<std::string>& command) {
-  ASSIGN_OR_RETURN(const BenchOptions options, ReadOptions());
+absl::Status Bench(const std::vector<std::string>& command,
+                   const std::vector<std::string>& kernels) {
+  ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
+  ASSIGN_OR_RETURN(const BenchOptions options,
+                   ReadOptions(kernels, folder.path()));
   std::unique_ptr<Workers> workers;
   try {
     workers = std::make_unique<Workers>(
@@ -216,7 +259,8 @@ absl::Status Bench(const std::vector<std::string>& command) {
 }
 
 absl::Status ParseAndRun(const std::vector<std::string>& args) {
-  ASSIGN_OR_RETURN(const ParsedFlags parsed, ParseFlags(args, __FILE__));
+  ASSIGN_OR_RETURN(const ParsedFlags parsed,
+                   ParseFlags(args, __FILE__, {"kernel"}));
   if (parsed.help) {
     std::printf("%s%s", kUsage, DescribeFlags(__FILE__).c_str());
     return absl::OkStatus();
@@ -229,7 +273,10 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
   if (FLAGS_list) return List();
   std::vector<std::string> command = {"bench"};
   command.insert(command.end(), args.begin(), args.end());
-  return Bench(command);
+  const auto kernels = parsed.repeated.find("kernel");
+  return Bench(command, kernels == parsed.repeated.end()
+                            ? std::vector<std::string>()
+                            : kernels->second);
 }
 
 // Calls ParseAndRun and turns the system's refusal into a status.
@@ -245,6 +292,7 @@ absl::Status ParseAndRunCatching(const std::vector<std::string>& args) {
 }  // namespace convlab
 
 int main(int argc, char** argv) {
+  convlab::RunAsKernelProcessIfAsked(argc, argv);
   const absl::Status status =
       convlab::ParseAndRunCatching({argv + 1, argv + argc});
   if (!status.ok()) {

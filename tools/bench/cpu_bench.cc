@@ -20,6 +20,7 @@
 #include "kernels/measure/inputs.h"
 #include "kernels/measure/op_time.h"
 #include "kernels/measure/sampled_reference.h"
+#include "tools/bench/kernel_bench.h"
 
 namespace convlab {
 namespace {
@@ -147,6 +148,8 @@ class CpuBench {
     for (const Contestant& contestant : contestants) {
       report_.Add(layer, contestant.measurement, ceilings);
     }
+    RETURN_IF_ERROR(
+        MeasureKernels(options_, layer, workers_, ceilings, report_));
     report_.PrintLayer();
     return absl::OkStatus();
   }

@@ -17,6 +17,7 @@
 #include "kernels/measure/gpu_tensors.h"
 #include "kernels/measure/gpu_timer.h"
 #include "kernels/measure/hard_limits.h"
+#include "tools/bench/kernel_bench.h"
 
 namespace convlab {
 namespace {
@@ -58,6 +59,8 @@ class GpuBench {
     } else {
       classes.insert(options_.classes.begin(), options_.classes.end());
     }
+    RETURN_IF_ERROR(
+        MeasureKernels(options_, layer, workers_, record_.ceilings, report_));
     if (options_.peers) {
       for (const AccuracyClass accuracy : classes) {
         RETURN_IF_ERROR(MeasurePeer(layer, accuracy));

@@ -10,14 +10,19 @@
 #include "absl/strings/string_view.h"
 #include "common/accuracy/accuracy.h"
 #include "kernels/convolution/convolution.h"
+#include "kernels/judge/source/compile.h"
 #include "kernels/measure/stopping.h"
 #include "tools/bench/layers.h"
 
 namespace convlab {
 
+// The provider of a contributed kernel's row; its variant is the kernel's name.
+inline constexpr char kKernelProvider[] = "kernel";
+
 struct BenchOptions {
   Backend backend = Backend::kCuda;
   std::vector<NamedLayer> layers;
+  std::vector<CompiledKernel> kernels;  // of --kernel
   std::vector<const Variant*> variants;
   bool fastest = false;  // also the variant that `final` takes for the layer
   bool peers = true;     // also the library

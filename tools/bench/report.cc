@@ -146,6 +146,11 @@ std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
   if (!absl::StrContains(layer.name, ',')) {
     absl::StrAppend(&arguments, " --batch ", layer.problem.batch);
   }
+  for (const CompiledKernel& kernel : options.kernels) {
+    if (provider == kKernelProvider && kernel.source.name == variant) {
+      return absl::StrCat(arguments, " --kernel ", kernel.source.path);
+    }
+  }
   absl::StrAppend(&arguments, " --variants ",
                   provider == "convlab" ? variant : provider, " --class ",
                   Name(accuracy));
