@@ -202,6 +202,60 @@ TEST_F(ReportsTest, TextFromRecordsIsTextInEveryFile) {
   }
 }
 
+TEST_F(ReportsTest, RankingTakesFoldersAsTheyAre) {
+  fs::create_directories(folder_ + "/class/ada");
+  fs::create_directories(folder_ + "/class/bob/more");
+  RunRecord run_of_ada = Verified(TestRecord("m3", "gpu", 10000, "naive"));
+  ASSERT_TRUE(WriteRunRecord(folder_ + "/class/ada/a.json", run_of_ada).ok());
+  Write("class/ada/submission.html", "a report");
+  Write("class/bob/more/b.json", Read("class/ada/a.json"));
+  const std::string both = "$in/../class/ada $in/../class/bob ";
+  // The weights of fa19 have other numbers than the test's records.
+  Outcome run = Run("ranking", both + "--html $out");
+  EXPECT_EQ(run.exit_status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("9,000 correct answers, expected 9,193"));
+  run = Run("ranking", both + "--correct 9000 --html $out");
+  EXPECT_EQ(run.exit_status, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("|    1 | ada  |"),
+                             HasSubstr("a copy of a run")));
+  EXPECT_THAT(Read("out"), HasSubstr("href=\"class/ada/submission.html\""));
+  fs::remove(folder_ + "/out");
+
+  ExpectRefused("ranking", "$in/../class",
+                "its folders ada, bob do: if each is a participant's, give ");
+  Write("class/bob/more/b.json", "{\"schema\": \"convlab.run/1\", \"x");
+  run = Run("ranking", both + "$in/../class/carol --correct 9000");
+  EXPECT_EQ(run.exit_status, 0) << run.err;
+  EXPECT_THAT(run.out,
+              AllOf(HasSubstr("|    1 | ada  |"),
+                    HasSubstr("`b.json` | not a run record: not valid JSON"),
+                    HasSubstr("carol")));
+  std::string edited = Read("class/ada/a.json");
+  edited.replace(edited.find("\"correct\": 9000"), 15, "\"correct\": 9001");
+  Write("class/ada/a.json", edited);
+  run = Run("ranking", "$in/../class/ada --correct 9001");
+  EXPECT_EQ(run.exit_status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("edited: its seal does not fit its content"));
+}
+
+TEST_F(ReportsTest, ASealKeyIsAskedFor) {
+  Write("key", "a key of the teacher's machine\n");
+  fs::create_directories(folder_ + "/ada");
+  const RunRecord record = Verified(TestRecord("m3", "gpu", 10000, "naive"));
+  ASSERT_TRUE(WriteRunRecord(folder_ + "/ada/a.json", record).ok());
+  const std::string flags = "$in/../ada --correct 9000 ";
+  EXPECT_THAT(Run("ranking", flags).out, HasSubstr("|    1 | ada  |"));
+  EXPECT_THAT(Run("ranking", flags + "--seal_key $in/../key").out,
+              HasSubstr("not sealed with the key of --seal\\_key"));
+  setenv("CONVLAB_SEAL_KEY", (folder_ + "/key").c_str(), 1);
+  ASSERT_TRUE(WriteRunRecord(folder_ + "/ada/a.json", record).ok());
+  unsetenv("CONVLAB_SEAL_KEY");
+  EXPECT_THAT(Run("ranking", flags + "--seal_key $in/../key").out,
+              HasSubstr("|    1 | ada  |"));
+  EXPECT_THAT(Run("ranking", flags).out,
+              HasSubstr("sealed with a key, which --seal\\_key names"));
+}
+
 TEST_F(ReportsTest, CompareAndRanking) {
   Outcome run = Run("compare", "$in/4.json $in/4.json");
   EXPECT_EQ(run.exit_status, 0) << run.err;
@@ -209,12 +263,11 @@ TEST_F(ReportsTest, CompareAndRanking) {
   ExpectRefused("compare", "$in", "1 records or folders");
   ExpectRefused("compare", "$in/0.json $in/1.json", "different devices");
   ExpectRefused("compare", "$in/0.json $in/none", "none");
-  run = Run("ranking", "$in");
-  EXPECT_EQ(run.exit_status, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("|    1 | in   |"));
   ExpectRefused("ranking", "", "no folder");
   ExpectRefused("ranking", "$in --correct 10001", "--correct is 10001");
   ExpectRefused("ranking", "$in --device tpu", "--device is 'tpu'");
+  ExpectRefused("ranking", "--rerun $in", "bazel run //tools:rerun -- ");
+  ExpectRefused("ranking", "$in --network fa99", "fa99");
   ExpectRefused("ranking", "$in --size 7", "no run of fa19 with 7 images");
   ExpectRefused("ranking", "$in $in/../in/", "both be ranked as 'in'");
   for (const char* program : {"submission", "compare", "ranking"}) {

@@ -77,19 +77,24 @@ Spread SpreadOf(std::vector<int64_t> samples) {
           static_cast<double>(samples.front()), samples.size()};
 }
 
-Spread SpreadOfSum(const std::vector<ConvolutionRecord>& convolutions) {
+Spread SpreadOfSum(const std::vector<ConvolutionRecord>& convolutions,
+                   std::vector<int64_t> ConvolutionRecord::*samples) {
   std::vector<int64_t> sums;
+  double medians = 0;
   for (const ConvolutionRecord& convolution : convolutions) {
-    const std::vector<int64_t>& samples = convolution.op_time_ns;
-    if (sums.empty()) sums.resize(samples.size());
-    if (samples.size() != sums.size()) {
+    medians += Median(convolution.*samples);
+  }
+  for (const ConvolutionRecord& convolution : convolutions) {
+    const std::vector<int64_t>& times = convolution.*samples;
+    if (sums.empty()) sums.resize(times.size());
+    if (times.size() != sums.size()) {
       sums.clear();
       break;
     }
-    for (size_t i = 0; i < sums.size(); ++i) sums[i] += samples[i];
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += times[i];
   }
   Spread spread = sums.empty() ? Spread() : SpreadOf(std::move(sums));
-  spread.median = OpTimeSum(convolutions);
+  spread.median = medians;
   return spread;
 }
 

@@ -52,11 +52,14 @@ struct Spread {
 // empty.
 Spread SpreadOf(std::vector<int64_t> samples);
 
-// The same for the sum over the convolutions. Its median is the sum of their
+// The same for the sum over the convolutions of their op times, or of other
+// samples. Its median is the sum of their
 // medians, the course's measure; the quartiles are those of the sums of the
 // repetitions, and there are no samples unless all convolutions have equally
 // many.
-Spread SpreadOfSum(const std::vector<ConvolutionRecord>& convolutions);
+Spread SpreadOfSum(const std::vector<ConvolutionRecord>& convolutions,
+                   std::vector<int64_t> ConvolutionRecord::*samples =
+                       &ConvolutionRecord::op_time_ns);
 
 // "direct_tiled + whole_image", or one name where all are the same.
 std::string VariantNames(const std::vector<ConvolutionRecord>& convolutions);

@@ -217,7 +217,10 @@ absl::Status Run(const std::vector<std::string>& args) {
   options.members = SplitNames(FLAGS_members);
   options.optimizations = SplitNames(FLAGS_optimizations);
   for (const std::string& folder : SplitNames(FLAGS_participants)) {
-    ASSIGN_OR_RETURN(Participant participant, ReadParticipant(folder));
+    ASSIGN_OR_RETURN(Participant participant, ReadParticipant(folder, ""));
+    if (!participant.failure.empty()) {
+      return absl::InvalidArgumentError(participant.failure);
+    }
     options.participants.push_back(std::move(participant));
   }
   ASSIGN_OR_RETURN(const Submission submission,

@@ -58,6 +58,15 @@ absl::Status CheckComplete(const RunRecord& record) {
   }
   const auto check = [&](const std::vector<ConvolutionRecord>& convolutions) {
     if (convolutions.empty()) {
+      for (const auto& [name, variant] : record.variants) {
+        const auto& verification = variant.verification;
+        if (!verification || IsRight(*verification)) continue;
+        return absl::InvalidArgumentError(absl::StrCat(
+            "the record lacks convolutions, because the judge calls '", name,
+            "' ", verification->outcome,
+            verification->reason.empty() ? "" : ": ",
+            verification->reason.empty() ? "" : verification->reason[0]));
+      }
       return absl::InvalidArgumentError("the record lacks convolutions");
     }
     for (size_t i = 0; i < convolutions.size(); ++i) {

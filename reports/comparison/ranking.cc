@@ -2,152 +2,48 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <set>
+#include <tuple>
+#include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/accuracy/accuracy.h"
 #include "common/files/files.h"
 #include "common/status/status.h"
-#include "reports/quantities.h"
 
 namespace convlab {
 namespace {
 
-// One run, or one variant of a run of the ladder.
-struct Candidate {
-  const RunRecord* record = nullptr;
-  const std::vector<ConvolutionRecord>* convolutions = nullptr;
-  int64_t correct = 0;
+namespace fs = std::filesystem;
+
+// A participant with the runs that may be ranked.
+struct Entrant {
+  const Participant* participant = nullptr;
+  std::vector<Candidate> candidates;
 };
 
-std::vector<Candidate> CandidatesOf(const Records& records,
-                                    const RankingOptions& options) {
-  std::vector<Candidate> candidates;
-  for (const NamedRecord& run : records.runs) {
-    const RunRecord& record = run.record;
-    // The baseline is the framework's convolution, which no participant wrote.
-    if (record.profile.has_value() || record.fuses() ||
-        record.network != options.network || record.size != options.size ||
-        record.device != options.device || record.milestone == "m1") {
-      continue;
-    }
-    if (record.ladder.empty()) {
-      candidates.push_back({&record, &record.convolutions, record.correct});
-    }
-    for (const LadderRun& rung : record.ladder) {
-      if (rung.failure.empty()) {
-        candidates.push_back({&record, &rung.convolutions, rung.correct});
-      }
-    }
-  }
-  return candidates;
-}
-
-// The accuracy classes of its convolutions, each once.
-std::string AccuracyOf(const Candidate& candidate) {
-  std::set<std::string> classes;
-  for (const ConvolutionRecord& convolution : *candidate.convolutions) {
-    classes.insert(
-        candidate.record->variants.at(convolution.variant).accuracy_class);
-  }
-  return absl::StrJoin(classes, ", ");
-}
-
-// The number of answers that may differ: the largest number that the
-// candidate's classes allow.
-int64_t Tolerance(const Candidate& candidate) {
-  int64_t tolerance = 0;
-  for (const ConvolutionRecord& convolution : *candidate.convolutions) {
-    const std::optional<AccuracyClass> accuracy = FindAccuracyClass(
-        candidate.record->variants.at(convolution.variant).accuracy_class);
-    // An unknown class counts as one that rounds differently.
-    tolerance = std::max(
-        tolerance, MaxChangedAnswers(accuracy.value_or(AccuracyClass::kBf16)));
-  }
-  return tolerance;
-}
-
-// The reason why the run does not count; empty if it does.
-std::string WhyWrong(const Candidate& candidate,
-                     const RankingOptions& options) {
-  std::optional<int64_t> expected = options.correct;
-  if (!expected) {
-    const auto& metadata = candidate.record->weights_metadata;
-    const auto found = metadata.find(absl::StrCat("correct_", options.size));
-    int64_t value;
-    if (found == metadata.end() || !absl::SimpleAtoi(found->second, &value)) {
-      return "its weight file does not say how many answers are right; "
-             "--correct does";
-    }
-    expected = value;
-  }
-  const int64_t tolerance = Tolerance(candidate);
-  if (std::abs(candidate.correct - *expected) <= tolerance) return "";
-  return absl::StrCat(Count(candidate.correct), " correct answers, expected ",
-                      Count(*expected),
-                      tolerance > 0 ? absl::StrCat(" ± ", tolerance) : "");
-}
-
-std::string Describe(const Candidate& candidate) {
-  return absl::StrCat(candidate.record->milestone, ": ",
-                      VariantNames(*candidate.convolutions));
-}
-
-// The fastest correct candidate; if there is none, the reason for the fastest
-// one.
-Rank Best(const Participant& participant, const RankingOptions& options) {
-  Rank rank;
-  rank.name = participant.name;
-  std::vector<Candidate> candidates =
-      CandidatesOf(participant.records, options);
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) {
-                     return OpTimeSum(*a.convolutions) <
-                            OpTimeSum(*b.convolutions);
-                   });
-  rank.reason = absl::StrCat("no run of ", options.network, " with ",
-                             Plural(options.size, "image"), " on the ",
-                             absl::AsciiStrToUpper(options.device));
-  bool any = false;
-  for (const Candidate& candidate : candidates) {
-    const std::string wrong = WhyWrong(candidate, options);
-    if (any && !wrong.empty()) continue;
-    any = true;
-    rank.sum_ns = OpTimeSum(*candidate.convolutions);
-    rank.run = Describe(candidate);
-    rank.correct = candidate.correct;
-    rank.accuracy_class = AccuracyOf(candidate);
-    rank.reason = wrong;
-    if (wrong.empty()) break;
-  }
-  return rank;
-}
-
-absl::Status CheckSameDevice(const std::vector<Participant>& participants,
+absl::Status CheckSameDevice(const std::vector<Entrant>& entrants,
                              const RankingOptions& options) {
   const Participant* first = nullptr;
   std::string device;
-  for (const Participant& participant : participants) {
-    for (const Candidate& candidate :
-         CandidatesOf(participant.records, options)) {
-      const RunRecord& record = *candidate.record;
+  for (const Entrant& entrant : entrants) {
+    for (const Candidate& candidate : entrant.candidates) {
+      const RunRecord& record = candidate.record();
       const std::string name =
           options.device == "gpu" ? record.gpu.name : record.host.cpu;
       if (first == nullptr) {
-        first = &participant;
+        first = entrant.participant;
         device = name;
       } else if (name != device) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            first->name, " has a run on ", device, " and ", participant.name,
-            " one on ", name, "; --any_device ranks them all the same"));
+        return absl::InvalidArgumentError(
+            absl::StrCat(first->name, " has a run on ", device, " and ",
+                         entrant.participant->name, " one on ", name,
+                         "; --any_device ranks them all the same"));
       }
     }
   }
@@ -168,11 +64,217 @@ absl::Status CheckNames(const std::vector<Participant>& participants) {
   return absl::OkStatus();
 }
 
+// Two runs never have equal samples, which are in nanoseconds: of several
+// participants' such runs the earliest stays.
+void RefuseCopies(std::vector<Entrant>& entrants) {
+  struct Original {
+    std::string started;
+    const Participant* owner = nullptr;
+  };
+  const auto key = [](const Candidate& candidate) {
+    std::string samples = candidate.digest;
+    for (const ConvolutionRecord& one : candidate.convolutions) {
+      absl::StrAppend(&samples, "|",
+                      absl::StrJoin(one.*candidate.samples(), ","));
+    }
+    return samples;
+  };
+  std::map<std::string, Original> originals;
+  for (const Entrant& entrant : entrants) {
+    for (const Candidate& candidate : entrant.candidates) {
+      const std::string& started = candidate.record().started;
+      Original& original = originals[key(candidate)];
+      if (original.owner == nullptr || started < original.started) {
+        original = {started, entrant.participant};
+      }
+    }
+  }
+  for (Entrant& entrant : entrants) {
+    for (Candidate& candidate : entrant.candidates) {
+      const Participant* owner = originals[key(candidate)].owner;
+      if (owner == entrant.participant) continue;
+      candidate.refusal.push_back(
+          absl::StrCat("a copy of a run of ", owner->name,
+                       ": the same samples to the nanosecond"));
+    }
+  }
+}
+
+// Moves the samples of runs of one kernel into the first of them.
+void Pool(std::vector<Candidate>& candidates) {
+  std::vector<Candidate> pooled;
+  for (Candidate& candidate : candidates) {
+    const auto same =
+        std::find_if(pooled.begin(), pooled.end(), [&](const Candidate& other) {
+          return candidate.refusal.empty() && other.refusal.empty() &&
+                 other.Name() == candidate.Name() &&
+                 other.digest == candidate.digest &&
+                 other.measure == candidate.measure &&
+                 other.convolutions.size() == candidate.convolutions.size();
+        });
+    if (same == pooled.end()) {
+      pooled.push_back(std::move(candidate));
+      continue;
+    }
+    for (size_t i = 0; i < same->convolutions.size(); ++i) {
+      const auto samples = candidate.samples();
+      std::vector<int64_t>& all = same->convolutions[i].*samples;
+      const std::vector<int64_t>& more = candidate.convolutions[i].*samples;
+      all.insert(all.end(), more.begin(), more.end());
+    }
+  }
+  candidates = std::move(pooled);
+}
+
+std::string FileName(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// A row for each file, folder, or group of runs of one file that are refused
+// for the same reasons.
+void AddRefusals(const Entrant& entrant, const RankingOptions& options,
+                 std::vector<Refusal>& refusals) {
+  const Participant& participant = *entrant.participant;
+  if (!participant.failure.empty()) {
+    refusals.push_back({participant.name, "", participant.failure});
+    return;
+  }
+  for (const BrokenFile& file : participant.records.broken) {
+    refusals.push_back({participant.name, FileName(file.path), file.reason});
+  }
+  std::vector<std::tuple<std::string, std::string, int>> groups;
+  for (const Candidate& candidate : entrant.candidates) {
+    if (candidate.refusal.empty()) continue;
+    const std::string reason = absl::StrJoin(candidate.refusal, "; ");
+    const std::string where = absl::StrCat(candidate.run->path, "\n", reason);
+    const auto group = std::find_if(
+        groups.begin(), groups.end(),
+        [&](const auto& one) { return std::get<0>(one) == where; });
+    if (group != groups.end()) {
+      ++std::get<2>(*group);
+      continue;
+    }
+    groups.emplace_back(where, candidate.Name(), 0);
+  }
+  for (const auto& [where, run, others] : groups) {
+    refusals.push_back(
+        {participant.name,
+         others == 0 ? run
+                     : absl::StrCat(run, " and ", Plural(others, "other")),
+         where.substr(where.find('\n') + 1)});
+  }
+  if (entrant.candidates.empty() && participant.records.broken.empty()) {
+    refusals.push_back({participant.name, "",
+                        absl::StrCat("no run of ", options.network, " with ",
+                                     Plural(options.size, "image"), " on the ",
+                                     absl::AsciiStrToUpper(options.device))});
+  }
+}
+
+History HistoryOf(const Entrant& entrant) {
+  History history;
+  history.name = entrant.participant->name;
+  history.reports = entrant.participant->reports;
+  std::map<const NamedRecord*, History::Entry> runs;
+  for (const Candidate& candidate : entrant.candidates) {
+    const auto samples = candidate.samples();
+    const bool timed = absl::c_none_of(
+        candidate.convolutions,
+        [&](const ConvolutionRecord& one) { return (one.*samples).empty(); });
+    if (!timed || candidate.convolutions.empty()) continue;
+    const History::Entry entry = {
+        candidate.record().started,
+        candidate.Name(),
+        candidate.accuracy_class,
+        candidate.measure,
+        SpreadOfSum(candidate.convolutions, samples).median,
+        candidate.refusal.empty()};
+    const auto [run, is_new] = runs.emplace(candidate.run, entry);
+    if (!is_new && std::pair(!entry.counts, entry.sum_ns) <
+                       std::pair(!run->second.counts, run->second.sum_ns)) {
+      run->second = entry;
+    }
+  }
+  for (auto& [run, entry] : runs) history.entries.push_back(std::move(entry));
+  std::stable_sort(history.entries.begin(), history.entries.end(),
+                   [](const History::Entry& a, const History::Entry& b) {
+                     return a.started < b.started;
+                   });
+  return history;
+}
+
 double MedianOf(const std::vector<Rank>& sorted) {
   const size_t middle = sorted.size() / 2;
   return sorted.size() % 2 == 1
-             ? sorted[middle].sum_ns
-             : (sorted[middle - 1].sum_ns + sorted[middle].sum_ns) / 2;
+             ? sorted[middle].sum.median
+             : (sorted[middle - 1].sum.median + sorted[middle].sum.median) / 2;
+}
+
+// Sorts the ranks and gives places and points.
+void Place(RankingSection& section) {
+  std::vector<Rank>& ranks = section.ranks;
+  std::stable_sort(
+      ranks.begin(), ranks.end(),
+      [](const Rank& a, const Rank& b) { return a.sum.median < b.sum.median; });
+  section.median_ns = MedianOf(ranks);
+  const double count = static_cast<double>(ranks.size());
+  double mean = 0, squares = 0;
+  for (const Rank& rank : ranks) mean += rank.sum.median / count;
+  for (const Rank& rank : ranks) {
+    squares += (rank.sum.median - mean) * (rank.sum.median - mean) / count;
+  }
+  section.deviation_ns = std::sqrt(squares);
+  const Rank* first = nullptr;  // of the place
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    Rank& rank = ranks[i];
+    const bool tie = first != nullptr && rank.sum.low <= first->sum.high;
+    rank.place = tie ? first->place : static_cast<int>(i) + 1;
+    if (!tie) first = &rank;
+    rank.deviations =
+        section.deviation_ns > 0
+            ? (rank.sum.median - section.median_ns) / section.deviation_ns
+            : 0;
+    rank.points = Points(rank.deviations);
+  }
+}
+
+std::vector<RankingSection> SectionsOf(const std::vector<Entrant>& entrants) {
+  // The order of classes is that of the enumeration, the tightest first.
+  std::map<std::pair<Measure, AccuracyClass>, RankingSection> sections;
+  for (const Entrant& entrant : entrants) {
+    std::map<std::pair<Measure, AccuracyClass>, Rank> best;
+    for (const Candidate& candidate : entrant.candidates) {
+      if (!candidate.refusal.empty()) continue;
+      Rank rank;
+      rank.name = entrant.participant->name;
+      rank.sum = SpreadOfSum(candidate.convolutions, candidate.samples());
+      if (rank.sum.samples == 0) rank.sum.low = rank.sum.high = rank.sum.median;
+      rank.run = candidate.Name();
+      rank.accuracy_class = candidate.accuracy_class;
+      rank.correct = candidate.rung != nullptr ? candidate.rung->correct
+                                               : candidate.record().correct;
+      rank.digest = candidate.digest;
+      const auto [place, is_new] =
+          best.emplace(std::pair(candidate.measure,
+                                 *FindAccuracyClass(candidate.accuracy_class)),
+                       rank);
+      if (!is_new && rank.sum.median < place->second.sum.median) {
+        place->second = std::move(rank);
+      }
+    }
+    for (auto& [key, rank] : best) {
+      RankingSection& section = sections[key];
+      section.measure = key.first;
+      section.accuracy_class = rank.accuracy_class;
+      section.ranks.push_back(std::move(rank));
+    }
+  }
+  std::vector<RankingSection> sorted;
+  for (auto& [key, section] : sections) {
+    Place(section);
+    sorted.push_back(std::move(section));
+  }
+  return sorted;
 }
 
 }  // namespace
@@ -181,98 +283,61 @@ double Points(double deviations) {
   return std::clamp(80 - 10 * deviations, 0.0, 100.0);
 }
 
-absl::StatusOr<Participant> ReadParticipant(const std::string& folder) {
-  ASSIGN_OR_RETURN(Records records, ReadRecords(folder, ""));
+absl::StatusOr<Participant> ReadParticipant(const std::string& folder,
+                                            const std::string& seal_key) {
+  Participant participant;
   // The name of "." and of paths with a final slash, too.
-  const std::filesystem::path whole =
-      std::filesystem::absolute(UserPath(folder) + "/").lexically_normal();
-  return Participant{whole.parent_path().filename().string(),
-                     std::move(records)};
+  const fs::path whole =
+      fs::absolute(UserPath(folder) + "/").lexically_normal();
+  participant.name = whole.parent_path().filename().string();
+  const std::vector<std::string> folders = FoldersWithRecords(folder);
+  if (folders.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder, " holds no records itself, but its folders ",
+        absl::StrJoin(folders, ", "), " do: if each is a participant's, give ",
+        folder,
+        "/* instead; if they are one's, put the records into one folder"));
+  }
+  ReadOptions options;
+  options.seal_key = seal_key;
+  options.keep_broken = true;
+  absl::StatusOr<Records> records = ReadRecords(folder, options);
+  if (records.ok()) {
+    participant.records = *std::move(records);
+  } else {
+    participant.records.folder = folder;
+    participant.failure = std::string(records.status().message());
+  }
+  for (const char* name :
+       {"submission.html", "submission.pdf", "submission.md"}) {
+    std::error_code error;
+    const fs::path report = whole / name;
+    if (fs::is_regular_file(report, error)) {
+      participant.reports.push_back(report.string());
+    }
+  }
+  return participant;
 }
 
 absl::StatusOr<Ranking> RankParticipants(
     const std::vector<Participant>& participants,
     const RankingOptions& options) {
   RETURN_IF_ERROR(CheckNames(participants));
-  if (!options.any_device) {
-    RETURN_IF_ERROR(CheckSameDevice(participants, options));
-  }
-  Ranking ranking;
-  std::vector<Rank> disqualified;
+  std::vector<Entrant> entrants;
   for (const Participant& participant : participants) {
-    Rank rank = Best(participant, options);
-    (rank.reason.empty() ? ranking.ranks : disqualified)
-        .push_back(std::move(rank));
+    entrants.push_back(
+        {&participant, CandidatesOf(participant.records, options)});
   }
-  std::vector<Rank>& ranks = ranking.ranks;
-  std::stable_sort(
-      ranks.begin(), ranks.end(),
-      [](const Rank& a, const Rank& b) { return a.sum_ns < b.sum_ns; });
-  if (!ranks.empty()) {
-    ranking.median_ns = MedianOf(ranks);
-    const double count = static_cast<double>(ranks.size());
-    double mean = 0, squares = 0;
-    for (const Rank& rank : ranks) mean += rank.sum_ns / count;
-    for (const Rank& rank : ranks) {
-      squares += (rank.sum_ns - mean) * (rank.sum_ns - mean) / count;
-    }
-    ranking.deviation_ns = std::sqrt(squares);
+  if (!options.any_device) RETURN_IF_ERROR(CheckSameDevice(entrants, options));
+  RefuseCopies(entrants);
+  Ranking ranking;
+  for (Entrant& entrant : entrants) {
+    ranking.histories.push_back(HistoryOf(entrant));
+    AddRefusals(entrant, options, ranking.refusals);
+    if (options.pool) Pool(entrant.candidates);
   }
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    Rank& rank = ranks[i];
-    const bool equal = i > 0 && ranks[i - 1].sum_ns == rank.sum_ns;
-    rank.place = equal ? ranks[i - 1].place : static_cast<int>(i) + 1;
-    rank.deviations =
-        ranking.deviation_ns > 0
-            ? (rank.sum_ns - ranking.median_ns) / ranking.deviation_ns
-            : 0;
-    rank.points = Points(rank.deviations);
-  }
-  for (Rank& rank : disqualified) ranks.push_back(std::move(rank));
+  ranking.sections = SectionsOf(entrants);
   return ranking;
-}
-
-std::vector<Block> DescribeRanking(const Ranking& ranking,
-                                   const RankingOptions& options) {
-  Table table = {{{"rank"},
-                  {"name", false},
-                  {"sum of op times, ms"},
-                  {"run", false},
-                  {"class", false},
-                  {"correct"},
-                  {"deviations from the median"},
-                  {"points"}},
-                 {}};
-  Table disqualified = {
-      {{"disqualified", false}, {"run", false}, {"reason", false}}, {}};
-  for (const Rank& rank : ranking.ranks) {
-    if (rank.place == 0) {
-      disqualified.rows.push_back(
-          {rank.name, rank.run.empty() ? Text("–") : Code(rank.run),
-           rank.reason});
-      continue;
-    }
-    table.rows.push_back({Count(rank.place), rank.name,
-                          Milliseconds(rank.sum_ns), Code(rank.run),
-                          rank.accuracy_class, Count(rank.correct),
-                          absl::StrFormat("%+.2f", rank.deviations),
-                          absl::StrFormat("%.1f", rank.points)});
-  }
-  std::vector<Block> blocks;
-  blocks.push_back(Paragraph{
-      absl::StrCat(options.network, ", ", Plural(options.size, "image"),
-                   ": each participant's best correct run by the sum of the "
-                   "medians of its op "
-                   "times.")});
-  if (!table.rows.empty()) {
-    blocks.push_back(std::move(table));
-    blocks.push_back(Paragraph{
-        absl::StrFormat("Median %s ms, standard deviation %s ms. %s",
-                        Milliseconds(ranking.median_ns),
-                        Milliseconds(ranking.deviation_ns), kPointsRule)});
-  }
-  if (!disqualified.rows.empty()) blocks.push_back(std::move(disqualified));
-  return blocks;
 }
 
 }  // namespace convlab

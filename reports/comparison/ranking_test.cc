@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -12,43 +14,72 @@ namespace convlab {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 
-// A final run whose op times add up to `sum_ms`.
+// A verified final run in three samples, whose op times add up to `sum_ms`, and
+// a quarter of a percent more and less. No two are equal.
 RunRecord Final(int64_t sum_ms, int64_t correct = 9000) {
-  RunRecord record = TestRecord("final", "gpu", 10000, "mine");
-  record.convolutions[0].op_time_ns = {sum_ms * kMs / 4};
-  record.convolutions[1].op_time_ns = {sum_ms * kMs * 3 / 4};
+  RunRecord record = Verified(TestRecord("final", "gpu", 10000, "mine"));
+  static int64_t runs = 0;
+  const int64_t ns = sum_ms * kMs, spread = ns / 400, other = ++runs;
+  record.convolutions[0].op_time_ns = {ns / 4, ns / 4 + spread + other,
+                                       ns / 4 - spread};
+  record.convolutions[1].op_time_ns = {ns - ns / 4, ns - ns / 4, ns - ns / 4};
+  for (ConvolutionRecord& convolution : record.convolutions) {
+    convolution.kernel_time_ns.clear();
+  }
   record.correct = correct;
   return record;
 }
 
 Participant Of(const std::string& name, std::vector<RunRecord> runs) {
   Participant participant;
-  participant.name = name;
+  participant.name = participant.records.folder = name;
+  int number = 0;
   for (RunRecord& run : runs) {
-    participant.records.runs.push_back({name, std::move(run)});
+    participant.records.runs.push_back(
+        {name + "/" + std::to_string(++number) + ".json", std::move(run),
+         SealState::kIntact});
   }
   return participant;
 }
 
+Ranking Ranked(const std::vector<Participant>& participants,
+               const RankingOptions& options = {}) {
+  const auto ranking = RankParticipants(participants, options);
+  EXPECT_TRUE(ranking.ok()) << ranking.status();
+  return ranking.value_or(Ranking());
+}
+
+// The reasons why the run, alone, is refused; empty if it is ranked.
+std::string WhyNot(const RunRecord& run, const RankingOptions& options = {},
+                   SealState seal = SealState::kIntact) {
+  Participant participant = Of("a", {run});
+  participant.records.runs[0].seal = seal;
+  const Ranking ranking = Ranked({participant}, options);
+  EXPECT_EQ(ranking.refusals.size() + ranking.sections.size(), 1u);
+  return ranking.refusals.empty() ? "" : ranking.refusals[0].reason;
+}
+
 TEST(Ranking, DeviationsFromTheMedianGivePoints) {
   // Sums 4, 8, 12, 16: median 10, mean 10, standard deviation sqrt(20).
-  const auto ranking =
-      RankParticipants({Of("c", {Final(12)}), Of("a", {Final(4)}),
-                        Of("d", {Final(16)}), Of("b", {Final(8)})},
-                       {});
-  ASSERT_TRUE(ranking.ok()) << ranking.status();
-  EXPECT_DOUBLE_EQ(ranking->median_ns, 10e6);
-  EXPECT_DOUBLE_EQ(ranking->deviation_ns, std::sqrt(20) * 1e6);
-  ASSERT_EQ(ranking->ranks.size(), 4);
-  EXPECT_EQ(ranking->ranks[0].name, "a");
-  EXPECT_EQ(ranking->ranks[0].place, 1);
-  EXPECT_DOUBLE_EQ(ranking->ranks[0].deviations, -6 / std::sqrt(20));
-  EXPECT_DOUBLE_EQ(ranking->ranks[0].points, 80 + 60 / std::sqrt(20));
-  EXPECT_EQ(ranking->ranks[3].name, "d");
-  EXPECT_DOUBLE_EQ(ranking->ranks[3].points, 80 - 60 / std::sqrt(20));
+  const Ranking ranking = Ranked({Of("c", {Final(12)}), Of("a", {Final(4)}),
+                                  Of("d", {Final(16)}), Of("b", {Final(8)})});
+  ASSERT_THAT(ranking.sections, SizeIs(1));
+  const RankingSection& section = ranking.sections[0];
+  EXPECT_DOUBLE_EQ(section.median_ns, 10e6);
+  EXPECT_DOUBLE_EQ(section.deviation_ns, std::sqrt(20) * 1e6);
+  ASSERT_THAT(section.ranks, SizeIs(4));
+  EXPECT_EQ(section.ranks[0].name, "a");
+  EXPECT_EQ(section.ranks[0].place, 1);
+  EXPECT_DOUBLE_EQ(section.ranks[0].deviations, -6 / std::sqrt(20));
+  EXPECT_DOUBLE_EQ(section.ranks[0].points, 80 + 60 / std::sqrt(20));
+  EXPECT_EQ(section.ranks[3].name, "d");
+  EXPECT_DOUBLE_EQ(section.ranks[3].points, 80 - 60 / std::sqrt(20));
 }
 
 TEST(Ranking, PointsStayWithinBounds) {
@@ -60,62 +91,258 @@ TEST(Ranking, PointsStayWithinBounds) {
 }
 
 TEST(Ranking, BestCorrectRunCounts) {
-  const auto ranking =
-      RankParticipants({Of("a", {Final(12), Final(4, 8000), Final(8)}),
-                        Of("b", {Final(8)}), Of("c", {Final(9)})},
-                       {});
-  ASSERT_TRUE(ranking.ok());
-  // Equal sums share a rank, and the next one comes after both.
-  EXPECT_EQ(ranking->ranks[0].sum_ns, 8 * kMs);
-  EXPECT_EQ(ranking->ranks[0].place, 1);
-  EXPECT_EQ(ranking->ranks[1].place, 1);
-  EXPECT_EQ(ranking->ranks[2].place, 3);
+  const Ranking ranking =
+      Ranked({Of("a", {Final(12), Final(4, 8000), Final(8)}),
+              Of("b", {Final(8)}), Of("c", {Final(9)})});
+  const std::vector<Rank>& ranks = ranking.sections[0].ranks;
+  EXPECT_EQ(ranks[0].sum.median, 8 * kMs);
+  // The next place comes after both.
+  EXPECT_EQ(ranks[0].place, 1);
+  EXPECT_EQ(ranks[1].place, 1);
+  EXPECT_EQ(ranks[2].place, 3);
+  ASSERT_THAT(ranking.refusals, SizeIs(1));
+  EXPECT_EQ(ranking.refusals[0].reason,
+            "8,000 correct answers, expected 9,000");
 }
 
-TEST(Ranking, DisqualifiedWithTheReason) {
-  RunRecord untold = Final(1);
-  untold.weights_metadata.clear();
-  RunRecord half = Final(7, 8997);
+TEST(Ranking, OverlappingMiddleHalvesAreATie) {
+  const auto of = [](std::vector<int64_t> microseconds) {
+    RunRecord record = Final(4);
+    for (int64_t& us : microseconds) us *= 1000;
+    record.convolutions[0].op_time_ns = microseconds;
+    record.convolutions[1].op_time_ns.assign(microseconds.size(), 3 * kMs);
+    return record;
+  };
+  // Medians 1000, 1010, 1020: the second overlaps the first, and the third the
+  // second alone, which leads no place.
+  const Ranking ranking = Ranked({Of("c", {of({1014, 1020, 1026})}),
+                                  Of("b", {of({1004, 1010, 1022})}),
+                                  Of("a", {of({994, 1000, 1014})})});
+  const std::vector<Rank>& ranks = ranking.sections[0].ranks;
+  ASSERT_THAT(ranks, SizeIs(3));
+  EXPECT_EQ(ranks[0].name, "a");
+  EXPECT_EQ(ranks[1].place, 1);
+  EXPECT_EQ(ranks[2].name, "c");
+  EXPECT_EQ(ranks[2].place, 3);
+}
+
+TEST(Ranking, ClassesAreRankedApart) {
+  RunRecord half = Final(2, 8997);
   half.variants["mine"].accuracy_class = "fp16";
-  const auto ranking = RankParticipants(
-      {Of("wrong", {Final(1, 1000)}), Of("traced", {Traced(Final(1))}),
-       Of("half", {half}), Of("untold", {untold}), Of("right", {Final(9)})},
-      {});
-  ASSERT_TRUE(ranking.ok());
-  const std::string text = WriteBlocks(DescribeRanking(*ranking, {}));
-  EXPECT_THAT(text,
-              AllOf(HasSubstr("1,000 correct answers, expected 9,000"),
-                    HasSubstr("| traced       | –"),
-                    HasSubstr("no run of fa19 with 10,000 images on the GPU"),
-                    HasSubstr("does not say how many answers are right"),
-                    HasSubstr("|    1 | half "), HasSubstr("|    2 | right ")));
+  RunRecord tensor = Final(3);
+  tensor.variants["mine"].accuracy_class = "tf32";
+  const Ranking ranking =
+      Ranked({Of("a", {half, Final(9)}), Of("b", {tensor})});
+  ASSERT_THAT(ranking.sections, SizeIs(3));
+  EXPECT_EQ(ranking.sections[0].accuracy_class, "fp32");
+  EXPECT_EQ(ranking.sections[0].ranks[0].sum.median, 9 * kMs);
+  EXPECT_EQ(ranking.sections[1].accuracy_class, "tf32");
+  EXPECT_EQ(ranking.sections[1].ranks[0].name, "b");
+  EXPECT_EQ(ranking.sections[2].accuracy_class, "fp16");
+  EXPECT_EQ(ranking.sections[2].ranks[0].name, "a");
+}
+
+TEST(Ranking, KernelsWhoseOpTimeDoesNotCountAreRankedByTheWholeOperation) {
+  RunRecord prolog = Contributed(Final(1), "prolog");
+  prolog.variants["prolog"].verification->op_time_counts = false;
+  EXPECT_THAT(WhyNot(prolog), HasSubstr("no times of the whole operation"));
+  for (ConvolutionRecord& convolution : prolog.convolutions) {
+    convolution.whole_time_ns = {50 * kMs, 51 * kMs, 52 * kMs};
+  }
+  const Ranking ranking = Ranked({Of("a", {prolog}), Of("b", {Final(9)})});
+  ASSERT_THAT(ranking.sections, SizeIs(2));
+  EXPECT_THAT(ranking.sections[0].ranks, SizeIs(1));
+  EXPECT_EQ(ranking.sections[0].ranks[0].name, "b");
+  EXPECT_EQ(ranking.sections[1].measure, Measure::kWholeTime);
+  EXPECT_EQ(ranking.sections[1].ranks[0].sum.median, 102 * kMs);
+}
+
+TEST(Ranking, WhatIsNotVerifiedIsRefused) {
+  RunRecord run = Final(8);
+  run.variants["mine"].verification.reset();
+  EXPECT_THAT(WhyNot(run), HasSubstr("not verified"));
+  run = Contributed(Final(8), "mine");
+  EXPECT_EQ(WhyNot(run), "");
+  VerificationRecord& verification = *run.variants["mine"].verification;
+  verification.outcome = "restricted";
+  EXPECT_EQ(WhyNot(run), "");
+  verification.outcome = "wrong";
+  verification.reason = {"the last column of every row", "more"};
+  EXPECT_THAT(WhyNot(run),
+              HasSubstr("the judge calls it wrong: the last column of every "
+                        "row"));
+  run = Final(8);
+  run.variants["mine"].verification->problems_right = 0;
+  EXPECT_THAT(WhyNot(run), HasSubstr("not verified"));
+  run = Final(8);
+  run.variants["mine"].verification->relative_error = 0.01;
+  EXPECT_THAT(WhyNot(run), HasSubstr("a relative error of 1e-02, where class "
+                                     "fp32 allows"));
+}
+
+TEST(Ranking, ContributedKernelsAreOfTheClassThatWasFound) {
+  RunRecord run = Contributed(Final(8), "mine");
+  run.variants["mine"].verification->accuracy_class = "fp16";
+  run.variants["mine"].verification->relative_error = 1e-4;
+  EXPECT_EQ(Ranked({Of("a", {run})}).sections[0].accuracy_class, "fp16");
+}
+
+TEST(Ranking, SealsAreChecked) {
+  RankingOptions keyed;
+  keyed.keyed = true;
+  EXPECT_EQ(WhyNot(Final(8), {}, SealState::kIntact), "");
+  EXPECT_THAT(WhyNot(Final(8), {}, SealState::kEdited), HasSubstr("edited"));
+  EXPECT_THAT(WhyNot(Final(8), {}, SealState::kUnsealed),
+              HasSubstr("no seal, which every run with a verification has"));
+  EXPECT_THAT(WhyNot(Final(8), {}, SealState::kOtherKey),
+              HasSubstr("sealed with a key, which --seal_key names"));
+  EXPECT_EQ(WhyNot(Final(8), keyed, SealState::kIntact), "");
+  EXPECT_THAT(WhyNot(Final(8), keyed, SealState::kOtherKey),
+              HasSubstr("not sealed with the key"));
+}
+
+TEST(Ranking, EveryRepetitionsCountIsThatOfTheNetwork) {
+  RunRecord run = Final(8);
+  run.repetitions_correct = {9000, 1000, 9000};
+  EXPECT_THAT(WhyNot(run), HasSubstr("1,000 correct answers in repetition 2, "
+                                     "expected 9,000"));
+  // A weight file of one's own does not change what the network's has.
+  run = Final(8, 9500);
+  run.weights_metadata["correct_10000"] = "9500";
+  EXPECT_EQ(WhyNot(run), "");
   RankingOptions options;
-  options.correct = 9000;
-  EXPECT_EQ(RankParticipants({Of("untold", {untold})}, options)->ranks[0].place,
-            1);
+  options.correct = {{10000, 9000}};
+  EXPECT_THAT(WhyNot(run, options), HasSubstr("9,500 correct answers"));
+  run = Final(8);
+  run.weights_metadata.clear();
+  EXPECT_THAT(WhyNot(run),
+              HasSubstr("does not say how many answers are right"));
+  EXPECT_EQ(WhyNot(run, options), "");
+}
+
+TEST(Ranking, ImpossibleTimesAreRefused) {
+  RunRecord run = Final(8);
+  run.convolutions[1].op_time_ns = {kMs / 5, kMs / 5, kMs / 5};
+  EXPECT_THAT(WhyNot(run), HasSubstr("time 2, 0.200 ms, is below the floor of "
+                                     "NVIDIA H200, 0.367 ms"));
+  run = Final(8);
+  run.convolutions[0].kernel_time_ns = {3 * kMs, 3 * kMs, 3 * kMs};
+  EXPECT_THAT(WhyNot(run), HasSubstr("op time 1, 2.000 ms, is below its kernel "
+                                     "time, 3.000 ms"));
+  run = Final(8);
+  run.usage.elapsed_ns = 10 * kMs;
+  EXPECT_THAT(WhyNot(run), HasSubstr("and the program ran for 10.000"));
+  run = Final(8);
+  run.convolutions[0].flops /= 2;
+  EXPECT_EQ(WhyNot(run), "convolution 1 is not that of fa19");
+  run.convolutions.resize(1);
+  EXPECT_THAT(WhyNot(run), HasSubstr("1 convolution, and fa19 has 2"));
+}
+
+TEST(Ranking, WhatWasPrintedMustFit) {
+  RunRecord run = Final(8);
+  run.output = {"Op Time: 0.002000", "Op Time: 6.000 ms",
+                "Correctness: 0.9 Model: fa19"};
+  EXPECT_EQ(WhyNot(run), "");
+  run.output[1] = "Op Time: 6 ms";
+  EXPECT_EQ(WhyNot(run), "");
+  run.output[1] = "Op Time: 5.999 ms";
+  EXPECT_THAT(WhyNot(run), HasSubstr("'Op Time: 5.999 ms'"));
+  run.output[0] = "Op Time: 0.001000";
+  EXPECT_THAT(WhyNot(run), HasSubstr("it printed 'Op Time: 0.001000', but the "
+                                     "median of its samples is 2.000 ms"));
+  run.output = {"Op Time: 0.002000"};
+  EXPECT_THAT(WhyNot(run), HasSubstr("it printed 1 op time, but has 2"));
+  run.output = {"Test Accuracy: 0.8714"};
+  EXPECT_THAT(WhyNot(run), HasSubstr("it printed 'Test Accuracy: 0.8714', but "
+                                     "has 9,000 correct answers"));
+  RunRecord ladder = TestLadder(10000);
+  ladder.output = {"== naive ==\nOp Time: 0.010000", "Op Time: 0.030000",
+                   "== fast ==", "Op Time: 0.002500", "Op Time: 0.007400"};
+  const Ranking ranking = Ranked({Of("a", {ladder})});
+  ASSERT_THAT(ranking.refusals, SizeIs(1));
+  EXPECT_EQ(ranking.refusals[0].run, "m4: fast");
+}
+
+TEST(Ranking, OfCopiesTheEarliestStays) {
+  RunRecord original = Final(8);
+  RunRecord copy = original;
+  copy.started = "2026-11-21T06:00:00+00:00";
+  const Ranking ranking =
+      Ranked({Of("late", {copy, Final(12)}), Of("early", {original})});
+  const std::vector<Rank>& ranks = ranking.sections[0].ranks;
+  EXPECT_EQ(ranks[0].name, "early");
+  EXPECT_EQ(ranks[1].name, "late");
+  EXPECT_EQ(ranks[1].sum.median, 12 * kMs);
+  ASSERT_THAT(ranking.refusals, SizeIs(1));
+  EXPECT_THAT(ranking.refusals[0].reason,
+              HasSubstr("a copy of a run of early"));
+}
+
+TEST(Ranking, BrokenFoldersAndFilesAreRows) {
+  Participant broken = Of("broken", {Final(8)});
+  broken.records.broken = {{"broken/x.json", "not valid JSON at byte 3"}};
+  Participant failed;
+  failed.name = "failed";
+  failed.failure = "it holds no run record";
+  const Ranking ranking =
+      Ranked({broken, failed, Of("traced", {Traced(Final(1))})});
+  EXPECT_THAT(ranking.sections, SizeIs(1));
+  ASSERT_THAT(ranking.refusals, SizeIs(3));
+  EXPECT_EQ(ranking.refusals[0].run, "x.json");
+  EXPECT_EQ(ranking.refusals[0].reason, "not valid JSON at byte 3");
+  EXPECT_EQ(ranking.refusals[1].reason, "it holds no run record");
+  EXPECT_EQ(ranking.refusals[2].reason,
+            "no run of fa19 with 10,000 images on the GPU");
 }
 
 TEST(Ranking, LadderRunsCountAndTheBaselineDoesNot) {
-  const auto ranking = RankParticipants(
-      {Of("a", {TestLadder(10000), TestRecord("m1", "gpu", 10000, "cudnn")})},
-      {});
-  ASSERT_TRUE(ranking.ok());
-  EXPECT_EQ(ranking->ranks[0].run, "m4: fast");
-  EXPECT_EQ(ranking->ranks[0].points, 80);
+  RunRecord ladder = TestLadder(10000);
+  const Ranking ranking =
+      Ranked({Of("a", {ladder, TestRecord("m1", "gpu", 10000, "cudnn")})});
+  EXPECT_EQ(ranking.sections[0].ranks[0].run, "m4: fast");
+  EXPECT_EQ(ranking.sections[0].ranks[0].points, 80);
+  // A variant of ours that failed is no row; a participant's kernel is.
+  EXPECT_THAT(ranking.refusals, IsEmpty());
+  ladder.convolutions.clear();
+  ladder = Verified(ladder);
+  ladder.variants["odd"].verification->kernel = KernelRecord{"odd", "", ""};
+  const Ranking with_kernel = Ranked({Of("a", {ladder})});
+  ASSERT_THAT(with_kernel.refusals, SizeIs(1));
+  EXPECT_EQ(with_kernel.refusals[0].run, "m4: odd");
+  EXPECT_EQ(with_kernel.refusals[0].reason, "rejected: too odd");
+  // Our rungs are not the entry of somebody who brought a kernel.
+  EXPECT_THAT(with_kernel.sections, IsEmpty());
+}
+
+TEST(Ranking, PooledSamplesAreOfOneKernel) {
+  RankingOptions options;
+  options.pool = true;
+  const auto of = [](const char* name, int64_t sum_ms) {
+    RunRecord run = Final(sum_ms);
+    run.variants = {{name, run.variants["mine"]}};
+    for (ConvolutionRecord& one : run.convolutions) one.variant = name;
+    return run;
+  };
+  const std::vector<RunRecord> runs = {of("mine", 8), of("mine", 10),
+                                       of("mine", 9)};
+  const Ranking alone = Ranked({Of("a", runs)}, options);
+  EXPECT_EQ(alone.sections[0].ranks[0].sum.samples, 9u);
+  EXPECT_DOUBLE_EQ(alone.sections[0].ranks[0].sum.median, 9e6);
+  const Ranking two =
+      Ranked({Of("a", {runs[0], of("other", 4), runs[1]})}, options);
+  EXPECT_EQ(two.sections[0].ranks[0].run, "final: other");
+  EXPECT_EQ(two.sections[0].ranks[0].sum.samples, 3u);
 }
 
 TEST(Ranking, RunsOnTheCpuAreApart) {
   RunRecord cpu = Final(40);
   cpu.device = "cpu";
   const std::vector<Participant> one = {Of("a", {cpu, Final(4)})};
-  auto ranking = RankParticipants(one, {});
-  ASSERT_TRUE(ranking.ok()) << ranking.status();
-  EXPECT_EQ(ranking->ranks[0].sum_ns, 4 * kMs);
+  EXPECT_EQ(Ranked(one).sections[0].ranks[0].sum.median, 4 * kMs);
   RankingOptions options;
   options.device = "cpu";
-  ranking = RankParticipants(one, options);
-  ASSERT_TRUE(ranking.ok()) << ranking.status();
-  EXPECT_EQ(ranking->ranks[0].sum_ns, 40 * kMs);
+  EXPECT_EQ(Ranked(one, options).sections[0].ranks[0].sum.median, 40 * kMs);
 }
 
 TEST(Ranking, TwoOfOneNameAreRefused) {
@@ -129,7 +356,7 @@ TEST(Ranking, TwoOfOneNameAreRefused) {
 }
 
 TEST(Ranking, DevicesAreNotMixed) {
-  RunRecord other = Final(3);
+  RunRecord other = Final(30);
   other.gpu.name = "Tesla T4";
   const std::vector<Participant> two = {Of("a", {Final(4)}), Of("b", {other})};
   EXPECT_THAT(std::string(RankParticipants(two, {}).status().message()),
@@ -140,9 +367,31 @@ TEST(Ranking, DevicesAreNotMixed) {
 }
 
 TEST(Ranking, NamesAreEscaped) {
-  const auto ranking = RankParticipants({Of("a|<b>", {Final(4)})}, {});
-  EXPECT_THAT(WriteBlocks(DescribeRanking(*ranking, {})),
+  const Ranking ranking = Ranked({Of("a|<b>", {Final(4)})});
+  EXPECT_THAT(WriteBlocks(DescribeRanking(ranking, {})),
               AllOf(HasSubstr("a\\|&lt;b\\>"), Not(HasSubstr("<b>"))));
+  EXPECT_THAT(RankingPage(ranking, {}, "/x"), Not(HasSubstr("<b>")));
+}
+
+TEST(Ranking, ThePageHasHistoriesAndLinks) {
+  RunRecord later = Final(6);
+  later.started = "2026-11-22T05:00:00+00:00";
+  Participant ada = Of("ada", {later, Final(8)});
+  ada.reports = {"/class/ada/submission.html"};
+  const Ranking ranking = Ranked({ada, Of("bob", {Final(7)})});
+  ASSERT_THAT(ranking.histories, SizeIs(2));
+  std::vector<double> sums;
+  for (const History::Entry& entry : ranking.histories[0].entries) {
+    sums.push_back(entry.sum_ns);
+  }
+  EXPECT_THAT(sums, ElementsAre(8 * kMs, 6 * kMs));
+  const std::string page = RankingPage(ranking, {}, "/class/pages");
+  EXPECT_THAT(page, AllOf(HasSubstr("<table class=\"sortable\">"),
+                          HasSubstr("<script>"),
+                          HasSubstr("href=\"../ada/submission.html\""),
+                          HasSubstr("href=\"#history-1\">ada</a>"),
+                          HasSubstr("<h3 id=\"history-1\">ada</h3>"),
+                          HasSubstr("data:image/svg+xml;base64,")));
 }
 
 }  // namespace

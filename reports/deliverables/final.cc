@@ -1,6 +1,7 @@
 // The final submission: the fastest combination, compared with the library.
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -166,27 +167,36 @@ absl::StatusOr<Deliverable> RankingOfAll(const Source& source) {
   // Only the course has all participants' records; the own entry is known.
   ASSIGN_OR_RETURN(const Ranking ranking,
                    RankParticipants({{"", *source.records}}, options));
-  const Rank& own = ranking.ranks[0];
   std::vector<Block>& blocks = deliverable.blocks;
-  if (own.run.empty()) {
+  if (ranking.histories[0].entries.empty()) {
     AddMissing(deliverable,
                absl::StrCat("the ranking takes the fastest correct run with ",
                             Plural(options.size, "image"), ", and there is ",
-                            own.reason),
+                            ranking.refusals[0].reason),
                FinalCommand(source));
-  } else if (own.reason.empty()) {
-    blocks.push_back(
-        Paragraph{Text("This submission's entry is its fastest correct run, ") +
-                  Code(own.run) + " (" + own.accuracy_class + "), with " +
-                  Strong(Milliseconds(own.sum_ns) + " ms") +
-                  ", the sum of the medians of its op times, and " +
-                  absl::StrFormat("%s of %s right.", Count(own.correct),
-                                  Plural(options.size, "image"))});
-  } else {
+  } else if (ranking.sections.empty()) {
     deliverable.complete = false;
-    blocks.push_back(Paragraph{Strong("Disqualified:") +
-                               " no run is right. The fastest, " +
-                               Code(own.run) + ": " + own.reason + "."});
+    blocks.push_back(
+        Paragraph{Strong("Disqualified:") + " no run counts, because of"});
+    List reasons;
+    for (const Refusal& refusal : ranking.refusals) {
+      reasons.items.push_back(Code(refusal.run) + ": " + refusal.reason);
+    }
+    blocks.push_back(std::move(reasons));
+  } else {
+    // One entry for each section; the first is the main one.
+    for (const RankingSection& section : ranking.sections) {
+      const Rank& own = section.ranks[0];
+      const bool by_op_time = section.measure == Measure::kOpTime;
+      blocks.push_back(Paragraph{
+          Text("This submission's entry in class ") + section.accuracy_class +
+          " is its fastest correct run, " + Code(own.run) + ", with " +
+          Strong(Milliseconds(own.sum.median) + " ms") +
+          ", the sum of the medians of its " +
+          (by_op_time ? "op times" : "whole operations' times") + ", and " +
+          absl::StrFormat("%s of %s right.", Count(own.correct),
+                          Plural(options.size, "image"))});
+    }
   }
   blocks.push_back(Paragraph{
       Text("The ranking itself needs all participants' records, a folder "

@@ -67,8 +67,9 @@ TEST(Submission, CompleteRecordsLackNothingButOthers) {
   const Submission alone = Made(CompleteRecords(), For("final"));
   EXPECT_THAT(alone.incomplete, IsEmpty());
   EXPECT_THAT(Section(WriteMarkdown(alone.document, {}), "5.3 Ranking"),
-              AllOf(HasSubstr("fastest correct run, `m4: fast` (fp32), with "
-                              "**10.000 ms**"),
+              AllOf(HasSubstr("entry in class fp32 is its fastest correct run, "
+                              "`m4: fast`, with **10.000 ms**"),
+                    HasSubstr("in class fp16"),
                     HasSubstr("9,000 of 10,000 images right"),
                     HasSubstr("all participants' records")));
   SubmissionOptions options = For("final");
@@ -76,7 +77,8 @@ TEST(Submission, CompleteRecordsLackNothingButOthers) {
   const Submission ranked = Made(CompleteRecords(), options);
   EXPECT_THAT(ranked.incomplete, IsEmpty());
   EXPECT_THAT(WriteMarkdown(ranked.document, {}),
-              HasSubstr("| 1 | others | 10.000 | `m4: fast` | fp32 |"));
+              HasSubstr("| 1 | others | 10.000 | 9.950 – 10.050 | 3 | "
+                        "`m4: fast` | fp32 |"));
 }
 
 TEST(Submission, ListsOfKernelsAndApiCalls) {
@@ -228,8 +230,8 @@ TEST(Submission, WrongAnswersAreNoEntry) {
   const Submission made = Made(records, For("final"));
   EXPECT_THAT(made.incomplete, ElementsAre("5.3 Ranking"));
   EXPECT_THAT(Section(WriteMarkdown(made.document, {}), "5.3 Ranking"),
-              HasSubstr("no run is right. The fastest, `m4: fast`: 10 correct "
-                        "answers, expected 9,000."));
+              HasSubstr("\n- `m4: naive and 1 other`: 10 correct answers, "
+                        "expected 9,000\n"));
 }
 
 TEST(Submission, WrongAnswersAreSaid) {

@@ -17,10 +17,11 @@
 namespace convlab {
 
 struct Span {
-  enum class Kind { kPlain, kCode, kStrong };
+  enum class Kind { kPlain, kCode, kStrong, kLink };
 
   Kind kind = Kind::kPlain;
   std::string text;
+  std::string target = {};  // of a link: a relative path, or "#" and an id
 };
 
 // One line or paragraph of text.
@@ -54,6 +55,9 @@ inline Text Code(std::string text) {
 inline Text Strong(std::string text) {
   return Text(Span{Span::Kind::kStrong, std::move(text)});
 }
+inline Text Link(std::string text, std::string target) {
+  return Text(Span{Span::Kind::kLink, std::move(text), std::move(target)});
+}
 
 // The data and the script from which gnuplot draws a figure. The script reads
 // NAME.dat and writes NAME.svg in the folder in which it runs.
@@ -66,6 +70,7 @@ struct Chart {
 struct Heading {
   int level = 2;  // 2 to 4; the title is 1
   Text text;
+  std::string id = {};  // of links to it: letters, digits and dashes
 };
 struct Paragraph {
   Text text;
@@ -80,6 +85,8 @@ struct Table {
   };
   std::vector<Column> columns;
   std::vector<std::vector<Text>> rows;  // each as long as `columns`
+  // Readers of the HTML page sort the rows by a click on a column's heading.
+  bool sortable = false;
 };
 struct Figure {
   Chart chart;

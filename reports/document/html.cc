@@ -1,5 +1,9 @@
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "reports/document/writers.h"
 
@@ -29,6 +33,7 @@ code { font: .88em/1.4 ui-monospace, "DejaVu Sans Mono", monospace;
 pre { font: .82rem/1.45 ui-monospace, "DejaVu Sans Mono", monospace;
   background: #f6f7f9; border: 1px solid #d9dde3; border-radius: 4px;
   padding: .7rem .9rem; overflow-x: auto; margin: .8rem 0; }
+a { color: #1f4e8c; }
 .table { overflow-x: auto; margin: .8rem 0; }
 table { border-collapse: collapse; font-size: .88rem; line-height: 1.4;
   font-variant-numeric: tabular-nums; }
@@ -62,6 +67,45 @@ figcaption { font-size: .88rem; color: #4a5360; margin-top: .4rem; }
 }
 )css";
 
+// The heading of a column that sorts is a button, so that keys reach it.
+constexpr char kSortStyle[] = R"css(
+th button { all: unset; cursor: pointer; }
+th button:focus-visible { outline: 2px solid #1f4e8c; }
+th[aria-sort=ascending] button::after { content: " \\25b2"; }
+th[aria-sort=descending] button::after { content: " \\25bc"; }
+@media print { th button::after { content: none !important; } }
+)css";
+
+// Numbers, which may have commas and a unit, are sorted as such and precede
+// other text. Rows that are equal keep their order.
+constexpr char kSortScript[] = R"js(
+for (const table of document.querySelectorAll("table.sortable")) {
+  const value = (row, column) => {
+    const text = row.cells[column].textContent.trim();
+    const number = parseFloat(text.replace(/,/g, ""));
+    return { text, number: Number.isNaN(number) ? Infinity : number };
+  };
+  table.querySelectorAll("th").forEach((head, column) => {
+    const button = document.createElement("button");
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") === "ascending";
+      table.querySelectorAll("th").forEach((h) => h.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const body = table.tBodies[0];
+      const rows = [...body.rows].sort((left, right) => {
+        const [a, b] = [value(left, column), value(right, column)];
+        const order = a.number === b.number ? a.text.localeCompare(b.text)
+                                            : a.number < b.number ? -1 : 1;
+        return down ? -order : order;
+      });
+      body.append(...rows);
+    });
+  });
+}
+)js";
+
 std::string Inline(const Text& text) {
   std::string line;
   for (const Span& span : text.spans()) {
@@ -75,6 +119,10 @@ std::string Inline(const Text& text) {
         break;
       case Span::Kind::kStrong:
         absl::StrAppend(&line, "<strong>", escaped, "</strong>");
+        break;
+      case Span::Kind::kLink:
+        absl::StrAppend(&line, "<a href=\"", EscapeHtml(EscapeUrl(span.target)),
+                        "\">", escaped, "</a>");
         break;
     }
   }
@@ -94,8 +142,12 @@ struct Writer {
   const Drawings& drawings;
 
   std::string operator()(const Heading& heading) const {
-    return absl::StrCat("<h", heading.level, ">", Inline(heading.text), "</h",
-                        heading.level, ">\n");
+    return absl::StrCat(
+        "<h", heading.level,
+        heading.id.empty()
+            ? ""
+            : absl::StrCat(" id=\"", EscapeHtml(heading.id), "\""),
+        ">", Inline(heading.text), "</h", heading.level, ">\n");
   }
   std::string operator()(const Paragraph& paragraph) const {
     return absl::StrCat("<p>", Inline(paragraph.text), "</p>\n");
@@ -108,7 +160,9 @@ struct Writer {
     return html + "</ul>\n";
   }
   std::string operator()(const Table& table) const {
-    std::string html = "<div class=\"table\"><table>\n<thead><tr>";
+    std::string html = absl::StrCat("<div class=\"table\"><table",
+                                    table.sortable ? " class=\"sortable\"" : "",
+                                    ">\n<thead><tr>");
     for (const Table::Column& column : table.columns) {
       absl::StrAppend(&html, column.number ? "<th class=\"number\">" : "<th>",
                       Inline(column.heading), "</th>");
@@ -181,17 +235,35 @@ std::string EscapeHtml(absl::string_view text) {
   return escaped;
 }
 
+std::string EscapeUrl(absl::string_view target) {
+  std::string url;
+  for (const char c : target) {
+    if (absl::ascii_isalnum(c) || absl::StrContains("-_.~/#", c)) {
+      url += c;
+    } else {
+      absl::StrAppendFormat(&url, "%%%02X", static_cast<unsigned char>(c));
+    }
+  }
+  return url;
+}
+
 std::string WriteHtml(const Document& document, const Drawings& drawings) {
   const std::string title = EscapeHtml(document.title);
+  const bool sortable = absl::c_any_of(document.blocks, [](const Block& block) {
+    const Table* table = std::get_if<Table>(&block);
+    return table != nullptr && table->sortable;
+  });
   std::string html = absl::StrCat(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<title>",
       title, "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>", kStyle,
-      "</style>\n</head>\n<body>\n<h1>", title, "</h1>\n");
+      sortable ? kSortStyle : "", "</style>\n</head>\n<body>\n<h1>", title,
+      "</h1>\n");
   for (const Block& block : document.blocks) {
     html += std::visit(Writer{drawings}, block);
   }
+  if (sortable) absl::StrAppend(&html, "<script>", kSortScript, "</script>\n");
   return html + "</body>\n</html>\n";
 }
 

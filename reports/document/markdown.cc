@@ -43,6 +43,10 @@ std::string Inline(const Text& text) {
       case Span::Kind::kStrong:
         absl::StrAppend(&line, "**", EscapeMarkdown(span.text), "**");
         break;
+      case Span::Kind::kLink:
+        absl::StrAppend(&line, "[", EscapeMarkdown(span.text), "](",
+                        EscapeUrl(span.target), ")");
+        break;
     }
   }
   return line;

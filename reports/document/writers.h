@@ -33,6 +33,9 @@ std::string WriteHtml(const Document& document, const Drawings& drawings);
 std::string EscapeMarkdown(absl::string_view text);
 std::string EscapeHtml(absl::string_view text);
 
+// Escapes a relative path, or "#" and an id, for the target of a link.
+std::string EscapeUrl(absl::string_view target);
+
 }  // namespace convlab
 
 #endif  // REPORTS_DOCUMENT_WRITERS_H_

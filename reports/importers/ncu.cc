@@ -136,13 +136,13 @@ class NcuReader {
     const bool is_time = NanosecondsPer(value.unit).has_value();
     if ((is_time || is_percentage) && number < 0) {
       return ErrorAt(content_, value.number.offset,
-                     absl::StrCat(Quoted(value.number.text), " of ",
-                                  Quoted(value.name), " is less than 0"));
+                     absl::StrCat(InQuotes(value.number.text), " of ",
+                                  InQuotes(value.name), " is less than 0"));
     }
     if (is_percentage && number > kMostPercent) {
       return ErrorAt(content_, value.number.offset,
-                     absl::StrCat(Quoted(value.number.text), " % of ",
-                                  Quoted(value.name), " is too much"));
+                     absl::StrCat(InQuotes(value.number.text), " % of ",
+                                  InQuotes(value.name), " is too much"));
     }
     return absl::OkStatus();
   }
@@ -181,7 +181,7 @@ class NcuReader {
             content_, record[column].offset,
             absl::StrCat("expected the ", header.columns[column].text,
                          ", a whole number, found ",
-                         Quoted(record[column].text)));
+                         InQuotes(record[column].text)));
       }
       absl::StrAppend(&key, number, " ");
     }
@@ -193,7 +193,7 @@ class NcuReader {
     if (!launch_keys_.insert(key).second) {
       return ErrorAt(content_, record[header.id].offset,
                      absl::StrCat("a second launch of the ID ",
-                                  Quoted(TextAt(record, header.id)),
+                                  InQuotes(TextAt(record, header.id)),
                                   ": give each run a file of its own"));
     }
     return page[key] = AddLaunch(header, record);
@@ -225,8 +225,8 @@ class NcuReader {
         std::any_of(cell.text.begin(), cell.text.end(), absl::ascii_isalpha);
     if (is_text) return absl::OkStatus();
     return ErrorAt(content_, cell.offset,
-                   absl::StrCat("expected the number of ", Quoted(name),
-                                ", found ", Quoted(cell.text)));
+                   absl::StrCat("expected the number of ", InQuotes(name),
+                                ", found ", InQuotes(cell.text)));
   }
 
   absl::Status ReadDetails(const Header& header, size_t& at) {

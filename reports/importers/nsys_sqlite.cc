@@ -102,7 +102,7 @@ class Database {
         names.push_back("…");
         break;
       }
-      names.push_back(Quoted(table));
+      names.push_back(InQuotes(table));
     }
     return absl::StrJoin(names, ", ");
   }
@@ -175,7 +175,7 @@ class Database {
         value < 0 || value > int64_t{1} << 53) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the database is damaged: ", table, " holds ",
-          Quoted(Text(query, column)), " where a number is expected"));
+          InQuotes(Text(query, column)), " where a number is expected"));
     }
     return value;
   }
@@ -225,7 +225,7 @@ class Database {
       if (entry.name.empty()) {
         return absl::InvalidArgumentError(absl::StrCat(
             "the database is damaged: ", table, " refers to the name ",
-            Quoted(Text(query, 0)), ", which StringIds does not hold"));
+            InQuotes(Text(query, 0)), ", which StringIds does not hold"));
       }
       entries.push_back(std::move(entry));
     }

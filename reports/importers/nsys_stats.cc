@@ -117,7 +117,7 @@ absl::StatusOr<Report> ReportOfRow(absl::string_view content,
   if (absl::StartsWith(name, "CUDA_KERNEL")) return Report::kKernels;
   if (absl::StartsWith(name, "MEMORY_OPER")) return Report::kCopies;
   return ErrorAt(content, category->second.offset,
-                 absl::StrCat("unknown category ", Quoted(name)));
+                 absl::StrCat("unknown category ", InQuotes(name)));
 }
 
 // nsys prints the paths of its reports' scripts:

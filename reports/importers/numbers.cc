@@ -119,7 +119,7 @@ absl::Status NumberReader::Observe(const Cell& number) {
   if (!readings.point && !readings.comma) {
     return ErrorAt(
         content_, number.offset,
-        absl::StrCat("expected a number, found ", Quoted(number.text)));
+        absl::StrCat("expected a number, found ", InQuotes(number.text)));
   }
   if (readings.point && readings.comma) return absl::OkStatus();
   const bool decimal_comma = readings.comma.has_value();
@@ -127,11 +127,12 @@ absl::Status NumberReader::Observe(const Cell& number) {
     decimal_comma_ = decimal_comma;
     witness_ = number;
   } else if (*decimal_comma_ != decimal_comma) {
-    return ErrorAt(content_, number.offset,
-                   absl::StrCat(Quoted(number.text), " has a decimal ",
-                                decimal_comma ? "comma" : "point", ", but ",
-                                Quoted(witness_.text), " before it a decimal ",
-                                decimal_comma ? "point" : "comma"));
+    return ErrorAt(
+        content_, number.offset,
+        absl::StrCat(InQuotes(number.text), " has a decimal ",
+                     decimal_comma ? "comma" : "point", ", but ",
+                     InQuotes(witness_.text), " before it a decimal ",
+                     decimal_comma ? "point" : "comma"));
   }
   return absl::OkStatus();
 }
@@ -142,7 +143,7 @@ absl::StatusOr<double> NumberReader::Read(const Cell& number) const {
       !decimal_comma_) {
     return ErrorAt(
         content_, number.offset,
-        absl::StrCat(Quoted(number.text), " may be ", *readings.point, " or ",
+        absl::StrCat(InQuotes(number.text), " may be ", *readings.point, " or ",
                      *readings.comma,
                      ", and no other number in the file shows whether points "
                      "or commas are decimal"));
@@ -152,7 +153,7 @@ absl::StatusOr<double> NumberReader::Read(const Cell& number) const {
   if (!value) {
     return ErrorAt(
         content_, number.offset,
-        absl::StrCat("expected a number, found ", Quoted(number.text)));
+        absl::StrCat("expected a number, found ", InQuotes(number.text)));
   }
   return *value;
 }

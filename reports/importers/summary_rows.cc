@@ -43,7 +43,7 @@ class RowReader {
     ASSIGN_OR_RETURN(const double value, numbers_.Read(SplitUnit(*cell).first));
     if (value < 0) {
       return ErrorAt(content_, cell->offset,
-                     absl::StrCat(Quoted(cell->text), " is less than 0"));
+                     absl::StrCat(InQuotes(cell->text), " is less than 0"));
     }
     return std::optional<double>(value);
   }
@@ -57,7 +57,7 @@ class RowReader {
     if (!found.empty() && found != unit) {
       return ErrorAt(
           content_, cell->offset,
-          absl::StrCat("expected a number, found ", Quoted(cell->text)));
+          absl::StrCat("expected a number, found ", InQuotes(cell->text)));
     }
     return Number(column);
   }
@@ -71,9 +71,9 @@ class RowReader {
     if (!ns) {
       return ErrorAt(
           content_, cell.offset,
-          absl::StrCat(Quoted(cell.text),
+          absl::StrCat(InQuotes(cell.text),
                        unit.empty() ? " has no unit"
-                                    : absl::StrCat(" is in ", Quoted(unit)),
+                                    : absl::StrCat(" is in ", InQuotes(unit)),
                        ", expected ns, us, ms or s"));
     }
     return std::optional<double>(*value * *ns);
@@ -92,9 +92,9 @@ class RowReader {
     // A double does not distinguish larger ones.
     constexpr double kLargest = int64_t{1} << 53;
     if (*value > kLargest) {
-      return ErrorAt(
-          content_, row_.at(column).offset,
-          absl::StrCat(Quoted(row_.at(column).text), " is too large a number"));
+      return ErrorAt(content_, row_.at(column).offset,
+                     absl::StrCat(InQuotes(row_.at(column).text),
+                                  " is too large a number"));
     }
     return std::optional<int64_t>(std::llround(*value));
   }
@@ -147,7 +147,7 @@ absl::StatusOr<ProfileEntry> ReadRow(absl::string_view content,
   if (share) {
     if (*share > 100) {
       return ErrorAt(content, row.at(Column::kShare).offset,
-                     absl::StrCat(Quoted(row.at(Column::kShare).text),
+                     absl::StrCat(InQuotes(row.at(Column::kShare).text),
                                   " is more than 100 %"));
     }
     entry.printed_share = *share / 100;
@@ -162,7 +162,7 @@ absl::StatusOr<ProfileEntry> ReadRow(absl::string_view content,
   ASSIGN_OR_RETURN(entry.calls, reader.Integer(Column::kCalls, calls));
   if (calls && (*entry.calls == 0 || *entry.calls != *calls)) {
     return ErrorAt(content, row.at(Column::kCalls).offset,
-                   absl::StrCat(Quoted(row.at(Column::kCalls).text),
+                   absl::StrCat(InQuotes(row.at(Column::kCalls).text),
                                 " is not a number of calls"));
   }
   ASSIGN_OR_RETURN(entry.average_ns, reader.Nanoseconds(Column::kAverage));
@@ -174,9 +174,9 @@ absl::StatusOr<ProfileEntry> ReadRow(absl::string_view content,
     if (std::abs(*calls * average - *total) > rounding * (1 + 1e-9)) {
       return ErrorAt(
           content, row.at(Column::kTotal).offset,
-          absl::StrCat(Quoted(row.at(Column::kTotal).text), " is not ",
+          absl::StrCat(InQuotes(row.at(Column::kTotal).text), " is not ",
                        *entry.calls, " times the average ",
-                       Quoted(row.at(Column::kAverage).text)));
+                       InQuotes(row.at(Column::kAverage).text)));
     }
   }
   ASSIGN_OR_RETURN(const auto min, reader.Nanoseconds(Column::kMin));
@@ -194,7 +194,7 @@ absl::Status CheckShares(absl::string_view content, const SummaryTable& table,
       content, table.offset,
       absl::StrCat("the shares and times of this table contradict each other, "
                    "as those of ",
-                   Quoted(entry->name)));
+                   InQuotes(entry->name)));
 }
 
 std::string ActivityName(absl::string_view name) {
@@ -249,7 +249,7 @@ absl::Status MergeEntries(std::vector<ProfileEntry>& entries) {
     for (const auto& sum : {into.calls, into.total_ns, into.bytes}) {
       if (sum.value_or(0) > int64_t{1} << 53) {
         return absl::InvalidArgumentError(absl::StrCat(
-            "the sums of ", Quoted(into.name), " are too large numbers"));
+            "the sums of ", InQuotes(into.name), " are too large numbers"));
       }
     }
     into.average_ns.reset();

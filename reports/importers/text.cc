@@ -31,7 +31,7 @@ absl::Status ErrorAt(absl::string_view content, size_t offset,
       absl::StrCat("line ", line, ", column ", column, ": ", message));
 }
 
-std::string Quoted(absl::string_view text) {
+std::string InQuotes(absl::string_view text) {
   constexpr size_t kMost = 60;
   if (text.size() <= kMost) return absl::StrCat("'", OneLine(text), "'");
   size_t cut = kMost;

@@ -25,7 +25,7 @@ absl::Status ErrorAt(absl::string_view content, size_t offset,
                      absl::string_view message);
 
 // Quotes `text` for a message, on one line, truncated if it is long.
-std::string Quoted(absl::string_view text);
+std::string InQuotes(absl::string_view text);
 
 // A line without its end, LF or CRLF.
 struct Line {

@@ -68,8 +68,8 @@ TEST(Csv, FieldsAreWrittenAsTheyAreRead) {
 }
 
 TEST(Text, QuotedIsShortAndOnOneLine) {
-  EXPECT_EQ(Quoted("a\nb"), "'a\\nb'");
-  EXPECT_EQ(Quoted(std::string(100, 'x')), "'" + std::string(60, 'x') + "…'");
+  EXPECT_EQ(InQuotes("a\nb"), "'a\\nb'");
+  EXPECT_EQ(InQuotes(std::string(100, 'x')), "'" + std::string(60, 'x') + "…'");
 }
 
 }  // namespace

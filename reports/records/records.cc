@@ -46,6 +46,18 @@ absl::StatusOr<std::vector<fs::path>> FilesBelow(const std::string& folder) {
   return files;
 }
 
+// No program of ours writes larger ones.
+constexpr uintmax_t kLargestFile = uintmax_t{256} << 20;
+
+absl::StatusOr<std::string> ReadBounded(const fs::path& path) {
+  std::error_code error;
+  if (fs::file_size(path, error) > kLargestFile && !error) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path.string(), ": larger than ", kLargestFile >> 20, " MiB"));
+  }
+  return ReadFile(path.string());
+}
+
 // Our traces begin like this; run records do not.
 bool IsChromeTrace(absl::string_view content) {
   return absl::StrContains(content.substr(0, 4096), "\"traceEvents\"");
@@ -68,9 +80,9 @@ bool IsBenchRecord(absl::string_view content) {
   return absl::StrContains(content.substr(0, 4096), kBenchSchema);
 }
 
-absl::Status ReadJson(const fs::path& path, absl::string_view network,
+absl::Status ReadJson(const fs::path& path, const ReadOptions& options,
                       Files& files) {
-  ASSIGN_OR_RETURN(std::string content, ReadFile(path.string()));
+  ASSIGN_OR_RETURN(std::string content, ReadBounded(path));
   if (IsChromeTrace(content)) {
     files.records.traces[path.string()] = std::move(content);
     return absl::OkStatus();
@@ -79,7 +91,9 @@ absl::Status ReadJson(const fs::path& path, absl::string_view network,
   absl::StatusOr<RunRecord> record = ParseRunRecord(content);
   if (!record.ok()) return Annotate(record.status(), path.string());
   files.networks.insert(record->network);
-  if (!network.empty() && record->network != network) return absl::OkStatus();
+  if (!options.network.empty() && record->network != options.network) {
+    return absl::OkStatus();
+  }
   if (!record->profile.has_value()) {
     RETURN_IF_ERROR(Annotate(CheckComplete(*record), path.string()));
   }
@@ -88,12 +102,13 @@ absl::Status ReadJson(const fs::path& path, absl::string_view network,
         absl::StrCat(path.string(), ": record.size is ", record->size,
                      ", expected at least 1"));
   }
-  files.records.runs.push_back({path.string(), *std::move(record)});
+  ASSIGN_OR_RETURN(const SealState seal, CheckSeal(content, options.seal_key));
+  files.records.runs.push_back({path.string(), *std::move(record), seal});
   return absl::OkStatus();
 }
 
 absl::Status ReadCsv(const fs::path& path, Files& files) {
-  ASSIGN_OR_RETURN(const std::string content, ReadFile(path.string()));
+  ASSIGN_OR_RETURN(const std::string content, ReadBounded(path));
   if (!HasNcuHeader(content)) return absl::OkStatus();
   absl::StatusOr<Profile> profile = ParseNcu(content);
   if (!profile.ok()) return Annotate(profile.status(), path.string());
@@ -135,26 +150,62 @@ bool Matches(const RunRecord& record, const Wanted& wanted) {
 
 absl::StatusOr<Records> ReadRecords(const std::string& folder,
                                     absl::string_view network) {
+  ReadOptions options;
+  options.network = std::string(network);
+  return ReadRecords(folder, options);
+}
+
+absl::StatusOr<Records> ReadRecords(const std::string& folder,
+                                    const ReadOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<fs::path> paths,
                    FilesBelow(UserPath(folder)));
   Files files;
   files.records.folder = folder;
   for (const fs::path& path : paths) {
+    absl::Status read;
     // A file that is named explicitly must be a record, whatever its name is.
     if (path.extension() == ".json" || path == fs::path(UserPath(folder))) {
-      RETURN_IF_ERROR(ReadJson(path, network, files));
+      read = ReadJson(path, options, files);
     } else if (path.extension() == ".csv") {
-      RETURN_IF_ERROR(ReadCsv(path, files));
+      read = ReadCsv(path, files);
+    }
+    if (read.ok()) continue;
+    if (!options.keep_broken) return read;
+    absl::string_view reason = read.message();
+    absl::ConsumePrefix(&reason, path.string() + ": ");
+    files.records.broken.push_back({path.string(), std::string(reason)});
+  }
+  if (!files.records.runs.empty()) {
+    RETURN_IF_ERROR(TakeCounters(files));
+  } else if (files.records.broken.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder, " holds no run record",
+        options.network.empty() ? "" : absl::StrCat(" of ", options.network),
+        ": a milestone writes one with --record FILE"));
+  }
+  return std::move(files.records);
+}
+
+std::vector<std::string> FoldersWithRecords(const std::string& folder) {
+  const absl::StatusOr<std::vector<fs::path>> paths =
+      FilesBelow(UserPath(folder));
+  std::set<std::string> folders;
+  if (!paths.ok()) return {};
+  for (const fs::path& path : *paths) {
+    const fs::path below = path.lexically_relative(UserPath(folder));
+    if (path.extension() != ".json") continue;
+    const absl::StatusOr<std::string> content = ReadBounded(path);
+    if (!content.ok() ||
+        !absl::StrContains(content->substr(0, 4096), kRunRecordSchema)) {
+      continue;
+    }
+    if (below.has_parent_path()) {
+      folders.insert(below.begin()->string());
+    } else {
+      return {};
     }
   }
-  if (files.records.runs.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(folder, " holds no run record",
-                     network.empty() ? "" : absl::StrCat(" of ", network),
-                     ": a milestone writes one with --record FILE"));
-  }
-  RETURN_IF_ERROR(TakeCounters(files));
-  return std::move(files.records);
+  return {folders.begin(), folders.end()};
 }
 
 absl::Status CheckSameMachine(const Records& records) {

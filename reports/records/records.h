@@ -13,12 +13,20 @@
 #include "absl/strings/string_view.h"
 #include "common/record/profile.h"
 #include "common/record/run_record.h"
+#include "common/record/seal.h"
 
 namespace convlab {
 
 struct NamedRecord {
   std::string path;
   RunRecord record;
+  SealState seal = SealState::kUnsealed;
+};
+
+// A file that should be a run record and is not.
+struct BrokenFile {
+  std::string path;
+  std::string reason;
 };
 
 struct Records {
@@ -29,6 +37,16 @@ struct Records {
   std::map<std::string, Profile> counters;
   // Chrome traces by the path of their file.
   std::map<std::string, std::string> traces;
+  // Empty unless they were asked for.
+  std::vector<BrokenFile> broken;
+};
+
+struct ReadOptions {
+  std::string network;   // only its records are read; empty: all
+  std::string seal_key;  // with which seals are checked; may be empty
+  // Files that are damaged or no run records are listed in Records::broken
+  // instead of ending the reading.
+  bool keep_broken = false;
 };
 
 // Reads everything below `folder`, or the one record that it names: run records
@@ -40,6 +58,13 @@ struct Records {
 // that there is no record, or that a variant has two files of counters.
 absl::StatusOr<Records> ReadRecords(const std::string& folder,
                                     absl::string_view network);
+absl::StatusOr<Records> ReadRecords(const std::string& folder,
+                                    const ReadOptions& options);
+
+// The folders directly in `folder` that hold run records at any depth, sorted,
+// if `folder` itself holds none; otherwise nothing. Two or more are most likely
+// the folders of several people.
+std::vector<std::string> FoldersWithRecords(const std::string& folder);
 
 // Records that stand in one report are of one network, one split, one GPU and
 // one CPU. InvalidArgument names two that are not.

@@ -131,10 +131,45 @@ TEST_F(RecordsTest, BadInputIsNamed) {
                              HasSubstr("not valid JSON at byte")));
   Write("a.json", R"({"schema": "convlab.run/1"})");
   EXPECT_THAT(Error(), HasSubstr("/a.json: the record lacks convolutions"));
-  Write("a.json", ToJson(TestRecord("m3", "gpu", 0, "naive")));
+  RunRecord nothing = TestRecord("m3", "gpu", 100, "naive");
+  nothing.size = nothing.correct = 0;
+  Write("a.json", ToJson(nothing));
   EXPECT_THAT(Error(), HasSubstr("record.size is 0"));
   EXPECT_EQ(ReadRecords(folder_ + "/none", "").status().code(),
             absl::StatusCode::kNotFound);
+}
+
+TEST_F(RecordsTest, BrokenFilesAreKeptIfAsked) {
+  ReadOptions options;
+  options.keep_broken = true;
+  EXPECT_THAT(std::string(ReadRecords(folder_, options).status().message()),
+              HasSubstr("holds no run record"));
+  Write("a.json", "{");
+  Write("deeper/b.json", ToJson(TestRecord("m3", "gpu", 100, "naive")));
+  ASSERT_TRUE(
+      WriteRunRecord(folder_ + "/c.json", TestRecord("m3", "gpu", 100, "naive"))
+          .ok());
+  const auto records = ReadRecords(folder_, options);
+  ASSERT_TRUE(records.ok()) << records.status();
+  ASSERT_EQ(records->runs.size(), 2);
+  EXPECT_EQ(records->runs[0].seal, SealState::kIntact);
+  EXPECT_EQ(records->runs[1].seal, SealState::kUnsealed);
+  ASSERT_EQ(records->broken.size(), 1);
+  EXPECT_EQ(records->broken[0].path, folder_ + "/a.json");
+  EXPECT_EQ(records->broken[0].reason,
+            "not a run record: not valid JSON at byte 2");
+}
+
+TEST_F(RecordsTest, FoldersOfSeveralPeople) {
+  std::filesystem::create_directories(folder_ + "/other/even");
+  EXPECT_THAT(FoldersWithRecords(folder_), ElementsAre());
+  const std::string record = ToJson(TestRecord("m3", "gpu", 100, "naive"));
+  Write("deeper/a.json", record);
+  Write("other/even/b.json", record);
+  Write("notes.json", "{}");
+  EXPECT_THAT(FoldersWithRecords(folder_), ElementsAre("deeper", "other"));
+  Write("c.json", record);
+  EXPECT_THAT(FoldersWithRecords(folder_), ElementsAre());
 }
 
 TEST(Find, NewestOfTheLargest) {

@@ -1,5 +1,7 @@
 #include "reports/records/test_records.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 
 namespace convlab {
@@ -77,6 +79,35 @@ RunRecord TestRecord(const std::string& milestone, const std::string& device,
   record.usage.user_ns = 250 * kMs;
   record.output = {"New Inference", "Op Time: 0.001000",
                    absl::StrCat("ran ", milestone, " on the ", device)};
+  return record;
+}
+
+RunRecord Verified(RunRecord record) {
+  for (auto& [name, variant] : record.variants) {
+    VerificationRecord& verification = variant.verification.emplace();
+    verification.outcome = "right";
+    verification.relative_error = 3e-7;
+    verification.accuracy_class = variant.accuracy_class;
+    verification.problems_tried = verification.problems_right = 30;
+    verification.judge_version = 1;
+  }
+  record.output.clear();
+  return record;
+}
+
+RunRecord Contributed(RunRecord record, const std::string& name) {
+  record = Verified(std::move(record));
+  VariantRecord variant = record.variants.begin()->second;
+  variant.rung = 0;
+  variant.track = "contributed";
+  variant.verification->kernel = {name, "mini-dnn, prolog and epilog", name};
+  variant.verification->protection = "seccomp, limits";
+  record.variants = {{name, variant}};
+  for (ConvolutionRecord& convolution : record.convolutions) {
+    convolution.variant = name;
+    for (int64_t& ns : convolution.op_time_ns) ns -= ns / 10;
+    for (int64_t& ns : convolution.kernel_time_ns) ns -= ns / 10;
+  }
   return record;
 }
 

@@ -18,6 +18,13 @@ inline constexpr int64_t kMs = 1000000;  // ns
 RunRecord TestRecord(const std::string& milestone, const std::string& device,
                      int64_t size, const std::string& variant);
 
+// The same record as a program writes it that verified its variants: each is
+// right in its class, and what was printed is left out.
+RunRecord Verified(RunRecord record);
+
+// A run of `Verified` on a contributed kernel of this name.
+RunRecord Contributed(RunRecord record, const std::string& name);
+
 // A run of the ladder: `naive` as above, `fast` at a quarter of its times,
 // `slow` at twice `fast`'s, and `odd`, which was rejected; beside the library
 // at 2 ms for each convolution.

@@ -1,0 +1,149 @@
+// The ranking as a page in HTML.
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "reports/comparison/ranking.h"
+#include "reports/document/writers.h"
+#include "reports/quantities.h"
+
+namespace convlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string HistoryId(size_t index) {
+  return absl::StrCat("history-", index + 1);
+}
+
+// The runs that count by op time, in the order of their begin.
+std::vector<const History::Entry*> Counted(const History& history) {
+  std::vector<const History::Entry*> counted;
+  for (const History::Entry& entry : history.entries) {
+    if (entry.counts && entry.measure == Measure::kOpTime) {
+      counted.push_back(&entry);
+    }
+  }
+  return counted;
+}
+
+// A line over the runs, from 0 to the largest sum; the last one is labelled.
+std::string Line(const std::vector<const History::Entry*>& runs) {
+  constexpr int kWidth = 640, kHeight = 150, kLeft = 12, kRight = 90, kTop = 16;
+  constexpr int kBottom = kHeight - 12;
+  double most = 0;
+  for (const History::Entry* run : runs) most = std::max(most, run->sum_ns);
+  std::string line, points, last;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const double x =
+        kLeft + static_cast<double>((kWidth - kLeft - kRight) * i) /
+                    static_cast<double>(runs.size() - 1);
+    const double y = kBottom - (kBottom - kTop) * runs[i]->sum_ns / most;
+    absl::StrAppendFormat(&line, "%.1f,%.1f ", x, y);
+    absl::StrAppendFormat(&points,
+                          "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"/>", x, y);
+    last = absl::StrFormat(
+        "<text x=\"%.1f\" y=\"%.1f\" font-size=\"14\" fill=\"#1b1f24\" "
+        "font-family=\"sans-serif\">%s ms</text>",
+        x + 9, y + 5, Milliseconds(runs[i]->sum_ns));
+  }
+  return absl::StrFormat(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+      "viewBox=\"0 0 %d %d\"><path d=\"M%d %dV%dH%d\" fill=\"none\" "
+      "stroke=\"#8a94a3\"/><polyline points=\"%s\" fill=\"none\" "
+      "stroke=\"#1f4e8c\" stroke-width=\"2\"/><g fill=\"#1f4e8c\">%s</g>%s"
+      "</svg>\n",
+      kWidth, kHeight, kWidth, kHeight, kLeft, kTop - 8, kBottom,
+      kWidth - kRight, line, points, last);
+}
+
+Text ReportLinks(const History& history, const fs::path& folder) {
+  Text links;
+  for (const std::string& report : history.reports) {
+    if (!links.empty()) links += ", ";
+    links += Link(fs::path(report).filename().string(),
+                  fs::path(report).lexically_proximate(folder).string());
+  }
+  return links;
+}
+
+void AddHistory(const History& history, size_t index, const fs::path& folder,
+                Document& document, Drawings& drawings) {
+  std::vector<Block>& blocks = document.blocks;
+  blocks.push_back(Heading{3, history.name, HistoryId(index)});
+  const Text links = ReportLinks(history, folder);
+  if (!links.empty()) blocks.push_back(Paragraph{Text("Report: ") + links});
+  if (history.entries.empty()) {
+    blocks.push_back(Paragraph{"No run of these images."});
+    return;
+  }
+  const std::vector<const History::Entry*> counted = Counted(history);
+  if (counted.size() > 1) {
+    const std::string name = HistoryId(index);
+    drawings[name] = Line(counted);
+    blocks.push_back(
+        Figure{{name, "", ""},
+               "A line: the sum of the op times of each run that counts",
+               absl::StrCat("Sum of the op times of the runs that count, from ",
+                            counted.front()->started, " to ",
+                            counted.back()->started, ".")});
+  }
+  Table table = {{{"began", false},
+                  {"run", false},
+                  {"class", false},
+                  {"sum, ms"},
+                  {"of", false},
+                  {"counts", false}},
+                 {},
+                 /*sortable=*/true};
+  for (const History::Entry& entry : history.entries) {
+    table.rows.push_back(
+        {entry.started, Code(entry.run), entry.accuracy_class,
+         Milliseconds(entry.sum_ns),
+         entry.measure == Measure::kOpTime ? "op times" : "whole operations",
+         entry.counts ? "yes" : "no"});
+  }
+  blocks.push_back(std::move(table));
+}
+
+// Makes the tables sortable and the participants' names links to their
+// histories.
+void LinkTables(const Ranking& ranking, std::vector<Block>& blocks) {
+  for (Block& block : blocks) {
+    Table* table = std::get_if<Table>(&block);
+    if (table == nullptr) continue;
+    table->sortable = true;
+    for (std::vector<Text>& row : table->rows) {
+      for (size_t i = 0; i < ranking.histories.size(); ++i) {
+        const std::string& name = ranking.histories[i].name;
+        // The name is in the column of that heading, or in the first.
+        Text& cell = row[table->columns.size() > 3 ? 1 : 0];
+        if (cell.spans().size() == 1 && cell.spans()[0].text == name) {
+          cell = Link(name, "#" + HistoryId(i));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string RankingPage(const Ranking& ranking, const RankingOptions& options,
+                        const std::string& folder) {
+  Document document;
+  document.title = absl::StrCat("Ranking: ", options.network, ", ",
+                                Plural(options.size, "image"));
+  document.blocks = DescribeRanking(ranking, options);
+  LinkTables(ranking, document.blocks);
+  document.blocks.push_back(Heading{2, "Participants"});
+  Drawings drawings;
+  const fs::path absolute = fs::absolute(folder).lexically_normal();
+  for (size_t i = 0; i < ranking.histories.size(); ++i) {
+    AddHistory(ranking.histories[i], i, absolute, document, drawings);
+  }
+  return WriteHtml(document, drawings);
+}
+
+}  // namespace convlab
