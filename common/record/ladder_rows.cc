@@ -70,21 +70,30 @@ std::vector<FloorRow> FloorsOf(const RunRecord& record,
 LadderRows RowsOf(const RunRecord& record) {
   LadderRows rows;
   double library_ns = 0, first_ns = 0;
+  const LadderRun* first = nullptr;
   std::vector<double> library;
   for (const PeerRecord& peer : record.peers) {
     library.push_back(Median(peer.kernel_time_ns));
     library_ns += library.back();
+  }
+  // Rows are compared with the first of ours, wherever contributed ones stand.
+  for (const LadderRun& run : record.ladder) {
+    if (IsContributed(record.variants.at(run.variant))) continue;
+    if (run.failure.empty()) first_ns = OpTimeSum(run.convolutions);
+    first = &run;
+    break;
   }
   const LadderRun* before = nullptr;
   for (const LadderRun& run : record.ladder) {
     LadderRow& row = rows.rows.emplace_back();
     row.run = &run;
     row.variant = &record.variants.at(run.variant);
-    row.is_lesson =
-        row.variant->track.empty() || row.variant->track == "lesson";
+    row.is_contributed = IsContributed(*row.variant);
+    row.is_lesson = !row.is_contributed && (row.variant->track.empty() ||
+                                            row.variant->track == "lesson");
     if (!run.failure.empty()) continue;
     if (row.is_lesson) row.before = before;
-    row.times = TimesOf(OpTimes(run), first_ns, library_ns);
+    row.times = TimesOf(OpTimes(run), &run == first ? 0 : first_ns, library_ns);
     const double sum_ns = row.times->sum_ns;
     if (row.before != nullptr && sum_ns > 0) {
       row.than_before = OpTimeSum(row.before->convolutions) / sum_ns;
@@ -94,9 +103,11 @@ LadderRows RowsOf(const RunRecord& record) {
     }
     const std::optional<double> floor = FloorNs(record, run.convolutions);
     if (floor && sum_ns > 0) row.floor_share = *floor / sum_ns;
-    if (rows.rows.size() == 1) first_ns = sum_ns;
     if (row.is_lesson) before = &run;
   }
+  std::stable_partition(
+      rows.rows.begin(), rows.rows.end(),
+      [](const LadderRow& row) { return row.is_contributed; });
   if (!library.empty()) {
     rows.library = {&record.peers[0],
                     TimesOf(std::move(library), first_ns, /*library_ns=*/0)};

@@ -28,6 +28,8 @@ struct LadderRow {
   // A step of the path that gets faster, not a specialty or a production kernel
   // apart from it; so are all rungs of older records, which know no tracks.
   bool is_lesson = true;
+  // A participant's kernel, which stands beside the ladder, not in it.
+  bool is_contributed = false;
   // The lesson before a lesson, if both were timed; otherwise null.
   const LadderRun* before = nullptr;
   // Absent if run->failure says why it was not timed.
@@ -52,7 +54,8 @@ struct FloorRow {
 
 // Rows point into the record, which has to outlive them.
 struct LadderRows {
-  std::vector<LadderRow> rows;  // in the ladder's order
+  // Contributed kernels first, then the ladder's order.
+  std::vector<LadderRow> rows;
   std::optional<LibraryRow> library;
   std::vector<FloorRow> floors;  // of the classes that were timed
 };

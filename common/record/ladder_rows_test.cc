@@ -99,5 +99,27 @@ TEST(LadderRows, FloorsAreThoseOfTheClasses) {
   EXPECT_EQ(rows.rows[2].floor_share, std::nullopt);
 }
 
+TEST(LadderRows, ContributedKernelsStandBesideTheLadder) {
+  RunRecord record = Ladder();
+  LadderRun mine = record.ladder[0];  // 4 and 12 ms
+  mine.variant = "mine";
+  mine.convolutions[0].op_time_ns = {1000000};
+  mine.convolutions[1].op_time_ns = {7000000};
+  record.ladder.insert(record.ladder.begin() + 2, mine);
+  record.variants["mine"] = {"cuda", 0, "fp32", "", "", "lesson", ""};
+  record.variants["mine"].verification.emplace().kernel.emplace();
+  const LadderRows rows = RowsOf(record);
+  ASSERT_EQ(rows.rows.size(), 5);
+  EXPECT_EQ(rows.rows[0].run->variant, "mine");
+  EXPECT_TRUE(rows.rows[0].is_contributed);
+  EXPECT_FALSE(rows.rows[0].is_lesson);
+  EXPECT_EQ(rows.rows[0].before, nullptr);
+  EXPECT_EQ(rows.rows[0].times->than_first, 2);
+  // The others are as if it were not there.
+  EXPECT_EQ(rows.rows[1].run->variant, "naive");
+  EXPECT_EQ(rows.rows[1].times->than_first, std::nullopt);
+  EXPECT_EQ(rows.rows[3].before, &record.ladder[0]);
+}
+
 }  // namespace
 }  // namespace convlab

@@ -18,11 +18,14 @@ std::string HistoryId(size_t index) {
   return absl::StrCat("history-", index + 1);
 }
 
-// The runs that count by op time, in the order of their begin.
+// The runs that count by op time, of the class of the first of them, in the
+// order of their begin.
 std::vector<const History::Entry*> Counted(const History& history) {
   std::vector<const History::Entry*> counted;
   for (const History::Entry& entry : history.entries) {
-    if (entry.counts && entry.measure == Measure::kOpTime) {
+    if (entry.counts && entry.measure == Measure::kOpTime &&
+        (counted.empty() ||
+         counted[0]->accuracy_class == entry.accuracy_class)) {
       counted.push_back(&entry);
     }
   }
@@ -86,9 +89,10 @@ void AddHistory(const History& history, size_t index, const fs::path& folder,
     blocks.push_back(
         Figure{{name, "", ""},
                "A line: the sum of the op times of each run that counts",
-               absl::StrCat("Sum of the op times of the runs that count, from ",
-                            counted.front()->started, " to ",
-                            counted.back()->started, ".")});
+               absl::StrCat("Sum of the op times of the runs of class ",
+                            counted.front()->accuracy_class,
+                            " that count, from ", counted.front()->started,
+                            " to ", counted.back()->started, ".")});
   }
   Table table = {{{"began", false},
                   {"run", false},

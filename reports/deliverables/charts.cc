@@ -26,6 +26,7 @@ using gnuplot::kBlue;
 using gnuplot::kCircles;
 using gnuplot::kGreen;
 using gnuplot::kGrey;
+using gnuplot::kOrange;
 using gnuplot::kRed;
 using gnuplot::Quote;
 
@@ -40,7 +41,7 @@ Chart LadderChart(const std::string& name, const RunRecord& ladder) {
   Chart chart = {name, "# variant, sum of the op times in ms\n", ""};
   const LadderRows rows = RowsOf(ladder);
   double least = HUGE_VAL, most = 0;
-  size_t bars = 0;
+  size_t bars = 0, contributed = 0;
   for (const LadderRow& row : rows.rows) {
     if (!row.times) continue;
     const double sum = row.times->sum_ns;
@@ -49,6 +50,7 @@ Chart LadderChart(const std::string& name, const RunRecord& ladder) {
     least = std::min(least, sum);
     most = std::max(most, sum);
     ++bars;
+    if (row.is_contributed) ++contributed;
   }
   struct Line {
     std::string title;
@@ -67,12 +69,11 @@ Chart LadderChart(const std::string& name, const RunRecord& ladder) {
                      i == 0 ? 1 : 2 + static_cast<int>(i)});
   }
   for (const Line& line : lines) least = std::min(least, line.ns);
+  const int keys = static_cast<int>(lines.size()) + (contributed > 0 ? 1 : 0);
   const double left = least * 1e-6 / 1.6, right = most * 1e-6 * 2.5;
   chart.script =
-      absl::StrCat(Begin(name,
-                         98 + 22 * static_cast<int>(bars) +
-                             21 * static_cast<int>(lines.size()),
-                         LadderTitle(ladder), static_cast<int>(lines.size())),
+      absl::StrCat(Begin(name, 98 + 22 * static_cast<int>(bars) + 21 * keys,
+                         LadderTitle(ladder), keys),
                    BarRows(bars), "set logscale x\nset xrange [",
                    absl::StrFormat("%.4g:%.4g", left, right),
                    "]\nset xlabel 'sum of the op times, ms (logarithmic)'\n"
@@ -83,6 +84,15 @@ Chart LadderChart(const std::string& name, const RunRecord& ladder) {
                    "):0:(", absl::StrFormat("%.4g", left),
                    "):2:($0-0.36):($0+0.36):ytic(1) with boxxyerror lc rgb '",
                    kBlue, "' notitle");
+  if (contributed > 0) {
+    // Over the first bars.
+    absl::StrAppend(
+        &chart.script,
+        absl::StrFormat(", '%s.dat' using (%.4g):0:(%.4g):($0<%d?$2:NaN):"
+                        "($0-0.36):($0+0.36) with boxxyerror lc rgb '%s' "
+                        "title 'contributed'",
+                        name, left, left, contributed, kOrange));
+  }
   for (const Line& line : lines) {
     const double ms = line.ns * 1e-6;
     absl::StrAppend(
@@ -149,17 +159,30 @@ Chart RooflineChart(const std::string& name, const RunRecord& ladder,
     int rung;
   };
   std::map<size_t, std::vector<Point>> layers;
+  double least_x = HUGE_VAL, most_x = 0, least_y = HUGE_VAL;
+  std::string contributed;  // a block of their own, labelled with their names
   for (const LadderRun& run : ladder.ladder) {
     if (!run.failure.empty()) continue;
+    const VariantRecord& variant = ladder.variants.at(run.variant);
     for (size_t i = 0; i < run.convolutions.size(); ++i) {
       const ConvolutionRecord& convolution = run.convolutions[i];
       const double flops = static_cast<double>(convolution.flops);
-      layers[i].push_back({flops / static_cast<double>(convolution.min_bytes),
+      const Point point = {flops / static_cast<double>(convolution.min_bytes),
                            flops / Median(convolution.op_time_ns) * 1e-3,
-                           ladder.variants.at(run.variant).rung});
+                           variant.rung};
+      least_x = std::min(least_x, point.intensity);
+      most_x = std::max(most_x, point.intensity);
+      least_y = std::min(least_y, point.rate);
+      if (IsContributed(variant)) {
+        absl::StrAppend(
+            &contributed,
+            absl::StrFormat("%.3f %.4f ", point.intensity, point.rate),
+            BarName(run.variant), "\n");
+      } else {
+        layers[i].push_back(point);
+      }
     }
   }
-  double least_x = HUGE_VAL, most_x = 0, least_y = HUGE_VAL;
   std::string plot;
   constexpr const char* kColors[] = {kBlue, kRed};
   for (auto& [layer, points] : layers) {
@@ -173,9 +196,6 @@ Chart RooflineChart(const std::string& name, const RunRecord& ladder,
           &chart.data,
           absl::StrFormat("%.3f %.4f %d %d %d\n", point.intensity, point.rate,
                           point.rung, layer + 1, i % 4));
-      least_x = std::min(least_x, point.intensity);
-      most_x = std::max(most_x, point.intensity);
-      least_y = std::min(least_y, point.rate);
     }
     const std::string color = kColors[layer % 2];
     absl::StrAppend(&plot, ", '", name, ".dat' index ", layer,
@@ -191,6 +211,16 @@ Chart RooflineChart(const std::string& name, const RunRecord& ladder,
                           side, left ? "right" : "left", left ? "-" : "",
                           side < 2 ? 0.7 : 2.7, color));
     }
+  }
+  if (!contributed.empty()) {
+    absl::StrAppend(&chart.data, layers.empty() ? "" : "\n\n", contributed);
+    absl::StrAppend(
+        &plot, ", '", name, ".dat' index ", layers.size(),
+        absl::StrFormat(" using 1:2 with circles lc rgb '%s' title "
+                        "'contributed', '' index %d using 1:2:3 with labels "
+                        "left offset 0.8,0.6 font ',11' textcolor rgb '%s' "
+                        "notitle",
+                        kOrange, layers.size(), kOrange));
   }
   const double left = std::min(least_x / 4, 2.0), right = most_x * 8;
   // The roofs: the memory's line up to the arithmetic's.
@@ -214,8 +244,9 @@ Chart RooflineChart(const std::string& name, const RunRecord& ladder,
            "class fp32, three FP16 products");
   add_roof(peaks.fp32_tflops, 2, kGrey, "float32 units");
   chart.script = absl::StrCat(
-      Begin(name, 580, LadderTitle(ladder),
-            3 + static_cast<int>(layers.size())),
+      Begin(
+          name, 580, LadderTitle(ladder),
+          3 + static_cast<int>(layers.size()) + (contributed.empty() ? 0 : 1)),
       kCircles, "set logscale xy\nset samples 400\n",
       absl::StrFormat("set xrange [%.3g:%.3g]\nset yrange [%.3g:%.4g]\n", left,
                       right, least_y / 1.6, highest * 1.6),

@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "reports/importers/kernel_names.h"
+#include "reports/quantities.h"
 
 namespace convlab {
 namespace {
@@ -99,6 +100,25 @@ const RunRecord* FindLadder(const Source& source, std::optional<int64_t> size) {
     if (timed) found = record;
   }
   return found;
+}
+
+Text VariantText(const std::string& name, const VariantRecord& variant) {
+  if (IsContributed(variant)) return Strong(name) + " (contributed)";
+  return Code(name);
+}
+
+Text VariantsText(const RunRecord& record) {
+  const std::string names = VariantNames(record.convolutions);
+  if (record.convolutions.empty()) return Code(names);
+  return VariantText(names, record.variants.at(record.convolutions[0].variant));
+}
+
+Text DescribeVariant(const std::string& name, const VariantRecord& variant) {
+  const Text text = VariantText(name, variant) + ": ";
+  if (IsContributed(variant) && variant.summary.empty()) {
+    return text + variant.verification->kernel->kernel_interface + ".";
+  }
+  return text + variant.summary + " " + variant.reason;
 }
 
 std::string KernelName(absl::string_view name, size_t width) {

@@ -66,6 +66,15 @@ const std::vector<TimelineEvent>* FindTimeline(const Source& source,
 const RunRecord* FindLadder(const Source& source,
                             std::optional<int64_t> size = std::nullopt);
 
+// A variant's name for a table: a participant's kernel is marked.
+Text VariantText(const std::string& name, const VariantRecord& variant);
+// The same for the convolutions of a run, by the first of them if they differ.
+Text VariantsText(const RunRecord& record);
+
+// A variant's name and what it does and why; of a participant's kernel without
+// a description, its interface.
+Text DescribeVariant(const std::string& name, const VariantRecord& variant);
+
 // A kernel's name for a table: without our own namespaces, shortened to
 // `width`.
 std::string KernelName(absl::string_view name, size_t width);

@@ -1,4 +1,5 @@
 // The final submission: the fastest combination, compared with the library.
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -15,13 +16,61 @@
 namespace convlab {
 namespace {
 
+// The participant's run, if there is one, or ours.
 const RunRecord* FinalRun(const Source& source) {
   return Find(*source.records, {"final", "gpu"});
+}
+
+// That run, and after a participant's ours.
+std::vector<const RunRecord*> FinalRuns(const Source& source) {
+  std::vector<const RunRecord*> runs;
+  for (const bool contributed : {true, false}) {
+    const RunRecord* run =
+        Find(*source.records,
+             {"final", "gpu", std::nullopt, /*traced=*/false, contributed});
+    if (run != nullptr) runs.push_back(run);
+  }
+  return runs;
+}
+
+// A variant's name in a row of the run.
+Text VariantOf(const RunRecord& record, const ConvolutionRecord& convolution) {
+  return VariantText(convolution.variant,
+                     record.variants.at(convolution.variant));
 }
 
 std::string FinalCommand(const Source& source) {
   return RecordingCommand(source, "final", "--device gpu --repeat 5",
                           absl::StrCat("final-", source.network));
+}
+
+// A row for each convolution of a final run beside the library, and their sum.
+void AddPeerRows(const RunRecord& record, const RunRecord& ladder,
+                 Table& table) {
+  double sum = 0, peer_sum = 0;
+  bool all = true;
+  const size_t convolutions =
+      std::min(record.convolutions.size(), ladder.peers.size());
+  for (size_t i = 0; i < convolutions; ++i) {
+    const ConvolutionRecord& convolution = record.convolutions[i];
+    const PeerRecord& peer = ladder.peers[i];
+    const double peer_ns = Median(peer.kernel_time_ns);
+    const bool measured = !convolution.kernel_time_ns.empty();
+    const double ns = measured ? Median(convolution.kernel_time_ns) : 0;
+    all &= measured;
+    sum += ns;
+    peer_sum += peer_ns;
+    table.rows.push_back(
+        {Count(static_cast<int64_t>(i) + 1), VariantOf(record, convolution),
+         record.variants.at(convolution.variant).accuracy_class,
+         measured ? Milliseconds(ns) : "–",
+         absl::StrCat(peer.library, ", ", peer.algorithm, ", the best of ",
+                      peer.plans, " plans, ", peer.accuracy_class),
+         Milliseconds(peer_ns), Ratio(peer_ns, ns)});
+  }
+  table.rows.push_back({"sum", "", "", all ? Milliseconds(sum) : "–", "",
+                        Milliseconds(peer_sum),
+                        Ratio(peer_sum, all ? sum : 0)});
 }
 
 }  // namespace
@@ -48,27 +97,30 @@ Deliverable FinalOpTimes(const Source& source) {
                               double ns) {
     return floor_ns ? absl::StrFormat("%.1f %%", 100 * *floor_ns / ns) : "–";
   };
-  for (size_t i = 0; i < record->convolutions.size(); ++i) {
-    const ConvolutionRecord& convolution = record->convolutions[i];
-    const Spread spread = SpreadOf(convolution.op_time_ns);
-    table.rows.push_back(
-        {absl::StrFormat("%d: %d × %d × %d, %d filters of %d × %d", i + 1,
-                         convolution.channels, convolution.height,
-                         convolution.width, convolution.filters,
-                         convolution.kernel_size, convolution.kernel_size),
-         Code(convolution.variant), Milliseconds(spread.median),
-         spread.samples < kSamplesForSpread
-             ? "–"
-             : absl::StrCat(Milliseconds(spread.low), " – ",
-                            Milliseconds(spread.high)),
-         Milliseconds(spread.least), Count(spread.samples),
-         absl::StrFormat("%.2f", convolution.flops / spread.median * 1e-3),
-         floor_share(FloorNs(*record, convolution), spread.median)});
+  for (const RunRecord* run : FinalRuns(source)) {
+    for (size_t i = 0; i < run->convolutions.size(); ++i) {
+      const ConvolutionRecord& convolution = run->convolutions[i];
+      const Spread spread = SpreadOf(convolution.op_time_ns);
+      table.rows.push_back(
+          {absl::StrFormat("%d: %d × %d × %d, %d filters of %d × %d", i + 1,
+                           convolution.channels, convolution.height,
+                           convolution.width, convolution.filters,
+                           convolution.kernel_size, convolution.kernel_size),
+           VariantOf(*run, convolution), Milliseconds(spread.median),
+           spread.samples < kSamplesForSpread
+               ? "–"
+               : absl::StrCat(Milliseconds(spread.low), " – ",
+                              Milliseconds(spread.high)),
+           Milliseconds(spread.least), Count(spread.samples),
+           absl::StrFormat("%.2f", convolution.flops / spread.median * 1e-3),
+           floor_share(FloorNs(*run, convolution), spread.median)});
+    }
+    const double sum = OpTimeSum(run->convolutions);
+    table.rows.push_back({"sum",
+                          IsContributed(*run) ? VariantsText(*run) : Text(""),
+                          Milliseconds(sum), "", "", "", "",
+                          floor_share(FloorNs(*run, run->convolutions), sum)});
   }
-  const double sum = OpTimeSum(record->convolutions);
-  table.rows.push_back(
-      {"sum", "", Milliseconds(sum), "", "", "", "",
-       floor_share(FloorNs(*record, record->convolutions), sum)});
   blocks.push_back(std::move(table));
   if (const std::optional<Rates> peaks = DataSheetRates(record->gpu.name)) {
     blocks.push_back(
@@ -78,8 +130,7 @@ Deliverable FinalOpTimes(const Source& source) {
       "%s of %s right (%.2f %%).", Count(record->correct),
       Plural(record->size, "image"), 100.0 * record->correct / record->size)});
   for (const auto& [name, variant] : record->variants) {
-    blocks.push_back(
-        Paragraph{Code(name) + ": " + variant.summary + " " + variant.reason});
+    blocks.push_back(Paragraph{DescribeVariant(name, variant)});
   }
   AddRun(*record, deliverable);
   const RunRecord* traced =
@@ -126,28 +177,9 @@ Deliverable LibraryComparison(const Source& source) {
                   {"kernel time, ms"},
                   {"speedup over the library"}},
                  {}};
-  double sum = 0, peer_sum = 0;
-  bool all = true;
-  for (size_t i = 0; i < record->convolutions.size(); ++i) {
-    const ConvolutionRecord& convolution = record->convolutions[i];
-    const PeerRecord& peer = ladder->peers[i];
-    const double peer_ns = Median(peer.kernel_time_ns);
-    const bool measured = !convolution.kernel_time_ns.empty();
-    const double ns = measured ? Median(convolution.kernel_time_ns) : 0;
-    all &= measured;
-    sum += ns;
-    peer_sum += peer_ns;
-    table.rows.push_back(
-        {Count(static_cast<int64_t>(i) + 1), Code(convolution.variant),
-         record->variants.at(convolution.variant).accuracy_class,
-         measured ? Milliseconds(ns) : "–",
-         absl::StrCat(peer.library, ", ", peer.algorithm, ", the best of ",
-                      peer.plans, " plans, ", peer.accuracy_class),
-         Milliseconds(peer_ns), Ratio(peer_ns, ns)});
+  for (const RunRecord* run : FinalRuns(source)) {
+    if (run->size == ladder->size) AddPeerRows(*run, *ladder, table);
   }
-  table.rows.push_back({"sum", "", "", all ? Milliseconds(sum) : "–", "",
-                        Milliseconds(peer_sum),
-                        Ratio(peer_sum, all ? sum : 0)});
   deliverable.blocks.push_back(std::move(table));
   return deliverable;
 }

@@ -11,7 +11,8 @@
 namespace convlab::gnuplot {
 
 inline constexpr char kBlue[] = "#2f6db5", kRed[] = "#b3342f",
-                      kGreen[] = "#2e7d4f", kGrey[] = "#6b7480";
+                      kGreen[] = "#2e7d4f", kGrey[] = "#6b7480",
+                      kOrange[] = "#c46a00";
 
 // Quotes a string for a script.
 std::string Quote(absl::string_view text);

@@ -39,6 +39,11 @@ Text Intro(const RunRecord& ladder, const std::optional<Rates>& peaks) {
                      ladder.gpu.name, ".");
 }
 
+// A contributed kernel is no rung.
+std::string RungText(const LadderRow& row) {
+  return row.is_contributed ? "–" : Count(row.variant->rung);
+}
+
 // A row for each variant, one for the library, and one for each floor.
 Table TimesTable(const LadderRows& rows) {
   Table table = {{{"rung"},
@@ -56,7 +61,7 @@ Table TimesTable(const LadderRows& rows) {
   for (const LadderRow& row : rows.rows) {
     const LadderRun& run = *row.run;
     std::vector<Text>& cells = table.rows.emplace_back();
-    cells = {Count(row.variant->rung), Code(run.variant)};
+    cells = {RungText(row), VariantText(run.variant, *row.variant)};
     if (!row.times) {
       cells.push_back(run.failure);
       cells.resize(table.columns.size(), "–");
@@ -103,11 +108,12 @@ Table RooflineTable(const RunRecord& ladder) {
     table.columns.push_back({layer + "TFLOP/s"});
     table.columns.push_back({layer + "share of the floor"});
   }
-  for (const LadderRun& run : ladder.ladder) {
-    if (!run.failure.empty()) continue;
+  for (const LadderRow& variant : RowsOf(ladder).rows) {
+    if (!variant.times) continue;
     std::vector<Text>& row = table.rows.emplace_back();
-    row = {Count(ladder.variants.at(run.variant).rung), Code(run.variant)};
-    for (const ConvolutionRecord& convolution : run.convolutions) {
+    row = {RungText(variant),
+           VariantText(variant.run->variant, *variant.variant)};
+    for (const ConvolutionRecord& convolution : variant.run->convolutions) {
       const double time = Median(convolution.op_time_ns);
       const double flops = static_cast<double>(convolution.flops);
       std::optional<double> share = FloorNs(ladder, convolution);

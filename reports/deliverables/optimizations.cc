@@ -103,6 +103,106 @@ std::string Verdict(const Source& source, const RunRecord& ladder,
   return verdict;
 }
 
+// What a contributed kernel is and what the judge found.
+void AddVerdict(const VariantRecord& variant, std::vector<Block>& blocks) {
+  const VerificationRecord& found = *variant.verification;
+  std::string text = absl::StrCat(
+      " Interface: ", found.kernel->kernel_interface, ". The judge calls it ",
+      found.outcome, " on ", found.problems_right, " of ",
+      Plural(found.problems_tried, "problem"), ", with a relative error of ",
+      absl::StrFormat("%.0e", found.relative_error), ", class ",
+      found.accuracy_class,
+      ". Protection: ", found.protection.empty() ? "none" : found.protection,
+      ".");
+  if (!found.op_time_counts) {
+    absl::StrAppend(&text, " Its op time does not count: ", found.op_time_note,
+                    ".");
+  }
+  blocks.push_back(Paragraph{Strong("What was found.") + " " + text.substr(1)});
+  if (found.reason.empty()) return;
+  blocks.push_back(Verbatim{found.reason});
+}
+
+// Places a contributed kernel among the rungs: beside the first, the fastest of
+// its class, and the library.
+void AddPlace(const RunRecord& ladder, const LadderRows& rows,
+              const LadderRow& kernel, std::vector<Block>& blocks) {
+  Table table = {{{"beside", false},
+                  {"class", false},
+                  {"sum, ms"},
+                  {"this kernel's speedup over it"},
+                  {"the difference is", false}},
+                 {}};
+  const LadderRow* first = nullptr;
+  const LadderRow* fastest = nullptr;
+  int slower = 0, rungs = 0;
+  for (const LadderRow& row : rows.rows) {
+    if (!row.times || row.is_contributed) continue;
+    if (first == nullptr) first = &row;
+    if (row.variant->accuracy_class != kernel.variant->accuracy_class) continue;
+    ++rungs;
+    if (row.times->sum_ns > kernel.times->sum_ns) ++slower;
+    if (fastest == nullptr || row.times->sum_ns < fastest->times->sum_ns) {
+      fastest = &row;
+    }
+  }
+  const auto add = [&](const LadderRow* row, const char* what) {
+    if (row == nullptr) return;
+    table.rows.push_back({Code(row->run->variant) + what,
+                          row->variant->accuracy_class,
+                          Milliseconds(row->times->sum_ns),
+                          Ratio(row->times->sum_ns, kernel.times->sum_ns),
+                          Name(Compare(SpreadOfSum(kernel.run->convolutions),
+                                       SpreadOfSum(row->run->convolutions)))});
+  };
+  add(first, ", the first rung");
+  if (fastest != first) add(fastest, ", the fastest rung of its class");
+  if (rows.library) {
+    table.rows.push_back(
+        {rows.library->first_layer->library + ", kernel time",
+         rows.library->first_layer->accuracy_class,
+         Milliseconds(rows.library->times.sum_ns),
+         Ratio(rows.library->times.sum_ns, kernel.times->sum_ns), "–"});
+  }
+  blocks.push_back(Paragraph{
+      Strong("Its place.") +
+      absl::StrFormat(" At %s its op times' sum is %s ms: faster than %d of "
+                      "the %d rungs of class %s.",
+                      Plural(ladder.size, "image"),
+                      Milliseconds(kernel.times->sum_ns), slower, rungs,
+                      kernel.variant->accuracy_class)});
+  blocks.push_back(std::move(table));
+}
+
+// The section of one contributed kernel.
+Deliverable KernelSection(const Source& source, const RunRecord& ladder,
+                          const LadderRows& rows, const LadderRow& row) {
+  const LadderRun& run = *row.run;
+  Deliverable deliverable = {absl::StrCat("Contributed kernel: ", run.variant),
+                             {}};
+  AddVerdict(*row.variant, deliverable.blocks);
+  if (!row.times) {
+    deliverable.blocks.push_back(
+        Paragraph{Strong("It was not timed.") + " " + run.failure});
+    return deliverable;
+  }
+  AddPlace(ladder, rows, row, deliverable.blocks);
+  std::string rates =
+      absl::StrFormat("%.2f TFLOP/s", row.flops / row.times->sum_ns * 1e-3);
+  if (row.floor_share) {
+    absl::StrAppendFormat(&rates, ", %.1f %% of the floor",
+                          100 * *row.floor_share);
+  }
+  deliverable.blocks.push_back(
+      Paragraph{Strong("Results.") + " " + rates + "."});
+  AddSizes(source, run.variant, /*before=*/nullptr, deliverable);
+  // Counters of it are read by hand; those that are there are shown.
+  if (source.records->counters.count(run.variant) > 0) {
+    AddCounters(source, run.variant, /*before=*/nullptr, deliverable);
+  }
+  return deliverable;
+}
+
 }  // namespace
 
 std::vector<Deliverable> Optimizations(const Source& source) {
@@ -110,8 +210,13 @@ std::vector<Deliverable> Optimizations(const Source& source) {
   const RunRecord* ladder = FindLadder(source);
   if (ladder == nullptr) return deliverables;
   const LadderRows rows = RowsOf(*ladder);
+  const int last_rung = rows.rows.back().variant->rung;
   for (const LadderRow& row : rows.rows) {
     const LadderRun& run = *row.run;
+    if (row.is_contributed) {
+      deliverables.push_back(KernelSection(source, *ladder, rows, row));
+      continue;
+    }
     if (!source.optimizations.empty() &&
         !absl::c_linear_search(source.optimizations, run.variant)) {
       continue;
@@ -131,8 +236,8 @@ std::vector<Deliverable> Optimizations(const Source& source) {
     }
     Text place = absl::StrFormat(
         "Rung %d of %d, class %s (largest relative error %.0e), %.2f TFLOP/s",
-        variant.rung, rows.rows.back().variant->rung, variant.accuracy_class,
-        run.relative_error, row.flops / row.times->sum_ns * 1e-3);
+        variant.rung, last_rung, variant.accuracy_class, run.relative_error,
+        row.flops / row.times->sum_ns * 1e-3);
     if (row.floor_share) {
       place +=
           absl::StrFormat(", %.1f %% of the floor", 100 * *row.floor_share);

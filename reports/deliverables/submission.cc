@@ -76,6 +76,7 @@ Table Facts(const Records& records, const SubmissionOptions& options) {
   const RunRecord* on_gpu = nullptr;
   const RunRecord* on_cpu = nullptr;
   std::set<std::string> revisions;
+  std::map<std::string, std::string> kernels;
   std::string first, last;
   for (const NamedRecord& run : records.runs) {
     const RunRecord& record = run.record;
@@ -83,12 +84,22 @@ Table Facts(const Records& records, const SubmissionOptions& options) {
     if (newest == nullptr || newest->started < record.started) {
       newest = &record;
     }
+    for (const auto& [name, variant] : record.variants) {
+      if (!IsContributed(variant)) continue;
+      const VerificationRecord& found = *variant.verification;
+      kernels[name] = absl::StrCat(
+          name, ", ", found.kernel->kernel_interface, ": ", found.outcome,
+          " on ", found.problems_right, " of ", found.problems_tried,
+          " problems, class ", found.accuracy_class, ", source ",
+          found.kernel->digest.substr(0, 12));
+    }
     if (!record.git_revision.empty()) revisions.insert(record.git_revision);
     if (record.started.empty()) continue;
     const std::string day = record.started.substr(0, 10);
     if (first.empty() || day < first) first = day;
     if (day > last) last = day;
   }
+  for (const auto& [name, text] : kernels) add("Kernel", text);
   const RunRecord& any = records.runs.front().record;
   add("Network", absl::StrCat(any.network, ", weights ", any.weights));
   if (on_gpu != nullptr) {

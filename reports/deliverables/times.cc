@@ -2,10 +2,11 @@
 // convolutions.
 #include <algorithm>
 #include <map>
+#include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/record/statistics.h"
@@ -43,21 +44,18 @@ void AddOpTimeColumns(size_t convolutions, Table& table) {
   table.columns.push_back({"sum, ms"});
 }
 
-// The weight file's number of correct answers for the first `size` images.
-std::optional<int64_t> Expected(const RunRecord& record) {
-  const auto found =
-      record.weights_metadata.find(absl::StrCat("correct_", record.size));
-  int64_t expected;
-  if (found == record.weights_metadata.end() ||
-      !absl::SimpleAtoi(found->second, &expected)) {
-    return std::nullopt;
-  }
-  return expected;
+// Those on a participant's kernel first, each kind in its order.
+std::vector<const RunRecord*> ContributedFirst(
+    std::vector<const RunRecord*> runs) {
+  absl::c_stable_partition(
+      runs, [](const RunRecord* run) { return IsContributed(*run); });
+  return runs;
 }
 
 std::vector<const RunRecord*> CpuRuns(const Source& source,
                                       Deliverable& deliverable) {
-  std::vector<const RunRecord*> runs = FindAll(*source.records, {"m2", "cpu"});
+  std::vector<const RunRecord*> runs =
+      ContributedFirst(FindAll(*source.records, {"m2", "cpu"}));
   if (runs.empty()) {
     AddMissing(deliverable,
                "there is no run of the network with a convolution on the CPU",
@@ -81,33 +79,47 @@ std::vector<const RunRecord*> NewestPerSize(
   return newest;
 }
 
-// Uses the runs with the same variants as the last one, since a line shows one
-// variant.
-void AddSizeChart(const std::string& name, std::vector<const RunRecord*> runs,
+// A curve for each convolution, of the runs with the same variants as the last
+// of ours, and of those with the same kernel as the last contributed one, which
+// come first. There is no curve of fewer than two sizes.
+void AddSizeChart(const std::string& name,
+                  const std::vector<const RunRecord*>& runs,
                   const std::string& caption, Deliverable& deliverable) {
-  const std::string variants = VariantNames(runs.back()->convolutions);
-  runs.erase(std::remove_if(runs.begin(), runs.end(),
-                            [&](const RunRecord* run) {
-                              return VariantNames(run->convolutions) !=
-                                     variants;
-                            }),
-             runs.end());
-  runs = NewestPerSize(runs);
-  if (runs.size() < 2) return;
-  std::vector<TimeCurve> curves(MostConvolutions(runs));
-  for (size_t i = 0; i < curves.size(); ++i) {
-    curves[i].title = absl::StrCat("convolution ", i + 1);
+  std::vector<TimeCurve> curves;
+  std::string shown;
+  for (const bool contributed : {true, false}) {
+    std::vector<const RunRecord*> same;
     for (const RunRecord* run : runs) {
-      if (i >= run->convolutions.size()) continue;
-      curves[i].points.emplace_back(run->size,
-                                    Median(run->convolutions[i].op_time_ns));
+      if (IsContributed(*run) == contributed) same.push_back(run);
+    }
+    if (same.empty()) continue;
+    const std::string variants = VariantNames(same.back()->convolutions);
+    same.erase(std::remove_if(same.begin(), same.end(),
+                              [&](const RunRecord* run) {
+                                return VariantNames(run->convolutions) !=
+                                       variants;
+                              }),
+               same.end());
+    same = NewestPerSize(same);
+    if (same.size() < 2) continue;
+    absl::StrAppend(&shown, shown.empty() ? "" : ", ", variants);
+    for (size_t i = 0; i < MostConvolutions(same); ++i) {
+      TimeCurve& curve = curves.emplace_back();
+      curve.title = absl::StrCat("convolution ", i + 1,
+                                 contributed ? ", contributed" : "");
+      for (const RunRecord* run : same) {
+        if (i >= run->convolutions.size()) continue;
+        curve.points.emplace_back(run->size,
+                                  Median(run->convolutions[i].op_time_ns));
+      }
     }
   }
+  if (curves.empty()) return;
   deliverable.blocks.push_back(Figure{
-      OpTimeChart(name,
-                  absl::StrCat(runs[0]->milestone, ", ", runs[0]->network, ", ",
-                               variants),
-                  curves),
+      OpTimeChart(
+          name,
+          absl::StrCat(runs[0]->milestone, ", ", runs[0]->network, ", ", shown),
+          curves),
       "Lines: the op time of each convolution against the number of images",
       caption});
 }
@@ -146,8 +158,7 @@ Deliverable ProgramTime(const Source& source) {
   for (const RunRecord* run : runs) {
     const ResourceUsage& usage = run->usage;
     table.rows.push_back(
-        {Code(VariantNames(run->convolutions)), Count(run->size),
-         Count(run->threads),
+        {VariantsText(*run), Count(run->size), Count(run->threads),
          usage.elapsed_ns > 0 ? absl::StrFormat("%.3f", usage.elapsed_ns * 1e-9)
                               : "–",
          absl::StrFormat("%.2f", usage.user_ns * 1e-9),
@@ -159,7 +170,12 @@ Deliverable ProgramTime(const Source& source) {
                          100.0 * run->correct / run->size)});
   }
   deliverable.blocks.push_back(std::move(table));
-  AddRun(*runs.back(), deliverable);
+  // The last of the participant's runs, or of ours.
+  const RunRecord* last = runs[0];
+  for (const RunRecord* run : runs) {
+    if (IsContributed(*run) == IsContributed(*last)) last = run;
+  }
+  AddRun(*last, deliverable);
   return deliverable;
 }
 
@@ -176,7 +192,7 @@ Deliverable CpuOpTimes(const Source& source) {
   table.columns.push_back({"GFLOP/s"});
   for (const RunRecord* run : runs) {
     std::vector<Text>& row = table.rows.emplace_back();
-    row = {Code(VariantNames(run->convolutions)), Count(run->size),
+    row = {VariantsText(*run), Count(run->size),
            Count(run->convolutions[0].op_time_ns.size())};
     AddOpTimeCells(*run, convolutions, row);
     double flops = 0;
@@ -193,8 +209,7 @@ Deliverable CpuOpTimes(const Source& source) {
   }
   List what;
   for (const auto& [name, variant] : variants) {
-    what.items.push_back(Code(name) + ": " + variant.summary + " " +
-                         variant.reason);
+    what.items.push_back(DescribeVariant(name, variant));
   }
   deliverable.blocks.push_back(std::move(what));
   AddSizeChart("m2-op-times", runs,
@@ -208,10 +223,15 @@ Deliverable ThreeSizes(const Source& source) {
                              {}};
   std::vector<const RunRecord*> runs;
   for (const int64_t size : kSizes) {
-    const RunRecord* run = Find(*source.records, {"m3", "gpu", size});
-    if (run != nullptr) {
+    bool any = false;
+    for (const bool contributed : {true, false}) {
+      const RunRecord* run = Find(
+          *source.records, {"m3", "gpu", size, /*traced=*/false, contributed});
+      if (run == nullptr) continue;
       runs.push_back(run);
-    } else {
+      any = true;
+    }
+    if (!any) {
       AddMissing(
           deliverable,
           absl::StrCat("there is no run with ", Plural(size, "image")),
@@ -220,6 +240,7 @@ Deliverable ThreeSizes(const Source& source) {
     }
   }
   if (runs.empty()) return deliverable;
+  runs = ContributedFirst(std::move(runs));
   const size_t convolutions = MostConvolutions(runs);
   Table table = {{{"images"},
                   {"variant", false},
@@ -231,12 +252,12 @@ Deliverable ThreeSizes(const Source& source) {
   table.columns.push_back({"program, s"});
   bool all_as_expected = true, all_known = true;
   for (const RunRecord* run : runs) {
-    const std::optional<int64_t> expected = Expected(*run);
+    const std::optional<int64_t> expected = ExpectedCorrect(*run);
     all_known &= expected.has_value();
     all_as_expected &= !expected || *expected == run->correct;
     std::vector<Text>& row = table.rows.emplace_back();
     row = {
-        Count(run->size), Code(VariantNames(run->convolutions)),
+        Count(run->size), VariantsText(*run),
         absl::StrFormat("%.4g", static_cast<double>(run->correct) / run->size),
         Count(run->correct), expected ? Count(*expected) : "–"};
     AddOpTimeCells(*run, convolutions, row);
@@ -274,14 +295,20 @@ Deliverable KernelInProfile(const Source& source) {
   const ProfileSection& activities = record->profile->gpu_activities;
   AddShareList(activities, *record, "kernels, copies and memsets", deliverable);
   const size_t convolutions = record->convolutions.size();
+  const bool contributed = IsContributed(*record);
   bool found = false;
   for (const ProfileEntry& entry : activities.entries) {
-    if (convolutions == 0 ||
-        !absl::StrContains(
-            entry.name,
-            KernelPrefix(record->convolutions[0].variant) + "Kernel")) {
-      continue;
-    }
+    // Kernels outside our namespace are the participant's, or of a library that
+    // the participant's calls.
+    const bool is_convolution =
+        contributed
+            ? !absl::StartsWith(entry.name, "[") &&
+                  !absl::StrContains(entry.name, "convlab::")
+            : convolutions > 0 &&
+                  absl::StrContains(
+                      entry.name,
+                      KernelPrefix(record->convolutions[0].variant) + "Kernel");
+    if (!is_convolution) continue;
     found = true;
     Text text = Text("The convolution's kernel ") +
                 Code(KernelName(entry.name, 40)) + " is in the profile";

@@ -5,8 +5,10 @@
 #include <map>
 #include <set>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -143,6 +145,8 @@ bool Matches(const RunRecord& record, const Wanted& wanted) {
   return record.milestone == wanted.milestone &&
          (wanted.device.empty() || record.device == wanted.device) &&
          (!wanted.size.has_value() || record.size == *wanted.size) &&
+         (!wanted.contributed.has_value() ||
+          IsContributed(record) == *wanted.contributed) &&
          record.profile.has_value() == wanted.traced && !record.fuses();
 }
 
@@ -244,16 +248,26 @@ absl::Status CheckSameMachine(const Records& records) {
   return absl::OkStatus();
 }
 
+bool IsContributed(const RunRecord& record) {
+  return absl::c_any_of(
+      record.convolutions, [&](const ConvolutionRecord& convolution) {
+        const auto variant = record.variants.find(convolution.variant);
+        return variant != record.variants.end() &&
+               IsContributed(variant->second);
+      });
+}
+
 std::vector<const RunRecord*> FindAll(const Records& records,
                                       const Wanted& wanted) {
   std::vector<const RunRecord*> found;
   for (const NamedRecord& run : records.runs) {
     if (Matches(run.record, wanted)) found.push_back(&run.record);
   }
-  std::stable_sort(
-      found.begin(), found.end(), [](const RunRecord* a, const RunRecord* b) {
-        return std::pair(a->size, a->started) < std::pair(b->size, b->started);
-      });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const RunRecord* a, const RunRecord* b) {
+                     return std::tuple(IsContributed(*a), a->size, a->started) <
+                            std::tuple(IsContributed(*b), b->size, b->started);
+                   });
   return found;
 }
 

@@ -76,12 +76,18 @@ struct Wanted {
   absl::string_view device;  // "cpu", "gpu" or "" for any
   std::optional<int64_t> size = std::nullopt;
   bool traced = false;
+  // A run on a participant's kernel, or on our variants.
+  std::optional<bool> contributed = std::nullopt;
 };
 
-// The newest of the matching records with the most images; nullptr if there is
-// none.
+// Whether the run's convolutions are a participant's kernel.
+bool IsContributed(const RunRecord& record);
+
+// The newest of the matching records with the most images, of those on a
+// participant's kernel if there are any; nullptr if there is none.
 const RunRecord* Find(const Records& records, const Wanted& wanted);
-// All matching records, the fewest images first.
+// All matching records, those on our variants first, then by the number of
+// images, the fewest first.
 std::vector<const RunRecord*> FindAll(const Records& records,
                                       const Wanted& wanted);
 
