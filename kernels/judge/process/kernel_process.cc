@@ -151,6 +151,7 @@ absl::Status KernelSide::Load(Reply& reply) {
   reply.uses_gpu = kernel_->uses_gpu != 0;
   reply.has_prolog = has_device_tensors() || kernel_->prolog != nullptr;
   reply.has_epilog = has_device_tensors() || kernel_->epilog != nullptr;
+  reply.zeroed_output = kernel_->zeroed_output != 0;
   return absl::OkStatus();
 }
 
@@ -189,12 +190,13 @@ absl::Status KernelSide::Settle(const Request& request) {
 // Every op finds the output poisoned or, if it was promised, zeroed; not only
 // the first of a call.
 absl::Status KernelSide::MakeOutput() {
-  const bool zeroed = kernel_->zeroed_output != 0;
-  if (has_device_tensors()) return device_->FillOutput(zeroed);
-  // With a prolog, what is in host memory is not op's output.
-  if (kernel_->prolog == nullptr && (zeroed || !fresh_)) {
-    std::fill_n(call_.host_y, problem_.output_elements(),
-                zeroed ? 0.0F : poison_);
+  if (has_device_tensors()) {
+    return device_->FillOutput(kernel_->zeroed_output != 0);
+  }
+  // The judge has filled it for the first op. With a prolog, what is in host
+  // memory is not op's output.
+  if (kernel_->prolog == nullptr && !fresh_) {
+    std::fill_n(call_.host_y, problem_.output_elements(), poison_);
   }
   fresh_ = false;
   return absl::OkStatus();

@@ -61,7 +61,7 @@ struct Reply {
   // Of kReady; if not traced, `text` says why.
   int32_t seccomp, limits, traced;
   // Of kLoad.
-  int32_t uses_gpu, has_prolog, has_epilog;
+  int32_t uses_gpu, has_prolog, has_epilog, zeroed_output;
   // Of kOp; event_ns is -1 without a GPU.
   int64_t op_ns, event_ns;
   // Of kReport, where `text` is CallResult::guard.

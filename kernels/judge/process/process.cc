@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -78,13 +79,22 @@ class Process : public KernelProcess {
   }
 
  private:
+  // By the judge's clock, and how long the process and the judge have waited
+  // for a CPU so far.
+  struct Moment {
+    int64_t ns, waited_ns;
+  };
+  Moment Now() const { return {JudgeNow(), child_->WaitedForCpu()}; }
+
   // Has an order carried out, and sets `ns` to the judge's time for it.
   absl::StatusOr<Reply> Ask(const Request& request, int file = -1,
                             int64_t* ns = nullptr);
   absl::StatusOr<Reply> Ask(Order order, int64_t* ns = nullptr);
   absl::Status CheckReply(const Request& request, const Reply& reply);
-  absl::Status Settle(int phase, bool before_op);
-  absl::Status Op(bool timed, CallResult& result);
+  absl::Status Settle(int phase, bool before_op, int64_t* ns = nullptr);
+  // `begin` is when the op's inputs could first be seen, if that was before
+  // now.
+  absl::Status Op(bool timed, std::optional<Moment> begin, CallResult& result);
   absl::Status Phases(const KernelCall& call, CallResult& result);
   absl::Status Report(CallResult& result);
   void SetLimits();
@@ -216,22 +226,24 @@ absl::StatusOr<SharedTensors> Process::Map(const Problem& problem) {
   return memory_.tensors();
 }
 
-absl::Status Process::Settle(int phase, bool before_op) {
+absl::Status Process::Settle(int phase, bool before_op, int64_t* ns) {
   Request request = {};
   request.order = Order::kSettle;
   request.phase = phase;
   request.before_op = before_op;
-  return Ask(request).status();
+  return Ask(request, -1, ns).status();
 }
 
-absl::Status Process::Op(bool timed, CallResult& result) {
-  int64_t judge_ns;
-  int64_t waited_ns = -child_->WaitedForCpu();
-  ASSIGN_OR_RETURN(const Reply reply, Ask(Order::kOp, &judge_ns));
-  waited_ns += child_->WaitedForCpu();
+absl::Status Process::Op(bool timed, std::optional<Moment> begin,
+                         CallResult& result) {
+  const Moment start = begin ? *begin : Now();
+  ASSIGN_OR_RETURN(const Reply reply, Ask(Order::kOp));
+  const Moment end = Now();
+  const int64_t judge_ns = end.ns - start.ns;
   result.whole_ns += judge_ns;
   if (!timed) return absl::OkStatus();
-  const auto op_ns = clock_.Accept(reply.op_ns, judge_ns, waited_ns);
+  const auto op_ns = clock_.Accept(
+      reply.op_ns, judge_ns, end.waited_ns - start.waited_ns, begin ? 3 : 1);
   if (!op_ns.ok()) return Broken(op_ns.status());
   result.op_ns.push_back(*op_ns);
   result.judge_ns.push_back(judge_ns);
@@ -248,6 +260,11 @@ absl::Status Process::Op(bool timed, CallResult& result) {
 
 absl::Status Process::Phases(const KernelCall& call, CallResult& result) {
   const bool gpu = facts_.uses_gpu != 0;
+  // Inputs can be seen from now on, so that work on them may begin. What a GPU
+  // does before the op is observed instead.
+  std::optional<Moment> seen;
+  if (!gpu && facts_.has_prolog == 0) seen = Now();
+  child_->Continue();
   Request begin = {};
   begin.order = Order::kBegin;
   begin.call = call;
@@ -261,12 +278,18 @@ absl::Status Process::Phases(const KernelCall& call, CallResult& result) {
     phase = kProlog;
   }
   for (int i = 0; i < call.warm_ops + call.timed_ops; ++i) {
-    RETURN_IF_ERROR(Settle(phase, /*before_op=*/true));
-    RETURN_IF_ERROR(Op(/*timed=*/i >= call.warm_ops, result));
+    // What the prolog has begun may end only here.
+    RETURN_IF_ERROR(Settle(phase, /*before_op=*/true, &ns));
+    if (phase >= 0) result.whole_ns += ns;
+    RETURN_IF_ERROR(Op(/*timed=*/i >= call.warm_ops, seen, result));
+    seen.reset();
     phase = kOp;
   }
   if (facts_.has_epilog != 0) {
-    if (gpu) RETURN_IF_ERROR(Settle(phase, /*before_op=*/false));
+    if (gpu) {
+      RETURN_IF_ERROR(Settle(phase, /*before_op=*/false, &ns));
+      result.whole_ns += ns;
+    }
     RETURN_IF_ERROR(Ask(Order::kEpilog, &ns).status());
     result.whole_ns += ns;
     phase = kEpilog;
@@ -306,7 +329,10 @@ absl::StatusOr<CallResult> Process::Run(const KernelCall& call) {
   }
   // The process is stopped: what is remembered is what the caller wrote.
   memory_.Remember();
-  child_->Continue();
+  if (facts_.zeroed_output != 0 && facts_.has_prolog == 0) {
+    const absl::Span<float> y = memory_.tensors().y;
+    std::fill(y.begin(), y.end(), 0.0F);
+  }
   CallResult result;
   const absl::Status status = Phases(call, result);
   // It stays stopped until it is asked again, so that no thread of it can still
