@@ -13,6 +13,13 @@ namespace {
 // Less than this share of the GPU's work outside the op is not told.
 constexpr double kTold = 0.02;
 
+// How long the GPU worked in a traced op, at least: kernels may overlap, and
+// wait for one another.
+int64_t BusyNs(const CallResult& traced) {
+  if (traced.work.size() != 3) return 0;
+  return std::min(traced.work[kOp].kernel_ns, traced.work[kOp].span_ns);
+}
+
 }  // namespace
 
 OpTime CheckWork(const CallResult& traced) {
@@ -51,6 +58,19 @@ OpTime CheckWork(const CallResult& traced) {
       "%.0f %% of the kernels' time is outside the op, in the %s", 100 * share,
       where);
   return {share > 0.5 ? OpTime::kNoResult : OpTime::kCounts, note};
+}
+
+OpTime CheckUnobserved(const CallResult& traced, int64_t op_ns) {
+  const int64_t busy_ns = BusyNs(traced);
+  if (op_ns >= busy_ns / 2) return {};
+  return {OpTime::kIncredible,
+          absl::StrFormat("its op takes %.3f ms, but while the GPU was "
+                          "observed its kernels alone took %.3f ms",
+                          op_ns * 1e-6, busy_ns * 1e-6)};
+}
+
+bool MissedByEvents(const CallResult& traced, int64_t event_ns) {
+  return event_ns < BusyNs(traced) / 2;
 }
 
 OpTime CheckFloor(const Problem& problem, AccuracyClass accuracy,

@@ -29,6 +29,16 @@ struct OpTime {
 // only where more than half of the GPU's work is outside.
 OpTime CheckWork(const CallResult& traced);
 
+// By the time that the op took while nobody observed the GPU, the median of
+// several. Whoever notices that he is observed could do the work outside the op
+// only where he is not.
+OpTime CheckUnobserved(const CallResult& traced, int64_t op_ns);
+
+// Whether device events tell less than half of the time for which the GPU was
+// seen to work in the op: kernels in streams that wait for no other do not lie
+// between the events.
+bool MissedByEvents(const CallResult& traced, int64_t event_ns);
+
 // By what the hardware can do: an op of `op_ns`, and `whole_ns` with prolog and
 // epilog. `has_prolog` says whether there is a place outside the op where the
 // work may have been done.

@@ -16,7 +16,8 @@ namespace convlab {
 namespace {
 
 // A kernel that dies on so many sizes that are not the network's, or lets the
-// judge wait for so long until it dies, is not tried on more.
+// judge wait for so long until it dies, or for three calls that never end, is
+// not tried on more.
 constexpr int kMostDeaths = 8;
 constexpr double kMostLostSeconds = 30;
 constexpr size_t kMostLines = 8;
@@ -64,6 +65,11 @@ void Judging::NoteSpecial(const Trial& trial, const Attempt& attempt) {
                        Name(trial.family), attempt.check.error));
 }
 
+bool Judging::HasLostEnough() const {
+  return lost_seconds_ >=
+         std::min(kMostLostSeconds, 3 * options_.process.seconds);
+}
+
 absl::StatusOr<Attempt> Judging::Try(const Trial& trial) {
   const double start = SteadySeconds();
   ASSIGN_OR_RETURN(Attempt attempt, runner_.Try(trial.problem, trial.family));
@@ -94,7 +100,7 @@ absl::StatusOr<Attempt> Judging::Try(const Trial& trial) {
 }
 
 bool Judging::IsHopeless() const {
-  return deaths_ >= kMostDeaths || lost_seconds_ > kMostLostSeconds;
+  return deaths_ >= kMostDeaths || HasLostEnough();
 }
 
 absl::Status Judging::TryAll() {
@@ -103,7 +109,7 @@ absl::Status Judging::TryAll() {
                  Mix(seed_, 0x7121a15));
   for (size_t i = 0; i < trials.size(); ++i) {
     const Trial& trial = trials[i];
-    if (IsHopeless() && !(trial.own && lost_seconds_ <= kMostLostSeconds)) {
+    if (IsHopeless() && !(trial.own && !HasLostEnough())) {
       continue;
     }
     ASSIGN_OR_RETURN(const Attempt attempt, Try(trial));

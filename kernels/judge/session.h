@@ -46,6 +46,9 @@ class Judging {
   void ClearTimes();
   absl::Status TimeRound(const std::vector<size_t>& order, bool warm);
   absl::Status TryOtherNetworks();
+  // Whether the kernel has let the judge wait for so long that it is not tried
+  // on more than is needed.
+  bool HasLostEnough() const;
   absl::Status FindReason();
   // Whether the reason was found; sets it then.
   absl::StatusOr<bool> DependsOnMemory(const Attempt& failure);

@@ -114,5 +114,33 @@ TEST(Credible, TheFloorRefusesOnlyWhatHasNoOtherPlace) {
   EXPECT_THAT(check(1000, 2000, true).note, HasSubstr("is impossible"));
 }
 
+// A traced call whose op had kernels of this time in all, within this span.
+CallResult Traced(int64_t kernel_ns, int64_t span_ns) {
+  CallResult result;
+  result.work.resize(3);
+  result.work[kOp].kernels = 2;
+  result.work[kOp].kernel_ns = kernel_ns;
+  result.work[kOp].span_ns = span_ns;
+  return result;
+}
+
+TEST(Credible, AnOpThatIsFasterUnobservedIsRefused) {
+  const CallResult traced = Traced(2'000'000, 3'000'000);
+  EXPECT_EQ(CheckUnobserved(traced, 2'000'000).worth, OpTime::kCounts);
+  EXPECT_EQ(CheckUnobserved(traced, 1'000'000).worth, OpTime::kCounts);
+  EXPECT_EQ(CheckUnobserved(traced, 999'999).worth, OpTime::kIncredible);
+  // Kernels that overlap.
+  EXPECT_EQ(CheckUnobserved(Traced(8'000'000, 2'000'000), 1'000'000).worth,
+            OpTime::kCounts);
+  EXPECT_EQ(CheckUnobserved({}, 1).worth, OpTime::kCounts);
+}
+
+TEST(Credible, EventsThatMissKernelsAreTold) {
+  const CallResult traced = Traced(2'000'000, 2'000'000);
+  EXPECT_FALSE(MissedByEvents(traced, 1'900'000));
+  EXPECT_TRUE(MissedByEvents(traced, 10'000));
+  EXPECT_FALSE(MissedByEvents({}, 10'000));
+}
+
 }  // namespace
 }  // namespace convlab

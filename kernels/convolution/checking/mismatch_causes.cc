@@ -200,6 +200,11 @@ std::string CauseOfNumbers(const WrongOutput& output,
   return "";
 }
 
+// What new device memory holds where a kernel is judged, as another poison
+// (kernels/judge/process/kernel_device.cc, kernels/judge/source/shims). No
+// operation has this NaN as its result.
+constexpr uint32_t kDevicePoison = 0xffffffff;
+
 bool Same(float value, uint32_t bits) {
   return std::memcmp(&value, &bits, sizeof bits) == 0;
 }
@@ -210,7 +215,7 @@ std::vector<std::string> FindCauses(const WrongOutput& output,
                                     const std::vector<int64_t>& wrong) {
   std::vector<int64_t> unwritten, nan, lost, numbers;
   for (const int64_t i : wrong) {
-    if (Same(output.y[i], output.poison)) {
+    if (Same(output.y[i], output.poison) || Same(output.y[i], kDevicePoison)) {
       unwritten.push_back(i);
     } else if (!std::isfinite(output.reference[i])) {
       lost.push_back(i);

@@ -23,11 +23,12 @@ constexpr Problem kProblem = {5, 3, 20, 23, 7, 4};  // outputs of 17 x 20
 constexpr uint32_t kPoison = 0x7f81beef;
 constexpr Tolerance kTolerance = {1e-4};
 
-float Poison() {
+float FromBits(uint32_t bits) {
   float value;
-  std::memcpy(&value, &kPoison, sizeof value);
+  std::memcpy(&value, &bits, sizeof value);
   return value;
 }
+float Poison() { return FromBits(kPoison); }
 
 // A problem with random inputs and its reference.
 struct Data {
@@ -171,6 +172,8 @@ TEST(Mismatch, NamesWhatTheValuesAre) {
   using P = const OutputPlace&;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   EXPECT_EQ(Cause([](D, P) { return Poison(); }), "never written");
+  EXPECT_EQ(Cause([](D, P) { return FromBits(~uint32_t{0}); }),
+            "never written");
   EXPECT_EQ(Cause([](D, P) { return 0.0f; }), "zero where values are expected");
   EXPECT_EQ(Cause([](D, P) { return 3.5f; }), "all have the value 3.5");
   EXPECT_THAT(Cause([](D, P) { return std::nanf(""); }),
