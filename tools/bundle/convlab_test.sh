@@ -1,5 +1,5 @@
 #!/bin/bash
-# Tests the bundle's sanitize command with programs that replace the real ones.
+# Tests the bundle's commands with programs that replace the real ones.
 set -u
 bundle=$TEST_TMPDIR/bundle
 mkdir -p "$bundle/tests" "$TEST_TMPDIR/bin"
@@ -37,4 +37,14 @@ expect 0 5 0
 expect 0 5 4
 expect 3 5 5
 expect 3 0 0
+
+mkdir -p "$bundle/bin"
+printf '#!/bin/sh\necho attacks "$@"\nexit 1\n' >"$bundle/bin/attacks"
+chmod +x "$bundle/bin/attacks"
+output=$("$bundle/convlab" attacks --device gpu gpu/late_thread)
+got=$?
+if [ $got -ne 1 ] || [ "$output" != "attacks --device gpu gpu/late_thread" ]; then
+  echo "attacks: status $got, printed '$output'"
+  failed=1
+fi
 exit $failed
