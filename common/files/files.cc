@@ -80,10 +80,12 @@ std::string UserPath(absl::string_view path) {
   return absl::StrCat(folder, "/", path);
 }
 
-absl::StatusOr<TemporaryFolder> TemporaryFolder::Create() {
+absl::StatusOr<TemporaryFolder> TemporaryFolder::Create(
+    const std::string& parent) {
   std::error_code none;
-  std::string path =
-      (std::filesystem::temp_directory_path(none) / "convlab-XXXXXX").string();
+  const std::filesystem::path folder =
+      parent.empty() ? std::filesystem::temp_directory_path(none) : parent;
+  std::string path = (folder / "convlab-XXXXXX").string();
   if (none || mkdtemp(path.data()) == nullptr) {
     return absl::PermissionDeniedError(
         absl::StrCat("cannot make a temporary folder ", path));

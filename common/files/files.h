@@ -20,11 +20,12 @@ namespace convlab {
 // is set, relative paths are resolved against it.
 std::string UserPath(absl::string_view path);
 
-// A new folder in the system's folder for temporary files, removed with the
-// object. Movable.
+// A new folder that is removed with the object and everything in it. Movable.
 class TemporaryFolder {
  public:
-  static absl::StatusOr<TemporaryFolder> Create();
+  // Creates it in `parent`; if that is empty, in the system's folder for
+  // temporary files. PermissionDenied, naming the folder, if that fails.
+  static absl::StatusOr<TemporaryFolder> Create(const std::string& parent = "");
   TemporaryFolder(TemporaryFolder&& other) noexcept { path_.swap(other.path_); }
   ~TemporaryFolder();
 

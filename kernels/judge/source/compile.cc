@@ -33,26 +33,6 @@ constexpr double kMaxSeconds = 120;
 // asynchronous copies and tf32.
 constexpr int kDefaultCapability = 80;
 
-// A folder that disappears with everything in it.
-class TemporaryFolder {
- public:
-  explicit TemporaryFolder(const std::string& parent)
-      : path_(absl::StrCat(parent, "/convlab-compile-XXXXXX")) {
-    if (mkdtemp(path_.data()) == nullptr) path_.clear();
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code error;
-    if (!path_.empty()) fs::remove_all(path_, error);
-  }
-
-  const std::string& path() const { return path_; }  // empty: not made
-
- private:
-  std::string path_;
-};
-
 std::string Variable(const char* name) {
   const char* const value = getenv(name);
   return value == nullptr ? "" : value;
@@ -217,11 +197,8 @@ absl::StatusOr<CompiledKernel> CompileKernel(const KernelSource& source,
     kernel.library = source.path;
     return kernel;
   }
-  const TemporaryFolder temporary(options.folder);
-  if (temporary.path().empty()) {
-    return absl::InternalError(absl::StrCat(
-        "cannot make a folder in ", options.folder, ": ", strerror(errno)));
-  }
+  ASSIGN_OR_RETURN(const TemporaryFolder temporary,
+                   TemporaryFolder::Create(options.folder));
   ASSIGN_OR_RETURN(const Unit unit, WriteUnit(source, temporary.path()));
   std::vector<std::string> command;
   if (UsesGpu(source.kernel_interface)) {
