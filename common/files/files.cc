@@ -84,7 +84,8 @@ absl::StatusOr<TemporaryFolder> TemporaryFolder::Create(
     const std::string& parent) {
   std::error_code none;
   const std::filesystem::path folder =
-      parent.empty() ? std::filesystem::temp_directory_path(none) : parent;
+      parent.empty() ? std::filesystem::temp_directory_path(none)
+                     : std::filesystem::path(parent);
   std::string path = (folder / "convlab-XXXXXX").string();
   if (none || mkdtemp(path.data()) == nullptr) {
     return absl::PermissionDeniedError(
