@@ -206,7 +206,9 @@ std::string CauseOfNumbers(const WrongOutput& output,
 constexpr uint32_t kDevicePoison = 0xffffffff;
 
 bool Same(float value, uint32_t bits) {
-  return std::memcmp(&value, &bits, sizeof bits) == 0;
+  uint32_t word;
+  std::memcpy(&word, &value, sizeof word);
+  return word == bits;
 }
 
 }  // namespace
