@@ -189,6 +189,19 @@ TEST(Honest, LeaksAreTold) {
   EXPECT_THAT(Notes(verdict), HasSubstr("not freed"));
 }
 
+TEST(Honest, ALeakDoesNotFillTheDevice) {
+  int processes = 0;
+  FunctionKernel kernel{[&] {
+    ++processes;
+    return Right();
+  }};
+  kernel.tell = [](const KernelCall&, CallResult& result) {
+    result.leaked_bytes = int64_t{5} << 30;
+  };
+  ExpectRight(JudgeFunction(kernel));
+  EXPECT_GT(processes, 4);
+}
+
 // The CPU's part of the op hides the GPU's clock.
 TEST(Honest, AnOpOnTheCpuOfAGpuFile) {
   FunctionKernel kernel{Stateless(Right())};

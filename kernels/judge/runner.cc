@@ -32,6 +32,11 @@ Attempt Failed(const Problem& problem, const absl::Status& status) {
   return attempt;
 }
 
+// A process whose kernel holds more device memory than this is not used again:
+// files that never free it would take all of it in the course of many calls,
+// which the course never made.
+constexpr int64_t kMostLeaked = int64_t{4} << 30;
+
 // Elements of an output that are kept to recognize it.
 std::vector<float> Sample(absl::Span<const float> y, uint64_t seed) {
   constexpr uint64_t kCount = 2000;
@@ -119,6 +124,7 @@ absl::StatusOr<Attempt> Runner::Try(const Problem& problem, Family family,
     process_.reset();
     return Failed(problem, attempt.status());
   }
+  if (attempt.ok() && attempt->call.leaked_bytes > kMostLeaked) Restart();
   return attempt;
 }
 
