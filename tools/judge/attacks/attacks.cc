@@ -1,20 +1,14 @@
 #include "tools/judge/attacks/attacks.h"
 
-#include <stdlib.h>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
-#include <utility>
+#include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "common/files/files.h"
 #include "common/network/network.h"
 #include "common/status/status.h"
 
@@ -60,16 +54,10 @@ AttackDescription Describe(const Attack& attack) {
   return {absl::StrJoin(words[0], " "), absl::StrJoin(words[1], " ")};
 }
 
-absl::StatusOr<AttackFolder> AttackFolder::Create() {
-  AttackFolder folder;
-  std::string path = (fs::temp_directory_path() / "convlab-attacks-XXXXXX");
-  if (mkdtemp(path.data()) == nullptr) {
-    return absl::InternalError(
-        absl::StrCat("cannot make the folder ", path, ": ", strerror(errno)));
-  }
-  folder.path_ = path;
+absl::StatusOr<TemporaryFolder> WriteAttackFiles() {
+  ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
   for (const EmbeddedFile& file : AttackFiles()) {
-    const fs::path target = fs::path(path) / file.name;
+    const fs::path target = fs::path(folder.path()) / file.name;
     std::error_code error;
     fs::create_directories(target.parent_path(), error);
     RETURN_IF_ERROR(WriteFileAtomically(target.string(), file.content));
@@ -77,17 +65,14 @@ absl::StatusOr<AttackFolder> AttackFolder::Create() {
   return folder;
 }
 
-AttackFolder::~AttackFolder() {
-  std::error_code error;
-  if (!path_.empty()) fs::remove_all(path_, error);
-}
-
-absl::StatusOr<CompiledKernel> AttackFolder::Compile(
-    const Attack& attack, int compute_capability) const {
-  ASSIGN_OR_RETURN(const KernelSource source,
-                   ReadKernelSource(absl::StrCat(path_, "/", attack.file)));
+absl::StatusOr<CompiledKernel> Compile(const Attack& attack,
+                                       const TemporaryFolder& folder,
+                                       int compute_capability) {
+  ASSIGN_OR_RETURN(
+      const KernelSource source,
+      ReadKernelSource(absl::StrCat(folder.path(), "/", attack.file)));
   CompileOptions options;
-  options.folder = path_;
+  options.folder = folder.path();
   options.compute_capability = compute_capability;
   return CompileKernel(source, options);
 }

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/files/files.h"
 #include "common/parallel/parallel.h"
 #include "kernels/judge/source/compile.h"
 #include "kernels/judge/source/embedded_files.h"
@@ -40,25 +41,14 @@ struct AttackDescription {
 };
 AttackDescription Describe(const Attack& attack);
 
-// A temporary folder that holds all files of AttackFiles().
-class AttackFolder {
- public:
-  static absl::StatusOr<AttackFolder> Create();
-  AttackFolder(AttackFolder&& other) noexcept : path_(std::move(other.path_)) {
-    other.path_.clear();
-  }
-  AttackFolder& operator=(AttackFolder&&) = delete;
-  ~AttackFolder();
+// A folder that holds all files of AttackFiles().
+absl::StatusOr<TemporaryFolder> WriteAttackFiles();
 
-  // Compiles an attack, for the GPU of this compute capability (0: none).
-  absl::StatusOr<CompiledKernel> Compile(const Attack& attack,
-                                         int compute_capability) const;
-
- private:
-  AttackFolder() = default;
-
-  std::string path_;
-};
+// Compiles an attack in such a folder, for the GPU of this compute capability
+// (0: none).
+absl::StatusOr<CompiledKernel> Compile(const Attack& attack,
+                                       const TemporaryFolder& folder,
+                                       int compute_capability);
 
 struct AttackResult {
   Verdict verdict;

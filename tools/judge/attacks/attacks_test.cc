@@ -25,10 +25,10 @@ class EveryAttack : public testing::TestWithParam<Attack> {};
 TEST_P(EveryAttack, GetsItsVerdict) {
   const Attack& attack = GetParam();
   const auto device = cuda::FindDevice();
-  const auto folder = AttackFolder::Create();
+  const auto folder = WriteAttackFiles();
   ASSERT_TRUE(folder.ok()) << folder.status();
-  const auto kernel = folder->Compile(
-      attack, device.ok() ? device->compute_capability : kCompiledFor);
+  const auto kernel = Compile(
+      attack, *folder, device.ok() ? device->compute_capability : kCompiledFor);
   if (UsesGpu(attack) && absl::IsUnavailable(kernel.status())) {
     GTEST_SKIP() << kernel.status().message();
   }
@@ -45,8 +45,8 @@ TEST_P(EveryAttack, GetsItsVerdict) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, EveryAttack, testing::ValuesIn(Attacks()), [](const auto& info) {
-      return absl::StrReplaceAll(NameOf(info.param), {{"/", "_"}});
+    All, EveryAttack, testing::ValuesIn(Attacks()), [](const auto& row) {
+      return absl::StrReplaceAll(NameOf(row.param), {{"/", "_"}});
     });
 
 TEST(Table, HasARowForEachFile) {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/files/files.h"
 #include "common/flags/flags.h"
 #include "common/parallel/parallel.h"
 #include "common/status/status.h"
@@ -68,13 +69,13 @@ absl::StatusOr<std::vector<Attack>> Choose(
 }
 
 // Whether the verdict is the expected one.
-absl::StatusOr<bool> Run(const Attack& attack, const AttackFolder& folder,
+absl::StatusOr<bool> Run(const Attack& attack, const TemporaryFolder& folder,
                          int compute_capability, Workers& workers) {
   const auto start = std::chrono::steady_clock::now();
   absl::PrintF("%-36s %-10s ", NameOf(attack), Name(attack.expected));
   std::fflush(stdout);
   ASSIGN_OR_RETURN(const CompiledKernel kernel,
-                   folder.Compile(attack, compute_capability));
+                   Compile(attack, folder, compute_capability));
   ASSIGN_OR_RETURN(const AttackResult result, Try(attack, kernel, workers));
   const std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - start;
@@ -104,7 +105,7 @@ absl::StatusOr<bool> RunAll(const std::vector<std::string>& names) {
     PrintMarkdown(attacks);
     return true;
   }
-  ASSIGN_OR_RETURN(const AttackFolder folder, AttackFolder::Create());
+  ASSIGN_OR_RETURN(const TemporaryFolder folder, WriteAttackFiles());
   Workers workers(Workers::Available());
   absl::PrintF("%-36s %-10s %-10s\n", "kernel", "expected", "found");
   int run = 0;
