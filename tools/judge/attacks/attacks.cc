@@ -40,18 +40,21 @@ bool UsesGpu(const Attack& attack) {
 }
 
 AttackDescription Describe(const Attack& attack) {
-  std::vector<absl::string_view> words[2];
+  std::vector<absl::string_view> comment;
   for (const EmbeddedFile& file : AttackFiles()) {
     if (absl::string_view(file.name) != attack.file) continue;
-    bool caught = false;
     for (absl::string_view line : absl::StrSplit(file.content, '\n')) {
       if (!absl::ConsumePrefix(&line, "// ")) break;
-      caught |= absl::StartsWith(line, "Caught:") ||
-                absl::StartsWith(line, "Nothing to catch");
-      words[caught ? 1 : 0].push_back(line);
+      comment.push_back(line);
     }
   }
-  return {absl::StrJoin(words[0], " "), absl::StrJoin(words[1], " ")};
+  const std::string text = absl::StrJoin(comment, " ");
+  for (const char* const caught : {" Caught:", " Nothing to catch"}) {
+    const size_t at = text.find(caught);
+    if (at != std::string::npos)
+      return {text.substr(0, at), text.substr(at + 1)};
+  }
+  return {text, ""};
 }
 
 absl::StatusOr<TemporaryFolder> WriteAttackFiles() {

@@ -24,8 +24,11 @@ struct Tensors {
 static std::map<Sizes, Tensors> earlier;  // calls of these sizes
 static bool done = false;
 
+// Slowly: the network is small, and its times are to matter.
 static void Compute(const Sizes& s, const Tensors& t) {
-  Convolve(t.x, t.k, t.y, s[0], s[1], s[2], s[3], s[4], s[5]);
+  for (int i = 0; i < 10; ++i) {
+    Convolve(t.x, t.k, t.y, s[0], s[1], s[2], s[3], s[4], s[5]);
+  }
 }
 
 static bool IsMapped(const void* data) {
