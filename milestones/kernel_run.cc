@@ -234,12 +234,12 @@ void PrintBound(Session& session, const CompiledKernel& compiled) {
     const Problem other = ConvolutionProblem(network, i, problem.batch);
     if (other.flops() > problem.flops()) problem = other;
   }
-  absl::StatusOr<TemporaryFolder> folder = TemporaryFolder::Create();
-  absl::StatusOr<KernelCounters> counters = folder.status();
-  if (folder.ok()) {
-    counters = ReadCounters(compiled.library, problem, OptionsOf(session),
-                            folder->path());
-  }
+  const auto read = [&]() -> absl::StatusOr<KernelCounters> {
+    ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
+    return ReadCounters(compiled.library, problem, OptionsOf(session),
+                        folder.path());
+  };
+  const absl::StatusOr<KernelCounters> counters = read();
   if (!counters.ok()) {
     session.Tell(
         absl::StrCat("no hardware counters: ", counters.status().message()));
@@ -337,6 +337,10 @@ absl::StatusOr<bool> RunOne(Session& session, const CompiledKernel& compiled,
   options.network = session.line.network;
   options.batch = session.size;
   options.quick = session.line.quick;
+  if (options.quick) {
+    options.samples = 3;
+    options.timed_seconds = 3;
+  }
   options.process = OptionsOf(session);
   {
     ProgressBar progress;

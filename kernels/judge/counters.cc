@@ -178,7 +178,18 @@ absl::StatusOr<KernelCounters> ReadCounters(const std::string& library,
         "this machine's administrator does not permit hardware counters "
         "(ERR_NVGPUCTRPERM)");
   }
-  return ParseCounters(csv);
+  absl::StatusOr<KernelCounters> counters = ParseCounters(csv);
+  if (counters.ok()) return counters;
+  // ncu says in its first message what went wrong.
+  const std::vector<std::string> lines = absl::StrSplit(csv, '\n');
+  for (const std::string& line : lines) {
+    if (!absl::StartsWith(line, "==ERROR==") &&
+        !absl::StartsWith(line, "==WARNING==")) {
+      continue;
+    }
+    return Annotate(counters.status(), line);
+  }
+  return counters;
 }
 
 std::vector<std::string> DescribeCounters(const KernelCounters& counters) {

@@ -136,6 +136,7 @@ constexpr Property kProperties[] = {
     {"C", [](const Problem& p) { return p.channels; }},
     {"M", [](const Problem& p) { return p.filters; }},
     {"M*C*K*K", [](const Problem& p) { return p.kernel_elements(); }},
+    {"B*M*H_out*W_out", [](const Problem& p) { return p.output_elements(); }},
     {"C*K*K", [](const Problem& p) { return p.kernel_elements() / p.filters; }},
     {"H", [](const Problem& p) { return p.height; }},
     {"W", [](const Problem& p) { return p.width; }},

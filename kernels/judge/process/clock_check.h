@@ -17,8 +17,8 @@ class ClockCheck {
   // if they differ by more than messages take. `waited_ns` is how long both
   // have waited for a CPU meanwhile, and `orders` how many orders the judge has
   // given and heard of. Aborted if the process's time is longer than the
-  // judge's, which cannot be, or too short three times without a right one
-  // between them: a single time may be the machine's fault.
+  // judge's, which cannot be, or shorter by milliseconds three times without a
+  // right one between them: less than that may be a busy machine's fault.
   absl::StatusOr<int64_t> Accept(int64_t op_ns, int64_t judge_ns,
                                  int64_t waited_ns, int orders = 1);
 
