@@ -324,6 +324,7 @@ absl::StatusOr<Ranking> RankParticipants(
     const RankingOptions& options) {
   RETURN_IF_ERROR(CheckNames(participants));
   std::vector<Entrant> entrants;
+  entrants.reserve(participants.size());
   for (const Participant& participant : participants) {
     entrants.push_back(
         {&participant, CandidatesOf(participant.records, options)});

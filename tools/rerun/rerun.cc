@@ -151,7 +151,7 @@ absl::Status RunKernel(const HandedIn& participant, const std::string& program,
   }
   const int output = dup(STDOUT_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
-  const absl::Status status = RunAndWait(command);
+  absl::Status status = RunAndWait(command);
   dup2(output, STDOUT_FILENO);
   close(output);
   return status;
