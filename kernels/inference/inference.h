@@ -67,7 +67,7 @@ struct InferenceOptions {
 struct InferenceResult {
   // The class found for each image, by repetition.
   std::vector<std::vector<uint8_t>> labels;
-  std::vector<float> logits;    // [image][class], if asked for
+  std::vector<float> logits;  // [image][class], if asked for
   // What each convolution fused, as ToString(Epilogue) says it; empty where it
   // fused nothing.
   std::vector<std::string> fused;

@@ -265,7 +265,7 @@ INSTANTIATE_TEST_SUITE_P(
          "^crashed .SIGSEGV.*: wrote 20001 bytes behind y$"},
         {"write before y", "^wrote up to 4 bytes before y$"},
         {"read far behind x",
-         "^crashed .SIGSEGV.*: read 20001 bytes behind x$"},
+         "^crashed .SIGSEGV.*: read 100001 bytes behind x$"},
         {"write x", "^changed its input x$"},
         {"write k", "^changed its input k$"},
     }));

@@ -289,7 +289,7 @@ const std::map<std::string, void (*)(ConvlabCall*)>& Behaviours() {
       {"write before y", [](ConvlabCall* c) { Right(c), c->host_y[-1] = 1; }},
       {"read far behind x",
        [](ConvlabCall* c) {
-         sink = static_cast<int>(c->host_x[InputElements(*c) + 5000]);
+         sink = static_cast<int>(c->host_x[InputElements(*c) + 25000]);
        }},
       {"write x", [](ConvlabCall* c) { Right(c), Mutable(c->host_x)[7] = 0; }},
       // Two changes of sign, which a weak checksum would not see.
