@@ -17,6 +17,8 @@ bundle=$1
 out=$2
 shift 2
 network=fa19
+# Unpacks the programs.
+"$bundle/convlab" help >/dev/null 2>&1 || true
 if [ $# -gt 0 ]; then
   network=$1
   shift

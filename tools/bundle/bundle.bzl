@@ -1,7 +1,7 @@
 """bundle: programs, tests and data as one archive for a machine without Bazel."""
 
 def bundle(name, programs, scripts, tests, weights, data, launcher):
-    """A tar.gz with a folder convlab: bin/, scripts/, tests/, weights/, data/ and the launcher.
+    """A tar.gz with a folder convlab: programs.tar.xz (bin/, tests/), scripts/, weights/, data/ and the launcher.
 
     Args:
       name: the target's name, and the archive's.
@@ -34,6 +34,12 @@ mkdir -p $$root
 cp -L $(location {launcher}) $$root/
 chmod -R u+w,a+rX $$root
 strip $$root/bin/* $$root/tests/*
+# Each program that runs kernels holds all of them: in one archive whose
+# dictionary is larger than a program they are there once. The launcher unpacks
+# it.
+tar --create --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner \
+  --directory $$root bin tests | xz --threads=1 --lzma2=preset=4,dict=64MiB > $$root/programs.tar.xz
+rm -r $$root/bin $$root/tests
 tar --create --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner \
   --directory $$root/.. convlab | gzip -9 -n > $@
 rm -rf $$root
