@@ -11,7 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/accuracy/accuracy.h"
+#include "common/files/files.h"
 #include "common/record/ladder_rows.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
@@ -208,6 +210,14 @@ bool Conclude(Session& session, const Variant& variant, LadderRun run) {
   return right;
 }
 
+// The command that started this program, by which another process may be
+// started.
+absl::StatusOr<std::vector<std::string>> OwnCommand() {
+  ASSIGN_OR_RETURN(std::string words, ReadFile("/proc/self/cmdline"));
+  if (!words.empty() && words.back() == '\0') words.pop_back();
+  return std::vector<std::string>(absl::StrSplit(words, '\0'));
+}
+
 // Runs all rungs in processes of their own; adds the names of those that failed
 // to `failed`.
 absl::Status RunRungsInProcesses(Session& session,
@@ -223,9 +233,10 @@ absl::Status RunRungsInProcesses(Session& session,
     if (bar) bar->Show(share);
   };
   listener.note = [&](const std::string& text) { session.Tell(text); };
+  // Not the record's: the bundle's program has the milestone's name as well.
+  ASSIGN_OR_RETURN(const std::vector<std::string> command, OwnCommand());
   for (size_t next = 0; next < rungs.size();) {
-    ASSIGN_OR_RETURN(const auto process,
-                     RungProcess::Start(session.record.command, next));
+    ASSIGN_OR_RETURN(const auto process, RungProcess::Start(command, next));
     while (true) {
       ASSIGN_OR_RETURN(std::optional<LadderRun> run, process->Next(listener));
       bar.reset();

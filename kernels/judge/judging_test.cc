@@ -299,9 +299,9 @@ TEST(Judging, EveryTimedRunIsChecked) {
     };
   });
   EXPECT_EQ(verdict.outcome, Outcome::kWrong);
-  EXPECT_THAT(verdict.reason.at(0),
-              HasSubstr(": 1 of 62208 outputs are wrong"));
-  EXPECT_THAT(Reason(verdict), HasSubstr("runs before were right (2): a race"));
+  EXPECT_THAT(verdict.reason.at(0), HasSubstr(": 1 of "));
+  // After one run of each layer comes a layer's fourth.
+  EXPECT_THAT(Reason(verdict), HasSubstr("runs before were right (4): a race"));
 }
 
 TEST(Judging, ImpossibleTimesAreRefused) {

@@ -89,11 +89,10 @@ absl::Status Judging::TimeLayers(bool in_order) {
       if (i >= 3 && seconds > most) break;
       if (i >= 1 && seconds > 6 * most) break;
       RETURN_IF_ERROR(TimeRound(turns[turn], /*warm=*/false));
-      if (asked_failure_) {
+      if (asked_failure_ && asked_failure_->result == AttemptResult::kWrong) {
         asked_failure_->reason.push_back(
-            absl::StrCat("it was right in ", i + 1,
-                         " earlier runs: a race, or state that is "
-                         "kept between calls"));
+            absl::StrCat("runs before were right (", i + 1,
+                         "): a race, or state that is kept between calls"));
       }
       Progress(0.5 +
                0.4 * (turn + (i + 1.0) / options_.samples) / turns.size());
