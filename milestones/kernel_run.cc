@@ -25,6 +25,7 @@
 #include "kernels/judge/verdict.h"
 #include "milestones/course_output.h"
 #include "milestones/kernel_files.h"
+#include "milestones/kernel_text.h"
 #include "milestones/progress.h"
 #include "milestones/standing.h"
 
@@ -110,28 +111,6 @@ void PrintTermsLines(Session& session, const KernelRun& run) {
   }
 }
 
-// "conv_forward_kernel: 32 registers, 4096 bytes of shared memory, no spills"
-std::string Describe(const DeviceFunction& function) {
-  std::string text =
-      absl::StrCat(function.name, ": ", function.registers, " registers");
-  if (function.shared_bytes > 0) {
-    absl::StrAppend(&text, ", ", function.shared_bytes,
-                    " bytes of shared memory");
-  }
-  if (function.constant_bytes > 0) {
-    absl::StrAppend(&text, ", ", function.constant_bytes,
-                    " bytes of constant memory");
-  }
-  if (function.stack_bytes > 0) {
-    absl::StrAppend(&text, ", ", function.stack_bytes,
-                    " bytes of local memory");
-  }
-  const int64_t spills = function.spill_store_bytes + function.spill_load_bytes;
-  return absl::StrCat(text, spills > 0
-                                ? absl::StrCat(", spills ", spills, " bytes")
-                                : std::string(", no spills"));
-}
-
 // Prints a paragraph of the verdict: its title, and lines behind it.
 void PrintParagraph(Session& session, absl::string_view title,
                     const std::vector<std::string>& lines) {
@@ -141,61 +120,6 @@ void PrintParagraph(Session& session, absl::string_view title,
         absl::StrCat(absl::StrFormat("%-*s", kIndent, i == 0 ? title : ""),
                      WrapText(lines[i], kIndent, kIndent)));
   }
-}
-
-std::string Milliseconds(const std::vector<double>& parts_ns) {
-  std::vector<std::string> parts;
-  double sum = 0;
-  for (const double ns : parts_ns) {
-    parts.push_back(absl::StrFormat("%.4g", ns * 1e-6));
-    sum += ns;
-  }
-  if (parts.size() == 1) return absl::StrCat(parts[0], " ms");
-  return absl::StrCat(absl::StrJoin(parts, " + "), " = ",
-                      absl::StrFormat("%.4g ms", sum * 1e-6));
-}
-
-// The medians of one kind of samples over the layers, or of none.
-std::vector<double> Medians(const std::vector<LayerTimes>& layers,
-                            const std::vector<int64_t> LayerTimes::*samples) {
-  std::vector<double> medians;
-  for (const LayerTimes& layer : layers) {
-    if ((layer.*samples).empty()) return {};
-    medians.push_back(Median(layer.*samples));
-  }
-  return medians;
-}
-
-std::vector<std::string> DescribeTimes(const KernelRun& run) {
-  std::vector<std::string> lines;
-  const std::vector<LayerTimes>& layers = run.verdict.layers;
-  const std::vector<double> op = Medians(layers, &LayerTimes::op_ns);
-  if (op.empty()) return lines;
-  std::vector<double> range;
-  for (const LayerTimes& layer : layers) {
-    range.push_back(InterquartileRange(layer.op_ns));
-  }
-  lines.push_back(absl::StrCat("op time ", Milliseconds(op),
-                               ", interquartile range ", Milliseconds(range),
-                               ", ", layers[0].op_ns.size(),
-                               " verified runs each"));
-  const std::vector<double> kernel = Medians(layers, &LayerTimes::kernel_ns);
-  if (!kernel.empty()) {
-    lines.push_back(absl::StrCat("kernel time ", Milliseconds(kernel)));
-  }
-  const std::vector<double> whole = Medians(layers, &LayerTimes::whole_ns);
-  if (!whole.empty()) {
-    lines.push_back(absl::StrCat("whole operation, from and to host memory ",
-                                 Milliseconds(whole)));
-  }
-  int64_t bytes = run.device_bytes;
-  for (const LayerTimes& layer : layers) {
-    bytes = std::max(bytes, layer.device_bytes);
-  }
-  if (bytes > 0) {
-    lines.push_back(absl::StrFormat("%.1f MB of device memory", bytes * 1e-6));
-  }
-  return lines;
 }
 
 void PrintVerdict(Session& session, const KernelRun& run,
@@ -212,7 +136,8 @@ void PrintVerdict(Session& session, const KernelRun& run,
   session.Print("");
   PrintParagraph(session, "compiled", lines);
   session.Print(ToString(run.verdict));
-  PrintParagraph(session, "times", DescribeTimes(run));
+  PrintParagraph(session, "times",
+                 DescribeTimes(run.verdict.layers, run.device_bytes));
   const std::vector<double> op =
       Medians(run.verdict.layers, &LayerTimes::op_ns);
   if (standing && !op.empty() && run.verdict.op_time_counts) {
