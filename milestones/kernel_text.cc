@@ -62,6 +62,7 @@ std::vector<std::string> DescribeTimes(const std::vector<LayerTimes>& layers,
   const std::vector<double> op = Medians(layers, &LayerTimes::op_ns);
   if (op.empty()) return lines;
   std::vector<double> range;
+  range.reserve(layers.size());
   for (const LayerTimes& layer : layers) {
     range.push_back(InterquartileRange(layer.op_ns));
   }

@@ -129,6 +129,7 @@ absl::StatusOr<std::unique_ptr<RungProcess>> RungProcess::Start(
   // Everything that allocates memory precedes the fork: other threads may hold
   // the allocator's lock.
   std::vector<char*> argv;
+  argv.reserve(command.size() + 1);
   for (const std::string& argument : command) {
     argv.push_back(const_cast<char*>(argument.c_str()));
   }

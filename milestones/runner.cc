@@ -92,6 +92,7 @@ std::string FusedText(const RunRecord& record) {
 
 std::vector<std::string> NamesOf(const std::vector<const Variant*>& variants) {
   std::vector<std::string> names;
+  names.reserve(variants.size());
   for (const Variant* variant : variants) names.emplace_back(variant->name);
   return names;
 }
