@@ -10,10 +10,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace convlab {
 namespace {
@@ -95,6 +99,27 @@ bool ReadAll(int descriptor, double seconds, std::string* output) {
 }
 
 }  // namespace
+
+std::vector<std::string> PlacesOnPath(absl::string_view name) {
+  const char* const path = std::getenv("PATH");
+  std::vector<std::string> places;
+  for (const absl::string_view folder : absl::StrSplit(
+           path == nullptr ? "/usr/bin:/bin" : path, ':', absl::SkipEmpty())) {
+    places.push_back(absl::StrCat(folder, "/", name));
+  }
+  return places;
+}
+
+std::string FindProgram(const std::vector<std::string>& places) {
+  for (const std::string& place : places) {
+    std::error_code none;
+    if (access(place.c_str(), X_OK) == 0 &&
+        !std::filesystem::is_directory(place, none)) {
+      return place;
+    }
+  }
+  return "";
+}
 
 absl::StatusOr<ProgramResult> RunProgram(
     const std::vector<std::string>& arguments, const ProgramOptions& options) {

@@ -7,8 +7,17 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace convlab {
+
+// Where a shell would look for the program: in each folder of the PATH, in
+// order.
+std::vector<std::string> PlacesOnPath(absl::string_view name);
+
+// The first of these paths that is a file which this user may run; empty if
+// none is.
+std::string FindProgram(const std::vector<std::string>& places);
 
 struct ProgramOptions {
   std::string folder;  // where it runs; empty: where this program runs

@@ -1,13 +1,9 @@
 #include "kernels/judge/counters.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -17,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/files/files.h"
+#include "common/program/program.h"
 #include "common/status/status.h"
 #include "kernels/measure/inputs.h"
 
@@ -40,19 +37,10 @@ constexpr const char* kAll[] = {kTime,       kMemory, kL2,    kL1,
                                 kIssue,      kTensor, kWarps, kConflicts,
                                 kWavefronts, kSectors};
 
-bool IsProgram(const std::string& path) {
-  return access(path.c_str(), X_OK) == 0;
-}
-
 // The path of ncu: the one of the PATH, the newest installed one, or the
-// toolkit's.
-std::optional<std::string> FindNcu() {
-  const char* const path = std::getenv("PATH");
-  for (const absl::string_view folder :
-       absl::StrSplit(path == nullptr ? "" : path, ':', absl::SkipEmpty())) {
-    const std::string program = absl::StrCat(folder, "/ncu");
-    if (IsProgram(program)) return program;
-  }
+// toolkit's; empty if there is none.
+std::string FindNcu() {
+  std::vector<std::string> places = PlacesOnPath("ncu");
   std::vector<std::string> versions;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(
@@ -60,11 +48,9 @@ std::optional<std::string> FindNcu() {
     versions.push_back(entry.path().string() + "/ncu");
   }
   std::sort(versions.rbegin(), versions.rend());
-  versions.emplace_back("/usr/local/cuda/bin/ncu");
-  for (const std::string& program : versions) {
-    if (IsProgram(program)) return program;
-  }
-  return std::nullopt;
+  places.insert(places.end(), versions.begin(), versions.end());
+  places.emplace_back("/usr/local/cuda/bin/ncu");
+  return FindProgram(places);
 }
 
 // The fields of a line of CSV; quotes may surround a field, and two quotes in
@@ -135,15 +121,16 @@ absl::StatusOr<KernelCounters> ReadCounters(const std::string& library,
                                             const Problem& problem,
                                             const ProcessOptions& options,
                                             const std::string& folder) {
-  const std::optional<std::string> ncu = FindNcu();
-  if (!ncu) return absl::UnavailableError("there is no ncu on this machine");
+  const std::string ncu = FindNcu();
+  if (ncu.empty())
+    return absl::UnavailableError("there is no ncu on this machine");
   const std::string output = folder + "/ncu.csv";
   ProcessOptions wrapped = options;
   wrapped.gpu = true;
   wrapped.sandbox = false;
   // Every kernel is run again for each group of counters.
   wrapped.seconds = std::max(options.seconds, 60.0);
-  wrapped.wrapper = {*ncu,
+  wrapped.wrapper = {ncu,
                      "--clock-control",
                      "none",
                      "--print-units",

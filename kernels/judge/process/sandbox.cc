@@ -15,7 +15,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "common/program/program.h"
 
 namespace convlab {
 namespace {
@@ -29,16 +29,6 @@ bool Limit(__rlimit_resource resource, rlim_t value) {
   if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < value) return true;
   limit.rlim_cur = limit.rlim_max = value;
   return setrlimit(resource, &limit) == 0;
-}
-
-std::string FindOnPath(const std::string& program) {
-  const char* const path = std::getenv("PATH");
-  for (const auto folder :
-       absl::StrSplit(path == nullptr ? "/usr/bin:/bin" : path, ':')) {
-    std::string file = absl::StrCat(folder, "/", program);
-    if (!folder.empty() && access(file.c_str(), X_OK) == 0) return file;
-  }
-  return "";
 }
 
 // System calls that no kernel needs, whatever their arguments.
@@ -75,7 +65,7 @@ constexpr int kRefused[] = {
 }  // namespace
 
 std::vector<std::string> BubblewrapCommand(bool gpu) {
-  const std::string program = FindOnPath("bwrap");
+  const std::string program = FindProgram(PlacesOnPath("bwrap"));
   if (program.empty()) return {};
   std::vector<std::string> command = {program,
                                       "--unshare-pid",

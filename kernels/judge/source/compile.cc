@@ -38,26 +38,13 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-bool IsProgram(const std::string& path) {
-  return access(path.c_str(), X_OK) == 0 && !fs::is_directory(path);
-}
-
-// The first of the paths that is a program; Unavailable names them all.
-absl::StatusOr<std::string> FindProgram(const std::string& name,
-                                        const std::vector<std::string>& paths) {
-  for (const std::string& path : paths) {
-    if (IsProgram(path)) return path;
-  }
+// The first of the places that is a program; Unavailable names them all.
+absl::StatusOr<std::string> Locate(const std::string& name,
+                                   const std::vector<std::string>& places) {
+  std::string path = FindProgram(places);
+  if (!path.empty()) return path;
   return absl::UnavailableError(absl::StrCat(name, " not found; looked for ",
-                                             absl::StrJoin(paths, ", ")));
-}
-
-void AddPath(const std::string& name, std::vector<std::string>* paths) {
-  const std::string path = Variable("PATH");
-  for (const absl::string_view folder :
-       absl::StrSplit(path, ':', absl::SkipEmpty())) {
-    paths->push_back(absl::StrCat(folder, "/", name));
-  }
+                                             absl::StrJoin(places, ", ")));
 }
 
 // As Bazel finds it, and on the PATH.
@@ -71,16 +58,16 @@ absl::StatusOr<std::string> FindNvcc() {
     }
     if (!folder.empty()) paths.push_back(folder + "/bin/nvcc");
   }
-  AddPath("nvcc", &paths);
+  for (std::string& place : PlacesOnPath("nvcc")) {
+    paths.push_back(std::move(place));
+  }
   paths.emplace_back("/usr/local/cuda/bin/nvcc");
   paths.emplace_back("/opt/cuda/bin/nvcc");
-  return FindProgram("nvcc", paths);
+  return Locate("nvcc", paths);
 }
 
 absl::StatusOr<std::string> FindHostCompiler() {
-  std::vector<std::string> paths;
-  AddPath("g++", &paths);
-  return FindProgram("g++", paths);
+  return Locate("g++", PlacesOnPath("g++"));
 }
 
 // "90a": from Hopper on, the features of just this GPU have a name of their
