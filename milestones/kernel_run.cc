@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -173,12 +172,6 @@ void PrintBound(Session& session, const CompiledKernel& compiled) {
   PrintParagraph(session, "bound", DescribeCounters(*counters));
 }
 
-// Whether the kernel's times count.
-bool IsRight(const Verdict& verdict) {
-  return verdict.outcome == Outcome::kRight ||
-         verdict.outcome == Outcome::kRestricted;
-}
-
 void AddToRecord(Session& session, const KernelRun& run) {
   RunRecord& record = session.record;
   const KernelSource& source = run.compiled.source;
@@ -290,13 +283,12 @@ absl::StatusOr<std::vector<CompiledKernel>> CompileAll(
     Session& session, const std::vector<KernelSource>& sources,
     const std::string& folder) {
   std::vector<CompiledKernel> compiled;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    session.Tell(absl::StrCat("compiling ", sources[i].path));
+  for (const KernelSource& source : sources) {
+    session.Tell(absl::StrCat("compiling ", source.path));
     CompileOptions options;
-    options.folder = absl::StrCat(folder, "/", i);
-    std::filesystem::create_directory(options.folder);
+    options.folder = folder;
     options.compute_capability = session.gpu.compute_capability;
-    ASSIGN_OR_RETURN(CompiledKernel kernel, CompileKernel(sources[i], options));
+    ASSIGN_OR_RETURN(CompiledKernel kernel, CompileKernel(source, options));
     compiled.push_back(std::move(kernel));
   }
   return compiled;

@@ -15,6 +15,7 @@
 #include "kernels/convolution/fastest.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/cuda/device.h"
+#include "kernels/measure/gpu_tensors.h"
 #include "kernels/measure/inputs.h"
 #include "kernels/measure/op_time.h"
 
@@ -34,20 +35,7 @@ struct Tensors {
   float* y;
 };
 
-// Fills `buffer` with repetitions of `values`.
-absl::Status Repeat(const std::vector<float>& values,
-                    const cuda::DeviceBuffer& buffer) {
-  const int64_t period = values.size() * sizeof(float);
-  for (int64_t done = 0; done < buffer.bytes(); done += period) {
-    RETURN_IF_ERROR(cuda::CopyToDevice(
-        static_cast<char*>(buffer.data()) + done, values.data(),
-        std::min(period, buffer.bytes() - done)));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Make(Backend backend, const Problem& problem, Tensors& tensors) {
-  constexpr int64_t kPeriod = (int64_t{1} << 22) + 1;
   tensors.host_k = RandomFloats(problem.kernel_elements(), 2);
   if (backend == Backend::kCpu) {
     tensors.host_x = RandomFloats(problem.input_elements(), 1);
@@ -64,10 +52,10 @@ absl::Status Make(Backend backend, const Problem& problem, Tensors& tensors) {
     ASSIGN_OR_RETURN(*buffer, cuda::DeviceBuffer::Allocate(
                                   elements * int64_t{sizeof(float)}));
   }
-  RETURN_IF_ERROR(
-      Repeat(RandomFloats(std::min(kPeriod, problem.input_elements()), 1),
-             tensors.device_x));
-  RETURN_IF_ERROR(Repeat(tensors.host_k, tensors.device_k));
+  RETURN_IF_ERROR(FillRepeated(
+      RandomFloats(std::min(kInputPeriod, problem.input_elements()), 1),
+      tensors.device_x));
+  RETURN_IF_ERROR(FillRepeated(tensors.host_k, tensors.device_k));
   tensors.x = tensors.device_x.floats();
   tensors.k = tensors.device_k.floats();
   tensors.y = tensors.device_y.floats();

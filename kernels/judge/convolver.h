@@ -39,8 +39,6 @@ class KernelConvolver : public Convolver {
   const std::vector<int64_t>& whole_ns() const { return whole_ns_; }
   // The most device memory that the kernel had allocated at one time.
   int64_t device_bytes() const { return device_bytes_; }
-  // Forgets the times, for another repetition.
-  void Reset() { whole_ns_.clear(); }
 
  private:
   KernelProcess& process_;

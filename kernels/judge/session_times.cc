@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/judge/session.h"
 
@@ -13,10 +14,8 @@ namespace {
 // With more than 2^31 outputs.
 constexpr Problem kHuge = {65000, 1, 44, 44, 21, 5};
 
-int64_t Median(std::vector<int64_t> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2,
-                   values.end());
-  return values[values.size() / 2];
+int64_t MedianNs(const std::vector<int64_t>& samples) {
+  return static_cast<int64_t>(Median(samples));
 }
 
 }  // namespace
@@ -137,16 +136,16 @@ absl::Status Judging::Trace() {
     Apply(CheckWork(attempt.call), i);
     LayerTimes& times = verdict_.layers[i];
     if (times.op_ns.empty()) continue;
-    OpTime unobserved = CheckUnobserved(attempt.call, Median(times.op_ns));
+    OpTime unobserved = CheckUnobserved(attempt.call, MedianNs(times.op_ns));
     if (unobserved.worth == OpTime::kIncredible) {
       // The first run of a process may be slow, a second one is not.
       ASSIGN_OR_RETURN(const Attempt again,
                        runner.Try(layers_[i], Family::kSigned));
-      unobserved = CheckUnobserved(again.call, Median(times.op_ns));
+      unobserved = CheckUnobserved(again.call, MedianNs(times.op_ns));
     }
     Apply(unobserved, i);
     if (!times.kernel_ns.empty() &&
-        MissedByEvents(attempt.call, Median(times.kernel_ns))) {
+        MissedByEvents(attempt.call, MedianNs(times.kernel_ns))) {
       times.kernel_ns.clear();
       Note("device events do not see the kernels: no kernel time");
     }
@@ -160,7 +159,7 @@ absl::Status Judging::CheckTimes() {
     const LayerTimes& times = verdict_.layers[i];
     if (times.op_ns.empty()) continue;
     Apply(CheckFloor(layers_[i], verdict_.accuracy, kernel_.limits,
-                     Median(times.op_ns), Median(times.whole_ns),
+                     MedianNs(times.op_ns), MedianNs(times.whole_ns),
                      kernel_.has_prolog),
           i);
   }

@@ -69,12 +69,10 @@ absl::StatusOr<Verdict> Judge(const CompiledKernel& kernel,
 
 std::string ToString(const Verdict& verdict) {
   std::string out;
-  const bool right = verdict.outcome == Outcome::kRight ||
-                     verdict.outcome == Outcome::kRestricted;
   std::string first =
       absl::StrCat(Name(verdict.outcome), ": ", verdict.problems_right, " of ",
                    verdict.problems_tried, " trials right");
-  if (right) {
+  if (IsRight(verdict)) {
     absl::StrAppendFormat(&first, ", class %s, relative error %.2g",
                           Name(verdict.accuracy), verdict.relative_error);
   }

@@ -59,6 +59,13 @@ struct Verdict {
   uint64_t seed = 0;  // with which the same inputs come again
 };
 
+// Whether the kernel is right on the network's own layers, so that its times
+// count.
+inline bool IsRight(const Verdict& verdict) {
+  return verdict.outcome == Outcome::kRight ||
+         verdict.outcome == Outcome::kRestricted;
+}
+
 struct JudgeOptions {
   const Network* network = nullptr;
   int64_t batch = 10000;      // images for the times

@@ -14,10 +14,6 @@
 namespace convlab {
 namespace {
 
-// Inputs repeat after this many values, which no algorithm can exploit. The
-// number is odd, so that images differ.
-constexpr int64_t kPeriod = (int64_t{1} << 22) + 1;
-
 // Calls visit(index in CHW, index in the layout) for each element of an image.
 template <typename Visit>
 void ForElements(Layout layout, int64_t C, int64_t H, int64_t W, Visit visit) {
@@ -49,6 +45,11 @@ absl::Status UploadRepeated(const std::vector<float>& values,
 
 }  // namespace
 
+absl::Status FillRepeated(const std::vector<float>& values,
+                          const cuda::DeviceBuffer& buffer) {
+  return UploadRepeated<float>(values, buffer);
+}
+
 absl::StatusOr<GpuTensors> GpuTensors::Create(const Problem& problem,
                                               Workers& workers, Layout layout,
                                               ElementType type) {
@@ -74,7 +75,7 @@ absl::Status GpuTensors::Fill(Workers& workers) {
                      cuda::DeviceBuffer::Allocate(elements * sizeof(T)));
   }
   const std::vector<float> values =
-      RandomFloats(std::min(kPeriod, p.input_elements()), 1);
+      RandomFloats(std::min(kInputPeriod, p.input_elements()), 1);
   const std::vector<float> k = RandomFloats(p.kernel_elements(), 2);
   RETURN_IF_ERROR(UploadRepeated<T>(values, x_));
   std::vector<float> placed(k.size());

@@ -20,6 +20,14 @@ namespace convlab {
 enum class Layout { kNchw, kNhwc };  // of x and y; k is MCKK or MKKC
 enum class ElementType { kFloat, kHalf };
 
+// Inputs of measurements repeat after this many values, which no algorithm can
+// exploit. The number is odd, so that images differ.
+inline constexpr int64_t kInputPeriod = (int64_t{1} << 22) + 1;
+
+// Fills the buffer with repetitions of `values`.
+absl::Status FillRepeated(const std::vector<float>& values,
+                          const cuda::DeviceBuffer& buffer);
+
 class GpuTensors {
  public:
   // Creates random inputs and weights in [-1, 1) on the GPU, in that layout and

@@ -1,7 +1,6 @@
 // The benchmark: single convolutions, compared with the best of a library and
 // with the hardware's ceilings in the same run.
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <new>
 #include <set>
@@ -125,6 +124,7 @@ absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(
     const std::vector<std::string>& paths, Backend backend,
     const std::string& folder) {
   CompileOptions compile;
+  compile.folder = folder;
   if (backend == Backend::kCuda) {
     ASSIGN_OR_RETURN(const cuda::DeviceFacts device, cuda::FindDevice());
     compile.compute_capability = device.compute_capability;
@@ -141,8 +141,6 @@ absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(
                        ", but the benchmark is on the ",
                        gpu ? "CPU" : "GPU: add --device cpu"));
     }
-    compile.folder = absl::StrCat(folder, "/", kernels.size());
-    std::filesystem::create_directory(compile.folder);
     ASSIGN_OR_RETURN(CompiledKernel kernel, CompileKernel(source, compile));
     kernels.push_back(std::move(kernel));
   }

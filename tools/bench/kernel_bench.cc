@@ -39,8 +39,7 @@ absl::Status MeasureKernels(const BenchOptions& options,
     judge.process.gpu = options.backend == Backend::kCuda;
     judge.process.threads = options.threads;
     ASSIGN_OR_RETURN(const Verdict verdict, Judge(kernel, judge, workers));
-    const bool right = verdict.outcome == Outcome::kRight ||
-                       verdict.outcome == Outcome::kRestricted;
+    const bool right = IsRight(verdict);
     if (!right || !verdict.op_time_counts) {
       const std::string reason = right ? verdict.op_time_note
                                  : verdict.reason.empty()
