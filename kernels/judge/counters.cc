@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/files/files.h"
 #include "common/program/program.h"
@@ -96,12 +97,13 @@ absl::StatusOr<KernelCounters> ParseCounters(absl::string_view csv) {
     }
     KernelCounters row;
     for (size_t i = 0; i < std::min(fields.size(), header.size()); ++i) {
-      double value;
+      double value;  // written with commas between thousands
       if (header[i] == "Kernel Name") {
         row.kernel = fields[i].substr(0, fields[i].find('('));
       } else if (std::find(std::begin(kAll), std::end(kAll), header[i]) !=
                      std::end(kAll) &&
-                 absl::SimpleAtod(fields[i], &value)) {
+                 absl::SimpleAtod(absl::StrReplaceAll(fields[i], {{",", ""}}),
+                                  &value)) {
         row.values[header[i]] = value;
       }
     }
