@@ -14,6 +14,9 @@ Makes all runs of MILESTONE (m1, m2, m3, m4 or final) and of those before it on
 NETWORK (default fa19), and writes the report. A step that fails is told, and the
 rest goes on; the report says what is missing.
 
+  --kernel FILE    a kernel of your own, which the runs of m2 (.cc, .cpp, .h) or
+                   of m3, m4 and final (.cu, .cuh, .so, a folder) are made with
+                   too; once for each kernel
   --out DIR        folder to write to (default submission-MILESTONE-NETWORK):
                    records/, logs/, submission.md, .html, .pdf and charts/
   --team NAME      name of the team
@@ -32,18 +35,19 @@ fail() {
 }
 
 milestone='' network='' out='' sizes=100,1000,10000
-report_flags=()
+report_flags=() kernels=()
 while [ $# -gt 0 ]; do
   case $1 in
     -h | --help)
       usage
       exit 0
       ;;
-    --out | --team | --members | --optimizations | --sizes)
+    --kernel | --out | --team | --members | --optimizations | --sizes)
       [ $# -ge 2 ] || fail "$1 needs a value; --help lists flags"
       set -- "$1=$2" "${@:3}"
       continue
       ;;
+    --kernel=*) kernels+=("${1#*=}") ;;
     --out=*) out=${1#*=} ;;
     --sizes=*) sizes=${1#*=} ;;
     --team=* | --members=* | --optimizations=*) report_flags+=("$1") ;;
@@ -68,6 +72,10 @@ esac
 network=${network:-fa19}
 [[ $sizes =~ ^[0-9]+(,[0-9]+)*$ ]] || fail "--sizes is '$sizes', expected numbers of images with commas between"
 IFS=, read -ra sizes <<<"$sizes"
+for kernel in "${kernels[@]}"; do
+  case $kernel in /*) path=$kernel ;; *) path=${BUILD_WORKING_DIRECTORY:-$PWD}/$kernel ;; esac
+  [ -e "$path" ] || fail "--kernel is '$kernel', but there is no such file or folder"
+done
 # The folder as the user named it, so that the commands in the report are the
 # user's, and its absolute path.
 out=${out:-submission-$milestone-$network}
@@ -111,6 +119,26 @@ traced() {
   step "$1-traced" "$program" "${@:2}" --record "$out/records/$1-traced.json" \
     --profile "$out/records/$1.trace.json"
 }
+# The participant's kernels that a milestone takes: m2 runs on the CPU.
+kernels_of() {
+  local kernel device
+  own=()
+  for kernel in "${kernels[@]}"; do
+    case $kernel in
+      *.cc | *.cpp | *.h) device=cpu ;;
+      *) device=gpu ;;
+    esac
+    if [ $device = "$([ "$1" = m2 ] && echo cpu || echo gpu)" ]; then own+=("$kernel"); fi
+  done
+}
+# The same run, timed or traced, with each of them.
+with_own() {
+  local n
+  kernels_of "$3"
+  for n in "${!own[@]}"; do
+    "$1" "$2-kernel$((n + 1))" "${@:3}" --kernel "${own[n]}"
+  done
+}
 all_steps() {
   local part size
   for part in m1 m2 m3 m4 final; do
@@ -123,23 +151,29 @@ all_steps() {
       m2)
         for size in "${sizes[@]}"; do
           timed "m2-$network-$size" m2 "$network" "$size"
+          with_own timed "m2-$network-$size" m2 "$network" "$size"
         done
         ;;
       m3)
         for size in "${sizes[@]}"; do
           timed "m3-$network-$size" m3 "$network" "$size"
+          with_own timed "m3-$network-$size" m3 "$network" "$size"
         done
         traced "m3-$network" m3 "$network"
+        with_own traced "m3-$network" m3 "$network"
         ;;
       m4)
+        kernels_of m4
         for size in "${sizes[@]}"; do
-          timed "m4-$network-$size" m4 "$network" "$size"
+          timed "m4-$network-$size" m4 "$network" "$size" "${own[@]/#/--kernel=}"
         done
         step counters "$measure" "$bundle" "$place/records/ncu-$network" "$network"
         ;;
       final)
         timed "final-$network" final "$network" --device gpu --repeat 5
+        with_own timed "final-$network" final "$network" --device gpu
         traced "final-$network" final "$network" --device gpu
+        with_own traced "final-$network" final "$network" --device gpu
         ;;
     esac
     [ "$part" != "$milestone" ] || break

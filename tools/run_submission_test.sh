@@ -27,6 +27,7 @@ expect 2 'unknown flag --bogus' m1 --bogus
 expect 2 '--out needs a value' m1 --out
 expect 2 "--sizes is '1,x'" m1 --sizes 1,x
 expect 2 "unexpected argument 'more'" m1 sp19 more
+expect 2 "--kernel is 'none.cu', but there is no such file" m3 --kernel none.cu
 expect 2 'cannot write to /proc/none' m1 --out /proc/none
 
 # All steps of milestone 2; those that need a GPU may fail and must not stop the
@@ -46,6 +47,26 @@ if [[ $output == *'m1-sp19-gpu          FAILED'* ]]; then
   grep -q 'Not measured: there is no run of the baseline on the GPU' \
     <<<"$(tr -d '*' <"$out/submission.md")" || error "the report does not say what is missing"
 fi
+
+# With a kernel of the participant's own.
+cat >"$TEST_TMPDIR/loops.cc" <<'END'
+extern "C" void convolution(const float* x, const float* k, float* y, int B, int C, int H, int W, int M, int K) {
+  for (int b = 0; b < B; ++b)
+    for (int m = 0; m < M; ++m)
+      for (int h = 0; h <= H - K; ++h)
+        for (int w = 0; w <= W - K; ++w) {
+          float sum = 0;
+          for (int c = 0; c < C; ++c)
+            for (int p = 0; p < K; ++p)
+              for (int q = 0; q < K; ++q)
+                sum += x[((b * C + c) * H + h + p) * W + w + q] * k[((m * C + c) * K + p) * K + q];
+          y[((b * M + m) * (H - K + 1) + h) * (W - K + 1) + w] = sum;
+        }
+}
+END
+output=$("$program" m2 sp19 --sizes 10 --out "$TEST_TMPDIR/own" --kernel "$TEST_TMPDIR/loops.cc" 2>&1)
+[[ $output == *'m2-sp19-10-kernel1   done'* ]] || error "the kernel did not run: $output"
+grep -q 'loops' "$TEST_TMPDIR/own/submission.md" || error "the report lacks the kernel"
 
 # As bazel run starts it: through a link in another folder.
 mkdir "$TEST_TMPDIR/elsewhere"
