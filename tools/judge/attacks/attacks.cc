@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A kernel that hangs is given up after so long; honest ones take far less.
-constexpr double kSeconds = 5;
+constexpr double kSeconds = 3;
 // What an honest kernel never needs. A process that uses a GPU maps much more
 // than one that does not.
 constexpr int64_t kHostBytes = int64_t{1} << 30;
