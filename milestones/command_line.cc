@@ -207,10 +207,13 @@ absl::Status CheckKernelFlags(const Milestone& milestone,
     return absl::InvalidArgumentError(
         "both --kernel and --variant are given, expected one");
   }
-  if (!line.profile.empty()) {
-    return absl::InvalidArgumentError(
-        "--profile traces this process, but a kernel runs in its own: expected "
-        "--kernel or --profile");
+  if (!line.profile.empty() && (milestone.ladder || line.kernels.size() > 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--profile traces one kernel, but ",
+        milestone.ladder ? absl::StrCat(milestone.name,
+                                        " runs the ladder too: "
+                                        "expected m3 or final")
+                         : "--kernel names several: expected one"));
   }
   if (line.watch && !line.record.empty()) {
     return absl::InvalidArgumentError(

@@ -119,6 +119,11 @@ TEST_F(CommandLineTest, ContradictionsAreRefused) {
               HasSubstr("both '100' and --size=200"));
   EXPECT_THAT(Error({"--device=cpu", "--profile=p"}), HasSubstr("--profile"));
   EXPECT_THAT(Error({"--profile=p"}, "m2"), HasSubstr("--profile"));
+  EXPECT_THAT(Error({"--profile=p", "--kernel=a", "--kernel=b"}, "m3"),
+              HasSubstr("--profile traces one kernel, but --kernel names "
+                        "several: expected one"));
+  EXPECT_THAT(Error({"--profile=p", "--kernel=a"}, "m4"),
+              HasSubstr("--profile traces one kernel, but m4 runs the ladder"));
   EXPECT_THAT(Error({"--profile=/p", "--record=/p"}, "m3"),
               HasSubstr("both /p"));
   EXPECT_THAT(Error({"--profile=p", "--record=q/.././p"}, "m3"),

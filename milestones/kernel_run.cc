@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -20,7 +21,9 @@
 #include "kernels/judge/convolver.h"
 #include "kernels/judge/counters.h"
 #include "kernels/judge/process/process.h"
+#include "kernels/judge/process/shared_tensors.h"
 #include "kernels/judge/source/compile.h"
+#include "kernels/judge/trials.h"
 #include "kernels/judge/verdict.h"
 #include "milestones/course_output.h"
 #include "milestones/kernel_files.h"
@@ -40,26 +43,31 @@ struct KernelRun {
   Verdict verdict;
   // Of the network; absent if the kernel failed there.
   std::optional<InferenceResult> result;
-  std::vector<int64_t> whole_ns;  // for each convolution
+  std::vector<std::vector<int64_t>> whole_ns;  // for each convolution
   int64_t device_bytes = 0;
   std::vector<int64_t> correct;  // of each repetition
 };
 
-ProcessOptions OptionsOf(const Session& session) {
+// What is made once for all kernels of a session, and for all saves of one.
+struct Shared {
+  std::shared_ptr<SharedMemory> memory = std::make_shared<SharedMemory>();
+  std::optional<Standing> standing;
+};
+
+ProcessOptions OptionsOf(const Session& session, const Shared& shared) {
   ProcessOptions options;
+  options.memory = shared.memory;
   options.gpu = session.backend == Backend::kCuda;
   options.threads = session.line.threads;
   return options;
 }
 
 // Runs the network with the kernel; Aborted if the kernel failed.
-absl::Status RunNetworkWith(Session& session, KernelRun& run) {
-  ASSIGN_OR_RETURN(
-      const auto process,
-      KernelProcess::Start(run.compiled.library, OptionsOf(session)));
+absl::Status RunNetworkWith(Session& session, KernelProcess& process,
+                            KernelRun& run) {
   const TimingRules rules =
       session.line.competition ? kCompetition : TimingRules();
-  KernelConvolver convolver(*process, session.backend, rules);
+  KernelConvolver convolver(process, session.backend, rules, session.workers);
   InferenceOptions options;
   options.backend = session.backend;
   options.convolver = &convolver;
@@ -78,10 +86,25 @@ absl::Status RunNetworkWith(Session& session, KernelRun& run) {
                    RunInference(*session.line.network, session.weights,
                                 session.dataset.images, session.size, options,
                                 session.workers));
-  run.whole_ns = convolver.whole_ns();
-  for (int64_t& ns : run.whole_ns) ns /= options.repeat;
+  for (const int64_t ns : convolver.whole_ns()) {
+    run.whole_ns.push_back({ns / options.repeat});
+  }
   run.device_bytes = convolver.device_bytes();
   return absl::OkStatus();
+}
+
+// Where the judge has timed the network's convolutions, with inputs that were
+// new and outputs that were right, its samples take the place of the network's.
+// A competition has rules of its own.
+void TakeVerifiedTimes(const Session& session, KernelRun& run) {
+  if (!IsRight(run.verdict) || session.line.competition) return;
+  for (size_t i = 0; i < run.verdict.layers.size(); ++i) {
+    const LayerTimes& times = run.verdict.layers[i];
+    if (times.op_ns.empty()) continue;
+    run.result->op_time_ns[i] = times.op_ns;
+    run.result->kernel_time_ns[i] = times.kernel_ns;
+    run.whole_ns[i] = times.whole_ns;
+  }
 }
 
 // The lines of the file's own term.
@@ -97,7 +120,8 @@ void PrintTermsLines(Session& session, const KernelRun& run) {
     }
     const bool on_gpu = session.backend == Backend::kCuda;
     for (const std::string& line : ConvolutionLines(
-             on_gpu ? std::optional<double>(run.whole_ns[i]) : std::nullopt,
+             on_gpu ? std::optional<double>(Median(run.whole_ns[i]))
+                    : std::nullopt,
              op_ns)) {
       session.Print(line);
     }
@@ -148,7 +172,8 @@ void PrintVerdict(Session& session, const KernelRun& run,
 
 // Prints what bounds the kernel on the layer with the most work, by hardware
 // counters, where the machine has them.
-void PrintBound(Session& session, const CompiledKernel& compiled) {
+void PrintBound(Session& session, const CompiledKernel& compiled,
+                const Shared& shared) {
   // Counters take several runs of each launch; shares need no large batch.
   constexpr int64_t kImages = 500;
   const Network& network = *session.line.network;
@@ -160,7 +185,7 @@ void PrintBound(Session& session, const CompiledKernel& compiled) {
   }
   const auto read = [&]() -> absl::StatusOr<KernelCounters> {
     ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
-    return ReadCounters(compiled.library, problem, OptionsOf(session),
+    return ReadCounters(compiled.library, problem, OptionsOf(session, shared),
                         folder.path());
   };
   const absl::StatusOr<KernelCounters> counters = read();
@@ -208,7 +233,7 @@ void AddToRecord(Session& session, const KernelRun& run) {
         std::vector<std::string>(run.result->op_time_ns.size(), source.name),
         *run.result);
     for (size_t i = 0; i < row.convolutions.size(); ++i) {
-      row.convolutions[i].whole_time_ns = {run.whole_ns[i]};
+      row.convolutions[i].whole_time_ns = run.whole_ns[i];
     }
     row.correct = run.correct.back();
     row.repetitions_correct = run.correct;
@@ -229,10 +254,20 @@ void AddToRecord(Session& session, const KernelRun& run) {
   if (run.result) record.prepare_ns = run.result->prepare_ns;
 }
 
+// What a traced process did; Unavailable if nothing was seen.
+absl::StatusOr<Activities> TraceOf(KernelProcess& process) {
+  ASSIGN_OR_RETURN(Activities activities, process.Traced());
+  if (activities.tool.empty()) {
+    return absl::UnavailableError(absl::StrCat(
+        "the kernel's process was not traced: ", process.Protection()));
+  }
+  return activities;
+}
+
 // Runs and judges one kernel that is compiled, prints everything and records
 // it. Errors are failures of this program or the machine.
 absl::StatusOr<bool> RunOne(Session& session, const CompiledKernel& compiled,
-                            std::optional<Standing>& standing) {
+                            Shared& shared) {
   KernelRun run;
   run.compiled = compiled;
   const KernelSource& source = compiled.source;
@@ -242,14 +277,17 @@ absl::StatusOr<bool> RunOne(Session& session, const CompiledKernel& compiled,
       session.Print("New Inference");
     }
   }
-  const absl::Status network = RunNetworkWith(session, run);
+  ProcessOptions start = OptionsOf(session, shared);
+  start.trace = session.traced;
+  absl::StatusOr<std::unique_ptr<KernelProcess>> process =
+      KernelProcess::Start(compiled.library, start);
+  const absl::Status network =
+      process.ok() ? RunNetworkWith(session, **process, run) : process.status();
   if (!network.ok() && !absl::IsAborted(network)) return network;
   if (network.ok()) {
     run.correct = CorrectAnswers(session, *run.result);
     if (!run.result->note.empty()) session.Tell(run.result->note);
-    PrintTermsLines(session, run);
-  } else {
-    session.Print(absl::StrCat("FAILED: ", network.message()));
+    if (session.traced) session.kernel_activities = TraceOf(**process);
   }
   JudgeOptions options;
   options.network = session.line.network;
@@ -257,21 +295,32 @@ absl::StatusOr<bool> RunOne(Session& session, const CompiledKernel& compiled,
   options.quick = session.line.quick;
   if (options.quick) {
     options.samples = 3;
-    options.timed_seconds = 3;
+    options.timed_seconds = 2;
   }
-  options.process = OptionsOf(session);
+  options.process = OptionsOf(session, shared);
   {
     ProgressBar progress;
     options.progress = [&](double share) { progress.Show(share); };
-    ASSIGN_OR_RETURN(run.verdict, Judge(compiled, options, session.workers));
+    // One that has failed is dead, and the judge looks for the reason in
+    // another; one that is traced is slower.
+    const bool reuse = network.ok() && !session.traced;
+    if (process.ok() && !reuse) process->reset();
+    ASSIGN_OR_RETURN(run.verdict, Judge(compiled, options, session.workers,
+                                        reuse ? *std::move(process) : nullptr));
   }
-  if (IsRight(run.verdict) && !standing) {
-    ASSIGN_OR_RETURN(standing, MeasureStanding(session));
+  if (network.ok()) {
+    TakeVerifiedTimes(session, run);
+    PrintTermsLines(session, run);
+  } else {
+    session.Print(absl::StrCat("FAILED: ", network.message()));
   }
-  PrintVerdict(session, run, standing);
+  if (IsRight(run.verdict) && !shared.standing) {
+    ASSIGN_OR_RETURN(shared.standing, MeasureStanding(session));
+  }
+  PrintVerdict(session, run, shared.standing);
   if (IsRight(run.verdict) && session.backend == Backend::kCuda &&
       !session.line.quick) {
-    PrintBound(session, compiled);
+    PrintBound(session, compiled, shared);
   }
   AddToRecord(session, run);
   return IsRight(run.verdict) && network.ok();
@@ -280,11 +329,10 @@ absl::StatusOr<bool> RunOne(Session& session, const CompiledKernel& compiled,
 // Compiles all kernels before any runs, so that a misspelt file ends the
 // program at once.
 absl::StatusOr<std::vector<CompiledKernel>> CompileAll(
-    Session& session, const std::vector<KernelSource>& sources,
+    const Session& session, const std::vector<KernelSource>& sources,
     const std::string& folder) {
   std::vector<CompiledKernel> compiled;
   for (const KernelSource& source : sources) {
-    session.Tell(absl::StrCat("compiling ", source.path));
     CompileOptions options;
     options.folder = folder;
     options.compute_capability = session.gpu.compute_capability;
@@ -294,15 +342,35 @@ absl::StatusOr<std::vector<CompiledKernel>> CompileAll(
   return compiled;
 }
 
+// Makes what does not depend on the kernels and takes seconds.
+absl::Status Prepare(Session& session, Shared& shared) {
+  // On a CPU the compiler would disturb the times, and few images are run.
+  if (session.backend != Backend::kCuda) return absl::OkStatus();
+  // Without the room, it is made when the first kernel needs it, or not at all.
+  shared.memory->Reserve(LayersOf(*session.line.network, session.size))
+      .IgnoreError();
+  if (shared.standing) return absl::OkStatus();
+  ASSIGN_OR_RETURN(shared.standing, MeasureStanding(session));
+  return absl::OkStatus();
+}
+
 absl::Status RunSources(Session& session,
                         const std::vector<KernelSource>& sources,
-                        std::optional<Standing>& standing) {
+                        Shared& shared) {
   ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
-  ASSIGN_OR_RETURN(const std::vector<CompiledKernel> compiled,
-                   CompileAll(session, sources, folder.path()));
+  for (const KernelSource& source : sources) {
+    session.Tell(absl::StrCat("compiling ", source.path));
+  }
+  // The compiler needs neither the GPU nor more than one core.
+  auto compiling = std::async(std::launch::async, [&] {
+    return CompileAll(session, sources, folder.path());
+  });
+  const absl::Status prepared = Prepare(session, shared);
+  ASSIGN_OR_RETURN(const std::vector<CompiledKernel> compiled, compiling.get());
+  RETURN_IF_ERROR(prepared);
   std::vector<std::string> failed;
   for (const CompiledKernel& kernel : compiled) {
-    ASSIGN_OR_RETURN(const bool right, RunOne(session, kernel, standing));
+    ASSIGN_OR_RETURN(const bool right, RunOne(session, kernel, shared));
     if (!right) failed.push_back(kernel.source.name);
   }
   if (failed.empty()) return absl::OkStatus();
@@ -315,12 +383,12 @@ absl::Status RunSources(Session& session,
 }  // namespace
 
 absl::Status RunKernels(Session& session) {
-  std::optional<Standing> standing;
-  return RunSources(session, session.kernels, standing);
+  Shared shared;
+  return RunSources(session, session.kernels, shared);
 }
 
 absl::Status WatchKernels(Session& session) {
-  std::optional<Standing> standing;
+  Shared shared;
   std::vector<std::string> digests;
   while (true) {
     absl::StatusOr<std::vector<KernelSource>> sources =
@@ -338,7 +406,7 @@ absl::Status WatchKernels(Session& session) {
     digests = std::move(now);
     const auto start = std::chrono::steady_clock::now();
     absl::Status status = sources.status();
-    if (status.ok()) status = RunSources(session, *sources, standing);
+    if (status.ok()) status = RunSources(session, *sources, shared);
     if (!status.ok()) session.Tell(std::string(status.message()));
     const std::chrono::duration<double> seconds =
         std::chrono::steady_clock::now() - start;

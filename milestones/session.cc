@@ -151,7 +151,8 @@ RunRecord Describe(const Session& session,
 // message give the reason.
 absl::StatusOr<Activities> EndTrace(Session& session) {
   if (!session.traced) return Activities();
-  absl::StatusOr<Activities> activities = cuda::StopTrace();
+  absl::StatusOr<Activities> activities =
+      session.kernels.empty() ? cuda::StopTrace() : session.kernel_activities;
   Profile& profile = *session.record.profile;
   if (activities.ok()) {
     profile = MakeProfile(*activities);
@@ -188,7 +189,9 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const Milestone& milestone,
   ASSIGN_OR_RETURN(session->kernels, ReadKernels(milestone, line));
   // This precedes the first search for a GPU, so that no call is missed.
   absl::Status tracing;
-  if (!line.profile.empty()) tracing = cuda::StartTrace();
+  if (!line.profile.empty() && session->kernels.empty()) {
+    tracing = cuda::StartTrace();
+  }
   RETURN_IF_ERROR(ChooseDevice(*session));
   if (line.profile.empty()) return session;
   if (session->backend != Backend::kCuda) {

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "common/dataset/fashion_mnist.h"
 #include "common/parallel/parallel.h"
+#include "common/record/activities.h"
 #include "common/record/run_record.h"
 #include "common/weights/weights.h"
 #include "kernels/convolution/convolution.h"
@@ -39,7 +40,10 @@ struct Session {
   const CommandLine line;
   const bool ladder;  // runs every variant, not one
   Backend backend = Backend::kCpu;
-  bool traced = false;      // --profile, on a GPU that can be traced
+  bool traced = false;  // --profile, on a GPU that can be traced
+  // Of a traced run with a contributed kernel: what its process did.
+  absl::StatusOr<Activities> kernel_activities =
+      absl::UnavailableError("the kernel was not run");
   cuda::DeviceFacts gpu;    // of Backend::kCuda
   std::string why_not_gpu;  // for the user; may be empty
   Dataset dataset;

@@ -190,11 +190,15 @@ std::vector<bool> CompareSums(const Problem& problem,
         for (int64_t i = 0; i < plane; ++i) out[i] += sum.weights[m] * y[i];
       }
       SubtractConvolution(sum, tensors.x.data() + b * image, out.data());
+      // In registers: neighbours in these lists are other workers'.
+      double square = 0, most = 0;
       for (const double value : out) {
         const double d = std::abs(value) / sum.norm;
-        squares[b] += d * d;
-        largest[b] = std::max(largest[b], std::isnan(d) ? HUGE_VAL : d);
+        square += d * d;
+        most = std::max(most, std::isnan(d) ? HUGE_VAL : d);
       }
+      squares[b] = square;
+      largest[b] = most;
     }
   });
   const double bound = MaxRelativeError(

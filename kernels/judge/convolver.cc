@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
+#include "kernels/convolution/checking/poison.h"
 #include "kernels/cuda/device.h"
+#include "kernels/judge/tensors.h"
 
 namespace convlab {
 namespace {
@@ -36,10 +37,9 @@ absl::Status KernelConvolver::Convolve(size_t index, const Problem& problem,
                                        const float* x, const float* k, float* y,
                                        OpTime& time) {
   ASSIGN_OR_RETURN(const SharedTensors tensors, process_.Map(problem));
+  FillBits(kPoisonedWord, tensors.y, workers_);
   RETURN_IF_ERROR(CopyIn(backend_, x, tensors.x));
   RETURN_IF_ERROR(CopyIn(backend_, k, tensors.k));
-  std::fill(tensors.y.begin(), tensors.y.end(),
-            std::numeric_limits<float>::quiet_NaN());
   KernelCall call;
   call.problem = problem;
   call.warm_ops = rules_.warm_ops;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/parallel/parallel.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/inference/inference.h"
 #include "kernels/judge/process/process.h"
@@ -24,10 +25,14 @@ inline constexpr TimingRules kCompetition = {5, 10};
 
 class KernelConvolver : public Convolver {
  public:
-  // `backend` is that of the network's other layers. The process must outlive
-  // the object.
-  KernelConvolver(KernelProcess& process, Backend backend, TimingRules rules)
-      : process_(process), backend_(backend), rules_(rules) {}
+  // `backend` is that of the network's other layers. Process and workers must
+  // outlive the object.
+  KernelConvolver(KernelProcess& process, Backend backend, TimingRules rules,
+                  Workers& workers)
+      : process_(process),
+        backend_(backend),
+        rules_(rules),
+        workers_(workers) {}
 
   // The output is poisoned before the run, and the inputs are compared after
   // it. Aborted if the kernel failed.
@@ -44,6 +49,7 @@ class KernelConvolver : public Convolver {
   KernelProcess& process_;
   const Backend backend_;
   const TimingRules rules_;
+  Workers& workers_;
   std::vector<int64_t> whole_ns_;
   int64_t device_bytes_ = 0;
 };

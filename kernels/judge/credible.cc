@@ -42,8 +42,9 @@ OpTime CheckWork(const CallResult& traced) {
   const char* const where =
       prolog.kernel_ns >= epilog.kernel_ns ? "prolog" : "epilog";
   if (op.kernels == 0 && op.copies == 0) {
-    // The op may compute on the CPU, and then takes its time.
-    if (op_ns > traced.whole_ns / 10) return {};
+    // If no kernel runs at all, the op may compute on the CPU, and then takes
+    // its time.
+    if (outside_ns == 0 && op_ns > traced.whole_ns / 10) return {};
     return {OpTime::kNoResult,
             absl::StrCat("the op gives the GPU nothing to do",
                          outside_ns > 0

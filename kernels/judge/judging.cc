@@ -307,11 +307,9 @@ absl::StatusOr<Verdict> Judging::Run() {
   if (asked_failure_) {
     ClearTimes();
   } else if (!decided_ || ordered_) {
+    if (!ordered_) RETURN_IF_ERROR(Repeat());
     RETURN_IF_ERROR(CheckTimes());
-    if (!ordered_) {
-      RETURN_IF_ERROR(Repeat());
-      RETURN_IF_ERROR(TryHuge());
-    }
+    if (!ordered_) RETURN_IF_ERROR(TryHuge());
   }
   Decide();
   verdict_.protection = runner_.protection();

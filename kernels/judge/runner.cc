@@ -66,14 +66,15 @@ absl::StatusOr<Attempt> Runner::TryInProcess(const Inputs& inputs,
                                              const Manner& manner) {
   const Problem& problem = inputs.problem;
   Attempt attempt;
-  const absl::StatusOr<SharedTensors> tensors = process_->Map(problem);
-  if (absl::IsResourceExhausted(tensors.status())) {
+  const auto skip = [&](const absl::Status& status) -> absl::StatusOr<Attempt> {
+    if (!absl::IsResourceExhausted(status)) return status;
     attempt.result = AttemptResult::kSkipped;
     attempt.reason = {absl::StrCat(ToString(problem), ": not tried, ",
-                                   OneLine(tensors.status().message()))};
+                                   OneLine(status.message()))};
     return attempt;
-  }
-  if (!tensors.ok()) return tensors.status();
+  };
+  const absl::StatusOr<SharedTensors> tensors = process_->Map(problem);
+  if (!tensors.ok()) return skip(tensors.status());
   Fill(inputs, tensors->x, tensors->k, workers_);
   const uint32_t poison = manner.zeroed ? 0 : RandomPoison(inputs.seed);
   FillBits(poison, tensors->y, workers_);
@@ -81,7 +82,9 @@ absl::StatusOr<Attempt> Runner::TryInProcess(const Inputs& inputs,
   call.problem = problem;
   call.warm_ops = manner.warm_ops;
   call.timed_ops = manner.timed_ops;
-  ASSIGN_OR_RETURN(attempt.call, process_->Run(call));
+  absl::StatusOr<CallResult> result = process_->Run(call);
+  if (!result.ok()) return skip(result.status());
+  attempt.call = *std::move(result);
   if (!attempt.call.guard.empty()) {
     attempt.result = AttemptResult::kBroke;
     attempt.outside = true;
@@ -102,6 +105,11 @@ absl::StatusOr<Attempt> Runner::TryInProcess(const Inputs& inputs,
   } else {
     attempt.result = AttemptResult::kWrong;
     attempt.reason = attempt.check.mismatch;
+    if (!attempt.call.error.empty()) {
+      attempt.reason.insert(attempt.reason.begin(),
+                            absl::StrCat("a CUDA call or launch failed: ",
+                                         OneLine(attempt.call.error)));
+    }
   }
   return attempt;
 }

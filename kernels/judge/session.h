@@ -44,7 +44,7 @@ class Judging {
   // does, otherwise in random order, and first in the reverse one.
   absl::Status TimeLayers(bool in_order);
   void ClearTimes();
-  absl::Status TimeRound(const std::vector<size_t>& order, bool warm);
+  absl::Status TimeRound(const std::vector<size_t>& order, bool first);
   absl::Status TryOtherNetworks();
   // Whether the kernel has let the judge wait for so long that it is not tried
   // on more than is needed.

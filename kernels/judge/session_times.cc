@@ -28,12 +28,12 @@ void Judging::ClearTimes() {
   }
 }
 
-absl::Status Judging::TimeRound(const std::vector<size_t>& order, bool warm) {
-  if (warm) first_round_.assign(layers_.size(), Attempt());
+absl::Status Judging::TimeRound(const std::vector<size_t>& order, bool first) {
+  if (first) first_round_.assign(layers_.size(), Attempt());
   for (const size_t i : order) {
     const Trial trial = {layers_[i], Family::kSigned, /*own=*/true};
     ASSIGN_OR_RETURN(const Attempt attempt, Try(trial));
-    if (warm) first_round_[i] = attempt;
+    if (first) first_round_[i] = attempt;
     if (attempt.result == AttemptResult::kSkipped) {
       return absl::ResourceExhaustedError(attempt.reason[0]);
     }
@@ -42,7 +42,7 @@ absl::Status Judging::TimeRound(const std::vector<size_t>& order, bool warm) {
       if (!own_failure_) own_failed_ = trial;
       // A first round shows all layers, unless that would take long; later ones
       // are right or intermittent.
-      if (!warm || attempt.result == AttemptResult::kDied) {
+      if (!first || attempt.result == AttemptResult::kDied) {
         return absl::OkStatus();
       }
       continue;
@@ -53,7 +53,9 @@ absl::Status Judging::TimeRound(const std::vector<size_t>& order, bool warm) {
     if (call.leaked_bytes > 0) {
       Note("device memory is not freed after each call");
     }
-    if (warm || call.op_ns.empty()) continue;
+    // The first round warms up, and looks like what is timed. The trials before
+    // have warmed up enough for a quick answer.
+    if ((first && !options_.quick) || call.op_ns.empty()) continue;
     times.op_ns.push_back(call.op_ns[0]);
     if (!call.event_ns.empty()) times.kernel_ns.push_back(call.event_ns[0]);
     times.whole_ns.push_back(call.whole_ns);
@@ -67,35 +69,23 @@ absl::Status Judging::TimeLayers(bool in_order) {
   if (!in_order) std::reverse(order.begin(), order.end());
   asked_failure_.reset();
   ClearTimes();
-  // What warms up looks like what is timed.
-  RETURN_IF_ERROR(TimeRound(order, /*warm=*/true));
+  RETURN_IF_ERROR(TimeRound(order, /*first=*/true));
   std::mt19937_64 generator(Mix(seed_, 0x71bed));
-  // Large tensors take longer to map than a call takes, so a layer's runs
-  // follow one another, unless the kernel needs the network's order.
-  std::shuffle(order.begin(), order.end(), generator);
-  std::vector<std::vector<size_t>> turns;
-  if (in_order) {
-    std::sort(order.begin(), order.end());
-    turns.push_back(order);
-  } else {
-    for (const size_t layer : order) turns.push_back({layer});
-  }
-  for (size_t turn = 0; turn < turns.size(); ++turn) {
-    const double begun = SteadySeconds();
-    const double most = options_.timed_seconds / turns.size();
-    for (int i = 0; i < options_.samples && !asked_failure_; ++i) {
-      const double seconds = SteadySeconds() - begun;
-      if (i >= 3 && seconds > most) break;
-      if (i >= 1 && seconds > 6 * most) break;
-      RETURN_IF_ERROR(TimeRound(turns[turn], /*warm=*/false));
-      if (asked_failure_ && asked_failure_->result == AttemptResult::kWrong) {
-        asked_failure_->reason.push_back(
-            absl::StrCat("runs before were right (", i + 1,
-                         "): a race, or state that is kept between calls"));
-      }
-      Progress(0.5 +
-               0.4 * (turn + (i + 1.0) / options_.samples) / turns.size());
+  const double begun = SteadySeconds();
+  for (int i = options_.quick ? 1 : 0; i < options_.samples && !asked_failure_;
+       ++i) {
+    const double seconds = SteadySeconds() - begun;
+    if (i >= (options_.quick ? 2 : 3) && seconds > options_.timed_seconds)
+      break;
+    if (i >= 1 && seconds > 6 * options_.timed_seconds) break;
+    if (!in_order) std::shuffle(order.begin(), order.end(), generator);
+    RETURN_IF_ERROR(TimeRound(order, /*first=*/false));
+    if (asked_failure_ && asked_failure_->result == AttemptResult::kWrong) {
+      asked_failure_->reason.push_back(
+          absl::StrCat("runs before were right (", i + 1,
+                       "): a race, or state that is kept between calls"));
     }
+    Progress(0.5 + 0.4 * (i + 1.0) / options_.samples);
   }
   return absl::OkStatus();
 }

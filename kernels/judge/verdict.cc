@@ -52,10 +52,13 @@ absl::string_view Name(Outcome outcome) {
 }
 
 absl::StatusOr<Verdict> Judge(const CompiledKernel& kernel,
-                              const JudgeOptions& options, Workers& workers) {
+                              const JudgeOptions& options, Workers& workers,
+                              std::unique_ptr<KernelProcess> process) {
   JudgedKernel judged;
-  judged.start = [&](const ProcessOptions& process) {
-    return KernelProcess::Start(kernel.library, process);
+  judged.start = [&](const ProcessOptions& start)
+      -> absl::StatusOr<std::unique_ptr<KernelProcess>> {
+    if (process != nullptr && !start.trace) return std::move(process);
+    return KernelProcess::Start(kernel.library, start);
   };
   judged.has_prolog = HasProlog(kernel.source.kernel_interface);
   if (options.process.gpu) {

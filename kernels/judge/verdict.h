@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,10 +69,11 @@ inline bool IsRight(const Verdict& verdict) {
 
 struct JudgeOptions {
   const Network* network = nullptr;
-  int64_t batch = 10000;      // images for the times
-  bool quick = false;         // only the network's own layers
-  int samples = 7;            // timed runs for each layer
-  double timed_seconds = 20;  // after so long three timed runs are enough
+  int64_t batch = 10000;  // images for the times
+  bool quick = false;     // only the network's own layers
+  int samples = 7;        // timed runs for each layer
+  // After so long three timed runs are enough, and two if `quick`.
+  double timed_seconds = 20;
   bool huge = true;  // one problem of more than 2^31 outputs, on a GPU that has
                      // the memory; not if `quick`
   uint64_t seed = 0;  // of inputs and order; 0: a random one
@@ -82,9 +84,11 @@ struct JudgeOptions {
 // Judges a compiled kernel: starts its process, checks it on the network's
 // layers, the course's nine layers, odd shapes and special values, times it
 // with fresh inputs, and observes its work. Errors are failures of the judge
-// itself; whatever the kernel does is in the verdict.
+// itself; whatever the kernel does is in the verdict. `process`, if there is
+// one, runs the kernel already, and saves the start of another.
 absl::StatusOr<Verdict> Judge(const CompiledKernel& kernel,
-                              const JudgeOptions& options, Workers& workers);
+                              const JudgeOptions& options, Workers& workers,
+                              std::unique_ptr<KernelProcess> process = nullptr);
 
 // The verdict as the lines of one screen, without times.
 std::string ToString(const Verdict& verdict);

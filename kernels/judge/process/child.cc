@@ -19,8 +19,10 @@
 #include <ctime>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/record/seal.h"
 #include "common/status/status.h"
 
 namespace convlab {
@@ -41,8 +43,8 @@ void Sleep(int64_t ns) {
 }
 
 // Between fork and exec; nothing here allocates memory.
-[[noreturn]] void Become(char* const* command, int socket, int note,
-                         int output) {
+[[noreturn]] void Become(char* const* command, char* const* environment,
+                         int socket, int note, int output) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   sigset_t none;
@@ -60,9 +62,21 @@ void Sleep(int64_t ns) {
       const long count = sysconf(_SC_OPEN_MAX);
       for (int i = kNoteFile + 1; i < count; ++i) close(i);
     }
-    execv(command[0], command);
+    execve(command[0], command, environment);
   }
   _exit(127);
+}
+
+// This process's, without what a kernel could seal results of its own with.
+std::vector<char*> Environment() {
+  std::vector<char*> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!absl::StartsWith(*variable, absl::StrCat(kSealKeyVariable, "="))) {
+      variables.push_back(*variable);
+    }
+  }
+  variables.push_back(nullptr);
+  return variables;
 }
 
 // The whole of a file below /proc, or as much of it as matters.
@@ -138,8 +152,12 @@ absl::StatusOr<std::unique_ptr<Child>> Child::Start(
   pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
+  std::vector<char*> environment = Environment();
   const pid_t pid = fork();
-  if (pid == 0) Become(pointers.data(), ends[1], note.file(), output[1]);
+  if (pid == 0) {
+    Become(pointers.data(), environment.data(), ends[1], note.file(),
+           output[1]);
+  }
   close(ends[1]);
   close(output[1]);
   if (pid < 0) {

@@ -26,6 +26,7 @@
 #include "kernels/judge/process/kernel_device.h"
 #include "kernels/judge/process/last_words.h"
 #include "kernels/judge/process/messages.h"
+#include "kernels/judge/process/packed_trace.h"
 #include "kernels/judge/process/process.h"
 #include "kernels/judge/process/sandbox.h"
 #include "kernels/judge/process/shared_tensors.h"
@@ -78,6 +79,7 @@ class KernelSide {
   absl::Status Op(Reply& reply);
   absl::Status Epilog();
   absl::Status Report(Reply& reply);
+  void Keep(Activities activities);
 
   bool has_device_tensors() const {
     return kernel_->tensors == CONVLAB_DEVICE_TENSORS;
@@ -87,6 +89,9 @@ class KernelSide {
   GuardedTensors tensors_;
   std::unique_ptr<KernelDevice> device_;
   bool traced_ = false;
+  int64_t first_trace_ns_ = 0;  // when the first one began; 0: none has
+  int64_t trace_ns_ = 0;        // when the last one began
+  Activities kept_;             // of all phases, in ns since first_trace_ns_
   const ConvlabKernel* kernel_ = nullptr;
   Problem problem_;
   ConvlabCall call_ = {};
@@ -117,6 +122,7 @@ absl::Status KernelSide::Prepare(Reply& reply) {
   }
   LimitThreads(arguments_.threads);
   reply.limits = LimitProcess(arguments_.data_bytes);
+  reply.landlock = arguments_.filter && ForbidWriting();
   reply.seccomp =
       arguments_.filter && FilterSystemCalls(arguments_.threads > 0);
   reply.traced = traced_;
@@ -179,12 +185,36 @@ absl::Status KernelSide::Begin(const KernelCall& call) {
 absl::Status KernelSide::Settle(const Request& request) {
   if (device_ != nullptr) RETURN_IF_ERROR(device_->Settle());
   if (traced_) {
-    ASSIGN_OR_RETURN(const Activities activities, cuda::StopTrace());
-    if (request.phase >= 0) Add(activities, work_[request.phase]);
+    ASSIGN_OR_RETURN(Activities activities, cuda::StopTrace());
+    if (request.phase >= 0) {
+      Add(activities, work_[request.phase]);
+      Keep(std::move(activities));
+    }
   }
   // Not traced: this is not the kernel's work.
   if (request.before_op != 0) RETURN_IF_ERROR(MakeOutput());
-  return traced_ ? cuda::StartTrace() : absl::OkStatus();
+  if (!traced_) return absl::OkStatus();
+  trace_ns_ = Now();
+  return cuda::StartTrace();
+}
+
+void KernelSide::Keep(Activities activities) {
+  if (first_trace_ns_ == 0) first_trace_ns_ = trace_ns_;
+  const int64_t offset = trace_ns_ - first_trace_ns_;
+  for (GpuActivity& activity : activities.gpu) {
+    activity.start_ns += offset;
+    activity.end_ns += offset;
+    kept_.gpu.push_back(std::move(activity));
+  }
+  for (ApiCall& call : activities.api) {
+    call.start_ns += offset;
+    call.end_ns += offset;
+    kept_.api.push_back(std::move(call));
+  }
+  kept_.tool = activities.tool;
+  kept_.version = activities.version;
+  kept_.process = activities.process;
+  if (kept_.missing.empty()) kept_.missing = activities.missing;
 }
 
 // Every op finds the output poisoned or, if it was promised, zeroed; not only
@@ -250,6 +280,9 @@ absl::Status KernelSide::Report(Reply& reply) {
     kernel_->guard(&report);
     reply.device_bytes += report.peak_bytes;
     reply.leaked_bytes = report.leaked_bytes;
+    if (report.error != nullptr) {
+      absl::SNPrintF(reply.error, sizeof(reply.error), "%s", report.error);
+    }
     if (damage.empty() && report.damaged_zones > 0) {
       damage = absl::StrCat(
           "wrote ", DescribePlace("an allocation", report.damaged_offset),
@@ -267,7 +300,8 @@ absl::Status KernelSide::Carry(const Request& request, int file, Reply& reply) {
     case Order::kLoad:
       return Load(reply);
     case Order::kMap:
-      return tensors_.Map(request.call.problem, file);
+      if (file >= 0) RETURN_IF_ERROR(tensors_.Map(request.room, file));
+      return tensors_.Place(request.call.problem);
     case Order::kBegin:
       return Begin(request.call);
     case Order::kSettle:
@@ -280,6 +314,8 @@ absl::Status KernelSide::Carry(const Request& request, int file, Reply& reply) {
       return Epilog();
     case Order::kReport:
       return Report(reply);
+    case Order::kTraced:
+      return WriteActivities(kept_, file);
     case Order::kReady:
       break;
   }

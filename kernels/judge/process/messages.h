@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/judge/process/process.h"
+#include "kernels/judge/process/shared_tensors.h"
 
 namespace convlab {
 
@@ -37,13 +38,16 @@ struct ProcessArguments {
 enum class Order : int32_t {
   kReady,   // not an order: the process says that it is ready to load
   kLoad,    // the library
-  kMap,     // the tensors of `call.problem`, in the descriptor that comes along
+  kMap,     // the tensors of `call.problem`; a descriptor that comes along is
+            // new memory, with room for tensors of `room`
   kBegin,   // a call: prepare it
   kProlog,  // these four run the kernel's code
   kOp,
   kEpilog,
   kReport,
   kSettle,  // wait for the device, attribute its work to `phase`, reset its L2
+  kTraced,  // write the activities of all phases (packed_trace.h) into the
+            // descriptor that comes along
 };
 
 struct Request {
@@ -52,6 +56,7 @@ struct Request {
   int32_t phase;      // of kSettle: to which the work so far belongs, or -1
   int32_t before_op;  // of kSettle: make the output as it must be before op
   KernelCall call;    // of kMap (the problem alone) and kBegin
+  TensorRoom room;    // of kMap
 };
 
 struct Reply {
@@ -59,14 +64,15 @@ struct Reply {
   Order order;
   int32_t code;  // an absl::StatusCode; unless it is kOk, `text` says why
   // Of kReady; if not traced, `text` says why.
-  int32_t seccomp, limits, traced;
+  int32_t seccomp, landlock, limits, traced;
   // Of kLoad.
   int32_t uses_gpu, has_prolog, has_epilog, zeroed_output;
   // Of kOp; event_ns is -1 without a GPU.
   int64_t op_ns, event_ns;
-  // Of kReport, where `text` is CallResult::guard.
+  // Of kReport, where `text` is CallResult::guard, `error` CallResult::error.
   PhaseWork work[3];
   int64_t device_bytes, leaked_bytes;
+  char error[100];
   char text[400];
 };
 

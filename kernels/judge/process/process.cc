@@ -1,5 +1,6 @@
 #include "kernels/judge/process/process.h"
 
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "kernels/judge/process/child.h"
 #include "kernels/judge/process/clock_check.h"
 #include "kernels/judge/process/messages.h"
+#include "kernels/judge/process/packed_trace.h"
 #include "kernels/judge/process/sandbox.h"
 #include "kernels/judge/process/shared_tensors.h"
 
@@ -52,14 +54,22 @@ bool InRange(const Problem& problem) {
   return problem.output_height() > 0 && problem.output_width() > 0;
 }
 
-std::string TextOf(const Reply& reply) {
-  return Harmless(
-      absl::string_view(reply.text, strnlen(reply.text, sizeof(reply.text))));
+template <size_t kSize>
+std::string TextOf(const char (&text)[kSize]) {
+  return Harmless(absl::string_view(text, strnlen(text, kSize)));
+}
+
+ProcessOptions WithMemory(ProcessOptions options) {
+  if (options.memory == nullptr) {
+    options.memory = std::make_shared<SharedMemory>();
+  }
+  return options;
 }
 
 class Process : public KernelProcess {
  public:
-  explicit Process(ProcessOptions options) : options_(std::move(options)) {
+  explicit Process(ProcessOptions options)
+      : options_(WithMemory(std::move(options))), memory_(*options_.memory) {
     if (options_.host_bytes <= 0) options_.host_bytes = DefaultHostBytes();
   }
 
@@ -72,6 +82,7 @@ class Process : public KernelProcess {
 
   absl::StatusOr<SharedTensors> Map(const Problem& problem) override;
   absl::StatusOr<CallResult> Run(const KernelCall& call) override;
+  absl::StatusOr<Activities> Traced() override;
   void Finish() override { child_->Finish(options_.seconds); }
   std::string Printed() const override { return child_->Printed(); }
   std::string Protection() const override {
@@ -97,6 +108,9 @@ class Process : public KernelProcess {
   absl::Status Op(bool timed, std::optional<Moment> begin, CallResult& result);
   absl::Status Phases(const KernelCall& call, CallResult& result);
   absl::Status Report(CallResult& result);
+  // Has the process see the tensors where the judge sees them. Later than the
+  // judge: by then its many threads have had the system clear the pages.
+  absl::Status Place(const Problem& problem);
   void SetLimits();
   // The kernel broke a rule: ends the process.
   absl::Status Broken(absl::Status status);
@@ -105,7 +119,9 @@ class Process : public KernelProcess {
   std::unique_ptr<Child> child_;
   std::vector<std::string> protection_;
   Reply facts_ = {};  // the answer to kLoad
-  SharedMemory memory_;
+  SharedMemory& memory_;
+  int mapped_ = 0;        // the version of memory_ that the process has
+  bool to_place_ = true;  // it does not know the problem yet
   ClockCheck clock_;
 };
 
@@ -139,10 +155,11 @@ absl::Status Process::Prepare(const std::string& library,
   }
   RETURN_IF_ERROR(CheckReply(request, reply));
   if (reply.seccomp != 0) protection_.emplace_back("seccomp");
+  if (reply.landlock != 0) protection_.emplace_back("landlock");
   if (reply.limits != 0) protection_.emplace_back("limits");
   if (options_.trace && reply.traced == 0) {
     protection_.push_back(absl::StrCat(
-        "no trace (", options_.gpu ? TextOf(reply) : "no GPU", ")"));
+        "no trace (", options_.gpu ? TextOf(reply.text) : "no GPU", ")"));
   }
   return absl::OkStatus();
 }
@@ -174,7 +191,7 @@ absl::Status Process::CheckReply(const Request& request, const Reply& reply) {
       request.order == Order::kBegin) {
     code = static_cast<absl::StatusCode>(reply.code);
   }
-  absl::Status status(code, TextOf(reply));
+  absl::Status status(code, TextOf(reply.text));
   // Less memory may do for the next call.
   return absl::IsResourceExhausted(status) ? status : Broken(std::move(status));
 }
@@ -209,21 +226,27 @@ absl::StatusOr<SharedTensors> Process::Map(const Problem& problem) {
   }
   if (child_->dead()) return absl::AbortedError("its process has ended");
   if (memory_.Holds(problem)) return memory_.tensors();
-  // The old tensors go first: the new ones may need their memory.
-  memory_ = SharedMemory();
-  ASSIGN_OR_RETURN(memory_, SharedMemory::Create(problem));
+  RETURN_IF_ERROR(memory_.Place(problem));
+  to_place_ = true;
   SetLimits();
+  return memory_.tensors();
+}
+
+absl::Status Process::Place(const Problem& problem) {
+  if (!to_place_) return absl::OkStatus();
+  const bool is_new = mapped_ != memory_.version();
   Request request = {};
   request.order = Order::kMap;
   request.call.problem = problem;
+  request.room = memory_.room();
   child_->Continue();
-  const absl::Status mapped = Ask(request, memory_.file()).status();
+  const absl::Status placed =
+      Ask(request, is_new ? memory_.file() : -1).status();
   child_->Stop();
-  if (!mapped.ok()) {
-    memory_ = SharedMemory();
-    return mapped;
-  }
-  return memory_.tensors();
+  RETURN_IF_ERROR(placed);
+  mapped_ = memory_.version();
+  to_place_ = false;
+  return absl::OkStatus();
 }
 
 absl::Status Process::Settle(int phase, bool before_op, int64_t* ns) {
@@ -314,7 +337,8 @@ absl::Status Process::Report(CallResult& result) {
   }
   result.device_bytes = reply.device_bytes;
   result.leaked_bytes = reply.leaked_bytes;
-  result.guard = TextOf(reply);
+  result.guard = TextOf(reply.text);
+  result.error = TextOf(reply.error);
   return absl::OkStatus();
 }
 
@@ -327,6 +351,7 @@ absl::StatusOr<CallResult> Process::Run(const KernelCall& call) {
   if (call.stride < 1 || call.warm_ops < 0 || call.timed_ops < 0) {
     return absl::InvalidArgumentError("a call with a stride or count below 1");
   }
+  RETURN_IF_ERROR(Place(call.problem));
   // The process is stopped: what is remembered is what the caller wrote.
   memory_.Remember();
   if (facts_.zeroed_output != 0 && facts_.has_prolog == 0) {
@@ -343,6 +368,23 @@ absl::StatusOr<CallResult> Process::Run(const KernelCall& call) {
     return Broken(std::move(checked));
   }
   return result;
+}
+
+absl::StatusOr<Activities> Process::Traced() {
+  if (!options_.trace) {
+    return absl::FailedPreconditionError("the process is not traced");
+  }
+  const int file = memfd_create("trace", MFD_CLOEXEC);
+  if (file < 0) return absl::InternalError("no memory for the trace");
+  Request request = {};
+  request.order = Order::kTraced;
+  child_->Continue();
+  const absl::Status written = Ask(request, file).status();
+  child_->Stop();
+  absl::StatusOr<Activities> activities =
+      written.ok() ? ReadActivities(file) : written;
+  close(file);
+  return activities;
 }
 
 // Starts a process in bubblewrap, or without where that does not work. What

@@ -29,9 +29,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "common/record/activities.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab {
+
+class SharedMemory;
 
 struct ProcessOptions {
   bool gpu = false;  // the library uses the GPU; found out if it is not known
@@ -44,6 +47,9 @@ struct ProcessOptions {
   bool sandbox = true;     // bubblewrap where it works
   std::vector<std::string> wrapper;  // a command that starts the process
                                      // ("ncu", its flags)
+  // Of the tensors; to be handed from a process that is dead to the next one.
+  // Null: of its own.
+  std::shared_ptr<SharedMemory> memory;
 };
 
 // The GPU's work during one part of a call, by CUPTI.
@@ -86,6 +92,7 @@ struct CallResult {
   int64_t device_bytes = 0;     // the most that was allocated at one time
   int64_t leaked_bytes = 0;
   std::string guard;  // damage to red zones in device memory, or empty
+  std::string error;  // of a CUDA call of the file that failed, or empty
 };
 
 // Views of the shared memory. Red zones lie around each; Run checks those in
@@ -108,6 +115,11 @@ class KernelProcess {
   // Runs one call on the mapped tensors. The output was poisoned by the caller.
   // Aborted, among others, if the kernel wrote outside its tensors.
   virtual absl::StatusOr<CallResult> Run(const KernelCall& call) = 0;
+
+  // Of a traced process: the GPU's work and the API calls in the prologs, ops
+  // and epilogs of all calls so far, in ns since the first of them.
+  // FailedPrecondition if it is not traced.
+  virtual absl::StatusOr<Activities> Traced() = 0;
 
   // Ends the process in order, as a profiler that started it (`wrapper`) needs
   // to write its results. Nothing may be called afterwards but Printed.

@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "kernels/judge/process/clock_check.h"
 #include "kernels/judge/process/process_trial.h"
+#include "kernels/judge/process/shared_tensors.h"
 
 namespace convlab {
 namespace {
@@ -79,15 +80,70 @@ TEST(Process, RunsARightKernelOnManyProblems) {
     EXPECT_THAT(trial.result.event_ns, IsEmpty());
     EXPECT_THAT(trial.result.work, IsEmpty());
   }
-  EXPECT_THAT((*process)->Protection(), HasSubstr("seccomp, limits"));
+  EXPECT_THAT((*process)->Protection(), ContainsRegex("seccomp.*, limits"));
 }
+
+// One problem's tensors are larger than those before, in turn x, k and y; small
+// ones in between use the same room.
+TEST(Process, ProcessesUseOneMemoryOneAfterAnother) {
+  ProcessOptions options;
+  options.memory = std::make_shared<SharedMemory>();
+  const Problem small = {1, 1, 4, 4, 1, 3};
+  ASSERT_TRUE(options.memory->Reserve({kProblem, small}).ok());
+  int seed = 0;
+  for (int i = 0; i < 3; ++i) {
+    auto process = StartBehaviour("right", options);
+    ASSERT_TRUE(process.ok()) << process.status();
+    const int version = options.memory->version();
+    for (const Problem& problem :
+         {kProblem, small, Problem{1, 64, 130, 130, 1, 3}, small,
+          Problem{1, 600, 45, 45, 1, 45}, small,
+          Problem{1, 1, 1030, 1030, 1, 2}, kProblem}) {
+      ExpectRight(RunOnce(**process, problem, ++seed), "right");
+    }
+    // Nothing is left to make room for, from the second process on.
+    EXPECT_EQ(options.memory->version() > version, i == 0);
+  }
+}
+
+// Landlock is not in every system.
+constexpr char kWithoutBubblewrap[] = "^seccomp(, landlock)?, limits$";
 
 TEST(Process, WorksWithoutBubblewrap) {
   ProcessOptions options;
   options.sandbox = false;
   const Trial trial = Try("right", options);
   ExpectRight(trial, "right");
-  EXPECT_EQ(trial.protection, "seccomp, limits");
+  EXPECT_THAT(trial.protection, ContainsRegex(kWithoutBubblewrap));
+}
+
+TEST(Process, FilesAreOutOfReach) {
+  const std::string folder = testing::TempDir() + "/files";
+  mkdir(folder.c_str(), 0700);
+  std::ofstream(folder + "/old") << "content";
+  setenv("CONVLAB_TEST_FOLDER", folder.c_str(), 1);
+  bool tried = false;
+  for (const bool sandbox : {true, false}) {
+    ProcessOptions options;
+    options.sandbox = sandbox;
+    const Trial trial = Try("writes files", options);
+    ExpectRight(trial, "writes files");
+    if (!absl::StrContains(trial.protection, "bubblewrap") &&
+        !absl::StrContains(trial.protection, "landlock")) {
+      continue;
+    }
+    tried = true;
+    EXPECT_EQ(trial.printed, "") << trial.protection;
+  }
+  if (!tried) GTEST_SKIP() << "neither bubblewrap nor Landlock works here";
+}
+
+TEST(Process, TheKeyOfSealsIsOutOfReach) {
+  setenv("CONVLAB_SEAL_KEY", "/key", 1);
+  const Trial trial = Try("looks for the key");
+  unsetenv("CONVLAB_SEAL_KEY");
+  ExpectRight(trial, "looks for the key");
+  EXPECT_EQ(trial.printed, "");
 }
 
 // In a program of its own, which remembers that bubblewrap failed.
@@ -102,7 +158,9 @@ TEST(ProcessDeathTest, GoesOnWhereBubblewrapFails) {
     for (int i = 0; i < 2; ++i) {
       const Trial trial = Try("right");
       if (!trial.status.ok() || trial.wrong != 0 ||
-          trial.protection != "seccomp, limits" || !trial.printed.empty()) {
+          !absl::EndsWith(trial.protection, ", limits") ||
+          absl::StrContains(trial.protection, "bubblewrap") ||
+          !trial.printed.empty()) {
         std::cerr << trial.status << trial.protection << trial.printed;
         _exit(1);
       }

@@ -1,7 +1,9 @@
 #include "kernels/judge/process/sandbox.h"
 
+#include <fcntl.h>
 #include <glob.h>
 #include <linux/capability.h>
+#include <linux/landlock.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/prctl.h>
@@ -62,7 +64,58 @@ constexpr int kRefused[] = {
     SYS_keyctl,
 };
 
+std::vector<std::string> GpuDevices() {
+  std::vector<std::string> devices;
+  glob_t found = {};
+  if (glob("/dev/{nvidia*,dxg}", GLOB_BRACE, nullptr, &found) == 0) {
+    devices.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  }
+  globfree(&found);
+  return devices;
+}
+
+// All that changes a file or a folder, in the first version of Landlock.
+constexpr uint64_t kWriting =
+    LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+    LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
+    LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
+    LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
+    LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM;
+// Since the third version; older headers do not have it.
+constexpr uint64_t kTruncate = uint64_t{1} << 14;
+
+bool AllowWriting(int rules, const std::string& path) {
+  const int place = open(path.c_str(), O_PATH | O_CLOEXEC);
+  if (place < 0) return true;  // what does not exist needs no rule
+  const landlock_path_beneath_attr rule = {LANDLOCK_ACCESS_FS_WRITE_FILE,
+                                           place};
+  const bool added = syscall(SYS_landlock_add_rule, rules,
+                             LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
+  close(place);
+  return added;
+}
+
 }  // namespace
+
+bool ForbidWriting() {
+  const long version = syscall(SYS_landlock_create_ruleset, nullptr, 0,
+                               LANDLOCK_CREATE_RULESET_VERSION);
+  if (version < 1) return false;
+  landlock_ruleset_attr handled = {};
+  handled.handled_access_fs = kWriting;
+  if (version >= 2) handled.handled_access_fs |= LANDLOCK_ACCESS_FS_REFER;
+  if (version >= 3) handled.handled_access_fs |= kTruncate;
+  const int rules = static_cast<int>(
+      syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled), 0));
+  if (rules < 0) return false;
+  std::vector<std::string> places = GpuDevices();
+  places.insert(places.end(), {"/dev/null", "/proc/self"});
+  bool done = true;
+  for (const std::string& place : places) done &= AllowWriting(rules, place);
+  done &= syscall(SYS_landlock_restrict_self, rules, 0) == 0;
+  close(rules);
+  return done;
+}
 
 std::vector<std::string> BubblewrapCommand(bool gpu) {
   const std::string program = FindProgram(PlacesOnPath("bwrap"));
@@ -81,14 +134,9 @@ std::vector<std::string> BubblewrapCommand(bool gpu) {
                                       "--dev",
                                       "/dev"};
   if (gpu) {
-    glob_t found = {};
-    if (glob("/dev/{nvidia*,dxg}", GLOB_BRACE, nullptr, &found) == 0) {
-      for (size_t i = 0; i < found.gl_pathc; ++i) {
-        const std::string device = found.gl_pathv[i];
-        command.insert(command.end(), {"--dev-bind", device, device});
-      }
+    for (const std::string& device : GpuDevices()) {
+      command.insert(command.end(), {"--dev-bind", device, device});
     }
-    globfree(&found);
   }
   command.emplace_back("--");
   return command;

@@ -20,6 +20,12 @@ std::vector<std::string> BubblewrapCommand(bool gpu);
 // `data_bytes` is 0, private memory. For this process and for good.
 bool LimitProcess(int64_t data_bytes);
 
+// From now on, no file can be written, made, renamed or removed, but for the
+// devices of GPUs and what belongs to the process itself below /proc. False
+// where the system has no Landlock. For this process and for good; to be called
+// after LimitProcess.
+bool ForbidWriting();
+
 // Limits the process to this number of its CPUs.
 void LimitThreads(int threads);
 

@@ -9,26 +9,27 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/math/rounding.h"
 
 namespace convlab {
 namespace {
 
 constexpr size_t kPage = 4096;
+// A tensor's room, so that it is not made anew for each of many small problems.
+constexpr size_t kLeastRoom = size_t{4} << 20;
 // Of vector loads; what an overrun writes into the gap is found afterwards.
 constexpr size_t kAlignment = 64;
 // More than an image, so that an index that is off by one image is caught.
 constexpr size_t kGuard = size_t{16} << 20;
 // A NaN, so that a value that is read from a red zone shows in the output.
 constexpr uint32_t kZone = 0x7fd5a5a5;
-
-size_t RoundUp(size_t value, size_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 __extension__ using Wide = unsigned __int128;
 
@@ -38,7 +39,8 @@ uint64_t Mix(uint64_t a, uint64_t b) {
 }
 
 // A hash under a secret of this process, so that no change can be made to
-// leave it as it is. The multiplications are those of wyhash (Wang Yi).
+// leave it as it is. The multiplications are those of wyhash (Wang Yi); four
+// chains of them run side by side, since each waits for its last product.
 uint64_t Fingerprint(const char* data, size_t bytes) {
   static const std::array<uint64_t, 2> secret = [] {
     std::array<uint64_t, 2> value = {};
@@ -46,17 +48,21 @@ uint64_t Fingerprint(const char* data, size_t bytes) {
     if (got != sizeof(value)) value = {0x9e3779b97f4a7c15, 0xd1b54a32d192ed03};
     return value;
   }();
-  uint64_t hash = secret[0] ^ bytes;
-  uint64_t words[2];
+  constexpr size_t kChains = 4;
+  std::array<uint64_t, kChains> hash;
+  for (size_t i = 0; i < kChains; ++i) hash[i] = secret[0] ^ (bytes + i);
+  uint64_t words[kChains][2];
   while (bytes > 0) {
     const size_t count = std::min(bytes, sizeof(words));
     if (count < sizeof(words)) std::memset(words, 0, sizeof(words));
     std::memcpy(words, data, count);
-    hash = Mix(words[0] ^ secret[1], words[1] ^ hash) + secret[0];
+    for (size_t i = 0; i < kChains; ++i) {
+      hash[i] = Mix(words[i][0] ^ secret[1], words[i][1] ^ hash[i]) + secret[0];
+    }
     data += count;
     bytes -= count;
   }
-  return hash;
+  return Mix(Mix(hash[0] ^ secret[1], hash[1]) ^ hash[2], hash[3] ^ secret[0]);
 }
 
 // Behind an input. Files of the course copy as many weights as their constant
@@ -69,18 +75,18 @@ uint8_t ZoneByte(size_t offset) {
   return static_cast<uint8_t>(kZone >> (8 * (offset % 4)));
 }
 
-void FillZone(char* pages, size_t begin, size_t end) {
+void FillZone(char* region, size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i)
-    pages[i] = static_cast<char>(ZoneByte(i));
+    region[i] = static_cast<char>(ZoneByte(i));
 }
 
 // The least and the greatest offset in [begin, end) that is damaged; false if
 // none is.
-bool FindDamage(const char* pages, size_t begin, size_t end, size_t* first,
+bool FindDamage(const char* region, size_t begin, size_t end, size_t* first,
                 size_t* last) {
   bool damaged = false;
   for (size_t i = begin; i < end; ++i) {
-    if (static_cast<uint8_t>(pages[i]) == ZoneByte(i)) continue;
+    if (static_cast<uint8_t>(region[i]) == ZoneByte(i)) continue;
     if (!damaged) *first = i;
     *last = i;
     damaged = true;
@@ -125,6 +131,28 @@ absl::Status Failed(const char* call) {
                                          std::strerror(errno)));
 }
 
+// Has the system clear new pages, by several threads: one clears them more
+// slowly than a GPU computes what they hold.
+void TouchPages(char* data, size_t size) {
+  constexpr size_t kPiece = size_t{32} << 20;
+  const size_t most = std::max(1U, std::thread::hardware_concurrency());
+  const size_t count = std::min<size_t>({16, most, CeilDivide(size, kPiece)});
+  std::vector<std::thread> threads;
+  const size_t share = RoundUp(CeilDivide(size, count), kPage);
+  for (size_t begin = 0; begin < size; begin += share) {
+    threads.emplace_back([=] {
+      const size_t end = std::min(size, begin + share);
+      for (size_t i = begin; i < end; i += kPage) data[i] = 0;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// For each tensor the larger room of the two.
+TensorRoom Larger(const TensorRoom& a, const TensorRoom& b) {
+  return {std::max(a[0], b[0]), std::max(a[1], b[1]), std::max(a[2], b[2])};
+}
+
 bool Same(const Problem& a, const Problem& b) {
   return a.batch == b.batch && a.channels == b.channels &&
          a.height == b.height && a.width == b.width && a.filters == b.filters &&
@@ -133,65 +161,94 @@ bool Same(const Problem& a, const Problem& b) {
 
 }  // namespace
 
-TensorLayout::TensorLayout(const Problem& problem) {
+TensorRoom RoomFor(const Problem& problem) {
   const std::array<int64_t, 3> elements = {problem.input_elements(),
                                            problem.kernel_elements(),
                                            problem.output_elements()};
+  TensorRoom room;
+  for (int i = 0; i < 3; ++i) {
+    room[i] = static_cast<size_t>(elements[i]) * sizeof(float);
+  }
+  return room;
+}
+
+TensorLayout::TensorLayout(const TensorRoom& room, const Problem& problem) {
+  const TensorRoom bytes = RoomFor(problem);
   for (int i = 0; i < 3; ++i) {
     Part& part = parts[i];
+    const size_t readable = i < 2 ? kReadable : 0;
     part.offset = size;
-    part.bytes = static_cast<size_t>(elements[i]) * sizeof(float);
-    const size_t aligned = RoundUp(part.bytes, kAlignment);
-    part.begin = RoundUp(aligned, kPage) - aligned;
-    part.size = part.begin + aligned + (i < 2 ? kReadable : 0);
+    part.size = RoundUp(room[i], kPage) + readable;
+    part.bytes = bytes[i];
+    part.begin = part.size - readable - RoundUp(part.bytes, kAlignment);
+    part.pages = part.begin / kPage * kPage;
     size += part.size;
   }
 }
 
-absl::StatusOr<SharedMemory> SharedMemory::Create(const Problem& problem) {
-  const TensorLayout layout(problem);
-  if (const int64_t available = AvailableBytes();
-      static_cast<int64_t>(layout.size) > available) {
+absl::Status SharedMemory::MakeRoom(const TensorRoom& room) {
+  // The old memory goes first: the new one may need it.
+  Release();
+  room_ = room;
+  problem_ = {};
+  size_ = layout().size;
+  if (const int64_t available = AvailableBytes(); bytes() > available) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "the tensors need ", layout.size >> 20, " MiB of memory, but only ",
+        "the tensors need ", size_ >> 20, " MiB of memory, but only ",
         available >> 20, " MiB are available"));
   }
-  SharedMemory memory;
-  memory.problem_ = problem;
-  memory.file_ = memfd_create("tensors", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (memory.file_ < 0) return Failed("memfd_create");
+  file_ = memfd_create("tensors", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (file_ < 0) return Failed("memfd_create");
   // Sealed, since reading behind the end of a file that the kernel has
   // shortened would end the judge.
-  if (ftruncate(memory.file_, static_cast<off_t>(layout.size)) != 0 ||
-      fcntl(memory.file_, F_ADD_SEALS,
-            F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+  if (ftruncate(file_, static_cast<off_t>(size_)) != 0 ||
+      fcntl(file_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
+          0) {
     return Failed("ftruncate");
   }
-  void* const data = mmap(nullptr, layout.size, PROT_READ | PROT_WRITE,
-                          MAP_SHARED, memory.file_, 0);
+  void* const data =
+      mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
   if (data == MAP_FAILED) return Failed("mmap");
-  memory.data_ = static_cast<char*>(data);
-  memory.size_ = layout.size;
-  for (const TensorLayout::Part& part : layout.parts) {
-    char* const pages = memory.data_ + part.offset;
-    FillZone(pages, 0, part.begin);
-    FillZone(pages, part.begin + part.bytes, part.size);
-  }
-  return memory;
+  data_ = static_cast<char*>(data);
+  TouchPages(data_, size_);
+  ++version_;
+  return absl::OkStatus();
 }
 
-SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
-  std::swap(problem_, other.problem_);
-  std::swap(file_, other.file_);
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  std::swap(fingerprints_, other.fingerprints_);
-  return *this;
-}
-
-SharedMemory::~SharedMemory() {
+void SharedMemory::Release() {
   if (data_ != nullptr) munmap(data_, size_);
   if (file_ >= 0) close(file_);
+  data_ = nullptr;
+  file_ = -1;
+}
+
+absl::Status SharedMemory::Reserve(absl::Span<const Problem> problems) {
+  TensorRoom room = {};
+  for (const Problem& problem : problems) room = Larger(room, RoomFor(problem));
+  if (data_ != nullptr && Larger(room, room_) == room_) return absl::OkStatus();
+  return MakeRoom(Larger(room, room_));
+}
+
+absl::Status SharedMemory::Place(const Problem& problem) {
+  const TensorRoom least = RoomFor(problem);
+  if (data_ == nullptr || Larger(least, room_) != room_) {
+    const TensorRoom room =
+        Larger(Larger(least, room_), {kLeastRoom, kLeastRoom, kLeastRoom});
+    absl::Status made = MakeRoom(room);
+    // Where memory is short, no tensor has room that it does not need.
+    if (!made.ok()) made = MakeRoom(least);
+    if (!made.ok()) {
+      Release();
+      return made;
+    }
+  }
+  problem_ = problem;
+  for (const TensorLayout::Part& part : layout().parts) {
+    char* const region = data_ + part.offset;
+    FillZone(region, part.pages, part.begin);
+    FillZone(region, part.begin + part.bytes, part.size);
+  }
+  return absl::OkStatus();
 }
 
 bool SharedMemory::Holds(const Problem& problem) const {
@@ -199,8 +256,8 @@ bool SharedMemory::Holds(const Problem& problem) const {
 }
 
 char* SharedMemory::begin(int part) const {
-  const TensorLayout layout(problem_);
-  return data_ + layout.parts[part].offset + layout.parts[part].begin;
+  const TensorLayout::Part place = layout().parts[part];
+  return data_ + place.offset + place.begin;
 }
 
 SharedTensors SharedMemory::tensors() const {
@@ -214,25 +271,24 @@ SharedTensors SharedMemory::tensors() const {
 }
 
 void SharedMemory::Remember() {
-  const TensorLayout layout(problem_);
   for (int i = 0; i < 2; ++i) {
-    fingerprints_[i] = Fingerprint(begin(i), layout.parts[i].bytes);
+    fingerprints_[i] = Fingerprint(begin(i), layout().parts[i].bytes);
   }
 }
 
 absl::Status SharedMemory::Check() const {
-  const TensorLayout layout(problem_);
+  const TensorLayout now = layout();
   for (int i = 0; i < 3; ++i) {
-    const TensorLayout::Part& part = layout.parts[i];
-    const char* const pages = data_ + part.offset;
+    const TensorLayout::Part& part = now.parts[i];
+    const char* const region = data_ + part.offset;
     const size_t end = part.begin + part.bytes;
     size_t first, last;
-    if (FindDamage(pages, end, part.size, &first, &last)) {
+    if (FindDamage(region, end, part.size, &first, &last)) {
       return absl::AbortedError(absl::StrCat(
           "wrote up to ",
           DescribePlace(kTensorNames[i], static_cast<int64_t>(last - end))));
     }
-    if (FindDamage(pages, 0, part.begin, &first, &last)) {
+    if (FindDamage(region, part.pages, part.begin, &first, &last)) {
       return absl::AbortedError(absl::StrCat(
           "wrote up to ",
           DescribePlace(kTensorNames[i],
@@ -246,9 +302,10 @@ absl::Status SharedMemory::Check() const {
   return absl::OkStatus();
 }
 
-absl::Status GuardedTensors::Map(const Problem& problem, int file) {
+absl::Status GuardedTensors::Map(const TensorRoom& room, int file) {
   if (data_ != nullptr) munmap(data_, size_);
-  const TensorLayout layout(problem);
+  room_ = room;
+  const TensorLayout layout(room, Problem());
   size_ = layout.size + 4 * kGuard;
   void* const reserved =
       mmap(nullptr, size_, PROT_NONE,
@@ -261,13 +318,26 @@ absl::Status GuardedTensors::Map(const Problem& problem, int file) {
   for (int i = 0; i < 3; ++i) {
     const TensorLayout::Part& part = layout.parts[i];
     // Populated, so that no page fault is part of a time.
-    void* const pages =
-        mmap(data_ + part.offset + (i + 1) * kGuard, part.size,
+    if (mmap(data_ + part.offset + (i + 1) * kGuard, part.size,
              PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
-             file, static_cast<off_t>(part.offset));
-    if (pages == MAP_FAILED) return Failed("mmap");
-    tensors_[i] =
-        reinterpret_cast<float*>(static_cast<char*>(pages) + part.begin);
+             file, static_cast<off_t>(part.offset)) == MAP_FAILED) {
+      return Failed("mmap");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GuardedTensors::Place(const Problem& problem) {
+  const TensorLayout layout(room_, problem);
+  for (int i = 0; i < 3; ++i) {
+    const TensorLayout::Part& part = layout.parts[i];
+    char* const region = data_ + part.offset + (i + 1) * kGuard;
+    if (mprotect(region, part.pages, PROT_NONE) != 0 ||
+        mprotect(region + part.pages, part.size - part.pages,
+                 PROT_READ | PROT_WRITE) != 0) {
+      return Failed("mprotect");
+    }
+    tensors_[i] = reinterpret_cast<float*>(region + part.begin);
     bytes_[i] = part.bytes;
   }
   return absl::OkStatus();

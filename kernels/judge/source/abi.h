@@ -50,6 +50,8 @@ struct ConvlabGuardReport {
   int64_t damaged_offset; /* bytes from the end (>= 0) or the begin (< 0) of the
                              allocation to the first damage */
   int64_t damaged_bytes;  /* the size of that allocation */
+  const char* error;      /* of the last CUDA call or launch that failed, as
+                             cudaGetErrorString has it, or null */
 };
 
 struct ConvlabKernel {

@@ -169,6 +169,26 @@ void WriteToProgram(ConvlabCall* call) {
   Right(call);
 }
 
+// A new file in the folder that the test has put into the environment, and one
+// that is there.
+void WriteFiles(ConvlabCall* call) {
+  const std::string folder = std::getenv("CONVLAB_TEST_FOLDER");
+  const std::string old_file = folder + "/old";
+  if (open((folder + "/new").c_str(), O_WRONLY | O_CREAT, 0600) >= 0) {
+    std::printf("made a file\n");
+  }
+  if (open(old_file.c_str(), O_WRONLY) >= 0) std::printf("opened a file\n");
+  if (truncate(old_file.c_str(), 0) == 0) std::printf("truncated a file\n");
+  if (unlink(old_file.c_str()) == 0) std::printf("removed a file\n");
+  Right(call);
+}
+
+// Prints the variables that a kernel must not see.
+void LookAtEnvironment(ConvlabCall* call) {
+  if (std::getenv("CONVLAB_SEAL_KEY") != nullptr) std::printf("has the key\n");
+  Right(call);
+}
+
 // The file of the tensors is sealed: the judge can always read it.
 void ShrinkFiles(ConvlabCall* call) {
   Right(call);
@@ -266,6 +286,8 @@ const std::map<std::string, void (*)(ConvlabCall*)>& Behaviours() {
       {"many threads", ManyThreads},
       {"memory", UseMemory},
       {"shared memory", UseSharedMemory},
+      {"writes files", WriteFiles},
+      {"looks for the key", LookAtEnvironment},
       {"look at judge", LookAtJudge},
       {"write to program", WriteToProgram},
       {"shrink files", ShrinkFiles},

@@ -233,6 +233,7 @@ static inline void convlab_end_op() { convlab_guard.quiet = 0; }
 // For ConvlabKernel::guard.
 static void convlab_report(struct ConvlabGuardReport* report) {
   cudaDeviceSynchronize();
+  const cudaError_t error = cudaGetLastError();
   for (ConvlabBlock* block = convlab_guard.blocks; block != nullptr;
        block = block->next) {
     convlab_check(block);
@@ -240,7 +241,8 @@ static void convlab_report(struct ConvlabGuardReport* report) {
   ConvlabLock lock;
   convlab_guard.report.leaked_bytes = convlab_guard.used_bytes;
   *report = convlab_guard.report;
-  convlab_guard.report = {convlab_guard.used_bytes, 0, 0, 0, 0};
+  report->error = error == cudaSuccess ? nullptr : cudaGetErrorString(error);
+  convlab_guard.report = {convlab_guard.used_bytes, 0, 0, 0, 0, nullptr};
 }
 
 #endif  // CONVLAB_GUARD_H_
