@@ -37,6 +37,9 @@ namespace {
 // The course measured each operation once.
 constexpr int kRepeat = 1;
 
+// Whoever wants a quick answer does not wait longer for a call of a GPU.
+constexpr double kQuickSeconds = 15;
+
 // What is known of one kernel after its run.
 struct KernelRun {
   CompiledKernel compiled;
@@ -59,6 +62,7 @@ ProcessOptions OptionsOf(const Session& session, const Shared& shared) {
   options.memory = shared.memory;
   options.gpu = session.backend == Backend::kCuda;
   options.threads = session.line.threads;
+  if (session.line.quick && options.gpu) options.seconds = kQuickSeconds;
   return options;
 }
 
@@ -279,6 +283,7 @@ absl::StatusOr<bool> RunOne(Session& session, const CompiledKernel& compiled,
   }
   ProcessOptions start = OptionsOf(session, shared);
   start.trace = session.traced;
+  start.guard = !session.traced;
   absl::StatusOr<std::unique_ptr<KernelProcess>> process =
       KernelProcess::Start(compiled.library, start);
   const absl::Status network =

@@ -15,6 +15,16 @@
 namespace convlab {
 namespace {
 
+// Most of a check's time is in two loops, which the processor's widest vectors
+// halve.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define CONVLAB_WIDE_VECTORS \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define CONVLAB_WIDE_VECTORS
+#endif
+
 // Up to so much work the whole output is compared with the reference.
 constexpr int64_t kFullFlops = 400'000'000;
 constexpr int64_t kFullOutputs = 8'000'000;
@@ -150,7 +160,8 @@ FilterSum MakeFilterSum(const Problem& problem, absl::Span<const float> k,
 }
 
 // Subtracts the sum's convolution of one image from `out`.
-void SubtractConvolution(const FilterSum& sum, const float* x, double* out) {
+CONVLAB_WIDE_VECTORS void SubtractConvolution(const FilterSum& sum,
+                                              const float* x, double* out) {
   const Problem& problem = sum.problem;
   const int64_t size = problem.kernel_size;
   const int64_t output_width = problem.output_width();
@@ -170,6 +181,15 @@ void SubtractConvolution(const FilterSum& sum, const float* x, double* out) {
   }
 }
 
+// Adds the weighted sum of one image's filters to `out`.
+CONVLAB_WIDE_VECTORS void AddFilters(const FilterSum& sum, const float* y,
+                                     int64_t plane, double* out) {
+  for (const double weight : sum.weights) {
+    for (int64_t i = 0; i < plane; ++i) out[i] += weight * y[i];
+    y += plane;
+  }
+}
+
 // Compares all images by the sum of their filters. Returns which are wrong by
 // the loosest class.
 std::vector<bool> CompareSums(const Problem& problem,
@@ -184,11 +204,8 @@ std::vector<bool> CompareSums(const Problem& problem,
     std::vector<double>& out = rows[worker];
     for (int64_t b = begin; b < end; ++b) {
       out.assign(plane, 0);
-      for (int64_t m = 0; m < problem.filters; ++m) {
-        const float* const y =
-            tensors.y.data() + (b * problem.filters + m) * plane;
-        for (int64_t i = 0; i < plane; ++i) out[i] += sum.weights[m] * y[i];
-      }
+      AddFilters(sum, tensors.y.data() + b * problem.filters * plane, plane,
+                 out.data());
       SubtractConvolution(sum, tensors.x.data() + b * image, out.data());
       // In registers: neighbours in these lists are other workers'.
       double square = 0, most = 0;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/status/status.h"
 #include "kernels/convolution/convolution.h"
 
@@ -22,13 +23,35 @@ bool BreaksRule(absl::string_view message) {
   return false;
 }
 
-Attempt Failed(const Problem& problem, const absl::Status& status) {
+// The last line that a process printed, short enough for a verdict.
+std::string LastLine(absl::string_view printed) {
+  constexpr size_t kMostBytes = 200;
+  const std::vector<absl::string_view> lines =
+      absl::StrSplit(printed, '\n', absl::SkipWhitespace());
+  return lines.empty() ? "" : OneLine(lines.back().substr(0, kMostBytes));
+}
+
+// `printed` is all that the process printed.
+Attempt Failed(const Problem& problem, const absl::Status& status,
+               const ProcessOptions& options, absl::string_view printed) {
   Attempt attempt;
   attempt.result = BreaksRule(status.message()) ? AttemptResult::kBroke
                                                 : AttemptResult::kDied;
   attempt.outside = absl::StartsWith(status.message(), "wrote up to");
   attempt.reason = {
       absl::StrCat(ToString(problem), ": ", OneLine(status.message()))};
+  if (attempt.result == AttemptResult::kBroke) return attempt;
+  if (options.gpu && absl::StartsWith(status.message(), "took more than")) {
+    attempt.reason.emplace_back(
+        "from Volta on, a __syncthreads() that not all threads of a block "
+        "reach "
+        "may wait for ever");
+  }
+  // Checks say what they found before they abort.
+  if (const std::string line = LastLine(printed);
+      absl::StartsWith(status.message(), "aborted") && !line.empty()) {
+    attempt.reason.push_back(absl::StrCat("it printed last: ", line));
+  }
   return attempt;
 }
 
@@ -119,7 +142,8 @@ absl::StatusOr<Attempt> Runner::Try(const Problem& problem, Family family,
   if (process_ == nullptr) {
     absl::StatusOr<std::unique_ptr<KernelProcess>> process = start_(options_);
     if (absl::IsAborted(process.status())) {
-      return Failed(problem, Annotate(process.status(), "when it was loaded"));
+      return Failed(problem, Annotate(process.status(), "when it was loaded"),
+                    options_, "");
     }
     if (!process.ok()) return process.status();
     process_ = *std::move(process);
@@ -129,8 +153,9 @@ absl::StatusOr<Attempt> Runner::Try(const Problem& problem, Family family,
   const Inputs inputs = {problem, family, Mix(seed_, ++runs_)};
   absl::StatusOr<Attempt> attempt = TryInProcess(inputs, manner);
   if (absl::IsAborted(attempt.status())) {
+    const std::string printed = process_->Printed();
     process_.reset();
-    return Failed(problem, attempt.status());
+    return Failed(problem, attempt.status(), options_, printed);
   }
   if (attempt.ok() && attempt->call.leaked_bytes > kMostLeaked) Restart();
   return attempt;

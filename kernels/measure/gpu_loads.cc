@@ -4,6 +4,7 @@
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/error.h"
 #include "kernels/measure/load_kernels.h"
+#include "kernels/measure/word_kernels.h"
 
 namespace convlab::cuda {
 namespace {

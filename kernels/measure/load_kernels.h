@@ -20,12 +20,6 @@ Error LaunchFma(int rounds, float* sink, double* flops);
 Error LaunchMma(bool tf32, int rounds, float* sink, double* flops);
 Error LaunchWgmma(bool tf32, int rounds, float* sink, double* flops);
 
-// Both add to *result, on the device.
-Error LaunchCount(const uint32_t* words, int64_t count, uint32_t value,
-                  unsigned long long* result);
-Error LaunchFingerprint(const uint32_t* words, int64_t count,
-                        unsigned long long* result);
-
 }  // namespace convlab::cuda
 
 #endif  // KERNELS_MEASURE_LOAD_KERNELS_H_

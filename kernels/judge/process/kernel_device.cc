@@ -3,13 +3,15 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/status/status.h"
 #include "kernels/cuda/device.h"
+#include "kernels/measure/gpu_loads.h"
 
 namespace convlab {
 namespace {
@@ -19,7 +21,7 @@ namespace {
 constexpr int64_t kZoneBytes = int64_t{4} << 20;
 // A float of these bytes is NaN.
 constexpr uint8_t kNan = 0xff;
-constexpr int64_t kPieceBytes = int64_t{64} << 20;
+constexpr uint32_t kNanWord = 0xffffffff;
 
 // An error that appears after the kernel's code has run is the kernel's.
 absl::Status KernelStatus(cudaError_t code) {
@@ -56,6 +58,14 @@ class Guarded {
   // Describes the damage that lies farthest out, or returns an empty text.
   absl::StatusOr<std::string> CheckZones() const {
     const int64_t behind = buffer_.bytes() - kZoneBytes - bytes_;
+    ASSIGN_OR_RETURN(int64_t intact,
+                     cuda::CountWords(data() + bytes_, behind, kNanWord));
+    ASSIGN_OR_RETURN(const int64_t intact_before,
+                     cuda::CountWords(buffer_.data(), kZoneBytes, kNanWord));
+    intact += intact_before;
+    if (intact * int64_t{sizeof(kNanWord)} == behind + kZoneBytes) {
+      return std::string();
+    }
     std::vector<uint8_t> zone(std::max(kZoneBytes, behind));
     RETURN_IF_ERROR(cuda::CopyToHost(zone.data(), data() + bytes_, behind));
     for (int64_t i = behind - 1; i >= 0; --i) {
@@ -74,28 +84,16 @@ class Guarded {
     return std::string();
   }
 
+  // Of the tensor.
+  absl::StatusOr<uint64_t> Fingerprint() const {
+    return cuda::Fingerprint(data(), bytes_);
+  }
+
  private:
   const char* name_ = "";
   int64_t bytes_ = 0;
   cuda::DeviceBuffer buffer_;
 };
-
-// Device and host hold the same bytes.
-absl::Status CheckSame(const char* name, const float* device, const float* host,
-                       int64_t bytes) {
-  std::vector<char> piece(std::min(bytes, kPieceBytes));
-  for (int64_t at = 0; at < bytes; at += kPieceBytes) {
-    const int64_t count = std::min(kPieceBytes, bytes - at);
-    RETURN_IF_ERROR(cuda::CopyToHost(
-        piece.data(), reinterpret_cast<const char*>(device) + at, count));
-    if (std::memcmp(piece.data(), reinterpret_cast<const char*>(host) + at,
-                    count) != 0) {
-      return absl::AbortedError(
-          absl::StrCat("changed its input ", name, " in device memory"));
-    }
-  }
-  return absl::OkStatus();
-}
 
 class Device : public KernelDevice {
  public:
@@ -135,6 +133,7 @@ class Device : public KernelDevice {
         {"y", 4 * problem.output_elements()}};
     // The old tensors go first: the new ones may need their memory.
     tensors_.clear();
+    inputs_.reset();
     for (const auto& [name, bytes] : sizes) {
       ASSIGN_OR_RETURN(Guarded tensor, Guarded::Allocate(name, bytes));
       tensors_.push_back(std::move(tensor));
@@ -148,7 +147,13 @@ class Device : public KernelDevice {
     return cuda::Synchronize();
   }
 
-  absl::Status FillOutput(bool zeros) override {
+  absl::Status PrepareOp(bool zeros) override {
+    if (!inputs_) {
+      inputs_.emplace();
+      for (int i = 0; i < 2; ++i) {
+        ASSIGN_OR_RETURN((*inputs_)[i], tensors_[i].Fingerprint());
+      }
+    }
     RETURN_IF_ERROR(cuda::FillBytes(tensors_[2].data(), zeros ? 0 : kNan,
                                     tensors_[2].bytes()));
     return cuda::Synchronize();
@@ -169,10 +174,14 @@ class Device : public KernelDevice {
                    cudaMemcpyDeviceToHost));
   }
 
-  absl::Status CheckInputs(const ConvlabCall& call) override {
-    RETURN_IF_ERROR(
-        CheckSame("x", call.device_x, call.host_x, tensors_[0].bytes()));
-    return CheckSame("k", call.device_k, call.host_k, tensors_[1].bytes());
+  absl::Status CheckInputs() override {
+    for (int i = 0; i < 2 && inputs_; ++i) {
+      ASSIGN_OR_RETURN(const uint64_t now, tensors_[i].Fingerprint());
+      if (now == (*inputs_)[i]) continue;
+      return absl::AbortedError(absl::StrCat(
+          "changed its input ", i == 0 ? "x" : "k", " in device memory"));
+    }
+    return absl::OkStatus();
   }
 
   absl::StatusOr<std::string> CheckZones() override {
@@ -209,6 +218,8 @@ class Device : public KernelDevice {
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<cuda::Event> begin_, end_;
   std::vector<Guarded> tensors_;
+  // Fingerprints of x and k before the first op.
+  std::optional<std::array<uint64_t, 2>> inputs_;
 };
 
 }  // namespace

@@ -28,13 +28,14 @@ class KernelDevice {
   // Allocates device memory for a call's tensors, between red zones, and sets
   // the pointers and the stream of `call`.
   virtual absl::Status Allocate(const Problem& problem, ConvlabCall& call) = 0;
-  // Fills the output with zeros or NaN.
-  virtual absl::Status FillOutput(bool zeros) = 0;
+  // Fills the output with zeros or NaN. Before the first op of a call it also
+  // remembers what the inputs hold.
+  virtual absl::Status PrepareOp(bool zeros) = 0;
   // Copy the inputs to the device, and the output back.
   virtual absl::Status Upload(const ConvlabCall& call) = 0;
   virtual absl::Status Download(const ConvlabCall& call) = 0;
-  // Aborted if the inputs on the device are not those of the host any more.
-  virtual absl::Status CheckInputs(const ConvlabCall& call) = 0;
+  // Aborted if the inputs on the device are not what they were.
+  virtual absl::Status CheckInputs() = 0;
   // What happened to the red zones, or empty.
   virtual absl::StatusOr<std::string> CheckZones() = 0;
   virtual int64_t allocated_bytes() const = 0;

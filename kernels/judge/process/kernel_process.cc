@@ -120,6 +120,7 @@ absl::Status KernelSide::Prepare(Reply& reply) {
   if (arguments_.gpu) {
     ASSIGN_OR_RETURN(device_, KernelDevice::Create(arguments_.device));
   }
+  if (!arguments_.guard) setenv("CONVLAB_NO_GUARD", "1", /*overwrite=*/1);
   LimitThreads(arguments_.threads);
   reply.limits = LimitProcess(arguments_.data_bytes);
   reply.landlock = arguments_.filter && ForbidWriting();
@@ -221,7 +222,7 @@ void KernelSide::Keep(Activities activities) {
 // the first of a call.
 absl::Status KernelSide::MakeOutput() {
   if (has_device_tensors()) {
-    return device_->FillOutput(kernel_->zeroed_output != 0);
+    return device_->PrepareOp(kernel_->zeroed_output != 0);
   }
   // The judge has filled it for the first op. With a prolog, what is in host
   // memory is not op's output.
@@ -271,7 +272,7 @@ absl::Status KernelSide::Epilog() {
 absl::Status KernelSide::Report(Reply& reply) {
   std::string damage;
   if (has_device_tensors()) {
-    RETURN_IF_ERROR(device_->CheckInputs(call_));
+    RETURN_IF_ERROR(device_->CheckInputs());
     ASSIGN_OR_RETURN(damage, device_->CheckZones());
     reply.device_bytes = device_->allocated_bytes();
   }

@@ -27,6 +27,7 @@ struct ProcessArguments {
   bool gpu = false;
   int device = 0;
   bool trace = false;
+  bool guard = true;
   bool filter = true;  // of system calls
   int threads = 0;
   int64_t data_bytes = 0;  // of private memory; 0: no limit

@@ -27,6 +27,8 @@
 namespace convlab {
 namespace {
 
+constexpr double kStartSeconds = 60;
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 // Sanitizers reserve terabytes, and look into their own process by ptrace.
 constexpr bool kSanitized = true;
@@ -132,6 +134,7 @@ absl::Status Process::Prepare(const std::string& library,
   arguments.gpu = options_.gpu;
   arguments.device = options_.device;
   arguments.trace = options_.trace;
+  arguments.guard = options_.guard;
   arguments.threads = options_.threads;
   // A profiler talks to its part inside the process as it likes.
   arguments.filter = options_.wrapper.empty();
@@ -145,7 +148,8 @@ absl::Status Process::Prepare(const std::string& library,
     command.push_back(std::move(word));
   }
   ASSIGN_OR_RETURN(child_, Child::Start(command));
-  SetLimits();
+  // None of the kernel's code runs yet, and drivers take their time.
+  child_->SetLimits(options_.host_bytes, kStartSeconds);
   Request request = {};
   request.order = Order::kReady;
   Reply reply;
@@ -154,6 +158,7 @@ absl::Status Process::Prepare(const std::string& library,
         "a kernel's process ", status.message(), ": ", Harmless(Printed())));
   }
   RETURN_IF_ERROR(CheckReply(request, reply));
+  SetLimits();
   if (reply.seccomp != 0) protection_.emplace_back("seccomp");
   if (reply.landlock != 0) protection_.emplace_back("landlock");
   if (reply.limits != 0) protection_.emplace_back("limits");

@@ -45,6 +45,7 @@ struct ProcessOptions {
   int threads = 0;         // of the CPU that it may use; 0: all
   bool trace = false;      // observes the GPU's work by CUPTI
   bool sandbox = true;     // bubblewrap where it works
+  bool guard = true;       // device memory of course files gets red zones
   std::vector<std::string> wrapper;  // a command that starts the process
                                      // ("ncu", its flags)
   // Of the tensors; to be handed from a process that is dead to the next one.
