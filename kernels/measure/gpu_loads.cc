@@ -11,20 +11,6 @@ namespace {
 
 static_assert(kSinkBytes == kSinkFloats * sizeof(float));
 
-// Runs launch(words, count, result) and reads the result.
-template <typename Launch>
-absl::StatusOr<uint64_t> Total(const void* data, int64_t bytes, Launch launch) {
-  unsigned long long total = 0;
-  ASSIGN_OR_RETURN(const DeviceBuffer result,
-                   DeviceBuffer::Allocate(sizeof(total)));
-  RETURN_IF_ERROR(FillBytes(result.data(), 0, sizeof(total)));
-  RETURN_IF_ERROR(
-      ToStatus(launch(static_cast<const uint32_t*>(data), bytes / 4,
-                      static_cast<unsigned long long*>(result.data()))));
-  RETURN_IF_ERROR(CopyToHost(&total, result.data(), sizeof(total)));
-  return total;
-}
-
 }  // namespace
 
 absl::Status StartWait(int microseconds) {
@@ -65,8 +51,31 @@ absl::StatusOr<double> StartArithmetic(Arithmetic kind, int rounds,
   return flops;
 }
 
-absl::StatusOr<int64_t> CountWords(const void* data, int64_t bytes,
-                                   uint32_t value) {
+absl::StatusOr<WordSums> WordSums::Create() {
+  WordSums sums;
+  ASSIGN_OR_RETURN(sums.result_,
+                   DeviceBuffer::Allocate(sizeof(unsigned long long)));
+  // The first launches take memory for their code.
+  RETURN_IF_ERROR(sums.Count(sums.result_.data(), 4, 0).status());
+  RETURN_IF_ERROR(sums.Fingerprint(sums.result_.data(), 4).status());
+  return sums;
+}
+
+// Runs launch(words, count, result) and reads the result.
+template <typename Launch>
+absl::StatusOr<uint64_t> WordSums::Total(const void* data, int64_t bytes,
+                                         Launch launch) const {
+  unsigned long long total = 0;
+  RETURN_IF_ERROR(FillBytes(result_.data(), 0, sizeof(total)));
+  RETURN_IF_ERROR(
+      ToStatus(launch(static_cast<const uint32_t*>(data), bytes / 4,
+                      static_cast<unsigned long long*>(result_.data()))));
+  RETURN_IF_ERROR(CopyToHost(&total, result_.data(), sizeof(total)));
+  return total;
+}
+
+absl::StatusOr<int64_t> WordSums::Count(const void* data, int64_t bytes,
+                                        uint32_t value) const {
   ASSIGN_OR_RETURN(const uint64_t total,
                    Total(data, bytes,
                          [&](const uint32_t* words, int64_t count,
@@ -76,7 +85,8 @@ absl::StatusOr<int64_t> CountWords(const void* data, int64_t bytes,
   return static_cast<int64_t>(total);
 }
 
-absl::StatusOr<uint64_t> Fingerprint(const void* data, int64_t bytes) {
+absl::StatusOr<uint64_t> WordSums::Fingerprint(const void* data,
+                                               int64_t bytes) const {
   return Total(data, bytes, LaunchFingerprint);
 }
 

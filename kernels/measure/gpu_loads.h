@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/cuda/device.h"
 
 namespace convlab::cuda {
 
@@ -32,11 +33,26 @@ enum class Arithmetic {
 inline constexpr int64_t kSinkBytes = 1024;
 absl::StatusOr<double> StartArithmetic(Arithmetic kind, int rounds, void* sink);
 
-// Waits, and returns how many 32-bit words of `data` equal `value`.
-absl::StatusOr<int64_t> CountWords(const void* data, int64_t bytes,
-                                   uint32_t value);
-// Waits, and returns a number that depends on each word and its position.
-absl::StatusOr<uint64_t> Fingerprint(const void* data, int64_t bytes);
+// Sums over the 32-bit words of device memory. All functions wait for the
+// device. Needs no more memory once it is created.
+class WordSums {
+ public:
+  WordSums() = default;
+  static absl::StatusOr<WordSums> Create();
+
+  // How many words of `data` equal `value`.
+  absl::StatusOr<int64_t> Count(const void* data, int64_t bytes,
+                                uint32_t value) const;
+  // A number that depends on each word and its position.
+  absl::StatusOr<uint64_t> Fingerprint(const void* data, int64_t bytes) const;
+
+ private:
+  template <typename Launch>
+  absl::StatusOr<uint64_t> Total(const void* data, int64_t bytes,
+                                 Launch launch) const;
+
+  DeviceBuffer result_;
+};
 
 }  // namespace convlab::cuda
 

@@ -86,8 +86,9 @@ absl::Status GpuTensors::Fill(Workers& workers) {
     });
   }
   RETURN_IF_ERROR(UploadRepeated<T>(placed, k_));
-  ASSIGN_OR_RETURN(x_fingerprint_, cuda::Fingerprint(x_.data(), x_.bytes()));
-  ASSIGN_OR_RETURN(k_fingerprint_, cuda::Fingerprint(k_.data(), k_.bytes()));
+  ASSIGN_OR_RETURN(words_, cuda::WordSums::Create());
+  ASSIGN_OR_RETURN(x_fingerprint_, words_.Fingerprint(x_.data(), x_.bytes()));
+  ASSIGN_OR_RETURN(k_fingerprint_, words_.Fingerprint(k_.data(), k_.bytes()));
 
   const int64_t image = p.input_elements() / p.batch;
   reference_.emplace(
@@ -108,7 +109,7 @@ absl::StatusOr<double> GpuTensors::Verify(
   RETURN_IF_ERROR(run());
   RETURN_IF_ERROR(cuda::Synchronize());
   ASSIGN_OR_RETURN(const int64_t unwritten,
-                   cuda::CountWords(y_.data(), y_.bytes(), kPoisonedWord));
+                   words_.Count(y_.data(), y_.bytes(), kPoisonedWord));
   if (unwritten > 0) {
     return absl::DataLossError(
         absl::StrCat("the output was not written completely:  ", unwritten,
@@ -135,8 +136,8 @@ absl::StatusOr<double> GpuTensors::Error() const {
 }
 
 absl::Status GpuTensors::CheckInputs() const {
-  ASSIGN_OR_RETURN(const uint64_t x, cuda::Fingerprint(x_.data(), x_.bytes()));
-  ASSIGN_OR_RETURN(const uint64_t k, cuda::Fingerprint(k_.data(), k_.bytes()));
+  ASSIGN_OR_RETURN(const uint64_t x, words_.Fingerprint(x_.data(), x_.bytes()));
+  ASSIGN_OR_RETURN(const uint64_t k, words_.Fingerprint(k_.data(), k_.bytes()));
   if (x == x_fingerprint_ && k == k_fingerprint_) return absl::OkStatus();
   return absl::DataLossError("the inputs or the weights were changed");
 }

@@ -13,6 +13,7 @@
 #include "common/parallel/parallel.h"
 #include "kernels/convolution/problem.h"
 #include "kernels/cuda/device.h"
+#include "kernels/measure/gpu_loads.h"
 #include "kernels/measure/sampled_reference.h"
 
 namespace convlab {
@@ -65,6 +66,7 @@ class GpuTensors {
   Layout layout_ = Layout::kNchw;
   ElementType type_ = ElementType::kFloat;
   cuda::DeviceBuffer x_, k_, y_;
+  cuda::WordSums words_;
   uint64_t x_fingerprint_ = 0, k_fingerprint_ = 0;
   std::optional<SampledReference> reference_;
 };

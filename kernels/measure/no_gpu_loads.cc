@@ -13,10 +13,11 @@ absl::Status StartCopy(const void*, void*, int64_t) {
 absl::StatusOr<double> StartArithmetic(Arithmetic, int, void*) {
   return FindDevice().status();
 }
-absl::StatusOr<int64_t> CountWords(const void*, int64_t, uint32_t) {
+absl::StatusOr<WordSums> WordSums::Create() { return FindDevice().status(); }
+absl::StatusOr<int64_t> WordSums::Count(const void*, int64_t, uint32_t) const {
   return FindDevice().status();
 }
-absl::StatusOr<uint64_t> Fingerprint(const void*, int64_t) {
+absl::StatusOr<uint64_t> WordSums::Fingerprint(const void*, int64_t) const {
   return FindDevice().status();
 }
 

@@ -1,5 +1,5 @@
-// The launchers of sums over the words of device memory, behind gpu_loads.h, for
-// nvcc. They run on all GPUs.
+// The launchers of sums over the words of device memory, behind gpu_loads.h,
+// for nvcc. They run on all GPUs.
 #ifndef KERNELS_MEASURE_WORD_KERNELS_H_
 #define KERNELS_MEASURE_WORD_KERNELS_H_
 

@@ -56,12 +56,12 @@ class Guarded {
   int64_t allocated_bytes() const { return buffer_.bytes(); }
 
   // Describes the damage that lies farthest out, or returns an empty text.
-  absl::StatusOr<std::string> CheckZones() const {
+  absl::StatusOr<std::string> CheckZones(const cuda::WordSums& words) const {
     const int64_t behind = buffer_.bytes() - kZoneBytes - bytes_;
     ASSIGN_OR_RETURN(int64_t intact,
-                     cuda::CountWords(data() + bytes_, behind, kNanWord));
+                     words.Count(data() + bytes_, behind, kNanWord));
     ASSIGN_OR_RETURN(const int64_t intact_before,
-                     cuda::CountWords(buffer_.data(), kZoneBytes, kNanWord));
+                     words.Count(buffer_.data(), kZoneBytes, kNanWord));
     intact += intact_before;
     if (intact * int64_t{sizeof(kNanWord)} == behind + kZoneBytes) {
       return std::string();
@@ -85,8 +85,8 @@ class Guarded {
   }
 
   // Of the tensor.
-  absl::StatusOr<uint64_t> Fingerprint() const {
-    return cuda::Fingerprint(data(), bytes_);
+  absl::StatusOr<uint64_t> Fingerprint(const cuda::WordSums& words) const {
+    return words.Fingerprint(data(), bytes_);
   }
 
  private:
@@ -114,6 +114,7 @@ class Device : public KernelDevice {
     begin_ = std::make_unique<cuda::Event>(std::move(begin));
     ASSIGN_OR_RETURN(cuda::Event end, cuda::Event::Create());
     end_ = std::make_unique<cuda::Event>(std::move(end));
+    ASSIGN_OR_RETURN(words_, cuda::WordSums::Create());
     return Settle();
   }
 
@@ -151,7 +152,7 @@ class Device : public KernelDevice {
     if (!inputs_) {
       inputs_.emplace();
       for (int i = 0; i < 2; ++i) {
-        ASSIGN_OR_RETURN((*inputs_)[i], tensors_[i].Fingerprint());
+        ASSIGN_OR_RETURN((*inputs_)[i], tensors_[i].Fingerprint(words_));
       }
     }
     RETURN_IF_ERROR(cuda::FillBytes(tensors_[2].data(), zeros ? 0 : kNan,
@@ -176,7 +177,7 @@ class Device : public KernelDevice {
 
   absl::Status CheckInputs() override {
     for (int i = 0; i < 2 && inputs_; ++i) {
-      ASSIGN_OR_RETURN(const uint64_t now, tensors_[i].Fingerprint());
+      ASSIGN_OR_RETURN(const uint64_t now, tensors_[i].Fingerprint(words_));
       if (now == (*inputs_)[i]) continue;
       return absl::AbortedError(absl::StrCat(
           "changed its input ", i == 0 ? "x" : "k", " in device memory"));
@@ -186,7 +187,7 @@ class Device : public KernelDevice {
 
   absl::StatusOr<std::string> CheckZones() override {
     for (const Guarded& tensor : tensors_) {
-      ASSIGN_OR_RETURN(std::string damage, tensor.CheckZones());
+      ASSIGN_OR_RETURN(std::string damage, tensor.CheckZones(words_));
       if (!damage.empty()) return damage;
     }
     return std::string();
@@ -217,6 +218,7 @@ class Device : public KernelDevice {
  private:
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<cuda::Event> begin_, end_;
+  cuda::WordSums words_;
   std::vector<Guarded> tensors_;
   // Fingerprints of x and k before the first op.
   std::optional<std::array<uint64_t, 2>> inputs_;
