@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "kernels/convolution/checking/contract.h"
 #include "kernels/convolution/checking/mismatch.h"
-#include "kernels/convolution/checking/reference.h"
 #include "kernels/convolution/convolution.h"
 
 namespace convlab {
@@ -24,16 +24,13 @@ constexpr int64_t kDescribedImages = 4;
 // By how much the error of one element may exceed the bound of all.
 constexpr double kLargestError = 16;
 
-constexpr AccuracyClass kClasses[] = {
-    AccuracyClass::kFp32, AccuracyClass::kTf32, AccuracyClass::kFp16,
-    AccuracyClass::kBf16};
-
 // Some images of a problem, with their reference.
 struct Excerpt {
   Problem problem;  // its batch is the number of images
   std::vector<int64_t> images;
   std::vector<float> x, y;
   std::vector<double> reference;
+  bool keeps_contract = false;  // of class fp32
 };
 
 Excerpt TakeExcerpt(const Problem& problem, std::vector<int64_t> images,
@@ -50,8 +47,10 @@ Excerpt TakeExcerpt(const Problem& problem, std::vector<int64_t> images,
     excerpt.y.insert(excerpt.y.end(), y, y + outputs);
   }
   excerpt.images = std::move(images);
-  excerpt.reference = ReferenceConvolution(excerpt.problem, excerpt.x.data(),
-                                           tensors.k.data(), workers);
+  const ContractReference reference(excerpt.problem, excerpt.x.data(),
+                                    tensors.k.data(), workers);
+  excerpt.reference = reference.y();
+  excerpt.keeps_contract = reference.Worst(excerpt.y.data(), workers).ok();
   return excerpt;
 }
 
@@ -218,8 +217,10 @@ std::vector<bool> CompareSums(const Problem& problem,
   return wrong;
 }
 
-std::optional<AccuracyClass> ClassOf(const OutputCheck& check, int64_t terms) {
-  for (const AccuracyClass accuracy : kClasses) {
+std::optional<AccuracyClass> ClassOf(const OutputCheck& check, int64_t terms,
+                                     bool keeps_contract) {
+  for (const AccuracyClass accuracy : kAccuracyClasses) {
+    if (accuracy == AccuracyClass::kFp32 && !keeps_contract) continue;
     const double bound = MaxRelativeError(accuracy, terms);
     if (check.error <= bound && check.largest <= kLargestError * bound) {
       return accuracy;
@@ -284,7 +285,7 @@ OutputCheck CheckOutput(const Inputs& inputs, const SharedTensors& tensors,
     wrong_images = CompareSums(problem, tensors, sum, workers, check);
   }
   if (!check.accuracy && !(full && inputs.family == Family::kIntegers)) {
-    check.accuracy = ClassOf(check, terms);
+    check.accuracy = ClassOf(check, terms, excerpt.keeps_contract);
   }
   if (check.accuracy) return check;
   if (!full) {
