@@ -1,6 +1,7 @@
 #include "kernels/convolution/checking/contract.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -18,12 +19,30 @@ constexpr int64_t kGrain = 1 << 14;
 
 ContractReference::ContractReference(const Problem& problem, const float* x,
                                      const float* k, Workers& workers)
-    : problem_(problem) {
+    : problem_(problem),
+      height_(problem.output_height()),
+      width_(problem.output_width()) {
   ReferenceSums sums = ReferenceWithMagnitudes(problem, x, k, workers);
   y_ = std::move(sums.y);
   magnitude_ = std::move(sums.magnitude);
   plain_ = Worst(sums.plain.data(), workers).factor;
+  // Where it is wrong itself, as with infinities beside sums that overflow, it
+  // allows nothing to others.
+  if (!std::isfinite(plain_)) plain_ = 0;
   allowed_ = AllowedFactor(plain_);
+}
+
+ContractReference ContractReference::Pooled(const MaxPool& pool,
+                                            Workers& workers) const {
+  ContractReference pooled = *this;
+  Epilogue epilogue;
+  epilogue.pool = pool;
+  pooled.y_ = ReferenceEpilogue(problem_, epilogue, y_, workers);
+  pooled.magnitude_ =
+      ReferenceEpilogue(problem_, epilogue, magnitude_, workers);
+  pooled.height_ = pool.Output(height_);
+  pooled.width_ = pool.Output(width_);
+  return pooled;
 }
 
 double ContractReference::FactorAt(int64_t index, float y) const {
@@ -55,17 +74,15 @@ absl::Status ContractReference::Check(const float* y, absl::string_view variant,
                                       Workers& workers) const {
   const WorstOutput worst = Worst(y, workers);
   if (worst.ok()) return absl::OkStatus();
-  const int64_t width = problem_.output_width();
-  const int64_t height = problem_.output_height();
-  const int64_t plane = worst.index / (width * height);
+  const int64_t plane = worst.index / (width_ * height_);
   return absl::DataLossError(absl::StrFormat(
       "%s on %s: output (b=%d, m=%d, h=%d, w=%d) is %.9g, float64 gives %.9g "
       "from products of %.3g in sum: c = %.3g, expected at most %.3g (the "
       "plain "
       "loop has %.2g); the data are %s",
       variant, ToString(problem_), plane / problem_.filters,
-      plane % problem_.filters, worst.index / width % height,
-      worst.index % width, y[worst.index], y_[worst.index],
+      plane % problem_.filters, worst.index / width_ % height_,
+      worst.index % width_, y[worst.index], y_[worst.index],
       magnitude_[worst.index], worst.factor, worst.allowed, plain_, data));
 }
 

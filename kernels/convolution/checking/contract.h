@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "common/network/layer.h"
 #include "common/parallel/parallel.h"
 #include "kernels/convolution/problem.h"
 
@@ -33,6 +34,10 @@ class ContractReference {
   ContractReference(const Problem& problem, const float* x, const float* k,
                     Workers& workers);
 
+  // The reference of the same outputs after max pooling: a maximum is as wrong
+  // as the worst of its window may be.
+  ContractReference Pooled(const MaxPool& pool, Workers& workers) const;
+
   WorstOutput Worst(const float* y, Workers& workers) const;
 
   // DataLoss if an output breaks the contract: the message has the worst of
@@ -50,6 +55,7 @@ class ContractReference {
   double FactorAt(int64_t index, float y) const;
 
   Problem problem_;
+  int64_t height_, width_;  // of the outputs
   std::vector<double> y_;
   std::vector<double> magnitude_;
   double plain_ = 0, allowed_ = 0;

@@ -37,31 +37,60 @@ void PrintTo(const ContractCase& one, std::ostream* out) {
 // A wrong variant fails in hundreds of cases; so many are reported.
 constexpr int kMostFailures = 10;
 
-// Runs all variants of class fp32 that take the problem.
+// The data with their reference, and a bias of zeros.
+struct Contracts {
+  explicit Contracts(const ContractCase& one)
+      : data(MakeData(one.problem, one.recipe)),
+        sums(one.problem, data.x.data(), data.k.data(), TestWorkers()),
+        no_bias(one.problem.filters) {}
+
+  ConvolutionData data;
+  ContractReference sums;
+  std::vector<float> no_bias;
+};
+
+// Runs the variant with the epilogue, if it takes it.
+absl::Status CheckContract(const Variant& variant, const ContractCase& one,
+                           const Contracts& contracts,
+                           const Epilogue& epilogue) {
+  if (!variant.Check(one.problem, TestResources(), epilogue).ok()) {
+    return absl::OkStatus();
+  }
+  const auto y =
+      RunOnHostTensors(variant, one.problem, TestResources(), contracts.data.x,
+                       contracts.data.k, /*runs=*/1, true, epilogue);
+  if (!y.ok()) return y.status();
+  const std::string data = absl::StrCat(one.name, ": ", ToString(one.recipe),
+                                        "; fused: ", ToString(epilogue));
+  return epilogue.pool.size == 0
+             ? contracts.sums.Check(y->data(), variant.name, data,
+                                    TestWorkers())
+             : contracts.sums.Pooled(epilogue.pool, TestWorkers())
+                   .Check(y->data(), variant.name, data, TestWorkers());
+}
+
+// Runs all variants of class fp32 that take the problem, alone and with what
+// leaves the sums to be compared: a bias of zeros, and pooling.
 void ExpectContract(const ContractCase& one) {
   static auto* const failures = new std::map<const Variant*, int>;
-  const ConvolutionData data = MakeData(one.problem, one.recipe);
-  const ContractReference reference(one.problem, data.x.data(), data.k.data(),
-                                    TestWorkers());
+  const Contracts contracts(one);
+  Epilogue epilogues[3];
+  epilogues[1].bias = contracts.no_bias.data();
+  epilogues[2].pool = {2, 2, false};
   for (const Variant* variant : Variants()) {
     if (variant->backend != one.backend ||
         variant->accuracy != AccuracyClass::kFp32 ||
-        !variant->supports(one.problem, TestResources()).ok() ||
         (*failures)[variant] >= kMostFailures) {
       continue;
     }
     for (const CpuTarget target : SupportedCpuTargets()) {
       ASSERT_TRUE(ForceCpuTarget(Name(target)).ok());
-      const auto y = RunOnHostTensors(*variant, one.problem, TestResources(),
-                                      data.x, data.k);
-      const absl::Status status =
-          y.ok() ? reference.Check(
-                       y->data(), variant->name,
-                       absl::StrCat(one.name, ": ", ToString(one.recipe)),
-                       TestWorkers())
-                 : y.status();
-      EXPECT_TRUE(status.ok()) << status;
-      if (!status.ok()) ++(*failures)[variant];
+      for (const Epilogue& epilogue : epilogues) {
+        const absl::Status status =
+            CheckContract(*variant, one, contracts, epilogue);
+        EXPECT_TRUE(status.ok()) << status;
+        if (!status.ok()) ++(*failures)[variant];
+      }
       if (!variant->by_cpu_target) break;
     }
   }
