@@ -10,9 +10,10 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kUnitRoundoff = 0x1p-24;
 constexpr double kLeastFloat = 0x1p-149;  // the smallest denormal
-constexpr double kMayOverflow = 0x1p127;
 
 }  // namespace
+
+bool MayOverflow(double magnitude) { return magnitude >= 0x1p127; }
 
 double ErrorFactor(float y, const OutputReference& reference) {
   // Float64 holds every sum of finite products of floats.
@@ -23,7 +24,7 @@ double ErrorFactor(float y, const OutputReference& reference) {
     return right ? 0 : kInfinity;
   }
   if (!std::isfinite(y)) {
-    return reference.magnitude >= kMayOverflow ? 0 : kInfinity;
+    return MayOverflow(reference.magnitude) ? 0 : kInfinity;
   }
   const double excess = std::abs(y - reference.y64) -
                         kLeastFloat * static_cast<double>(reference.terms);

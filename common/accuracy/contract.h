@@ -26,11 +26,16 @@ struct OutputReference {
   int64_t terms = 0;     // n
 };
 
+// Whether partial sums may overflow where the products' magnitudes add up to so
+// much.
+bool MayOverflow(double magnitude);
+
 // The c of the output y: 0 if the difference is within the second term, and
 // infinity if y is wrong at any c.
 // - Where an input is infinite or NaN, y must be what the definition gives.
-// - Where S is at least half of float32's largest value, partial sums may
-//   overflow: y may be infinite or NaN. If it is finite, it must be right.
+// - Where partial sums may overflow, at half of float32's largest value, y may
+// be
+//   infinite or NaN. If it is finite, it must be right.
 double ErrorFactor(float y, const OutputReference& reference);
 
 // The largest c that the contract allows, where the plain loop's worst is

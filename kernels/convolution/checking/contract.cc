@@ -40,12 +40,16 @@ ContractReference ContractReference::Pooled(const MaxPool& pool,
   pooled.y_ = ReferenceEpilogue(problem_, epilogue, y_, workers);
   pooled.magnitude_ =
       ReferenceEpilogue(problem_, epilogue, magnitude_, workers);
+  pooled.pooled_ = true;
   pooled.height_ = pool.Output(height_);
   pooled.width_ = pool.Output(width_);
   return pooled;
 }
 
 double ContractReference::FactorAt(int64_t index, float y) const {
+  if (pooled_ && std::isfinite(y_[index]) && MayOverflow(magnitude_[index])) {
+    return 0;
+  }
   return ErrorFactor(y, {y_[index], magnitude_[index],
                          problem_.kernel_elements() / problem_.filters});
 }

@@ -35,7 +35,8 @@ class ContractReference {
                     Workers& workers);
 
   // The reference of the same outputs after max pooling: a maximum is as wrong
-  // as the worst of its window may be.
+  // as the worst of its window may be. Windows with sums that may overflow are
+  // not judged: one that became negative infinity leaves a number.
   ContractReference Pooled(const MaxPool& pool, Workers& workers) const;
 
   WorstOutput Worst(const float* y, Workers& workers) const;
@@ -56,6 +57,7 @@ class ContractReference {
 
   Problem problem_;
   int64_t height_, width_;  // of the outputs
+  bool pooled_ = false;
   std::vector<double> y_;
   std::vector<double> magnitude_;
   double plain_ = 0, allowed_ = 0;

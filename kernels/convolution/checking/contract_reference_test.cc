@@ -105,6 +105,20 @@ TEST(ContractReference, SaysWhereAndHowMuch) {
   EXPECT_THAT(message, HasSubstr("the data are uniform, seed=3"));
 }
 
+TEST(ContractReference, PooledOutputsAreTheWorstOfTheirWindows) {
+  Case run("uniform");
+  // 7 x 9 outputs become 3 x 4.
+  const ContractReference pooled = run.reference.Pooled({2, 2}, TestWorkers());
+  std::vector<float> y(pooled.y().begin(), pooled.y().end());
+  ASSERT_EQ(y.size(), 2u * 4 * 3 * 4);
+  EXPECT_LE(pooled.Worst(y.data(), TestWorkers()).factor, 1);
+  // Image 1, filter 2, row 1, column 3.
+  y[((1 * 4 + 2) * 3 + 1) * 4 + 3] += 1;
+  EXPECT_THAT(
+      std::string(pooled.Check(y.data(), "naive", "", TestWorkers()).message()),
+      HasSubstr("output (b=1, m=2, h=1, w=3) is "));
+}
+
 TEST(ContractReference, NotFiniteValuesBelongWhereTheDefinitionHasThem) {
   Recipe recipe = *ParseRecipe("not-finite(2) filters-not-finite(1)");
   const ConvolutionData data = MakeData(kProblem, recipe);

@@ -110,7 +110,7 @@ std::vector<ContractCase> CasesOf(Backend backend, const Problem& problem) {
         "filters-not-finite(3)#1 not-finite(2)"}) {
     cases.push_back({backend, problem, "not-finite", *ParseRecipe(recipe)});
   }
-  const uint64_t seeds = backend == Backend::kCuda ? 6 : 4;
+  const uint64_t seeds = backend == Backend::kCuda ? 6 : 3;
   // Other mixtures for each problem.
   const uint64_t first = problem.input_elements() + problem.kernel_elements();
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
@@ -122,7 +122,7 @@ std::vector<ContractCase> CasesOf(Backend backend, const Problem& problem) {
 // Every case of the small problems. The large ones, of which there are for one
 // output after the other, share the cases.
 std::vector<ContractCase> ContractCases(Backend backend) {
-  const int64_t small = backend == Backend::kCuda ? 200'000'000 : 20'000'000;
+  const int64_t small = backend == Backend::kCuda ? 200'000'000 : 10'000'000;
   constexpr int kShare = 6;
   std::vector<ContractCase> cases;
   int turn = 0;
