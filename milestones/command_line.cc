@@ -379,7 +379,7 @@ std::string ListText(const Milestone& milestone) {
     std::string variants;
     for (const Variant* variant : Variants()) {
       if (variant->backend != backend) continue;
-      const std::string name = absl::StrFormat("  %-17s %-5s ", variant->name,
+      const std::string name = absl::StrFormat("  %-17s %-13s ", variant->name,
                                                Name(variant->accuracy));
       absl::StrAppend(&variants, name,
                       WrapText(variant->summary, name.size(), name.size()),

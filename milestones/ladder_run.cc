@@ -63,20 +63,20 @@ absl::Status MeasurePeer(Session& session) {
     if (!measured.ok() && !CannotBeHad(measured.status())) {
       return Annotate(measured.status(), "cuDNN");
     }
-    if (!measured.ok() || measured->best() == nullptr) {
+    if (!measured.ok() || measured->best(AccuracyClass::kFp32) == nullptr) {
       session.Tell(absl::StrCat(
           "cuDNN was not measured: ",
           measured.ok() ? "no algorithm takes the layer"
                         : std::string(measured.status().message())));
       return absl::OkStatus();
     }
-    const CudnnPlan& best = *measured->best();
+    const CudnnPlan& best = *measured->best(AccuracyClass::kFp32);
     PeerRecord peer;
     peer.layer = static_cast<int>(i) + 1;
     peer.library = absl::StrCat("cuDNN ", measured->version);
     peer.algorithm = absl::StrCat(best.algorithm, " ", best.layout);
     peer.accuracy_class = std::string(Name(AccuracyClass::kFp32));
-    peer.relative_error = best.relative_error;
+    peer.relative_error = best.error.relative;
     peer.plans = static_cast<int>(measured->plans.size());
     peer.kernel_time_ns = best.samples_ns;
     peers.push_back(std::move(peer));
@@ -334,7 +334,7 @@ std::string LadderText(const RunRecord& record) {
     absl::StrAppend(
         &text, absl::StrFormat(" %10s", absl::StrCat("op ", i + 1, " ms")));
   }
-  absl::StrAppend(&text, absl::StrFormat(" %10s %9s %9s  %-5s %8s %9s\n",
+  absl::StrAppend(&text, absl::StrFormat(" %10s %9s %9s  %-13s %8s %9s\n",
                                          "sum ms", "vs before", "vs first",
                                          "class", "error", "correct"));
   for (const LadderRow& row : rows.rows) {
@@ -345,7 +345,7 @@ std::string LadderText(const RunRecord& record) {
     }
     absl::StrAppend(
         &text, TimesText(*row.times, row.than_before),
-        absl::StrFormat("%-5s %8.1e %9d\n", row.variant->accuracy_class,
+        absl::StrFormat("%-13s %8.1e %9d\n", row.variant->accuracy_class,
                         row.run->relative_error, row.run->correct));
   }
   if (rows.library) {

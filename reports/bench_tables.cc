@@ -57,13 +57,6 @@ std::string Ms(double ms) {
   return absl::StrFormat("%.*f", ms < 0.1 ? 4 : 3, ms);
 }
 
-// "Measured on NVIDIA H200, revision 1234, beside cuDNN 9.19.0."
-std::string Caption(const BenchRecord& record) {
-  return absl::StrCat("Measured on ", record.gpu.name, ", revision ",
-                      record.git_revision,
-                      record.peer.empty() ? "" : ", beside ", record.peer, ".");
-}
-
 // "4560 GB/s written, 66 TFLOP/s in float32".
 std::string CeilingsText(const Ceilings& ceilings) {
   std::vector<std::string> parts;
@@ -103,6 +96,12 @@ absl::StatusOr<std::optional<BenchRecord>> ReadIfThere(
 }
 
 }  // namespace
+
+std::string Caption(const BenchRecord& record) {
+  return absl::StrCat("Measured on ", record.gpu.name, ", revision ",
+                      record.git_revision,
+                      record.peer.empty() ? "" : ", beside ", record.peer, ".");
+}
 
 absl::Status CheckComplete(const BenchRecord& record) {
   if (record.rows.empty()) {

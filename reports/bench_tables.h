@@ -18,6 +18,9 @@ namespace convlab {
 // with times above 0.
 absl::Status CheckComplete(const BenchRecord& record);
 
+// "Measured on NVIDIA H200, revision 1234, beside cuDNN 9.19.0."
+std::string Caption(const BenchRecord& record);
+
 // The records of tools/measure_gpu.sh; absent if not measured.
 struct BenchRecords {
   std::optional<BenchRecord> fp32;        // the layers, in class fp32

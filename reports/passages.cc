@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "common/record/run_record.h"
 #include "common/status/status.h"
+#include "reports/accuracy_tables.h"
 #include "reports/bench_tables.h"
 #include "reports/deliverables/charts.h"
 #include "reports/markers.h"
@@ -117,6 +118,25 @@ absl::StatusOr<std::string> Layers(const std::string& measured) {
   return BenchPassage(bench, "../reports/charts/layers.svg");
 }
 
+// What `make` writes of the record of accuracy.
+absl::StatusOr<std::string> Accuracy(const std::string& measured,
+                                     std::string (*make)(const BenchRecord&)) {
+  const std::string path = measured + "/h200/bench-accuracy.json";
+  const absl::StatusOr<BenchRecord> record = ReadBenchRecord(path);
+  if (absl::IsNotFound(record.status())) return std::string("Not measured.\n");
+  if (!record.ok()) return record.status();
+  RETURN_IF_ERROR(Annotate(CheckAccuracy(*record), path));
+  return make(*record);
+}
+
+absl::StatusOr<std::string> AccuracyOfAll(const std::string& measured) {
+  return Accuracy(measured, AccuracyTable);
+}
+
+absl::StatusOr<std::string> AccuracyOfKinds(const std::string& measured) {
+  return Accuracy(measured, AccuracyDigest);
+}
+
 struct Passage {
   absl::string_view name;
   absl::StatusOr<std::string> (*make)(const std::string& measured);
@@ -129,6 +149,8 @@ constexpr Passage kPassages[] = {
     {"gpu others", GpuOthers},
     {"gpu networks", GpuNetworks},
     {"layers", Layers},
+    {"accuracy", AccuracyOfAll},
+    {"accuracy digest", AccuracyOfKinds},
     {"cpu lessons", CpuLessons},
     {"networks", CpuNetworks},
 };

@@ -111,6 +111,7 @@ bench fp32 --class fp32 --seconds 2
 bench fp16 --class fp16 --seconds 2
 bench tf32 --class tf32 --seconds 2
 bench small --class fp32 --variants final --batch 1,100,1000 --seconds 2
+bench accuracy --accuracy --class fp32,fp32-normwise
 bench neighbours --variants final --neighbours --nopeers --seconds 2
 
 if [ "$made" -eq 0 ]; then

@@ -30,16 +30,16 @@ measure() { tools/measure_gpu.sh "$bundle" "$out" "$@" >"$TEST_TMPDIR/log" 2>&1;
 
 measure --only 'bench-*' --weights_dir w
 expect "status" 0 $?
-expect "records" "bench-fp16.json bench-fp32.json bench-neighbours.json bench-small.json bench-tf32.json" "$(names)"
+expect "records" "bench-accuracy.json bench-fp16.json bench-fp32.json bench-neighbours.json bench-small.json bench-tf32.json" "$(names)"
 expect "bench-fp32" "bench --device gpu --class fp32 --seconds 2 --json" "$(cat "$out/bench-fp32.json")"
 
 echo before >"$out/bench-small.json"
 FAIL='--batch 1,' measure --only 'bench-*'
 expect "status of a failure" 1 $?
 expect "a record whose run failed" before "$(cat "$out/bench-small.json")"
-expect "what it left" "bench-fp16.json bench-fp32.json bench-neighbours.json bench-small.json bench-small.json.part bench-tf32.json" "$(names)"
+expect "what it left" "bench-accuracy.json bench-fp16.json bench-fp32.json bench-neighbours.json bench-small.json bench-small.json.part bench-tf32.json" "$(names)"
 measure --only bench-small
-expect "records after it" "bench-fp16.json bench-fp32.json bench-neighbours.json bench-small.json bench-tf32.json" "$(names)"
+expect "records after it" "bench-accuracy.json bench-fp16.json bench-fp32.json bench-neighbours.json bench-small.json bench-tf32.json" "$(names)"
 
 rm "$out"/*.json
 measure --weights_dir w --only 'final-fa19*'
@@ -50,7 +50,7 @@ rm "$out"/*.json
 measure
 expect "status" 0 $?
 # Of each network 7, of fa19 8 more, the benchmark's 5.
-expect "number of records" 48 "$(names | wc -w)"
+expect "number of records" 49 "$(names | wc -w)"
 
 measure --only nothing
 expect "status without a record" 2 $?

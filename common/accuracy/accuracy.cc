@@ -11,6 +11,8 @@ absl::string_view Name(AccuracyClass accuracy) {
   switch (accuracy) {
     case AccuracyClass::kFp32:
       return "fp32";
+    case AccuracyClass::kFp32Normwise:
+      return "fp32-normwise";
     case AccuracyClass::kTf32:
       return "tf32";
     case AccuracyClass::kFp16:
@@ -22,17 +24,21 @@ absl::string_view Name(AccuracyClass accuracy) {
 }
 
 std::optional<AccuracyClass> FindAccuracyClass(absl::string_view name) {
-  for (const AccuracyClass accuracy :
-       {AccuracyClass::kFp32, AccuracyClass::kTf32, AccuracyClass::kFp16,
-        AccuracyClass::kBf16}) {
+  for (const AccuracyClass accuracy : kAccuracyClasses) {
     if (Name(accuracy) == name) return accuracy;
   }
   return std::nullopt;
 }
 
+bool IsFloat32(AccuracyClass accuracy) {
+  return accuracy == AccuracyClass::kFp32 ||
+         accuracy == AccuracyClass::kFp32Normwise;
+}
+
 double MaxRelativeError(AccuracyClass accuracy) {
   switch (accuracy) {
     case AccuracyClass::kFp32:
+    case AccuracyClass::kFp32Normwise:
       return 1e-6;
     case AccuracyClass::kTf32:
       return 5e-4;
@@ -51,7 +57,7 @@ double MaxRelativeError(AccuracyClass accuracy, int64_t terms) {
 }
 
 int64_t MaxChangedAnswers(AccuracyClass accuracy) {
-  return accuracy == AccuracyClass::kFp32 ? 0 : 5;
+  return IsFloat32(accuracy) ? 0 : 5;
 }
 
 absl::Status CheckError(double error, AccuracyClass accuracy) {

@@ -13,13 +13,23 @@
 
 namespace convlab {
 
-// "fp32", "tf32", "fp16", "bf16".
+// All classes, from the tightest on.
+inline constexpr AccuracyClass kAccuracyClasses[] = {
+    AccuracyClass::kFp32, AccuracyClass::kFp32Normwise, AccuracyClass::kTf32,
+    AccuracyClass::kFp16, AccuracyClass::kBf16};
+
+// "fp32", "fp32-normwise", "tf32", "fp16", "bf16".
 absl::string_view Name(AccuracyClass accuracy);
 
 // The class of that name, as records write it; absent for other names.
 std::optional<AccuracyClass> FindAccuracyClass(absl::string_view name);
 
-// The largest relative L2 error against float64 that the class allows.
+// Whether the class computes in float32, whatever its errors promise.
+bool IsFloat32(AccuracyClass accuracy);
+
+// The largest relative L2 error against float64 that the class allows on
+// ordinary data: random values of both signs and of one scale. For kFp32 that
+// is not all (contract.h).
 double MaxRelativeError(AccuracyClass accuracy);
 
 // The same for outputs that each sum `terms` products. The classes are stated
@@ -28,8 +38,8 @@ double MaxRelativeError(AccuracyClass accuracy);
 double MaxRelativeError(AccuracyClass accuracy, int64_t terms);
 
 // The number by which a network's correct answers may differ from those of a
-// float32 computation: 0 in fp32, and a few in the other classes, which round
-// differently.
+// float32 computation: 0 where that is one, and a few in the other classes,
+// which round differently.
 int64_t MaxChangedAnswers(AccuracyClass accuracy);
 
 // DataLoss, with both numbers, if the relative L2 error exceeds the bound of

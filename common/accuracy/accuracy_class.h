@@ -5,9 +5,13 @@
 
 namespace convlab {
 
-// Classes bound the relative L2 error against float64 on random inputs; a
-// variant belongs to the tightest class that it meets.
-enum class AccuracyClass { kFp32, kTf32, kFp16, kBf16 };
+// From the tightest on; a variant belongs to the tightest class that it meets.
+// kFp32 is a promise for each output, on all data (contract.h). The others
+// bound the relative L2 error of a whole result on ordinary data: kFp32Normwise
+// is what float32 arithmetic gives to algorithms that add values of different
+// outputs, as transforms do (Higham, Accuracy and Stability of Numerical
+// Algorithms: componentwise and normwise bounds).
+enum class AccuracyClass { kFp32, kFp32Normwise, kTf32, kFp16, kBf16 };
 
 }  // namespace convlab
 

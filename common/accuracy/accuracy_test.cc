@@ -12,13 +12,20 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(AccuracyTest, ClassesAreFoundByTheirNames) {
-  for (const AccuracyClass accuracy :
-       {AccuracyClass::kFp32, AccuracyClass::kTf32, AccuracyClass::kFp16,
-        AccuracyClass::kBf16}) {
+  for (const AccuracyClass accuracy : kAccuracyClasses) {
     EXPECT_EQ(FindAccuracyClass(Name(accuracy)), accuracy);
   }
   EXPECT_EQ(FindAccuracyClass("fp64"), std::nullopt);
   EXPECT_EQ(FindAccuracyClass(""), std::nullopt);
+}
+
+TEST(AccuracyTest, ClassesGoFromTheTightestOn) {
+  double before = 0;
+  for (const AccuracyClass accuracy : kAccuracyClasses) {
+    EXPECT_GE(MaxRelativeError(accuracy), before) << Name(accuracy);
+    before = MaxRelativeError(accuracy);
+    EXPECT_EQ(MaxChangedAnswers(accuracy) == 0, IsFloat32(accuracy));
+  }
 }
 
 TEST(AccuracyTest, ErrorsBeyondTheClassFail) {

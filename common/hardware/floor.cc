@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "common/accuracy/accuracy.h"
+
 namespace convlab {
 
 int TensorProducts(AccuracyClass accuracy) {
-  return accuracy == AccuracyClass::kFp32 ? 3 : 1;
+  return IsFloat32(accuracy) ? 3 : 1;
 }
 
 std::optional<double> ClassTflops(AccuracyClass accuracy, const Rates& rates) {

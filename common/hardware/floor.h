@@ -14,7 +14,7 @@
 namespace convlab {
 
 // The number of tensor core products for one product of the definition in this
-// class: three for fp32, where each factor is split into two halves whose
+// class: three for float32, where each factor is split into two halves whose
 // smallest product is dropped, and one for the others.
 int TensorProducts(AccuracyClass accuracy);
 

@@ -35,6 +35,8 @@ void Fields(Visitor& visit, BenchRow& row) {
   visit("variant", row.variant);
   visit("class", row.accuracy_class);
   visit("error", row.error);
+  visit("worst_c", row.worst_c);
+  visit("allowed_c", row.allowed_c);
   visit("median_ms", row.median_ms);
   visit("iqr_ms", row.iqr_ms);
   visit("min_ms", row.min_ms);
@@ -45,6 +47,22 @@ void Fields(Visitor& visit, BenchRow& row) {
   visit("of_peak", row.of_peak);
   visit("floor_ms", row.floor_ms);
   visit("arguments", row.arguments);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, FamilyRow& row) {
+  visit("family", row.family);
+  visit("layer", row.layer);
+  visit("c", row.c);
+  visit("allowed", row.allowed);
+}
+
+template <typename Visitor>
+void Fields(Visitor& visit, AccuracyRow& row) {
+  visit("provider", row.provider);
+  visit("variant", row.variant);
+  visit("class", row.accuracy_class);
+  visit("families", row.families);
 }
 
 template <typename Visitor>
@@ -69,10 +87,12 @@ void Fields(Visitor& visit, BenchRecord& record) {
   visit("cpu_target", record.cpu_target);
   visit("host", record.host);
   visit("gpu", record.gpu);
+  visit("data", record.data);
   visit("peer", record.peer);
   visit("ceilings", record.ceilings);
   visit("rows", record.rows);
   visit("omissions", record.omissions);
+  visit("accuracy", record.accuracy);
 }
 
 namespace {

@@ -45,6 +45,9 @@ struct BenchRow {
   std::string variant;  // or the library's algorithm and layout
   std::string accuracy_class;
   double error = 0;  // relative, L2, against float64
+  // The worst output's c and the largest that the contract of class fp32 allows
+  // (common/accuracy/contract.h), in classes of float32.
+  std::optional<double> worst_c, allowed_c;
   double median_ms = 0, iqr_ms = 0, min_ms = 0;
   int samples = 0;
   std::optional<double> sm_clock_mhz;  // seen while it ran
@@ -55,6 +58,22 @@ struct BenchRow {
   // The floor by the ceilings; absent if none of them applies.
   std::optional<double> floor_ms;
   std::string arguments;  // of the benchmark, to repeat the measurement
+};
+
+// The worst output on the data of one family.
+struct FamilyRow {
+  std::string family;
+  std::string layer;
+  std::optional<double> c;  // absent: the output is wrong at any
+  double allowed = 0;       // the largest c that the contract allows
+};
+
+// What an implementation keeps of the contract of class fp32.
+struct AccuracyRow {
+  std::string provider;
+  std::string variant;
+  std::string accuracy_class;  // a library's plan is labelled by these rows
+  std::vector<FamilyRow> families;
 };
 
 // A row that is missing, and why.
@@ -78,10 +97,14 @@ struct BenchRecord {
   std::string cpu_target;  // as in the run record
   HostFacts host;
   GpuFacts gpu;
+  std::string data;  // the family on which times were taken; empty: uniform
   std::string peer;  // "cuDNN 9.14.0" or "oneDNN 2.6.3"; empty: none
   Ceilings ceilings;
   std::vector<BenchRow> rows;
   std::vector<BenchOmission> omissions;
+  // Of a run that takes times: the worst family of each of the library's plans
+  // that may be the fastest. Of a run that compares accuracy: every family.
+  std::vector<AccuracyRow> accuracy;
 };
 
 // Returns whose row it is.

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "kernels/baseline/convolution.h"
 #include "kernels/baseline/layers.h"
+#include "kernels/convolution/checking/families.h"
 #include "kernels/convolution/checking/host_run.h"
 #include "kernels/convolution/checking/reference.h"
 #include "kernels/cuda/device.h"
@@ -140,20 +141,21 @@ TEST_F(BaselineTest, ConvolutionStaysInItsClass) {
 
 TEST_F(BaselineTest, MeasuresAlgorithmsAndEnginesInBothLayouts) {
   const Problem problem{16, 12, 33, 33, 24, 5};
-  StoppingRule rule;
-  rule.min_samples = 10;
+  CudnnSearch search;
+  search.rule.min_samples = 10;
   for (const AccuracyClass accuracy :
        {AccuracyClass::kFp32, AccuracyClass::kTf32, AccuracyClass::kFp16}) {
     SCOPED_TRACE(Name(accuracy));
-    const auto measured = MeasureCudnn(problem, accuracy, TestWorkers(), rule);
+    const auto measured =
+        MeasureCudnn(problem, accuracy, TestWorkers(), search);
     ASSERT_TRUE(measured.ok()) << measured.status();
     EXPECT_THAT(measured->version, HasSubstr("9."));
-    const CudnnPlan* const best = measured->best();
+    const CudnnPlan* const best = measured->best(accuracy);
     ASSERT_NE(best, nullptr);
     EXPECT_GE(best->samples_ns.size(), 10u);
     EXPECT_GT(best->median_ns, 1000);
     // An error of zero would mean that nothing was computed.
-    EXPECT_GT(best->relative_error, 1e-9);
+    EXPECT_GT(best->error.relative, 1e-9);
     std::set<std::string> names;
     int algorithms = 0, engines_that_ran = 0;
     for (const CudnnPlan& plan : measured->plans) {
@@ -166,10 +168,10 @@ TEST_F(BaselineTest, MeasuresAlgorithmsAndEnginesInBothLayouts) {
       algorithms += engine || heuristic ? 0 : 1;
       if (!plan.rejected.empty()) continue;
       engines_that_ran += engine ? 1 : 0;
-      EXPECT_LE(plan.relative_error, MaxRelativeError(accuracy));
+      EXPECT_LE(plan.error.relative, MaxRelativeError(accuracy));
       EXPECT_GE(plan.samples_ns.size(), 1u);
-      // None of the plans that were fully measured is faster.
-      if (plan.samples_ns.size() >= 10) {
+      // None of the plans of the class that were fully measured is faster.
+      if (plan.samples_ns.size() >= 10 && plan.accuracy == accuracy) {
         EXPECT_GE(plan.median_ns, best->median_ns);
       }
     }
@@ -180,6 +182,31 @@ TEST_F(BaselineTest, MeasuresAlgorithmsAndEnginesInBothLayouts) {
                 .status()
                 .code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(BaselineTest, PlansAreOfTheClassOfTheirWorstOutput) {
+  const Problem problem{5, 3, 20, 20, 4, 5};
+  CudnnSearch search;
+  search.rule.min_samples = StoppingRule::kFewestSamples;
+  search.label_all = true;
+  const auto measured =
+      MeasureCudnn(problem, AccuracyClass::kFp32, TestWorkers(), search);
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  bool keeps = false;
+  for (const CudnnPlan& plan : measured->plans) {
+    if (!plan.rejected.empty() || !plan.accuracy) continue;
+    SCOPED_TRACE(plan.algorithm);
+    EXPECT_EQ(plan.families.size(), DataFamilies().size());
+    const bool ok =
+        std::all_of(plan.families.begin(), plan.families.end(),
+                    [](const FamilyError& one) { return one.worst.ok(); });
+    EXPECT_EQ(*plan.accuracy,
+              ok ? AccuracyClass::kFp32 : AccuracyClass::kFp32Normwise);
+    keeps = keeps || ok;
+  }
+  EXPECT_TRUE(keeps);
+  EXPECT_EQ(measured->best(AccuracyClass::kFp32)->accuracy,
+            AccuracyClass::kFp32);
 }
 
 TEST_F(BaselineTest, ActivationsAreTheCpus) {

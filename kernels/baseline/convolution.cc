@@ -141,7 +141,8 @@ class CudnnConvolution : public Convolution {
 const Variant kCudnnVariant = {
     "cudnn",
     Backend::kCuda,
-    AccuracyClass::kFp32,
+    // Its search may take a transform.
+    AccuracyClass::kFp32Normwise,
     Track::kProduction,
     "NVIDIA's cuDNN, with the fastest algorithm of its own search, in NCHW and "
     "float32 without TF32.",

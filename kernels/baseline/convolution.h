@@ -11,8 +11,10 @@
 #include "absl/status/statusor.h"
 #include "common/accuracy/accuracy.h"
 #include "common/parallel/parallel.h"
+#include "kernels/convolution/checking/recipe.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/convolution/problem.h"
+#include "kernels/measure/sampled_reference.h"
 #include "kernels/measure/stopping.h"
 
 namespace convlab {
@@ -24,14 +26,25 @@ namespace convlab {
 // Unavailable if cuDNN is missing.
 extern const Variant kCudnnVariant;
 
+// The worst output on the data of one family.
+struct FamilyError {
+  std::string family;
+  WorstOutput worst;
+};
+
 // One algorithm or engine in one layout.
 struct CudnnPlan {
   std::string algorithm;  // "IMPLICIT_PRECOMP_GEMM", "engine 34 (k2=1)"
   std::string layout;     // "NCHW" or "NHWC", of x and y
   int64_t workspace_bytes = 0;
   int64_t tensor_bytes = 0;  // x, k and y, each once
-  // Relative error against float64 on some images.
-  double relative_error = 0;
+  // Against float64 on some images, of the data that it is timed on.
+  MeasuredError error;
+  // In a search of class fp32: kFp32 or kFp32Normwise, by the contract on the
+  // families of data (docs/numerics.md), as for our variants; absent if the
+  // plan was not tried on them. In other searches the class.
+  std::optional<AccuracyClass> accuracy;
+  std::vector<FamilyError> families;  // those that it was tried on
   // Kernel times from a cold L2 (kernels/measure/gpu_timer.h): as many samples
   // as the rule requires for plans that may be the best, a few for the others.
   std::vector<int64_t> samples_ns;
@@ -43,26 +56,36 @@ struct CudnnPlan {
 struct CudnnMeasurement {
   std::string version;           // "9.14.0"
   std::vector<CudnnPlan> plans;  // best first, rejected ones last
-  // The fastest plan, or null if cuDNN has none for the problem.
-  const CudnnPlan* best() const {
-    return plans.empty() || !plans[0].rejected.empty() ? nullptr : &plans[0];
-  }
+  // The fastest plan that is of the class, or of a tighter one; null if cuDNN
+  // has none for the problem. In class kFp32Normwise, that includes plans that
+  // were not tried on the families.
+  const CudnnPlan* best(AccuracyClass accuracy) const;
+};
+
+struct CudnnSearch {
+  StoppingRule rule;
+  Recipe data;           // on which plans are timed
+  bool ordinary = true;  // whether the data are the ordinary ones: plans whose
+                         // error on them exceeds the class are rejected
+  // Whether every plan is tried on all families, not only the fast ones until
+  // one keeps the contract.
+  bool label_all = false;
 };
 
 // Times all plans of cuDNN for the convolution, in NCHW and in NHWC: each
 // algorithm of the older interface and each engine configuration that the graph
 // interface's heuristics (modes A and B, and the fallbacks) propose; workspace
-// up to 4 GiB, random tensors, and each plan is verified first. A plan whose
-// error exceeds the class is rejected. kFp32: float32 with fused multiply-adds
-// only (CUDNN_FMA_MATH, and no engine whose notes name tensor cores or inputs
-// of reduced precision); kTf32: float32 tensors, TF32 allowed; kFp16: tensors
-// in half precision. Tensors already have the plan's layout and type, so that
-// no conversion is timed. InvalidArgument for another class, Unavailable
-// without a GPU or cuDNN, ResourceExhausted if memory is too small.
+// up to 4 GiB, and each plan is verified first. kFp32: float32 with fused
+// multiply-adds only (CUDNN_FMA_MATH, and no engine whose notes name tensor
+// cores or inputs of reduced precision), with the class of each plan; kTf32:
+// float32 tensors, TF32 allowed; kFp16: tensors in half precision. Tensors
+// already have the plan's layout and type, so that no conversion is timed.
+// InvalidArgument for another class, Unavailable without a GPU or cuDNN,
+// ResourceExhausted if memory is too small.
 absl::StatusOr<CudnnMeasurement> MeasureCudnn(const Problem& problem,
                                               AccuracyClass accuracy,
                                               Workers& workers,
-                                              const StoppingRule& rule = {});
+                                              const CudnnSearch& search = {});
 
 }  // namespace convlab
 

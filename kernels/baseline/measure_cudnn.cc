@@ -1,7 +1,6 @@
 #include <cudnn.h>
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -12,6 +11,8 @@
 #include "kernels/baseline/convolution.h"
 #include "kernels/baseline/cudnn_engines.h"
 #include "kernels/baseline/cudnn_library.h"
+#include "kernels/baseline/cudnn_plans.h"
+#include "kernels/convolution/checking/families.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/library.h"
 #include "kernels/measure/gpu_tensors.h"
@@ -21,10 +22,14 @@
 namespace convlab {
 namespace {
 
+using cuda::Candidate;
+using cuda::CandidateList;
 using cuda::ConvolutionEngines;
 using cuda::DeviceBuffer;
-using cuda::EnginePlan;
-using cuda::Forward;
+using cuda::ListCandidates;
+using cuda::Plan;
+using cuda::Types;
+using cuda::TypesOf;
 
 constexpr int64_t kWorkspaceLimit = int64_t{4} << 30;
 
@@ -36,174 +41,27 @@ constexpr double kNearBest = 1.25;
 // take.
 constexpr double kHopeless = 10;
 constexpr int64_t kLoadingNs = 200000000;
-
-// A plan that is prepared to run.
-class Plan {
- public:
-  virtual ~Plan() = default;
-  virtual int64_t workspace_bytes() const = 0;
-  // Sets the tensors of the runs that follow, and a workspace of
-  // workspace_bytes().
-  virtual absl::Status Bind(const GpuTensors& tensors,
-                            const DeviceBuffer& workspace) = 0;
-  virtual absl::Status Run() = 0;
-};
-
-// A plan that is not yet prepared.
-struct Candidate {
-  std::string algorithm;
-  std::function<absl::StatusOr<std::unique_ptr<Plan>>()> prepare;
-};
-
-// An algorithm of the older interface.
-class AlgorithmPlan : public Plan {
- public:
-  static absl::StatusOr<std::unique_ptr<Plan>> Create(
-      std::shared_ptr<const Forward> forward,
-      cudnnConvolutionFwdAlgo_t algorithm) {
-    ASSIGN_OR_RETURN(const int64_t bytes,
-                     cuda::WorkspaceBytes(*forward, algorithm));
-    return std::unique_ptr<Plan>(
-        new AlgorithmPlan(std::move(forward), algorithm, bytes));
-  }
-
-  int64_t workspace_bytes() const override { return workspace_bytes_; }
-
-  absl::Status Bind(const GpuTensors& tensors,
-                    const DeviceBuffer& workspace) override {
-    tensors_ = &tensors;
-    workspace_ = &workspace;
-    return absl::OkStatus();
-  }
-
-  absl::Status Run() override {
-    return cuda::RunForward(*forward_, algorithm_, tensors_->x(), tensors_->k(),
-                            tensors_->y(), *workspace_);
-  }
-
- private:
-  AlgorithmPlan(std::shared_ptr<const Forward> forward,
-                cudnnConvolutionFwdAlgo_t algorithm, int64_t workspace_bytes)
-      : forward_(std::move(forward)),
-        algorithm_(algorithm),
-        workspace_bytes_(workspace_bytes) {}
-
-  const std::shared_ptr<const Forward> forward_;
-  const cudnnConvolutionFwdAlgo_t algorithm_;
-  const int64_t workspace_bytes_;
-  const GpuTensors* tensors_ = nullptr;
-  const DeviceBuffer* workspace_ = nullptr;
-};
-
-// An engine of the graph interface.
-class GraphPlan : public Plan {
- public:
-  explicit GraphPlan(EnginePlan plan) : plan_(std::move(plan)) {}
-
-  int64_t workspace_bytes() const override { return plan_.workspace_bytes(); }
-
-  absl::Status Bind(const GpuTensors& tensors,
-                    const DeviceBuffer& workspace) override {
-    return plan_.Bind(tensors.x(), tensors.k(), tensors.y(), workspace.data());
-  }
-
-  absl::Status Run() override { return plan_.Run(); }
-
- private:
-  EnginePlan plan_;
-};
-
-// cuDNN's description of the tensors and the arithmetic of a class.
-struct Types {
-  ElementType element;
-  cudnnDataType_t data;
-  cudnnMathType_t math;  // of the older interface
-  bool tensor_cores;     // of engines
-};
-
-Types TypesOf(AccuracyClass accuracy) {
-  switch (accuracy) {
-    case AccuracyClass::kFp16:
-      return {ElementType::kHalf, CUDNN_DATA_HALF, CUDNN_TENSOR_OP_MATH, true};
-    case AccuracyClass::kTf32:
-      return {ElementType::kFloat, CUDNN_DATA_FLOAT, CUDNN_DEFAULT_MATH, true};
-    default:
-      return {ElementType::kFloat, CUDNN_DATA_FLOAT, CUDNN_FMA_MATH, false};
-  }
-}
-
-struct CandidateList {
-  std::vector<Candidate> candidates;
-  std::vector<CudnnPlan> rejected;
-};
-
-// Returns all plans of one layout, whether they are acceptable or not.
-// `engines` must outlive them.
-CandidateList ListCandidates(const Problem& problem, cudnnTensorFormat_t format,
-                             const Types& types,
-                             absl::StatusOr<ConvolutionEngines>& engines) {
-  CandidateList list;
-  const auto reject = [&](const std::string& name, const absl::Status& why) {
-    CudnnPlan plan;
-    plan.algorithm = name;
-    plan.rejected = std::string(why.message());
-    list.rejected.push_back(std::move(plan));
-  };
-  auto described =
-      cuda::DescribeForward(problem, format, types.data, types.math);
-  if (described.ok()) {
-    const auto forward = std::make_shared<const Forward>(*std::move(described));
-    for (int i = 0; i < CUDNN_CONVOLUTION_FWD_ALGO_COUNT; ++i) {
-      const auto algorithm = static_cast<cudnnConvolutionFwdAlgo_t>(i);
-      list.candidates.push_back({cuda::Name(algorithm), [forward, algorithm] {
-                                   return AlgorithmPlan::Create(forward,
-                                                                algorithm);
-                                 }});
-    }
-  } else {
-    reject("the algorithms of the older interface", described.status());
-  }
-  engines = ConvolutionEngines::Find(problem, format, types.data);
-  if (!engines.ok()) {
-    reject("the engines of the graph interface", engines.status());
-    return list;
-  }
-  for (const ConvolutionEngines::Failure& failure : engines->failures()) {
-    reject(failure.name, failure.status);
-  }
-  for (const cuda::EngineConfig& config : engines->configs()) {
-    if (config.tensor_core && !types.tensor_cores) {
-      reject(config.name,
-             absl::UnimplementedError(
-                 "it reduces its inputs' precision, by its own notes"));
-      continue;
-    }
-    list.candidates.push_back(
-        {config.name, [&config]() -> absl::StatusOr<std::unique_ptr<Plan>> {
-           ASSIGN_OR_RETURN(EnginePlan plan, EnginePlan::Create(config));
-           return std::make_unique<GraphPlan>(std::move(plan));
-         }});
-  }
-  return list;
-}
+// Plans that are tried together on the families of data.
+constexpr size_t kLabelGroup = 4;
 
 class Search {
  public:
-  Search(AccuracyClass accuracy, const StoppingRule& rule, OpTimer op_timer,
-         GpuTimer timer)
+  Search(AccuracyClass accuracy, const CudnnSearch& search, Workers& workers,
+         OpTimer op_timer, GpuTimer timer)
       : accuracy_(accuracy),
-        rule_(rule),
+        search_(search),
+        workers_(workers),
         op_timer_(std::move(op_timer)),
         timer_(std::move(timer)) {}
 
-  absl::Status MeasureLayout(const Problem& problem, cudnnTensorFormat_t format,
-                             Workers& workers) {
+  absl::Status MeasureLayout(const Problem& problem,
+                             cudnnTensorFormat_t format) {
     const bool nchw = format == CUDNN_TENSOR_NCHW;
+    const Layout layout = nchw ? Layout::kNchw : Layout::kNhwc;
     const Types types = TypesOf(accuracy_);
     ASSIGN_OR_RETURN(const GpuTensors tensors,
-                     GpuTensors::Create(problem, workers,
-                                        nchw ? Layout::kNchw : Layout::kNhwc,
-                                        types.element));
+                     GpuTensors::Create(problem, workers_, layout,
+                                        types.element, search_.data));
     absl::StatusOr<ConvolutionEngines> engines;
     const CandidateList list = ListCandidates(problem, format, types, engines);
     const size_t first = plans_.size();
@@ -231,6 +89,9 @@ class Search {
       RETURN_IF_ERROR(
           Annotate(Measure(*ready[i], tensors, plan), plan.algorithm));
     }
+    if (accuracy_ == AccuracyClass::kFp32) {
+      RETURN_IF_ERROR(LabelPlans(problem, layout, tensors, first, ready));
+    }
     plans_.insert(plans_.end(), list.rejected.begin(), list.rejected.end());
     for (size_t i = first; i < plans_.size(); ++i) {
       plans_[i].layout = nchw ? "NCHW" : "NHWC";
@@ -255,20 +116,23 @@ class Search {
                      DeviceBuffer::Allocate(plan.workspace_bytes));
     RETURN_IF_ERROR(ready->Bind(tensors, workspace));
     int64_t host_ns = 0;
-    ASSIGN_OR_RETURN(plan.relative_error, tensors.Verify([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(plan.error, tensors.Verify([&]() -> absl::Status {
       ASSIGN_OR_RETURN(const OpTime time,
                        op_timer_.Time([&] { return ready->Run(); }));
       host_ns = time.op_ns;
       return absl::OkStatus();
     }));
-    RETURN_IF_ERROR(CheckError(plan.relative_error, accuracy_));
+    if (search_.ordinary) {
+      RETURN_IF_ERROR(CheckError(plan.error.relative, accuracy_));
+    }
+    if (accuracy_ != AccuracyClass::kFp32) plan.accuracy = accuracy_;
     if (best_ns_ > 0 && host_ns - kLoadingNs > kHopeless * best_ns_) {
       plan.samples_ns = {host_ns};
       plan.median_ns = host_ns;
       ready.reset();
       return absl::OkStatus();
     }
-    StoppingRule few = rule_;
+    StoppingRule few = search_.rule;
     few.min_samples = few.max_samples = StoppingRule::kFewestSamples;
     return Time(*ready, few, plan);
   }
@@ -278,7 +142,86 @@ class Search {
     ASSIGN_OR_RETURN(const DeviceBuffer workspace,
                      DeviceBuffer::Allocate(plan.workspace_bytes));
     RETURN_IF_ERROR(ready.Bind(tensors, workspace));
-    return Time(ready, rule_, plan);
+    return Time(ready, search_.rule, plan);
+  }
+
+  // Finds the classes of the layout's plans, which begin at `first`: the
+  // fastest first, until one keeps the contract or all are slower than one that
+  // does. That one is measured by the rule.
+  absl::Status LabelPlans(const Problem& problem, Layout layout,
+                          const GpuTensors& tensors, size_t first,
+                          const std::vector<std::unique_ptr<Plan>>& ready) {
+    std::vector<size_t> order;
+    for (size_t i = 0; i < ready.size(); ++i) {
+      if (plans_[first + i].rejected.empty() && ready[i] != nullptr) {
+        order.push_back(i);
+      }
+    }
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return plans_[first + a].median_ns < plans_[first + b].median_ns;
+    });
+    // In groups, whose plans share the data of each family.
+    const size_t group =
+        search_.label_all ? std::max<size_t>(1, order.size()) : kLabelGroup;
+    for (size_t begin = 0; begin < order.size(); begin += group) {
+      std::vector<Labelled> plans;
+      for (size_t i = begin; i < std::min(begin + group, order.size()); ++i) {
+        plans.push_back({&plans_[first + order[i]], ready[order[i]].get()});
+      }
+      if (!search_.label_all && best_fp32_ns_ > 0 &&
+          plans[0].plan->median_ns > best_fp32_ns_) {
+        return absl::OkStatus();
+      }
+      RETURN_IF_ERROR(Label(problem, layout, plans));
+      for (const Labelled& one : plans) {
+        if (one.plan->accuracy != AccuracyClass::kFp32) continue;
+        if (one.plan->samples_ns.size() <= StoppingRule::kFewestSamples) {
+          RETURN_IF_ERROR(Annotate(Measure(*one.ready, tensors, *one.plan),
+                                   one.plan->algorithm));
+        }
+        if (best_fp32_ns_ == 0 || one.plan->median_ns < best_fp32_ns_) {
+          best_fp32_ns_ = one.plan->median_ns;
+        }
+        if (!search_.label_all) return absl::OkStatus();
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  struct Labelled {
+    CudnnPlan* plan;
+    Plan* ready;
+  };
+
+  // Tries the plans on all families of data. Unless all are to be labelled, a
+  // plan is not tried further after the first family on which it breaks the
+  // contract.
+  absl::Status Label(const Problem& problem, Layout layout,
+                     const std::vector<Labelled>& plans) {
+    for (const DataFamily& family : DataFamilies()) {
+      ASSIGN_OR_RETURN(
+          const GpuTensors tensors,
+          GpuTensors::Create(problem, workers_, layout, ElementType::kFloat,
+                             RecipeOf(family, /*seed=*/1)));
+      for (const Labelled& one : plans) {
+        CudnnPlan& plan = *one.plan;
+        if (plan.accuracy == AccuracyClass::kFp32Normwise &&
+            !search_.label_all) {
+          continue;
+        }
+        ASSIGN_OR_RETURN(const DeviceBuffer workspace,
+                         DeviceBuffer::Allocate(plan.workspace_bytes));
+        RETURN_IF_ERROR(one.ready->Bind(tensors, workspace));
+        const auto error = tensors.Verify([&] { return one.ready->Run(); });
+        if (!error.ok()) return Annotate(error.status(), plan.algorithm);
+        plan.families.push_back({family.name, error->worst});
+        if (!error->worst.ok()) plan.accuracy = AccuracyClass::kFp32Normwise;
+      }
+    }
+    for (const Labelled& one : plans) {
+      if (!one.plan->accuracy) one.plan->accuracy = AccuracyClass::kFp32;
+    }
+    return absl::OkStatus();
   }
 
   absl::Status Time(Plan& ready, const StoppingRule& rule, CudnnPlan& plan) {
@@ -292,10 +235,12 @@ class Search {
   }
 
   const AccuracyClass accuracy_;
-  const StoppingRule rule_;
+  const CudnnSearch search_;
+  Workers& workers_;
   OpTimer op_timer_;
   GpuTimer timer_;
-  double best_ns_ = 0;  // the smallest median so far; 0 for none
+  double best_ns_ = 0;       // the smallest median so far; 0 for none
+  double best_fp32_ns_ = 0;  // of plans that keep the contract of class fp32
   std::vector<CudnnPlan> plans_;
 };
 
@@ -309,12 +254,23 @@ std::tuple<bool, bool, double> Order(const CudnnPlan& plan) {
 
 }  // namespace
 
+const CudnnPlan* CudnnMeasurement::best(AccuracyClass accuracy) const {
+  for (const CudnnPlan& plan : plans) {
+    if (!plan.rejected.empty()) continue;
+    if (plan.accuracy.value_or(AccuracyClass::kFp32Normwise) <= accuracy) {
+      return &plan;
+    }
+  }
+  return nullptr;
+}
+
 absl::StatusOr<CudnnMeasurement> MeasureCudnn(const Problem& problem,
                                               AccuracyClass accuracy,
                                               Workers& workers,
-                                              const StoppingRule& rule) {
+                                              const CudnnSearch& options) {
   RETURN_IF_ERROR(CheckProblem(problem));
-  if (accuracy == AccuracyClass::kBf16) {
+  if (accuracy == AccuracyClass::kFp32Normwise ||
+      accuracy == AccuracyClass::kBf16) {
     return absl::InvalidArgumentError(absl::StrCat(
         "cuDNN is measured in class fp32, tf32 or fp16, not ", Name(accuracy)));
   }
@@ -327,10 +283,11 @@ absl::StatusOr<CudnnMeasurement> MeasureCudnn(const Problem& problem,
   }
   ASSIGN_OR_RETURN(OpTimer op_timer, OpTimer::Create());
   ASSIGN_OR_RETURN(GpuTimer timer, GpuTimer::Create());
-  Search search(accuracy, rule, std::move(op_timer), std::move(timer));
+  Search search(accuracy, options, workers, std::move(op_timer),
+                std::move(timer));
   for (const cudnnTensorFormat_t format :
        {CUDNN_TENSOR_NCHW, CUDNN_TENSOR_NHWC}) {
-    RETURN_IF_ERROR(search.MeasureLayout(problem, format, workers));
+    RETURN_IF_ERROR(search.MeasureLayout(problem, format));
   }
   measurement.plans = search.Take();
   std::stable_sort(measurement.plans.begin(), measurement.plans.end(),

@@ -21,7 +21,7 @@ absl::Status NoCudnn() {
 const Variant kCudnnVariant = {
     "cudnn",
     Backend::kCuda,
-    AccuracyClass::kFp32,
+    AccuracyClass::kFp32Normwise,
     Track::kProduction,
     "NVIDIA's cuDNN, which this program was built without.",
     "The library that frameworks call, and the peer that other kernels are "
@@ -31,8 +31,10 @@ const Variant kCudnnVariant = {
         -> absl::StatusOr<std::unique_ptr<Convolution>> { return NoCudnn(); },
 };
 
+const CudnnPlan* CudnnMeasurement::best(AccuracyClass) const { return nullptr; }
+
 absl::StatusOr<CudnnMeasurement> MeasureCudnn(const Problem&, AccuracyClass,
-                                              Workers&, const StoppingRule&) {
+                                              Workers&, const CudnnSearch&) {
   return NoCudnn();
 }
 

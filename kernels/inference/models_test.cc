@@ -159,7 +159,7 @@ TEST_P(ModelsTest, EveryGpuVariantKeepsTheCounts) {
                                      10000, options, workers_);
     if (absl::IsUnimplemented(result.status())) continue;  // declined
     ASSERT_TRUE(result.ok()) << result.status();
-    const int64_t most = variant->accuracy == AccuracyClass::kFp32 ? 0 : 5;
+    const int64_t most = MaxChangedAnswers(variant->accuracy);
     EXPECT_LE(std::abs(Correct(*result, 100) - GetParam().correct_100), most);
     EXPECT_LE(std::abs(Correct(*result, 1000) - GetParam().correct_1000), most);
     EXPECT_LE(std::abs(Correct(*result, 10000) - GetParam().correct_10000),

@@ -29,8 +29,9 @@ struct OutputCheck {
   // The largest error of an element, relative to the same.
   double largest = 0;
   // The tightest class whose bound holds for `error`, and 16 times the bound
-  // for `largest`. For integers: fp32 if rounding makes every output exact.
-  // Absent if there is none: the output is wrong.
+  // for `largest`; for fp32 the outputs of two images keep its contract too
+  // (common/accuracy/contract.h). For integers: fp32 if rounding makes every
+  // output exact. Absent if there is none: the output is wrong.
   std::optional<AccuracyClass> accuracy;
   bool exact = false;  // integers are, without rounding
   // If wrong: at most eight lines (kernels/convolution/checking/mismatch.h).

@@ -106,6 +106,16 @@ TEST_P(CheckTest, TheClassIsTheTightestThatHolds) {
   EXPECT_EQ(class_of(1e-2), std::nullopt);
 }
 
+// An error that is small for the whole output, as transforms have them.
+TEST_P(CheckTest, Fp32IsForEachOutput) {
+  Case run(GetParam(), Family::kSigned);
+  // One output of each image.
+  for (size_t i = 0; i < run.y.size(); i += run.y.size() / GetParam().batch) {
+    run.y[i] += 3.5e-5f;
+  }
+  EXPECT_EQ(run.Check().accuracy, AccuracyClass::kFp32Normwise);
+}
+
 TEST_P(CheckTest, OneWrongElementIsFound) {
   Case run(GetParam(), Family::kSigned);
   const size_t middle = run.y.size() / 2;

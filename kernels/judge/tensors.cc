@@ -104,15 +104,6 @@ absl::string_view Name(Family family) {
   return "";
 }
 
-uint64_t Mix(uint64_t a, uint64_t b) {
-  // splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
-  // Generators, 2014).
-  uint64_t z = a + (b + 1) * 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
 void Fill(const Inputs& inputs, absl::Span<float> x, absl::Span<float> k,
           Workers& workers) {
   FillOne(Generator(inputs, /*weights=*/false), x, workers);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/hash/mix.h"
 #include "common/parallel/parallel.h"
 #include "kernels/convolution/problem.h"
 
@@ -38,9 +39,6 @@ void Fill(const Inputs& inputs, absl::Span<float> x, absl::Span<float> k,
 // so that an output that was added to differs from one that was not written.
 uint32_t RandomPoison(uint64_t seed);
 void FillBits(uint32_t bits, absl::Span<float> y, Workers& workers);
-
-// A hash of two numbers whose bits are as good as random.
-uint64_t Mix(uint64_t a, uint64_t b);
 
 }  // namespace convlab
 

@@ -9,7 +9,6 @@
 #include "kernels/convolution/checking/poison.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/measure/gpu_loads.h"
-#include "kernels/measure/inputs.h"
 
 namespace convlab {
 namespace {
@@ -52,7 +51,8 @@ absl::Status FillRepeated(const std::vector<float>& values,
 
 absl::StatusOr<GpuTensors> GpuTensors::Create(const Problem& problem,
                                               Workers& workers, Layout layout,
-                                              ElementType type) {
+                                              ElementType type,
+                                              const Recipe& recipe) {
   RETURN_IF_ERROR(CheckProblem(problem));
   RETURN_IF_ERROR(cuda::FindDevice().status());
   GpuTensors tensors;
@@ -60,13 +60,13 @@ absl::StatusOr<GpuTensors> GpuTensors::Create(const Problem& problem,
   tensors.layout_ = layout;
   tensors.type_ = type;
   RETURN_IF_ERROR(type == ElementType::kFloat
-                      ? tensors.Fill<float>(workers)
-                      : tensors.Fill<Eigen::half>(workers));
+                      ? tensors.Fill<float>(recipe, workers)
+                      : tensors.Fill<Eigen::half>(recipe, workers));
   return tensors;
 }
 
 template <typename T>
-absl::Status GpuTensors::Fill(Workers& workers) {
+absl::Status GpuTensors::Fill(const Recipe& recipe, Workers& workers) {
   const Problem& p = problem_;
   for (const auto& [buffer, elements] :
        {std::pair(&x_, p.input_elements()), std::pair(&k_, p.kernel_elements()),
@@ -74,15 +74,26 @@ absl::Status GpuTensors::Fill(Workers& workers) {
     ASSIGN_OR_RETURN(*buffer,
                      cuda::DeviceBuffer::Allocate(elements * sizeof(T)));
   }
-  const std::vector<float> values =
-      RandomFloats(std::min(kInputPeriod, p.input_elements()), 1);
-  const std::vector<float> k = RandomFloats(p.kernel_elements(), 2);
-  RETURN_IF_ERROR(UploadRepeated<T>(values, x_));
-  std::vector<float> placed(k.size());
+  const int64_t image = p.input_elements() / p.batch;
+  // At least so many images differ that an exchange of two would show.
+  constexpr int64_t kFewestImages = 3;
+  Problem period = p;
+  period.batch =
+      std::min(p.batch, std::max(kInputPeriod / image, kFewestImages));
+  const ConvolutionData data = MakeData(period, recipe);
+  std::vector<float> placed(data.x.size());
+  for (int64_t b = 0; b < period.batch; ++b) {
+    ForElements(layout_, p.channels, p.height, p.width,
+                [&](int64_t plain, int64_t offset) {
+                  placed[b * image + offset] = data.x[b * image + plain];
+                });
+  }
+  RETURN_IF_ERROR(UploadRepeated<T>(placed, x_));
+  placed.resize(data.k.size());
   const int64_t K = p.kernel_size, filter = p.channels * K * K;
   for (int64_t m = 0; m < p.filters; ++m) {
     ForElements(layout_, p.channels, K, K, [&](int64_t plain, int64_t offset) {
-      placed[m * filter + offset] = k[m * filter + plain];
+      placed[m * filter + offset] = data.k[m * filter + plain];
     });
   }
   RETURN_IF_ERROR(UploadRepeated<T>(placed, k_));
@@ -90,20 +101,16 @@ absl::Status GpuTensors::Fill(Workers& workers) {
   ASSIGN_OR_RETURN(x_fingerprint_, words_.Fingerprint(x_.data(), x_.bytes()));
   ASSIGN_OR_RETURN(k_fingerprint_, words_.Fingerprint(k_.data(), k_.bytes()));
 
-  const int64_t image = p.input_elements() / p.batch;
   reference_.emplace(
       p,
       [&](int64_t b, float* x) {
-        ForElements(layout_, p.channels, p.height, p.width,
-                    [&](int64_t plain, int64_t offset) {
-                      x[plain] = values[(b * image + offset) % values.size()];
-                    });
+        std::copy_n(data.x.begin() + b % period.batch * image, image, x);
       },
-      k.data(), workers);
+      data.k.data(), workers);
   return absl::OkStatus();
 }
 
-absl::StatusOr<double> GpuTensors::Verify(
+absl::StatusOr<MeasuredError> GpuTensors::Verify(
     const std::function<absl::Status()>& run) const {
   RETURN_IF_ERROR(cuda::FillBytes(y_.data(), kPoison, y_.bytes()));
   RETURN_IF_ERROR(run());
@@ -119,7 +126,7 @@ absl::StatusOr<double> GpuTensors::Verify(
 }
 
 template <typename T>
-absl::StatusOr<double> GpuTensors::Error() const {
+absl::StatusOr<MeasuredError> GpuTensors::Error() const {
   const Problem& p = problem_;
   const int64_t image = p.output_elements() / p.batch;
   std::vector<T> read(image);

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/parallel/parallel.h"
+#include "kernels/convolution/checking/recipe.h"
 #include "kernels/convolution/problem.h"
 #include "kernels/cuda/device.h"
 #include "kernels/measure/gpu_loads.h"
@@ -21,8 +22,8 @@ namespace convlab {
 enum class Layout { kNchw, kNhwc };  // of x and y; k is MCKK or MKKC
 enum class ElementType { kFloat, kHalf };
 
-// Inputs of measurements repeat after this many values, which no algorithm can
-// exploit. The number is odd, so that images differ.
+// Inputs of measurements repeat after about this many values, which no
+// algorithm can exploit.
 inline constexpr int64_t kInputPeriod = (int64_t{1} << 22) + 1;
 
 // Fills the buffer with repetitions of `values`.
@@ -31,23 +32,25 @@ absl::Status FillRepeated(const std::vector<float>& values,
 
 class GpuTensors {
  public:
-  // Creates random inputs and weights in [-1, 1) on the GPU, in that layout and
-  // type. The inputs repeat after some millions of values. The reference in
-  // float64 is computed for some of the images, including the first and the
-  // last. Returns Unavailable without a GPU and ResourceExhausted without
-  // enough memory.
+  // Creates the recipe's inputs and weights on the GPU, in that layout and
+  // type: by default random values in [-1, 1]. Images repeat after some
+  // millions of values. The reference in float64 is computed for some of the
+  // images, including the first and the last. Returns Unavailable without a GPU
+  // and ResourceExhausted without enough memory. The workers must outlive the
+  // tensors.
   static absl::StatusOr<GpuTensors> Create(
       const Problem& problem, Workers& workers, Layout layout = Layout::kNchw,
-      ElementType type = ElementType::kFloat);
+      ElementType type = ElementType::kFloat, const Recipe& recipe = Recipe());
 
   const void* x() const { return x_.data(); }
   const void* k() const { return k_.data(); }
   void* y() const { return y_.data(); }
 
-  // Poisons y, calls `run`, which fills it, and returns the relative error of
-  // the computed images. Returns DataLoss if any element of y, in any image,
-  // was not written.
-  absl::StatusOr<double> Verify(const std::function<absl::Status()>& run) const;
+  // Poisons y, calls `run`, which fills it, and returns the error of the
+  // computed images. Returns DataLoss if any element of y, in any image, was
+  // not written.
+  absl::StatusOr<MeasuredError> Verify(
+      const std::function<absl::Status()>& run) const;
 
   // Returns DataLoss if x or k have changed.
   absl::Status CheckInputs() const;
@@ -58,9 +61,9 @@ class GpuTensors {
  private:
   GpuTensors() = default;
   template <typename T>
-  absl::Status Fill(Workers& workers);
+  absl::Status Fill(const Recipe& recipe, Workers& workers);
   template <typename T>
-  absl::StatusOr<double> Error() const;
+  absl::StatusOr<MeasuredError> Error() const;
 
   Problem problem_;
   Layout layout_ = Layout::kNchw;

@@ -98,8 +98,9 @@ TEST_F(MeasureTest, VerifiesWhatIsRight) {
   const auto error = tensors->Verify(
       [&] { return cuda::CopyToDevice(tensors->y(), y.data(), 4 * y.size()); });
   ASSERT_TRUE(error.ok()) << error.status();
-  EXPECT_LE(*error, 1e-7);
-  EXPECT_GT(*error, 0);
+  EXPECT_LE(error->relative, 1e-7);
+  EXPECT_GT(error->relative, 0);
+  EXPECT_LE(error->worst.factor, 1);
   EXPECT_TRUE(tensors->CheckInputs().ok());
 }
 
@@ -120,7 +121,8 @@ TEST_F(MeasureTest, FindsWhatIsWrong) {
             problem.output_elements() * (type == ElementType::kFloat ? 4 : 2));
       });
       ASSERT_TRUE(zeros.ok()) << zeros.status();
-      EXPECT_NEAR(*zeros, 1, 1e-6);
+      EXPECT_NEAR(zeros->relative, 1, 1e-6);
+      EXPECT_FALSE(zeros->worst.ok());
       // One weight is changed.
       ASSERT_TRUE(tensors->CheckInputs().ok());
       ASSERT_TRUE(

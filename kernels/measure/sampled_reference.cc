@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_format.h"
 #include "common/status/status.h"
 #include "kernels/convolution/checking/reference.h"
 
@@ -17,10 +18,22 @@ std::vector<int64_t> CheckedImages(int64_t batch) {
   return images;
 }
 
+absl::Status CheckMeasured(const MeasuredError& error, AccuracyClass accuracy,
+                           bool ordinary) {
+  if (ordinary) RETURN_IF_ERROR(CheckError(error.relative, accuracy));
+  if (accuracy != AccuracyClass::kFp32 || error.worst.ok()) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrFormat(
+      "an output breaks the contract of class fp32: c = %.3g, expected at most "
+      "%.3g",
+      error.worst.factor, error.worst.allowed));
+}
+
 SampledReference::SampledReference(const Problem& problem,
                                    const ReadInput& read, const float* k,
                                    Workers& workers)
-    : images_(CheckedImages(problem.batch)) {
+    : images_(CheckedImages(problem.batch)), workers_(&workers) {
   Problem checked = problem;
   checked.batch = images_.size();
   const int64_t image = checked.input_elements() / checked.batch;
@@ -28,16 +41,19 @@ SampledReference::SampledReference(const Problem& problem,
   for (size_t i = 0; i < images_.size(); ++i) {
     read(images_[i], x.data() + i * image);
   }
-  y_ = ReferenceConvolution(checked, x.data(), k, workers);
+  reference_.emplace(checked, x.data(), k, workers);
 }
 
-absl::StatusOr<double> SampledReference::Error(const ReadOutput& read) const {
-  const int64_t image = y_.size() / images_.size();
-  std::vector<float> y(y_.size());
+absl::StatusOr<MeasuredError> SampledReference::Error(
+    const ReadOutput& read) const {
+  const std::vector<double>& expected = reference_->y();
+  const int64_t image = expected.size() / images_.size();
+  std::vector<float> y(expected.size());
   for (size_t i = 0; i < images_.size(); ++i) {
     RETURN_IF_ERROR(read(images_[i], y.data() + i * image));
   }
-  return RelativeError(y.data(), y_);
+  return MeasuredError{RelativeError(y.data(), expected),
+                       reference_->Worst(y.data(), *workers_)};
 }
 
 }  // namespace convlab

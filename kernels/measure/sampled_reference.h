@@ -5,11 +5,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/accuracy/accuracy.h"
 #include "common/parallel/parallel.h"
+#include "kernels/convolution/checking/contract.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab {
@@ -19,6 +22,18 @@ namespace convlab {
 // first and the last.
 std::vector<int64_t> CheckedImages(int64_t batch);
 
+// How far an output is from the reference.
+struct MeasuredError {
+  double relative = 0;  // L2, RelativeError
+  WorstOutput worst;    // by the contract of class fp32
+};
+
+// DataLoss if the error is not within the class: on `ordinary` data, random
+// values of both signs and one scale, in the L2 norm; in class fp32 also by its
+// contract, on all data.
+absl::Status CheckMeasured(const MeasuredError& error, AccuracyClass accuracy,
+                           bool ordinary);
+
 class SampledReference {
  public:
   // Writes image b of the input or of the output to `image`, as CHW.
@@ -26,16 +41,17 @@ class SampledReference {
   using ReadOutput = std::function<absl::Status(int64_t b, float* image)>;
 
   // Computes the checked images of the valid `problem` in float64; k is MCKK.
+  // The workers must outlive the reference.
   SampledReference(const Problem& problem, const ReadInput& read,
                    const float* k, Workers& workers);
 
-  // The relative L2 error of the checked images (RelativeError), or the error
-  // of `read`.
-  absl::StatusOr<double> Error(const ReadOutput& read) const;
+  // The error of the checked images, or that of `read`.
+  absl::StatusOr<MeasuredError> Error(const ReadOutput& read) const;
 
  private:
   std::vector<int64_t> images_;
-  std::vector<double> y_;  // of these images
+  Workers* workers_;
+  std::optional<ContractReference> reference_;  // of these images
 };
 
 }  // namespace convlab

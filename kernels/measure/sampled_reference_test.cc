@@ -43,13 +43,31 @@ TEST(SampledReference, ComparesTheCheckedImages) {
       return absl::OkStatus();
     });
   };
-  EXPECT_LT(error_with(-1).value(), 1e-6);
-  EXPECT_LT(error_with(1).value(), 1e-6);  // is not checked
-  EXPECT_GT(error_with(0).value(), 1e-3);
-  EXPECT_GT(error_with(19).value(), 1e-3);
+  for (const int64_t right : {-1, 1}) {  // image 1 is not checked
+    EXPECT_LT(error_with(right)->relative, 1e-6);
+    EXPECT_LT(error_with(right)->worst.factor, 1);
+    EXPECT_TRUE(
+        CheckMeasured(*error_with(right), AccuracyClass::kFp32, true).ok());
+  }
+  for (const int64_t wrong : {0, 19}) {
+    EXPECT_GT(error_with(wrong)->relative, 1e-3);
+    EXPECT_GT(error_with(wrong)->worst.factor, 1e3);
+  }
   EXPECT_TRUE(absl::IsAborted(
       reference.Error([](int64_t, float*) { return absl::AbortedError("no"); })
           .status()));
+}
+
+TEST(CheckMeasured, ClassFp32PromisesEachOutput) {
+  const MeasuredError small = {1e-8, {100, 16, 0}};
+  EXPECT_EQ(CheckMeasured(small, AccuracyClass::kFp32, true).message(),
+            "an output breaks the contract of class fp32: c = 100, expected at "
+            "most 16");
+  EXPECT_FALSE(CheckMeasured(small, AccuracyClass::kFp32, false).ok());
+  EXPECT_TRUE(CheckMeasured(small, AccuracyClass::kFp32Normwise, true).ok());
+  const MeasuredError large = {1e-5, {10, 16, 0}};
+  EXPECT_FALSE(CheckMeasured(large, AccuracyClass::kFp32, true).ok());
+  EXPECT_TRUE(CheckMeasured(large, AccuracyClass::kFp32, false).ok());
 }
 
 }  // namespace

@@ -25,6 +25,7 @@
 #include "kernels/judge/process/process.h"
 #include "kernels/judge/source/compile.h"
 #include "kernels/simd/cpu_target.h"
+#include "tools/bench/accuracy_bench.h"
 #include "tools/bench/cpu_bench.h"
 #include "tools/bench/gpu_bench.h"
 #include "tools/bench/options.h"
@@ -46,8 +47,14 @@ DEFINE_string(batch, "",
               "numbers, separated by commas; 10000 on the GPU and 1000 on the "
               "CPU if none is given");
 DEFINE_string(class, "all",
-              "accuracy classes to measure: fp32, tf32, fp16, separated by "
-              "commas");
+              "accuracy classes to measure: fp32, fp32-normwise, tf32, fp16, "
+              "separated by commas");
+DEFINE_string(data, "uniform",
+              "the family of data to take times on, listed above");
+DEFINE_bool(accuracy, false,
+            "take no times: compare each variant in float32, and each of "
+            "cuDNN's plans, with the contract of class fp32 on every family of "
+            "data; 5 images of a layer if --batch does not say otherwise");
 DEFINE_string(device, "auto", "gpu, cpu, or auto: the GPU if there is one");
 DEFINE_string(json, "", "write the results to this file");
 DEFINE_int32(samples, 20, "take at least this many samples of each time");
@@ -83,7 +90,9 @@ constexpr char kUsage[] =
     "samples; FLOP/s of the\ndefinition; GB/s of the least bytes; the share of "
     "the floor that the ceilings\nmeasured in the same run allow; how often it "
     "is as fast as the library's best of\nits class (cuDNN, oneDNN); and the "
-    "arguments that measure it again.\n\n";
+    "arguments that measure it again. c is that of the worst output by the "
+    "contract of\nclass fp32 (docs/numerics.md).\n\n"
+    "The families of data:\n\n";
 
 absl::StatusOr<Backend> ChooseBackend() {
   if (FLAGS_device == "cpu") return Backend::kCpu;
@@ -158,6 +167,11 @@ absl::StatusOr<BenchOptions> ReadOptions(
     ASSIGN_OR_RETURN(batches, ParseBatches(FLAGS_batch));
   }
   ASSIGN_OR_RETURN(options.layers, ParseLayers(FLAGS_layers, batches));
+  ASSIGN_OR_RETURN(options.data, FindDataFamily(FLAGS_data));
+  if (FLAGS_accuracy && FLAGS_once) {
+    return absl::InvalidArgumentError(
+        "--accuracy and --once: expected one of them");
+  }
   if (FLAGS_once && !FLAGS_json.empty()) {
     return absl::InvalidArgumentError("--once has no results for --json");
   }
@@ -171,7 +185,9 @@ absl::StatusOr<BenchOptions> ReadOptions(
   }
   ASSIGN_OR_RETURN(options.kernels,
                    CompileKernels(kernels, options.backend, folder));
-  if (FLAGS_batch.empty()) batches = {gpu ? 10000 : 1000};
+  if (FLAGS_batch.empty()) {
+    batches = {FLAGS_accuracy ? 5 : gpu ? 10000 : 1000};
+  }
   ASSIGN_OR_RETURN(options.layers, ParseLayers(FLAGS_layers, batches));
   if (FLAGS_neighbours) options.layers = WithNeighbours(options.layers);
   ASSIGN_OR_RETURN(ChosenVariants chosen,
@@ -243,8 +259,17 @@ absl::Status Bench(const std::vector<std::string>& command,
             "sample; ",
       ToString(options.rule));
   Report report(options, record);
-  RETURN_IF_ERROR(gpu ? BenchGpu(options, *workers, record, report)
-                      : BenchCpu(options, *workers, record, report));
+  if (!FLAGS_accuracy) record.data = options.data->name;
+  if (FLAGS_accuracy) {
+    if (gpu) {
+      RETURN_IF_ERROR(SetGpuFacts(record).status());
+    }
+    record.method = "the worst output of all images";
+    RETURN_IF_ERROR(BenchAccuracy(options, *workers, record, report));
+  } else {
+    RETURN_IF_ERROR(gpu ? BenchGpu(options, *workers, record, report)
+                        : BenchCpu(options, *workers, record, report));
+  }
   if (FLAGS_neighbours) report.PrintNeighbours();
   for (const cuda::Library* library : cuda::OpenedLibraries()) {
     record.gpu.libraries[library->name] = cuda::ToString(library->version);
@@ -260,7 +285,8 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
   ASSIGN_OR_RETURN(const ParsedFlags parsed,
                    ParseFlags(args, __FILE__, {"kernel"}));
   if (parsed.help) {
-    std::printf("%s%s", kUsage, DescribeFlags(__FILE__).c_str());
+    std::printf("%s%s\n%s", kUsage, DescribeDataFamilies().c_str(),
+                DescribeFlags(__FILE__).c_str());
     return absl::OkStatus();
   }
   if (!parsed.positional.empty()) {

@@ -17,7 +17,6 @@
 #include "kernels/baseline/onednn.h"
 #include "kernels/convolution/checking/poison.h"
 #include "kernels/measure/cpu_ceilings.h"
-#include "kernels/measure/inputs.h"
 #include "kernels/measure/op_time.h"
 #include "kernels/measure/sampled_reference.h"
 #include "tools/bench/kernel_bench.h"
@@ -42,10 +41,10 @@ int64_t Nanoseconds(Clock::duration duration) {
 // A convolution's tensors in host memory, and the reference for some images.
 class HostTensors {
  public:
-  HostTensors(const Problem& problem, Workers& workers)
+  HostTensors(const Problem& problem, ConvolutionData data, Workers& workers)
       : problem_(problem),
-        x_(RandomFloats(problem.input_elements(), 1)),
-        k_(RandomFloats(problem.kernel_elements(), 2)),
+        x_(std::move(data.x)),
+        k_(std::move(data.k)),
         first_x_(x_),
         first_k_(k_),
         y_(problem.output_elements()),
@@ -61,7 +60,7 @@ class HostTensors {
   void Poison() { std::memset(y_.data(), kPoison, y_.size() * sizeof(float)); }
 
   // Returns the error of y; DataLoss if an element was not written.
-  absl::StatusOr<double> Error() const {
+  absl::StatusOr<MeasuredError> Error() const {
     const int64_t unwritten =
         std::count_if(y_.begin(), y_.end(), [](float value) {
           uint32_t word;
@@ -127,7 +126,8 @@ class CpuBench {
   }
 
   absl::Status MeasureLayer(const NamedLayer& layer) {
-    HostTensors tensors(layer.problem, workers_);
+    HostTensors tensors(layer.problem,
+                        MakeData(layer.problem, options_.recipe()), workers_);
     std::vector<Contestant> contestants;
     ASSIGN_OR_RETURN(const std::vector<const Variant*> variants,
                      VariantsFor(options_, layer.problem));
@@ -229,9 +229,11 @@ class CpuBench {
       RETURN_IF_ERROR(made->poison());
       RETURN_IF_ERROR(made->run());
       RETURN_IF_ERROR(made->collect());
-      ASSIGN_OR_RETURN(measurement.error, tensors.Error());
+      ASSIGN_OR_RETURN(const MeasuredError error, tensors.Error());
+      measurement.error = error.relative;
+      measurement.worst = error.worst;
       RETURN_IF_ERROR(tensors.CheckInputs());
-      return CheckError(measurement.error, name.accuracy);
+      return CheckMeasured(error, name.accuracy, options_.ordinary_data());
     };
     const absl::Status status = verify();
     if (status.ok()) {

@@ -17,6 +17,7 @@
 #include "kernels/measure/gpu_tensors.h"
 #include "kernels/measure/gpu_timer.h"
 #include "kernels/measure/hard_limits.h"
+#include "tools/bench/accuracy_bench.h"
 #include "tools/bench/kernel_bench.h"
 
 namespace convlab {
@@ -38,8 +39,10 @@ class GpuBench {
     ASSIGN_OR_RETURN(const std::vector<const Variant*> variants,
                      VariantsFor(options_, layer.problem));
     if (!variants.empty()) {
-      ASSIGN_OR_RETURN(const GpuTensors tensors,
-                       GpuTensors::Create(layer.problem, workers_));
+      ASSIGN_OR_RETURN(
+          const GpuTensors tensors,
+          GpuTensors::Create(layer.problem, workers_, Layout::kNchw,
+                             ElementType::kFloat, options_.recipe()));
       for (const Variant* variant : variants) {
         classes.insert(variant->accuracy);
         report_.Progress(absl::StrCat(layer.name, ": ", variant->name));
@@ -62,7 +65,12 @@ class GpuBench {
     RETURN_IF_ERROR(
         MeasureKernels(options_, layer, workers_, record_.ceilings, report_));
     if (options_.peers) {
+      // One search gives the rows of both classes of float32.
+      if (classes.count(AccuracyClass::kFp32Normwise) > 0) {
+        classes.insert(AccuracyClass::kFp32);
+      }
       for (const AccuracyClass accuracy : classes) {
+        if (accuracy == AccuracyClass::kFp32Normwise) continue;
         RETURN_IF_ERROR(MeasurePeer(layer, accuracy));
       }
     }
@@ -89,8 +97,11 @@ class GpuBench {
     measurement.variant = variant.name;
     measurement.accuracy = variant.accuracy;
     measurement.bytes = tensors.bytes();
-    ASSIGN_OR_RETURN(measurement.error, tensors.Verify(run));
-    RETURN_IF_ERROR(CheckError(measurement.error, variant.accuracy));
+    ASSIGN_OR_RETURN(const MeasuredError error, tensors.Verify(run));
+    RETURN_IF_ERROR(
+        CheckMeasured(error, variant.accuracy, options_.ordinary_data()));
+    measurement.error = error.relative;
+    measurement.worst = error.worst;
     ASSIGN_OR_RETURN(const GpuTimes times, timer_.Time(run, options_.rule));
     RETURN_IF_ERROR(tensors.CheckInputs());
     measurement.samples_ns = times.samples_ns;
@@ -105,8 +116,12 @@ class GpuBench {
 
   absl::Status MeasurePeer(const NamedLayer& layer, AccuracyClass accuracy) {
     report_.Progress(absl::StrCat(layer.name, ": cuDNN, ", Name(accuracy)));
+    CudnnSearch search;
+    search.rule = options_.rule;
+    search.data = options_.recipe();
+    search.ordinary = options_.ordinary_data();
     const auto measured =
-        MeasureCudnn(layer.problem, accuracy, workers_, options_.rule);
+        MeasureCudnn(layer.problem, accuracy, workers_, search);
     if (!measured.ok()) {
       const bool missing = absl::IsUnavailable(measured.status()) ||
                            absl::IsResourceExhausted(measured.status());
@@ -116,17 +131,49 @@ class GpuBench {
     }
     record_.peer = absl::StrCat("cuDNN ", measured->version);
     if (options_.verbose) TellPlans(layer, *measured);
-    const CudnnPlan* const best = measured->best();
+    AddLabels(layer, *measured);
+    const CudnnPlan* const best = measured->best(accuracy);
+    AddPeer(layer, accuracy, best);
+    if (accuracy != AccuracyClass::kFp32) return absl::OkStatus();
+    // The fastest of all, if it does not keep the contract.
+    const CudnnPlan* const any = measured->best(AccuracyClass::kFp32Normwise);
+    if (any != best) AddPeer(layer, AccuracyClass::kFp32Normwise, any);
+    return absl::OkStatus();
+  }
+
+  // The worst family of each plan that was tried on them.
+  void AddLabels(const NamedLayer& layer, const CudnnMeasurement& measured) {
+    for (const CudnnPlan& plan : measured.plans) {
+      if (plan.families.empty()) continue;
+      const auto worst =
+          std::max_element(plan.families.begin(), plan.families.end(),
+                           [](const FamilyError& a, const FamilyError& b) {
+                             return a.worst.factor / a.worst.allowed <
+                                    b.worst.factor / b.worst.allowed;
+                           });
+      AccuracyRow row = {"cudnn",
+                         absl::StrCat(plan.layout, " ", plan.algorithm),
+                         std::string(Name(*plan.accuracy)),
+                         {}};
+      AddWorst(worst->family, layer.name, worst->worst, row);
+      record_.accuracy.push_back(std::move(row));
+    }
+  }
+
+  // Adds the row of a plan, or the omission if there is none.
+  void AddPeer(const NamedLayer& layer, AccuracyClass accuracy,
+               const CudnnPlan* best) {
     if (best == nullptr) {
       report_.Omit(layer, "cudnn", "", accuracy, "it has no plan for the layer",
                    false);
-      return absl::OkStatus();
+      return;
     }
     Measurement measurement;
     measurement.provider = "cudnn";
     measurement.variant = absl::StrCat(best->layout, " ", best->algorithm);
     measurement.accuracy = accuracy;
-    measurement.error = best->relative_error;
+    measurement.error = best->error.relative;
+    measurement.worst = best->error.worst;
     measurement.samples_ns = best->samples_ns;
     measurement.sm_clock_mhz = best->sm_clock_mhz;
     measurement.bytes = best->tensor_bytes;
@@ -136,10 +183,9 @@ class GpuBench {
         !status.ok()) {
       report_.Omit(layer, "cudnn", measurement.variant, accuracy,
                    status.message(), true);
-      return absl::OkStatus();
+      return;
     }
     report_.Add(layer, measurement, record_.ceilings);
-    return absl::OkStatus();
   }
 
   void TellPlans(const NamedLayer& layer, const CudnnMeasurement& measured) {
@@ -153,8 +199,9 @@ class GpuBench {
         continue;
       }
       report_.Tell(absl::StrFormat(
-          "%s%.4f ms, %d samples, error %.1e, workspace %s", name,
-          plan.median_ns * 1e-6, plan.samples_ns.size(), plan.relative_error,
+          "%s%.4f ms, %d samples, error %.1e, %s, workspace %s", name,
+          plan.median_ns * 1e-6, plan.samples_ns.size(), plan.error.relative,
+          plan.accuracy ? Name(*plan.accuracy) : "of no class yet",
           FormatBytes(static_cast<double>(plan.workspace_bytes))));
     }
     report_.Tell(absl::StrCat(layer.name, " cuDNN: ", measured.plans.size(),
@@ -225,8 +272,7 @@ absl::Status RunOnGpuOnce(const BenchOptions& options, Workers& workers) {
   return ran ? absl::OkStatus() : declined;
 }
 
-absl::Status BenchGpu(const BenchOptions& options, Workers& workers,
-                      BenchRecord& record, Report& report) {
+absl::StatusOr<cuda::DeviceFacts> SetGpuFacts(BenchRecord& record) {
   ASSIGN_OR_RETURN(const cuda::DeviceFacts device, cuda::FindDevice());
   record.gpu = {device.name,
                 device.compute_capability,
@@ -237,6 +283,12 @@ absl::Status BenchGpu(const BenchOptions& options, Workers& workers,
                 device.multiprocessor_clock_khz,
                 device.memory_clock_khz,
                 {}};
+  return device;
+}
+
+absl::Status BenchGpu(const BenchOptions& options, Workers& workers,
+                      BenchRecord& record, Report& report) {
+  ASSIGN_OR_RETURN(const cuda::DeviceFacts device, SetGpuFacts(record));
   HardLimits limits = LimitsOf(device);
   if (!limits.note.empty()) report.Tell(limits.note);
   report.Progress("ceilings");

@@ -3,8 +3,10 @@
 #define TOOLS_BENCH_GPU_BENCH_H_
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/parallel/parallel.h"
 #include "common/record/bench_record.h"
+#include "kernels/cuda/device.h"
 #include "tools/bench/options.h"
 #include "tools/bench/report.h"
 
@@ -14,6 +16,10 @@ namespace convlab {
 // part of the report; the returned status is an error that affects all.
 absl::Status BenchGpu(const BenchOptions& options, Workers& workers,
                       BenchRecord& record, Report& report);
+
+// Describes the device in the record, and returns its facts; Unavailable
+// without a GPU.
+absl::StatusOr<cuda::DeviceFacts> SetGpuFacts(BenchRecord& record);
 
 // Measures nothing: runs each variant once on each layer that it takes, between
 // the marks for a profiler of hardware counters (cuda::StartProfiler). A layer

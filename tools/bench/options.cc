@@ -14,7 +14,8 @@ namespace convlab {
 namespace {
 
 constexpr AccuracyClass kClasses[] = {
-    AccuracyClass::kFp32, AccuracyClass::kTf32, AccuracyClass::kFp16};
+    AccuracyClass::kFp32, AccuracyClass::kFp32Normwise, AccuracyClass::kTf32,
+    AccuracyClass::kFp16};
 
 bool Holds(const std::vector<AccuracyClass>& classes, AccuracyClass accuracy) {
   return std::find(classes.begin(), classes.end(), accuracy) != classes.end();
@@ -31,8 +32,13 @@ absl::StatusOr<std::vector<AccuracyClass>> ParseClasses(
         std::find_if(kClasses, std::end(kClasses),
                      [&](AccuracyClass one) { return Name(one) == name; });
     if (found == std::end(kClasses)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "unknown class '", name, "', expected fp32, tf32, fp16 or all"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown class '", name, "', expected ",
+                       absl::StrJoin(kClasses, ", ",
+                                     [](std::string* out, AccuracyClass one) {
+                                       absl::StrAppend(out, Name(one));
+                                     }),
+                       " or all"));
     }
     if (!Holds(classes, *found)) classes.push_back(*found);
   }

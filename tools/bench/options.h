@@ -2,6 +2,7 @@
 #ifndef TOOLS_BENCH_OPTIONS_H_
 #define TOOLS_BENCH_OPTIONS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/accuracy/accuracy.h"
+#include "kernels/convolution/checking/families.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/judge/source/compile.h"
 #include "kernels/measure/stopping.h"
@@ -19,6 +21,9 @@ namespace convlab {
 // The provider of a contributed kernel's row; its variant is the kernel's name.
 inline constexpr char kKernelProvider[] = "kernel";
 
+// The seed of all data.
+inline constexpr uint64_t kDataSeed = 1;
+
 struct BenchOptions {
   Backend backend = Backend::kCuda;
   std::vector<NamedLayer> layers;
@@ -27,12 +32,18 @@ struct BenchOptions {
   bool fastest = false;  // also the variant that `final` takes for the layer
   bool peers = true;     // also the library
   std::vector<AccuracyClass> classes;
+  const DataFamily* data = &DataFamilies()[0];  // on which times are taken
   StoppingRule rule;
   int threads = 0;  // threads of the CPU; 0: one for each core
   bool verbose = false;
+
+  Recipe recipe() const { return RecipeOf(*data, kDataSeed); }
+  // Random values of both signs and one scale, for which all classes have a
+  // bound; for others only fp32 has one.
+  bool ordinary_data() const { return data == &DataFamilies()[0]; }
 };
 
-// "fp32", a list "fp32,fp16", or "all" for the three classes that a library is
+// "fp32", a list "fp32,fp16", or "all" for the classes that a library is
 // measured in.
 absl::StatusOr<std::vector<AccuracyClass>> ParseClasses(absl::string_view text);
 

@@ -46,6 +46,10 @@ void Report::Add(const NamedLayer& layer, const Measurement& m,
   row.variant = m.variant;
   row.accuracy_class = std::string(Name(m.accuracy));
   row.error = m.error;
+  if (m.worst && IsFloat32(m.accuracy)) {
+    row.worst_c = m.worst->factor;
+    row.allowed_c = m.worst->allowed;
+  }
   row.median_ms = median_ns * 1e-6;
   row.iqr_ms = InterquartileRange(m.samples_ns) * 1e-6;
   row.min_ms = Quantile(m.samples_ns, 0) * 1e-6;
@@ -97,7 +101,7 @@ void Report::PrintLayer() {
   }
   for (; printed_omissions_ < record_.omissions.size(); ++printed_omissions_) {
     const BenchOmission& omission = record_.omissions[printed_omissions_];
-    absl::PrintF("%-*s %6d %-8s %-22s %-5s not measured: %s\n", width,
+    absl::PrintF("%-*s %6d %-8s %-22s %-13s not measured: %s\n", width,
                  omission.layer, omission.batch, omission.provider,
                  omission.variant, omission.accuracy_class, omission.reason);
   }
@@ -155,6 +159,9 @@ std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
                   provider == "convlab" ? variant : provider, " --class ",
                   Name(accuracy));
   if (!options.peers) absl::StrAppend(&arguments, " --nopeers");
+  if (!options.ordinary_data()) {
+    absl::StrAppend(&arguments, " --data ", options.data->name);
+  }
   const StoppingRule usual;
   if (options.rule.min_samples != usual.min_samples) {
     absl::StrAppend(&arguments, " --samples ", options.rule.min_samples);
@@ -171,8 +178,9 @@ std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
 std::string TableHead(Backend backend, int width) {
   const bool gpu = backend == Backend::kCuda;
   return absl::StrFormat(
-      "%-*s %6s %-8s %-22s %-5s %7s %10s %8s %10s %3s %5s %8s %6s %6s %8s  %s",
-      width, "layer", "batch", "provider", "variant", "class", "error",
+      "%-*s %6s %-8s %-22s %-13s %7s %6s %10s %8s %10s %3s %5s %8s %6s %6s %8s "
+      " %s",
+      width, "layer", "batch", "provider", "variant", "class", "error", "c",
       "median ms", "IQR ms", "min ms", "n", gpu ? "MHz" : "peak", "TFLOP/s",
       "GB/s", "floor", gpu ? "x cuDNN" : "x oneDNN", "arguments");
 }
@@ -185,11 +193,12 @@ std::string TableLine(const BenchRecord& record, const BenchRow& row,
       row.of_peak ? absl::StrFormat("%.1f%%", 100 * *row.of_peak)
                   : OrDash(row.sm_clock_mhz, 0);
   return absl::StrFormat(
-      "%-*s %6d %-8s %-22s %-5s %7.1e %10.4f %8.4f %10.4f %3d %5s %8.3f %6.1f "
+      "%-*s %6d %-8s %-22s %-13s %7.1e %6s %10.4f %8.4f %10.4f %3d %5s %8.3f "
+      "%6.1f "
       "%6s %8s  %s",
       width, row.layer, row.batch, row.provider, Cut(row.variant, 22),
-      row.accuracy_class, row.error, row.median_ms, row.iqr_ms, row.min_ms,
-      row.samples, clock_or_peak, row.tflops, row.gbs,
+      row.accuracy_class, row.error, OrDash(row.worst_c, 1), row.median_ms,
+      row.iqr_ms, row.min_ms, row.samples, clock_or_peak, row.tflops, row.gbs,
       OrDash(floor_share, 1, "%"), OrDash(PeerRatio(record, row), 2),
       row.arguments);
 }

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "common/record/bench_record.h"
+#include "kernels/convolution/checking/contract.h"
 #include "kernels/convolution/convolution.h"
 #include "tools/bench/layers.h"
 #include "tools/bench/options.h"
@@ -22,7 +23,8 @@ struct Measurement {
   std::string provider;
   std::string variant;
   AccuracyClass accuracy = AccuracyClass::kFp32;
-  double error = 0;
+  double error = 0;                  // relative, L2
+  std::optional<WorstOutput> worst;  // by the contract of class fp32
   std::vector<int64_t> samples_ns;
   std::optional<double> sm_clock_mhz;
   int64_t bytes = 0;  // the least that must move

@@ -20,6 +20,7 @@ Measurement Example() {
   measurement.provider = "convlab";
   measurement.variant = "direct_tiled";
   measurement.error = 3e-7;
+  measurement.worst = {2.5, 16, 0};
   measurement.samples_ns = {100000, 110000, 90000, 105000, 95000};
   measurement.bytes = kLayer.problem.min_bytes();
   return measurement;
@@ -44,6 +45,9 @@ TEST_F(ReportTest, RowsHoldWhatIsDerivedFromTheSamples) {
   EXPECT_EQ(row.layer, "fa19-L1");
   EXPECT_EQ(row.filters, 12);
   EXPECT_EQ(row.accuracy_class, "fp32");
+  EXPECT_EQ(row.error, 3e-7);
+  EXPECT_EQ(row.worst_c, 2.5);
+  EXPECT_EQ(row.allowed_c, 16);
   EXPECT_DOUBLE_EQ(row.median_ms, 0.1);
   EXPECT_DOUBLE_EQ(row.iqr_ms, 0.01);
   EXPECT_DOUBLE_EQ(row.min_ms, 0.09);
@@ -99,6 +103,13 @@ TEST_F(ReportTest, ArgumentsMeasureTheRowAgain) {
   EXPECT_EQ(arguments({"2,1,9,9,3,3", {2, 1, 9, 9, 3, 3}}, "onednn", "nchw"),
             "--device cpu --layers 2,1,9,9,3,3 --variants onednn --class tf32 "
             "--samples 7 --seconds 0.5 --threads 3");
+}
+
+TEST_F(ReportTest, ArgumentsNameTheData) {
+  options_.data = *FindDataFamily("filter-scales");
+  EXPECT_THAT(Arguments(options_, kLayer, "convlab", "direct_tiled",
+                        AccuracyClass::kFp32),
+              EndsWith(" --class fp32 --data filter-scales"));
 }
 
 TEST_F(ReportTest, ArgumentsLeaveOutThePeersThatWereLeftOut) {
@@ -184,7 +195,7 @@ TEST(Classes, AreNamesOrAll) {
   ASSERT_TRUE(classes.ok()) << classes.status();
   EXPECT_THAT(*classes,
               ElementsAre(AccuracyClass::kFp16, AccuracyClass::kFp32));
-  EXPECT_EQ(ParseClasses("all")->size(), 3u);
+  EXPECT_EQ(ParseClasses("all")->size(), 4u);
   for (const char* wrong : {"", "fp64", "bf16", "fp32,"}) {
     EXPECT_EQ(ParseClasses(wrong).status().code(),
               absl::StatusCode::kInvalidArgument)

@@ -93,10 +93,12 @@ absl::Status Sweep(const Problem& problem) {
                               static_cast<float*>(tensors.y()),
                               /*stream=*/nullptr);
     };
-    ASSIGN_OR_RETURN(row.error, tensors.Verify(run));
+    ASSIGN_OR_RETURN(const MeasuredError error, tensors.Verify(run));
+    row.error = error.relative;
     // NaN is larger than no bound.
-    if (!(row.error <= MaxError(problem))) {
-      wrong.push_back(absl::StrCat("instance ", i, " (error ", row.error, ")"));
+    if (!(row.error <= MaxError(problem)) || !error.worst.ok()) {
+      wrong.push_back(absl::StrCat("instance ", i, " (error ", row.error,
+                                   ", c ", error.worst.factor, ")"));
       continue;
     }
     ASSIGN_OR_RETURN(GpuTimes times, timer.Time(run, rule));

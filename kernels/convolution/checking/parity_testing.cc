@@ -31,7 +31,7 @@ absl::StatusOr<cuda::DeviceBuffer> UploadOne(const std::vector<float>& values,
 }  // namespace
 
 Workers& TestWorkers() {
-  static Workers* const workers = new Workers(3);
+  static Workers* const workers = new Workers(Workers::Available() + 1);
   return *workers;
 }
 

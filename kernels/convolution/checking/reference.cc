@@ -36,45 +36,74 @@ void PoolPlane(const MaxPool& pool, int64_t height, int64_t width,
   }
 }
 
+// Calls add(row, weight, in) for each output row and each weight of its sums,
+// in the order c, p, q: `in` are the inputs that the weight meets there. The
+// rows of one plane, an output channel of an image, are one worker's.
+template <typename Add>
+void ForRows(const Problem& problem, const float* x, const float* k,
+             Workers& workers, Add add) {
+  const int64_t channels = problem.channels;
+  const int64_t size = problem.kernel_size;
+  const int64_t output_height = problem.output_height();
+  workers.For(problem.batch * problem.filters, 1,
+              [&](int, int64_t begin, int64_t end) {
+                for (int64_t plane = begin; plane < end; ++plane) {
+                  const int64_t b = plane / problem.filters;
+                  const int64_t m = plane % problem.filters;
+                  for (int64_t h = 0; h < output_height; ++h) {
+                    for (int64_t c = 0; c < channels; ++c) {
+                      for (int64_t p = 0; p < size; ++p) {
+                        const float* in =
+                            x + ((b * channels + c) * problem.height + h + p) *
+                                    problem.width;
+                        const float* weights =
+                            k + ((m * channels + c) * size + p) * size;
+                        for (int64_t q = 0; q < size; ++q) {
+                          add(plane * output_height + h, weights[q], in + q);
+                        }
+                      }
+                    }
+                  }
+                }
+              });
+}
+
 }  // namespace
 
 std::vector<double> ReferenceConvolution(const Problem& problem, const float* x,
                                          const float* k, Workers& workers) {
-  const int64_t channels = problem.channels;
-  const int64_t height = problem.height;
-  const int64_t width = problem.width;
-  const int64_t size = problem.kernel_size;
-  const int64_t output_height = problem.output_height();
-  const int64_t output_width = problem.output_width();
   std::vector<double> y(problem.output_elements());
-  // A plane is one output channel of one image. The innermost loop runs over
-  // columns, which are contiguous in memory; in float64 the order of summation
-  // does not matter.
-  workers.For(
-      problem.batch * problem.filters, 1, [&](int, int64_t begin, int64_t end) {
-        for (int64_t plane = begin; plane < end; ++plane) {
-          const int64_t b = plane / problem.filters;
-          const int64_t m = plane % problem.filters;
-          for (int64_t h = 0; h < output_height; ++h) {
-            double* out = y.data() + (plane * output_height + h) * output_width;
-            for (int64_t c = 0; c < channels; ++c) {
-              for (int64_t p = 0; p < size; ++p) {
-                const float* in =
-                    x + ((b * channels + c) * height + h + p) * width;
-                const float* weights =
-                    k + ((m * channels + c) * size + p) * size;
-                for (int64_t q = 0; q < size; ++q) {
-                  const double weight = weights[q];
-                  for (int64_t w = 0; w < output_width; ++w) {
-                    out[w] += weight * in[w + q];
-                  }
-                }
-              }
-            }
-          }
-        }
-      });
+  const int64_t width = problem.output_width();
+  ForRows(problem, x, k, workers,
+          [&](int64_t row, float weight, const float* in) {
+            double* const out = y.data() + row * width;
+            const double factor = weight;
+            for (int64_t w = 0; w < width; ++w) out[w] += factor * in[w];
+          });
   return y;
+}
+
+ReferenceSums ReferenceWithMagnitudes(const Problem& problem, const float* x,
+                                      const float* k, Workers& workers) {
+  const int64_t outputs = problem.output_elements();
+  ReferenceSums sums = {std::vector<double>(outputs),
+                        std::vector<double>(outputs),
+                        std::vector<float>(outputs)};
+  const int64_t width = problem.output_width();
+  ForRows(problem, x, k, workers,
+          [&](int64_t row, float weight, const float* in) {
+            double* const y = sums.y.data() + row * width;
+            double* const magnitude = sums.magnitude.data() + row * width;
+            float* const plain = sums.plain.data() + row * width;
+            const double factor = weight;
+            for (int64_t w = 0; w < width; ++w) {
+              const double product = factor * in[w];
+              y[w] += product;
+              magnitude[w] += std::abs(product);
+              plain[w] += weight * in[w];
+            }
+          });
+  return sums;
 }
 
 std::vector<double> ReferenceEpilogue(const Problem& problem,

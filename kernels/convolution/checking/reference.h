@@ -15,6 +15,16 @@ namespace convlab {
 std::vector<double> ReferenceConvolution(const Problem& problem, const float* x,
                                          const float* k, Workers& workers);
 
+// y in float64, the same sums of the products' magnitudes, and y by the plain
+// loop in float32 over c, p and q, whose rounding errors others are compared
+// with.
+struct ReferenceSums {
+  std::vector<double> y, magnitude;
+  std::vector<float> plain;
+};
+ReferenceSums ReferenceWithMagnitudes(const Problem& problem, const float* x,
+                                      const float* k, Workers& workers);
+
 // Applies the epilogue to y, as ReferenceConvolution returns it: bias,
 // activation and pooling one after the other, in float64. The bias is in host
 // memory. A window with a NaN has the maximum NaN.

@@ -10,8 +10,9 @@ namespace convlab {
 // Runs the variant on random inputs and weights from [-1, 1) and returns its
 // relative L2 error against float64. Returns DataLoss, with both numbers and
 // where it is wrong (mismatch.h), if the error exceeds the bound of the
-// variant's accuracy class; other errors are those of the run. The time of the
-// reference grows with the problem, so the batch should be small.
+// variant's accuracy class, or if an output breaks the contract of class fp32
+// (contract.h) and the variant is of it; other errors are those of the run. The
+// time of the reference grows with the problem, so the batch should be small.
 absl::StatusOr<double> Verify(const Variant& variant, const Problem& problem,
                               const Resources& resources);
 

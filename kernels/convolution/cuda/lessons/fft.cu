@@ -316,7 +316,7 @@ const char* Reject(const Problem& p) {
 extern const KernelVariant kFft;
 const KernelVariant kFft = {
     "fft",
-    AccuracyClass::kFp32,
+    AccuracyClass::kFp32Normwise,
     Track::kSpecialty,
     "Tiles of 32 x 32 are transformed, multiplied with the filters' spectra "
     "and transformed back.",

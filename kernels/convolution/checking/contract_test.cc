@@ -1,0 +1,185 @@
+// Every variant of class fp32 keeps the contract of the class: each output, on
+// each family of data, and on the data that the search for the worst has found.
+#include "kernels/convolution/checking/contract.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gtest/gtest.h"
+#include "kernels/convolution/checking/families.h"
+#include "kernels/convolution/checking/finds.h"
+#include "kernels/convolution/checking/host_run.h"
+#include "kernels/convolution/checking/parity_problems.h"
+#include "kernels/convolution/checking/parity_testing.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/convolution/variants.h"
+#include "kernels/cuda/device.h"
+#include "kernels/simd/cpu_target.h"
+
+namespace convlab {
+namespace {
+
+// Data of one problem, and their name.
+struct ContractCase {
+  Backend backend;
+  Problem problem;
+  std::string name;
+  Recipe recipe;
+};
+
+void PrintTo(const ContractCase& one, std::ostream* out) {
+  *out << ToString(one.problem) << " with " << ToString(one.recipe);
+}
+
+// A wrong variant fails in hundreds of cases; so many are reported.
+constexpr int kMostFailures = 10;
+
+// The data with their reference, and a bias of zeros.
+struct Contracts {
+  explicit Contracts(const ContractCase& one)
+      : data(MakeData(one.problem, one.recipe)),
+        sums(one.problem, data.x.data(), data.k.data(), TestWorkers()),
+        no_bias(one.problem.filters) {}
+
+  ConvolutionData data;
+  ContractReference sums;
+  std::vector<float> no_bias;
+};
+
+// Runs the variant with the epilogue, if it takes it.
+absl::Status CheckContract(const Variant& variant, const ContractCase& one,
+                           const Contracts& contracts,
+                           const Epilogue& epilogue) {
+  if (!variant.Check(one.problem, TestResources(), epilogue).ok()) {
+    return absl::OkStatus();
+  }
+  const auto y =
+      RunOnHostTensors(variant, one.problem, TestResources(), contracts.data.x,
+                       contracts.data.k, /*runs=*/1, true, epilogue);
+  if (!y.ok()) return y.status();
+  const std::string data = absl::StrCat(one.name, ": ", ToString(one.recipe),
+                                        "; fused: ", ToString(epilogue));
+  return epilogue.pool.size == 0
+             ? contracts.sums.Check(y->data(), variant.name, data,
+                                    TestWorkers())
+             : contracts.sums.Pooled(epilogue.pool, TestWorkers())
+                   .Check(y->data(), variant.name, data, TestWorkers());
+}
+
+// Runs all variants of class fp32 that take the problem, alone and with what
+// leaves the sums to be compared: a bias of zeros, and pooling.
+void ExpectContract(const ContractCase& one) {
+  static auto* const failures = new std::map<const Variant*, int>;
+  const Contracts contracts(one);
+  Epilogue epilogues[3];
+  epilogues[1].bias = contracts.no_bias.data();
+  epilogues[2].pool = {2, 2, false};
+  for (const Variant* variant : Variants()) {
+    if (variant->backend != one.backend ||
+        variant->accuracy != AccuracyClass::kFp32 ||
+        (*failures)[variant] >= kMostFailures) {
+      continue;
+    }
+    for (const CpuTarget target : SupportedCpuTargets()) {
+      ASSERT_TRUE(ForceCpuTarget(Name(target)).ok());
+      for (const Epilogue& epilogue : epilogues) {
+        const absl::Status status =
+            CheckContract(*variant, one, contracts, epilogue);
+        EXPECT_TRUE(status.ok()) << status;
+        if (!status.ok()) ++(*failures)[variant];
+      }
+      if (!variant->by_cpu_target) break;
+    }
+  }
+  ASSERT_TRUE(ForceCpuTarget("auto").ok());
+}
+
+// All families, the mixed one with several seeds, and infinities and NaN.
+std::vector<ContractCase> CasesOf(Backend backend, const Problem& problem) {
+  constexpr uint64_t kSeed = 1;
+  std::vector<ContractCase> cases;
+  for (const DataFamily& family : DataFamilies()) {
+    if (family.recipe == nullptr) continue;
+    cases.push_back({backend, problem, family.name, RecipeOf(family, kSeed)});
+  }
+  for (const char* recipe :
+       {"not-finite(1)", "not-finite(9) zeros(5)", "filters-not-finite(1)",
+        "filters-not-finite(3)#1 not-finite(2)"}) {
+    cases.push_back({backend, problem, "not-finite", *ParseRecipe(recipe)});
+  }
+  const uint64_t seeds = backend == Backend::kCuda ? 6 : 3;
+  // Other mixtures for each problem.
+  const uint64_t first = problem.input_elements() + problem.kernel_elements();
+  for (uint64_t seed = first; seed < first + seeds; ++seed) {
+    cases.push_back({backend, problem, "mixed", RandomRecipe(seed)});
+  }
+  return cases;
+}
+
+// Every case of the small problems. The large ones, of which there are for one
+// output after the other, share the cases.
+std::vector<ContractCase> ContractCases(Backend backend) {
+  const int64_t small = backend == Backend::kCuda ? 200'000'000 : 10'000'000;
+  constexpr int kShare = 6;
+  std::vector<ContractCase> cases;
+  int turn = 0;
+  for (const Problem& problem : ParityProblems(backend)) {
+    const std::vector<ContractCase> all = CasesOf(backend, problem);
+    const bool large = problem.flops() > small;
+    for (size_t i = large ? turn++ % kShare : 0; i < all.size();
+         i += large ? kShare : 1) {
+      cases.push_back(all[i]);
+    }
+  }
+  return cases;
+}
+
+std::string CaseName(const ::testing::TestParamInfo<ContractCase>& info) {
+  return absl::StrCat(absl::StrReplaceAll(info.param.name, {{"-", "_"}}), "_",
+                      absl::StrReplaceAll(ToString(info.param.problem),
+                                          {{" ", "_"}, {"=", ""}}),
+                      "_", info.index);
+}
+
+class Contract : public ::testing::TestWithParam<ContractCase> {
+ protected:
+  void SetUp() override {
+    if (GetParam().backend != Backend::kCuda) return;
+    const auto device = cuda::FindDevice();
+    if (!device.ok()) GTEST_SKIP() << device.status().message();
+  }
+};
+
+TEST_P(Contract, EachOutputKeepsIt) { ExpectContract(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(Cpu, Contract,
+                         ::testing::ValuesIn(ContractCases(Backend::kCpu)),
+                         CaseName);
+INSTANTIATE_TEST_SUITE_P(Gpu, Contract,
+                         ::testing::ValuesIn(ContractCases(Backend::kCuda)),
+                         CaseName);
+
+// On both backends, whichever the find is from.
+std::vector<ContractCase> FindCases() {
+  std::vector<ContractCase> cases;
+  for (const Find& find : CommittedFinds().value_or(std::vector<Find>())) {
+    for (const Backend backend : {Backend::kCpu, Backend::kCuda}) {
+      cases.push_back({backend, find.problem, "find", find.recipe});
+    }
+  }
+  return cases;
+}
+
+TEST(Finds, AreRight) {
+  const auto finds = CommittedFinds();
+  EXPECT_TRUE(finds.ok()) << finds.status();
+}
+
+INSTANTIATE_TEST_SUITE_P(Finds, Contract, ::testing::ValuesIn(FindCases()),
+                         CaseName);
+
+}  // namespace
+}  // namespace convlab
