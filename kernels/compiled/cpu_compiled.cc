@@ -6,12 +6,16 @@
 // its images.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "common/math/rounding.h"
 #include "common/status/status.h"
 #include "kernels/compiled/compiled.h"
 #include "kernels/compiled/fold.h"
@@ -132,10 +136,8 @@ class CpuCompiled : public CompiledNetwork {
     const auto start = Clock::now();
     // All workers are to end at about the same time.
     const int64_t rounds =
-        (count + workers_.count() * batch_ - 1) / (workers_.count() * batch_);
-    const int64_t batch = std::max<int64_t>(
-        1, (count + rounds * workers_.count() - 1) /
-               (std::max<int64_t>(rounds, 1) * workers_.count()));
+        std::max<int64_t>(1, CeilDivide(count, workers_.count() * batch_));
+    const int64_t batch = CeilDivide(count, rounds * workers_.count());
     workers_.For(count, batch, [&](int worker, int64_t begin, int64_t end) {
       Worker& state = states_[worker];
       if (!state.status.ok()) return;
