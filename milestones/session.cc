@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <future>
 #include <optional>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -29,32 +27,10 @@
 #include "milestones/course_output.h"
 #include "milestones/kernel_files.h"
 #include "milestones/progress.h"
-#include "tools/cpp/runfiles/runfiles.h"
+#include "milestones/trained_weights.h"
 
 namespace convlab {
 namespace {
-
-// Finds the trained weights of a network among the files that Bazel puts beside
-// the program, which may have been started through PATH or a symbolic link.
-absl::StatusOr<std::string> TrainedWeights(const char* program,
-                                           const Network& network) {
-  using bazel::tools::cpp::runfiles::Runfiles;
-  std::string error;
-  std::unique_ptr<Runfiles> runfiles(Runfiles::Create(program, &error));
-  if (runfiles == nullptr) {
-    std::error_code no_link;
-    const std::string itself =
-        std::filesystem::read_symlink("/proc/self/exe", no_link);
-    runfiles.reset(Runfiles::Create(itself, &error));
-  }
-  if (runfiles == nullptr) {
-    return absl::NotFoundError(
-        "the trained weights are not beside the program: name a file with "
-        "--weights, or use bazel run");
-  }
-  return runfiles->Rlocation(absl::StrCat("convlab/common/weights/models/",
-                                          network.name, ".safetensors"));
-}
 
 // Chooses the device that the user asked for, or the milestone's. Returns
 // Unavailable, with the alternatives, if that is a GPU and there is none.
@@ -210,7 +186,7 @@ absl::Status LoadSession(Session& session,
   std::string weights_file = line.weights;
   if (weights_file.empty()) {
     ASSIGN_OR_RETURN(weights_file,
-                     TrainedWeights(command.front().c_str(), *line.network));
+                     TrainedWeights(command.front(), *line.network));
   }
   const auto start = std::chrono::steady_clock::now();
   // Weights are read while the images are. A bad data set is reported before
