@@ -281,7 +281,9 @@ std::vector<int64_t> CorrectAnswers(const Session& session,
   return counts;
 }
 
-absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant) {
+absl::StatusOr<double> VerifyLayers(
+    Session& session, const Variant& variant,
+    const std::vector<const Variant*>& variants) {
   // More than one image, and few enough for the float64 reference.
   constexpr int64_t kImages = 3;
   Resources resources;
@@ -289,6 +291,7 @@ absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant) {
   const Network& network = *session.line.network;
   double largest = 0;
   for (size_t i = 0; i < network.Convolutions().size(); ++i) {
+    if (variants[i] != &variant) continue;
     ASSIGN_OR_RETURN(
         const double error,
         Verify(variant, ConvolutionProblem(network, i, kImages), resources));
@@ -297,14 +300,15 @@ absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant) {
   return largest;
 }
 
-VerificationRecord Verified(const Session& session, const Variant& variant,
+VerificationRecord Verified(const Variant& variant,
+                            const std::vector<const Variant*>& variants,
                             double relative_error) {
   VerificationRecord verification;
   verification.outcome = std::string(Name(Outcome::kRight));
   verification.relative_error = relative_error;
   verification.accuracy_class = std::string(Name(variant.accuracy));
   verification.problems_tried = verification.problems_right =
-      static_cast<int>(session.line.network->Convolutions().size());
+      static_cast<int>(std::count(variants.begin(), variants.end(), &variant));
   verification.judge_version = kJudgeVersion;
   return verification;
 }
