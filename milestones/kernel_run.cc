@@ -408,7 +408,7 @@ absl::Status RecordExpected(Session& session) {
 
 absl::Status RunKernels(Session& session) {
   Shared shared;
-  const absl::Status status = RunSources(session, session.kernels, shared);
+  absl::Status status = RunSources(session, session.kernels, shared);
   if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
   RETURN_IF_ERROR(RecordExpected(session));
   return status;

@@ -164,6 +164,7 @@ class CpuCompiled : public CompiledNetwork {
       }
     }
     std::vector<int64_t> ns;
+    ns.reserve(shares.size());
     for (const double share : shares) {
       ns.push_back(all == 0 ? 0 : std::llround(run_ns_ * share / all));
     }

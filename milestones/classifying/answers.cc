@@ -25,7 +25,9 @@ bool LessCertain(const Doubt& a, const Doubt& b) {
 Answers::Answers(int classes, std::vector<uint8_t> labels)
     : classes_(classes),
       labels_(std::move(labels)),
-      counts_((labels_.empty() ? 1 : kLabelClasses) * classes, 0) {}
+      counts_(static_cast<size_t>(labels_.empty() ? 1 : kLabelClasses) *
+                  static_cast<size_t>(classes),
+              0) {}
 
 void Answers::Add(int64_t index, const Answer& answer) {
   ++count_;

@@ -19,6 +19,8 @@ InterruptGuard::InterruptGuard(std::function<void()> clean_up)
 
 InterruptGuard::~InterruptGuard() {
   done_ = true;
+  // It waits for the signal with sigwait, so that nothing is terminated.
+  // NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread)
   pthread_kill(thread_.native_handle(), SIGTERM);
   thread_.join();
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);

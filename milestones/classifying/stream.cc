@@ -24,7 +24,7 @@ struct Block {
 template <typename Work>
 absl::Status Timed(int64_t& ns, const Work& work) {
   const auto start = Clock::now();
-  const absl::Status status = work();
+  absl::Status status = work();
   ns += std::chrono::nanoseconds(Clock::now() - start).count();
   return status;
 }
