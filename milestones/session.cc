@@ -143,7 +143,7 @@ absl::StatusOr<Activities> EndTrace(Session& session) {
 }  // namespace
 
 void Session::Print(const std::string& text) {
-  std::printf("%s\n", text.c_str());
+  std::printf("%s\n", Printable(text).c_str());
   std::fflush(stdout);
   record.output.push_back(text);
 }

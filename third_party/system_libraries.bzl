@@ -100,8 +100,46 @@ filegroup(
 # package's own folder.
 _fashion_mnist = repository_rule(implementation = _fashion_mnist_impl, local = True)
 
+# The packages of which a program contains something (NOTICE), and the texts to
+# which their terms refer.
+_CONTAINED = [
+    "bazel-bootstrap",
+    "dataset-fashion-mnist",
+    "googletest",
+    "libabsl-dev",
+    "libeigen3-dev",
+    "libgflags-dev",
+    "libhwy-dev",
+    "libseccomp-dev",
+    "libsqlite3-dev",
+    "nettle-dev",
+    "nlohmann-json3-dev",
+    "zlib1g-dev",
+]
+_COMMON_LICENCES = ["Apache-2.0", "GPL-2", "GPL-3", "LGPL-2.1", "LGPL-3", "MPL-2.0"]
+
+def _licences_impl(repository_ctx):
+    texts = {package: "/usr/share/doc/%s/copyright" % package for package in _CONTAINED}
+    for licence in _COMMON_LICENCES:
+        texts[licence] = "/usr/share/common-licenses/" + licence
+    for name, path in texts.items():
+        if not repository_ctx.path(path).exists:
+            fail("The terms of %s were not found: there is no %s." % (name, path))
+        repository_ctx.symlink(path, "licences/" + name)
+    repository_ctx.file("BUILD", """
+filegroup(
+    name = "licences",
+    srcs = %r,
+    visibility = ["//visibility:public"],
+)
+""" % ["licences/" + name for name in sorted(texts)])
+
+# Their terms, to be packed into the bundle.
+_licences = repository_rule(implementation = _licences_impl, local = True)
+
 def system_libraries():
     """Declares every system library that the project uses."""
+    _licences(name = "licences")
     _system_library(
         name = "abseil",
         package = "libabsl-dev",

@@ -252,12 +252,7 @@ absl::Status ParseAndClassify(const std::vector<std::string>& command) {
 }  // namespace
 
 int RunClassify(int argc, char** argv) {
-  absl::Status status = ParseAndClassify({argv, argv + argc});
-  if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
-    status = absl::InternalError("cannot write standard output");
-  }
-  if (!status.ok()) Tell(std::string(status.message()));
-  return ExitStatus(status);
+  return FinishProgram("classify", ParseAndClassify({argv, argv + argc}));
 }
 
 }  // namespace convlab
