@@ -2,12 +2,12 @@
 
 #include <cstdlib>
 #include <functional>
-#include <limits>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/files/files.h"
+#include "common/onnx/refusals.h"
 #include "common/onnx/test_models.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -73,30 +73,13 @@ TEST(Onnx, EveryNetworkOfTheTable) {
   EXPECT_EQ(Text(**FindNetwork("lenet5")), kLeNet5);
 }
 
-// A small network, whose nodes the tests change: 1x6x6 to 2x4x4, 2x2x2, 3.
-OnnxModel Small() {
-  OnnxModel model({1, 6, 6});
-  model.Floats("w", {2, 1, 3, 3}, std::vector<float>(18, 1));
-  model.Floats("b", {2}, {1, 2});
-  model.Add("Conv", {"x", "w", "b"}, "conv");
-  model.Add("Relu", {"conv"}, "relu");
-  onnx::NodeProto& pool = model.Add("MaxPool", {"relu"}, "pool");
-  SetAttribute(pool, "kernel_shape", {2, 2});
-  SetAttribute(pool, "strides", {2, 2});
-  model.Integers("shape", {-1, 8});
-  model.Add("Reshape", {"pool", "shape"}, "flat");
-  model.Floats("m", {8, 3}, std::vector<float>(24, 1));
-  model.Floats("c", {3}, {1, 2, 3});
-  model.Add("Gemm", {"flat", "m", "c"}, "fc");
-  return model;
-}
 constexpr char kSmall[] = "1x6, conv 2@3+bias, relu, pool 2/2, fc 3+bias";
 
-// Small() after `change` has these layers.
+// SmallModel() after `change` has these layers.
 void ExpectLayers(const std::string& layers,
                   const std::function<void(OnnxModel&)>& change,
                   size_t notes = 0) {
-  OnnxModel model = Small();
+  OnnxModel model = SmallModel();
   change(model);
   const auto read = ParseOnnx(model.File(), "small");
   ASSERT_TRUE(read.ok()) << read.status();
@@ -138,7 +121,7 @@ TEST(Onnx, WhatDoesNothingIsLeftOut) {
 }
 
 TEST(Onnx, SaysWhatIsLeftOut) {
-  OnnxModel model = Small();
+  OnnxModel model = SmallModel();
   model.Add("LogSoftmax", {"fc"}, "y");
   const auto read = ParseOnnx(model.File(), "small");
   ASSERT_TRUE(read.ok()) << read.status();
@@ -307,16 +290,9 @@ TEST(Onnx, FilesOfPyTorch) {
   }
 }
 
-struct Refusal {
-  const char* name;
-  std::function<void(OnnxModel&)> change;  // of Small()
-  std::vector<std::string> words;
-};
-
-class OnnxRefusals : public ::testing::TestWithParam<Refusal> {};
-
-TEST_P(OnnxRefusals, NameTheNode) {
-  OnnxModel model = Small();
+// Those of the other files.
+TEST_P(OnnxRefusals, SayWhatIsWrong) {
+  OnnxModel model = SmallModel();
   GetParam().change(model);
   const auto read = ParseOnnx(model.File(), "small");
   ASSERT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
@@ -325,366 +301,8 @@ TEST_P(OnnxRefusals, NameTheNode) {
   }
 }
 
-using M = OnnxModel;
-
-void SetDimension(M& model, int index, int64_t size) {
-  model.graph()
-      .mutable_input(0)
-      ->mutable_type()
-      ->mutable_tensor_type()
-      ->mutable_shape()
-      ->mutable_dim(index)
-      ->set_dim_value(size);
-}
-
-const Refusal kRefusals[] = {
-    // Attributes.
-    {"Padding",
-     [](M& m) {
-       SetAttribute(m.Node("conv"), "pads", {2, 2, 2, 2});
-     },
-     {"node 'node_conv' ('Conv'): attribute pads is [2,2,2,2], expected "
-      "[0,0,0,0]"}},
-    {"Same",
-     [](M& m) { SetAttribute(m.Node("conv"), "auto_pad", "SAME_UPPER"); },
-     {"node_conv", "auto_pad is 'SAME_UPPER', expected NOTSET or VALID"}},
-    {"Stride",
-     [](M& m) {
-       SetAttribute(m.Node("conv"), "strides", {2, 2});
-     },
-     {"node_conv", "strides is [2,2], expected [1,1]"}},
-    {"Dilation",
-     [](M& m) {
-       SetAttribute(m.Node("conv"), "dilations", {2, 2});
-     },
-     {"node_conv", "dilations is [2,2], expected [1,1]"}},
-    {"Group",
-     [](M& m) { SetAttribute(m.Node("conv"), "group", int64_t{2}); },
-     {"node_conv", "group is 2, expected 1"}},
-    {"KernelShape",
-     [](M& m) {
-       SetAttribute(m.Node("conv"), "kernel_shape", {5, 5});
-     },
-     {"node_conv", "kernel_shape is [5,5], expected [3,3]"}},
-    {"TypeOfAttribute",
-     [](M& m) { SetAttribute(m.Node("conv"), "group", 1.0f); },
-     {"node_conv", "attribute group is of type 1, expected 2, an integer"}},
-    {"UnknownAttribute",
-     [](M& m) { SetAttribute(m.Node("relu"), "slope", 0.1f); },
-     {"node_relu", "attribute 'slope' is not one"}},
-    {"PoolStride",
-     [](M& m) {
-       SetAttribute(m.Node("pool"), "strides", {1, 1});
-     },
-     {"node_pool", "strides is [1,1], expected [2,2], as kernel_shape"}},
-    {"PoolPadding",
-     [](M& m) {
-       SetAttribute(m.Node("pool"), "pads", {0, 0, 1, 1});
-     },
-     {"node_pool", "pads is [0,0,1,1]"}},
-    {"PoolWindow",
-     [](M& m) {
-       SetAttribute(m.Node("pool"), "kernel_shape", {2, 3});
-     },
-     {"node_pool", "kernel_shape is [2,3], expected [K,K] with K of 1 to 4"}},
-    {"PoolTooLarge",
-     [](M& m) {
-       SetAttribute(m.Node("pool"), "kernel_shape", {5, 5});
-     },
-     {"node_pool", "kernel_shape is [5,5], expected [K,K] with K of 1 to 4"}},
-    {"Alpha",
-     [](M& m) { SetAttribute(m.Node("fc"), "alpha", 0.5f); },
-     {"node_fc", "alpha is 0.5, expected 1"}},
-    {"TransposedInput",
-     [](M& m) { SetAttribute(m.Node("fc"), "transA", int64_t{1}); },
-     {"node_fc", "transA is 1, expected 0"}},
-    {"FlattenAxis",
-     [](M& m) {
-       onnx::NodeProto& node = m.Node("flat");
-       node.set_op_type("Flatten");
-       node.mutable_input()->RemoveLast();
-       SetAttribute(node, "axis", int64_t{2});
-     },
-     {"node_flat", "axis is 2, expected 1"}},
-    {"SoftmaxAxis",
-     [](M& m) {
-       SetAttribute(m.Add("Softmax", {"fc"}, "y"), "axis", int64_t{0});
-     },
-     {"node_y", "axis is 0, expected 1"}},
-    {"Training",
-     [](M& m) {
-       m.Add("Dropout", {"fc", "", "training"}, "y");
-       m.Integers("training", {1});
-     },
-     {"node_y", "training_mode is true, expected false"}},
-    {"Perm",
-     [](M& m) {
-       onnx::NodeProto& node = m.Node("relu");
-       node.set_op_type("Transpose");
-       SetAttribute(node, "perm", {0, 1, 3, 2});
-     },
-     {"node_relu", "[N,2,4,4]", "perm is [0,1,3,2]", "[0,2,3,1]"}},
-    // The graph.
-    {"Operator",
-     [](M& m) { m.Node("relu").set_op_type("Sigmoid"); },
-     {"node 'node_relu' ('Sigmoid'): this operator is not run", "Conv, ",
-      "Tanh"}},
-    {"WithoutName",
-     [](M& m) {
-       m.Node("relu").set_op_type("Sigmoid");
-       m.Node("relu").clear_name();
-     },
-     {"node ('Sigmoid', which writes 'relu'): "}},
-    {"Domain",
-     [](M& m) { m.Node("relu").set_domain("com.microsoft"); },
-     {"node_relu", "domain is 'com.microsoft'"}},
-    {"Branch",
-     [](M& m) { m.Add("Relu", {"conv"}, "side"); },
-     {"node_side", "reads 'conv', expected only 'fc'", "without branches"}},
-    {"Residual",
-     [](M& m) {
-       m.Node("relu").set_op_type("Add");
-       m.Node("relu").add_input("conv");
-     },
-     {"node_relu", "reads 'conv' too"}},
-    {"UnknownInput",
-     [](M& m) { m.Node("relu").set_input(0, "nowhere"); },
-     {"node_relu", "reads 'nowhere', which nothing before it writes"}},
-    {"WrittenTwice",
-     [](M& m) { m.Node("relu").set_output(0, "conv"); },
-     {"writes 'conv', which is there already"}},
-    {"WritesNothing",
-     [](M& m) { m.Node("relu").clear_output(); },
-     {"node_relu", "writes nothing"}},
-    {"Inputs",
-     [](M& m) { *m.graph().add_input() = m.graph().input(0); },
-     {"the graph has 2 inputs, 'x', 'x', expected one"}},
-    {"NoInput",
-     [](M& m) { m.graph().clear_input(); },
-     {"the graph has 0 inputs, expected one"}},
-    {"Outputs",
-     [](M& m) {
-       m.graph().add_output()->set_name("conv");
-       m.graph().add_output()->set_name("fc");
-     },
-     {"the graph has 2 outputs, expected one"}},
-    {"OtherOutput",
-     [](M& m) { m.graph().add_output()->set_name("relu"); },
-     {"output is 'relu', expected 'fc'"}},
-    {"NoLayers",
-     [](M& m) {
-       m.graph().clear_node();
-       m.graph().add_output()->set_name("x");
-     },
-     {"no layer"}},
-    {"BehindSoftmax",
-     [](M& m) {
-       m.Add("Softmax", {"fc"}, "softmax");
-       m.Add("Relu", {"softmax"}, "y");
-     },
-     {"node_y", "it follows node 'node_softmax'"}},
-    {"MatrixFirst",
-     [](M& m) {
-       m.Node("fc").set_op_type("MatMul");
-       m.Node("fc").mutable_input()->RemoveLast();
-       m.Node("fc").mutable_input()->SwapElements(0, 1);
-     },
-     {"node_fc", "reads 'm' first, expected 'flat'"}},
-    {"TooFewInputs",
-     [](M& m) {
-       while (m.Node("conv").input_size() > 1) {
-         m.Node("conv").mutable_input()->RemoveLast();
-       }
-     },
-     {"node_conv", "it has 1 inputs, expected 2 to 3"}},
-    {"AddOfNoBias",
-     [](M& m) {
-       m.Node("relu").set_op_type("Add");
-       m.Node("relu").add_input("b");
-     },
-     {"node_relu", "expected a bias, behind a Conv, MatMul or Gemm"}},
-    {"WithoutFlatten",
-     [](M& m) {
-       m.Node("fc").set_input(0, "pool");
-       m.graph().mutable_node()->SwapElements(3, 4);
-       m.graph().mutable_node()->RemoveLast();
-     },
-     {"node_fc", "input has shape [N,2,2,2], expected two dimensions"}},
-    {"ConvBehindFlatten",
-     [](M& m) {
-       m.Add("Conv", {"fc", "w"}, "y");
-     },
-     {"node_y", "input has shape [N,3], expected [N,C,H,H]"}},
-    {"SparseInitializer",
-     [](M& m) { m.graph().add_sparse_initializer(); },
-     {"sparse"}},
-    // Shapes.
-    {"Oblong",
-     [](M& m) { SetDimension(m, 2, 7); },
-     {"input 'x' has shape ['batch',1,7,6], expected [N,1,H,H]"}},
-    {"Colour",
-     [](M& m) { SetDimension(m, 1, 3); },
-     {"['batch',3,6,6], expected [N,1,H,H]"}},
-    {"Dynamic",
-     [](M& m) {
-       m.graph()
-           .mutable_input(0)
-           ->mutable_type()
-           ->mutable_tensor_type()
-           ->mutable_shape()
-           ->mutable_dim(2)
-           ->set_dim_param("height");
-     },
-     {"['batch',1,'height',6]"}},
-    {"NegativeSize", [](M& m) { SetDimension(m, 2, -6); }, {"-6"}},
-    {"Overflow",
-     [](M& m) {
-       SetDimension(m, 2, int64_t{1} << 33);
-       SetDimension(m, 3, int64_t{1} << 33);
-     },
-     {"8589934592", "at most 46340"}},
-    {"HalfInput",
-     [](M& m) {
-       m.graph()
-           .mutable_input(0)
-           ->mutable_type()
-           ->mutable_tensor_type()
-           ->set_elem_type(onnx::TensorProto::FLOAT16);
-     },
-     {"input 'x' has elements of type 10, expected FLOAT (1)"}},
-    {"FiltersTooLarge",
-     [](M& m) {
-       SetDimension(m, 2, 2);
-       SetDimension(m, 3, 2);
-     },
-     {"node_conv",
-      "filters 'w' have shape [2,1,3,3], expected [M,1,K,K] with "
-      "K of at most 2"}},
-    {"Matrix",
-     [](M& m) { SetAttribute(m.Node("fc"), "transB", int64_t{1}); },
-     {"node_fc", "matrix 'm' has shape [8,3], expected [outputs,8]"}},
-    {"Bias",
-     [](M& m) { m.Node("fc").set_input(2, "b"); },
-     {"node_fc", "bias 'b' has shape [2], expected [3]"}},
-    {"Reshape",
-     [](M& m) {
-       m.Node("flat").set_input(1, "s");
-       m.Integers("s", {-1, 4});
-     },
-     {"node_flat", "shape [N,2,2,2], and it makes [-1,4], expected [N,8]"}},
-    {"ReshapeToNothing",
-     [](M& m) {
-       m.Node("flat").set_input(1, "s");
-       m.Integers("s", {});
-     },
-     {"node_flat", "it makes []"}},
-    {"ReshapeOfTheBatch",
-     [](M& m) {
-       m.Node("flat").set_input(1, "s");
-       m.Integers("s", {2, -1});
-     },
-     {"node_flat", "it makes [2,-1]"}},
-    {"ReshapeOverflow",
-     [](M& m) {
-       m.Node("flat").set_input(1, "s");
-       m.Integers("s", {0, INT64_MAX, INT64_MAX, -1});
-     },
-     {"node_flat", "expected [N,8]"}},
-    {"Classes",
-     [](M& m) {
-       m.Floats("wide", {8, 300}, std::vector<float>(2400, 1));
-       m.Node("fc").set_input(1, "wide");
-       m.Node("fc").mutable_input()->RemoveLast();
-     },
-     {"300", "expected at most 256 values"}},
-    // Tensors.
-    {"Half",
-     [](M& m) {
-       m.graph().mutable_initializer(0)->set_data_type(
-           onnx::TensorProto::FLOAT16);
-     },
-     {"node_conv", "initializer 'w'", "FLOAT16 (10), expected FLOAT (1)"}},
-    {"UnknownType",
-     [](M& m) { m.graph().mutable_initializer(0)->set_data_type(99); },
-     {"initializer 'w'", "unknown (99)"}},
-    {"External",
-     [](M& m) {
-       onnx::TensorProto& tensor = *m.graph().mutable_initializer(0);
-       tensor.set_data_location(onnx::TensorProto::EXTERNAL);
-       auto& entry = *tensor.add_external_data();
-       entry.set_key("location");
-       entry.set_value("weights.bin");
-     },
-     {"initializer 'w'", "in another file 'weights.bin'"}},
-    {"Segment",
-     [](M& m) {
-       m.graph().mutable_initializer(0)->mutable_segment()->set_begin(3);
-     },
-     {"initializer 'w'", "segment"}},
-    {"TooFewValues",
-     [](M& m) { m.graph().mutable_initializer(0)->set_dims(0, 3); },
-     {"initializer 'w'", "shape [3,1,3,3] is 27 values", "72 raw bytes"}},
-    {"ShapeOverflow",
-     [](M& m) {
-       m.graph().mutable_initializer(0)->set_dims(0, int64_t{1} << 62);
-     },
-     {"initializer 'w'", "impossible shape"}},
-    {"NotFinite",
-     [](M& m) {
-       m.graph().mutable_initializer(1)->clear_raw_data();
-       m.graph().mutable_initializer(1)->add_float_data(1);
-       m.graph().mutable_initializer(1)->add_float_data(
-           std::numeric_limits<float>::quiet_NaN());
-     },
-     {"node_conv", "'b' is nan at index 1, expected a finite number"}},
-    {"IntegersForWeights",
-     [](M& m) { m.Node("conv").set_input(1, "shape"); },
-     {"node_conv", "'shape' has integers, expected float32"}},
-    {"Rank",
-     [](M& m) { m.Node("conv").set_input(1, "b"); },
-     {"node_conv", "'b' has shape [2], expected 4 dimensions"}},
-    // Constants.
-    {"ConstantOperator",
-     [](M& m) { m.Add("Sqrt", {"w"}, "y"); },
-     {"node_y", "operator 'Sqrt' is not computed for constants"}},
-    {"EmptyConstant",
-     [](M& m) { m.Add("Constant", {}, "y"); },
-     {"node_y", "no value"}},
-    {"GatherOutside",
-     [](M& m) {
-       m.Integers("index", {4});
-       m.Add("Gather", {"shape", "index"}, "y");
-     },
-     {"node_y", "an index is outside of 2 values"}},
-    {"Growth",
-     [](M& m) {
-       std::string last = "shape";
-       for (int i = 0; i < 100; ++i) {
-         const std::string next = absl::StrCat("twice", i);
-         m.Add("Concat", {last, last}, next);
-         last = next;
-       }
-     },
-     {"used again and again"}},
-    // Versions.
-    {"Opset",
-     [](M& m) { m.model().mutable_opset_import(0)->set_version(99); },
-     {"of version 99, expected 7 to 23"}},
-    {"OldOpset",
-     [](M& m) { m.model().mutable_opset_import(0)->set_version(6); },
-     {"of version 6, expected 7"}},
-    {"NoOpset",
-     [](M& m) { m.model().mutable_opset_import(0)->set_domain("ai.onnx.ml"); },
-     {"does not say the operators' version"}},
-};
-
-INSTANTIATE_TEST_SUITE_P(All, OnnxRefusals, ::testing::ValuesIn(kRefusals),
-                         [](const auto& refusal) {
-                           return std::string(refusal.param.name);
-                         });
-
 TEST(Onnx, CutOffAnywhere) {
-  const std::string file = Small().File();
+  const std::string file = SmallModel().File();
   for (size_t size = 0; size < file.size(); ++size) {
     const auto read = ParseOnnx(file.substr(0, size), "small");
     ASSERT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument) << size;

@@ -166,6 +166,23 @@ OnnxModel ModelOf(const Network& network, const NetworkWeights& weights) {
   return model;
 }
 
+OnnxModel SmallModel() {
+  OnnxModel model({1, 6, 6});
+  model.Floats("w", {2, 1, 3, 3}, std::vector<float>(18, 1));
+  model.Floats("b", {2}, {1, 2});
+  model.Add("Conv", {"x", "w", "b"}, "conv");
+  model.Add("Relu", {"conv"}, "relu");
+  onnx::NodeProto& pool = model.Add("MaxPool", {"relu"}, "pool");
+  SetAttribute(pool, "kernel_shape", {2, 2});
+  SetAttribute(pool, "strides", {2, 2});
+  model.Integers("shape", {-1, 8});
+  model.Add("Reshape", {"pool", "shape"}, "flat");
+  model.Floats("m", {8, 3}, std::vector<float>(24, 1));
+  model.Floats("c", {3}, {1, 2, 3});
+  model.Add("Gemm", {"flat", "m", "c"}, "fc");
+  return model;
+}
+
 NetworkWeights CountingWeights(const Network& network) {
   NetworkWeights weights;
   weights.layers.resize(network.layers.size());

@@ -54,6 +54,11 @@ void SetAttribute(onnx::NodeProto& node, const std::string& name,
 // The network as PyTorch exports it.
 OnnxModel ModelOf(const Network& network, const NetworkWeights& weights);
 
+// A small network, which tests change: 1x6x6, "conv" with weights "w" and bias
+// "b" to 2x4x4, "relu", "pool" to 2x2x2, "flat" to "shape", "fc" with "m" and
+// "c" to 3. Nodes are called by what they write.
+OnnxModel SmallModel();
+
 // Weights for the network, each of them another small number.
 NetworkWeights CountingWeights(const Network& network);
 
