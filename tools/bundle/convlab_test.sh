@@ -53,12 +53,16 @@ fi
 printf '#!/bin/sh\necho classify "$@" with "$CONVLAB_DATA"\nexit 2\n' >"$bundle/bin/classify"
 chmod +x "$bundle/bin/classify"
 unset CONVLAB_DATA
-output=$("$bundle/convlab" classify fa19 - --weights=w.bin)
-got=$?
-if [ $got -ne 2 ] || [ "$output" != "classify fa19 - --weights=w.bin with $bundle/data" ]; then
-  echo "classify: status $got, printed '$output'"
-  failed=1
-fi
+# Neither needs the trained weights.
+for arguments in 'fa19 - --weights=w.bin' 'mine.onnx -'; do
+  # shellcheck disable=SC2086
+  output=$("$bundle/convlab" classify $arguments)
+  got=$?
+  if [ $got -ne 2 ] || [ "$output" != "classify $arguments with $bundle/data" ]; then
+    echo "classify $arguments: status $got, printed '$output'"
+    failed=1
+  fi
+done
 # A program that ends before it has written its results is named, and those after
 # it run.
 mkdir -p "$bundle/weights"
