@@ -5,9 +5,8 @@
 //              pixels from 0 to 255, so a network that was trained on others
 //              must scale them by its first weights
 //   layers     Conv (stride 1, no padding, group 1), Relu, Tanh, MaxPool
-//   (stride
-//              as the window, no padding), Flatten, Reshape to two dimensions,
-//              Gemm, MatMul, and Add of a bias
+//              (strided as its window, no padding), Flatten, Reshape to two
+//              dimensions, Gemm, MatMul, and Add of a bias
 //   weights    initializers and constants in the file, float32
 //   nothing    Identity, Dropout, Transpose between the two orders of axes, the
 //              arithmetic that computes a Reshape's shape, and Softmax or
