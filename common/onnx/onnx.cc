@@ -1,5 +1,6 @@
 #include "common/onnx/onnx.h"
 
+#include <algorithm>
 #include <climits>
 #include <cstdlib>
 #include <new>
@@ -100,16 +101,15 @@ absl::StatusOr<OnnxNetwork> ParseOnnx(absl::string_view content,
 }
 
 absl::StatusOr<OnnxNetwork> ReadOnnx(const std::string& path) {
-  {
-    // Before its content is.
-    ASSIGN_OR_RETURN(const FileReader file, FileReader::Open(path));
-    if (file.size() > kMostBytes) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ": the file has ", file.size(),
-                       " bytes, expected fewer than 2^31"));
-    }
+  ASSIGN_OR_RETURN(FileReader file, FileReader::Open(path));
+  if (file.size() > kMostBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the file has ", file.size(),
+                     " bytes, expected fewer than 2^31"));
   }
-  ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+  // A pipe has no size, and a device no end.
+  ASSIGN_OR_RETURN(const std::string content,
+                   file.ReadAll(std::max(file.size(), kLargestFile)));
   const std::string name = path.substr(path.rfind('/') + 1);
   absl::StatusOr<OnnxNetwork> result =
       ParseOnnx(content, std::string(absl::StripSuffix(name, ".onnx")));

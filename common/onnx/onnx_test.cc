@@ -1,5 +1,7 @@
 #include "common/onnx/onnx.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <functional>
 #include <variant>
@@ -334,6 +336,10 @@ TEST(ReadOnnx, ErrorsNameTheFile) {
   EXPECT_FALSE(ReadOnnx(folder).ok());
   const std::string path = folder + "/bad.onnx";
   ASSERT_TRUE(WriteFileAtomically(path, "not a model").ok());
+  EXPECT_THAT(std::string(ReadOnnx(path).status().message()),
+              ::testing::StartsWith(path + ": the file is damaged"));
+  // More than other files may have.
+  ASSERT_EQ(truncate(path.c_str(), kLargestFile + 1), 0);
   EXPECT_THAT(std::string(ReadOnnx(path).status().message()),
               ::testing::StartsWith(path + ": the file is damaged"));
   // Two bytes more than the format can have; the file takes no room.
