@@ -18,15 +18,11 @@ using onnx::NodeProto;
 // Of the operators' versions, the first in which Softmax has one axis.
 constexpr int64_t kSoftmaxOfOneAxis = 13;
 
-absl::Status Refused(const std::string& text) {
-  return absl::InvalidArgumentError(text);
-}
-
 absl::Status ExpectInputs(const NodeProto& node, int least, int most) {
   bool given = node.input_size() >= least && node.input_size() <= most;
   for (int i = 0; given && i < least; ++i) given = !node.input(i).empty();
   if (given) return absl::OkStatus();
-  return Refused(absl::StrCat(
+  return absl::InvalidArgumentError(absl::StrCat(
       "it has ", node.input_size(), " inputs, expected ",
       least == most ? absl::StrCat(least) : absl::StrCat(least, " to ", most)));
 }
@@ -35,8 +31,9 @@ absl::Status ExpectNoPadding(Attributes& attributes) {
   ASSIGN_OR_RETURN(const std::string automatic,
                    attributes.Text("auto_pad", "NOTSET"));
   if (automatic != "NOTSET" && automatic != "VALID") {
-    return Refused(absl::StrCat("attribute auto_pad is ", Quoted(automatic),
-                                ", expected NOTSET or VALID: no padding"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("attribute auto_pad is ", Quoted(automatic),
+                     ", expected NOTSET or VALID: no padding"));
   }
   return attributes.Expect("pads", std::vector<int64_t>{0, 0, 0, 0});
 }
@@ -94,7 +91,7 @@ absl::StatusOr<LayerReader::Handler> LayerReader::FindHandler(
   };
   const auto found = handlers->find(op_type);
   if (found != handlers->end()) return found->second;
-  return Refused(absl::StrCat(
+  return absl::InvalidArgumentError(absl::StrCat(
       "this operator is not run, expected one of ",
       absl::StrJoin(*handlers, ", ", [](std::string* out, const auto& one) {
         out->append(one.first);
@@ -104,14 +101,14 @@ absl::StatusOr<LayerReader::Handler> LayerReader::FindHandler(
 absl::Status LayerReader::Take(const NodeProto& node, int images) {
   ASSIGN_OR_RETURN(const Handler handler, FindHandler(node.op_type()));
   if (!softmax_.empty() && node.op_type() != "Identity") {
-    return Refused(
+    return absl::InvalidArgumentError(
         absl::StrCat("it follows ", softmax_, ", expected that at the end"));
   }
   // A bias may stand before the images, nothing else.
   if (images > 0 && node.op_type() != "Add") {
-    return Refused(absl::StrCat("it reads ", Quoted(node.input(0)),
-                                " first, expected ",
-                                Quoted(node.input(images))));
+    return absl::InvalidArgumentError(
+        absl::StrCat("it reads ", Quoted(node.input(0)), " first, expected ",
+                     Quoted(node.input(images))));
   }
   Attributes attributes(node);
   RETURN_IF_ERROR((this->*handler)(node, attributes));
@@ -120,13 +117,13 @@ absl::Status LayerReader::Take(const NodeProto& node, int images) {
 
 absl::Status LayerReader::ExpectPicture() const {
   if (!images_.flat && !images_.channels_last) return absl::OkStatus();
-  return Refused(absl::StrCat("its input has shape ", images_.ToString(),
-                              ", expected [N,C,H,H]"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "its input has shape ", images_.ToString(), ", expected [N,C,H,H]"));
 }
 
 absl::Status LayerReader::ExpectVector() const {
   if (images_.flat) return absl::OkStatus();
-  return Refused(absl::StrCat(
+  return absl::InvalidArgumentError(absl::StrCat(
       "its input has shape ", images_.ToString(),
       ", expected two dimensions: a Flatten or Reshape before it"));
 }
@@ -150,7 +147,7 @@ absl::Status LayerReader::Convolve(const NodeProto& node,
   if (shape[0] < 1 || shape[0] > INT_MAX ||
       shape[1] != images_.shape.channels || kernel < 1 || kernel != shape[3] ||
       kernel > images_.shape.size) {
-    return Refused(absl::StrCat(
+    return absl::InvalidArgumentError(absl::StrCat(
         "the filters ", Quoted(node.input(1)), " have shape ",
         ShapeString(shape), ", expected [M,", images_.shape.channels,
         ",K,K] with K of at most ", images_.shape.size));
@@ -178,17 +175,17 @@ absl::Status LayerReader::Pool(const NodeProto& node, Attributes& attributes) {
   const int64_t most = images_.shape.size;
   if (window.size() != 2 || window[0] != window[1] || window[0] < 1 ||
       window[0] > most) {
-    return Refused(absl::StrCat("attribute kernel_shape is ",
-                                ShapeString(window),
-                                ", expected [K,K] with K of 1 to ", most));
+    return absl::InvalidArgumentError(
+        absl::StrCat("attribute kernel_shape is ", ShapeString(window),
+                     ", expected [K,K] with K of 1 to ", most));
   }
   // Absent strides are 1.
   ASSIGN_OR_RETURN(const std::vector<int64_t> strides,
                    attributes.Integers("strides", {1, 1}));
   if (strides != window) {
-    return Refused(absl::StrCat("attribute strides is ", ShapeString(strides),
-                                ", expected ", ShapeString(window),
-                                ", as kernel_shape"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("attribute strides is ", ShapeString(strides),
+                     ", expected ", ShapeString(window), ", as kernel_shape"));
   }
   RETURN_IF_ERROR(attributes.Expect("dilations", std::vector<int64_t>{1, 1}));
   RETURN_IF_ERROR(ExpectNoPadding(attributes));
@@ -213,7 +210,8 @@ absl::Status LayerReader::Flatten(const NodeProto& node,
   RETURN_IF_ERROR(ExpectInputs(node, 1, 1));
   ASSIGN_OR_RETURN(const int64_t axis, attributes.Integer("axis", 1));
   if (axis != 1 && axis != (images_.flat ? -1 : -3)) {
-    return Refused(absl::StrCat("attribute axis is ", axis, ", expected 1"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("attribute axis is ", axis, ", expected 1"));
   }
   images_.flat = true;
   return absl::OkStatus();
@@ -237,7 +235,7 @@ absl::Status LayerReader::Transpose(const NodeProto& node,
                                             ? std::vector<int64_t>{0, 3, 1, 2}
                                             : std::vector<int64_t>{0, 2, 3, 1};
   if (images_.flat || order != expected) {
-    return Refused(absl::StrCat(
+    return absl::InvalidArgumentError(absl::StrCat(
         "its input has shape ", images_.ToString(), " and attribute perm is ",
         ShapeString(order), ", expected four dimensions and ",
         ShapeString(expected), ", to move the channels"));
@@ -273,10 +271,10 @@ absl::Status LayerReader::Connect(const std::string& name, bool transposed) {
   const int64_t outputs = matrix.shape[transposed ? 0 : 1];
   if (matrix.shape[transposed ? 1 : 0] != inputs || outputs < 1 ||
       outputs > INT_MAX) {
-    return Refused(absl::StrCat("the matrix ", Quoted(name), " has shape ",
-                                ShapeString(matrix.shape), ", expected ",
-                                transposed ? "[outputs," : "[", inputs,
-                                transposed ? "]" : ",outputs]"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the matrix ", Quoted(name), " has shape ", ShapeString(matrix.shape),
+        ", expected ", transposed ? "[outputs," : "[", inputs,
+        transposed ? "]" : ",outputs]"));
   }
   // The layer takes its inputs channel by channel.
   std::vector<int64_t> from;
@@ -306,9 +304,9 @@ absl::StatusOr<std::vector<float>> LayerReader::Bias(
     found.erase(found.begin());
   }
   if (found == shape) return std::move(bias.floats);
-  return Refused(absl::StrCat("the bias ", Quoted(name), " has shape ",
-                              ShapeString(bias.shape), ", expected ",
-                              ShapeString(shape)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the bias ", Quoted(name), " has shape ",
+                   ShapeString(bias.shape), ", expected ", ShapeString(shape)));
 }
 
 absl::Status LayerReader::AddBias(const NodeProto& node, Attributes&) {
@@ -323,7 +321,7 @@ absl::Status LayerReader::AddBias(const NodeProto& node, Attributes&) {
   const bool without = (convolution != nullptr && !convolution->bias) ||
                        (connected != nullptr && !connected->bias);
   if (!without || (convolution != nullptr && images_.flat)) {
-    return Refused(
+    return absl::InvalidArgumentError(
         "expected a bias, behind a Conv, MatMul or Gemm that has none");
   }
   const int64_t count = images_.shape.channels;
@@ -348,7 +346,7 @@ absl::Status LayerReader::DropOut(const NodeProto& node,
   if (node.input_size() < 3 || node.input(2).empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Constant training, constants_.Get(node.input(2)));
   if (training.integers == std::vector<int64_t>{0}) return absl::OkStatus();
-  return Refused("training_mode is true, expected false");
+  return absl::InvalidArgumentError("training_mode is true, expected false");
 }
 
 // A label is the largest logit's, and these keep the order.
@@ -360,7 +358,8 @@ absl::Status LayerReader::DropSoftmax(const NodeProto& node,
       const int64_t axis,
       attributes.Integer("axis", opset_ < kSoftmaxOfOneAxis ? 1 : -1));
   if (axis != 1 && axis != -1) {
-    return Refused(absl::StrCat("attribute axis is ", axis, ", expected 1"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("attribute axis is ", axis, ", expected 1"));
   }
   softmax_ = NodeName(node);
   result_.notes.push_back(absl::StrCat(

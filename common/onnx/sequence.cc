@@ -20,10 +20,6 @@ namespace {
 
 using onnx::NodeProto;
 
-absl::Status Refused(const std::string& text) {
-  return absl::InvalidArgumentError(text);
-}
-
 // Walks along the graph's nodes, each of which either computes a constant or
 // goes on with the images.
 class Walk {
@@ -44,7 +40,8 @@ class Walk {
   // Finds the input among those that are not initializers.
   absl::Status Begin() {
     if (graph_.sparse_initializer_size() > 0) {
-      return Refused("the graph has sparse initializers, expected none");
+      return absl::InvalidArgumentError(
+          "the graph has sparse initializers, expected none");
     }
     std::vector<const onnx::ValueInfoProto*> inputs;
     std::vector<std::string> names;
@@ -54,7 +51,7 @@ class Walk {
       if (names.size() < 8) names.push_back(Quoted(input.name()));
     }
     if (inputs.size() != 1) {
-      return Refused(absl::StrCat(
+      return absl::InvalidArgumentError(absl::StrCat(
           "the graph has ", inputs.size(), " inputs", names.empty() ? "" : ", ",
           absl::StrJoin(names, ", "), ", expected one, the images"));
     }
@@ -67,36 +64,40 @@ class Walk {
 
   absl::Status End() {
     if (graph_.output_size() != 1) {
-      return Refused(absl::StrCat("the graph has ", graph_.output_size(),
-                                  " outputs, expected one, the logits"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the graph has ", graph_.output_size(),
+                       " outputs, expected one, the logits"));
     }
     const std::string& output = graph_.output(0).name();
     if (output != current_) {
-      return Refused(absl::StrCat("the graph's output is ", Quoted(output),
-                                  ", expected ", Quoted(current_),
-                                  ", which the last node writes"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the graph's output is ", Quoted(output), ", expected ",
+                       Quoted(current_), ", which the last node writes"));
     }
     if (layers_->result().network.layers.empty()) {
-      return Refused("the graph has no layer, expected one at least");
+      return absl::InvalidArgumentError(
+          "the graph has no layer, expected one at least");
     }
     if (layers_->images().channels_last && layers_->images().shape.size > 1) {
-      return Refused("the output has its channels last, expected first");
+      return absl::InvalidArgumentError(
+          "the output has its channels last, expected first");
     }
     return absl::OkStatus();
   }
 
   absl::Status Take(const NodeProto& node) {
     if (!node.domain().empty() && node.domain() != "ai.onnx") {
-      return Refused(absl::StrCat("its domain is ", Quoted(node.domain()),
-                                  ", expected the standard one"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("its domain is ", Quoted(node.domain()),
+                       ", expected the standard one"));
     }
     if (node.output_size() < 1 || node.output(0).empty()) {
-      return Refused("it writes nothing");
+      return absl::InvalidArgumentError("it writes nothing");
     }
     for (const std::string& name : node.output()) {
       if (constants_.Has(name) || seen_.count(name) > 0) {
-        return Refused(absl::StrCat("it writes ", Quoted(name),
-                                    ", which is there already"));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "it writes ", Quoted(name), ", which is there already"));
       }
     }
     bool constant = true;
@@ -104,8 +105,8 @@ class Walk {
       if (name.empty() || constants_.Has(name)) continue;
       constant = false;
       if (seen_.count(name) > 0) continue;
-      return Refused(absl::StrCat("it reads ", Quoted(name),
-                                  ", which nothing before it writes"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "it reads ", Quoted(name), ", which nothing before it writes"));
     }
     if (constant) return constants_.Compute(node, {});
     if (node.op_type() == "Shape" && node.input_size() == 1) {
@@ -121,7 +122,7 @@ class Walk {
       const std::string& name = node.input(i);
       if (name.empty() || constants_.Has(name)) continue;
       if (images >= 0 || name != current_) {
-        return Refused(absl::StrCat(
+        return absl::InvalidArgumentError(absl::StrCat(
             "it reads ", Quoted(name), images >= 0 ? " too" : "",
             ", expected only ", Quoted(current_),
             ", which the node before it writes: a sequence without branches"));
