@@ -268,8 +268,7 @@ std::string ToJsonText(const char* schema, const T& record) {
 
 // Parses such a text. A missing field keeps its default. InvalidArgument if the
 // text is too long, not valid JSON, has another schema, or a field of the wrong
-// type;
-// `what` names the expected kind of record ("run record").
+// type; `what` names the expected kind of record ("run record").
 template <typename T>
 absl::StatusOr<T> ParseJsonText(absl::string_view what, const char* schema,
                                 absl::string_view text) {

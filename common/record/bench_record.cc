@@ -118,12 +118,7 @@ std::string Change(const BenchRow& layer, const BenchRow& row) {
 
 void Check(ValueChecker& check, const std::string& here, const BenchRow& row) {
   constexpr double kDayMs = kDayNs * 1e-6;
-  check.Range(here + "batch", row.batch, 1, kMostImages);
-  check.Range(here + "channels", row.channels, 0, kMostImages);
-  check.Range(here + "height", row.height, 0, kMostImages);
-  check.Range(here + "width", row.width, 0, kMostImages);
-  check.Range(here + "filters", row.filters, 0, kMostImages);
-  check.Range(here + "kernel_size", row.kernel_size, 0, kMostImages);
+  check.Sizes(here, row, 1);
   check.Range(here + "samples", row.samples, 0, INT32_MAX);
   check.Positive(here + "median_ms", row.median_ms, kDayMs);
   check.Positive(here + "floor_ms", row.floor_ms.value_or(1), kDayMs);

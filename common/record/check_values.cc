@@ -107,12 +107,7 @@ void Check(ValueChecker& check, const std::string& where,
   for (size_t i = 0; i < convolutions.size(); ++i) {
     const ConvolutionRecord& convolution = convolutions[i];
     const std::string here = absl::StrCat(where, ".convolutions[", i, "].");
-    check.Range(here + "batch", convolution.batch, 0, kMostImages);
-    check.Range(here + "channels", convolution.channels, 0, kMostImages);
-    check.Range(here + "height", convolution.height, 0, kMostImages);
-    check.Range(here + "width", convolution.width, 0, kMostImages);
-    check.Range(here + "filters", convolution.filters, 0, kMostImages);
-    check.Range(here + "kernel_size", convolution.kernel_size, 0, kMostImages);
+    check.Sizes(here, convolution, 0);
     check.Range(here + "flops", convolution.flops, 0, kMostOperations);
     check.Range(here + "min_bytes", convolution.min_bytes, 0, kMostOperations);
     check.Times(here + "op_time_ns", convolution.op_time_ns);

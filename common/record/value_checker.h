@@ -26,6 +26,16 @@ class ValueChecker {
     Fail(
         absl::StrCat(field, " is ", value, ", expected ", least, " to ", most));
   }
+  // The sizes of a convolution for at least `least` images.
+  template <typename Row>
+  void Sizes(absl::string_view here, const Row& row, int64_t least) {
+    Range(absl::StrCat(here, "batch"), row.batch, least, kMostImages);
+    Range(absl::StrCat(here, "channels"), row.channels, 0, kMostImages);
+    Range(absl::StrCat(here, "height"), row.height, 0, kMostImages);
+    Range(absl::StrCat(here, "width"), row.width, 0, kMostImages);
+    Range(absl::StrCat(here, "filters"), row.filters, 0, kMostImages);
+    Range(absl::StrCat(here, "kernel_size"), row.kernel_size, 0, kMostImages);
+  }
   // `least` is 0 for times of work that may not have happened, such as that of
   // kernels in an operation that launched none. No run takes more than a day,
   // so that sums of times do not overflow either.
