@@ -263,12 +263,14 @@ __device__ __forceinline__ void StorePhase(const SplitPlan& plan,
   }
 }
 
-// Replaces those of a phase's outputs in the stage that are not certain.
+// Replaces those of a phase's outputs in the stage that are not certain. Called
+// rarely, it must not take registers from the rest.
 template <int kNT>
-__device__ __forceinline__ void StageUncertain(
-    const SplitPlan& plan, const SplitTeam& team, const SplitTile& tile,
-    const SplitPhase& phase, const ScaledFilter* scaled_filters,
-    const Certain& certain, const float* k) {
+__device__ __noinline__ void StageUncertain(const SplitPlan& plan,
+                                            SplitTeam team, SplitTile tile,
+                                            SplitPhase phase,
+                                            const ScaledFilter* scaled_filters,
+                                            Certain certain, const float* k) {
   const int m0 = FirstFilter<kNT>(plan, phase);
   ComputeUncertain(
       plan, scaled_filters, certain, tile.from + int64_t{phase.row0} * plan.W,

@@ -140,12 +140,14 @@ __device__ __forceinline__ void PoolUncertain(
 
 // Replaces those outputs of a group of `filters` filters in the stage that are
 // not certain. of_filter(m) points to the first output of the group's filter m
-// there.
+// there. Called rarely, it must not take registers from the rest.
 template <bool kPooled, typename Plan, typename OfFilter>
-__device__ __forceinline__ void StageUncertain(
-    const Plan& plan, const ScaledFilter* filters, const Certain& certain,
-    const StripItem& item, const float* k, int group, int group_filters,
-    int tid, int threads, const OfFilter& of_filter) {
+__device__ __noinline__ void StageUncertain(const Plan& plan,
+                                            const ScaledFilter* filters,
+                                            Certain certain, StripItem item,
+                                            const float* k, int group,
+                                            int group_filters, int tid,
+                                            int threads, OfFilter of_filter) {
   const int first = group * group_filters;
   const int end = min(first + group_filters, plan.M);
   const auto at = [&](int m, int h, int w) {

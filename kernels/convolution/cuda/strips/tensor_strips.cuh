@@ -338,11 +338,11 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
       }
       if (certain_exponents->Doubt(certain)) {
         __syncwarp();
-        StageUncertain<kPooled>(plan, scaled_filters, certain, item, k, group,
-                                kFilters, lane, 32, [&](int m) {
-                                  return warp.stage + m * plan.stage_pitch +
-                                         Skew(to + int64_t{m} * area);
-                                });
+        StageUncertain<kPooled>(
+            plan, scaled_filters, certain, item, k, group, kFilters, lane, 32,
+            [stage = warp.stage, pitch = plan.stage_pitch, to, area](int m) {
+              return stage + m * pitch + Skew(to + int64_t{m} * area);
+            });
       }
       StoreStage(warp.stage, plan.stage_pitch, to, area,
                  min(kFilters, plan.M - group * kFilters),

@@ -377,12 +377,13 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
       }
       if (certain_exponents.Doubt(certain)) {
         warpgroup.Sync();
-        StageUncertain<kPooled>(
-            plan, scaled_filters, certain, item, k, group, kFilters, tid,
-            kThreads, [&](int m) {
-              return memory.stage + PlaceOf<kFilters>(m) * plan.stage_pitch +
-                     Skew(to + int64_t{m} * sizes.area);
-            });
+        StageUncertain<kPooled>(plan, scaled_filters, certain, item, k, group,
+                                kFilters, tid, kThreads,
+                                [stage = memory.stage, pitch = plan.stage_pitch,
+                                 to, area = sizes.area](int m) {
+                                  return stage + PlaceOf<kFilters>(m) * pitch +
+                                         Skew(to + int64_t{m} * area);
+                                });
       }
       FenceAsyncProxy();
       warpgroup.Sync();
