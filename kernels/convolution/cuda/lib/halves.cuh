@@ -1,24 +1,35 @@
 // What kernels share whose operands on FP16 tensor cores are scaled halves:
-// scaling, splitting, and the arrangement of the filters. Needs compute
-// capability 8.0.
+// scaling, splitting, the arrangement of the filters, and the outputs that are
+// computed from the floats. Needs compute capability 8.0.
 //
-// Range. Filters, and the inputs of a tile, are scaled by powers of two, which
-// is exact, so that the largest value comes below the largest half. Tiles with
-// infinities or NaN, or whose results need a power of two beyond float's range,
-// are computed from the floats by the definition.
+// Range. Each filter, and the inputs of each tile, are scaled by powers of two,
+// which is exact, so that the largest value comes below the largest half
+// (scaling.h). Outputs whose inputs or weights lost more than float32 would,
+// or that need a power of two beyond float's range, and tiles with infinities
+// or NaN, are computed by the definition.
 #ifndef KERNELS_CONVOLUTION_CUDA_LIB_HALVES_CUH_
 #define KERNELS_CONVOLUTION_CUDA_LIB_HALVES_CUH_
 
 #include <cuda_fp16.h>
 
+#include <cfloat>
+#include <cmath>
 #include <cstdint>
 
 #include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/filter_layout.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
+#include "kernels/convolution/cuda/lib/scaling.h"
 
 namespace convlab::cuda {
+
+// What is known of a filter once it is arranged.
+struct ScaledFilter {
+  int exponent;  // of its scale, or kNotScalable
+  // LeastCertainSum: where no input is lossy, and where inputs may be.
+  float certain[2];
+};
 
 #if __CUDA_ARCH__ >= 800
 
@@ -36,31 +47,38 @@ __device__ __forceinline__ bool IsFinite(uint32_t most) {
   return most < 0x7f800000;
 }
 
-// The exponent of the power of two by which inputs up to `most` are scaled. It
-// changes only every 15 powers, so that the tiles of a tensor mostly share it:
-// the largest scaled value is 1 to 2^15, and inputs up to between 1/32 and 1023
-// are multiplied by 32. The rounding error of a scaled value is at most 2^-25
-// of the largest.
-__device__ __forceinline__ int InputExponent(uint32_t most) {
-  const int power = static_cast<int>(most >> 23) - 127;
-  return min(5 - 15 * ((power + 5 + 150) / 15 - 10), 127);
-}
+// The largest of some magnitudes, and the least that is not zero less one: as
+// an unsigned number zero comes to stand above all others.
+struct Extent {
+  uint32_t most = 0, least = 0xffffffff;
 
-// The same for filters. Their largest scaled value is 2^14 to 2^15.
-__device__ __forceinline__ int FilterExponent(uint32_t most) {
-  const int power = static_cast<int>(most >> 23) - 127;
-  return most == 0 ? 0 : min(14 - power, 127);
-}
-// In place of an exponent: there are infinities or NaN, or results need a power
-// of two beyond float's range.
-constexpr int kNotScalable = 1 << 20;
+  __device__ __forceinline__ void Add(float v) {
+    const uint32_t magnitude = Magnitude(v);
+    most = max(most, magnitude);
+    least = __viaddmin_u32(magnitude, 0xffffffff, least);
+  }
+  // Of all lanes of a warp.
+  __device__ __forceinline__ Extent OfWarp() const {
+    Extent all;
+    all.most = __reduce_max_sync(0xffffffff, most);
+    all.least = __reduce_min_sync(0xffffffff, least);
+    return all;
+  }
+  // Whether inputs scaled by 2^exponent are lossy.
+  __device__ __forceinline__ bool Lossy(int exponent) const {
+    return least < LeastKept(exponent, kLeastExponent) - 1;
+  }
+};
 
-// Splits a and b into halves and the rest of each, as halves too.
+// Splits scaled a and b into halves and the rest of each times 2^kLowExponent,
+// as halves too.
 __device__ __forceinline__ void Split(float a, float b, uint32_t& high,
                                       uint32_t& low) {
   const __half2 h = __floats2half2_rn(a, b);
   const float2 back = __half22float2(h);
-  const __half2 l = __floats2half2_rn(a - back.x, b - back.y);
+  constexpr float kLowScale = 1 << kLowExponent;
+  const __half2 l =
+      __floats2half2_rn((a - back.x) * kLowScale, (b - back.y) * kLowScale);
   high = reinterpret_cast<const uint32_t&>(h);
   low = reinterpret_cast<const uint32_t&>(l);
 }
@@ -87,27 +105,116 @@ __device__ __forceinline__ uint32_t LargestOfThread(const float* v,
   return most;
 }
 
-// The largest magnitude of `count` floats. All threads of the block call this
-// together, and once only.
-__device__ __forceinline__ uint32_t LargestOfBlock(const float* v, int count) {
-  __shared__ uint32_t largest;
-  if (threadIdx.x == 0) largest = 0;
-  __syncthreads();
-  const uint32_t most = __reduce_max_sync(
-      0xffffffff, LargestOfThread(v, threadIdx.x, blockDim.x, count));
-  if (threadIdx.x % 32 == 0) atomicMax(&largest, most);
-  __syncthreads();
-  return largest;
+// Two halves times 2^-kLowExponent.
+__device__ __forceinline__ uint32_t ForLowHalves(uint32_t halves) {
+  const __half2 scaled = __hmul2(reinterpret_cast<const __half2&>(halves),
+                                 __float2half2_rn(1.f / (1 << kLowExponent)));
+  return reinterpret_cast<const uint32_t&>(scaled);
 }
 
-// The factor for filters whose largest magnitude is `most`, or 0 if some are
-// not finite. One thread of the grid stores its exponent, or kNotScalable, to
-// *exponent_out.
-__device__ __forceinline__ float FilterScale(uint32_t most, int* exponent_out) {
-  const int exponent = IsFinite(most) ? FilterExponent(most) : kNotScalable;
-  if (threadIdx.x == 0 && blockIdx.x == 0) *exponent_out = exponent;
+// The halves of two weights. In a kernel with one sum for all products
+// `for_low` is what inputs' low halves meet, and the low halves are not scaled.
+struct WeightHalves {
+  uint32_t high, low, for_low;
+
+  __device__ __forceinline__ WeightHalves(float a, float b, bool one_sum) {
+    Split(a, b, high, low);
+    for_low = ForLowHalves(high);
+    if (one_sum) low = ForLowHalves(low);
+  }
+};
+
+// Chooses the scale of a filter, of which this is the block, and stores what is
+// known of it to *filter: `weights` weights from k on, or none for a column
+// without a filter. Returns the factor, 0 if some weight is not finite. All
+// threads of the block call this together, and once only.
+__device__ __forceinline__ float ScaleFilter(const float* k, int weights,
+                                             bool one_sum,
+                                             ScaledFilter* filter) {
+  __shared__ uint32_t largest;
+  __shared__ int lossy;
+  if (threadIdx.x == 0) largest = 0, lossy = 0;
+  __syncthreads();
+  uint32_t most = __reduce_max_sync(
+      0xffffffff, LargestOfThread(k, threadIdx.x, blockDim.x, weights));
+  if (threadIdx.x % 32 == 0) atomicMax(&largest, most);
+  __syncthreads();
+  most = largest;
+  const int exponent = FilterExponent(most);
+  const uint32_t least =
+      LeastKept(exponent, one_sum ? kLeastOneSumExponent : kLeastExponent);
+  int count = 0;
+  for (int i = threadIdx.x; i < weights; i += blockDim.x) {
+    count += Magnitude(k[i]) - 1 < least - 1;
+  }
+  count = __reduce_add_sync(0xffffffff, count);
+  if (threadIdx.x % 32 == 0) atomicAdd(&lossy, count);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    filter->exponent = IsFinite(most) ? exponent : kNotScalable;
+    filter->certain[0] = LeastCertainSum(0, lossy, one_sum);
+    filter->certain[1] = LeastCertainSum(weights, lossy, one_sum);
+  }
   return IsFinite(most) ? PowerOfTwo(exponent) : 0;
 }
+
+// The factor that takes back the scales of inputs and filter, if CanScaleBack.
+__device__ __forceinline__ float ScaleBack(int exponent, int filter_exponent) {
+  return __int_as_float((127 - exponent - filter_exponent) << 23);
+}
+
+// Takes back the scale of the low halves in sums of products with one of them.
+constexpr float kLowScaleBack = 1.f / (1 << kLowExponent);
+template <int kS, int kNT>
+__device__ __forceinline__ void ScaleLowSums(float (&sum)[kS][kNT][4]) {
+#pragma unroll
+  for (int j = 0; j < kS; ++j) {
+#pragma unroll
+    for (int n = 0; n < kNT; ++n) {
+#pragma unroll
+      for (float& one : sum[j][n]) one *= kLowScaleBack;
+    }
+  }
+}
+
+// A tile's outputs that are certain, if its inputs were scaled by 2^exponent.
+struct Certain {
+  int exponent;  // or kNotScalable
+  bool lossy;    // whether some inputs are
+
+  // The least certain magnitude of a filter's outputs: 0 if all are certain,
+  // infinity if none is.
+  __device__ __forceinline__ float Least(const ScaledFilter& filter) const {
+    if (!CanScaleBack(exponent, filter.exponent)) return INFINITY;
+    const float sum = filter.certain[lossy];
+    return sum == 0 ? 0
+                    : fmaxf(sum * ScaleBack(exponent, filter.exponent),
+                            FLT_TRUE_MIN);
+  }
+};
+
+// The exponents of inputs, none of them lossy, with which all outputs of all
+// filters are certain.
+struct CertainExponents {
+  int least, most;
+
+  // All lanes of a warp call this.
+  static __device__ __forceinline__ CertainExponents
+  Of(const ScaledFilter* filters, int count) {
+    int low = -127, high = 127;
+    for (int m = threadIdx.x % 32; m < count; m += 32) {
+      low = max(low, -127 - filters[m].exponent);
+      high = min(high,
+                 filters[m].certain[0] > 0 ? -128 : 126 - filters[m].exponent);
+    }
+    return {__reduce_max_sync(0xffffffff, low),
+            __reduce_min_sync(0xffffffff, high)};
+  }
+  // Whether some outputs of a tile may not be certain.
+  __device__ __forceinline__ bool Doubt(const Certain& tile) const {
+    return tile.lossy || tile.exponent < least || tile.exponent > most;
+  }
+};
 
 // One output by the definition, for plans that hold the problem's sizes: `in`
 // is the first input under the filter `k`.
@@ -129,56 +236,43 @@ __device__ __forceinline__ float ExactOutput(const Plan& plan, const float* in,
   return sum;
 }
 
-// Computes the outputs of filters `first` to `end` - 1 in a tile by the
-// definition: `image` is the tile's first input, `out` its first output.
-template <typename Plan>
-__device__ __forceinline__ void ComputeExactly(const Plan& plan,
-                                               const float* image,
-                                               const float* k, float* out,
-                                               int rows, int columns, int first,
-                                               int end, int tid, int threads) {
+// Computes by the definition those outputs of filters `first` to `end` - 1 in a
+// tile that are not certain. `image` is the tile's first input, and at(m, h, w)
+// points to an output, which was computed.
+template <typename Plan, typename At>
+__device__ __forceinline__ void ComputeUncertain(
+    const Plan& plan, const ScaledFilter* filters, const Certain& certain,
+    const float* image, const float* k, int rows, int columns, int first,
+    int end, int tid, int threads, const At& at) {
   const int64_t weights = int64_t{plan.C} * plan.K * plan.K;
+#pragma unroll 1
   for (int m = first; m < end; ++m) {
+    const float least = certain.Least(filters[m]);
+    if (least == 0) continue;
+#pragma unroll 1
     for (int e = tid; e < rows * columns; e += threads) {
       const int h = e / columns, w = e % columns;
-      out[(int64_t{m} * plan.H_out + h) * plan.W_out + w] =
-          ExactOutput(plan, image + int64_t{h} * plan.W + w, k + m * weights);
+      float* const to = at(m, h, w);
+      if (least < INFINITY && fabsf(*to) >= least) continue;
+      *to = ExactOutput(plan, image + int64_t{h} * plan.W + w, k + m * weights);
     }
   }
 }
 
 #endif
 
-// Raises *most_out, which is 0 at first, to the largest magnitude of the
-// filters.
-static __global__ void FilterMaxKernel(const float* k, int count,
-                                       uint32_t* most_out) {
-#if __CUDA_ARCH__ >= 800
-  const uint32_t most = __reduce_max_sync(
-      0xffffffff, LargestOfThread(k, blockIdx.x * blockDim.x + threadIdx.x,
-                                  gridDim.x * blockDim.x, count));
-  if (threadIdx.x % 32 == 0) atomicMax(most_out, most);
-#endif
-}
-
 // Scales the filters, splits them and stores them in the lanes' order:
 // arranged[filter group][step][filter row, or pair][tile][lane]. A block
-// arranges one filter, those beyond M as zeros. It finds the largest magnitude
-// itself unless layout.max_apart, when *most_in holds it. *exponent_out becomes
-// the exponent of the scale, or kNotScalable.
+// arranges one filter, those beyond M as zeros.
 static __global__ void ArrangeFiltersKernel(
-    const float* k, const uint32_t* most_in, char* arranged, int* exponent_out,
+    const float* k, char* arranged, ScaledFilter* filters,
     const __grid_constant__ FilterLayout layout) {
 #if __CUDA_ARCH__ >= 800
   LetNextKernelStart();
   const int m = blockIdx.x;
-  uint32_t most = 0;
-  if (layout.max_apart) {
-    most = *most_in;
-  } else {
-    most = LargestOfBlock(k, layout.M * layout.C * layout.K * layout.K);
-  }
-  const float scale = FilterScale(most, exponent_out);
+  const int weights = m < layout.M ? layout.C * layout.K * layout.K : 0;
+  const float scale = ScaleFilter(k + int64_t{m} * weights, weights,
+                                  layout.one_sum, filters + m);
   const int rows = layout.rows;
   const int steps = layout.row_pairs ? layout.chunks : layout.chunks / 2;
   for (int i = threadIdx.x; i < layout.shifts * steps * rows * 4;
@@ -203,9 +297,9 @@ static __global__ void ArrangeFiltersKernel(
               0, exists,
               k + ((int64_t{m} * layout.C + c) * layout.K + p) * layout.K + q);
     }
-    uint4 words;
-    Split(v[0], v[1], words.x, words.z);
-    Split(v[2], v[3], words.y, words.w);
+    const WeightHalves first(v[0], v[1], layout.one_sum);
+    const WeightHalves second(v[2], v[3], layout.one_sum);
+    const uint4 words = {first.high, second.high, first.low, second.low};
     const int64_t n = int64_t{m} * layout.shifts + shift;
     const int64_t vector =
         n / 8 / layout.tiles_n * layout.filter_vectors +
@@ -216,44 +310,41 @@ static __global__ void ArrangeFiltersKernel(
 #endif
 }
 
-// The filters in the order of a product's kernel, behind their exponent and
-// their largest magnitude.
+// The filters in the order of a product's kernel, behind what is known of each.
 class ArrangedFilters {
+ public:
+  // For `filters` filters, which fill the groups, and so many bytes.
+  Error Allocate(int64_t filters, int64_t bytes) {
+    header_bytes_ = RoundUp(filters * sizeof(ScaledFilter), 256);
+    return memory_.Allocate(header_bytes_ + bytes);
+  }
+  // On the device.
+  ScaledFilter* filters() const { return memory_.as<ScaledFilter>(); }
+  char* data() const { return memory_.as<char>() + header_bytes_; }
+
+ private:
+  int64_t header_bytes_ = 0;
+  Workspace memory_;
+};
+
+// As ArrangeFiltersKernel arranges them.
+class LaneFilters : public ArrangedFilters {
  public:
   Error Allocate(const FilterLayout& layout) {
     layout_ = layout;
-    return memory_.Allocate(kHeaderBytes + int64_t{layout.filter_groups} *
-                                               layout.filter_vectors *
-                                               kSplitVectorBytes);
+    return ArrangedFilters::Allocate(
+        layout.filters(), int64_t{layout.filter_groups} *
+                              layout.filter_vectors * kSplitVectorBytes);
   }
-
   // Queues the arrangement of the filters k.
   Error Arrange(const float* k, cudaStream_t stream) {
-    uint32_t* const most = memory_.as<uint32_t>() + 1;
-    if (layout_.max_apart) {
-      RETURN_IF_CUDA_ERROR(cudaMemsetAsync(most, 0, sizeof(*most), stream));
-      const int64_t count =
-          int64_t{layout_.M} * layout_.C * layout_.K * layout_.K;
-      FilterMaxKernel<<<CeilDivide(count, 1 << 13), 256, 0, stream>>>(k, count,
-                                                                      most);
-      RETURN_IF_FAILED(CheckLaunch("FilterMaxKernel"));
-    }
-    const int64_t filters =
-        int64_t{layout_.filter_groups} * layout_.tiles_n * 8 / layout_.shifts;
-    ArrangeFiltersKernel<<<filters, 256, 0, stream>>>(
-        k, most, memory_.as<char>() + kHeaderBytes, memory_.as<int>(), layout_);
+    ArrangeFiltersKernel<<<layout_.filters(), 256, 0, stream>>>(
+        k, data(), filters(), layout_);
     return CheckLaunch("ArrangeFiltersKernel");
   }
 
-  // On the device: the exponent, or kNotScalable, and the vectors.
-  const int* exponent() const { return memory_.as<int>(); }
-  const char* data() const { return memory_.as<char>() + kHeaderBytes; }
-
  private:
-  static constexpr int kHeaderBytes = 256;
-
   FilterLayout layout_ = {};
-  Workspace memory_;
 };
 
 }  // namespace convlab::cuda

@@ -60,10 +60,11 @@ __device__ __forceinline__ SplitTeam TeamOfThread(const SplitPlan& plan,
   team.warp = team.tid / 32;
   team.lane = team.tid % 32;
   team.g = team.lane / 4, team.t = team.lane % 4;
-  team.maxima =
+  uint32_t* const words =
       reinterpret_cast<uint32_t*>(own) + team.index * plan.team_words();
-  team.stage = reinterpret_cast<float*>(team.maxima + kSplitMostWarps);
-  team.high = team.maxima + kSplitMostWarps + plan.stage_floats;
+  team.shared = reinterpret_cast<SplitShared*>(words);
+  team.stage = reinterpret_cast<float*>(words + kSplitSharedWords);
+  team.high = words + kSplitSharedWords + plan.stage_floats;
   team.low = team.high + plan.image_words;
   return team;
 }
@@ -104,30 +105,40 @@ __device__ __forceinline__ SplitTile TileAt(const SplitPlan& plan,
   return tile;
 }
 
-// Copies the tile's inputs to shared memory, scaled by 2^*exponent. If the
-// largest of them asks for another exponent, that is set and they are copied
-// again. Returns false if no exponent will do.
-__device__ __forceinline__ bool LoadScaled(const SplitPlan& plan,
+// Copies the tile's inputs to shared memory, scaled by 2^*exponent, at first
+// that of the tile before. If the largest of them asks for another exponent,
+// that is set and they are copied again. It becomes kNotScalable if there are
+// infinities or NaN.
+__device__ __forceinline__ void LoadScaled(const SplitPlan& plan,
                                            const SplitTeam& team,
                                            const SplitTile& tile,
-                                           int filters_exponent,
                                            int* exponent) {
-  bool scalable = filters_exponent != kNotScalable;
-  while (scalable) {
-    uint32_t most = CopyTile(plan, team, tile, PowerOfTwo(*exponent));
-    most = __reduce_max_sync(0xffffffff, most);
-    if (team.lane == 0) team.maxima[team.warp] = most;
+  if (*exponent == kNotScalable) *exponent = kUsualExponent;
+  for (;;) {
+    Extent extent = CopyTile(plan, team, tile, PowerOfTwo(*exponent)).OfWarp();
+    if (team.lane == 0) team.shared->extents[team.warp] = extent;
     team.Sync();
 #pragma unroll
-    for (int i = 0; i < kSplitMostWarps; ++i) most = max(most, team.maxima[i]);
-    const int right = most == 0 ? *exponent : InputExponent(most);
-    const int all = right + filters_exponent;
-    scalable = IsFinite(most) && all >= -127 && all <= 126;
-    if (!scalable || right == *exponent) break;
-    *exponent = right;
-    team.Sync();  // the maxima were read
+    for (int i = 0; i < kSplitMostWarps; ++i) {
+      extent.most = max(extent.most, team.shared->extents[i].most);
+      extent.least = min(extent.least, team.shared->extents[i].least);
+    }
+    const Certain certain = {extent.most == 0 ? *exponent
+                             : IsFinite(extent.most)
+                                 ? InputExponent(extent.most)
+                                 : kNotScalable,
+                             extent.Lossy(*exponent)};
+    const bool again =
+        certain.exponent != *exponent && certain.exponent != kNotScalable;
+    *exponent = certain.exponent;
+    // Read after the next Sync, and only after it written again.
+    if (team.tid == 0) {
+      team.shared->doubt = team.shared->certain_exponents.Doubt(certain);
+      team.shared->lossy = certain.lossy;
+    }
+    if (!again) break;
+    team.Sync();  // the extents were read
   }
-  return scalable;
 }
 
 // Brings the inputs of the tile that begins at `next`, a whole image, to the L2
@@ -143,19 +154,15 @@ __device__ __forceinline__ void PrefetchImage(const SplitPlan& plan,
 }
 
 // What all items of a tile share: words from unit to unit, bytes from row to
-// row and from high halves to low ones, where the tile's high halves are, and
-// by what sums are multiplied.
+// row and from high halves to low ones, and where the tile's high halves are.
 struct SplitItems {
   int unit_words;
   uint32_t pitch, low_offset, high_address;
-  float scale;
 };
 
 __device__ __forceinline__ SplitItems ItemsOf(const SplitPlan& plan,
-                                              const SplitTeam& team,
-                                              int exponent) {
+                                              const SplitTeam& team) {
   SplitItems items;
-  items.scale = PowerOfTwo(-exponent);
   items.unit_words = plan.shifts * plan.plane_channels / 2;
   items.pitch = plan.pitch * 4;
   items.low_offset = plan.image_words * 4;
@@ -172,12 +179,27 @@ struct SplitPhase {
   int group0, filter_groups;
 };
 
-// Computes a phase's items, the warps taking turns, and stages their sums.
+// The first filter of a phase, and the one after its last.
+template <int kNT>
+__device__ __forceinline__ int FirstFilter(const SplitPlan& plan,
+                                           const SplitPhase& phase) {
+  return phase.group0 * kNT * 8 >> plan.shift_log;
+}
+template <int kNT>
+__device__ __forceinline__ int EndFilter(const SplitPlan& plan,
+                                         const SplitPhase& phase) {
+  return min(plan.M,
+             (phase.group0 + phase.filter_groups) * kNT * 8 >> plan.shift_log);
+}
+
+// Computes a phase's items, the warps taking turns, and stages their sums. The
+// inputs were scaled by 2^exponent.
 template <int kK, int kR, int kNT, bool kRowPairs, bool kFewRegisters,
           typename Filters>
 __device__ __forceinline__ void ComputePhase(
     const SplitPlan& plan, const SplitTeam& team, const SplitTile& tile,
-    const SplitItems& items, const SplitPhase& phase, const char* filters) {
+    const SplitItems& items, const SplitPhase& phase, const char* filters,
+    const ScaledFilter* scaled_filters, int exponent) {
   constexpr int kS = kR / 2;
   for (int item = team.warp; item < phase.octets * phase.filter_groups;
        item += plan.warps) {
@@ -215,22 +237,22 @@ __device__ __forceinline__ void ComputePhase(
     if (unit < phase.units) {
       const int column = place * plan.shifts;
       StageSums<kR, kNT>(
-          plan, sum, items.scale, filter_group * kNT * 8 + 2 * team.t, column,
-          tile.columns, team.stage + band * kR * tile.columns + column);
+          plan, sum, scaled_filters + FirstFilter<kNT>(plan, phase), exponent,
+          filter_group * kNT * 8 + 2 * team.t, column, tile.columns,
+          team.stage + band * kR * tile.columns + column);
     }
   }
 }
 
 // Brings a phase's outputs from the stage to the tensor.
-template <int kR, int kNT>
+template <int kNT>
 __device__ __forceinline__ void StorePhase(const SplitPlan& plan,
                                            const SplitTeam& team,
                                            const SplitTile& tile,
                                            const SplitPhase& phase,
                                            int out_area) {
-  const int m0 = phase.group0 * kNT * 8 >> plan.shift_log;
-  const int m_end = min(
-      plan.M, (phase.group0 + phase.filter_groups) * kNT * 8 >> plan.shift_log);
+  const int m0 = FirstFilter<kNT>(plan, phase);
+  const int m_end = EndFilter<kNT>(plan, phase);
   float* const to = tile.to + int64_t{m0} * out_area + phase.row0 * plan.W_out;
   if (tile.columns == plan.W_out) {
     StoreWholeRows(team.stage, plan.stage_pitch, to, out_area, m_end - m0,
@@ -241,17 +263,34 @@ __device__ __forceinline__ void StorePhase(const SplitPlan& plan,
   }
 }
 
+// Replaces those of a phase's outputs in the stage that are not certain. Called
+// rarely, it must not take registers from the rest.
+template <int kNT>
+__device__ __noinline__ void StageUncertain(const SplitPlan& plan,
+                                            SplitTeam team, SplitTile tile,
+                                            SplitPhase phase,
+                                            const ScaledFilter* scaled_filters,
+                                            Certain certain, const float* k) {
+  const int m0 = FirstFilter<kNT>(plan, phase);
+  ComputeUncertain(
+      plan, scaled_filters, certain, tile.from + int64_t{phase.row0} * plan.W,
+      k, phase.rows, tile.columns, m0, EndFilter<kNT>(plan, phase), team.tid,
+      team.threads, [&](int m, int h, int w) {
+        return team.stage + (m - m0) * plan.stage_pitch + h * tile.columns + w;
+      });
+}
+
 #endif
 
-// Shared memory: the arranged filters; then for each team kSplitMostWarps
-// largest magnitudes, the stage, high halves, and low halves.
+// Shared memory: the arranged filters; then for each team SplitShared, the
+// stage, high halves, and low halves.
 template <int kK, int kR, int kNT, bool kRowPairs, bool kFiltersShared,
           int kThreads>
 __global__ void __launch_bounds__(kThreads, 1)
     SplitKernel(const float* __restrict__ x, const float* __restrict__ k,
                 const char* __restrict__ arranged,
-                const int* __restrict__ filter_exponent, float* __restrict__ y,
-                const __grid_constant__ SplitPlan plan) {
+                const ScaledFilter* __restrict__ scaled_filters,
+                float* __restrict__ y, const __grid_constant__ SplitPlan plan) {
 #if __CUDA_ARCH__ >= 800
   const int64_t filter_bytes = kFiltersShared ? plan.filter_bytes() : 0;
   extern __shared__ uint4 shared[];
@@ -263,11 +302,12 @@ __global__ void __launch_bounds__(kThreads, 1)
     shared[i] = reinterpret_cast<const uint4*>(arranged)[i];
   }
   ClearInputs(plan, team);
-  if (team.tid < kSplitMostWarps) team.maxima[team.tid] = 0;
-  const int filters_exponent = *filter_exponent;
+  if (team.tid < kSplitMostWarps) team.shared->extents[team.tid] = Extent();
+  const auto certain_exponents = CertainExponents::Of(scaled_filters, plan.M);
+  if (team.tid == 0) team.shared->certain_exponents = certain_exponents;
   __syncthreads();
 
-  int exponent = 5;  // of the tile before
+  int exponent = kUsualExponent;  // of the tile before
   const SplitImage image = {
       plan.tiles_y * plan.tiles_x,
       int64_t{plan.H} * plan.W,
@@ -278,20 +318,13 @@ __global__ void __launch_bounds__(kThreads, 1)
   for (int64_t index = blockIdx.x + int64_t{gridDim.x} * team.index;
        index < tiles; index += tile_step) {
     const SplitTile tile = TileAt(plan, image, x, y, index);
-    if (!LoadScaled(plan, team, tile, filters_exponent, &exponent)) {
-      ComputeExactly(plan, tile.from, k, tile.to, tile.rows, tile.columns, 0,
-                     plan.M, team.tid, team.threads);
-      team.Sync();
-      ClearInputs(plan, team);
-      team.Sync();
-      continue;
-    }
+    LoadScaled(plan, team, tile, &exponent);
     if (image.tiles == 1 && index + tile_step < tiles) {
       PrefetchImage(plan, team, tile.from + tile_step * plan.C * image.area,
                     image.area);
     }
 
-    const SplitItems items = ItemsOf(plan, team, exponent + filters_exponent);
+    const SplitItems items = ItemsOf(plan, team);
     const int bands = (tile.rows + kR - 1) / kR;
     SplitPhase phase;
     for (phase.band0 = 0; phase.band0 < bands;
@@ -307,12 +340,26 @@ __global__ void __launch_bounds__(kThreads, 1)
             min(plan.phase_filter_groups, plan.filter_groups - phase.group0);
         // The stage was read.
         if (phase.band0 + phase.group0 > 0) team.Sync();
-        ComputePhase<kK, kR, kNT, kRowPairs, (kThreads > 256),
-                     SplitFilters<kFiltersShared>>(plan, team, tile, items,
-                                                   phase, filters);
+        if (exponent != kNotScalable) {
+          ComputePhase<kK, kR, kNT, kRowPairs, (kThreads > 256),
+                       SplitFilters<kFiltersShared>>(plan, team, tile, items,
+                                                     phase, filters,
+                                                     scaled_filters, exponent);
+        }
         team.Sync();
-        StorePhase<kR, kNT>(plan, team, tile, phase, image.out_area);
+        if (team.shared->doubt) {
+          StageUncertain<kNT>(plan, team, tile, phase, scaled_filters,
+                              {exponent, team.shared->lossy}, k);
+          team.Sync();
+        }
+        StorePhase<kNT>(plan, team, tile, phase, image.out_area);
       }
+    }
+    if (exponent == kNotScalable) {
+      // The next tile may not reach all of what is not finite.
+      team.Sync();
+      ClearInputs(plan, team);
+      team.Sync();
     }
   }
 #endif

@@ -166,14 +166,6 @@ TEST(SplitEstimate, IsNegativeForWhatHasNoPlan) {
   EXPECT_LT(EstimateSplitNs({1, 1, 40, 40, 3, 12}, kH200), 0);
 }
 
-// More weights than one block of threads searches cost no more than those that
-// it does search.
-TEST(SplitEstimate, TheArrangementSaturates) {
-  const double some = EstimateSplitNs({1, 16, 86, 86, 16, 11}, kH200);
-  const double many = EstimateSplitNs({1, 16, 86, 86, 64, 11}, kH200);
-  EXPECT_LT(many, 2 * some);
-}
-
 // Other choices than the heuristic's are right too, if they fit.
 TEST(SplitPlan, AnyChoiceThatFitsIsRight) {
   std::mt19937 generator(20261121);

@@ -64,7 +64,7 @@ class SplitConvolution : public Kernel {
     }
     RETURN_IF_FAILED(arranged_.Arrange(k, stream));
     Function()<<<blocks_, 32 * plan.warps * plan.teams, plan.shared_bytes,
-                 stream>>>(x, k, arranged_.data(), arranged_.exponent(), y,
+                 stream>>>(x, k, arranged_.data(), arranged_.filters(), y,
                            plan);
     return CheckLaunch("SplitKernel");
   }
@@ -90,7 +90,7 @@ class SplitConvolution : public Kernel {
 
  private:
   using FunctionPointer = void (*)(const float*, const float*, const char*,
-                                   const int*, float*, SplitPlan);
+                                   const ScaledFilter*, float*, SplitPlan);
   template <int kShape>
   static constexpr FunctionPointer FunctionOf() {
     constexpr SplitShape s = kSplitShapes[kShape];
@@ -111,7 +111,7 @@ class SplitConvolution : public Kernel {
   }
 
   SplitPlan plan_ = {};
-  ArrangedFilters arranged_;
+  LaneFilters arranged_;
   int64_t blocks_ = 0;
 };
 

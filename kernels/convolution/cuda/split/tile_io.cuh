@@ -13,13 +13,22 @@ namespace convlab::cuda {
 
 #if __CUDA_ARCH__ >= 800
 
+// What the warps of a team tell each other in shared memory.
+struct SplitShared {
+  Extent extents[kSplitMostWarps];     // of what each has seen of a tile
+  CertainExponents certain_exponents;  // of the filters
+  bool doubt;  // whether not all of the tile's outputs are certain
+  bool lossy;  // Certain::lossy
+};
+static_assert(sizeof(SplitShared) <= 4 * kSplitSharedWords);
+
 // A team of warps, which share a tile, and its part of shared memory.
 struct SplitTeam {
   int index;  // in the block
   int threads;
   int g, t;             // lane = 4 * g + t: its unit, and its columns
   int tid, warp, lane;  // of the thread, in the team
-  uint32_t* maxima;     // the largest magnitude that each warp saw
+  SplitShared* shared;  // what its warps tell each other
   float* stage;
   uint32_t* high;  // the tile's inputs, as high halves and as low ones
   uint32_t* low;
@@ -56,13 +65,13 @@ __device__ __forceinline__ void StoreWords(const uint32_t (&words)[kWords],
 }
 
 // Copies a plane to shared memory as scaled halves, with zeros for channels
-// that do not exist, and raises `most` to the largest magnitude. An element is
+// that do not exist; `extent` grows by the values. An element is
 // the kCp values of a pixel, or two pixels if kCp is 1.
 template <int kCp, bool kLinear>
 __device__ __forceinline__ void CopyPlane(const SplitPlan& plan,
                                           const SplitTeam& team,
                                           const SplitTile& tile, int plane,
-                                          float scale, uint32_t& most) {
+                                          float scale, Extent& extent) {
   constexpr int kAtOnce = kCp == 1 ? 8 : kCp == 2 ? 8 : kCp == 4 ? 6 : 4;
   constexpr int kValues = kCp == 1 ? 2 : kCp;
   constexpr int kWords = kValues / 2;
@@ -116,7 +125,7 @@ __device__ __forceinline__ void CopyPlane(const SplitPlan& plan,
 #pragma unroll
       for (int j = 0; j < kWords; ++j) {
         const float a = v[i][2 * j], b = v[i][2 * j + 1];
-        most = max(most, max(Magnitude(a), Magnitude(b)));
+        extent.Add(a), extent.Add(b);
         Split(a * scale, b * scale, h[j], l[j]);
       }
       StoreWords(h, high + to[i]);
@@ -129,54 +138,56 @@ template <int kCp>
 __device__ __forceinline__ void CopyPlanes(const SplitPlan& plan,
                                            const SplitTeam& team,
                                            const SplitTile& tile, float scale,
-                                           uint32_t& most) {
+                                           Extent& extent) {
   for (int plane = 0; plane < plan.planes; ++plane) {
     if (plan.linear) {
-      CopyPlane<kCp, true>(plan, team, tile, plane, scale, most);
+      CopyPlane<kCp, true>(plan, team, tile, plane, scale, extent);
     } else {
-      CopyPlane<kCp, false>(plan, team, tile, plane, scale, most);
+      CopyPlane<kCp, false>(plan, team, tile, plane, scale, extent);
     }
   }
 }
 
-// Copies all planes. Returns the largest magnitude that the thread saw.
-__device__ __forceinline__ uint32_t CopyTile(const SplitPlan& plan,
-                                             const SplitTeam& team,
-                                             const SplitTile& tile,
-                                             float scale) {
-  uint32_t most = 0;
+// Copies all planes. Returns the extent of what the thread saw.
+__device__ __forceinline__ Extent CopyTile(const SplitPlan& plan,
+                                           const SplitTeam& team,
+                                           const SplitTile& tile, float scale) {
+  Extent extent;
   switch (plan.plane_channels) {
     case 1:
-      CopyPlanes<1>(plan, team, tile, scale, most);
+      CopyPlanes<1>(plan, team, tile, scale, extent);
       break;
     case 2:
-      CopyPlanes<2>(plan, team, tile, scale, most);
+      CopyPlanes<2>(plan, team, tile, scale, extent);
       break;
     case 4:
-      CopyPlanes<4>(plan, team, tile, scale, most);
+      CopyPlanes<4>(plan, team, tile, scale, extent);
       break;
     case 6:
-      CopyPlanes<6>(plan, team, tile, scale, most);
+      CopyPlanes<6>(plan, team, tile, scale, extent);
       break;
     default:
-      CopyPlanes<8>(plan, team, tile, scale, most);
+      CopyPlanes<8>(plan, team, tile, scale, extent);
       break;
   }
-  return most;
+  return extent;
 }
 
-// Brings an item's sums to the stage. Lane 4 * g + t has columns 8 * n + 2 * t
-// and 8 * n + 2 * t + 1 of the product, of unit g. `to` is the place of the
-// unit's first row and column in the stage's first filter, `column` its column
-// in the tile, and `first` the lane's first column of the product in the phase.
+// Brings an item's sums to the stage; the inputs were scaled by 2^exponent, and
+// scaled_filters[0] is the phase's first filter. Lane 4 * g + t has columns 8 *
+// n + 2 * t and 8 * n + 2 * t + 1 of the product, of unit g. `to` is the place
+// of the unit's first row and column in the stage's first filter, `column` its
+// column in the tile, and `first` the lane's first column of the product in the
+// phase.
 template <int kR, int kNT>
 __device__ __forceinline__ void StageSums(const SplitPlan& plan,
                                           const float (&sum)[kR / 2][kNT][4],
-                                          float scale, int first, int column,
+                                          const ScaledFilter* scaled_filters,
+                                          int exponent, int first, int column,
                                           int columns, float* to) {
   constexpr int kS = kR / 2;
   const auto value = [&](int row, int n, int e) {
-    return sum[row % kS][n][row / kS * 2 + e] * scale;
+    return sum[row % kS][n][row / kS * 2 + e];
   };
   if (plan.shifts == 1) {
     if (column >= columns) return;
@@ -184,10 +195,12 @@ __device__ __forceinline__ void StageSums(const SplitPlan& plan,
     for (int n = 0; n < kNT; ++n) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        float* at = to + (first + 8 * n + e) * plan.stage_pitch;
+        const int m = first + 8 * n + e;
+        const float scale = ScaleBack(exponent, scaled_filters[m].exponent);
+        float* at = to + m * plan.stage_pitch;
 #pragma unroll
         for (int row = 0; row < kR; ++row, at += columns) {
-          *at = value(row, n, e);
+          *at = value(row, n, e) * scale;
         }
       }
     }
@@ -199,18 +212,20 @@ __device__ __forceinline__ void StageSums(const SplitPlan& plan,
     const int m = (first + 8 * n) >> plan.shift_log;
     const int shift = first + 8 * n - (m << plan.shift_log);
     if (column + shift >= columns) continue;
+    const float scale = ScaleBack(exponent, scaled_filters[m].exponent);
     float* at = to + m * plan.stage_pitch + shift;
     if (pairs) {
 #pragma unroll
       for (int row = 0; row < kR; ++row, at += columns) {
-        *reinterpret_cast<float2*>(at) = {value(row, n, 0), value(row, n, 1)};
+        *reinterpret_cast<float2*>(at) = {value(row, n, 0) * scale,
+                                          value(row, n, 1) * scale};
       }
     } else {
       const bool second = column + shift + 1 < columns;
 #pragma unroll
       for (int row = 0; row < kR; ++row, at += columns) {
-        at[0] = value(row, n, 0);
-        if (second) at[1] = value(row, n, 1);
+        at[0] = value(row, n, 0) * scale;
+        if (second) at[1] = value(row, n, 1) * scale;
       }
     }
   }

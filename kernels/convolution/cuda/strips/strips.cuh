@@ -76,72 +76,53 @@ __device__ __forceinline__ float2 LoadWord(const Plan& plan, const float* from,
   return {from[element], element + 1 < inputs ? from[element + 1] : 0.f};
 }
 
-// Splits a strip, scaled by 2^exponent, to a slab: the high halves to words at
-// `high`, the low ones to words plan.slab_words later. `exponent` is at first
-// that of the strip before, which mostly fits; it becomes that of this strip's
-// own largest input. Returns false if the strip has to be computed from the
-// floats. for_words(put) calls put(i, v) for every word i of this thread, one
-// of `threads`, or put(i, {0, 0}, false) where there is none; largest(v)
-// returns the largest v of all threads, which all call it; plane(c) points to
-// the strip's `inputs` inputs of channel c.
-template <typename Plan, typename Plane, typename ForWords, typename Largest>
-__device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
-                                           int inputs, int filters_exponent,
-                                           int tid, int threads, uint32_t* high,
-                                           int& exponent,
+// Splits a strip, scaled by a power of two, to a slab: the high halves to words
+// at `high`, the low ones to words plan.slab_words later. `certain` is at first
+// that of the strip before, whose scale mostly fits. It becomes this strip's,
+// which depends on its own inputs only; its exponent is kNotScalable if there
+// are infinities or NaN. for_words(put) calls put(i, v) for every word i of
+// this thread, or put(i, {0, 0}, false) where there is none; of_all(extent)
+// returns the extent of all threads, which all call it.
+template <typename Plan, typename ForWords, typename OfAll>
+__device__ __forceinline__ void SplitStrip(const Plan& plan, uint32_t* high,
+                                           Certain& certain,
                                            const ForWords& for_words,
-                                           const Largest& largest) {
+                                           const OfAll& of_all) {
   uint32_t* const low = high + plan.slab_words;
-  const auto in_range = [&] {
-    const int sum = exponent + filters_exponent;
-    return sum >= -127 && sum <= 126;
-  };
-  if (filters_exponent == kNotScalable) return false;
+  if (certain.exponent == kNotScalable) certain.exponent = kUsualExponent;
   for (;;) {
-    const float scale = PowerOfTwo(exponent);
-    __half2 most_halves = __half2half2(__ushort_as_half(0));
+    const float scale = PowerOfTwo(certain.exponent);
+    Extent extent;
     for_words([&](int i, float2 v, bool is_there = true) {
       uint32_t h, l;
       Split(v.x * scale, v.y * scale, h, l);
       if (is_there) high[i] = h, low[i] = l;
-      most_halves = __hmax2_nan(most_halves,
-                                __habs2(reinterpret_cast<const __half2&>(h)));
+      extent.Add(v.x), extent.Add(v.y);
     });
-    // Positive halves compare as their bits do, and NaN is above them. If the
-    // largest lies between 1 and 2^15, and not at the ends, to which it may
-    // have been rounded, the exponent is right.
-    constexpr uint32_t kOne = 0x3c00, kTwoTo15 = 0x7800;
-    const uint32_t most_half = largest(__half_as_ushort(
-        __hmax_nan(__low2half(most_halves), __high2half(most_halves))));
-    constexpr int kMostExponent = 127;  // of InputExponent
-    if (most_half > kOne && most_half < kTwoTo15 && exponent < kMostExponent) {
-      return in_range();
-    }
-    uint32_t most = 0;
-    for (int c = 0; c < plan.C; ++c) {
-      const float* const from = plane(c);
-      for (int i = tid; i < inputs; i += threads) {
-        most = max(most, Magnitude(from[i]));
-      }
-    }
-    most = largest(most);
-    if (!IsFinite(most)) return false;
-    const int right = most == 0 ? exponent : InputExponent(most);
-    if (right == exponent) return in_range();
-    exponent = right;
+    extent = of_all(extent);
+    const int right = extent.most == 0        ? certain.exponent
+                      : IsFinite(extent.most) ? InputExponent(extent.most)
+                                              : kNotScalable;
+    const bool fits = right == certain.exponent || right == kNotScalable;
+    certain = {right, extent.Lossy(certain.exponent)};
+    if (fits) break;
   }
 }
 
-// ComputeExactly of a strip, followed by pooling of windows of 2 x 2, bias and
-// activation.
-template <typename Plan>
-__device__ __forceinline__ void PoolExactly(const Plan& plan,
-                                            const StripItem& item,
-                                            const float* k, int first, int end,
-                                            int tid, int threads) {
+// For plans with an epilogue: computes by the definition the outputs of filters
+// `first` to `end` - 1 in a strip, pooled by windows of 2 x 2, with bias and
+// activation, where not all are certain. at(m, h, w) points to an output.
+template <typename Plan, typename At>
+__device__ __forceinline__ void PoolUncertain(
+    const Plan& plan, const ScaledFilter* filters, const Certain& certain,
+    const StripItem& item, const float* k, int first, int end, int tid,
+    int threads, const At& at) {
   const int64_t weights = int64_t{plan.C} * plan.K * plan.K;
   const int columns = plan.W_out / 2;
+#pragma unroll 1
   for (int m = first; m < end; ++m) {
+    if (certain.Least(filters[m]) == 0) continue;
+#pragma unroll 1
     for (int e = tid; e < item.rows / 2 * columns; e += threads) {
       const int h = e / columns, w = e % columns;
       float largest = -INFINITY;
@@ -152,9 +133,32 @@ __device__ __forceinline__ void PoolExactly(const Plan& plan,
         largest = MaxOrNan(ExactOutput(plan, in, k + m * weights), largest);
       }
       if (plan.epilogue.bias != nullptr) largest += plan.epilogue.bias[m];
-      item.to[(int64_t{m} * (plan.H_out / 2) + h) * columns + w] =
-          Apply(plan.epilogue.activation, largest);
+      *at(m, h, w) = Apply(plan.epilogue.activation, largest);
     }
+  }
+}
+
+// Replaces those outputs of a group of `filters` filters in the stage that are
+// not certain. of_filter(m) points to the first output of the group's filter m
+// there. Called rarely, it must not take registers from the rest.
+template <bool kPooled, typename Plan, typename OfFilter>
+__device__ __noinline__ void StageUncertain(const Plan& plan,
+                                            const ScaledFilter* filters,
+                                            Certain certain, StripItem item,
+                                            const float* k, int group,
+                                            int group_filters, int tid,
+                                            int threads, OfFilter of_filter) {
+  const int first = group * group_filters;
+  const int end = min(first + group_filters, plan.M);
+  const auto at = [&](int m, int h, int w) {
+    return of_filter(m - first) + h * OutputOf<kPooled>(plan.W_out) + w;
+  };
+  if constexpr (kPooled) {
+    PoolUncertain(plan, filters, certain, item, k, first, end, tid, threads,
+                  at);
+  } else {
+    ComputeUncertain(plan, filters, certain, item.from, k, item.rows,
+                     plan.W_out, first, end, tid, threads, at);
   }
 }
 

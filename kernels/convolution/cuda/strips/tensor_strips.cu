@@ -73,7 +73,7 @@ class StripsConvolution : public Kernel {
     return LaunchOverlapping("StripsKernel", kernel_, overlaps_,
                              plan_.thread_blocks, 32 * plan_.warps,
                              plan_.shared_bytes, stream, x, k, arranged_.data(),
-                             arranged_.exponent(), y, plan_);
+                             arranged_.filters(), y, plan_);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -114,7 +114,7 @@ class StripsConvolution : public Kernel {
 
  private:
   using FunctionPointer = void (*)(const float*, const float*, const char*,
-                                   const int*, float*, StripsPlan);
+                                   const ScaledFilter*, float*, StripsPlan);
 
   template <int... kShapes>
   static FunctionPointer FunctionOf(int shape, bool pooled,
@@ -132,7 +132,7 @@ class StripsConvolution : public Kernel {
   StripsPlan plan_ = {};
   FunctionPointer kernel_ = nullptr;
   bool overlaps_ = false;
-  ArrangedFilters arranged_;
+  LaneFilters arranged_;
 };
 
 }  // namespace

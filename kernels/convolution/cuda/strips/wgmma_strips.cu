@@ -42,6 +42,7 @@
 #include <utility>
 
 #include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
@@ -67,23 +68,21 @@ class WgmmaStripsConvolution : public Kernel {
     const auto* const code = reinterpret_cast<const void*>(kernel_);
     RETURN_IF_FAILED(AllowAllSharedMemory(code));
     overlaps_ = MayOverlap(code);
-    return arranged_.Allocate(kHeaderBytes + plan_.filter_bytes());
+    return arranged_.Allocate(filters(), plan_.filter_bytes());
   }
 
   Error Run(const float* x, const float* k, float* y,
             cudaStream_t stream) override {
-    int* const exponent = arranged_.as<int>();
-    char* const arranged = arranged_.as<char>() + kHeaderBytes;
-    const int64_t most = CeilDivide(plan_.filter_bytes() / 8, kArrangeThreads);
-    const int arranging_blocks = static_cast<int>(most < 64 ? most : 64);
-    Functions().arrange<<<arranging_blocks, kArrangeThreads, 0, stream>>>(
-        k, reinterpret_cast<uint32_t*>(arranged), exponent, plan_);
+    Functions().arrange<<<filters(), 256, 0, stream>>>(
+        k, reinterpret_cast<uint32_t*>(arranged_.data()), arranged_.filters(),
+        plan_);
     RETURN_IF_FAILED(CheckLaunch("ArrangeWgmmaStripsFiltersKernel"));
     const int64_t blocks = CeilDivide(plan_.workers, plan_.warpgroups);
     return LaunchOverlapping("WgmmaStripsKernel", kernel_, overlaps_, blocks,
                              128 * plan_.warpgroups, plan_.shared_bytes, stream,
-                             x, k, reinterpret_cast<const uint4*>(arranged),
-                             exponent, y, plan_);
+                             x, k,
+                             reinterpret_cast<const uint4*>(arranged_.data()),
+                             arranged_.filters(), y, plan_);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -122,14 +121,10 @@ class WgmmaStripsConvolution : public Kernel {
   }
 
  private:
-  // Before the arranged filters: their exponent.
-  static constexpr int kHeaderBytes = 256;
-  static constexpr int kArrangeThreads = 512;
-
   using KernelFunction = void (*)(const float*, const float*, const uint4*,
-                                  const int*, float*, WgmmaStripsPlan);
+                                  const ScaledFilter*, float*, WgmmaStripsPlan);
   struct ShapeFunctions {
-    void (*arrange)(const float*, uint32_t*, int*, WgmmaStripsPlan);
+    void (*arrange)(const float*, uint32_t*, ScaledFilter*, WgmmaStripsPlan);
     KernelFunction kernel, pooled;
   };
   template <int... kShapes>
@@ -148,10 +143,16 @@ class WgmmaStripsConvolution : public Kernel {
         plan_.shape, std::make_integer_sequence<int, kWgmmaStripsShapeCount>());
   }
 
+  // Those that fill the groups.
+  int64_t filters() const {
+    return int64_t{plan_.filter_groups} *
+           kWgmmaStripsShapes[plan_.shape].filters();
+  }
+
   WgmmaStripsPlan plan_ = {};
   KernelFunction kernel_ = nullptr;
   bool overlaps_ = false;
-  Workspace arranged_;
+  ArrangedFilters arranged_;
 };
 
 }  // namespace

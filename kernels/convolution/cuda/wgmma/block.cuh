@@ -26,6 +26,7 @@ struct WgmmaConstants {
   static constexpr bool kDirect = kWgmmaShapes[kShape].direct;
   static constexpr bool kOwnSlabs = kWgmmaShapes[kShape].own_slabs;
   static constexpr int kParts = kWgmmaShapes[kShape].parts;
+  static constexpr int kFilterParts = kWgmmaShapes[kShape].filter_parts();
   static constexpr bool kOneSum = kWgmmaShapes[kShape].one_sum;
   static constexpr int kAhead = kWgmmaShapes[kShape].ahead;
   static constexpr int kValues = kWgmmaShapes[kShape].values();
@@ -55,9 +56,10 @@ struct WgmmaConstants {
   static constexpr int kSums = kVectorRows * kShifts * kOctets * 4;
   // The rows of an arranged filter: zeros stand before and after it, so that
   // one product can have several output rows. And the bytes of such a row for
-  // one step.
+  // one step: of a part, and of all.
   static constexpr int kFilterRows = kKernelSize + 2 * (kVectorRows - 1);
-  static constexpr int kFilterRowBytes = kShifts * kOctets * 256;
+  static constexpr int kFilterPartBytes = kShifts * kOctets * 256;
+  static constexpr int kFilterRowBytes = kFilterParts * kFilterPartBytes;
 
   // The barriers of a ring of `buffers` buffers.
   static __device__ __forceinline__ int Barriers(int buffers) {
@@ -156,7 +158,9 @@ struct Block {
   __device__ __forceinline__ Block(const WgmmaPlan& of_plan, const float* of_x,
                                    const float* of_k, float* of_y,
                                    uint4* shared, const uint64_t* barriers,
-                                   int* of_slab_exponent)
+                                   const ScaledFilter* of_scaled_filters,
+                                   Certain* of_slab_certain,
+                                   Certain* of_stage_certain)
       : plan(of_plan),
         x(of_x),
         k(of_k),
@@ -165,12 +169,15 @@ struct Block {
         warp(__shfl_sync(0xffffffff, threadIdx.x / 32, 0)),
         slab_count(static_cast<int>(of_plan.slab_count())),
         filters(shared),
-        filter_vectors(of_plan.filter_bytes(C::kParts) / 16),
+        filter_vectors(C::kFilterParts * of_plan.groups *
+                       (of_plan.group_bytes / 16)),
         slabs(reinterpret_cast<uint32_t*>(shared + filter_vectors)),
         raws(reinterpret_cast<float*>(slabs + of_plan.slab_buffers * C::kParts *
                                                   of_plan.slab_words)),
         stages(raws + of_plan.raw_buffers * of_plan.raw_words),
-        slab_exponent(of_slab_exponent),
+        scaled_filters(of_scaled_filters),
+        slab_certain(of_slab_certain),
+        stage_certain(of_stage_certain),
         full(SharedAddress(barriers)),
         empty(full + 8 * C::kMostBarriers),
         staged(empty + 8 * C::kMostBarriers),
@@ -191,8 +198,9 @@ struct Block {
   uint32_t* slabs;
   float* raws;
   float* stages;
-  // The exponent that each buffer's slab was scaled by, or kNotScalable.
-  int* slab_exponent;
+  const ScaledFilter* scaled_filters;
+  // Which outputs of each buffer's slab are certain, and of each stage.
+  Certain *slab_certain, *stage_certain;
 
   // The first barrier of each kind; the others follow 8 bytes apart.
   //            completes when        who arrives       who waits

@@ -28,14 +28,13 @@ template <int kShape>
 class Multiplier {
  public:
   __device__ __forceinline__ Multiplier(const Block<kShape>& block,
-                                        const uint4* arranged,
-                                        const int* filter_exponent)
+                                        const uint4* arranged)
       : block_(block),
         plan_(block.plan),
         warpgroup_(block.warp / 4),
         g_(threadIdx.x % 32 / 4),
         t_(threadIdx.x % 4),
-        filters_exponent_(CopyFilters(block, arranged, filter_exponent)),
+        certain_exponents_(CopyFilters(block, arranged)),
         filters_address_(SharedAddress(block.filters)),
         ring_(block.plan.slab_buffers, block.slab_barriers),
         stage_ring_(block.plan.stages, block.stage_barriers) {}
@@ -54,8 +53,8 @@ class Multiplier {
       const Slab slab = block_.SlabAt(index);
       slab_address_ = SharedAddress(block_.SlabBuffer(ring_.buffer));
       WaitFor(block_.full + 8 * ring_.barrier, ring_.parity);
-      exponent_ =
-          *static_cast<volatile int*>(&block_.slab_exponent[ring_.buffer]);
+      const volatile Certain& certain = block_.slab_certain[ring_.buffer];
+      certain_ = {certain.exponent, certain.lossy};
       slab_held_ = true;
       for (int group = 0; group < plan_.groups;
            group += plan_.phase_groups, stage_ring_.Advance()) {
@@ -91,19 +90,19 @@ class Multiplier {
   };
 
   // Copies the arranged filters to shared memory while the converters prepare
-  // the first slab. Returns their exponent.
-  static __device__ __forceinline__ int CopyFilters(
-      const Block<kShape>& block, const uint4* arranged,
-      const int* filter_exponent) {
+  // the first slab.
+  static __device__ __forceinline__ CertainExponents
+  CopyFilters(const Block<kShape>& block, const uint4* arranged) {
     WaitForKernelBefore();
     for (int i = threadIdx.x; i < block.filter_vectors;
          i += 32 * C::kMultiplierWarps) {
       block.filters[i] = arranged[i];
     }
-    const int exponent = *filter_exponent;
+    const auto exponents =
+        CertainExponents::Of(block.scaled_filters, block.plan.M);
     FenceAsyncProxy();
     SyncGroup(1, 32 * C::kMultiplierWarps);
-    return exponent;
+    return exponents;
   }
 
   // Computes this warpgroup's tiles of the phase that begins with
@@ -131,7 +130,11 @@ class Multiplier {
     }
     // A warpgroup without a tile finishes its part of the phase, too.
     if constexpr (!C::kDirect) {
-      if (!stage_held_) WaitForStage(/*to_fill=*/false);
+      if (!stage_held_) {
+        WaitForStage(/*to_fill=*/false);
+      } else if (threadIdx.x % 128 == 0) {
+        block_.stage_certain[stage_ring_.buffer] = certain_;
+      }
       FenceAsyncProxy();
       Arrive(block_.staged + 8 * stage_ring_.barrier);
     }
@@ -162,9 +165,9 @@ class Multiplier {
     const Tile tile = {
         group, index,
         (group - phase.first_group) * C::kGroupFilters + 2 * (t_ / C::kShifts)};
-    if (exponent_ == kNotScalable) {
+    if (certain_.exponent == kNotScalable) {
       HoldStage();
-      ComputeTileExactly(slab, phase, tile);
+      if constexpr (C::kDirect) ComputeUncertain(slab, phase, tile);
       return;
     }
     uint32_t in[2];
@@ -176,8 +179,8 @@ class Multiplier {
                                    (C::kWide ? 2 * t_ : t_));
     }
     uint32_t filters = __shfl_sync(
-        0xffffffff, filters_address_ + group * C::kParts * plan_.group_bytes,
-        0);
+        0xffffffff,
+        filters_address_ + group * C::kFilterParts * plan_.group_bytes, 0);
     for (int pass = 0; pass < plan_.passes; ++pass) {
       Sums main, small;
       const int steps =
@@ -200,6 +203,11 @@ class Multiplier {
       HoldStage();
       Store(slab, phase, tile, pass, main, small);
     }
+    if constexpr (C::kDirect) {
+      if (certain_exponents_.Doubt(certain_)) {
+        ComputeUncertain(slab, phase, tile);
+      }
+    }
   }
 
   // The thread's first or second unit. Beyond the slab's last unit it is that
@@ -220,11 +228,11 @@ class Multiplier {
     return i / 2 * (8 / C::kShifts) + i % 2;
   }
 
-  // Computes this thread's outputs of a tile by the definition: the slab or the
-  // filters cannot be scaled.
-  __device__ __forceinline__ void ComputeTileExactly(const Slab& slab,
-                                                     const Phase& phase,
-                                                     const Tile& tile) const {
+  // Without a stage, computes those of this thread's outputs of a tile by the
+  // definition that are not certain, after all were stored.
+  __device__ __forceinline__ void ComputeUncertain(const Slab& slab,
+                                                   const Phase& phase,
+                                                   const Tile& tile) const {
 #pragma unroll 1
     for (int e = 0; e < 2; ++e) {
       const Unit unit = UnitOf(slab, tile, e);
@@ -236,18 +244,19 @@ class Multiplier {
       for (int i = 0; i < 2 * C::kOctets * C::kShifts; ++i) {
         const int m = tile.first_filter + FilterOf(i);
         if (phase.m0 + m >= plan_.M) continue;
+        const float least = certain_.Least(block_.scaled_filters[phase.m0 + m]);
+        if (least == 0) continue;
         const int64_t first =
             int64_t{phase.m0 + m} * plan_.C * plan_.K * plan_.K;
 #pragma unroll 1
         for (int row = 0; row < min(C::kRows, slab.rows - at); ++row) {
-          float* const to =
-              C::kDirect ? slab.Output(plan_, block_.y, phase.m0 + m)
-                         : phase.stage + StageOffset(plan_, phase.target, m);
-          to[(at + row) * plan_.W_out + column] =
-              ExactOutput(plan_,
-                          slab.Input(plan_, block_.x) +
-                              int64_t{at + row} * plan_.W + column,
-                          block_.k + first);
+          float* const to = slab.Output(plan_, block_.y, phase.m0 + m) +
+                            (at + row) * plan_.W_out + column;
+          if (least < INFINITY && fabsf(*to) >= least) continue;
+          *to = ExactOutput(plan_,
+                            slab.Input(plan_, block_.x) +
+                                int64_t{at + row} * plan_.W + column,
+                            block_.k + first);
         }
       }
     }
@@ -258,18 +267,17 @@ class Multiplier {
   __device__ __forceinline__ void Store(const Slab& slab, const Phase& phase,
                                         Tile tile, int pass, const Sums& main,
                                         const Sums& small) const {
-    const float scale = PowerOfTwo(-(exponent_ + filters_exponent_));
     // Places are computed again here rather than kept in registers meanwhile.
     asm volatile("" : "+r"(tile.index), "+r"(tile.first_filter));
     float* const out =
         C::kDirect ? slab.Output(plan_, block_.y, phase.m0) : phase.stage;
     // One part has one pass (WgmmaPlan).
     if (C::kParts == 2 && pass > 0) {
-      StoreSums<false, true>(slab, phase, tile, scale, out, main, small);
+      StoreSums<false, true>(slab, phase, tile, out, main, small);
     } else if ((tile.group + 1) * C::kGroupFilters <= plan_.M) {
-      StoreSums<true, false>(slab, phase, tile, scale, out, main, small);
+      StoreSums<true, false>(slab, phase, tile, out, main, small);
     } else {
-      StoreSums<false, false>(slab, phase, tile, scale, out, main, small);
+      StoreSums<false, false>(slab, phase, tile, out, main, small);
     }
   }
   // With kWhole every filter of the group exists. With kAdds sums are added to
@@ -277,8 +285,8 @@ class Multiplier {
   template <bool kWhole, bool kAdds>
   __device__ __forceinline__ void StoreSums(const Slab& slab,
                                             const Phase& phase,
-                                            const Tile& tile, float scale,
-                                            float* out, const Sums& main,
+                                            const Tile& tile, float* out,
+                                            const Sums& main,
                                             const Sums& small) const {
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
@@ -291,6 +299,8 @@ class Multiplier {
       for (int i = 0; i < 2 * C::kOctets * C::kShifts; ++i) {
         const int m = tile.first_filter + FilterOf(i);
         const int rows = kWhole || phase.m0 + m < plan_.M ? rows_left : 0;
+        const float scale = ScaleBack(
+            certain_.exponent, block_.scaled_filters[phase.m0 + m].exponent);
         float* to =
             out +
             static_cast<uint32_t>(
@@ -304,7 +314,7 @@ class Multiplier {
               e * 2 + i % 2;
           float sum = main[row / C::kVectorRows][at];
           if constexpr (C::kParts == 2 && !C::kOneSum) {
-            sum += small[row / C::kVectorRows][at];
+            sum += small[row / C::kVectorRows][at] * kLowScaleBack;
           }
           sum *= scale;
           if (kAdds && row < rows) sum += *to;
@@ -321,15 +331,15 @@ class Multiplier {
   const Block<kShape>& block_;
   const WgmmaPlan& plan_;
   const int warpgroup_, g_, t_;
-  const int filters_exponent_;
+  const CertainExponents certain_exponents_;
   const uint32_t filters_address_;
   WgmmaRing ring_, stage_ring_;
   // The warpgroup that computes the next tile, where all share each slab.
   int turn_ = 0;
-  // The current slab: its buffer, its exponent, and whether this thread has yet
-  // to arrive at `empty`.
+  // The current slab: its buffer, its scale, and whether this thread has yet to
+  // arrive at `empty`.
   uint32_t slab_address_;
-  int exponent_;
+  Certain certain_;
   bool slab_held_;
   bool stage_held_;  // whether this thread may fill the phase's stage
 };

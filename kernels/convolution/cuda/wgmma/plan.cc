@@ -104,7 +104,7 @@ bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
   const int filter_rows = K + 2 * (shape.vector_rows - 1);
   const int64_t group_bytes =
       int64_t{plan->steps} * filter_rows * shape.octets * shape.shifts * 256;
-  if (int64_t{shape.parts} * plan->groups * group_bytes > shared_limit)
+  if (int64_t{shape.filter_parts()} * plan->groups * group_bytes > shared_limit)
     return false;
   plan->group_bytes = group_bytes;
 
@@ -122,7 +122,7 @@ bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
                                   ? int64_t{plan->H_out} * plan->W_out
                                   : RoundUp(rows * plan->W_out + 31, 32);
   const int64_t stage_words = RoundUp(stage_pitch * phase_filters + 31, 32);
-  int64_t bytes = kStaticSharedBytes + plan->filter_bytes(shape.parts) +
+  int64_t bytes = kStaticSharedBytes + plan->filter_bytes() +
                   4 * (int64_t{shape.parts} * plan->slab_buffers * slab_words +
                        plan->stages * stage_words);
   if (bytes > shared_limit) return false;

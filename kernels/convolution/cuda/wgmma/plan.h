@@ -63,9 +63,9 @@ struct WgmmaPlan {
   uint32_t zero;          // 0, which the compiler does not know
 
   constexpr int64_t slab_count() const { return batch * slabs; }
-  // Of all arranged filters, for the shape's parts.
-  constexpr int64_t filter_bytes(int parts) const {
-    return int64_t{parts} * groups * group_bytes;
+  // Of all arranged filters.
+  constexpr int64_t filter_bytes() const {
+    return int64_t{kWgmmaShapes[shape].filter_parts()} * groups * group_bytes;
   }
 };
 

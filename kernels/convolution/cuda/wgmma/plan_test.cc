@@ -105,7 +105,7 @@ void CheckPlan(const Problem& problem, const WgmmaPlan& plan) {
 
   // Everything together fits, and vectors of 16 bytes are aligned.
   const int64_t words =
-      plan.filter_bytes(shape.parts) / 4 +
+      plan.filter_bytes() / 4 +
       int64_t{shape.parts} * plan.slab_buffers * plan.slab_words +
       int64_t{plan.raw_buffers} * plan.raw_words +
       int64_t{plan.stages} * plan.stage_words;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
@@ -35,21 +36,18 @@ class WgmmaConvolution : public Kernel {
     blocks_ = plan_.slab_count() < limits.multiprocessors
                   ? plan_.slab_count()
                   : limits.multiprocessors;
-    return arranged_.Allocate(kHeaderBytes + plan_.filter_bytes(kParts));
+    return arranged_.Allocate(filters(), plan_.filter_bytes());
   }
 
   Error Run(const float* x, const float* k, float* y,
             cudaStream_t stream) override {
     const WgmmaShape& shape = kWgmmaShapes[plan_.shape];
-    int* const exponent = arranged_.as<int>();
-    char* const arranged = arranged_.as<char>() + kHeaderBytes;
-    // One thread for each word of high halves, up to 64 blocks.
-    const int64_t most =
-        CeilDivide(plan_.filter_bytes(kParts) / (4 * kParts), 512);
-    const int blocks = static_cast<int>(most < 64 ? most : 64);
-    ArrangeWgmmaFiltersKernel<kParts><<<blocks, 512, 0, stream>>>(
-        k, reinterpret_cast<uint32_t*>(arranged), exponent, plan_, shape.octets,
-        shape.shifts, shape.vector_rows, shape.wide);
+    const auto arrange = kParts == 1     ? ArrangeWgmmaFiltersKernel<1>
+                         : shape.one_sum ? ArrangeWgmmaFiltersKernel<3>
+                                         : ArrangeWgmmaFiltersKernel<2>;
+    arrange<<<filters(), 256, 0, stream>>>(
+        k, reinterpret_cast<uint32_t*>(arranged_.data()), arranged_.filters(),
+        plan_, shape.octets, shape.shifts, shape.vector_rows, shape.wide);
     RETURN_IF_FAILED(CheckLaunch("ArrangeWgmmaFiltersKernel"));
     WgmmaPlan plan = plan_;
     // The copy engine takes addresses that are multiples of 16 bytes; without
@@ -58,8 +56,8 @@ class WgmmaConvolution : public Kernel {
       plan.raw_words = plan.raw_buffers = 0;
     return LaunchOverlapping("WgmmaKernel", Function(), overlaps_, blocks_,
                              shape.threads, plan.shared_bytes, stream, x, k,
-                             reinterpret_cast<const uint4*>(arranged), exponent,
-                             y, plan);
+                             reinterpret_cast<const uint4*>(arranged_.data()),
+                             arranged_.filters(), y, plan);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -83,9 +81,7 @@ class WgmmaConvolution : public Kernel {
 
  private:
   using FunctionPointer = void (*)(const float*, const float*, const uint4*,
-                                   const int*, float*, WgmmaPlan);
-  // The exponent of the arranged filters stands before them.
-  static constexpr int kHeaderBytes = 256;
+                                   const ScaledFilter*, float*, WgmmaPlan);
 
   static bool CompiledFor(int kernel_size) {
     for (const WgmmaShape& shape : kWgmmaShapes) {
@@ -121,9 +117,14 @@ class WgmmaConvolution : public Kernel {
     return FunctionOfShape(shape);
   }
 
+  // Those that fill the groups.
+  int64_t filters() const {
+    return int64_t{plan_.groups} * 8 * kWgmmaShapes[plan_.shape].octets;
+  }
+
   WgmmaPlan plan_ = {};
   bool overlaps_ = false;
-  Workspace arranged_;
+  ArrangedFilters arranged_;
   int64_t blocks_ = 0;
 };
 

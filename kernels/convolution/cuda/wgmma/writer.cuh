@@ -1,9 +1,11 @@
-// The writer of WgmmaKernel: one warp that stores the stages to device memory.
+// The writer of WgmmaKernel: one warp that stores the stages to device memory,
+// once it has replaced what is not certain.
 #ifndef KERNELS_CONVOLUTION_CUDA_WGMMA_WRITER_CUH_
 #define KERNELS_CONVOLUTION_CUDA_WGMMA_WRITER_CUH_
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/convolution/cuda/wgmma/block.cuh"
@@ -38,6 +40,9 @@ template <int kShape>
 __device__ __forceinline__ void RunWriter(const Block<kShape>& block) {
   using C = WgmmaConstants<kShape>;
   const WgmmaPlan& plan = block.plan;
+  WaitForKernelBefore();
+  const auto certain_exponents =
+      CertainExponents::Of(block.scaled_filters, plan.M);
   WgmmaRing ring(plan.stages, block.stage_barriers);
   for (int index = blockIdx.x; index < block.slab_count; index += gridDim.x) {
     const Slab slab = block.SlabAt(index);
@@ -47,8 +52,21 @@ __device__ __forceinline__ void RunWriter(const Block<kShape>& block) {
       const int filters =
           min(plan.phase_groups * C::kGroupFilters, plan.M - m0);
       float* const out = slab.Output(plan, block.y, m0);
-      const float* const stage = block.stages + ring.buffer * plan.stage_words;
+      float* const stage = block.stages + ring.buffer * plan.stage_words;
       WaitFor(block.staged + 8 * ring.barrier, ring.parity);
+      const Certain certain = block.stage_certain[ring.buffer];
+      if (certain_exponents.Doubt(certain)) {
+        const int target = WordInLine(out);
+        ComputeUncertain(plan, block.scaled_filters, certain,
+                         slab.Input(plan, block.x), block.k, slab.rows,
+                         plan.W_out, m0, m0 + filters, block.lane, 32,
+                         [&](int m, int h, int w) {
+                           return stage + StageOffset(plan, target, m - m0) +
+                                  h * plan.W_out + w;
+                         });
+        FenceAsyncProxy();
+        __syncwarp();
+      }
       StoreStage(plan, slab, filters, block.OutputArea(), block.lane, stage,
                  out);
       CommitBulkStores();
