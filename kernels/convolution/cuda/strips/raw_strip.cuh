@@ -55,6 +55,18 @@ class Warpgroup {
   uint2 (*extents_)[4];
 };
 
+// Where a thread stands in its warpgroup.
+struct WarpgroupLane {
+  int lane, warp;
+  int g, t;  // lane 4 * g + t
+
+  __device__ __forceinline__ explicit WarpgroupLane(int thread)
+      : lane(thread % 32),
+        warp(__shfl_sync(kAllLanes, thread / 32, 0)),
+        g(lane / 4),
+        t(lane % 4) {}
+};
+
 // The inputs of a strip and a channel as whole vectors of 16 bytes, which the
 // copy engine takes, and what is left before and after them.
 struct Vectors {

@@ -70,18 +70,6 @@ class StridedWalk {
   int rest_, rest_step_;  // strips and parts of an image
 };
 
-// Where a thread stands in its warpgroup.
-struct WarpgroupLane {
-  int lane, warp;
-  int g, t;  // lane 4 * g + t
-
-  __device__ __forceinline__ explicit WarpgroupLane(int thread)
-      : lane(thread % 32),
-        warp(__shfl_sync(kAllLanes, thread / 32, 0)),
-        g(lane / 4),
-        t(lane % 4) {}
-};
-
 // A warpgroup's own shared memory.
 struct WarpgroupMemory {
   float* stage;
