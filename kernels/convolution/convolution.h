@@ -82,10 +82,10 @@ class Convolution {
 struct Variant {
   const char* name;
   Backend backend;
-  // kFp32 promises, for finite inputs of any scale, that each output is within a
-  // few roundings of the sum of its products' magnitudes, and infinities and NaN
-  // as the definition gives them (common/accuracy/contract.h). The other classes
-  // bound the error of the whole output on ordinary data.
+  // kFp32 promises, for finite inputs of any scale, that each output is within
+  // a few roundings of the sum of its products' magnitudes, and infinities and
+  // NaN as the definition gives them (common/accuracy/contract.h). The other
+  // classes bound the error of the whole output on ordinary data.
   AccuracyClass accuracy;
   Track track;
   const char* summary;  // what it does, one sentence for reports
