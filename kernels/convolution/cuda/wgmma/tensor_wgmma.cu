@@ -1,7 +1,8 @@
 // Hopper's products of warpgroups at float32's accuracy.
 //
 // Idea. As in tensor_split, x * k becomes hx * hk + hx * lk + lx * hk in half
-// precision, with operands scaled by powers of two. Pixels lie in shared memory
+// precision, with scaled operands, and every output is certain or computed from
+// the floats. Pixels lie in shared memory
 // with their channels innermost, so that the values under a filter row are one
 // run, and a tap is an offset. wgmma multiplies 64 rows of 16 halves, which
 // come from registers here, by up to 256 columns in shared memory. The rows are
