@@ -106,6 +106,8 @@ TEST_F(KernelRunTest, ACrashIsARowOfTheLadder) {
   EXPECT_EQ(record->ladder[1].failure, "");
   EXPECT_EQ(record->ladder[2].variant, "naive");
   EXPECT_EQ(record->ladder[2].failure, "");
+  // The weights' file says nothing of 20 images.
+  EXPECT_EQ(ExpectedCorrect(*record), record->ladder[1].correct);
 }
 
 TEST_F(KernelRunTest, TheCoursesFilePrintsItsTermsLines) {

@@ -128,6 +128,8 @@ absl::Status CheckValues(const RunRecord& record) {
   check.Range("record.correct", record.correct, 0, record.size);
   check.Counts("record.repetitions_correct", record.repetitions_correct,
                record.size);
+  check.Range("record.expected_correct", record.expected_correct.value_or(0), 0,
+              record.size);
   check.Range("record.load_ns", record.load_ns, 0, kDayNs);
   check.Range("record.prepare_ns", record.prepare_ns, 0, kDayNs);
   check.Range("record.usage.elapsed_ns", record.usage.elapsed_ns, 0, kDayNs);

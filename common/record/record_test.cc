@@ -70,6 +70,7 @@ RunRecord Example() {
   record.overlaps = {{1, 2000, 8, {51}, {31, 32}}};
   record.correct = 905;
   record.repetitions_correct = {905, 905, 905};
+  record.expected_correct = 905;
   record.load_ns = 11;
   record.inference_ns = {21, 22, 23};
   record.usage = {1, 2, 3, 4096};
@@ -127,9 +128,11 @@ TEST(RunRecord, RoundTripKeepsEveryField) {
   EXPECT_THAT(json, HasSubstr("\"schema\": \"convlab.run/1\""));
 }
 
-TEST(RunRecord, ExpectedCountComesFromTheWeights) {
+TEST(RunRecord, ExpectedCountComesFromTheRunOrTheWeights) {
   RunRecord record = Example();
   record.weights_metadata["correct_1000"] = "903";
+  EXPECT_EQ(ExpectedCorrect(record), 905);
+  record.expected_correct.reset();
   EXPECT_EQ(ExpectedCorrect(record), 903);
   record.size = 999;
   EXPECT_EQ(ExpectedCorrect(record), std::nullopt);

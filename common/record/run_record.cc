@@ -182,6 +182,7 @@ void Fields(Visitor& visit, RunRecord& record) {
   visit("overlaps", record.overlaps);
   visit("correct", record.correct);
   visit("repetitions_correct", record.repetitions_correct);
+  visit("expected_correct", record.expected_correct);
   visit("load_ns", record.load_ns);
   visit("prepare_ns", record.prepare_ns);
   visit("inference_ns", record.inference_ns);
@@ -202,6 +203,7 @@ bool IsContributed(const VariantRecord& variant) {
 }
 
 std::optional<int64_t> ExpectedCorrect(const RunRecord& record) {
+  if (record.expected_correct) return record.expected_correct;
   const auto found =
       record.weights_metadata.find(absl::StrCat("correct_", record.size));
   int64_t expected;

@@ -172,6 +172,9 @@ struct RunRecord {
   int64_t correct = 0;
   // The correct answers of every repetition; empty in older records.
   std::vector<int64_t> repetitions_correct;
+  // The correct answers of these weights with a convolution that is known to be
+  // right, where the milestone found that out (ExpectedCorrect).
+  std::optional<int64_t> expected_correct;
   int64_t load_ns = 0;     // reading the data set and the weights
   int64_t prepare_ns = 0;  // and placing the weights, taking memory
   // The time of all layers, one sample per repetition.
@@ -194,8 +197,8 @@ struct RunRecord {
   std::optional<Seal> seal;
 };
 
-// The number of correct answers that the run should have: what the weight
-// file's metadata says for this many images.
+// The number of correct answers that the run should have: what the milestone
+// recorded, or what the weight file's metadata says for this many images.
 std::optional<int64_t> ExpectedCorrect(const RunRecord& record);
 
 // The course's measure: the sum over the network's convolutions of the median

@@ -14,7 +14,7 @@
 // Bound. Instructions, as in naive; where K*K is small, additions in the L2.
 // The slices are added in the order of their arrival, so float results may
 // differ in the last bits between runs. Sums of small integers are exact in any
-// order.
+// order. Atomic additions flush denormal results to zero.
 //
 // Reached. The additions in the L2 cost less than channel_tree's barriers, but
 // more than the single sum of naive (docs/journal/channel_atomics.md).
@@ -94,7 +94,7 @@ const char* Reject(const Problem& problem) {
 extern const KernelVariant kChannelAtomics;
 const KernelVariant kChannelAtomics = {
     "channel_atomics",
-    AccuracyClass::kFp32,
+    AccuracyClass::kFp32Normwise,
     Track::kLesson,
     "Up to 16 blocks share the outputs of a tile, each adds its input "
     "channels' sum by atomicAdd.",
