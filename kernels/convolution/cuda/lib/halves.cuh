@@ -167,6 +167,11 @@ struct Certain {
   }
 };
 
+// Whether an output is certain, if from magnitude `least` on they all are.
+__device__ __forceinline__ bool IsCertain(float output, float least) {
+  return least < INFINITY && fabsf(output) >= least;
+}
+
 // The exponents of inputs, none of them lossy, with which all outputs of all
 // filters are certain.
 struct CertainExponents {
@@ -198,7 +203,7 @@ __device__ __forceinline__ float ExactOutput(const Plan& plan, const float* in,
                                              const float* k) {
   const int taps = plan.K * plan.K;
   float sum = 0;
-#pragma unroll 4
+#pragma unroll 1
   for (int i = threadIdx.x % 32; i < plan.C * taps; i += 32) {
     const int c = i / taps, tap = i - c * taps;
     const int p = tap / plan.K, q = tap - p * plan.K;
@@ -244,8 +249,7 @@ __device__ __forceinline__ void ComputeUncertain(
     ForUncertain(
         tid & ~31, rows * columns, threads,
         [&](int e) {
-          return least == INFINITY ||
-                 !(fabsf(*at(m, e / columns, e % columns)) >= least);
+          return !IsCertain(*at(m, e / columns, e % columns), least);
         },
         [&](int e) {
           const int h = e / columns, w = e % columns;
