@@ -24,7 +24,6 @@ FilterLayout LayoutOf(const StripsPlan& plan) {
   layout.tiles_n = shape.tiles_n;
   layout.filter_groups = plan.filter_groups;
   layout.filter_vectors = plan.filter_vectors;
-  layout.one_sum = false;
   return layout;
 }
 

@@ -15,7 +15,6 @@
 
 #include <cstdint>
 
-#include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/strips/mma_plan.h"
 
@@ -59,17 +58,15 @@ struct OctetOperands {
   }
 };
 
-// Multiplies an octet with one channel: `sum`, zeros at first, becomes the sums
-// of kS pairs of output rows by kNT tiles of 8 columns. The products of low
-// halves come first: they are small, so that a sum of them loses least, and
-// carry the low halves' scale, which is taken back before the large ones.
+// Adds the products of an octet with one channel to `sum`: kS pairs of output
+// rows by kNT tiles of 8 columns. The products of low halves come first: they
+// are small, and so a sum of them loses least.
 template <int kSteps, int kS, int kNT>
 __device__ __forceinline__ void MultiplyOctet(
     const OctetOperands<kS + kSteps - 1>& in,
     const uint4 (&filters)[kSteps][kNT], float (&sum)[kS][kNT][4]) {
 #pragma unroll
   for (int product = 0; product < 3; ++product) {
-    if (product == 2) ScaleLowSums(sum);
 #pragma unroll
     for (int s = 0; s < kSteps; ++s) {
 #pragma unroll
@@ -146,9 +143,8 @@ class ChannelOperands {
 };
 
 // Adds the products of an octet and one channel. The products of low halves
-// have sums of their own, `small`, which carry the low halves' scale: added to
-// large sums one by one, each would lose bits. `filters` is the address of the
-// lane's first vector.
+// have sums of their own, `small`: added to large sums one by one, each would
+// lose bits. `filters` is the address of the lane's first vector.
 template <int kShape, int kS = kStripsShapes[kShape].rows / 2,
           int kNT = kStripsShapes[kShape].tiles_n>
 __device__ __forceinline__ void MultiplyChannel(const SlabAddress& in,

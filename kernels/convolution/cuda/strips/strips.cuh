@@ -81,49 +81,73 @@ __device__ __forceinline__ float2 LoadWord(const Plan& plan, const float* from,
 // that of the strip before, whose scale mostly fits. It becomes this strip's,
 // which depends on its own inputs only; its exponent is kNotScalable if there
 // are infinities or NaN. for_words(put) calls put(i, v) for every word i of
-// this thread, or put(i, {0, 0}, false) where there is none; of_all(extent)
-// returns the extent of all threads, which all call it.
-template <typename Plan, typename ForWords, typename OfAll>
-__device__ __forceinline__ void SplitStrip(const Plan& plan, uint32_t* high,
-                                           Certain& certain,
+// this thread, one of `threads`, or put(i, {0, 0}, false) where there is none;
+// of_all(extent) returns the extent of all threads, which all call it; plane(c)
+// points to the strip's `inputs` inputs of channel c.
+template <typename Plan, typename Plane, typename ForWords, typename OfAll>
+__device__ __forceinline__ void SplitStrip(const Plan& plan, const Plane& plane,
+                                           int inputs, int tid, int threads,
+                                           uint32_t* high, Certain& certain,
                                            const ForWords& for_words,
                                            const OfAll& of_all) {
   uint32_t* const low = high + plan.slab_words;
   if (certain.exponent == kNotScalable) certain.exponent = kUsualExponent;
   for (;;) {
     const float scale = PowerOfTwo(certain.exponent);
-    Extent extent;
+    __half2 most_halves = __half2half2(__ushort_as_half(0));
+    Extent extent;  // `most` is that of the high halves
     for_words([&](int i, float2 v, bool is_there = true) {
       uint32_t h, l;
       Split(v.x * scale, v.y * scale, h, l);
       if (is_there) high[i] = h, low[i] = l;
-      extent.Add(v.x), extent.Add(v.y);
+      most_halves = __hmax2_nan(most_halves,
+                                __habs2(reinterpret_cast<const __half2&>(h)));
+      extent.AddLeast(v.x), extent.AddLeast(v.y);
     });
+    // Positive halves compare as their bits do, and NaN is above them. If the
+    // largest lies between 2^12 and 2^15, and not at the ends, to which it may
+    // have been rounded, the exponent is right.
+    constexpr uint32_t kTwoTo12 = 0x6c00, kTwoTo15 = 0x7800;
+    constexpr int kMostExponent = 127;  // of InputExponent
+    extent.most = __half_as_ushort(
+        __hmax_nan(__low2half(most_halves), __high2half(most_halves)));
     extent = of_all(extent);
-    const int right = extent.most == 0        ? certain.exponent
-                      : IsFinite(extent.most) ? InputExponent(extent.most)
-                                              : kNotScalable;
+    certain.lossy = extent.Lossy(certain.exponent);
+    if (extent.most > kTwoTo12 && extent.most < kTwoTo15 &&
+        certain.exponent < kMostExponent) {
+      return;
+    }
+    Extent exact;
+    for (int c = 0; c < plan.C; ++c) {
+      const float* const from = plane(c);
+      for (int i = tid; i < inputs; i += threads) exact.Add(from[i]);
+    }
+    const uint32_t most = of_all(exact).Most();
+    const int right = most == 0        ? certain.exponent
+                      : IsFinite(most) ? InputExponent(most)
+                                       : kNotScalable;
     const bool fits = right == certain.exponent || right == kNotScalable;
-    certain = {right, extent.Lossy(certain.exponent)};
-    if (fits) break;
+    certain.exponent = right;
+    if (fits) return;
   }
 }
 
-// For plans with an epilogue: computes by the definition the outputs of filters
-// `first` to `end` - 1 in a strip, pooled by windows of 2 x 2, with bias and
-// activation, where not all are certain. at(m, h, w) points to an output.
+// For plans with an epilogue: pooled sums of filters `first` to `end` - 1 in a
+// strip, which at(m, h, w) points to, become outputs. Those that are not
+// certain are computed by the definition; then bias and activation are applied.
+// Whole warps call this, `tid` being a thread's place among them.
 template <typename Plan, typename At>
-__device__ __forceinline__ void PoolUncertain(
+__device__ __forceinline__ void FinishPooled(
     const Plan& plan, const ScaledFilter* filters, const Certain& certain,
     const StripItem& item, const float* k, int first, int end, int tid,
     int threads, const At& at) {
   const int64_t weights = int64_t{plan.C} * plan.K * plan.K;
   const int columns = plan.W_out / 2;
+  const int count = item.rows / 2 * columns;
 #pragma unroll 1
   for (int m = first; m < end; ++m) {
-    if (certain.Least(filters[m]) == 0) continue;
-#pragma unroll 1
-    for (int e = tid; e < item.rows / 2 * columns; e += threads) {
+    const float least = certain.Least(filters[m]);
+    const auto compute = [&](int e) {
       const int h = e / columns, w = e % columns;
       float largest = -INFINITY;
 #pragma unroll 1
@@ -132,15 +156,27 @@ __device__ __forceinline__ void PoolUncertain(
             item.from + int64_t{2 * h + i / 2} * plan.W + 2 * w + i % 2;
         largest = MaxOrNan(ExactOutput(plan, in, k + m * weights), largest);
       }
-      if (plan.epilogue.bias != nullptr) largest += plan.epilogue.bias[m];
-      *at(m, h, w) = Apply(plan.epilogue.activation, largest);
+      if (threadIdx.x % 32 == 0) *at(m, h, w) = largest;
+    };
+    const auto uncertain = [&](int e) {
+      return !IsCertain(*at(m, e / columns, e % columns), least);
+    };
+    ForUncertain(tid & ~31, count, threads, uncertain, compute);
+    __syncwarp();
+    const float bias =
+        plan.epilogue.bias != nullptr ? plan.epilogue.bias[m] : 0;
+#pragma unroll 1
+    for (int e = tid; e < count; e += threads) {
+      float* const to = at(m, e / columns, e % columns);
+      *to = Apply(plan.epilogue.activation, *to + bias);
     }
   }
 }
 
-// Replaces those outputs of a group of `filters` filters in the stage that are
-// not certain. of_filter(m) points to the first output of the group's filter m
-// there. Called rarely, it must not take registers from the rest.
+// Replaces those outputs of a group of filters in the stage that are not
+// certain; with kPooled the stage holds pooled sums (FinishPooled).
+// of_filter(m) points to the first output of the group's filter m there. Called
+// rarely, it must not take registers from the rest.
 template <bool kPooled, typename Plan, typename OfFilter>
 __device__ __noinline__ void StageUncertain(const Plan& plan,
                                             const ScaledFilter* filters,
@@ -154,8 +190,7 @@ __device__ __noinline__ void StageUncertain(const Plan& plan,
     return of_filter(m - first) + h * OutputOf<kPooled>(plan.W_out) + w;
   };
   if constexpr (kPooled) {
-    PoolUncertain(plan, filters, certain, item, k, first, end, tid, threads,
-                  at);
+    FinishPooled(plan, filters, certain, item, k, first, end, tid, threads, at);
   } else {
     ComputeUncertain(plan, filters, certain, item.from, k, item.rows,
                      plan.W_out, first, end, tid, threads, at);

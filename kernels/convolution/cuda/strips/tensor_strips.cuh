@@ -189,9 +189,7 @@ __device__ __forceinline__ void ComputeOctet(
 #pragma unroll
       for (int n = 0; n < kNT; ++n) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          sum[j][n][i] += small[j][n][i] * kLowScaleBack;
-        }
+        for (int i = 0; i < 4; ++i) sum[j][n][i] += small[j][n][i];
       }
     }
   }
@@ -199,14 +197,15 @@ __device__ __forceinline__ void ComputeOctet(
 
 // Multiplies the strip in the slab, where the lane's first word is at `slab`,
 // by a group of filters, of which scaled_filters[0] is the first, and leaves
-// the outputs in the stage. Inputs were scaled by 2^exponent. `units` are the
-// strip's, and `to` is the first output of the group.
+// the outputs in the stage, or pooled sums unless `finish`. Inputs were scaled
+// by 2^exponent. `units` are the strip's, and `to` is the first output of the
+// group.
 template <int kShape, bool kPooled>
 __device__ __forceinline__ void MultiplyGroup(
     const StripsPlan& plan, const StripsWarp& warp, const SlabAddress& slab,
     int units, int group, const GroupFilters<kShape>& filters,
-    const ScaledFilter* scaled_filters, int exponent, const float* to,
-    bool store_pairs) {
+    const ScaledFilter* scaled_filters, int exponent, bool finish,
+    const float* to, bool store_pairs) {
   const int area =
       OutputOf<kPooled>(plan.H_out) * OutputOf<kPooled>(plan.W_out);
   constexpr StripsShape s = kStripsShapes[kShape];
@@ -227,7 +226,7 @@ __device__ __forceinline__ void MultiplyGroup(
 #pragma unroll
     for (int n = 0; n < kNT; ++n) {
       const int m = group * s.filters() + (8 * n + 2 * t) / kShifts;
-      bias[n] = plan.epilogue.bias != nullptr && m < plan.M
+      bias[n] = finish && plan.epilogue.bias != nullptr && m < plan.M
                     ? plan.epilogue.bias[m]
                     : 0;
     }
@@ -247,8 +246,9 @@ __device__ __forceinline__ void MultiplyGroup(
     if constexpr (kPooled) {
       const int columns = plan.W_out / 2;
       if (first + g >= units || column / 2 >= columns) continue;
-      PoolOctet<kR>(plan.epilogue.activation, columns, lane_stage,
-                    band * (kR / 2) * columns + column / 2, bias, scale, sum);
+      PoolOctet<kR>(finish ? plan.epilogue.activation : Activation::kNone,
+                    columns, lane_stage, band * (kR / 2) * columns + column / 2,
+                    bias, scale, sum);
     } else {
       if (first + g >= units || column >= plan.W_out) continue;
       StageOctet<kR>(plan, lane_stage, band * kR * plan.W_out + column,
@@ -315,7 +315,9 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
     const auto for_words = [&](const auto& put) {
       ForWords<s.one_channel>(plan, item, words, load_pairs, lane, ahead, put);
     };
-    SplitStrip(plan, warp.high, certain, for_words, of_all);
+    const auto plane = [&](int c) { return item.from + c * (plan.H * plan.W); };
+    SplitStrip(plan, plane, item.inputs, lane, 32, warp.high, certain,
+               for_words, of_all);
     walk.Advance(plan);
     if (!walk.Done()) {
       LoadAhead<s.one_channel>(plan, walk.Item<kPooled>(plan, strip_rows, x, y),
@@ -323,6 +325,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
     }
     __syncwarp();
     const bool scaled = certain.exponent != kNotScalable;
+    const bool doubt = certain_exponents->Doubt(certain);
     const int units = (item.rows + s.rows - 1) / s.rows * plan.units;
     slab.at = SharedAddress(warp.high + warp.t);
     for (int group = item.first_group; group < item.end_group; ++group) {
@@ -332,11 +335,12 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
             SharedAddress(shared + group * plan.filter_vectors + lane));
         MultiplyGroup<kShape, kPooled>(plan, warp, slab, units, group, filters,
                                        scaled_filters + group * kFilters,
-                                       certain.exponent, to, store_pairs);
+                                       certain.exponent, !doubt, to,
+                                       store_pairs);
       } else {
         WaitForStage();
       }
-      if (certain_exponents->Doubt(certain)) {
+      if (doubt) {
         __syncwarp();
         StageUncertain<kPooled>(
             plan, scaled_filters, certain, item, k, group, kFilters, lane, 32,

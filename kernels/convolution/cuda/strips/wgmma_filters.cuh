@@ -39,8 +39,7 @@ __global__ void ArrangeWgmmaStripsFiltersKernel(
   const int m = blockIdx.x;
   const int weights = m < plan.M ? plan.C * plan.K * plan.K : 0;
   const float* const weight = k + int64_t{m} * weights;
-  const float scale =
-      ScaleFilter(weight, weights, /*one_sum=*/false, filters + m);
+  const float scale = ScaleFilter(weight, weights, filters + m);
 
   // An octet is some filters with every shift, moved down by octet % rows.
   constexpr int kOctetFilters = 8 / kS.shifts;

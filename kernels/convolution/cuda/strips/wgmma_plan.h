@@ -87,7 +87,8 @@ struct WgmmaStripsPlan {
   // The groups of filters. An item, which a warpgroup computes, is a strip and
   // one of `parts` parts of the groups, with part_groups groups.
   int filter_groups, parts, part_groups;
-  int group_bytes;  // of a group's arranged high halves, and of its low ones
+  int group_bytes;     // of a group's arranged high halves, and of its low ones
+  int exponent_words;  // of the filters' scales, also those that fill groups
   // A slab has slab_words words of high halves and as many of low ones: the
   // planes of the channels, plane_words apart, in rows of `pitch` words.
   int pitch, plane_words, slab_words;

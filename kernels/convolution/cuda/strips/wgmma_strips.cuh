@@ -9,7 +9,8 @@
 //     (MultiplyGroup), with the sums going to its stage (StageTile),
 //   has the copy engine write the stage, while it goes on (StoreGroup).
 //
-// Shared memory holds the arranged filters; then for each warpgroup its stage,
+// Shared memory holds the arranged filters and the exponents of their scales,
+// in their order in a product; then for each warpgroup its stage,
 // its next strip's inputs as they come, and its slab, high halves before low
 // ones.
 //
@@ -203,15 +204,16 @@ __device__ __forceinline__ void PoolTile(
 }
 
 // Multiplies the strip in the slab, scaled by 2^exponent, by the group of
-// filters at `filters`, of which scaled_filters[0] is the first, and leaves the
-// outputs in the stage. `image` is the address of the lane's first word of the
-// slab, `units` are the strip's, and `to` is the first output of the group.
+// filters at `filters`, whose exponents begin at `exponents`, and leaves the
+// outputs in the stage, or pooled sums unless `finish`. `image` is the address
+// of the lane's first word of the slab, `units` are the strip's, and `to` is
+// the first output of the group.
 template <int kShape, bool kPooled>
 __device__ __forceinline__ void MultiplyGroup(
     const WgmmaStripsPlan& plan, const Warpgroup& warpgroup,
     const WarpgroupLane& lane, float* stage, const StripsSizes<kPooled>& sizes,
     uint32_t image, int units, int group, uint64_t filters,
-    const ScaledFilter* scaled_filters, int exponent, const float* to) {
+    const int* exponents, int exponent, bool finish, const float* to) {
   constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
   // Lane 4 * g + t has columns 2 * t and the next of an octet. Octets of kRows
   // rows are of the same filters.
@@ -231,7 +233,7 @@ __device__ __forceinline__ void MultiplyGroup(
     for (int b = 0; b < kBases; ++b) {
       const int place = b * (8 / kS.shifts) + 2 * lane.t / kS.shifts;
       const int m = group * kS.filters() + FilterAt<kS.filters()>(place);
-      bias[b] = plan.epilogue.bias != nullptr && m < plan.M
+      bias[b] = finish && plan.epilogue.bias != nullptr && m < plan.M
                     ? plan.epilogue.bias[m]
                     : 0;
     }
@@ -246,16 +248,15 @@ __device__ __forceinline__ void MultiplyGroup(
 #pragma unroll
     for (int b = 0; b < kBases; ++b) {
       const int place = b * (8 / kS.shifts) + 2 * lane.t / kS.shifts;
-      scale[b] = ScaleBack(
-          exponent, scaled_filters[FilterAt<kS.filters()>(place)].exponent);
+      scale[b] = ScaleBack(exponent, exponents[place]);
     }
     if (first == 0) {
       WaitForBulkReads();
       warpgroup.Sync();
     }
     if constexpr (kPooled) {
-      PoolTile<kRows>(plan.epilogue.activation, lane_units, sizes.out_pitch,
-                      base, bias, scale, sum);
+      PoolTile<kRows>(finish ? plan.epilogue.activation : Activation::kNone,
+                      lane_units, sizes.out_pitch, base, bias, scale, sum);
     } else {
       StageTile<kRows>(lane_units, sizes, base, scale, sum);
     }
@@ -300,9 +301,10 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   const int tid = warpgroup.thread();
   const WarpgroupLane lane(tid);
   const int filter_vectors = plan.filter_bytes() / 16;
+  int* const exponents = reinterpret_cast<int*>(shared + filter_vectors);
   const WarpgroupMemory memory(
       plan,
-      reinterpret_cast<uint32_t*>(shared + filter_vectors) +
+      reinterpret_cast<uint32_t*>(exponents) + plan.exponent_words +
           threadIdx.x / kThreads * plan.warpgroup_words(),
       &barriers[threadIdx.x / kThreads]);
   const RawStrip& raw = memory.raw;
@@ -328,6 +330,11 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   for (int i = threadIdx.x; i < filter_vectors; i += blockDim.x) {
     shared[i] = arranged[i];
   }
+  for (int i = threadIdx.x; i < plan.filter_groups * kFilters;
+       i += blockDim.x) {
+    exponents[i / kFilters * kFilters + PlaceOf<kFilters>(i % kFilters)] =
+        scaled_filters[i].exponent;
+  }
   const auto of_filters = CertainExponents::Of(scaled_filters, plan.M);
   if (threadIdx.x == 0) certain_exponents = of_filters;
   FenceAsyncProxy();  // the tensor cores read filters as the engine does
@@ -343,8 +350,11 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
     const auto for_words = [&](const auto& put) {
       raw.ForWords(plan, item, words, sizes.load_pairs, tid, put);
     };
-    SplitStrip(plan, memory.high, certain, for_words, of_all);
+    const auto plane = [&](int c) { return raw.Plane(plan, item, c); };
+    SplitStrip(plan, plane, item.inputs, tid, kThreads, memory.high, certain,
+               for_words, of_all);
     const bool scaled = certain.exponent != kNotScalable;
+    const bool doubt = certain_exponents.Doubt(certain);
     // All have read these inputs, or Sync in OfAll would not have let this
     // thread pass.
     walk.Advance(plan);
@@ -356,14 +366,15 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
           kAllLanes, SharedAddress(shared) + group * 2 * plan.group_bytes, 0));
       float* const to = item.to + int64_t{group} * kFilters * sizes.area;
       if (scaled) {
-        MultiplyGroup<kShape>(
-            plan, warpgroup, lane, memory.stage, sizes, image, units, group,
-            filters, scaled_filters + group * kFilters, certain.exponent, to);
+        MultiplyGroup<kShape>(plan, warpgroup, lane, memory.stage, sizes, image,
+                              units, group, filters,
+                              exponents + group * kFilters, certain.exponent,
+                              !doubt, to);
       } else {
         WaitForBulkReads();
         warpgroup.Sync();
       }
-      if (certain_exponents.Doubt(certain)) {
+      if (doubt) {
         warpgroup.Sync();
         StageUncertain<kPooled>(plan, scaled_filters, certain, item, k, group,
                                 kFilters, tid, kThreads,

@@ -11,7 +11,6 @@
 
 #include <cstdint>
 
-#include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/convolution/cuda/strips/wgmma_plan.h"
@@ -61,8 +60,7 @@ __device__ __forceinline__ void StartSteps(const uint32_t (&rows)[kSteps][4],
 // Computes the sums of a tile. in[e] is the shared address of the lane's first
 // word of unit g + 8 * e, in the high halves; `filters` is where the group's
 // begin (ColumnsAt). A slice's small products come first, because a sum of them
-// loses least; they carry the low halves' scale, which the sums take on for
-// them.
+// loses least; meanwhile the large ones' inputs are loaded.
 template <int kShape, int kSums>
 __device__ __forceinline__ void MultiplyTile(const WgmmaStripsPlan& plan,
                                              const uint32_t (&in)[2],
@@ -77,13 +75,8 @@ __device__ __forceinline__ void MultiplyTile(const WgmmaStripsPlan& plan,
 #pragma unroll
   for (float& one : sum) one = 0;
   int of_channel = 0;  // slices of the channel that are done
-  const int slices = kS.wide ? plan.C * plan.slices : plan.C;
 #pragma unroll 1
-  for (int left = slices; left > 0; --left) {
-    if (left < slices) {
-#pragma unroll
-      for (float& one : sum) one *= 1 << kLowExponent;
-    }
+  for (int left = kS.wide ? plan.C * plan.slices : plan.C; left > 0; --left) {
     uint32_t high[kSteps][4], low[kSteps][4];
     LoadOperands<kS.wide>(from, low_offset, pitch, low);
     FenceProducts();
@@ -92,11 +85,6 @@ __device__ __forceinline__ void MultiplyTile(const WgmmaStripsPlan& plan,
     LoadOperands<kS.wide>(from, 0, pitch, high);
     FenceProducts();
     StartSteps<kStep>(high, filters + kLow, sum);
-    CommitProducts();
-    WaitForProducts<0>();
-#pragma unroll
-    for (float& one : sum) one *= kLowScaleBack;
-    FenceProducts();
     StartSteps<kStep>(high, filters, sum);
     CommitProducts();
     filters += 2 * kLow;
