@@ -24,7 +24,6 @@ struct FilterLayout {
   int tiles_n;     // of a group of filters, each 8 columns of the product
   // Groups of all columns, and vectors of a lane's words in each.
   int filter_groups, filter_vectors;
-  bool one_sum;  // whether all three products are added to one sum
 
   // Those that exist and those that fill the last group.
   constexpr int64_t filters() const {

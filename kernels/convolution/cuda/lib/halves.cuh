@@ -47,15 +47,18 @@ __device__ __forceinline__ bool IsFinite(uint32_t most) {
   return most < 0x7f800000;
 }
 
-// The largest of some magnitudes, and the least that is not zero less one: as
-// an unsigned number zero comes to stand above all others.
+// The largest of some magnitudes and the least that is not zero, as their bits
+// without the sign: shifted to the left by one. The least is kept less one, so
+// that zero comes to stand above all others.
 struct Extent {
   uint32_t most = 0, least = 0xffffffff;
 
+  __device__ __forceinline__ void AddLeast(float v) {
+    least = __viaddmin_u32(2 * __float_as_uint(v), 0xffffffff, least);
+  }
   __device__ __forceinline__ void Add(float v) {
-    const uint32_t magnitude = Magnitude(v);
-    most = max(most, magnitude);
-    least = __viaddmin_u32(magnitude, 0xffffffff, least);
+    most = max(most, 2 * __float_as_uint(v));
+    AddLeast(v);
   }
   // Of all lanes of a warp.
   __device__ __forceinline__ Extent OfWarp() const {
@@ -64,23 +67,29 @@ struct Extent {
     all.least = __reduce_min_sync(0xffffffff, least);
     return all;
   }
+  // The bits of the largest magnitude.
+  __device__ __forceinline__ uint32_t Most() const { return most / 2; }
   // Whether inputs scaled by 2^exponent are lossy.
   __device__ __forceinline__ bool Lossy(int exponent) const {
-    return least < LeastKept(exponent, kLeastExponent) - 1;
+    return least < 2 * LeastKept(exponent) - 1;
   }
 };
 
-// Splits scaled a and b into halves and the rest of each times 2^kLowExponent,
-// as halves too.
+// Splits a and b into halves and the rest of each, as halves too.
 __device__ __forceinline__ void Split(float a, float b, uint32_t& high,
                                       uint32_t& low) {
   const __half2 h = __floats2half2_rn(a, b);
   const float2 back = __half22float2(h);
-  constexpr float kLowScale = 1 << kLowExponent;
-  const __half2 l =
-      __floats2half2_rn((a - back.x) * kLowScale, (b - back.y) * kLowScale);
+  const __half2 l = __floats2half2_rn(a - back.x, b - back.y);
   high = reinterpret_cast<const uint32_t&>(h);
   low = reinterpret_cast<const uint32_t&>(l);
+}
+
+// Whether the halves of a scaled weight lose more than 2^-23 of it.
+__device__ __forceinline__ bool IsLossy(float v) {
+  const float rest = v - __half2float(__float2half_rn(v));
+  const float lost = rest - __half2float(__float2half_rn(rest));
+  return fabsf(lost) > fabsf(v) * 0x1p-23f;
 }
 
 // The largest magnitude among v[first], v[first + step] and so on below
@@ -105,31 +114,11 @@ __device__ __forceinline__ uint32_t LargestOfThread(const float* v,
   return most;
 }
 
-// Two halves times 2^-kLowExponent.
-__device__ __forceinline__ uint32_t ForLowHalves(uint32_t halves) {
-  const __half2 scaled = __hmul2(reinterpret_cast<const __half2&>(halves),
-                                 __float2half2_rn(1.f / (1 << kLowExponent)));
-  return reinterpret_cast<const uint32_t&>(scaled);
-}
-
-// The halves of two weights. In a kernel with one sum for all products
-// `for_low` is what inputs' low halves meet, and the low halves are not scaled.
-struct WeightHalves {
-  uint32_t high, low, for_low;
-
-  __device__ __forceinline__ WeightHalves(float a, float b, bool one_sum) {
-    Split(a, b, high, low);
-    for_low = ForLowHalves(high);
-    if (one_sum) low = ForLowHalves(low);
-  }
-};
-
 // Chooses the scale of a filter, of which this is the block, and stores what is
 // known of it to *filter: `weights` weights from k on, or none for a column
 // without a filter. Returns the factor, 0 if some weight is not finite. All
 // threads of the block call this together, and once only.
 __device__ __forceinline__ float ScaleFilter(const float* k, int weights,
-                                             bool one_sum,
                                              ScaledFilter* filter) {
   __shared__ uint32_t largest;
   __shared__ int lossy;
@@ -141,40 +130,25 @@ __device__ __forceinline__ float ScaleFilter(const float* k, int weights,
   __syncthreads();
   most = largest;
   const int exponent = FilterExponent(most);
-  const uint32_t least =
-      LeastKept(exponent, one_sum ? kLeastOneSumExponent : kLeastExponent);
+  const float scale = IsFinite(most) ? PowerOfTwo(exponent) : 0;
   int count = 0;
   for (int i = threadIdx.x; i < weights; i += blockDim.x) {
-    count += Magnitude(k[i]) - 1 < least - 1;
+    count += IsLossy(k[i] * scale);
   }
   count = __reduce_add_sync(0xffffffff, count);
   if (threadIdx.x % 32 == 0) atomicAdd(&lossy, count);
   __syncthreads();
   if (threadIdx.x == 0) {
     filter->exponent = IsFinite(most) ? exponent : kNotScalable;
-    filter->certain[0] = LeastCertainSum(0, lossy, one_sum);
-    filter->certain[1] = LeastCertainSum(weights, lossy, one_sum);
+    filter->certain[0] = LeastCertainSum(lossy);
+    filter->certain[1] = LeastCertainSum(lossy + weights);
   }
-  return IsFinite(most) ? PowerOfTwo(exponent) : 0;
+  return scale;
 }
 
 // The factor that takes back the scales of inputs and filter, if CanScaleBack.
 __device__ __forceinline__ float ScaleBack(int exponent, int filter_exponent) {
   return __int_as_float((127 - exponent - filter_exponent) << 23);
-}
-
-// Takes back the scale of the low halves in sums of products with one of them.
-constexpr float kLowScaleBack = 1.f / (1 << kLowExponent);
-template <int kS, int kNT>
-__device__ __forceinline__ void ScaleLowSums(float (&sum)[kS][kNT][4]) {
-#pragma unroll
-  for (int j = 0; j < kS; ++j) {
-#pragma unroll
-    for (int n = 0; n < kNT; ++n) {
-#pragma unroll
-      for (float& one : sum[j][n]) one *= kLowScaleBack;
-    }
-  }
 }
 
 // A tile's outputs that are certain, if its inputs were scaled by 2^exponent.
@@ -217,28 +191,46 @@ struct CertainExponents {
 };
 
 // One output by the definition, for plans that hold the problem's sizes: `in`
-// is the first input under the filter `k`.
+// is the first input under the filter `k`. The lanes of a warp, which all call
+// this, share the terms.
 template <typename Plan>
 __device__ __forceinline__ float ExactOutput(const Plan& plan, const float* in,
                                              const float* k) {
+  const int taps = plan.K * plan.K;
   float sum = 0;
-#pragma unroll 1
-  for (int c = 0; c < plan.C; ++c) {
-#pragma unroll 1
-    for (int p = 0; p < plan.K; ++p) {
-#pragma unroll 1
-      for (int q = 0; q < plan.K; ++q) {
-        sum += in[(int64_t{c} * plan.H + p) * plan.W + q] *
-               k[(c * plan.K + p) * plan.K + q];
-      }
-    }
+#pragma unroll 4
+  for (int i = threadIdx.x % 32; i < plan.C * taps; i += 32) {
+    const int c = i / taps, tap = i - c * taps;
+    const int p = tap / plan.K, q = tap - p * plan.K;
+    sum += in[(int64_t{c} * plan.H + p) * plan.W + q] * k[i];
+  }
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) {
+    sum += __shfl_xor_sync(0xffffffff, sum, distance);
   }
   return sum;
 }
 
+// Calls compute(e) in all lanes of a warp for every e from `first` below `end`
+// and `step` apart for which some lane's uncertain(e + lane) holds: e is then
+// that lane's. All lanes call this with the same arguments.
+template <typename Uncertain, typename Compute>
+__device__ __forceinline__ void ForUncertain(int first, int end, int step,
+                                             const Uncertain& uncertain,
+                                             const Compute& compute) {
+#pragma unroll 1
+  for (int e = first; e < end; e += step) {
+    const int own = e + static_cast<int>(threadIdx.x % 32);
+    uint32_t left = __ballot_sync(0xffffffff, own < end && uncertain(own));
+#pragma unroll 1
+    for (; left != 0; left &= left - 1) compute(e + __ffs(left) - 1);
+  }
+}
+
 // Computes by the definition those outputs of filters `first` to `end` - 1 in a
 // tile that are not certain. `image` is the tile's first input, and at(m, h, w)
-// points to an output, which was computed.
+// points to an output, which was computed. Whole warps call this, `tid` being a
+// thread's place among them.
 template <typename Plan, typename At>
 __device__ __forceinline__ void ComputeUncertain(
     const Plan& plan, const ScaledFilter* filters, const Certain& certain,
@@ -249,13 +241,18 @@ __device__ __forceinline__ void ComputeUncertain(
   for (int m = first; m < end; ++m) {
     const float least = certain.Least(filters[m]);
     if (least == 0) continue;
-#pragma unroll 1
-    for (int e = tid; e < rows * columns; e += threads) {
-      const int h = e / columns, w = e % columns;
-      float* const to = at(m, h, w);
-      if (least < INFINITY && fabsf(*to) >= least) continue;
-      *to = ExactOutput(plan, image + int64_t{h} * plan.W + w, k + m * weights);
-    }
+    ForUncertain(
+        tid & ~31, rows * columns, threads,
+        [&](int e) {
+          return least == INFINITY ||
+                 !(fabsf(*at(m, e / columns, e % columns)) >= least);
+        },
+        [&](int e) {
+          const int h = e / columns, w = e % columns;
+          const float y = ExactOutput(plan, image + int64_t{h} * plan.W + w,
+                                      k + m * weights);
+          if (threadIdx.x % 32 == 0) *at(m, h, w) = y;
+        });
   }
 }
 
@@ -271,8 +268,8 @@ static __global__ void ArrangeFiltersKernel(
   LetNextKernelStart();
   const int m = blockIdx.x;
   const int weights = m < layout.M ? layout.C * layout.K * layout.K : 0;
-  const float scale = ScaleFilter(k + int64_t{m} * weights, weights,
-                                  layout.one_sum, filters + m);
+  const float scale =
+      ScaleFilter(k + int64_t{m} * weights, weights, filters + m);
   const int rows = layout.rows;
   const int steps = layout.row_pairs ? layout.chunks : layout.chunks / 2;
   for (int i = threadIdx.x; i < layout.shifts * steps * rows * 4;
@@ -297,9 +294,9 @@ static __global__ void ArrangeFiltersKernel(
               0, exists,
               k + ((int64_t{m} * layout.C + c) * layout.K + p) * layout.K + q);
     }
-    const WeightHalves first(v[0], v[1], layout.one_sum);
-    const WeightHalves second(v[2], v[3], layout.one_sum);
-    const uint4 words = {first.high, second.high, first.low, second.low};
+    uint4 words;
+    Split(v[0], v[1], words.x, words.z);
+    Split(v[2], v[3], words.y, words.w);
     const int64_t n = int64_t{m} * layout.shifts + shift;
     const int64_t vector =
         n / 8 / layout.tiles_n * layout.filter_vectors +

@@ -4,15 +4,16 @@
 // of CUDA, so that it is tested without a GPU.
 //
 // A scaled value v is represented by two halves: h is v rounded, l is v - h
-// times 2^kLowExponent, rounded. l then has the same range as h, and together
-// they hold v to 2^-23 of it down to 2^kLeastExponent. What is smaller, but not
-// zero, is lossy: its error is up to 2^-36, and with what is left out of a
-// product, low by low, up to 2^-35 of the other operand.
+// rounded. Together they hold v to the larger of 2^-23 of it and 2^-25, half of
+// the least half. Inputs from 2^kLeastExponent on are kept: they lose up to
+// 2^-21, where the rest of the arithmetic loses less than 2^-21 of the sum of
+// all products' magnitudes. Smaller ones that are not zero are lossy. Weights,
+// which are split once, are lossy where they do lose more than 2^-23.
 //
-// Each lossy factor thus adds at most 2^-35 * 2^15 to an output's error. Its
-// share of the bound is 2^-23 of the sum of all products' magnitudes, which is
+// Each lossy factor thus adds at most 2^-25 * 2^15 to an output's error. Its
+// share of the bound is 2^-22 of the sum of all products' magnitudes, which is
 // at least the output's own: an output of n lossy factors is certain from
-// n * 2^-20 * 2^23 on. Outputs below are computed by the definition.
+// n * 2^-10 * 2^22 on. Outputs below are computed by the definition.
 #ifndef KERNELS_CONVOLUTION_CUDA_LIB_SCALING_H_
 #define KERNELS_CONVOLUTION_CUDA_LIB_SCALING_H_
 
@@ -20,13 +21,7 @@
 
 namespace convlab::cuda {
 
-constexpr int kLowExponent = 11;
-constexpr int kLeastExponent = -13;
-// Where a kernel adds all three products to one sum, low halves of inputs meet
-// filters' high halves times 2^-kLowExponent, and filters' low halves are not
-// scaled. Smaller weights than 2^this are lossy there: they lose up to 2^-25 of
-// either half.
-constexpr int kLeastOneSumExponent = -2;
+constexpr int kLeastExponent = -4;
 
 // In place of an exponent: there are infinities or NaN.
 constexpr int kNotScalable = 1 << 20;
@@ -37,14 +32,14 @@ constexpr uint32_t PowerOfTwoBits(int e) {
 }
 
 // The exponent of the power of two by which inputs up to `most`, the bits of a
-// magnitude, are scaled. It changes only every 10 powers, so that the tiles of
-// a tensor mostly share it: the largest scaled value is 2^5 to 2^15 (less where
-// float has no such power), and inputs up to between 1/32 and 32 are multiplied
-// by kUsualExponent's.
-constexpr int kUsualExponent = 10;
+// magnitude, are scaled. It changes only every 3 powers, so that the tiles of a
+// tensor mostly share it: the largest scaled value is 2^12 to 2^15 (less where
+// float has no such power). If the largest input is from 1/4 to below 2, it is
+// kUsualExponent.
+constexpr int kUsualExponent = 14;
 constexpr int InputExponent(uint32_t most) {
   const int power = static_cast<int>(most >> 23) - 127;
-  const int exponent = 10 - 10 * ((power + 5 + 150) / 10 - 15);
+  const int exponent = 14 - 3 * ((power + 2 + 150) / 3 - 50);
   return exponent < 127 ? exponent : 127;
 }
 
@@ -54,16 +49,15 @@ constexpr int FilterExponent(uint32_t most) {
   return most == 0 ? 0 : 14 - power < 127 ? 14 - power : 127;
 }
 
-// The bits of the least magnitude that is not lossy after scaling.
-constexpr uint32_t LeastKept(int exponent, int least_exponent) {
-  return PowerOfTwoBits(least_exponent - exponent);
+// The bits of the least input's magnitude that is kept after scaling.
+constexpr uint32_t LeastKept(int exponent) {
+  return PowerOfTwoBits(kLeastExponent - exponent);
 }
 
 // The least certain magnitude of a sum of scaled products, of which so many
-// weights are lossy and, where inputs may be lossy, so many inputs.
-constexpr float LeastCertainSum(int inputs, int lossy_weights, bool one_sum) {
-  return 8.f * static_cast<float>(inputs) +
-         (one_sum ? 16384.f : 8.f) * static_cast<float>(lossy_weights);
+// factors may be lossy.
+constexpr float LeastCertainSum(int lossy) {
+  return 4096.f * static_cast<float>(lossy);
 }
 
 // Whether float32 has the power of two that takes back both scales.
