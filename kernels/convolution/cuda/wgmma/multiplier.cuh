@@ -55,14 +55,18 @@ class Multiplier {
       slab_address_ = SharedAddress(block_.SlabBuffer(ring_.buffer));
       WaitFor(block_.full + 8 * ring_.barrier, ring_.parity);
       const volatile Certain& certain = block_.slab_certain[ring_.buffer];
-      exponent_ = certain.exponent;
-      if constexpr (C::kDirect) lossy_ = certain.lossy;
+      certain_ = 2 * certain.exponent + certain.lossy;
       slab_held_ = true;
       for (int group = 0; group < plan_.groups;
            group += plan_.phase_groups, stage_ring_.Advance()) {
         MultiplyPhase(slab, group);
       }
       if (slab_held_) Arrive(block_.empty + 8 * ring_.barrier);
+      if constexpr (C::kDirect) {
+        if (block_.certain_exponents->Doubt(SlabCertain())) {
+          StoreUncertain(slab);
+        }
+      }
     }
   }
 
@@ -138,9 +142,7 @@ class Multiplier {
       if (!stage_held_) {
         WaitForStage(/*to_fill=*/false);
       } else if (threadIdx.x % 128 == 0) {
-        // The slab is held until all of its phases are done.
-        block_.stage_certain[stage_ring_.buffer] =
-            block_.slab_certain[ring_.buffer];
+        block_.stage_certain[stage_ring_.buffer] = SlabCertain();
       }
       FenceAsyncProxy();
       Arrive(block_.staged + 8 * stage_ring_.barrier);
@@ -158,6 +160,10 @@ class Multiplier {
     if constexpr (!C::kOwnSlabs) WaitFor(block_.staged + barrier, parity);
     if (to_fill) WaitFor(block_.stored + barrier, parity);
   }
+  __device__ __forceinline__ Certain SlabCertain() const {
+    return {certain_ >> 1, (certain_ & 1) != 0};
+  }
+
   // Waits for the phase's stage before the first output.
   __device__ __forceinline__ void HoldStage() {
     if (!C::kDirect && !stage_held_) {
@@ -172,16 +178,10 @@ class Multiplier {
     const Tile tile = {
         group, index,
         (group - phase.first_group) * C::kGroupFilters + 2 * (t_ / C::kShifts)};
-    if (exponent_ == kNotScalable) {
+    if (SlabCertain().exponent == kNotScalable) {
       HoldStage();
     } else {
       MultiplyPasses(slab, phase, tile, last);
-    }
-    if constexpr (C::kDirect) {
-      const Certain certain = {exponent_, lossy_};
-      if (block_.certain_exponents->Doubt(certain)) {
-        StoreUncertain(slab, tile, certain);
-      }
     }
   }
 
@@ -226,14 +226,14 @@ class Multiplier {
   // The thread's first or second unit.
   __device__ __forceinline__ Unit UnitOf(const Slab& slab, const Tile& tile,
                                          int e) const {
-    return UnitAt(slab, tile, g_ + 8 * e);
+    return UnitAt(slab, tile.index, g_ + 8 * e);
   }
-  // The warp's unit i of 16. Beyond the slab's last unit it is that one: it is
+  // The warp's unit i of 16 in a tile. Beyond the slab's last unit it is that one: it is
   // computed again, but not stored.
-  __device__ __forceinline__ Unit UnitAt(const Slab& slab, const Tile& tile,
+  __device__ __forceinline__ Unit UnitAt(const Slab& slab, int tile,
                                          int i) const {
     Unit unit;
-    const int index = tile.index * kWgmmaUnits + block_.warp % 4 * 16 + i;
+    const int index = tile * kWgmmaUnits + block_.warp % 4 * 16 + i;
     const int near = min(index, slab.units - 1) + slab.units_before;
     unit.band = Divide(near, plan_.units_magic);
     unit.column = (near - unit.band * plan_.band_units) * C::kShifts;
@@ -245,53 +245,48 @@ class Multiplier {
     return i / 2 * (8 / C::kShifts) + i % 2;
   }
 
-  // Without a stage, computes those of a tile's outputs by the definition that
+  // Without a stage, computes those of a slab's outputs by the definition that
   // are not certain, after they were stored: a warp those of its units.
-  __device__ __forceinline__ void StoreUncertain(const Slab& slab,
-                                                 const Tile& tile,
-                                                 const Certain& certain) const {
-    // Output e is one of a row of 16 units, in one of their rows, by one of the
-    // group's filters.
-    constexpr int kColumns = 16 * C::kShifts;
-    const int m0 = tile.group * C::kGroupFilters;
-    const int filters = min(C::kGroupFilters, plan_.M - m0);
+  __device__ __forceinline__ void StoreUncertain(const Slab& slab) const {
+    const Certain certain = SlabCertain();
     const int weights = plan_.C * plan_.K * plan_.K;
-    struct Place {
-      int m, row, column;
-      bool exists;
-    };
-    const auto place_of = [&](int e) {
-      const Unit unit = UnitAt(slab, tile, e % kColumns / C::kShifts);
-      Place place;
-      place.m = m0 + e / kColumns / C::kRows;
-      place.row = unit.band * C::kRows + e / kColumns % C::kRows;
-      place.column = unit.column + e % C::kShifts;
-      place.exists = unit.exists && place.row < slab.rows &&
-                     place.column < plan_.W_out;
-      return place;
-    };
-    const auto output_at = [&](const Place& place) {
-      return slab.Output(plan_, block_.y, place.m) + place.row * plan_.W_out +
-             place.column;
-    };
+    // Output e of a tile is one column of the warp's units in one row, of one
+    // of the filters.
+    constexpr int kColumns = 16 * C::kShifts;
+    const int tiles = CeilDivide(slab.units, kWgmmaUnits);
     __syncwarp();  // other lanes stored the outputs
-    ForUncertain(
-        0, filters * C::kRows * kColumns, 32,
-        [&](int e) {
-          const Place place = place_of(e);
-          if (!place.exists) return false;
-          const float least =
-              certain.Least(block_.scaled_filters[place.m]);
-          return least == INFINITY || !(fabsf(*output_at(place)) >= least);
-        },
-        [&](int e) {
-          const Place place = place_of(e);
-          const float y = ExactOutput(
-              plan_,
-              slab.Input(plan_, block_.x) + place.row * plan_.W + place.column,
-              block_.k + int64_t{place.m} * weights);
-          if (block_.lane == 0) *output_at(place) = y;
-        });
+#pragma unroll 1
+    for (int index = 0; index < tiles; ++index) {
+      // Where the output stands in the slab. False if there is none.
+      const auto place_of = [&](int e, int* row, int* column) {
+        const Unit unit = UnitAt(slab, index, e % kColumns / C::kShifts);
+        *row = unit.band * C::kRows + e / kColumns % C::kRows;
+        *column = unit.column + e % C::kShifts;
+        return unit.exists && *row < slab.rows && *column < plan_.W_out;
+      };
+      ForUncertain(
+          0, plan_.M * C::kRows * kColumns, 32,
+          [&](int e) {
+            const int m = e / kColumns / C::kRows;
+            int row, column;
+            if (!place_of(e, &row, &column)) return false;
+            const float y = slab.Output(plan_, block_.y, m)[row * plan_.W_out +
+                                                            column];
+            const float least = certain.Least(block_.scaled_filters[m]);
+            return least == INFINITY || !(fabsf(y) >= least);
+          },
+          [&](int e) {
+            const int m = e / kColumns / C::kRows;
+            int row, column;
+            place_of(e, &row, &column);
+            const float y = ExactOutput(
+                plan_, slab.Input(plan_, block_.x) + row * plan_.W + column,
+                block_.k + int64_t{m} * weights);
+            if (block_.lane == 0) {
+              slab.Output(plan_, block_.y, m)[row * plan_.W_out + column] = y;
+            }
+          });
+    }
   }
 
   // Stores the sums of a pass, scaled back, or adds them to those of the passes
@@ -332,7 +327,7 @@ class Multiplier {
         const int m = tile.first_filter + FilterOf(i);
         const int rows = kWhole || phase.m0 + m < plan_.M ? rows_left : 0;
         const float scale = ScaleBack(
-            exponent_, block_.filter_exponents[phase.m0 + m]);
+            SlabCertain().exponent, block_.filter_exponents[phase.m0 + m]);
         float* to =
             out +
             static_cast<uint32_t>(
@@ -367,11 +362,10 @@ class Multiplier {
   WgmmaRing ring_, stage_ring_;
   // The warpgroup that computes the next tile, where all share each slab.
   int turn_ = 0;
-  // The current slab: its buffer, its scale, with kDirect whether its inputs are
-  // lossy, and whether this thread has yet to arrive at `empty`.
+  // The current slab: its buffer, its Certain, which takes one register, and
+  // whether this thread has yet to arrive at `empty`.
   uint32_t slab_address_;
-  int exponent_;
-  bool lossy_;
+  int certain_;
   bool slab_held_;
   bool stage_held_;  // whether this thread may fill the phase's stage
 };
