@@ -147,8 +147,9 @@ __device__ __forceinline__ int StageOffset(const WgmmaPlan& plan, int target,
 }
 
 // One block, as all its threads see it. Dynamic shared memory holds, in this
-// order, the arranged filters and their exponents; the halves of slab_buffers
-// slabs, part by part; raw_buffers images as they came; and the stages.
+// order, the exponents of the filters; the arranged filters; the halves of
+// slab_buffers slabs, part by part; raw_buffers images as they came; and the
+// stages.
 template <int kShape>
 struct Block {
   using C = WgmmaConstants<kShape>;
@@ -167,11 +168,10 @@ struct Block {
         lane(threadIdx.x % 32),
         warp(__shfl_sync(0xffffffff, threadIdx.x / 32, 0)),
         slab_count(static_cast<int>(of_plan.slab_count())),
-        filters(shared),
+        filter_exponents(reinterpret_cast<int*>(shared)),
+        filters(shared + of_plan.exponent_words / 4),
         filter_vectors(of_plan.filter_bytes(C::kParts) / 16),
-        filter_exponents(reinterpret_cast<int*>(shared + filter_vectors)),
-        slabs(reinterpret_cast<uint32_t*>(filter_exponents +
-                                          of_plan.exponent_words)),
+        slabs(reinterpret_cast<uint32_t*>(filters + filter_vectors)),
         raws(reinterpret_cast<float*>(slabs + of_plan.slab_buffers * C::kParts *
                                                   of_plan.slab_words)),
         stages(raws + of_plan.raw_buffers * of_plan.raw_words),
@@ -194,9 +194,9 @@ struct Block {
   int lane, warp;
   int slab_count;  // of the batch
 
+  int* filter_exponents;  // by which the filters were scaled
   uint4* filters;
   int filter_vectors;
-  int* filter_exponents;  // by which the filters were scaled
   uint32_t* slabs;
   float* raws;
   float* stages;
