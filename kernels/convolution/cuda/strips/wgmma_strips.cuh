@@ -296,7 +296,8 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   extern __shared__ __align__(128) uint4 shared[];
   __shared__ uint2 extents[kS.warpgroups][2][4];
   __shared__ CertainExponents certain_exponents;
-  __shared__ uint64_t barriers[kS.warpgroups];  // `brought` of each
+  __shared__ const float* strip_inputs[kS.warpgroups];  // the first of each's
+  __shared__ uint64_t barriers[kS.warpgroups];          // `brought` of each
   Warpgroup warpgroup(extents[threadIdx.x / kThreads]);
   const int tid = warpgroup.thread();
   const WarpgroupLane lane(tid);
@@ -354,40 +355,36 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
     SplitStrip(plan, plane, item.inputs, tid, kThreads, memory.high, certain,
                for_words, of_all);
     const bool scaled = certain.exponent != kNotScalable;
-    const bool doubt = certain_exponents.Doubt(certain);
+    // What is rarely wanted, in as few registers as possible.
+    const int doubt = certain.lossy ? 2 : certain_exponents.Doubt(certain);
+    if (tid == 0) strip_inputs[threadIdx.x / kThreads] = item.from;
     // All have read these inputs, or Sync in OfAll would not have let this
     // thread pass.
     walk.Advance(plan);
     bring();
     const int units = (item.rows + kS.rows - 1) / kS.rows * plan.units;
     const uint32_t image = SharedAddress(memory.high + lane.t);
-    for (int group = item.first_group; group < item.end_group; ++group) {
+    for (int group = item.first_group; scaled && group < item.end_group;
+         ++group) {
       const uint64_t filters = ColumnsAt(__shfl_sync(
           kAllLanes, SharedAddress(shared) + group * 2 * plan.group_bytes, 0));
       float* const to = item.to + int64_t{group} * kFilters * sizes.area;
-      if (scaled) {
-        MultiplyGroup<kShape>(plan, warpgroup, lane, memory.stage, sizes, image,
-                              units, group, filters,
-                              exponents + group * kFilters, certain.exponent,
-                              !doubt, to);
-      } else {
-        WaitForBulkReads();
-        warpgroup.Sync();
-      }
-      if (doubt) {
-        warpgroup.Sync();
-        StageUncertain<kPooled>(plan, scaled_filters, certain, item, k, group,
-                                kFilters, tid, kThreads,
-                                [stage = memory.stage, pitch = plan.stage_pitch,
-                                 to, area = sizes.area](int m) {
-                                  return stage + PlaceOf<kFilters>(m) * pitch +
-                                         Skew(to + int64_t{m} * area);
-                                });
-      }
+      MultiplyGroup<kShape>(plan, warpgroup, lane, memory.stage, sizes, image,
+                            units, group, filters, exponents + group * kFilters,
+                            certain.exponent, doubt == 0, to);
       FenceAsyncProxy();
       warpgroup.Sync();
       StoreGroup<kFilters, kPooled>(plan, lane, item, memory.stage, sizes.area,
                                     group, to);
+    }
+    if (doubt != 0) {
+      WaitForBulkStores();
+      warpgroup.Sync();
+      CheckStrip<kPooled>(plan, scaled_filters, {certain.exponent, doubt == 2},
+                          strip_inputs[threadIdx.x / kThreads], k, item.to,
+                          item.rows, item.first_group * kFilters,
+                          min(item.end_group * kFilters, plan.M), tid,
+                          kThreads);
     }
     if (!scaled) {
       // The next strip may not reach all of what is not finite.
