@@ -173,28 +173,28 @@ __device__ __forceinline__ void FinishPooled(
   }
 }
 
-// Replaces those outputs of filters `first` to `end` - 1 in a strip that are
-// not certain, after all were written; with kPooled, pooled sums were written
-// (FinishPooled). The strip has `rows` rows of sums, *from is its first input,
-// and *to its first output of filter 0.
+// Replaces those outputs of an item that are not certain, after all were
+// written; with kPooled, pooled sums were written (FinishPooled). Called
+// rarely, it must not take registers from the rest.
 template <bool kPooled, typename Plan>
-__device__ __forceinline__ void CheckStrip(const Plan& plan,
-                                           const ScaledFilter* filters,
-                                           const Certain& certain,
-                                           const float* from, const float* k,
-                                           float* to, int rows, int first,
-                                           int end, int tid, int threads) {
+__device__ __noinline__ void CheckStrip(const Plan& plan,
+                                        const ScaledFilter* filters,
+                                        Certain certain, const StripItem& item,
+                                        const float* k, int group_filters,
+                                        int tid, int threads) {
+  const int first = item.first_group * group_filters;
+  const int end = min(item.end_group * group_filters, plan.M);
   const int columns = OutputOf<kPooled>(plan.W_out);
   const int area = OutputOf<kPooled>(plan.H_out) * columns;
   const auto at = [&](int m, int h, int w) {
-    return to + int64_t{m} * area + h * columns + w;
+    return item.to + int64_t{m} * area + h * columns + w;
   };
   if constexpr (kPooled) {
-    FinishPooled(plan, filters, certain, from, k, rows, first, end, tid,
-                 threads, at);
+    FinishPooled(plan, filters, certain, item.from, k, item.rows, first, end,
+                 tid, threads, at);
   } else {
-    ComputeUncertain(plan, filters, certain, from, k, rows, columns, first, end,
-                     tid, threads, at);
+    ComputeUncertain(plan, filters, certain, item.from, k, item.rows, columns,
+                     first, end, tid, threads, at);
   }
 }
 

@@ -346,9 +346,8 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
       WaitForBulkStores();
 #endif
       __syncwarp();
-      CheckStrip<kPooled>(plan, scaled_filters, certain, item.from, k, item.to,
-                          item.rows, item.first_group * kFilters,
-                          min(item.end_group * kFilters, plan.M), lane, 32);
+      CheckStrip<kPooled>(plan, scaled_filters, certain, item, k, kFilters,
+                          lane, 32);
     }
     if (!scaled) {
       // The next strip may not reach all of what is not finite.

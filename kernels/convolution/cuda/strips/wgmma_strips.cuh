@@ -281,6 +281,14 @@ __device__ __forceinline__ void StoreGroup(const WgmmaStripsPlan& plan,
   CommitBulkStores();
 }
 
+// What CheckStrip wants to know of a warpgroup's strip: in shared memory, since
+// registers are scarce.
+struct StripToCheck {
+  StripItem item;
+  Certain certain;
+  bool doubt;  // whether some outputs may not be certain
+};
+
 #endif
 
 // With kPooled the plan has an epilogue (halving.h).
@@ -296,8 +304,8 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   extern __shared__ __align__(128) uint4 shared[];
   __shared__ uint2 extents[kS.warpgroups][2][4];
   __shared__ CertainExponents certain_exponents;
-  __shared__ const float* strip_inputs[kS.warpgroups];  // the first of each's
-  __shared__ uint64_t barriers[kS.warpgroups];          // `brought` of each
+  __shared__ StripToCheck strips[kS.warpgroups];
+  __shared__ uint64_t barriers[kS.warpgroups];  // `brought` of each
   Warpgroup warpgroup(extents[threadIdx.x / kThreads]);
   const int tid = warpgroup.thread();
   const WarpgroupLane lane(tid);
@@ -309,6 +317,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
           threadIdx.x / kThreads * plan.warpgroup_words(),
       &barriers[threadIdx.x / kThreads]);
   const RawStrip& raw = memory.raw;
+  StripToCheck* const checked = &strips[threadIdx.x / kThreads];
   memory.ClearSlab(plan, tid);
   if (tid == 0) InitBarrier(raw.brought, plan.C);
   __syncthreads();
@@ -355,9 +364,8 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
     SplitStrip(plan, plane, item.inputs, tid, kThreads, memory.high, certain,
                for_words, of_all);
     const bool scaled = certain.exponent != kNotScalable;
-    // What is rarely wanted, in as few registers as possible.
-    const int doubt = certain.lossy ? 2 : certain_exponents.Doubt(certain);
-    if (tid == 0) strip_inputs[threadIdx.x / kThreads] = item.from;
+    const bool doubt = certain_exponents.Doubt(certain);
+    if (tid == 0) *checked = {item, certain, doubt};
     // All have read these inputs, or Sync in OfAll would not have let this
     // thread pass.
     walk.Advance(plan);
@@ -371,20 +379,18 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
       float* const to = item.to + int64_t{group} * kFilters * sizes.area;
       MultiplyGroup<kShape>(plan, warpgroup, lane, memory.stage, sizes, image,
                             units, group, filters, exponents + group * kFilters,
-                            certain.exponent, doubt == 0, to);
+                            certain.exponent, !doubt, to);
       FenceAsyncProxy();
       warpgroup.Sync();
       StoreGroup<kFilters, kPooled>(plan, lane, item, memory.stage, sizes.area,
                                     group, to);
     }
-    if (doubt != 0) {
+    // If scaled, all have met since *checked was written.
+    if (!scaled || checked->doubt) {
       WaitForBulkStores();
       warpgroup.Sync();
-      CheckStrip<kPooled>(plan, scaled_filters, {certain.exponent, doubt == 2},
-                          strip_inputs[threadIdx.x / kThreads], k, item.to,
-                          item.rows, item.first_group * kFilters,
-                          min(item.end_group * kFilters, plan.M), tid,
-                          kThreads);
+      CheckStrip<kPooled>(plan, scaled_filters, checked->certain, checked->item,
+                          k, kFilters, tid, kThreads);
     }
     if (!scaled) {
       // The next strip may not reach all of what is not finite.
