@@ -29,7 +29,8 @@ void CheckPlan(const Problem& problem, const WgmmaStripsPlan& plan) {
   const WgmmaStripsShape& shape = kWgmmaStripsShapes[plan.shape];
   EXPECT_LE(plan.shared_bytes + kStaticShared, kH200.shared_per_block);
   EXPECT_EQ(plan.shared_bytes,
-            plan.filter_bytes() + 4 * plan.warpgroups * plan.warpgroup_words());
+            plan.filter_bytes() + 4 * plan.exponent_words +
+                4 * plan.warpgroups * plan.warpgroup_words());
   EXPECT_GE(plan.warpgroups, 1);
   EXPECT_LE(plan.warpgroups, shape.warpgroups);
 
@@ -87,6 +88,8 @@ void CheckPlan(const Problem& problem, const WgmmaStripsPlan& plan) {
   EXPECT_EQ(plan.raw_words % 32, 0);
   EXPECT_EQ(plan.warpgroup_words() % 32, 0);
   EXPECT_EQ(plan.filter_bytes() % 128, 0);
+  EXPECT_EQ(plan.exponent_words % 32, 0);
+  EXPECT_GE(plan.exponent_words, plan.filter_groups * shape.filters());
   EXPECT_LT(plan.shared_bytes, 1 << 18);
 
   const int units = plan.strip_rows / shape.rows * plan.units;
