@@ -198,6 +198,14 @@ __device__ __noinline__ void CheckStrip(const Plan& plan,
   }
 }
 
+// What CheckStrip wants to know of a worker's strip, where registers are scarce
+// and it waits in shared memory.
+struct StripToCheck {
+  StripItem item;
+  Certain certain;
+  bool doubt;  // whether some outputs may not be certain
+};
+
 #if __CUDA_ARCH__ >= 900
 // Starts to write a piece, `count` floats from a stage in shared memory, where
 // they begin as far from a multiple of 32 bytes as in the output: the copy

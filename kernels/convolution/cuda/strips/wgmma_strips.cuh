@@ -281,14 +281,6 @@ __device__ __forceinline__ void StoreGroup(const WgmmaStripsPlan& plan,
   CommitBulkStores();
 }
 
-// What CheckStrip wants to know of a warpgroup's strip: in shared memory, since
-// registers are scarce.
-struct StripToCheck {
-  StripItem item;
-  Certain certain;
-  bool doubt;  // whether some outputs may not be certain
-};
-
 #endif
 
 // With kPooled the plan has an epilogue (halving.h).
