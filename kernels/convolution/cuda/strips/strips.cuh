@@ -179,7 +179,7 @@ __device__ __forceinline__ void FinishPooled(
 template <bool kPooled, typename Plan>
 __device__ __noinline__ void CheckStrip(const Plan& plan,
                                         const ScaledFilter* filters,
-                                        Certain certain, const StripItem& item,
+                                        Certain certain, StripItem item,
                                         const float* k, int group_filters,
                                         int tid, int threads) {
   const int first = item.first_group * group_filters;
