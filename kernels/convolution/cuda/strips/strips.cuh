@@ -132,18 +132,18 @@ __device__ __forceinline__ void SplitStrip(const Plan& plan, const Plane& plane,
   }
 }
 
-// For plans with an epilogue: pooled sums of filters `first` to `end` - 1 in a
-// strip, which at(m, h, w) points to, become outputs. Those that are not
+// For plans with an epilogue: pooled sums of filters `first` to `end` - 1 in
+// `rows` rows, which at(m, h, w) points to, become outputs. Those that are not
 // certain are computed by the definition; then bias and activation are applied.
 // Whole warps call this, `tid` being a thread's place among them.
 template <typename Plan, typename At>
 __device__ __forceinline__ void FinishPooled(
     const Plan& plan, const ScaledFilter* filters, const Certain& certain,
-    const StripItem& item, const float* k, int first, int end, int tid,
+    const float* from, const float* k, int rows, int first, int end, int tid,
     int threads, const At& at) {
   const int64_t weights = int64_t{plan.C} * plan.K * plan.K;
   const int columns = plan.W_out / 2;
-  const int count = item.rows / 2 * columns;
+  const int count = rows / 2 * columns;
 #pragma unroll 1
   for (int m = first; m < end; ++m) {
     const float least = certain.Least(filters[m]);
@@ -153,7 +153,7 @@ __device__ __forceinline__ void FinishPooled(
 #pragma unroll 1
       for (int i = 0; i < 4; ++i) {
         const float* const in =
-            item.from + int64_t{2 * h + i / 2} * plan.W + 2 * w + i % 2;
+            from + int64_t{2 * h + i / 2} * plan.W + 2 * w + i % 2;
         largest = MaxOrNan(ExactOutput(plan, in, k + m * weights), largest);
       }
       if (threadIdx.x % 32 == 0) *at(m, h, w) = largest;
@@ -173,29 +173,38 @@ __device__ __forceinline__ void FinishPooled(
   }
 }
 
-// Replaces those outputs of a group of filters in the stage that are not
-// certain; with kPooled the stage holds pooled sums (FinishPooled).
-// of_filter(m) points to the first output of the group's filter m there. Called
+// Replaces those outputs of an item that are not certain, after all were
+// written; with kPooled, pooled sums were written (FinishPooled). Called
 // rarely, it must not take registers from the rest.
-template <bool kPooled, typename Plan, typename OfFilter>
-__device__ __noinline__ void StageUncertain(const Plan& plan,
-                                            const ScaledFilter* filters,
-                                            Certain certain, StripItem item,
-                                            const float* k, int group,
-                                            int group_filters, int tid,
-                                            int threads, OfFilter of_filter) {
-  const int first = group * group_filters;
-  const int end = min(first + group_filters, plan.M);
+template <bool kPooled, typename Plan>
+__device__ __noinline__ void CheckStrip(const Plan& plan,
+                                        const ScaledFilter* filters,
+                                        Certain certain, StripItem item,
+                                        const float* k, int group_filters,
+                                        int tid, int threads) {
+  const int first = item.first_group * group_filters;
+  const int end = min(item.end_group * group_filters, plan.M);
+  const int columns = OutputOf<kPooled>(plan.W_out);
+  const int area = OutputOf<kPooled>(plan.H_out) * columns;
   const auto at = [&](int m, int h, int w) {
-    return of_filter(m - first) + h * OutputOf<kPooled>(plan.W_out) + w;
+    return item.to + int64_t{m} * area + h * columns + w;
   };
   if constexpr (kPooled) {
-    FinishPooled(plan, filters, certain, item, k, first, end, tid, threads, at);
+    FinishPooled(plan, filters, certain, item.from, k, item.rows, first, end,
+                 tid, threads, at);
   } else {
-    ComputeUncertain(plan, filters, certain, item.from, k, item.rows,
-                     plan.W_out, first, end, tid, threads, at);
+    ComputeUncertain(plan, filters, certain, item.from, k, item.rows, columns,
+                     first, end, tid, threads, at);
   }
 }
+
+// What CheckStrip wants to know of a worker's strip, where registers are scarce
+// and it waits in shared memory.
+struct StripToCheck {
+  StripItem item;
+  Certain certain;
+  bool doubt;  // whether some outputs may not be certain
+};
 
 #if __CUDA_ARCH__ >= 900
 // Starts to write a piece, `count` floats from a stage in shared memory, where

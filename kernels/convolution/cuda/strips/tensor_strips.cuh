@@ -328,30 +328,26 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
     const bool doubt = certain_exponents->Doubt(certain);
     const int units = (item.rows + s.rows - 1) / s.rows * plan.units;
     slab.at = SharedAddress(warp.high + warp.t);
-    for (int group = item.first_group; group < item.end_group; ++group) {
+    for (int group = item.first_group; scaled && group < item.end_group;
+         ++group) {
       float* const to = item.to + int64_t{group} * kFilters * area;
-      if (scaled) {
-        const GroupFilters<kShape> filters(
-            SharedAddress(shared + group * plan.filter_vectors + lane));
-        MultiplyGroup<kShape, kPooled>(plan, warp, slab, units, group, filters,
-                                       scaled_filters + group * kFilters,
-                                       certain.exponent, !doubt, to,
-                                       store_pairs);
-      } else {
-        WaitForStage();
-      }
-      if (doubt) {
-        __syncwarp();
-        StageUncertain<kPooled>(
-            plan, scaled_filters, certain, item, k, group, kFilters, lane, 32,
-            [stage = warp.stage, pitch = plan.stage_pitch, to, area](int m) {
-              return stage + m * pitch + Skew(to + int64_t{m} * area);
-            });
-      }
+      const GroupFilters<kShape> filters(
+          SharedAddress(shared + group * plan.filter_vectors + lane));
+      MultiplyGroup<kShape, kPooled>(plan, warp, slab, units, group, filters,
+                                     scaled_filters + group * kFilters,
+                                     certain.exponent, !doubt, to, store_pairs);
       StoreStage(warp.stage, plan.stage_pitch, to, area,
                  min(kFilters, plan.M - group * kFilters),
                  OutputOf<kPooled>(item.rows) * OutputOf<kPooled>(plan.W_out),
                  lane);
+    }
+    if (doubt) {
+#if __CUDA_ARCH__ >= 900
+      WaitForBulkStores();
+#endif
+      __syncwarp();
+      CheckStrip<kPooled>(plan, scaled_filters, certain, item, k, kFilters,
+                          lane, 32);
     }
     if (!scaled) {
       // The next strip may not reach all of what is not finite.

@@ -96,8 +96,8 @@ class WgmmaStripsConvolution : public Kernel {
     }
     if (const char* const reason = RejectHugeImages(problem)) return reason;
     if (problem.channels > WgmmaStripsMostChannels(problem.kernel_size)) {
-      return "takes few channels: at most 8, 5, 4, 2 and 1 for filters of up "
-             "to 3, 5, 7, 8 and 9 rows";
+      return "takes few channels: at most 4, 3, 2 and 1 for filters of up to "
+             "3, 5, 7 and 9 rows";
     }
     DeviceLimits limits;
     // A device that cannot be asked fails in Prepare, with the reason.

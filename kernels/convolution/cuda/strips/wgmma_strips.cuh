@@ -296,6 +296,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   extern __shared__ __align__(128) uint4 shared[];
   __shared__ uint2 extents[kS.warpgroups][2][4];
   __shared__ CertainExponents certain_exponents;
+  __shared__ StripToCheck strips[kS.warpgroups];
   __shared__ uint64_t barriers[kS.warpgroups];  // `brought` of each
   Warpgroup warpgroup(extents[threadIdx.x / kThreads]);
   const int tid = warpgroup.thread();
@@ -308,6 +309,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
           threadIdx.x / kThreads * plan.warpgroup_words(),
       &barriers[threadIdx.x / kThreads]);
   const RawStrip& raw = memory.raw;
+  StripToCheck* const checked = &strips[threadIdx.x / kThreads];
   memory.ClearSlab(plan, tid);
   if (tid == 0) InitBarrier(raw.brought, plan.C);
   __syncthreads();
@@ -355,39 +357,32 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
                for_words, of_all);
     const bool scaled = certain.exponent != kNotScalable;
     const bool doubt = certain_exponents.Doubt(certain);
+    if (tid == 0) *checked = {item, certain, doubt};
     // All have read these inputs, or Sync in OfAll would not have let this
     // thread pass.
     walk.Advance(plan);
     bring();
     const int units = (item.rows + kS.rows - 1) / kS.rows * plan.units;
     const uint32_t image = SharedAddress(memory.high + lane.t);
-    for (int group = item.first_group; group < item.end_group; ++group) {
+    for (int group = item.first_group; scaled && group < item.end_group;
+         ++group) {
       const uint64_t filters = ColumnsAt(__shfl_sync(
           kAllLanes, SharedAddress(shared) + group * 2 * plan.group_bytes, 0));
       float* const to = item.to + int64_t{group} * kFilters * sizes.area;
-      if (scaled) {
-        MultiplyGroup<kShape>(plan, warpgroup, lane, memory.stage, sizes, image,
-                              units, group, filters,
-                              exponents + group * kFilters, certain.exponent,
-                              !doubt, to);
-      } else {
-        WaitForBulkReads();
-        warpgroup.Sync();
-      }
-      if (doubt) {
-        warpgroup.Sync();
-        StageUncertain<kPooled>(plan, scaled_filters, certain, item, k, group,
-                                kFilters, tid, kThreads,
-                                [stage = memory.stage, pitch = plan.stage_pitch,
-                                 to, area = sizes.area](int m) {
-                                  return stage + PlaceOf<kFilters>(m) * pitch +
-                                         Skew(to + int64_t{m} * area);
-                                });
-      }
+      MultiplyGroup<kShape>(plan, warpgroup, lane, memory.stage, sizes, image,
+                            units, group, filters, exponents + group * kFilters,
+                            certain.exponent, !doubt, to);
       FenceAsyncProxy();
       warpgroup.Sync();
       StoreGroup<kFilters, kPooled>(plan, lane, item, memory.stage, sizes.area,
                                     group, to);
+    }
+    // If scaled, all have met since *checked was written.
+    if (!scaled || checked->doubt) {
+      WaitForBulkStores();
+      warpgroup.Sync();
+      CheckStrip<kPooled>(plan, scaled_filters, checked->certain, checked->item,
+                          k, kFilters, tid, kThreads);
     }
     if (!scaled) {
       // The next strip may not reach all of what is not finite.
