@@ -12,26 +12,26 @@
 namespace convlab::cuda {
 
 // Scales the filters, splits them into halves, and brings these into the order
-// in which products read them: [group][step][filter row][part][octet][half of
-// the depth][filter][halves]. Filter rows run downwards from the last, and
+// in which products read them: [group][part][step][filter row][octet][half of
+// the depth][filter][halves]. A product with several output rows reads as many
+// filter rows as one run. They run downwards from the last, and
 // `vector_rows` - 1 rows of zeros stand before and after them. With two shifts
 // there are twice as many octets, each of four filters: two pairs, each as it
 // is and moved by a pixel, so that the outputs of two neighbouring lanes are
 // neighbours. A block arranges one filter, those that fill the last group as
 // zeros.
-template <int kFilterParts>
+template <int kParts>
 __global__ void ArrangeWgmmaFiltersKernel(
     const float* k, uint32_t* arranged, ScaledFilter* filters,
     const __grid_constant__ WgmmaPlan plan, int octets, int shifts,
     int vector_rows, bool wide) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
   LetNextKernelStart();
-  constexpr bool kOneSum = kFilterParts == 3;
   const int m = blockIdx.x;
   const int weights = m < plan.M ? plan.C * plan.K * plan.K : 0;
   const float* const weight = k + int64_t{m} * weights;
-  const float scale = ScaleFilter(weight, weights, kOneSum, filters + m);
-  if (kFilterParts == 1 && threadIdx.x == 0) {
+  const float scale = ScaleFilter(weight, weights, filters + m);
+  if (kParts == 1 && threadIdx.x == 0) {
     // What halves lose is within their class.
     filters[m].certain[0] = filters[m].certain[1] = 0;
   }
@@ -39,8 +39,8 @@ __global__ void ArrangeWgmmaFiltersKernel(
   const int group = m / (8 * octets), of_group = m % (8 * octets);
   const int rows = plan.K + 2 * (vector_rows - 1);
   const int row_words = octets * shifts * 64;
-  uint32_t* const first =
-      arranged + int64_t{group} * kFilterParts * plan.steps * rows * row_words;
+  const int part_words = plan.steps * rows * row_words;
+  uint32_t* const first = arranged + int64_t{group} * kParts * part_words;
   // Of a filter: four words of each half of the depth, shift and row.
   for (int i = threadIdx.x; i < plan.steps * rows * shifts * 8;
        i += blockDim.x) {
@@ -67,13 +67,11 @@ __global__ void ArrangeWgmmaFiltersKernel(
       v[e] = scale *
              LoadIfBelow(0, exists, weight + (c * plan.K + row) * plan.K + q);
     }
-    const WeightHalves halves(v[0], v[1], kOneSum);
-    uint32_t* const to = first +
-                         (step * rows + at_row) * kFilterParts * row_words +
+    uint32_t* const to = first + (step * rows + at_row) * row_words +
                          octet * 64 + depth * 32 + filter * 4 + word;
-    to[0] = halves.high;
-    if constexpr (kFilterParts > 1) to[row_words] = halves.low;
-    if constexpr (kOneSum) to[2 * row_words] = halves.for_low;
+    uint32_t low;
+    Split(v[0], v[1], to[0], low);
+    if constexpr (kParts == 2) to[part_words] = low;
   }
 #endif
 }

@@ -26,7 +26,6 @@ struct WgmmaConstants {
   static constexpr bool kDirect = kWgmmaShapes[kShape].direct;
   static constexpr bool kOwnSlabs = kWgmmaShapes[kShape].own_slabs;
   static constexpr int kParts = kWgmmaShapes[kShape].parts;
-  static constexpr int kFilterParts = kWgmmaShapes[kShape].filter_parts();
   static constexpr bool kOneSum = kWgmmaShapes[kShape].one_sum;
   static constexpr int kAhead = kWgmmaShapes[kShape].ahead;
   static constexpr int kValues = kWgmmaShapes[kShape].values();
@@ -56,10 +55,9 @@ struct WgmmaConstants {
   static constexpr int kSums = kVectorRows * kShifts * kOctets * 4;
   // The rows of an arranged filter: zeros stand before and after it, so that
   // one product can have several output rows. And the bytes of such a row for
-  // one step: of a part, and of all.
+  // one step.
   static constexpr int kFilterRows = kKernelSize + 2 * (kVectorRows - 1);
-  static constexpr int kFilterPartBytes = kShifts * kOctets * 256;
-  static constexpr int kFilterRowBytes = kFilterParts * kFilterPartBytes;
+  static constexpr int kFilterRowBytes = kShifts * kOctets * 256;
 
   // The barriers of a ring of `buffers` buffers.
   static __device__ __forceinline__ int Barriers(int buffers) {
@@ -149,8 +147,9 @@ __device__ __forceinline__ int StageOffset(const WgmmaPlan& plan, int target,
 }
 
 // One block, as all its threads see it. Dynamic shared memory holds, in this
-// order, the arranged filters; the halves of slab_buffers slabs, part by part;
-// raw_buffers images as they came; and the stages.
+// order, the exponents of the filters; the arranged filters; the halves of
+// slab_buffers slabs, part by part; raw_buffers images as they came; and the
+// stages.
 template <int kShape>
 struct Block {
   using C = WgmmaConstants<kShape>;
@@ -159,6 +158,7 @@ struct Block {
                                    const float* of_k, float* of_y,
                                    uint4* shared, const uint64_t* barriers,
                                    const ScaledFilter* of_scaled_filters,
+                                   CertainExponents* of_certain_exponents,
                                    Certain* of_slab_certain,
                                    Certain* of_stage_certain)
       : plan(of_plan),
@@ -168,14 +168,15 @@ struct Block {
         lane(threadIdx.x % 32),
         warp(__shfl_sync(0xffffffff, threadIdx.x / 32, 0)),
         slab_count(static_cast<int>(of_plan.slab_count())),
-        filters(shared),
-        filter_vectors(C::kFilterParts * of_plan.groups *
-                       (of_plan.group_bytes / 16)),
-        slabs(reinterpret_cast<uint32_t*>(shared + filter_vectors)),
+        filter_exponents(reinterpret_cast<int*>(shared)),
+        filters(shared + of_plan.exponent_words / 4),
+        filter_vectors(of_plan.filter_bytes(C::kParts) / 16),
+        slabs(reinterpret_cast<uint32_t*>(filters + filter_vectors)),
         raws(reinterpret_cast<float*>(slabs + of_plan.slab_buffers * C::kParts *
                                                   of_plan.slab_words)),
         stages(raws + of_plan.raw_buffers * of_plan.raw_words),
         scaled_filters(of_scaled_filters),
+        certain_exponents(of_certain_exponents),
         slab_certain(of_slab_certain),
         stage_certain(of_stage_certain),
         full(SharedAddress(barriers)),
@@ -193,13 +194,16 @@ struct Block {
   int lane, warp;
   int slab_count;  // of the batch
 
+  int* filter_exponents;  // by which the filters were scaled
   uint4* filters;
   int filter_vectors;
   uint32_t* slabs;
   float* raws;
   float* stages;
   const ScaledFilter* scaled_filters;
-  // Which outputs of each buffer's slab are certain, and of each stage.
+  // In shared memory: of all filters; and which outputs of each buffer's slab
+  // are certain, and of each stage.
+  CertainExponents* certain_exponents;
   Certain *slab_certain, *stage_certain;
 
   // The first barrier of each kind; the others follow 8 bytes apart.

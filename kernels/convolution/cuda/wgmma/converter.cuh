@@ -207,13 +207,13 @@ class Converter {
     Extent extent;
     for (;; turn_ = turn_ == 2 ? 0 : turn_ + 1) {
       extent = OfGroup(ConvertSlab(slab, pixels, PowerOfTwo(exponent_)));
-      if (extent.most == 0 || !IsFinite(extent.most)) break;
-      const int right = InputExponent(extent.most);
+      if (extent.most == 0 || !IsFinite(extent.Most())) break;
+      const int right = InputExponent(extent.Most());
       if (right == exponent_) break;
       exponent_ = right;
     }
     turn_ = turn_ == 2 ? 0 : turn_ + 1;
-    return {IsFinite(extent.most) ? exponent_ : kNotScalable,
+    return {IsFinite(extent.Most()) ? exponent_ : kNotScalable,
             C::kParts > 1 && extent.Lossy(exponent_)};
   }
 
@@ -257,11 +257,13 @@ class Converter {
     extent = extent.OfWarp();
     if (block_.lane == 0) {
       atomicMax(&group_extents_[turn_].most, extent.most);
-      atomicMin(&group_extents_[turn_].least, extent.least);
+      // One part's losses are within its class.
+      if (C::kParts > 1) atomicMin(&group_extents_[turn_].least, extent.least);
     }
     SyncGroup(2 + group_, C::kConverterThreads);
     const volatile Extent* const all = &group_extents_[turn_];
-    extent.most = all->most, extent.least = all->least;
+    extent.most = all->most;
+    if (C::kParts > 1) extent.least = all->least;
     // All have read that of the turn before.
     if (tid_ == 0) group_extents_[turn_ == 0 ? 2 : turn_ - 1] = Extent();
     return extent;

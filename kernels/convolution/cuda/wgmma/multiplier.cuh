@@ -34,10 +34,11 @@ class Multiplier {
         warpgroup_(block.warp / 4),
         g_(threadIdx.x % 32 / 4),
         t_(threadIdx.x % 4),
-        certain_exponents_(CopyFilters(block, arranged)),
         filters_address_(SharedAddress(block.filters)),
         ring_(block.plan.slab_buffers, block.slab_barriers),
-        stage_ring_(block.plan.stages, block.stage_barriers) {}
+        stage_ring_(block.plan.stages, block.stage_barriers) {
+    CopyFilters(arranged);
+  }
 
   __device__ __forceinline__ void Run() {
     // With slabs of its own a warpgroup leaves out those of the others.
@@ -54,13 +55,18 @@ class Multiplier {
       slab_address_ = SharedAddress(block_.SlabBuffer(ring_.buffer));
       WaitFor(block_.full + 8 * ring_.barrier, ring_.parity);
       const volatile Certain& certain = block_.slab_certain[ring_.buffer];
-      certain_ = {certain.exponent, certain.lossy};
+      certain_ = 2 * certain.exponent + certain.lossy;
       slab_held_ = true;
       for (int group = 0; group < plan_.groups;
            group += plan_.phase_groups, stage_ring_.Advance()) {
         MultiplyPhase(slab, group);
       }
       if (slab_held_) Arrive(block_.empty + 8 * ring_.barrier);
+      if constexpr (C::kDirect) {
+        if (block_.certain_exponents->Doubt(SlabCertain())) {
+          StoreUncertain(index);
+        }
+      }
     }
   }
 
@@ -89,20 +95,23 @@ class Multiplier {
     bool exists;
   };
 
-  // Copies the arranged filters to shared memory while the converters prepare
-  // the first slab.
-  static __device__ __forceinline__ CertainExponents
-  CopyFilters(const Block<kShape>& block, const uint4* arranged) {
+  // Copies the arranged filters and what is known of them to shared memory
+  // while the converters prepare the first slab.
+  __device__ __forceinline__ void CopyFilters(const uint4* arranged) const {
+    constexpr int kThreads = 32 * C::kMultiplierWarps;
     WaitForKernelBefore();
-    for (int i = threadIdx.x; i < block.filter_vectors;
-         i += 32 * C::kMultiplierWarps) {
-      block.filters[i] = arranged[i];
+    for (int i = threadIdx.x; i < block_.filter_vectors; i += kThreads) {
+      block_.filters[i] = arranged[i];
     }
-    const auto exponents =
-        CertainExponents::Of(block.scaled_filters, block.plan.M);
+    for (int m = threadIdx.x; m < plan_.groups * C::kGroupFilters;
+         m += kThreads) {
+      block_.filter_exponents[m] = block_.scaled_filters[m].exponent;
+    }
+    const auto certain_exponents =
+        CertainExponents::Of(block_.scaled_filters, plan_.M);
+    if (threadIdx.x == 0) *block_.certain_exponents = certain_exponents;
     FenceAsyncProxy();
-    SyncGroup(1, 32 * C::kMultiplierWarps);
-    return exponents;
+    SyncGroup(1, kThreads);
   }
 
   // Computes this warpgroup's tiles of the phase that begins with
@@ -133,7 +142,7 @@ class Multiplier {
       if (!stage_held_) {
         WaitForStage(/*to_fill=*/false);
       } else if (threadIdx.x % 128 == 0) {
-        block_.stage_certain[stage_ring_.buffer] = certain_;
+        block_.stage_certain[stage_ring_.buffer] = SlabCertain();
       }
       FenceAsyncProxy();
       Arrive(block_.staged + 8 * stage_ring_.barrier);
@@ -151,6 +160,11 @@ class Multiplier {
     if constexpr (!C::kOwnSlabs) WaitFor(block_.staged + barrier, parity);
     if (to_fill) WaitFor(block_.stored + barrier, parity);
   }
+  __device__ __forceinline__ Certain SlabCertain() const {
+    const int certain = Late(certain_);
+    return {certain >> 1, (certain & 1) != 0};
+  }
+
   // Waits for the phase's stage before the first output.
   __device__ __forceinline__ void HoldStage() {
     if (!C::kDirect && !stage_held_) {
@@ -165,11 +179,16 @@ class Multiplier {
     const Tile tile = {
         group, index,
         (group - phase.first_group) * C::kGroupFilters + 2 * (t_ / C::kShifts)};
-    if (certain_.exponent == kNotScalable) {
+    if (SlabCertain().exponent == kNotScalable) {
       HoldStage();
-      if constexpr (C::kDirect) ComputeUncertain(slab, phase, tile);
-      return;
+    } else {
+      MultiplyPasses(slab, phase, tile, last);
     }
+  }
+
+  __device__ __forceinline__ void MultiplyPasses(const Slab& slab,
+                                                 const Phase& phase,
+                                                 const Tile& tile, bool last) {
     uint32_t in[2];
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
@@ -180,7 +199,7 @@ class Multiplier {
     }
     uint32_t filters = __shfl_sync(
         0xffffffff,
-        filters_address_ + group * C::kFilterParts * plan_.group_bytes, 0);
+        filters_address_ + tile.group * C::kParts * plan_.group_bytes, 0);
     for (int pass = 0; pass < plan_.passes; ++pass) {
       Sums main, small;
       const int steps =
@@ -203,20 +222,19 @@ class Multiplier {
       HoldStage();
       Store(slab, phase, tile, pass, main, small);
     }
-    if constexpr (C::kDirect) {
-      if (certain_exponents_.Doubt(certain_)) {
-        ComputeUncertain(slab, phase, tile);
-      }
-    }
   }
 
-  // The thread's first or second unit. Beyond the slab's last unit it is that
-  // one: it is computed again, but not stored.
+  // The thread's first or second unit.
   __device__ __forceinline__ Unit UnitOf(const Slab& slab, const Tile& tile,
                                          int e) const {
+    return UnitAt(slab, tile.index, g_ + 8 * e);
+  }
+  // The warp's unit i of 16 in a tile. Beyond the slab's last unit it is that
+  // one: it is computed again, but not stored.
+  __device__ __forceinline__ Unit UnitAt(const Slab& slab, int tile,
+                                         int i) const {
     Unit unit;
-    const int index =
-        tile.index * kWgmmaUnits + block_.warp % 4 * 16 + g_ + 8 * e;
+    const int index = tile * kWgmmaUnits + block_.warp % 4 * 16 + i;
     const int near = min(index, slab.units - 1) + slab.units_before;
     unit.band = Divide(near, plan_.units_magic);
     unit.column = (near - unit.band * plan_.band_units) * C::kShifts;
@@ -228,37 +246,49 @@ class Multiplier {
     return i / 2 * (8 / C::kShifts) + i % 2;
   }
 
-  // Without a stage, computes those of this thread's outputs of a tile by the
-  // definition that are not certain, after all were stored.
-  __device__ __forceinline__ void ComputeUncertain(const Slab& slab,
-                                                   const Phase& phase,
-                                                   const Tile& tile) const {
+  // Without a stage, computes those of a slab's outputs by the definition that
+  // are not certain, after they were stored: a warp those of its units.
+  __device__ __forceinline__ void StoreUncertain(int slab_index) const {
+    const Certain certain = SlabCertain();
+    const Slab slab = block_.SlabAt(Late(slab_index));
+    const int filters = Late(plan_.M), K = Late(plan_.K), W = Late(plan_.W);
+    const int weights = plan_.C * K * K;
+    // Output e of a tile is one column of the warp's units in one row, of one
+    // of the filters.
+    constexpr int kColumns = 16 * C::kShifts;
+    const int tiles = CeilDivide(slab.units, kWgmmaUnits);
+    __syncwarp();  // other lanes stored the outputs
 #pragma unroll 1
-    for (int e = 0; e < 2; ++e) {
-      const Unit unit = UnitOf(slab, tile, e);
-      if (!unit.exists) continue;
-      const int column = unit.column + t_ % C::kShifts;
-      if (column >= plan_.W_out) continue;
-      const int at = unit.band * C::kRows;
-#pragma unroll 1
-      for (int i = 0; i < 2 * C::kOctets * C::kShifts; ++i) {
-        const int m = tile.first_filter + FilterOf(i);
-        if (phase.m0 + m >= plan_.M) continue;
-        const float least = certain_.Least(block_.scaled_filters[phase.m0 + m]);
-        if (least == 0) continue;
-        const int64_t first =
-            int64_t{phase.m0 + m} * plan_.C * plan_.K * plan_.K;
-#pragma unroll 1
-        for (int row = 0; row < min(C::kRows, slab.rows - at); ++row) {
-          float* const to = slab.Output(plan_, block_.y, phase.m0 + m) +
-                            (at + row) * plan_.W_out + column;
-          if (least < INFINITY && fabsf(*to) >= least) continue;
-          *to = ExactOutput(plan_,
-                            slab.Input(plan_, block_.x) +
-                                int64_t{at + row} * plan_.W + column,
-                            block_.k + first);
-        }
-      }
+    for (int index = 0; index < tiles; ++index) {
+      // Where the output stands in the slab. False if there is none.
+      const auto place_of = [&](int e, int* row, int* column) {
+        const Unit unit = UnitAt(slab, index, e % kColumns / C::kShifts);
+        *row = unit.band * C::kRows + e / kColumns % C::kRows;
+        *column = unit.column + e % C::kShifts;
+        return unit.exists && *row < slab.rows && *column < plan_.W_out;
+      };
+      ForUncertain(
+          0, filters * C::kRows * kColumns, 32,
+          [&](int e) {
+            const int m = e / kColumns / C::kRows;
+            int row, column;
+            if (!place_of(e, &row, &column)) return false;
+            const float y =
+                slab.Output(plan_, block_.y, m)[row * plan_.W_out + column];
+            const float least = certain.Least(block_.scaled_filters[m]);
+            return least == INFINITY || !(fabsf(y) >= least);
+          },
+          [&](int e) {
+            const int m = e / kColumns / C::kRows;
+            int row, column;
+            place_of(e, &row, &column);
+            const float y = ExactOutput(
+                plan_, slab.Input(plan_, block_.x) + row * W + column,
+                block_.k + int64_t{m} * weights);
+            if (LateLane() == 0) {
+              slab.Output(plan_, block_.y, m)[row * plan_.W_out + column] = y;
+            }
+          });
     }
   }
 
@@ -288,6 +318,7 @@ class Multiplier {
                                             const Tile& tile, float* out,
                                             const Sums& main,
                                             const Sums& small) const {
+    const int exponent = SlabCertain().exponent;
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
       const Unit unit = UnitOf(slab, tile, e);
@@ -299,8 +330,8 @@ class Multiplier {
       for (int i = 0; i < 2 * C::kOctets * C::kShifts; ++i) {
         const int m = tile.first_filter + FilterOf(i);
         const int rows = kWhole || phase.m0 + m < plan_.M ? rows_left : 0;
-        const float scale = ScaleBack(
-            certain_.exponent, block_.scaled_filters[phase.m0 + m].exponent);
+        const float scale =
+            ScaleBack(exponent, block_.filter_exponents[phase.m0 + m]);
         float* to =
             out +
             static_cast<uint32_t>(
@@ -314,7 +345,7 @@ class Multiplier {
               e * 2 + i % 2;
           float sum = main[row / C::kVectorRows][at];
           if constexpr (C::kParts == 2 && !C::kOneSum) {
-            sum += small[row / C::kVectorRows][at] * kLowScaleBack;
+            sum += small[row / C::kVectorRows][at];
           }
           sum *= scale;
           if (kAdds && row < rows) sum += *to;
@@ -331,15 +362,14 @@ class Multiplier {
   const Block<kShape>& block_;
   const WgmmaPlan& plan_;
   const int warpgroup_, g_, t_;
-  const CertainExponents certain_exponents_;
   const uint32_t filters_address_;
   WgmmaRing ring_, stage_ring_;
   // The warpgroup that computes the next tile, where all share each slab.
   int turn_ = 0;
-  // The current slab: its buffer, its scale, and whether this thread has yet to
-  // arrive at `empty`.
+  // The current slab: its buffer, its Certain, which takes one register, and
+  // whether this thread has yet to arrive at `empty`.
   uint32_t slab_address_;
-  Certain certain_;
+  int certain_;
   bool slab_held_;
   bool stage_held_;  // whether this thread may fill the phase's stage
 };

@@ -46,7 +46,8 @@ struct WgmmaPlan {
   int raw_words, raw_buffers;
   // Groups of 8 * octets filters, and those of a phase.
   int groups, phase_groups;
-  int group_bytes;  // of arranged filters, for each part
+  int group_bytes;     // of arranged filters, for each part
+  int exponent_words;  // one for each filter of all groups, and padding
   // With WgmmaShape::direct there are no stages, and these three are not used.
   // If `merged`, a slab is an image and a phase has all filters, so that the
   // stage holds the image's outputs as they stand in device memory. The pitch
@@ -63,9 +64,9 @@ struct WgmmaPlan {
   uint32_t zero;          // 0, which the compiler does not know
 
   constexpr int64_t slab_count() const { return batch * slabs; }
-  // Of all arranged filters.
-  constexpr int64_t filter_bytes() const {
-    return int64_t{kWgmmaShapes[shape].filter_parts()} * groups * group_bytes;
+  // Of all arranged filters, for the shape's parts.
+  constexpr int64_t filter_bytes(int parts) const {
+    return int64_t{parts} * groups * group_bytes;
   }
 };
 

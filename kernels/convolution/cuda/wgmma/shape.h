@@ -74,9 +74,6 @@ struct WgmmaShape {
   }
 
   constexpr int products() const { return 2 * parts - 1; }
-  // Of filters: with one sum their high halves are there once more, scaled for
-  // the low halves of inputs (WeightHalves).
-  constexpr int filter_parts() const { return one_sum ? 3 : parts; }
   // Barriers of each kind for a ring of `buffers` buffers (WgmmaRing). With
   // slabs of their own a barrier always belongs to the same warpgroup.
   constexpr int barriers(int buffers) const {

@@ -37,8 +37,8 @@ class TileProduct {
         in_{first[0], first[1]} {}
 
   // Multiplies `steps` steps. `main` becomes the sums of high * high, and with
-  // two parts `small` those of high * low and low * high, which carry the low
-  // halves' scale. They may be the same array, and then do not.
+  // two parts `small` those of high * low and low * high; they may be the same
+  // array.
   __device__ __forceinline__ void Run(int steps, Sums& main, Sums& small) {
     Unroll<C::kAhead>([&](auto i) { Load<decltype(i)::value>(); });
     Take<0>();
@@ -121,12 +121,10 @@ class TileProduct {
         const uint64_t high = ColumnsAt(address);
         const int adds = kRow == kFirst ? step_adds : 1;
         if constexpr (C::kParts == 2) {
-          constexpr int kPart = C::kFilterPartBytes >> 4;
-          const uint64_t low = high + kPart;
-          const uint64_t for_low = C::kOneSum ? high + 2 * kPart : high;
+          const uint64_t low = ColumnsAt(address + plan_.group_bytes);
           StartProduct(small[v], rows[0], low, adds);
           StartProduct(main[v], rows[0], high, C::kOneSum ? 1 : adds);
-          StartProduct(small[v], rows[1], for_low);
+          StartProduct(small[v], rows[1], high);
         } else {
           StartProduct(main[v], rows[0], high, adds);
         }

@@ -36,16 +36,13 @@ class WgmmaConvolution : public Kernel {
     blocks_ = plan_.slab_count() < limits.multiprocessors
                   ? plan_.slab_count()
                   : limits.multiprocessors;
-    return arranged_.Allocate(filters(), plan_.filter_bytes());
+    return arranged_.Allocate(filters(), plan_.filter_bytes(kParts));
   }
 
   Error Run(const float* x, const float* k, float* y,
             cudaStream_t stream) override {
     const WgmmaShape& shape = kWgmmaShapes[plan_.shape];
-    const auto arrange = kParts == 1     ? ArrangeWgmmaFiltersKernel<1>
-                         : shape.one_sum ? ArrangeWgmmaFiltersKernel<3>
-                                         : ArrangeWgmmaFiltersKernel<2>;
-    arrange<<<filters(), 256, 0, stream>>>(
+    ArrangeWgmmaFiltersKernel<kParts><<<filters(), 256, 0, stream>>>(
         k, reinterpret_cast<uint32_t*>(arranged_.data()), arranged_.filters(),
         plan_, shape.octets, shape.shifts, shape.vector_rows, shape.wide);
     RETURN_IF_FAILED(CheckLaunch("ArrangeWgmmaFiltersKernel"));

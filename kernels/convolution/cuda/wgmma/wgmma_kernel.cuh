@@ -38,12 +38,13 @@ __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
   using C = WgmmaConstants<kShape>;
   extern __shared__ __align__(1024) uint4 shared[];
   __shared__ uint64_t barriers[5 * C::kMostBarriers];
+  __shared__ CertainExponents certain_exponents;
   __shared__ Certain slab_certain[kWgmmaMostBuffers];
   __shared__ Certain stage_certain[kWgmmaMostBuffers];
   __shared__ Extent slab_extents[C::kConverterGroups][3];
 
   const Block<kShape> block(plan, x, k, y, shared, barriers, scaled_filters,
-                            slab_certain, stage_certain);
+                            &certain_exponents, slab_certain, stage_certain);
   block.Initialize();
   if (threadIdx.x == 0) {
     for (auto& turns : slab_extents) {

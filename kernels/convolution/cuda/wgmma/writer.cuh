@@ -36,13 +36,40 @@ __device__ __forceinline__ void StoreStage(const WgmmaPlan& plan,
   }
 }
 
+// Computes by the definition those of a phase's outputs in `stage` that are not
+// certain. `m0` is its first filter, `target` the WordInLine of its first
+// output.
+template <int kShape>
+__device__ __forceinline__ void StageUncertain(const Block<kShape>& block,
+                                               const Slab& slab,
+                                               const Certain& certain, int m0,
+                                               int filters, int target,
+                                               float* stage) {
+  const WgmmaPlan& plan = block.plan;
+  const int weights = plan.C * plan.K * plan.K;
+#pragma unroll 1
+  for (int m = 0; m < filters; ++m) {
+    const float least = certain.Least(block.scaled_filters[m0 + m]);
+    if (least == 0) continue;
+    float* const out = stage + StageOffset(plan, target, m);
+    const float* const k = block.k + int64_t{m0 + m} * weights;
+    ForUncertain(
+        0, slab.rows * plan.W_out, 32,
+        [&](int e) { return !(fabsf(out[e]) >= least) || least == INFINITY; },
+        [&](int e) {
+          const int row = e / plan.W_out;
+          const float* const in =
+              slab.Input(plan, block.x) + row * plan.W + e - row * plan.W_out;
+          const float y = ExactOutput(plan, in, k);
+          if (block.lane == 0) out[e] = y;
+        });
+  }
+}
+
 template <int kShape>
 __device__ __forceinline__ void RunWriter(const Block<kShape>& block) {
   using C = WgmmaConstants<kShape>;
   const WgmmaPlan& plan = block.plan;
-  WaitForKernelBefore();
-  const auto certain_exponents =
-      CertainExponents::Of(block.scaled_filters, plan.M);
   WgmmaRing ring(plan.stages, block.stage_barriers);
   for (int index = blockIdx.x; index < block.slab_count; index += gridDim.x) {
     const Slab slab = block.SlabAt(index);
@@ -55,15 +82,9 @@ __device__ __forceinline__ void RunWriter(const Block<kShape>& block) {
       float* const stage = block.stages + ring.buffer * plan.stage_words;
       WaitFor(block.staged + 8 * ring.barrier, ring.parity);
       const Certain certain = block.stage_certain[ring.buffer];
-      if (certain_exponents.Doubt(certain)) {
-        const int target = WordInLine(out);
-        ComputeUncertain(plan, block.scaled_filters, certain,
-                         slab.Input(plan, block.x), block.k, slab.rows,
-                         plan.W_out, m0, m0 + filters, block.lane, 32,
-                         [&](int m, int h, int w) {
-                           return stage + StageOffset(plan, target, m - m0) +
-                                  h * plan.W_out + w;
-                         });
+      if (block.certain_exponents->Doubt(certain)) {
+        StageUncertain(block, slab, certain, m0, filters, WordInLine(out),
+                       stage);
         FenceAsyncProxy();
         __syncwarp();
       }
