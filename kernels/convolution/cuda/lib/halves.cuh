@@ -195,19 +195,37 @@ struct CertainExponents {
   }
 };
 
+// For code that is rarely reached: v, from which the compiler computes nothing
+// before it gets there. It would keep the results in registers meanwhile, which
+// products need.
+__device__ __forceinline__ int Late(int v) {
+  asm volatile("" : "+r"(v));
+  return v;
+}
+__device__ __forceinline__ int64_t Late(int64_t v) {
+  asm volatile("" : "+l"(v));
+  return v;
+}
+__device__ __forceinline__ int LateLane() {
+  int lane;
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+
 // One output by the definition, for plans that hold the problem's sizes: `in`
 // is the first input under the filter `k`. The lanes of a warp, which all call
 // this, share the terms.
 template <typename Plan>
 __device__ __forceinline__ float ExactOutput(const Plan& plan, const float* in,
                                              const float* k) {
-  const int taps = plan.K * plan.K;
+  const int K = Late(plan.K), H = Late(plan.H), W = Late(plan.W);
+  const int taps = K * K, terms = Late(plan.C) * taps;
   float sum = 0;
 #pragma unroll 1
-  for (int i = threadIdx.x % 32; i < plan.C * taps; i += 32) {
+  for (int i = LateLane(); i < terms; i += 32) {
     const int c = i / taps, tap = i - c * taps;
-    const int p = tap / plan.K, q = tap - p * plan.K;
-    sum += in[(int64_t{c} * plan.H + p) * plan.W + q] * k[i];
+    const int p = tap / K, q = tap - p * K;
+    sum += in[(int64_t{c} * H + p) * W + q] * k[i];
   }
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2) {
@@ -223,12 +241,25 @@ template <typename Uncertain, typename Compute>
 __device__ __forceinline__ void ForUncertain(int first, int end, int step,
                                              const Uncertain& uncertain,
                                              const Compute& compute) {
+  constexpr int kAtOnce = 4;  // loads under way
+  const int lane = LateLane();
 #pragma unroll 1
-  for (int e = first; e < end; e += step) {
-    const int own = e + static_cast<int>(threadIdx.x % 32);
-    uint32_t left = __ballot_sync(0xffffffff, own < end && uncertain(own));
+  for (int e = Late(first); e < end; e += kAtOnce * step) {
+    uint32_t found = 0;
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int own = e + i * step + lane;
+      found |= (uncertain(min(own, end - 1)) && own < end) << i;
+    }
+    if (!__any_sync(0xffffffff, found)) continue;
 #pragma unroll 1
-    for (; left != 0; left &= left - 1) compute(e + __ffs(left) - 1);
+    for (int i = 0; i < kAtOnce; ++i) {
+      uint32_t left = __ballot_sync(0xffffffff, found >> i & 1);
+#pragma unroll 1
+      for (; left != 0; left &= left - 1) {
+        compute(e + i * step + __ffs(left) - 1);
+      }
+    }
   }
 }
 

@@ -124,8 +124,8 @@ __device__ __forceinline__ void LoadScaled(const SplitPlan& plan,
       extent.least = min(extent.least, team.shared->extents[i].least);
     }
     const Certain certain = {extent.most == 0 ? *exponent
-                             : IsFinite(extent.most)
-                                 ? InputExponent(extent.most)
+                             : IsFinite(extent.Most())
+                                 ? InputExponent(extent.Most())
                                  : kNotScalable,
                              extent.Lossy(*exponent)};
     const bool again =
@@ -192,14 +192,12 @@ __device__ __forceinline__ int EndFilter(const SplitPlan& plan,
              (phase.group0 + phase.filter_groups) * kNT * 8 >> plan.shift_log);
 }
 
-// Computes a phase's items, the warps taking turns, and stages their sums. The
-// inputs were scaled by 2^exponent.
+// Computes a phase's items, the warps taking turns, and stages their sums.
 template <int kK, int kR, int kNT, bool kRowPairs, bool kFewRegisters,
           typename Filters>
 __device__ __forceinline__ void ComputePhase(
     const SplitPlan& plan, const SplitTeam& team, const SplitTile& tile,
-    const SplitItems& items, const SplitPhase& phase, const char* filters,
-    const ScaledFilter* scaled_filters, int exponent) {
+    const SplitItems& items, const SplitPhase& phase, const char* filters) {
   constexpr int kS = kR / 2;
   for (int item = team.warp; item < phase.octets * phase.filter_groups;
        item += plan.warps) {
@@ -236,48 +234,63 @@ __device__ __forceinline__ void ComputePhase(
     }
     if (unit < phase.units) {
       const int column = place * plan.shifts;
-      StageSums<kR, kNT>(
-          plan, sum, scaled_filters + FirstFilter<kNT>(plan, phase), exponent,
-          filter_group * kNT * 8 + 2 * team.t, column, tile.columns,
-          team.stage + band * kR * tile.columns + column);
+      StageSums<kR, kNT>(plan, sum, filter_group * kNT * 8 + 2 * team.t, column,
+                         tile.columns,
+                         team.stage + band * kR * tile.columns + column);
     }
   }
 }
 
-// Brings a phase's outputs from the stage to the tensor.
+// Brings a phase's outputs from the stage to the tensor. The inputs were scaled
+// by 2^exponent.
 template <int kNT>
 __device__ __forceinline__ void StorePhase(const SplitPlan& plan,
                                            const SplitTeam& team,
                                            const SplitTile& tile,
                                            const SplitPhase& phase,
-                                           int out_area) {
+                                           const ScaledFilter* scaled_filters,
+                                           int exponent, int out_area) {
   const int m0 = FirstFilter<kNT>(plan, phase);
   const int m_end = EndFilter<kNT>(plan, phase);
   float* const to = tile.to + int64_t{m0} * out_area + phase.row0 * plan.W_out;
   if (tile.columns == plan.W_out) {
     StoreWholeRows(team.stage, plan.stage_pitch, to, out_area, m_end - m0,
-                   phase.rows * plan.W_out, team.warp, plan.warps, team.lane);
+                   phase.rows * plan.W_out, team.warp, plan.warps, team.lane,
+                   scaled_filters + m0, exponent);
   } else {
     StorePartRows(plan, team.stage, to, out_area, m_end - m0, phase.rows,
-                  tile.columns, team.warp, team.lane);
+                  tile.columns, team.warp, team.lane, scaled_filters + m0,
+                  exponent);
   }
 }
 
-// Replaces those of a phase's outputs in the stage that are not certain. Called
-// rarely, it must not take registers from the rest.
-template <int kNT>
-__device__ __noinline__ void StageUncertain(const SplitPlan& plan,
-                                            SplitTeam team, SplitTile tile,
-                                            SplitPhase phase,
-                                            const ScaledFilter* scaled_filters,
-                                            Certain certain, const float* k) {
-  const int m0 = FirstFilter<kNT>(plan, phase);
-  ComputeUncertain(
-      plan, scaled_filters, certain, tile.from + int64_t{phase.row0} * plan.W,
-      k, phase.rows, tile.columns, m0, EndFilter<kNT>(plan, phase), team.tid,
-      team.threads, [&](int m, int h, int w) {
-        return team.stage + (m - m0) * plan.stage_pitch + h * tile.columns + w;
-      });
+// Computes those of a tile's outputs by the definition that are not certain,
+// after they were stored: each warp some of every filter's.
+__device__ __forceinline__ void StoreUncertain(
+    const SplitPlan& plan, const SplitTeam& team, const SplitTile& tile,
+    const ScaledFilter* scaled_filters, const Certain& certain, const float* k,
+    int out_area) {
+  const int filters = Late(plan.M), K = Late(plan.K), columns = tile.columns;
+  const int weights = plan.C * K * K;
+#pragma unroll 1
+  for (int m = 0; m < filters; ++m) {
+    const float least = certain.Least(scaled_filters[m]);
+    if (least == 0) continue;
+    float* const out = tile.to + int64_t{m} * out_area;
+    ForUncertain(
+        team.warp * 32, tile.rows * columns, team.threads,
+        [&](int e) {
+          const int row = e / columns;
+          const float y = out[row * plan.W_out + e - row * columns];
+          return least == INFINITY || !(fabsf(y) >= least);
+        },
+        [&](int e) {
+          const int row = e / columns, column = e - row * columns;
+          const float y = ExactOutput(plan, tile.from + row * plan.W + column,
+                                      k + int64_t{m} * weights);
+          if (LateLane() == 0) out[row * plan.W_out + column] = y;
+        });
+  }
 }
 
 #endif
@@ -343,17 +356,18 @@ __global__ void __launch_bounds__(kThreads, 1)
         if (exponent != kNotScalable) {
           ComputePhase<kK, kR, kNT, kRowPairs, (kThreads > 256),
                        SplitFilters<kFiltersShared>>(plan, team, tile, items,
-                                                     phase, filters,
-                                                     scaled_filters, exponent);
+                                                     phase, filters);
         }
         team.Sync();
-        if (team.shared->doubt) {
-          StageUncertain<kNT>(plan, team, tile, phase, scaled_filters,
-                              {exponent, team.shared->lossy}, k);
-          team.Sync();
-        }
-        StorePhase<kNT>(plan, team, tile, phase, image.out_area);
+        StorePhase<kNT>(plan, team, tile, phase, scaled_filters, exponent,
+                        image.out_area);
       }
+    }
+    if (team.shared->doubt) {
+      team.Sync();  // other warps stored the outputs
+      StoreUncertain(plan, team, TileAt(plan, image, x, y, Late(index)),
+                     scaled_filters, {exponent, team.shared->lossy}, k,
+                     image.out_area);
     }
     if (exponent == kNotScalable) {
       // The next tile may not reach all of what is not finite.

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "kernels/convolution/cuda/lib/filter_layout.h"
-#include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 
 namespace convlab::cuda {
@@ -74,8 +73,7 @@ __device__ __forceinline__ void MultiplyRowPairs(uint32_t in,
     out[0] = rows[i], out[1] = rows[i + kS];
     out[2] = rows[i + 1], out[3] = rows[i + kS + 1];
   };
-  // The small products first, whose sum loses least. Then the scale of low
-  // halves, which they carry, is taken back.
+  // The small products first, whose sum loses least.
 #pragma unroll
   for (int s = 0; s < kSteps; ++s) {
     uint4 f[kNT];
@@ -92,7 +90,6 @@ __device__ __forceinline__ void MultiplyRowPairs(uint32_t in,
       for (int n = 0; n < kNT; ++n) MultiplyAdd(b, f[n].x, f[n].y, sum[j][n]);
     }
   }
-  ScaleLowSums(sum);
 #pragma unroll
   for (int s = 0; s < kSteps; ++s) {
     uint2 f[kNT];
@@ -129,10 +126,8 @@ struct SplitWindow {
   }
 };
 
-// Adds the products of filter row r of a step, whose filters begin at `tile`,
-// to sums of all three products: filters' low halves are not scaled, and high
-// ones take on the inverse of the scale of the low halves that they meet. The
-// operand of output rows j and j + kS is quad (r + j) % kS.
+// Adds the products of filter row r of a step, whose filters begin at `tile`.
+// The operand of output rows j and j + kS is quad (r + j) % kS.
 template <int kS, int kNT, typename Filters>
 __device__ __forceinline__ void MultiplyRow(int r, int tile, uint32_t pitch,
                                             const Filters& filters,
@@ -153,18 +148,14 @@ __device__ __forceinline__ void MultiplyRow(int r, int tile, uint32_t pitch,
   for (int j = 0; j < kS; ++j) {
 #pragma unroll
     for (int n = 0; n < kNT; ++n) {
-      MultiplyAdd(window.high[(r + j) % kS], f[n].x, f[n].y, part[j][n]);
+      MultiplyAdd(window.low[(r + j) % kS], f[n].x, f[n].y, part[j][n]);
     }
-  }
-#pragma unroll
-  for (int n = 0; n < kNT; ++n) {
-    f[n].x = ForLowHalves(f[n].x), f[n].y = ForLowHalves(f[n].y);
   }
 #pragma unroll
   for (int j = 0; j < kS; ++j) {
 #pragma unroll
     for (int n = 0; n < kNT; ++n) {
-      MultiplyAdd(window.low[(r + j) % kS], f[n].x, f[n].y, part[j][n]);
+      MultiplyAdd(window.high[(r + j) % kS], f[n].x, f[n].y, part[j][n]);
     }
   }
 }

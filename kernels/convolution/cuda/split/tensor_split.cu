@@ -5,8 +5,7 @@
 // rounded. Together they hold 22 bits. x * k is then hx * hk + hx * lk + lx *
 // hk; what is left out, lx * lk, is below 2^-22 of it. Three products on FP16
 // tensor cores cost a third of one in float32. Scaling both operands by powers
-// of two keeps them in the range of half precision; low halves are scaled by
-// 2^11 more, so that they are as exact as high ones. Outputs that small factors
+// of two keeps them in the range of half precision. Outputs that small factors
 // may have spoiled all the same are found by a bound and computed from the
 // floats (docs/numerics.md).
 //

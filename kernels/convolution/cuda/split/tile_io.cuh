@@ -173,18 +173,16 @@ __device__ __forceinline__ Extent CopyTile(const SplitPlan& plan,
   return extent;
 }
 
-// Brings an item's sums to the stage; the inputs were scaled by 2^exponent, and
-// scaled_filters[0] is the phase's first filter. Lane 4 * g + t has columns 8 *
-// n + 2 * t and 8 * n + 2 * t + 1 of the product, of unit g. `to` is the place
-// of the unit's first row and column in the stage's first filter, `column` its
-// column in the tile, and `first` the lane's first column of the product in the
-// phase.
+// Brings an item's sums to the stage, as they are. Lane 4 * g + t has columns 8
+// * n + 2 * t and 8 * n + 2 * t + 1 of the product, of unit g. `to` is the
+// place of the unit's first row and column in the stage's first filter,
+// `column` its column in the tile, and `first` the lane's first column of the
+// product in the phase.
 template <int kR, int kNT>
 __device__ __forceinline__ void StageSums(const SplitPlan& plan,
                                           const float (&sum)[kR / 2][kNT][4],
-                                          const ScaledFilter* scaled_filters,
-                                          int exponent, int first, int column,
-                                          int columns, float* to) {
+                                          int first, int column, int columns,
+                                          float* to) {
   constexpr int kS = kR / 2;
   const auto value = [&](int row, int n, int e) {
     return sum[row % kS][n][row / kS * 2 + e];
@@ -195,12 +193,10 @@ __device__ __forceinline__ void StageSums(const SplitPlan& plan,
     for (int n = 0; n < kNT; ++n) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        const int m = first + 8 * n + e;
-        const float scale = ScaleBack(exponent, scaled_filters[m].exponent);
-        float* at = to + m * plan.stage_pitch;
+        float* at = to + (first + 8 * n + e) * plan.stage_pitch;
 #pragma unroll
         for (int row = 0; row < kR; ++row, at += columns) {
-          *at = value(row, n, e) * scale;
+          *at = value(row, n, e);
         }
       }
     }
@@ -212,37 +208,37 @@ __device__ __forceinline__ void StageSums(const SplitPlan& plan,
     const int m = (first + 8 * n) >> plan.shift_log;
     const int shift = first + 8 * n - (m << plan.shift_log);
     if (column + shift >= columns) continue;
-    const float scale = ScaleBack(exponent, scaled_filters[m].exponent);
     float* at = to + m * plan.stage_pitch + shift;
     if (pairs) {
 #pragma unroll
       for (int row = 0; row < kR; ++row, at += columns) {
-        *reinterpret_cast<float2*>(at) = {value(row, n, 0) * scale,
-                                          value(row, n, 1) * scale};
+        *reinterpret_cast<float2*>(at) = {value(row, n, 0), value(row, n, 1)};
       }
     } else {
       const bool second = column + shift + 1 < columns;
 #pragma unroll
       for (int row = 0; row < kR; ++row, at += columns) {
-        at[0] = value(row, n, 0) * scale;
-        if (second) at[1] = value(row, n, 1) * scale;
+        at[0] = value(row, n, 0);
+        if (second) at[1] = value(row, n, 1);
       }
     }
   }
 }
 
 // Copies the first `count` floats of each of `filters` filters from the stage
-// to the output, where filters are `area` floats apart. A warp writes whole
+// to the output, where filters are `area` floats apart, and takes back the
+// scales of scaled_filters and of the inputs, 2^exponent. A warp writes whole
 // lines of 128 bytes, and has several filters on the way.
-__device__ __forceinline__ void StoreWholeRows(const float* stage, int pitch,
-                                               float* out, int area,
-                                               int filters, int count, int warp,
-                                               int warps, int lane) {
+__device__ __forceinline__ void StoreWholeRows(
+    const float* stage, int pitch, float* out, int area, int filters, int count,
+    int warp, int warps, int lane, const ScaledFilter* scaled_filters,
+    int exponent) {
   constexpr int kAtOnce = 6;
   for (int first = warp; first < filters; first += kAtOnce * warps) {
     const float* from[kAtOnce];
     float* to[kAtOnce];
     int at[kAtOnce];  // the lane's float, which may be none
+    float scale[kAtOnce];
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const int m = first + i * warps;
@@ -251,6 +247,8 @@ __device__ __forceinline__ void StoreWholeRows(const float* stage, int pitch,
           static_cast<int>(reinterpret_cast<uintptr_t>(to[i]) / 4 % 32);
       at[i] = m < filters ? lane - skew : 1 << 30;
       from[i] = stage + m * pitch;
+      scale[i] =
+          ScaleBack(exponent, scaled_filters[min(m, filters - 1)].exponent);
     }
     for (int l = 0; l < count + 31; l += 32) {
       float v[kAtOnce];
@@ -263,7 +261,7 @@ __device__ __forceinline__ void StoreWholeRows(const float* stage, int pitch,
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) {
         if (static_cast<uint32_t>(at[i] + l) < static_cast<uint32_t>(count)) {
-          to[i][at[i] + l] = v[i];
+          to[i][at[i] + l] = v[i] * scale[i];
         }
       }
     }
@@ -271,15 +269,16 @@ __device__ __forceinline__ void StoreWholeRows(const float* stage, int pitch,
 }
 
 // The same for tiles of a part of the output's columns.
-__device__ __forceinline__ void StorePartRows(const SplitPlan& plan,
-                                              const float* stage, float* out,
-                                              int area, int filters, int rows,
-                                              int columns, int warp, int lane) {
+__device__ __forceinline__ void StorePartRows(
+    const SplitPlan& plan, const float* stage, float* out, int area,
+    int filters, int rows, int columns, int warp, int lane,
+    const ScaledFilter* scaled_filters, int exponent) {
   for (int m = warp; m < filters; m += plan.warps) {
+    const float scale = ScaleBack(exponent, scaled_filters[m].exponent);
     for (int r = 0; r < rows; ++r) {
       for (int i = lane; i < columns; i += 32) {
         out[int64_t{m} * area + r * plan.W_out + i] =
-            stage[m * plan.stage_pitch + r * columns + i];
+            stage[m * plan.stage_pitch + r * columns + i] * scale;
       }
     }
   }

@@ -64,7 +64,7 @@ class Multiplier {
       if (slab_held_) Arrive(block_.empty + 8 * ring_.barrier);
       if constexpr (C::kDirect) {
         if (block_.certain_exponents->Doubt(SlabCertain())) {
-          StoreUncertain(slab);
+          StoreUncertain(index);
         }
       }
     }
@@ -161,7 +161,8 @@ class Multiplier {
     if (to_fill) WaitFor(block_.stored + barrier, parity);
   }
   __device__ __forceinline__ Certain SlabCertain() const {
-    return {certain_ >> 1, (certain_ & 1) != 0};
+    const int certain = Late(certain_);
+    return {certain >> 1, (certain & 1) != 0};
   }
 
   // Waits for the phase's stage before the first output.
@@ -228,8 +229,8 @@ class Multiplier {
                                          int e) const {
     return UnitAt(slab, tile.index, g_ + 8 * e);
   }
-  // The warp's unit i of 16 in a tile. Beyond the slab's last unit it is that one: it is
-  // computed again, but not stored.
+  // The warp's unit i of 16 in a tile. Beyond the slab's last unit it is that
+  // one: it is computed again, but not stored.
   __device__ __forceinline__ Unit UnitAt(const Slab& slab, int tile,
                                          int i) const {
     Unit unit;
@@ -247,9 +248,11 @@ class Multiplier {
 
   // Without a stage, computes those of a slab's outputs by the definition that
   // are not certain, after they were stored: a warp those of its units.
-  __device__ __forceinline__ void StoreUncertain(const Slab& slab) const {
+  __device__ __forceinline__ void StoreUncertain(int slab_index) const {
     const Certain certain = SlabCertain();
-    const int weights = plan_.C * plan_.K * plan_.K;
+    const Slab slab = block_.SlabAt(Late(slab_index));
+    const int filters = Late(plan_.M), K = Late(plan_.K), W = Late(plan_.W);
+    const int weights = plan_.C * K * K;
     // Output e of a tile is one column of the warp's units in one row, of one
     // of the filters.
     constexpr int kColumns = 16 * C::kShifts;
@@ -265,13 +268,13 @@ class Multiplier {
         return unit.exists && *row < slab.rows && *column < plan_.W_out;
       };
       ForUncertain(
-          0, plan_.M * C::kRows * kColumns, 32,
+          0, filters * C::kRows * kColumns, 32,
           [&](int e) {
             const int m = e / kColumns / C::kRows;
             int row, column;
             if (!place_of(e, &row, &column)) return false;
-            const float y = slab.Output(plan_, block_.y, m)[row * plan_.W_out +
-                                                            column];
+            const float y =
+                slab.Output(plan_, block_.y, m)[row * plan_.W_out + column];
             const float least = certain.Least(block_.scaled_filters[m]);
             return least == INFINITY || !(fabsf(y) >= least);
           },
@@ -280,9 +283,9 @@ class Multiplier {
             int row, column;
             place_of(e, &row, &column);
             const float y = ExactOutput(
-                plan_, slab.Input(plan_, block_.x) + row * plan_.W + column,
+                plan_, slab.Input(plan_, block_.x) + row * W + column,
                 block_.k + int64_t{m} * weights);
-            if (block_.lane == 0) {
+            if (LateLane() == 0) {
               slab.Output(plan_, block_.y, m)[row * plan_.W_out + column] = y;
             }
           });
@@ -315,6 +318,7 @@ class Multiplier {
                                             const Tile& tile, float* out,
                                             const Sums& main,
                                             const Sums& small) const {
+    const int exponent = SlabCertain().exponent;
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
       const Unit unit = UnitOf(slab, tile, e);
@@ -326,8 +330,8 @@ class Multiplier {
       for (int i = 0; i < 2 * C::kOctets * C::kShifts; ++i) {
         const int m = tile.first_filter + FilterOf(i);
         const int rows = kWhole || phase.m0 + m < plan_.M ? rows_left : 0;
-        const float scale = ScaleBack(
-            SlabCertain().exponent, block_.filter_exponents[phase.m0 + m]);
+        const float scale =
+            ScaleBack(exponent, block_.filter_exponents[phase.m0 + m]);
         float* to =
             out +
             static_cast<uint32_t>(

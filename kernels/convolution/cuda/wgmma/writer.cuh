@@ -58,8 +58,8 @@ __device__ __forceinline__ void StageUncertain(const Block<kShape>& block,
         [&](int e) { return !(fabsf(out[e]) >= least) || least == INFINITY; },
         [&](int e) {
           const int row = e / plan.W_out;
-          const float* const in = slab.Input(plan, block.x) + row * plan.W + e -
-                                  row * plan.W_out;
+          const float* const in =
+              slab.Input(plan, block.x) + row * plan.W + e - row * plan.W_out;
           const float y = ExactOutput(plan, in, k);
           if (block.lane == 0) out[e] = y;
         });
