@@ -236,12 +236,12 @@ __device__ __forceinline__ float ExactOutput(const Plan& plan, const float* in,
 
 // Calls compute(e) in all lanes of a warp for every e from `first` below `end`
 // and `step` apart for which some lane's uncertain(e + lane) holds: e is then
-// that lane's. All lanes call this with the same arguments.
-template <typename Uncertain, typename Compute>
+// that lane's. All lanes call this with the same arguments. `kAtOnce` of
+// a lane are looked at at once: more take registers, fewer wait for memory.
+template <int kAtOnce = 1, typename Uncertain, typename Compute>
 __device__ __forceinline__ void ForUncertain(int first, int end, int step,
                                              const Uncertain& uncertain,
                                              const Compute& compute) {
-  constexpr int kAtOnce = 4;  // loads under way
   const int lane = LateLane();
 #pragma unroll 1
   for (int e = Late(first); e < end; e += kAtOnce * step) {

@@ -277,7 +277,7 @@ __device__ __forceinline__ void StoreUncertain(
     const float least = certain.Least(scaled_filters[m]);
     if (least == 0) continue;
     float* const out = tile.to + int64_t{m} * out_area;
-    ForUncertain(
+    ForUncertain</*kAtOnce=*/4>(
         team.warp * 32, tile.rows * columns, team.threads,
         [&](int e) {
           const int row = e / columns;
