@@ -128,7 +128,8 @@ absl::Status Judging::Trace() {
     if (times.op_ns.empty()) continue;
     OpTime unobserved = CheckUnobserved(attempt.call, MedianNs(times.op_ns));
     // The first run of a process may be slow, and others may use the GPU.
-    for (int i = 0; i < 3 && unobserved.worth == OpTime::kIncredible; ++i) {
+    for (int more = 0; more < 3 && unobserved.worth == OpTime::kIncredible;
+         ++more) {
       ASSIGN_OR_RETURN(const Attempt again,
                        runner.Try(layers_[i], Family::kSigned));
       unobserved = CheckUnobserved(again.call, MedianNs(times.op_ns));
