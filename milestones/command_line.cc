@@ -6,8 +6,6 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -20,6 +18,7 @@
 #include "gflags/gflags.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/simd/cpu_target.h"
+#include "milestones/arguments.h"
 
 DEFINE_string(model, "fa19", "network to run; --list names them");
 DEFINE_string(size, "",
@@ -73,25 +72,6 @@ DEFINE_bool(list, false, "list the networks and variants, and end");
 namespace convlab {
 namespace {
 
-// The upper bound is checked where the data set's size is known.
-absl::StatusOr<int64_t> ParseSize(const std::string& text) {
-  int64_t size;
-  if (!absl::SimpleAtoi(text, &size)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "size is '", text, "', expected a whole number of images"));
-  }
-  if (size < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("size is ", size, ", expected at least 1"));
-  }
-  return size;
-}
-
-bool LooksLikeSize(absl::string_view text) {
-  return !text.empty() &&
-         (absl::ascii_isdigit(text[0]) || text[0] == '-' || text[0] == '+');
-}
-
 // Sets the flags that the positional arguments stand for.
 absl::Status TakePositional(const ParsedFlags& parsed) {
   std::string model, size;
@@ -116,20 +96,6 @@ absl::Status TakePositional(const ParsedFlags& parsed) {
   };
   RETURN_IF_ERROR(take(model, "model", &FLAGS_model));
   return take(size, "size", &FLAGS_size);
-}
-
-absl::StatusOr<Device> ParseDevice(const std::string& text) {
-  if (text == "auto") return Device::kAuto;
-  if (text == "cpu") return Device::kCpu;
-  if (text == "gpu") return Device::kGpu;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--device is '", text, "', expected auto, cpu or gpu"));
-}
-
-absl::Status CheckRange(const char* flag, int value, int least, int most) {
-  if (value >= least && value <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--", flag, " is ", value, ", expected ", least, " to ", most));
 }
 
 // In a script, "--record=$file" with an unset variable does not mean "no file".

@@ -11,11 +11,10 @@
 #include "absl/status/statusor.h"
 #include "common/network/network.h"
 #include "kernels/convolution/convolution.h"
+#include "milestones/arguments.h"
 #include "milestones/milestone.h"
 
 namespace convlab {
-
-enum class Device { kAuto, kCpu, kGpu };
 
 struct CommandLine {
   bool help = false;

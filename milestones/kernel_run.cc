@@ -17,7 +17,6 @@
 #include "common/flags/flags.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
-#include "kernels/convolution/fastest.h"
 #include "kernels/inference/inference.h"
 #include "kernels/judge/convolver.h"
 #include "kernels/judge/counters.h"
@@ -28,6 +27,7 @@
 #include "kernels/judge/verdict.h"
 #include "milestones/course_output.h"
 #include "milestones/kernel_files.h"
+#include "milestones/kernel_record.h"
 #include "milestones/kernel_text.h"
 #include "milestones/progress.h"
 #include "milestones/standing.h"
@@ -40,17 +40,6 @@ constexpr int kRepeat = 1;
 
 // Whoever wants a quick answer does not wait longer for a call of a GPU.
 constexpr double kQuickSeconds = 15;
-
-// What is known of one kernel after its run.
-struct KernelRun {
-  CompiledKernel compiled;
-  Verdict verdict;
-  // Of the network; absent if the kernel failed there.
-  std::optional<InferenceResult> result;
-  std::vector<std::vector<int64_t>> whole_ns;  // for each convolution
-  int64_t device_bytes = 0;
-  std::vector<int64_t> correct;  // of each repetition
-};
 
 // What is made once for all kernels of a session, and for all saves of one.
 struct Shared {
@@ -202,63 +191,6 @@ void PrintBound(Session& session, const CompiledKernel& compiled,
   PrintParagraph(session, "bound", DescribeCounters(*counters));
 }
 
-void AddToRecord(Session& session, const KernelRun& run) {
-  RunRecord& record = session.record;
-  const KernelSource& source = run.compiled.source;
-  VariantRecord& variant = record.variants[source.name];
-  variant.backend = std::string(Name(session.backend));
-  variant.accuracy_class = std::string(Name(run.verdict.accuracy));
-  variant.summary = absl::StrCat(
-      "A contributed kernel: ", Name(source.kernel_interface), ".");
-  VerificationRecord& verification = variant.verification.emplace();
-  verification.outcome = std::string(Name(run.verdict.outcome));
-  verification.reason = run.verdict.reason;
-  verification.relative_error = run.verdict.relative_error;
-  verification.accuracy_class = variant.accuracy_class;
-  verification.problems_tried = run.verdict.problems_tried;
-  verification.problems_right = run.verdict.problems_right;
-  verification.judge_version = kJudgeVersion;
-  verification.protection = run.verdict.protection;
-  verification.op_time_counts = run.verdict.op_time_counts;
-  verification.op_time_note = run.verdict.op_time_note;
-  verification.kernel = {
-      source.name, std::string(Name(source.kernel_interface)), source.digest};
-  LadderRun row;
-  row.variant = source.name;
-  if (!IsRight(run.verdict)) {
-    row.failure = std::string(Name(run.verdict.outcome));
-    if (!run.verdict.reason.empty()) {
-      absl::StrAppend(&row.failure, ": ", run.verdict.reason.front());
-    }
-  }
-  row.relative_error = run.verdict.relative_error;
-  if (run.result) {
-    row.convolutions = DescribeConvolutions(
-        session,
-        std::vector<std::string>(run.result->op_time_ns.size(), source.name),
-        *run.result);
-    for (size_t i = 0; i < row.convolutions.size(); ++i) {
-      row.convolutions[i].whole_time_ns = run.whole_ns[i];
-    }
-    row.correct = run.correct.back();
-    row.repetitions_correct = run.correct;
-    row.inference_ns = run.result->inference_ns;
-    row.slice = run.result->slice;
-    row.device_memory_peak_bytes = run.device_bytes;
-  }
-  if (session.ladder || session.kernels.size() > 1) {
-    record.ladder.push_back(std::move(row));
-    return;
-  }
-  record.convolutions = std::move(row.convolutions);
-  record.correct = row.correct;
-  record.repetitions_correct = std::move(row.repetitions_correct);
-  record.inference_ns = std::move(row.inference_ns);
-  record.slice = row.slice;
-  record.device_memory_peak_bytes = row.device_memory_peak_bytes;
-  if (run.result) record.prepare_ns = run.result->prepare_ns;
-}
-
 // What a traced process did; Unavailable if nothing was seen.
 absl::StatusOr<Activities> TraceOf(KernelProcess& process) {
   ASSIGN_OR_RETURN(Activities activities, process.Traced());
@@ -386,29 +318,11 @@ absl::Status RunSources(Session& session,
                    absl::StrJoin(failed, ", ")));
 }
 
-// Rankings ask how many answers a right convolution gives. The weights' file
-// says it for some numbers of images; for others, ours is asked.
-absl::Status RecordExpected(Session& session) {
-  if (session.line.record.empty() || ExpectedCorrect(session.record)) {
-    return absl::OkStatus();
-  }
-  std::vector<const Variant*> variants;
-  for (const Problem& layer : LayersOf(*session.line.network, session.size)) {
-    ASSIGN_OR_RETURN(const Variant* variant,
-                     FastestVariant(session.backend, layer));
-    variants.push_back(variant);
-  }
-  ASSIGN_OR_RETURN(const InferenceResult result,
-                   RunNetwork(session, variants, /*repeat=*/1));
-  session.record.expected_correct = CorrectAnswers(session, result).back();
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::Status RunKernels(Session& session) {
   Shared shared;
-  const absl::Status status = RunSources(session, session.kernels, shared);
+  absl::Status status = RunSources(session, session.kernels, shared);
   if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
   RETURN_IF_ERROR(RecordExpected(session));
   return status;

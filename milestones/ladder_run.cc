@@ -141,9 +141,10 @@ absl::Status CheckCounts(const Session& session, const Variant& variant,
 // Verifies and times one variant.
 absl::Status Measure(Session& session, const Variant& variant, int repeat,
                      LadderRun& run) {
-  ASSIGN_OR_RETURN(run.relative_error, VerifyLayers(session, variant));
   const std::vector<const Variant*> variants(
       session.line.network->Convolutions().size(), &variant);
+  ASSIGN_OR_RETURN(run.relative_error,
+                   VerifyLayers(session, variant, variants));
   ASSIGN_OR_RETURN(const InferenceResult result,
                    RunNetwork(session, variants, repeat));
   if (!result.note.empty()) session.Tell(result.note);
@@ -197,7 +198,10 @@ bool Conclude(Session& session, const Variant& variant, LadderRun run) {
   const bool right = run.failure.empty() || rejected;
   if (run.failure.empty()) {
     session.record.variants[variant.name].verification =
-        Verified(session, variant, run.relative_error);
+        Verified(variant,
+                 std::vector<const Variant*>(
+                     session.line.network->Convolutions().size(), &variant),
+                 run.relative_error);
     for (const ConvolutionRecord& convolution : run.convolutions) {
       session.Print(OpTimeLine(Median(convolution.op_time_ns)));
     }

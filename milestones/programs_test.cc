@@ -96,6 +96,12 @@ TEST_F(ProgramsTest, VariantsAgreeAndTheRecordHoldsTheRun) {
   EXPECT_THAT(b->convolutions[1].op_time_ns, SizeIs(3));
   EXPECT_EQ(b->convolutions[1].flops, 30 * 12110400);
   EXPECT_THAT(b->variants, SizeIs(2));
+  // Each was verified on the convolution that it computed, and might not take
+  // the other.
+  for (const auto& [name, variant] : b->variants) {
+    ASSERT_TRUE(variant.verification.has_value()) << name;
+    EXPECT_EQ(variant.verification->problems_tried, 1) << name;
+  }
   EXPECT_EQ(b->weights, "fa19.safetensors");
   EXPECT_EQ(b->weights_metadata.at("network"), "fa19");
   EXPECT_THAT(b->output, SizeIs(7));

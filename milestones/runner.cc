@@ -112,8 +112,9 @@ absl::Status RunOnce(Session& session,
     if (described.verification) continue;
     described = DescribeVariant(*variant);
     // After the run, whose first operation includes the loading of its code.
-    ASSIGN_OR_RETURN(const double error, VerifyLayers(session, *variant));
-    described.verification = Verified(session, *variant, error);
+    ASSIGN_OR_RETURN(const double error,
+                     VerifyLayers(session, *variant, variants));
+    described.verification = Verified(*variant, variants, error);
   }
   record.repetitions_correct = CorrectAnswers(session, result);
   record.correct = record.repetitions_correct.back();

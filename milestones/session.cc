@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <future>
 #include <optional>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -29,32 +27,10 @@
 #include "milestones/course_output.h"
 #include "milestones/kernel_files.h"
 #include "milestones/progress.h"
-#include "tools/cpp/runfiles/runfiles.h"
+#include "milestones/trained_weights.h"
 
 namespace convlab {
 namespace {
-
-// Finds the trained weights of a network among the files that Bazel puts beside
-// the program, which may have been started through PATH or a symbolic link.
-absl::StatusOr<std::string> TrainedWeights(const char* program,
-                                           const Network& network) {
-  using bazel::tools::cpp::runfiles::Runfiles;
-  std::string error;
-  std::unique_ptr<Runfiles> runfiles(Runfiles::Create(program, &error));
-  if (runfiles == nullptr) {
-    std::error_code no_link;
-    const std::string itself =
-        std::filesystem::read_symlink("/proc/self/exe", no_link);
-    runfiles.reset(Runfiles::Create(itself, &error));
-  }
-  if (runfiles == nullptr) {
-    return absl::NotFoundError(
-        "the trained weights are not beside the program: name a file with "
-        "--weights, or use bazel run");
-  }
-  return runfiles->Rlocation(absl::StrCat("convlab/common/weights/models/",
-                                          network.name, ".safetensors"));
-}
 
 // Chooses the device that the user asked for, or the milestone's. Returns
 // Unavailable, with the alternatives, if that is a GPU and there is none.
@@ -210,7 +186,7 @@ absl::Status LoadSession(Session& session,
   std::string weights_file = line.weights;
   if (weights_file.empty()) {
     ASSIGN_OR_RETURN(weights_file,
-                     TrainedWeights(command.front().c_str(), *line.network));
+                     TrainedWeights(command.front(), *line.network));
   }
   const auto start = std::chrono::steady_clock::now();
   // Weights are read while the images are. A bad data set is reported before
@@ -305,7 +281,9 @@ std::vector<int64_t> CorrectAnswers(const Session& session,
   return counts;
 }
 
-absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant) {
+absl::StatusOr<double> VerifyLayers(
+    Session& session, const Variant& variant,
+    const std::vector<const Variant*>& variants) {
   // More than one image, and few enough for the float64 reference.
   constexpr int64_t kImages = 3;
   Resources resources;
@@ -313,6 +291,7 @@ absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant) {
   const Network& network = *session.line.network;
   double largest = 0;
   for (size_t i = 0; i < network.Convolutions().size(); ++i) {
+    if (variants[i] != &variant) continue;
     ASSIGN_OR_RETURN(
         const double error,
         Verify(variant, ConvolutionProblem(network, i, kImages), resources));
@@ -321,14 +300,15 @@ absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant) {
   return largest;
 }
 
-VerificationRecord Verified(const Session& session, const Variant& variant,
+VerificationRecord Verified(const Variant& variant,
+                            const std::vector<const Variant*>& variants,
                             double relative_error) {
   VerificationRecord verification;
   verification.outcome = std::string(Name(Outcome::kRight));
   verification.relative_error = relative_error;
   verification.accuracy_class = std::string(Name(variant.accuracy));
   verification.problems_tried = verification.problems_right =
-      static_cast<int>(session.line.network->Convolutions().size());
+      static_cast<int>(std::count(variants.begin(), variants.end(), &variant));
   verification.judge_version = kJudgeVersion;
   return verification;
 }

@@ -81,13 +81,16 @@ absl::StatusOr<InferenceResult> RunNetwork(
 std::vector<int64_t> CorrectAnswers(const Session& session,
                                     const InferenceResult& result);
 
-// Verifies the variant on each of the network's layers with a few images and
-// returns the largest relative error; DataLoss if it exceeds the variant's
-// class.
-absl::StatusOr<double> VerifyLayers(Session& session, const Variant& variant);
+// Verifies the variant on those of the network's convolutions that it computes,
+// by `variants`, with a few images, and returns the largest relative error;
+// DataLoss if it exceeds the variant's class.
+absl::StatusOr<double> VerifyLayers(
+    Session& session, const Variant& variant,
+    const std::vector<const Variant*>& variants);
 
-// The record of a variant that VerifyLayers found to be right.
-VerificationRecord Verified(const Session& session, const Variant& variant,
+// The record of a variant that VerifyLayers found to be right there.
+VerificationRecord Verified(const Variant& variant,
+                            const std::vector<const Variant*>& variants,
                             double relative_error);
 
 // Describes the convolutions for the record, with the result's times. `names`

@@ -34,8 +34,7 @@ bool MayOverflow(double magnitude);
 // infinity if y is wrong at any c.
 // - Where an input is infinite or NaN, y must be what the definition gives.
 // - Where partial sums may overflow, at half of float32's largest value, y may
-// be
-//   infinite or NaN. If it is finite, it must be right.
+//   be infinite or NaN. If it is finite, it must be right.
 double ErrorFactor(float y, const OutputReference& reference);
 
 // The largest c that the contract allows, where the plain loop's worst is

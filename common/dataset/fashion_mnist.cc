@@ -28,6 +28,45 @@ absl::StatusOr<T> ReadGzippedOrPlain(
                                           name, " in ", folder, kWayOn));
 }
 
+std::string ImagesName(absl::string_view split) {
+  return absl::StrCat(split, "-images-idx3-ubyte");
+}
+
+absl::StatusOr<std::vector<uint8_t>> ReadLabels(const std::string& folder,
+                                                absl::string_view split) {
+  return ReadGzippedOrPlain(folder, absl::StrCat(split, "-labels-idx1-ubyte"),
+                            &ReadIdxLabels);
+}
+
+absl::Status CheckFolder(const std::string& folder, absl::string_view split) {
+  if (split != "t10k" && split != "train") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown split '", split, "': expected t10k or train"));
+  }
+  struct stat info;
+  if (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no folder ", folder, kWayOn));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSizes(const std::string& folder, absl::string_view split,
+                        int height, int width, int64_t count,
+                        const std::vector<uint8_t>& labels) {
+  if (height != width) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the ", split, " images in ", folder, " are ", height,
+                     " x ", width, ", expected square ones"));
+  }
+  if (count != static_cast<int64_t>(labels.size())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the ", split, " split in ", folder, " has ", count, " images and ",
+        labels.size(), " labels, expected as many"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string FashionMnistFolder() {
@@ -38,35 +77,27 @@ std::string FashionMnistFolder() {
 
 absl::StatusOr<Dataset> LoadFashionMnist(const std::string& folder,
                                          absl::string_view split) {
-  if (split != "t10k" && split != "train") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown split '", split, "': expected t10k or train"));
-  }
-  struct stat info;
-  if (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-    return absl::NotFoundError(
-        absl::StrCat("there is no folder ", folder, kWayOn));
-  }
   Dataset dataset;
-  ASSIGN_OR_RETURN(
-      dataset.images,
-      ReadGzippedOrPlain(folder, absl::StrCat(split, "-images-idx3-ubyte"),
-                         &ReadIdxImages));
-  ASSIGN_OR_RETURN(
-      dataset.labels,
-      ReadGzippedOrPlain(folder, absl::StrCat(split, "-labels-idx1-ubyte"),
-                         &ReadIdxLabels));
-  const ImageSet& images = dataset.images;
-  if (images.height != images.width) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the ", split, " images in ", folder, " are ", images.height, " x ",
-        images.width, ", expected square ones"));
-  }
-  if (images.count != static_cast<int64_t>(dataset.labels.size())) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the ", split, " split in ", folder, " has ", images.count,
-        " images and ", dataset.labels.size(), " labels, expected as many"));
-  }
+  RETURN_IF_ERROR(CheckFolder(folder, split));
+  ASSIGN_OR_RETURN(dataset.images, ReadGzippedOrPlain(folder, ImagesName(split),
+                                                      &ReadIdxImages));
+  ASSIGN_OR_RETURN(dataset.labels, ReadLabels(folder, split));
+  RETURN_IF_ERROR(CheckSizes(folder, split, dataset.images.height,
+                             dataset.images.width, dataset.images.count,
+                             dataset.labels));
+  return dataset;
+}
+
+absl::StatusOr<DatasetStream> OpenFashionMnist(const std::string& folder,
+                                               absl::string_view split) {
+  DatasetStream dataset;
+  RETURN_IF_ERROR(CheckFolder(folder, split));
+  ASSIGN_OR_RETURN(dataset.images, ReadGzippedOrPlain(folder, ImagesName(split),
+                                                      &IdxImageStream::Open));
+  ASSIGN_OR_RETURN(dataset.labels, ReadLabels(folder, split));
+  RETURN_IF_ERROR(CheckSizes(folder, split, dataset.images->height(),
+                             dataset.images->width(), dataset.images->count(),
+                             dataset.labels));
   return dataset;
 }
 

@@ -5,6 +5,7 @@
 #define COMMON_DATASET_FASHION_MNIST_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,16 @@ struct Dataset {
 // malformed file (idx.h), images that are not square, or counts that differ.
 absl::StatusOr<Dataset> LoadFashionMnist(const std::string& folder,
                                          absl::string_view split);
+
+// The same data set with its images as a stream, of which there may be more
+// than memory holds. Errors that LoadFashionMnist finds in the images are found
+// when they are read.
+struct DatasetStream {
+  std::unique_ptr<IdxImageStream> images;
+  std::vector<uint8_t> labels;
+};
+absl::StatusOr<DatasetStream> OpenFashionMnist(const std::string& folder,
+                                               absl::string_view split);
 
 }  // namespace convlab
 

@@ -11,6 +11,7 @@
 #define COMMON_DATASET_IDX_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,41 @@ absl::StatusOr<std::vector<uint8_t>> ParseIdxLabels(absl::string_view content);
 // Reads the same from the file `path`; errors name it.
 absl::StatusOr<ImageSet> ReadIdxImages(const std::string& path);
 absl::StatusOr<std::vector<uint8_t>> ReadIdxLabels(const std::string& path);
+
+class ByteStream;
+class FileSource;
+
+// The images of an IDX file one after another, of which there may be more than
+// memory holds.
+class IdxImageStream {
+ public:
+  // Opens the file `path`, or standard input if that is "-", and reads the
+  // header. Errors as of ReadIdxImages; only the size of one image is limited.
+  static absl::StatusOr<std::unique_ptr<IdxImageStream>> Open(
+      const std::string& path);
+  ~IdxImageStream();
+
+  // As the header says.
+  int64_t count() const { return dimensions_[0]; }
+  int height() const { return static_cast<int>(dimensions_[1]); }
+  int width() const { return static_cast<int>(dimensions_[2]); }
+
+  // Fills `pixels` with the next `most` images, or with as many as are left;
+  // returns how many. InvalidArgument, naming the image, if the file ends
+  // within them; with the last image, if it goes on behind it.
+  absl::StatusOr<int64_t> Read(int64_t most, uint8_t* pixels);
+
+ private:
+  explicit IdxImageStream(std::string name);
+  absl::Status ReadHeader();
+
+  const std::string name_;  // for errors
+  std::unique_ptr<FileSource> source_;
+  std::unique_ptr<ByteStream> stream_;
+  std::vector<int64_t> dimensions_;
+  int64_t pixels_ = 0;  // of an image
+  int64_t taken_ = 0;   // images
+};
 
 }  // namespace convlab
 

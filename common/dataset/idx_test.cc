@@ -190,5 +190,77 @@ TEST(Idx, ErrorsNameTheFile) {
               HasSubstr("/dev/null: the file ends after 0 bytes"));
 }
 
+class IdxStream : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::unique_ptr<IdxImageStream>> Open(
+      absl::string_view content) {
+    path_ = ::testing::TempDir() + "/stream";
+    EXPECT_TRUE(WriteFileAtomically(path_, content).ok());
+    return IdxImageStream::Open(path_);
+  }
+
+  // Reads all images, at most `most` at a time, and returns their pixels.
+  absl::StatusOr<std::string> ReadAll(absl::string_view content, int64_t most) {
+    auto stream = Open(content);
+    if (!stream.ok()) return stream.status();
+    const int64_t size = (*stream)->height() * (*stream)->width();
+    std::string pixels;
+    for (;;) {
+      std::vector<uint8_t> piece(most * size);
+      const auto count = (*stream)->Read(most, piece.data());
+      if (!count.ok()) return count.status();
+      pixels.append(piece.begin(), piece.begin() + *count * size);
+      if (*count < most) return pixels;
+    }
+  }
+
+  void ExpectError(absl::string_view content, const std::string& message) {
+    const absl::Status status = ReadAll(content, 2).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::AllOf(HasSubstr(path_), HasSubstr(message)));
+  }
+
+  std::string path_;
+};
+
+TEST_F(IdxStream, GivesTheImagesPieceByPiece) {
+  const std::string pixels = "abcdefghijABCDEFGHIJ";
+  const std::string content = IdxFile({kImages, 5, 2, 2}, pixels);
+  for (const int64_t most : {1, 2, 4, 5, 100}) {
+    EXPECT_EQ(*ReadAll(content, most), pixels) << most;
+    EXPECT_EQ(*ReadAll(Gzip(content), most), pixels) << most;
+  }
+  const auto stream = Open(content);
+  ASSERT_TRUE(stream.ok());
+  EXPECT_EQ((*stream)->count(), 5);
+  EXPECT_EQ((*stream)->height(), 2);
+  EXPECT_EQ((*stream)->width(), 2);
+}
+
+TEST_F(IdxStream, EndsWithinAnImage) {
+  const std::string content = IdxFile({kImages, 5, 2, 2}, "abcdefghijA");
+  ExpectError(content, "the data end after 3 of the 4 bytes of image 2");
+  ExpectError(Gzip(content), "the data end after 3 of the 4 bytes of image 2");
+  ExpectError(IdxFile({kImages, 2, 2, 2}, "abcd"),
+              "the data end after 0 of the 4 bytes of image 1");
+  const std::string gzipped = Gzip(content);
+  ExpectError(gzipped.substr(0, gzipped.size() - 9), "truncated gzip");
+}
+
+TEST_F(IdxStream, GoesOnBehindTheLastImage) {
+  ExpectError(IdxFile({kImages, 2, 2, 2}, "abcdefghi"),
+              "2 x 2 x 2 = 8 bytes behind it, the file holds 9");
+}
+
+// The file may have more images than memory, but not larger ones.
+TEST_F(IdxStream, OnlyAnImagesSizeIsLimited) {
+  EXPECT_TRUE(Open(IdxFile({kImages, 0x7fffffff, 28, 28}, "")).ok());
+  ExpectError(IdxFile({kImages, 1, 0x10000, 0x10001}, ""), "more than");
+  ExpectError(IdxFile({kImages, 1, 0x7fffffff, 0x7fffffff}, ""), "more than");
+  ExpectError(IdxFile({kImages, 0, 2, 2}, ""), "count is 0");
+  ExpectError(IdxFile({kLabels, 1}, "a").substr(0, 8) + "aaaaaaaaa", "magic");
+}
+
 }  // namespace
 }  // namespace convlab

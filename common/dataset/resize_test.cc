@@ -63,6 +63,8 @@ TEST(Resize, GoldenChecksumsOfAllTestImages) {
   } golden[] = {
       {28, 573469082,
        "c867c93ff95360594e8ec3287995350b824dd110b11595c0e13d5423f621867a"},
+      {32, 743593455,
+       "2639fd0fff08805edac12ba468b6f59c0eaed4b77edb2c28dadefe0a58baf3c5"},
       {48, 1675700258,
        "51af895368993b4dd45f865200cab92bb97d119f82cc879d8515c7177131c732"},
       {64, 2977388900,

@@ -41,13 +41,8 @@ absl::Status FileError(absl::string_view action, const std::string& path,
   }
 }
 
-struct FileCloser {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, FileCloser>;
-
 // Creates a new file beside `path` with the permissions of a new file.
-absl::StatusOr<std::pair<std::string, File>> OpenTemporary(
+absl::StatusOr<std::pair<std::string, FilePointer>> OpenTemporary(
     const std::string& path) {
   std::string name = absl::StrCat(path, ".XXXXXX");
   const int descriptor = mkstemp(name.data());
@@ -55,7 +50,7 @@ absl::StatusOr<std::pair<std::string, File>> OpenTemporary(
   const mode_t mask = umask(0);
   umask(mask);
   fchmod(descriptor, 0666 & ~mask);
-  return std::make_pair(name, File(fdopen(descriptor, "wb")));
+  return std::make_pair(name, FilePointer(fdopen(descriptor, "wb")));
 }
 
 // Renaming over a folder fails late, and renaming over a device or a pipe
@@ -106,6 +101,14 @@ absl::StatusOr<FileReader> FileReader::Open(const std::string& path) {
   return FileReader(path, file);
 }
 
+absl::StatusOr<FileReader> FileReader::StandardInput() {
+  const std::string name = "standard input";
+  // A descriptor of its own, which the reader may close.
+  const int descriptor = dup(STDIN_FILENO);
+  if (descriptor < 0) return FileError("read", name, errno);
+  return FileReader(name, fdopen(descriptor, "rb"));
+}
+
 FileReader::FileReader(std::string path, std::FILE* file)
     : path_(std::move(path)), file_(file) {
   struct stat info;
@@ -133,23 +136,43 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   }
 }
 
-absl::Status WriteFileAtomically(const std::string& path,
-                                 absl::string_view content) {
+absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& path) {
   RETURN_IF_ERROR(CheckReplaceable(path));
   ASSIGN_OR_RETURN(auto temporary, OpenTemporary(path));
   auto& [name, file] = temporary;
-  const bool written = std::fwrite(content.data(), 1, content.size(),
-                                   file.get()) == content.size() &&
-                       std::fflush(file.get()) == 0 &&
-                       fsync(fileno(file.get())) == 0;
+  return AtomicFile(path, name, file.release());
+}
+
+AtomicFile::~AtomicFile() {
+  if (file_ != nullptr) std::remove(temporary_path_.c_str());
+}
+
+absl::Status AtomicFile::Write(absl::string_view content) {
+  if (std::fwrite(content.data(), 1, content.size(), file_.get()) ==
+      content.size()) {
+    return absl::OkStatus();
+  }
+  return FileError("write", path_, errno);
+}
+
+absl::Status AtomicFile::Commit() {
+  const bool written =
+      std::fflush(file_.get()) == 0 && fsync(fileno(file_.get())) == 0;
   const int error = errno;
-  file.reset();
-  if (written && std::rename(name.c_str(), path.c_str()) == 0) {
+  file_.reset();
+  if (written && std::rename(temporary_path_.c_str(), path_.c_str()) == 0) {
     return absl::OkStatus();
   }
   const int cause = written ? errno : error;
-  std::remove(name.c_str());
-  return FileError("write", path, cause);
+  std::remove(temporary_path_.c_str());
+  return FileError("write", path_, cause);
+}
+
+absl::Status WriteFileAtomically(const std::string& path,
+                                 absl::string_view content) {
+  ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  RETURN_IF_ERROR(file.Write(content));
+  return file.Commit();
 }
 
 absl::Status CheckWritable(const std::string& path) {

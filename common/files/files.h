@@ -20,6 +20,12 @@ namespace convlab {
 // is set, relative paths are resolved against it.
 std::string UserPath(absl::string_view path);
 
+// Closes the file with the pointer.
+struct FileCloser {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using FilePointer = std::unique_ptr<std::FILE, FileCloser>;
+
 // A new folder that is removed with the object and everything in it. Movable.
 class TemporaryFolder {
  public:
@@ -42,6 +48,8 @@ class FileReader {
   // The error names the path and says what is wrong: NotFound or
   // PermissionDenied.
   static absl::StatusOr<FileReader> Open(const std::string& path);
+  // Reads standard input, which errors call so.
+  static absl::StatusOr<FileReader> StandardInput();
 
   // Fills `out` with the next `size` bytes, or with fewer where the file ends;
   // returns how many. InvalidArgument for a folder.
@@ -51,14 +59,10 @@ class FileReader {
   int64_t size() const { return size_; }
 
  private:
-  struct Closer {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
   FileReader(std::string path, std::FILE* file);
 
   std::string path_;
-  std::unique_ptr<std::FILE, Closer> file_;
+  FilePointer file_;
   int64_t size_ = 0;
 };
 
@@ -66,8 +70,36 @@ class FileReader {
 // what is wrong: NotFound, PermissionDenied, or InvalidArgument for a folder.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-// Writes `content` to a temporary file beside `path` and renames it, so that
-// `path` holds either its old content or all of the new.
+// Writes a file piece by piece to a temporary file beside `path`, and renames
+// it when it is complete, so that `path` holds either its old content or all of
+// the new. Movable.
+class AtomicFile {
+ public:
+  // The error names the path: NotFound, PermissionDenied or InvalidArgument if
+  // the path cannot be written or is not that of a regular file.
+  static absl::StatusOr<AtomicFile> Create(const std::string& path);
+  AtomicFile(AtomicFile&&) = default;
+  // Removes the temporary file.
+  ~AtomicFile();
+
+  absl::Status Write(absl::string_view content);
+  // Brings the content to the disk and the file under its name. Nothing can be
+  // written any more, whether or not that succeeds.
+  absl::Status Commit();
+
+  const std::string& temporary_path() const { return temporary_path_; }
+
+ private:
+  AtomicFile(std::string path, std::string temporary_path, std::FILE* file)
+      : path_(std::move(path)),
+        temporary_path_(std::move(temporary_path)),
+        file_(file) {}
+
+  std::string path_, temporary_path_;
+  FilePointer file_;
+};
+
+// Writes `content` as an AtomicFile.
 absl::Status WriteFileAtomically(const std::string& path,
                                  absl::string_view content);
 

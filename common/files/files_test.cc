@@ -1,7 +1,9 @@
 #include "common/files/files.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "absl/strings/str_cat.h"
@@ -72,6 +74,39 @@ TEST_F(FilesTest, ReadsPieceByPiece) {
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(FileReader::Open(Path("none")).status().code(),
             absl::StatusCode::kNotFound);
+}
+
+TEST_F(FilesTest, AnAtomicFileAppearsWhenItIsComplete) {
+  ASSERT_TRUE(WriteFileAtomically(Path("x"), "old").ok());
+  {
+    auto file = AtomicFile::Create(Path("x"));
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_TRUE(file->Write("ne").ok());
+    AtomicFile moved = *std::move(file);
+    EXPECT_TRUE(moved.Write("w").ok());
+    EXPECT_EQ(*ReadFile(Path("x")), "old");
+    EXPECT_EQ(Entries(), 2);
+    EXPECT_TRUE(moved.Commit().ok());
+  }
+  EXPECT_EQ(*ReadFile(Path("x")), "new");
+  { EXPECT_TRUE(AtomicFile::Create(Path("x"))->Write("lost").ok()); }
+  EXPECT_EQ(*ReadFile(Path("x")), "new");
+  EXPECT_EQ(Entries(), 1);
+}
+
+TEST_F(FilesTest, AnAtomicFileThatDoesNotFitIsNotLeftBehind) {
+  struct rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto ignored = signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit small = {1000, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status status =
+      WriteFileAtomically(Path("x"), std::string(100000, 'x'));
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, ignored);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(Path("x")));
+  EXPECT_EQ(Entries(), 0);
 }
 
 TEST_F(FilesTest, CheckWritableLeavesNothing) {

@@ -47,4 +47,16 @@ if [ $got -ne 1 ] || [ "$output" != "attacks --device gpu gpu/late_thread" ]; th
   echo "attacks: status $got, printed '$output'"
   failed=1
 fi
+
+# The stand-in expands what stands in single quotes.
+# shellcheck disable=SC2016
+printf '#!/bin/sh\necho classify "$@" with "$CONVLAB_DATA"\nexit 2\n' >"$bundle/bin/classify"
+chmod +x "$bundle/bin/classify"
+unset CONVLAB_DATA
+output=$("$bundle/convlab" classify fa19 - --weights=w.bin)
+got=$?
+if [ $got -ne 2 ] || [ "$output" != "classify fa19 - --weights=w.bin with $bundle/data" ]; then
+  echo "classify: status $got, printed '$output'"
+  failed=1
+fi
 exit $failed

@@ -8,7 +8,7 @@ README.md beside this file says why they are as they are and what came out.
 
 What is fixed here, because other programs rely on it:
   * A network sees raw pixels, 0 to 255 as float32, enlarged from 28x28 in exact integers (enlarge()).
-  * Convolutions are cross-correlations with stride 1, no padding and no bias.
+  * Convolutions are cross-correlations with stride 1 and no padding; LeNet-5's alone have a bias.
   * The first fully connected layer reads its input flattened in NCHW order.
   * Convolutions are stored in F32, fully connected layers in F16. The correct answers in the file's metadata are
     those of the stored weights, computed in float64 and confirmed in float32.
@@ -63,46 +63,102 @@ class TrainingError(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
+class Convolve:
+    outputs: int
+    kernel: int
+    bias: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Pool:
+    """Max pooling; its stride is its side."""
+
+    side: int
+    ceil: bool = False  # whether the last window may extend beyond the image; otherwise what is left over is dropped
+
+    def output(self, side: int) -> int:
+        return -(-side // self.side) if self.ceil else side // self.side
+
+
+@dataclasses.dataclass(frozen=True)
+class Connect:
+    outputs: int
+
+
+ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
+GAINS = {"tanh": 5 / 3, "relu": math.sqrt(2)}
+
+
+@dataclasses.dataclass(frozen=True)
 class Network:
-    """conv1, activation, 2x2 max pooling, [conv2, [activation, max pooling]], fully connected, activation, fully connected."""
+    """A sequence of layers: Convolve, Pool, Connect, or an activation's name. Connect has a bias."""
 
     side: int  # height and width of the enlarged image
-    conv1: tuple[int, int]  # output channels, kernel side
-    conv2: tuple[int, int] | None
-    hidden: int  # outputs of the first fully connected layer
-    activation: str = "tanh"  # or "relu"
-    pool2: int = 0  # side and stride of the max pooling behind conv2, rounded up; 0: neither activation nor pooling there
+    layers: tuple[Convolve | Pool | Connect | str, ...]
+
+    def named(self) -> list[tuple[str, Convolve | Pool | Connect | str]]:
+        """The layers with their names in the file: conv1, conv2, fc1; other layers have none."""
+        names = {Convolve: "conv", Connect: "fc"}
+        counts = {Convolve: 0, Connect: 0}
+        named = []
+        for layer in self.layers:
+            if type(layer) in counts:
+                counts[type(layer)] += 1
+                named.append((f"{names[type(layer)]}{counts[type(layer)]}", layer))
+            else:
+                named.append(("", layer))
+        return named
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Every tensor's shape, in the order of the layers, which is also the order of the data in the file."""
-        channels, kernel = self.conv1
-        shapes = {"conv1.weight": (channels, 1, kernel, kernel)}
-        side = (self.side - kernel + 1) // 2
-        if self.conv2:
-            inputs, (channels, kernel) = channels, self.conv2
-            shapes["conv2.weight"] = (channels, inputs, kernel, kernel)
-            side = side - kernel + 1
-            if self.pool2:
-                side = -(-side // self.pool2)
-        shapes["fc1.weight"] = (self.hidden, channels * side * side)
-        shapes["fc1.bias"] = (self.hidden,)
-        shapes["fc2.weight"] = (CLASSES, self.hidden)
-        shapes["fc2.bias"] = (CLASSES,)
+        shapes = {}
+        channels, side = 1, self.side
+        for name, layer in self.named():
+            if isinstance(layer, Convolve):
+                shapes[f"{name}.weight"] = (layer.outputs, channels, layer.kernel, layer.kernel)
+                channels, side = layer.outputs, side - layer.kernel + 1
+            elif isinstance(layer, Connect):
+                shapes[f"{name}.weight"] = (layer.outputs, channels * side * side)
+                channels, side = layer.outputs, 1
+            elif isinstance(layer, Pool):
+                side = layer.output(side)
+            if isinstance(layer, Connect) or (isinstance(layer, Convolve) and layer.bias):
+                shapes[f"{name}.bias"] = (layer.outputs,)
         return shapes
 
 
-FA17 = Network(side=28, conv1=(50, 5), conv2=None, hidden=500)
+HALVE = Pool(2)
+
+
+def course(side: int, conv1: tuple[int, int], conv2: tuple[int, int], hidden: int) -> Network:
+    """Two convolutions, of which the second has no activation, and two fully connected layers."""
+    layers = (Convolve(*conv1), "tanh", HALVE, Convolve(*conv2), Connect(hidden), "tanh", Connect(CLASSES))
+    return Network(side, layers)
+
+
+FA17 = Network(28, (Convolve(50, 5), "tanh", HALVE, Connect(500), "tanh", Connect(CLASSES)))
 
 NETWORKS = {
     "fa17-high": FA17,
     "fa17-low": FA17,
-    "sp18": Network(side=64, conv1=(6, 5), conv2=(16, 5), hidden=140),
-    "fa18": Network(side=72, conv1=(12, 7), conv2=(24, 7), hidden=160),
-    "sp19": Network(side=48, conv1=(6, 5), conv2=(16, 5), hidden=140),
-    "sp19-final": Network(side=72, conv1=(6, 5), conv2=(16, 5), hidden=140),
-    "sp19-baseline": Network(side=48, conv1=(12, 7), conv2=(24, 7), hidden=160),
-    "fa19": Network(side=70, conv1=(12, 5), conv2=(24, 5), hidden=160),
-    "fa20": Network(side=86, conv1=(4, 7), conv2=(16, 7), hidden=32, activation="relu", pool2=4),
+    "sp18": course(64, (6, 5), (16, 5), 140),
+    "fa18": course(72, (12, 7), (24, 7), 160),
+    "sp19": course(48, (6, 5), (16, 5), 140),
+    "sp19-final": course(72, (6, 5), (16, 5), 140),
+    "sp19-baseline": course(48, (12, 7), (24, 7), 160),
+    "fa19": course(70, (12, 5), (24, 5), 160),
+    "fa20": Network(
+        86,
+        (Convolve(4, 7), "relu", HALVE, Convolve(16, 7), "relu", Pool(4, ceil=True), Connect(32), "relu", Connect(CLASSES)),
+    ),
+    "lenet5": Network(
+        32,
+        (
+            *(Convolve(6, 5, bias=True), "relu", HALVE),
+            *(Convolve(16, 5, bias=True), "relu", HALVE),
+            *(Connect(120), "relu", Connect(84), "relu", Connect(CLASSES)),
+        ),
+    ),
 }
 
 
@@ -123,7 +179,7 @@ class Recipe:
     batch: int = 256
     rate: float = 0.02
     decay: float = 0.01
-    dropout: float = 0.2  # of the inputs of both fully connected layers
+    dropout: float = 0.2  # of the inputs of the fully connected layers
     shift: int = 1  # each image moves by up to this many pixels of the 28x28 image, in both directions
     flip: bool = True  # half of the images are mirrored left to right
 
@@ -172,6 +228,8 @@ RECIPES = {
     "fa19": Recipe(),
     # The smallest network by far: it is unlikely to overfit, so nothing makes its task harder but the shifts.
     "fa20": Recipe(dropout=0.0, flip=False),
+    # Small too, with 61,706 weights.
+    "lenet5": Recipe(dropout=0.0, flip=False),
 }
 
 
@@ -251,6 +309,7 @@ def enlarge(images: torch.Tensor, side: int) -> torch.Tensor:
 # SHA-256 of the 10,000 test images' pixels in file order, enlarged to this side.
 RESIZE_SHA256 = {
     28: "c867c93ff95360594e8ec3287995350b824dd110b11595c0e13d5423f621867a",
+    32: "2639fd0fff08805edac12ba468b6f59c0eaed4b77edb2c28dadefe0a58baf3c5",
     48: "51af895368993b4dd45f865200cab92bb97d119f82cc879d8515c7177131c732",
     64: "4f74220d71aa835c1b355d6e31ff4b5ff63d1ec1029ba7a60b40f2d41ed35a0f",
     70: "13e32ec74f23a34f2aa625261850600108c6af5d777e87c1445d219b64bd5877",
@@ -295,36 +354,39 @@ def convolve_by_definition(x: torch.Tensor, kernel: torch.Tensor) -> torch.Tenso
     return (kernel.flatten(1) @ F.unfold(x, side)).reshape(len(x), outputs, height, width)
 
 
-def max_pool(x: torch.Tensor, side: int) -> torch.Tensor:
-    """side x side max pooling with stride side, rounded up. In this form its gradient, too, is deterministic."""
-    count, channels, height, width = x.shape
-    down, right = -height % side, -width % side
-    if down or right:
+def max_pool(x: torch.Tensor, pool: Pool) -> torch.Tensor:
+    """In this form its gradient, too, is deterministic."""
+    count, channels = x.shape[:2]
+    height, width = (pool.output(n) for n in x.shape[2:])
+    down, right = (n * pool.side - m for n, m in zip((height, width), x.shape[2:]))
+    if down or right:  # a negative number drops what is left over
         x = F.pad(x, (0, right, 0, down), value=-math.inf)
-    return x.reshape(count, channels, (height + down) // side, side, (width + right) // side, side).amax((3, 5))
+    return x.reshape(count, channels, height, pool.side, width, pool.side).amax((3, 5))
 
 
 def forward(
     network: Network, weights: dict[str, torch.Tensor], pixels: torch.Tensor, dropout: float = 0.0, convolve=F.conv2d
 ) -> torch.Tensor:
     """Floating-point pixels [B, side, side] to logits [B, 10]; `weights` must be of the pixels' type."""
-    activate = {"tanh": torch.tanh, "relu": torch.relu}[network.activation]
-    x = convolve(pixels[:, None], weights["conv1.weight"])
-    x = max_pool(activate(x), 2)
-    if network.conv2:
-        x = convolve(x, weights["conv2.weight"])
-        if network.pool2:
-            x = max_pool(activate(x), network.pool2)
-    x = F.dropout(x.flatten(1), dropout)
-    x = activate(F.linear(x, weights["fc1.weight"], weights["fc1.bias"]))
-    x = F.dropout(x, dropout)
-    return F.linear(x, weights["fc2.weight"], weights["fc2.bias"])
+    x = pixels[:, None]
+    for name, layer in network.named():
+        if isinstance(layer, Convolve):
+            x = convolve(x, weights[f"{name}.weight"])
+            if layer.bias:
+                x = x + weights[f"{name}.bias"][:, None, None]
+        elif isinstance(layer, Connect):
+            x = F.linear(F.dropout(x.flatten(1), dropout), weights[f"{name}.weight"], weights[f"{name}.bias"])
+        elif isinstance(layer, Pool):
+            x = max_pool(x, layer)
+        else:
+            x = ACTIVATIONS[layer](x)
+    return x
 
 
 @torch.no_grad()
 def logits_of(network: Network, weights: dict[str, torch.Tensor], images: torch.Tensor, convolve=F.conv2d) -> torch.Tensor:
     """Logits [B, 10] of uint8 images [B, 28, 28], in the type of `weights`."""
-    dtype = weights["conv1.weight"].dtype
+    dtype = next(iter(weights.values())).dtype
     parts = (forward(network, weights, enlarge(part, network.side).to(dtype), convolve=convolve) for part in images.split(250))
     return torch.cat(list(parts))
 
@@ -341,15 +403,20 @@ def initial_scales(network: Network) -> dict[str, float]:
     """The standard deviation of each weight tensor's initial values; a bias starts at zero and has its layer's scale.
 
     It keeps the signal's size through a layer: gain / sqrt(inputs), with the gain that suits the activation behind the
-    layer. The first convolution is also divided by 255, because pixels are raw and tanh would saturate.
+    layer. The first layer's is also divided by 255, because pixels are raw and tanh would saturate.
     """
     shapes = network.shapes()
-    gain = {"tanh": 5 / 3, "relu": math.sqrt(2)}[network.activation]
-    gains = {"conv1": gain / 255, "conv2": gain if network.pool2 else 1.0, "fc1": gain, "fc2": 1.0}
+    named = network.named()
     scales = {}
-    for name in shapes:
-        layer = name.split(".")[0]
-        scales[name] = gains[layer] / math.sqrt(math.prod(shapes[f"{layer}.weight"][1:]))
+    for (name, layer), (_, behind) in zip(named, named[1:] + [("", None)]):
+        if not name:
+            continue
+        gain = GAINS.get(behind, 1.0) if isinstance(behind, str) else 1.0
+        if not scales:
+            gain /= 255
+        for tensor in (f"{name}.weight", f"{name}.bias"):
+            if tensor in shapes:
+                scales[tensor] = gain / math.sqrt(math.prod(shapes[f"{name}.weight"][1:]))
     return scales
 
 
@@ -372,7 +439,8 @@ def fit(
         weights[name] = values.to(device).requires_grad_()
         shrink = decay / scales[name] if name.endswith(".weight") else 0.0
         groups.append({"params": [weights[name]], "lr": rate * scales[name], "weight_decay": shrink})
-    optimizer = torch.optim.AdamW(groups, fused=device.type == "cuda")
+    fused = {"fused": True} if device.type == "cuda" else {}  # not before PyTorch 2
+    optimizer = torch.optim.AdamW(groups, **fused)
     warm_up = max(1, round(0.03 * steps))
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min((step + 1) / warm_up, 0.5 + 0.5 * math.cos(math.pi * min(1.0, step / steps)))
@@ -556,7 +624,8 @@ def main() -> int:
     arguments = parse_arguments()
     # The same numbers at every run on the same kind of device and software; plain float32, no TF32.
     torch.use_deterministic_algorithms(True)
-    torch.utils.deterministic.fill_uninitialized_memory = False  # a debugging aid that only costs time here
+    if hasattr(torch.utils, "deterministic"):  # not before PyTorch 2
+        torch.utils.deterministic.fill_uninitialized_memory = False  # a debugging aid that only costs time here
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_tf32 = False

@@ -65,6 +65,7 @@ absl::StatusOr<Operation> ParseOperation(absl::string_view text) {
   }
   if (right) return operation;
   std::vector<std::string> ranges;
+  ranges.reserve(kind.parameters);
   for (int i = 0; i < kind.parameters; ++i) {
     ranges.push_back(absl::StrCat(kind.least[i], " to ", kind.most[i]));
   }

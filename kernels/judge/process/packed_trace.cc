@@ -19,7 +19,8 @@ constexpr int64_t kMostBytes = int64_t{256} << 20;
 // A year. Times are those of one run.
 constexpr int64_t kMostNs = int64_t{366} * 24 * 3600 * 1'000'000'000;
 
-enum Kind : int32_t { kCall, kKernel, kCopy, kMemset };
+// In place of a GpuActivity::Kind.
+constexpr int32_t kCall = -1;
 
 // A GpuActivity, or an ApiCall whose thread is its stream.
 struct Record {
@@ -53,9 +54,7 @@ std::string GetText(const char (&text)[kSize]) {
 
 Record Pack(const GpuActivity& activity) {
   Record record = {};
-  record.kind = activity.kind == GpuActivity::Kind::kKernel ? kKernel
-                : activity.kind == GpuActivity::Kind::kCopy ? kCopy
-                                                            : kMemset;
+  record.kind = static_cast<int32_t>(activity.kind);
   record.start_ns = activity.start_ns;
   record.end_ns = activity.end_ns;
   record.device = activity.device;
@@ -83,7 +82,8 @@ Record Pack(const ApiCall& call) {
 }
 
 bool IsPossible(const Record& record) {
-  bool possible = record.kind >= kCall && record.kind <= kMemset &&
+  constexpr auto kLast = static_cast<int32_t>(GpuActivity::Kind::kMemset);
+  bool possible = record.kind >= kCall && record.kind <= kLast &&
                   record.start_ns >= 0 && record.end_ns >= record.start_ns &&
                   record.end_ns <= kMostNs && record.name[0] != 0;
   for (const int64_t count :
@@ -103,9 +103,7 @@ void Unpack(const Record& record, Activities& activities) {
     return;
   }
   GpuActivity activity;
-  activity.kind = record.kind == kKernel ? GpuActivity::Kind::kKernel
-                  : record.kind == kCopy ? GpuActivity::Kind::kCopy
-                                         : GpuActivity::Kind::kMemset;
+  activity.kind = static_cast<GpuActivity::Kind>(record.kind);
   activity.name = GetText(record.name);
   activity.start_ns = record.start_ns;
   activity.end_ns = record.end_ns;

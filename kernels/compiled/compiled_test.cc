@@ -1,0 +1,192 @@
+#include "kernels/compiled/compiled.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/dataset/fashion_mnist.h"
+#include "gtest/gtest.h"
+#include "kernels/convolution/variants.h"
+#include "kernels/inference/inference.h"
+#include "kernels/inference/inference_testing.h"
+#include "kernels/simd/cpu_target.h"
+
+namespace convlab {
+namespace {
+
+std::vector<float> LogitsOf(CompiledNetwork& compiled, const ImageSet& images,
+                            int64_t count, int classes) {
+  std::vector<float> logits(count * classes);
+  EXPECT_TRUE(compiled.Run(images.pixels.data(), count, logits.data()).ok());
+  return logits;
+}
+
+// Random weights, where the layers' values are known in double precision.
+class CompiledTest : public InferenceTest {};
+
+TEST_P(CompiledTest, LogitsAreThoseOfTheLayers) {
+  for (const CpuTarget target : SupportedCpuTargets()) {
+    SCOPED_TRACE(Name(target));
+    ASSERT_TRUE(ForceCpuTarget(Name(target)).ok());
+    auto compiled = CompileForCpu(network_, weights_, 28, workers_);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    const int classes = network_.Classes();
+    const std::vector<float> logits =
+        LogitsOf(**compiled, images_, images_.count, classes);
+    for (int64_t i = 0; i < images_.count; ++i) {
+      const std::vector<double> expected = Logits(i);
+      double largest = 0;
+      for (const double value : expected) {
+        largest = std::max(largest, std::fabs(value));
+      }
+      for (int c = 0; c < classes; ++c) {
+        EXPECT_NEAR(logits[i * classes + c], expected[c], 1e-5 * largest)
+            << "image " << i << ", class " << c;
+      }
+    }
+  }
+  ASSERT_TRUE(ForceCpuTarget("auto").ok());
+}
+
+// However they come, and in the second call as in the first.
+TEST_P(CompiledTest, AnImagesLogitsDoNotDependOnTheOthers) {
+  auto compiled = CompileForCpu(network_, weights_, 28, workers_);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const int classes = network_.Classes();
+  const std::vector<float> all =
+      LogitsOf(**compiled, images_, images_.count, classes);
+  Workers alone(1);
+  auto by_one = CompileForCpu(network_, weights_, 28, alone);
+  ASSERT_TRUE(by_one.ok()) << by_one.status();
+  for (const int64_t count : {1, 2, 5, 11}) {
+    const std::vector<float> first(all.begin(), all.begin() + count * classes);
+    EXPECT_EQ(LogitsOf(**compiled, images_, count, classes), first);
+    EXPECT_EQ(LogitsOf(**by_one, images_, count, classes), first);
+  }
+  const std::vector<int64_t> ns = (*compiled)->StageNs();
+  EXPECT_EQ(ns.size(), (*compiled)->plan().stages.size() + 1);
+  EXPECT_GT(*std::max_element(ns.begin(), ns.end()), 0);
+}
+
+std::vector<InferenceCase> OnTheCpu() {
+  std::vector<InferenceCase> cases;
+  for (const InferenceCase& one : InferenceCases()) {
+    if (std::get<1>(one) == Backend::kCpu) cases.push_back(one);
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, CompiledTest,
+                         ::testing::ValuesIn(OnTheCpu()), InferenceCaseName);
+
+// The trained models, on all test images.
+class TrainedTest : public ::testing::TestWithParam<Network> {};
+
+TEST_P(TrainedTest, LabelsAreThoseOfTheLayers) {
+  const Network& network = GetParam();
+  const auto dataset = LoadFashionMnist(FashionMnistFolder(), "t10k");
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  const auto weights = LoadWeights(absl::StrCat(std::getenv("TEST_SRCDIR"),
+                                                "/convlab/common/weights/"
+                                                "models/",
+                                                network.name, ".safetensors"),
+                                   network);
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  Workers workers(Workers::Available());
+  InferenceOptions options;
+  options.variants.assign(network.Convolutions().size(),
+                          *FindVariant(Backend::kCpu, "dense_lanes"));
+  options.logits = true;
+  const int64_t count = dataset->images.count;
+  const auto by_layer =
+      RunInference(network, *weights, dataset->images, count, options, workers);
+  ASSERT_TRUE(by_layer.ok()) << by_layer.status();
+  auto compiled = CompileForCpu(network, *weights, 28, workers);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const int classes = network.Classes();
+  const std::vector<float> logits =
+      LogitsOf(**compiled, dataset->images, count, classes);
+  int64_t correct = 0;
+  double error = 0, largest = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const Answer answer = AnswerOf(&logits[i * classes], classes);
+    // The models are chosen so that no answer is close.
+    EXPECT_FALSE(answer.close) << "image " << i << ", " << answer.margin;
+    EXPECT_EQ(answer.label, by_layer->labels[0][i]) << "image " << i;
+    correct += answer.label == dataset->labels[i];
+    for (int c = 0; c < classes; ++c) {
+      const double expected = by_layer->logits[i * classes + c];
+      largest = std::max(largest, std::fabs(expected));
+      error = std::max(error, std::fabs(logits[i * classes + c] - expected));
+    }
+  }
+  EXPECT_EQ(absl::StrCat(correct), weights->metadata.at("correct_10000"));
+  // Well within what AnswerOf calls close.
+  EXPECT_LT(error, 0x1p-17 * largest);
+  RecordProperty("largest_difference", absl::StrCat(error));
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, TrainedTest, ::testing::ValuesIn(Networks()),
+                         [](const auto& network) {
+                           std::string name = network.param.name;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(CompileForCpu, RefusesWhatDoesNotFit) {
+  const Network& network = **FindNetwork("sp19");
+  Workers workers(1);
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      CompileForCpu(network, NetworkWeights(), 28, workers).status()));
+  NetworkWeights weights;
+  weights.layers.resize(network.layers.size());
+  for (size_t i = 0; i < network.layers.size(); ++i) {
+    const auto shapes = network.Shapes();
+    const Layer& layer = network.layers[i];
+    if (const auto* convolution = std::get_if<ConvolutionLayer>(&layer)) {
+      weights.layers[i].weight.resize(convolution->filters *
+                                      shapes[i].channels * 25);
+    } else if (std::holds_alternative<FullyConnectedLayer>(layer)) {
+      weights.layers[i].weight.resize(shapes[i].values() *
+                                      shapes[i + 1].values());
+      weights.layers[i].bias.resize(shapes[i + 1].values());
+    }
+  }
+  EXPECT_TRUE(CompileForCpu(network, weights, 28, workers).ok());
+  EXPECT_TRUE(CompileForCpu(network, weights, 48, workers).ok());
+  const auto other = CompileForCpu(network, weights, 30, workers);
+  EXPECT_TRUE(absl::IsInvalidArgument(other.status())) << other.status();
+}
+
+TEST(AnswerOf, FindsTheTwoLargest) {
+  const float logits[] = {1, 7, -3, 6, 7.5};
+  const Answer answer = AnswerOf(logits, 5);
+  EXPECT_EQ(answer.label, 4);
+  EXPECT_EQ(answer.second, 1);
+  EXPECT_EQ(answer.margin, 0.5f);
+  EXPECT_FALSE(answer.close);
+  EXPECT_EQ(AnswerOf(logits, 2).label, 1);
+  EXPECT_EQ(AnswerOf(logits, 2).second, 0);
+  EXPECT_EQ(AnswerOf(logits, 1).label, 0);
+  EXPECT_FALSE(AnswerOf(logits, 1).close);
+}
+
+TEST(AnswerOf, KnowsWhatRoundingMayDecide) {
+  const float close[] = {-2, 16, 16 + 0x1p-14f};
+  EXPECT_EQ(AnswerOf(close, 3).label, 2);
+  EXPECT_TRUE(AnswerOf(close, 3).close);
+  const float apart[] = {-2, 16, 16 + 0x1p-12f};
+  EXPECT_FALSE(AnswerOf(apart, 3).close);
+  const float equal[] = {3, 3};
+  EXPECT_EQ(AnswerOf(equal, 2).label, 0);
+  EXPECT_TRUE(AnswerOf(equal, 2).close);
+  const float nan[] = {1, std::numeric_limits<float>::quiet_NaN()};
+  EXPECT_TRUE(AnswerOf(nan, 2).close);
+}
+
+}  // namespace
+}  // namespace convlab

@@ -1,0 +1,110 @@
+#include "milestones/classifying/answers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace convlab {
+namespace {
+
+constexpr size_t kMostUncertain = 10;
+constexpr size_t kMostClose = 1000;
+constexpr int kLabelClasses = 10;  // of IDX files with labels (idx.h)
+
+// Less certain answers before others, and of equal ones the earlier images.
+template <typename Doubt>
+bool LessCertain(const Doubt& a, const Doubt& b) {
+  return std::pair(a.answer.margin, a.index) <
+         std::pair(b.answer.margin, b.index);
+}
+
+}  // namespace
+
+Answers::Answers(int classes, std::vector<uint8_t> labels)
+    : classes_(classes),
+      labels_(std::move(labels)),
+      counts_(static_cast<size_t>(labels_.empty() ? 1 : kLabelClasses) *
+                  static_cast<size_t>(classes),
+              0) {}
+
+void Answers::Add(int64_t index, const Answer& answer) {
+  ++count_;
+  const Doubt doubt = {index, answer};
+  if (answer.close && ++close_count_ <= static_cast<int64_t>(kMostClose)) {
+    close_.push_back(doubt);
+  }
+  const int truth = labels_.empty() ? 0 : labels_[index];
+  ++counts_[truth * classes_ + answer.label];
+  if (labels_.empty()) return;
+  correct_ += answer.label == truth;
+  if (uncertain_.size() == kMostUncertain) {
+    if (!LessCertain(doubt, uncertain_.front())) return;
+    std::pop_heap(uncertain_.begin(), uncertain_.end(), LessCertain<Doubt>);
+    uncertain_.pop_back();
+  }
+  uncertain_.push_back(doubt);
+  std::push_heap(uncertain_.begin(), uncertain_.end(), LessCertain<Doubt>);
+}
+
+std::string Answers::Describe(const Doubt& doubt) const {
+  std::string text = absl::StrFormat("image %d: %d, then %d, logits %.3g apart",
+                                     doubt.index, doubt.answer.label,
+                                     doubt.answer.second, doubt.answer.margin);
+  if (!labels_.empty()) {
+    const int truth = labels_[doubt.index];
+    absl::StrAppend(&text, truth == doubt.answer.label
+                               ? "; right"
+                               : absl::StrCat("; wrong, it is ", truth));
+  }
+  return text;
+}
+
+std::vector<std::string> Answers::Text() const {
+  std::vector<std::string> lines;
+  if (labels_.empty()) {
+    lines.push_back(absl::StrCat(count_, " images"));
+    for (int c = 0; c < classes_; ++c) {
+      lines.push_back(absl::StrFormat("class %d: %d", c, counts_[c]));
+    }
+    return lines;
+  }
+  lines.push_back(absl::StrFormat("%d of %d correct, %.2f %%", correct_, count_,
+                                  100.0 * correct_ / count_));
+  lines.emplace_back("Confusion matrix, a row for each true class:");
+  const int width = static_cast<int>(absl::StrCat(count_).size()) + 1;
+  std::string header = "found ";
+  for (int c = 0; c < classes_; ++c) {
+    absl::StrAppendFormat(&header, "%*d", width, c);
+  }
+  lines.push_back(header);
+  for (int truth = 0; truth < kLabelClasses; ++truth) {
+    std::string line = absl::StrFormat("true %d", truth);
+    for (int c = 0; c < classes_; ++c) {
+      absl::StrAppendFormat(&line, "%*d", width, counts_[truth * classes_ + c]);
+    }
+    lines.push_back(line);
+  }
+  lines.emplace_back("The most uncertain images:");
+  std::vector<Doubt> uncertain = uncertain_;
+  std::sort(uncertain.begin(), uncertain.end(), LessCertain<Doubt>);
+  for (const Doubt& doubt : uncertain) lines.push_back(Describe(doubt));
+  return lines;
+}
+
+std::vector<std::string> Answers::CloseText() const {
+  std::vector<std::string> lines;
+  if (close_.empty()) return lines;
+  lines.push_back(absl::StrCat(close_count_,
+                               close_count_ == 1 ? " answer" : " answers",
+                               " which rounding in float32 may decide:"));
+  for (const Doubt& doubt : close_) lines.push_back(Describe(doubt));
+  if (close_count_ > static_cast<int64_t>(close_.size())) {
+    lines.push_back(
+        absl::StrCat("and ", close_count_ - close_.size(), " more"));
+  }
+  return lines;
+}
+
+}  // namespace convlab

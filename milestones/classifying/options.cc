@@ -1,0 +1,150 @@
+#include "milestones/classifying/options.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/dataset/fashion_mnist.h"
+#include "common/files/files.h"
+#include "common/flags/flags.h"
+#include "common/parallel/parallel.h"
+#include "common/status/status.h"
+#include "gflags/gflags.h"
+
+DEFINE_string(model, "fa19", "network to run");
+DEFINE_string(input, "",
+              "images to classify: a folder with Fashion-MNIST's IDX files, an "
+              "IDX file, or - for one on standard input, gzipped or plain; if "
+              "not given, CONVLAB_DATA's folder, or Debian's");
+DEFINE_string(split, "t10k", "of a folder: t10k or train");
+DEFINE_string(size, "",
+              "images to classify, from the first; all of them if not given");
+DEFINE_string(labels, "",
+              "IDX file with the images' labels; a folder has its own");
+DEFINE_string(weights, "",
+              "weight file of the network: safetensors, MXNet .params or "
+              "mini-dnn .bin; the trained weights if not given");
+DEFINE_string(out, "",
+              "file to write the label found for each image to, by its name as "
+              ".idx, .csv or .npy");
+DEFINE_bool(logits, false, "write the logits of all classes, not the label");
+DEFINE_bool(plan, false,
+            "print the plan: its stages, what is folded and fused, operations "
+            "and bytes, and each stage's time beside its floor");
+DEFINE_string(plan_svg, "", "SVG file to draw the plan in");
+DEFINE_string(device, "auto", "auto, cpu or gpu");
+DEFINE_int32(threads, 0, "threads of the CPU; all cores if not given");
+DEFINE_string(cpu_target, "auto",
+              "vector instructions; auto takes the best that the processor "
+              "has");
+
+namespace convlab {
+namespace {
+
+// Sets the flags that the positional arguments stand for. A text that is
+// neither a size nor the name of a network is an input.
+absl::Status TakePositional(const ParsedFlags& parsed) {
+  const std::string* model = nullptr;
+  for (const std::string& text : parsed.positional) {
+    const char* flag = "input";
+    std::string* target = &FLAGS_input;
+    if (LooksLikeSize(text) && text != "-") {
+      flag = "size";
+      target = &FLAGS_size;
+    } else if (model == nullptr && FindNetwork(text).ok()) {
+      flag = "model";
+      target = &FLAGS_model;
+      model = &text;
+    }
+    const bool taken = target != &FLAGS_model && !target->empty();
+    if (text.empty() || taken || parsed.given.count(flag) > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("unexpected argument '", text,
+                       "', expected [MODEL] [INPUT] [SIZE], each once"));
+    }
+    *target = text;
+  }
+  return absl::OkStatus();
+}
+
+// In a script, "--out=$file" with an unset variable does not mean "no file".
+absl::Status CheckNotEmpty(const ParsedFlags& parsed) {
+  const std::pair<const char*, const std::string&> texts[] = {
+      {"input", FLAGS_input},
+      {"labels", FLAGS_labels},
+      {"weights", FLAGS_weights},
+      {"out", FLAGS_out},
+      {"size", FLAGS_size},
+      {"plan_svg", FLAGS_plan_svg},
+      {"cpu_target", FLAGS_cpu_target}};
+  for (const auto& [flag, text] : texts) {
+    if (parsed.given.count(flag) == 0 || !text.empty()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--", flag, " is empty, expected a value or no such flag"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ClassifyOptions> ParseClassifyOptions(
+    const std::vector<std::string>& args) {
+  ASSIGN_OR_RETURN(const ParsedFlags parsed, ParseFlags(args, __FILE__));
+  ClassifyOptions options;
+  options.help = parsed.help;
+  if (options.help) return options;
+  RETURN_IF_ERROR(CheckNotEmpty(parsed));
+  RETURN_IF_ERROR(TakePositional(parsed));
+  ASSIGN_OR_RETURN(options.network, FindNetwork(FLAGS_model));
+  options.input =
+      FLAGS_input == "-"
+          ? FLAGS_input
+          : UserPath(FLAGS_input.empty() ? FashionMnistFolder() : FLAGS_input);
+  options.split = FLAGS_split;
+  if (!FLAGS_size.empty()) {
+    ASSIGN_OR_RETURN(options.size, ParseSize(FLAGS_size));
+  }
+  options.labels = UserPath(FLAGS_labels);
+  options.weights = UserPath(FLAGS_weights);
+  ASSIGN_OR_RETURN(options.device, ParseDevice(FLAGS_device));
+  options.threads = Workers::Available();
+  if (parsed.given.count("threads") > 0) {
+    RETURN_IF_ERROR(CheckRange("threads", FLAGS_threads, 1, 1024));
+    options.threads = FLAGS_threads;
+  }
+  options.cpu_target = FLAGS_cpu_target;
+  options.out = UserPath(FLAGS_out);
+  options.logits = FLAGS_logits;
+  if (!options.out.empty()) {
+    ASSIGN_OR_RETURN(options.format, FormatOf(options.out));
+  } else if (options.logits) {
+    return absl::InvalidArgumentError(
+        "--logits says what --out writes, expected --out too");
+  }
+  options.plan = FLAGS_plan;
+  options.plan_svg = UserPath(FLAGS_plan_svg);
+  if (!options.out.empty() && options.out == options.plan_svg) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--out and --plan_svg are both ", options.out, ", expected two files"));
+  }
+  return options;
+}
+
+std::string ClassifyHelp() {
+  return absl::StrCat(
+      "classify: the network as a compiled whole\n",
+      WrapText("Runs a network from bytes to labels as a whole: linear layers "
+               "are folded into one, what follows them is fused, and no layer "
+               "is timed alone. More images than memory holds are a stream. "
+               "The labels are those that final finds layer by layer; images "
+               "between whose two best classes float32 cannot decide are "
+               "listed.",
+               0, 0),
+      "\n\nUsage: bazel run //milestones:classify -- [MODEL] [INPUT] [SIZE] "
+      "[flags]\n\n",
+      DescribeFlags(__FILE__),
+      "\nExit status: 0 done, 1 failed, 2 wrong usage or input, 3 the hardware "
+      "asked for\nis not there.\n");
+}
+
+}  // namespace convlab

@@ -1,0 +1,45 @@
+// The command line of classify: classify [MODEL] [INPUT] [SIZE] [--flags].
+#ifndef MILESTONES_CLASSIFYING_OPTIONS_H_
+#define MILESTONES_CLASSIFYING_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/network/network.h"
+#include "milestones/arguments.h"
+#include "milestones/classifying/answers_file.h"
+
+namespace convlab {
+
+struct ClassifyOptions {
+  bool help = false;
+  const Network* network = nullptr;
+  std::string input;            // a folder, a file, or "-" for standard input
+  std::string split;            // of a folder
+  std::optional<int64_t> size;  // the first images; absent: all
+  std::string labels;           // a file; empty: the folder's, or none
+  std::string weights;          // a file; empty: the trained weights
+  Device device = Device::kAuto;
+  int threads = 1;
+  std::string cpu_target;
+  std::string out;  // a file; empty: none
+  AnswersFormat format = AnswersFormat::kIdx;
+  bool logits = false;
+  bool plan = false;
+  std::string plan_svg;  // a file; empty: none
+};
+
+// Parses and checks everything that can be checked without touching data or
+// hardware. InvalidArgument says which argument is wrong and what was expected.
+absl::StatusOr<ClassifyOptions> ParseClassifyOptions(
+    const std::vector<std::string>& args);
+
+// The text that --help prints.
+std::string ClassifyHelp();
+
+}  // namespace convlab
+
+#endif  // MILESTONES_CLASSIFYING_OPTIONS_H_

@@ -1,0 +1,263 @@
+#include "milestones/classifying/run.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/dataset/fashion_mnist.h"
+#include "common/files/files.h"
+#include "common/record/usage.h"
+#include "common/status/status.h"
+#include "common/weights/weights.h"
+#include "kernels/compiled/compiled.h"
+#include "kernels/inference/inference.h"
+#include "kernels/measure/cpu_ceilings.h"
+#include "kernels/simd/cpu_target.h"
+#include "milestones/classifying/answers.h"
+#include "milestones/classifying/answers_file.h"
+#include "milestones/classifying/interrupt.h"
+#include "milestones/classifying/options.h"
+#include "milestones/classifying/plan_report.h"
+#include "milestones/classifying/stream.h"
+#include "milestones/progress.h"
+#include "milestones/trained_weights.h"
+
+namespace convlab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Images of a block: many, so that all threads have several batches, but less
+// than this memory.
+constexpr int64_t kBlockImages = 4096, kThreadImages = 256;
+constexpr int64_t kBlockBytes = 64 << 20;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void Tell(const std::string& text) {
+  absl::FPrintF(stderr, "classify: %s\n", OneLine(text));
+}
+
+// What is left to do when the program is interrupted.
+class Unfinished {
+ public:
+  void Write(const std::string& path, const std::string& temporary) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    path_ = path;
+    temporary_ = temporary;
+  }
+
+  // Ends with the mutex locked, so that nothing is begun any more.
+  void CleanUp() {
+    mutex_.lock();
+    if (!temporary_.empty()) std::remove(temporary_.c_str());
+    Tell(absl::StrCat("interrupted", path_.empty() ? "" : "; there is no new ",
+                      path_));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string path_, temporary_;
+};
+
+bool IsFolder(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+// Opens the input, and reads the labels if there are any.
+absl::StatusOr<DatasetStream> OpenInput(const ClassifyOptions& options) {
+  DatasetStream data;
+  // Where the default folder is missing, the error tells how to get it.
+  if (IsFolder(options.input) ||
+      options.input == UserPath(FashionMnistFolder())) {
+    ASSIGN_OR_RETURN(data, OpenFashionMnist(options.input, options.split));
+  } else {
+    auto images = IdxImageStream::Open(options.input);
+    if (absl::IsNotFound(images.status())) {
+      return Annotate(images.status(),
+                      "neither the name of a network nor an input");
+    }
+    ASSIGN_OR_RETURN(data.images, std::move(images));
+  }
+  if (!options.labels.empty()) {
+    ASSIGN_OR_RETURN(data.labels, ReadIdxLabels(options.labels));
+    if (static_cast<int64_t>(data.labels.size()) != data.images->count()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.labels, " has ", data.labels.size(), " labels, expected ",
+          data.images->count(), ", one for each image"));
+    }
+  }
+  RETURN_IF_ERROR(
+      Annotate(CheckImages(*options.network, {data.images->count(),
+                                              data.images->height(),
+                                              data.images->width(),
+                                              {}}),
+               options.input == "-" ? "standard input" : options.input));
+  if (options.size.value_or(1) > data.images->count()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("size is ", *options.size, ", expected 1 to ",
+                     data.images->count(), ", the images of the input"));
+  }
+  return data;
+}
+
+// The rates that all threads reach now, by short measurements.
+Rates MeasureRates(Workers& workers) {
+  constexpr int64_t kRounds = 2000000;
+  constexpr int kTimes = 3;
+  Triad triad(workers);
+  triad.Run();
+  Rates rates;
+  for (int i = 0; i < kTimes; ++i) {
+    Clock::time_point start = Clock::now();
+    RunFma(workers, kRounds);
+    const double tflops = 1e-12 * kRounds * workers.count() * kFmaRoundFlops /
+                          SecondsSince(start);
+    rates.fp32_tflops = std::max(rates.fp32_tflops.value_or(0), tflops);
+    start = Clock::now();
+    triad.Run();
+    rates.memory_gbs = std::max(rates.memory_gbs.value_or(0),
+                                1e-9 * triad.bytes() / SecondsSince(start));
+  }
+  return rates;
+}
+
+absl::Status TellPlan(const ClassifyOptions& options,
+                      const CompiledNetwork& compiled, int64_t count,
+                      int image_size, const std::string& device,
+                      Workers& workers) {
+  if (!options.plan && options.plan_svg.empty()) return absl::OkStatus();
+  const PlanReport report =
+      ReportPlan(*options.network, compiled.plan(), count, image_size,
+                 compiled.StageNs(), device, MeasureRates(workers));
+  if (options.plan) std::fputs(PlanTable(report).c_str(), stdout);
+  if (options.plan_svg.empty()) return absl::OkStatus();
+  return WriteFileAtomically(options.plan_svg, PlanPicture(report));
+}
+
+absl::StatusOr<StreamTimes> RunStream(const ClassifyOptions& options,
+                                      IdxImageStream& images, int64_t count,
+                                      CompiledNetwork& compiled,
+                                      Answers& answers, AnswersFile* file) {
+  ProgressBar bar;
+  StreamOptions stream;
+  stream.count = count;
+  stream.block = std::max<int64_t>(
+      1, std::min(std::max(kBlockImages, kThreadImages * options.threads),
+                  kBlockBytes / (int64_t{images.height()} * images.width())));
+  stream.classes = options.network->Classes();
+  stream.logits = options.logits;
+  stream.progress = [&](int64_t done) {
+    bar.Show(static_cast<double>(done) / count);
+  };
+  return ClassifyStream(images, compiled, stream, answers, file);
+}
+
+absl::Status Classify(const std::string& program,
+                      const ClassifyOptions& options) {
+  if (options.device == Device::kGpu) {
+    return absl::UnavailableError(
+        "the compiled network does not run on the GPU yet; use --device cpu, "
+        "or final, which runs layer by layer");
+  }
+  RETURN_IF_ERROR(ForceCpuTarget(options.cpu_target));
+  if (!options.plan_svg.empty()) {
+    RETURN_IF_ERROR(CheckWritable(options.plan_svg));
+  }
+  Unfinished unfinished;
+  const InterruptGuard guard([&] { unfinished.CleanUp(); });
+  const Network& network = *options.network;
+  ASSIGN_OR_RETURN(DatasetStream data, OpenInput(options));
+  const int64_t count = options.size.value_or(data.images->count());
+  std::string weights_file = options.weights;
+  if (weights_file.empty()) {
+    ASSIGN_OR_RETURN(weights_file, TrainedWeights(program, network));
+  }
+  ASSIGN_OR_RETURN(const NetworkWeights weights,
+                   LoadWeights(weights_file, network));
+  std::unique_ptr<AnswersFile> file;
+  if (!options.out.empty()) {
+    ASSIGN_OR_RETURN(
+        file, AnswersFile::Create(options.out, options.format, count,
+                                  options.logits ? network.Classes() : 0));
+    unfinished.Write(options.out, file->temporary_path());
+  }
+  const std::string device = absl::StrCat(
+      "the CPU, ", options.threads, " thread", options.threads == 1 ? "" : "s",
+      ", ", Name(ChosenCpuTarget()));
+  Tell(absl::StrCat("running on ", device));
+  Workers workers(options.threads);
+  const Clock::time_point start = Clock::now();
+  const int image_size = data.images->width();
+  ASSIGN_OR_RETURN(const auto compiled,
+                   CompileForCpu(network, weights, image_size, workers));
+  const double compile_seconds = SecondsSince(start);
+  Answers answers(network.Classes(), std::move(data.labels));
+  const Clock::time_point begin = Clock::now();
+  ASSIGN_OR_RETURN(
+      const StreamTimes times,
+      RunStream(options, *data.images, count, *compiled, answers, file.get()));
+  const double seconds = SecondsSince(begin);
+  if (file != nullptr) {
+    RETURN_IF_ERROR(file->Commit());
+    unfinished.Write("", "");
+  }
+  Tell(absl::StrFormat(
+      "%d images in %.3f s, %.0f per second; reading %.3f s, computing %.3f s "
+      "and writing %.3f s at the same time; compiling before that %.3f s; at "
+      "most %d MB of memory",
+      count, seconds, count / seconds, times.read_ns * 1e-9,
+      times.compute_ns * 1e-9, times.write_ns * 1e-9, compile_seconds,
+      CurrentUsage().max_resident_bytes / 1000000));
+  for (const std::string& line : answers.Text()) std::puts(line.c_str());
+  for (const std::string& line : answers.CloseText()) std::puts(line.c_str());
+  return TellPlan(options, *compiled, count, image_size, device, workers);
+}
+
+// Parses and runs, and turns the system's refusals into statuses.
+absl::Status ParseAndClassify(const std::vector<std::string>& command) {
+  try {
+    ASSIGN_OR_RETURN(
+        const ClassifyOptions options,
+        ParseClassifyOptions({command.begin() + 1, command.end()}));
+    if (options.help) {
+      std::fputs(ClassifyHelp().c_str(), stdout);
+      return absl::OkStatus();
+    }
+    return Classify(command.front(), options);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("there is not enough memory");
+  } catch (const std::system_error& error) {
+    // Only the creation of threads throws this.
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot start the threads: ", error.what()));
+  }
+}
+
+}  // namespace
+
+int RunClassify(int argc, char** argv) {
+  absl::Status status = ParseAndClassify({argv, argv + argc});
+  if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
+    status = absl::InternalError("cannot write standard output");
+  }
+  if (!status.ok()) Tell(std::string(status.message()));
+  return ExitStatus(status);
+}
+
+}  // namespace convlab
