@@ -1,19 +1,17 @@
 // What kernels share whose operands on FP16 tensor cores are scaled halves:
-// scaling, splitting, the arrangement of the filters, and the outputs that are
-// computed from the floats. Needs compute capability 8.0.
+// scaling, splitting, and the arrangement of the filters. Needs compute
+// capability 8.0.
 //
 // Range. Each filter, and the inputs of each tile, are scaled by powers of two,
 // which is exact, so that the largest value comes below the largest half
-// (scaling.h). Outputs whose inputs or weights lost more than float32 would,
-// or that need a power of two beyond float's range, and tiles with infinities
-// or NaN, are computed by the definition.
+// (scaling.h). A kernel notes the tiles of which some outputs may have lost
+// more than float32 would, or which it cannot compute at all; after it a second
+// kernel mends those outputs (mend.cuh).
 #ifndef KERNELS_CONVOLUTION_CUDA_LIB_HALVES_CUH_
 #define KERNELS_CONVOLUTION_CUDA_LIB_HALVES_CUH_
 
 #include <cuda_fp16.h>
 
-#include <cfloat>
-#include <cmath>
 #include <cstdint>
 
 #include "common/math/rounding.h"
@@ -27,8 +25,27 @@ namespace convlab::cuda {
 // What is known of a filter once it is arranged.
 struct ScaledFilter {
   int exponent;  // of its scale, or kNotScalable
-  // LeastCertainSum: where no input is lossy, and where inputs may be.
-  float certain[2];
+  int lossy;     // weights of which halves lose too much
+};
+
+// A tile of which not all outputs are certain.
+struct DoubtfulTile {
+  int64_t index;
+  int exponent;  // that its inputs were scaled by, or kNotScalable
+  bool lossy;    // whether some of its inputs are
+};
+
+// A list of such tiles in device memory.
+struct DoubtfulTiles {
+  int* count;
+  DoubtfulTile* tiles;  // there is room for all
+
+#if __CUDA_ARCH__ >= 800
+  // One thread calls this for a tile.
+  __device__ __forceinline__ void Add(const DoubtfulTile& tile) const {
+    tiles[atomicAdd(count, 1)] = tile;
+  }
+#endif
 };
 
 #if __CUDA_ARCH__ >= 800
@@ -85,11 +102,13 @@ __device__ __forceinline__ void Split(float a, float b, uint32_t& high,
   low = reinterpret_cast<const uint32_t&>(l);
 }
 
-// Whether the halves of a scaled weight lose more than 2^-23 of it.
-__device__ __forceinline__ bool IsLossy(float v) {
+// What the halves of a scaled value lose.
+__device__ __forceinline__ float LostOf(float v) {
   const float rest = v - __half2float(__float2half_rn(v));
-  const float lost = rest - __half2float(__float2half_rn(rest));
-  return fabsf(lost) > fabsf(v) * 0x1p-23f;
+  return fabsf(rest - __half2float(__float2half_rn(rest)));
+}
+__device__ __forceinline__ bool IsLossy(float v) {
+  return LostOf(v) > fabsf(v) * kKeptShare;
 }
 
 // The largest magnitude among v[first], v[first + step] and so on below
@@ -114,12 +133,27 @@ __device__ __forceinline__ uint32_t LargestOfThread(const float* v,
   return most;
 }
 
+// Multiplies by 2^exponent, exactly: float has no powers above 2^127.
+class FilterScale {
+ public:
+  __device__ __forceinline__ explicit FilterScale(int exponent)
+      : first_(PowerOfTwo(min(exponent, 127))),
+        second_(PowerOfTwo(max(exponent - 127, 0))) {}
+  __device__ __forceinline__ float operator()(float v) const {
+    return v * first_ * second_;
+  }
+
+ private:
+  float first_, second_;
+};
+
 // Chooses the scale of a filter, of which this is the block, and stores what is
 // known of it to *filter: `weights` weights from k on, or none for a column
-// without a filter. Returns the factor, 0 if some weight is not finite. All
-// threads of the block call this together, and once only.
-__device__ __forceinline__ float ScaleFilter(const float* k, int weights,
-                                             ScaledFilter* filter) {
+// without a filter. Empties the list of doubtful tiles. All threads of the
+// block call this together, and once only.
+__device__ __forceinline__ FilterScale ScaleFilter(const float* k, int weights,
+                                                   ScaledFilter* filter,
+                                                   DoubtfulTiles doubtful) {
   __shared__ uint32_t largest;
   __shared__ int lossy;
   if (threadIdx.x == 0) largest = 0, lossy = 0;
@@ -129,19 +163,18 @@ __device__ __forceinline__ float ScaleFilter(const float* k, int weights,
   if (threadIdx.x % 32 == 0) atomicMax(&largest, most);
   __syncthreads();
   most = largest;
-  const int exponent = FilterExponent(most);
-  const float scale = IsFinite(most) ? PowerOfTwo(exponent) : 0;
+  const int exponent = IsFinite(most) ? FilterExponent(most) : 0;
+  const FilterScale scale(exponent);
   int count = 0;
   for (int i = threadIdx.x; i < weights; i += blockDim.x) {
-    count += IsLossy(k[i] * scale);
+    count += IsLossy(scale(k[i]));
   }
   count = __reduce_add_sync(0xffffffff, count);
   if (threadIdx.x % 32 == 0) atomicAdd(&lossy, count);
   __syncthreads();
   if (threadIdx.x == 0) {
-    filter->exponent = IsFinite(most) ? exponent : kNotScalable;
-    filter->certain[0] = LeastCertainSum(lossy);
-    filter->certain[1] = LeastCertainSum(lossy + weights);
+    *filter = {IsFinite(most) ? exponent : kNotScalable, lossy};
+    if (blockIdx.x == 0) *doubtful.count = 0;
   }
   return scale;
 }
@@ -149,27 +182,6 @@ __device__ __forceinline__ float ScaleFilter(const float* k, int weights,
 // The factor that takes back the scales of inputs and filter, if CanScaleBack.
 __device__ __forceinline__ float ScaleBack(int exponent, int filter_exponent) {
   return __int_as_float((127 - exponent - filter_exponent) << 23);
-}
-
-// A tile's outputs that are certain, if its inputs were scaled by 2^exponent.
-struct Certain {
-  int exponent;  // or kNotScalable
-  bool lossy;    // whether some inputs are
-
-  // The least certain magnitude of a filter's outputs: 0 if all are certain,
-  // infinity if none is.
-  __device__ __forceinline__ float Least(const ScaledFilter& filter) const {
-    if (!CanScaleBack(exponent, filter.exponent)) return INFINITY;
-    const float sum = filter.certain[lossy];
-    return sum == 0 ? 0
-                    : fmaxf(sum * ScaleBack(exponent, filter.exponent),
-                            FLT_TRUE_MIN);
-  }
-};
-
-// Whether an output is certain, if from magnitude `least` on they all are.
-__device__ __forceinline__ bool IsCertain(float output, float least) {
-  return least < INFINITY && fabsf(output) >= least;
 }
 
 // The exponents of inputs, none of them lossy, with which all outputs of all
@@ -183,113 +195,16 @@ struct CertainExponents {
     int low = -127, high = 127;
     for (int m = threadIdx.x % 32; m < count; m += 32) {
       low = max(low, -127 - filters[m].exponent);
-      high = min(high,
-                 filters[m].certain[0] > 0 ? -128 : 126 - filters[m].exponent);
+      high =
+          min(high, filters[m].lossy > 0 ? -128 : 126 - filters[m].exponent);
     }
     return {__reduce_max_sync(0xffffffff, low),
             __reduce_min_sync(0xffffffff, high)};
   }
-  // Whether some outputs of a tile may not be certain.
-  __device__ __forceinline__ bool Doubt(const Certain& tile) const {
+  __device__ __forceinline__ bool Doubt(const DoubtfulTile& tile) const {
     return tile.lossy || tile.exponent < least || tile.exponent > most;
   }
 };
-
-// For code that is rarely reached: v, from which the compiler computes nothing
-// before it gets there. It would keep the results in registers meanwhile, which
-// products need.
-__device__ __forceinline__ int Late(int v) {
-  asm volatile("" : "+r"(v));
-  return v;
-}
-__device__ __forceinline__ int64_t Late(int64_t v) {
-  asm volatile("" : "+l"(v));
-  return v;
-}
-__device__ __forceinline__ int LateLane() {
-  int lane;
-  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
-  return lane;
-}
-
-// One output by the definition, for plans that hold the problem's sizes: `in`
-// is the first input under the filter `k`. The lanes of a warp, which all call
-// this, share the terms.
-template <typename Plan>
-__device__ __forceinline__ float ExactOutput(const Plan& plan, const float* in,
-                                             const float* k) {
-  const int K = Late(plan.K), H = Late(plan.H), W = Late(plan.W);
-  const int taps = K * K, terms = Late(plan.C) * taps;
-  float sum = 0;
-#pragma unroll 1
-  for (int i = LateLane(); i < terms; i += 32) {
-    const int c = i / taps, tap = i - c * taps;
-    const int p = tap / K, q = tap - p * K;
-    sum += in[(int64_t{c} * H + p) * W + q] * k[i];
-  }
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) {
-    sum += __shfl_xor_sync(0xffffffff, sum, distance);
-  }
-  return sum;
-}
-
-// Calls compute(e) in all lanes of a warp for every e from `first` below `end`
-// and `step` apart for which some lane's uncertain(e + lane) holds: e is then
-// that lane's. All lanes call this with the same arguments. `kAtOnce` of
-// a lane are looked at at once: more take registers, fewer wait for memory.
-template <int kAtOnce = 1, typename Uncertain, typename Compute>
-__device__ __forceinline__ void ForUncertain(int first, int end, int step,
-                                             const Uncertain& uncertain,
-                                             const Compute& compute) {
-  const int lane = LateLane();
-#pragma unroll 1
-  for (int e = Late(first); e < end; e += kAtOnce * step) {
-    uint32_t found = 0;
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      const int own = e + i * step + lane;
-      found |= (uncertain(min(own, end - 1)) && own < end) << i;
-    }
-    if (!__any_sync(0xffffffff, found)) continue;
-#pragma unroll 1
-    for (int i = 0; i < kAtOnce; ++i) {
-      uint32_t left = __ballot_sync(0xffffffff, found >> i & 1);
-#pragma unroll 1
-      for (; left != 0; left &= left - 1) {
-        compute(e + i * step + __ffs(left) - 1);
-      }
-    }
-  }
-}
-
-// Computes by the definition those outputs of filters `first` to `end` - 1 in a
-// tile that are not certain. `image` is the tile's first input, and at(m, h, w)
-// points to an output, which was computed. Whole warps call this, `tid` being a
-// thread's place among them.
-template <typename Plan, typename At>
-__device__ __forceinline__ void ComputeUncertain(
-    const Plan& plan, const ScaledFilter* filters, const Certain& certain,
-    const float* image, const float* k, int rows, int columns, int first,
-    int end, int tid, int threads, const At& at) {
-  const int64_t weights = int64_t{plan.C} * plan.K * plan.K;
-#pragma unroll 1
-  for (int m = first; m < end; ++m) {
-    const float least = certain.Least(filters[m]);
-    if (least == 0) continue;
-    ForUncertain(
-        tid & ~31, rows * columns, threads,
-        [&](int e) {
-          return !IsCertain(*at(m, e / columns, e % columns), least);
-        },
-        [&](int e) {
-          const int h = e / columns, w = e % columns;
-          const float y = ExactOutput(plan, image + int64_t{h} * plan.W + w,
-                                      k + m * weights);
-          if (threadIdx.x % 32 == 0) *at(m, h, w) = y;
-        });
-  }
-}
 
 #endif
 
@@ -298,13 +213,14 @@ __device__ __forceinline__ void ComputeUncertain(
 // arranges one filter, those beyond M as zeros.
 static __global__ void ArrangeFiltersKernel(
     const float* k, char* arranged, ScaledFilter* filters,
+    const DoubtfulTiles doubtful,
     const __grid_constant__ FilterLayout layout) {
 #if __CUDA_ARCH__ >= 800
   LetNextKernelStart();
   const int m = blockIdx.x;
   const int weights = m < layout.M ? layout.C * layout.K * layout.K : 0;
-  const float scale =
-      ScaleFilter(k + int64_t{m} * weights, weights, filters + m);
+  const FilterScale scale =
+      ScaleFilter(k + int64_t{m} * weights, weights, filters + m, doubtful);
   const int rows = layout.rows;
   const int steps = layout.row_pairs ? layout.chunks : layout.chunks / 2;
   for (int i = threadIdx.x; i < layout.shifts * steps * rows * 4;
@@ -323,11 +239,9 @@ static __global__ void ArrangeFiltersKernel(
       const int q = half / layout.plane_channels - shift;
       const bool exists = m < layout.M && c < layout.C && p < layout.K &&
                           q >= 0 && q < layout.K;
-      v[j] =
-          scale *
-          LoadIfBelow(
-              0, exists,
-              k + ((int64_t{m} * layout.C + c) * layout.K + p) * layout.K + q);
+      v[j] = scale(LoadIfBelow(
+          0, exists,
+          k + ((int64_t{m} * layout.C + c) * layout.K + p) * layout.K + q));
     }
     uint4 words;
     Split(v[0], v[1], words.x, words.z);
@@ -342,36 +256,52 @@ static __global__ void ArrangeFiltersKernel(
 #endif
 }
 
-// The filters in the order of a product's kernel, behind what is known of each.
+// The filters in the order of a product's kernel, what is known of each, and
+// the list of the tiles that the kernel finds doubtful.
 class ArrangedFilters {
  public:
-  // For `filters` filters, which fill the groups, and so many bytes.
-  Error Allocate(int64_t filters, int64_t bytes) {
-    header_bytes_ = RoundUp(filters * sizeof(ScaledFilter), 256);
-    return memory_.Allocate(header_bytes_ + bytes);
+  // For `filters` filters, which fill the groups, so many bytes of them
+  // arranged, and `tiles` tiles.
+  Error Allocate(int64_t filters, int64_t bytes, int64_t tiles) {
+    filter_bytes_ = RoundUp(filters * sizeof(ScaledFilter), 256);
+    data_bytes_ = RoundUp(bytes, 256);
+    return memory_.Allocate(kCountBytes + filter_bytes_ + data_bytes_ +
+                            tiles * sizeof(DoubtfulTile));
   }
   // On the device.
-  ScaledFilter* filters() const { return memory_.as<ScaledFilter>(); }
-  char* data() const { return memory_.as<char>() + header_bytes_; }
+  DoubtfulTiles doubtful() const {
+    return {memory_.as<int>(), reinterpret_cast<DoubtfulTile*>(
+                                   data() + data_bytes_)};
+  }
+  ScaledFilter* filters() const {
+    return reinterpret_cast<ScaledFilter*>(memory_.as<char>() + kCountBytes);
+  }
+  char* data() const {
+    return memory_.as<char>() + kCountBytes + filter_bytes_;
+  }
 
  private:
-  int64_t header_bytes_ = 0;
+  static constexpr int kCountBytes = 256;
+
+  int64_t filter_bytes_ = 0, data_bytes_ = 0;
   Workspace memory_;
 };
 
 // As ArrangeFiltersKernel arranges them.
 class LaneFilters : public ArrangedFilters {
  public:
-  Error Allocate(const FilterLayout& layout) {
+  Error Allocate(const FilterLayout& layout, int64_t tiles) {
     layout_ = layout;
-    return ArrangedFilters::Allocate(
-        layout.filters(), int64_t{layout.filter_groups} *
-                              layout.filter_vectors * kSplitVectorBytes);
+    return ArrangedFilters::Allocate(layout.filters(),
+                                     int64_t{layout.filter_groups} *
+                                         layout.filter_vectors *
+                                         kSplitVectorBytes,
+                                     tiles);
   }
   // Queues the arrangement of the filters k.
   Error Arrange(const float* k, cudaStream_t stream) {
     ArrangeFiltersKernel<<<layout_.filters(), 256, 0, stream>>>(
-        k, data(), filters(), layout_);
+        k, data(), filters(), doubtful(), layout_);
     return CheckLaunch("ArrangeFiltersKernel");
   }
 

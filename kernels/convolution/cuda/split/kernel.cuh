@@ -33,7 +33,7 @@
 //
 // Range. A tile is scaled (halves.cuh) as the one before was. If its own
 // largest value shows that to be wrong it is copied again, so that the result
-// depends on that value only.
+// depends on that value only. Doubtful tiles are listed for mend.cuh.
 #ifndef KERNELS_CONVOLUTION_CUDA_SPLIT_KERNEL_CUH_
 #define KERNELS_CONVOLUTION_CUDA_SPLIT_KERNEL_CUH_
 
@@ -108,8 +108,8 @@ __device__ __forceinline__ SplitTile TileAt(const SplitPlan& plan,
 // Copies the tile's inputs to shared memory, scaled by 2^*exponent, at first
 // that of the tile before. If the largest of them asks for another exponent,
 // that is set and they are copied again. It becomes kNotScalable if there are
-// infinities or NaN.
-__device__ __forceinline__ void LoadScaled(const SplitPlan& plan,
+// infinities or NaN. Returns whether inputs are lossy.
+__device__ __forceinline__ bool LoadScaled(const SplitPlan& plan,
                                            const SplitTeam& team,
                                            const SplitTile& tile,
                                            int* exponent) {
@@ -123,20 +123,12 @@ __device__ __forceinline__ void LoadScaled(const SplitPlan& plan,
       extent.most = max(extent.most, team.shared->extents[i].most);
       extent.least = min(extent.least, team.shared->extents[i].least);
     }
-    const Certain certain = {extent.most == 0 ? *exponent
-                             : IsFinite(extent.Most())
-                                 ? InputExponent(extent.Most())
-                                 : kNotScalable,
-                             extent.Lossy(*exponent)};
-    const bool again =
-        certain.exponent != *exponent && certain.exponent != kNotScalable;
-    *exponent = certain.exponent;
-    // Read after the next Sync, and only after it written again.
-    if (team.tid == 0) {
-      team.shared->doubt = team.shared->certain_exponents.Doubt(certain);
-      team.shared->lossy = certain.lossy;
-    }
-    if (!again) break;
+    const int right = extent.most == 0          ? *exponent
+                      : IsFinite(extent.Most()) ? InputExponent(extent.Most())
+                                                : kNotScalable;
+    const bool again = right != *exponent && right != kNotScalable;
+    *exponent = right;
+    if (!again) return right != kNotScalable && extent.Lossy(right);
     team.Sync();  // the extents were read
   }
 }
@@ -264,35 +256,6 @@ __device__ __forceinline__ void StorePhase(const SplitPlan& plan,
   }
 }
 
-// Computes those of a tile's outputs by the definition that are not certain,
-// after they were stored: each warp some of every filter's.
-__device__ __forceinline__ void StoreUncertain(
-    const SplitPlan& plan, const SplitTeam& team, const SplitTile& tile,
-    const ScaledFilter* scaled_filters, const Certain& certain, const float* k,
-    int out_area) {
-  const int filters = Late(plan.M), K = Late(plan.K), columns = tile.columns;
-  const int weights = plan.C * K * K;
-#pragma unroll 1
-  for (int m = 0; m < filters; ++m) {
-    const float least = certain.Least(scaled_filters[m]);
-    if (least == 0) continue;
-    float* const out = tile.to + int64_t{m} * out_area;
-    ForUncertain</*kAtOnce=*/4>(
-        team.warp * 32, tile.rows * columns, team.threads,
-        [&](int e) {
-          const int row = e / columns;
-          const float y = out[row * plan.W_out + e - row * columns];
-          return least == INFINITY || !(fabsf(y) >= least);
-        },
-        [&](int e) {
-          const int row = e / columns, column = e - row * columns;
-          const float y = ExactOutput(plan, tile.from + row * plan.W + column,
-                                      k + int64_t{m} * weights);
-          if (LateLane() == 0) out[row * plan.W_out + column] = y;
-        });
-  }
-}
-
 #endif
 
 // Shared memory: the arranged filters; then for each team SplitShared, the
@@ -300,11 +263,13 @@ __device__ __forceinline__ void StoreUncertain(
 template <int kK, int kR, int kNT, bool kRowPairs, bool kFiltersShared,
           int kThreads>
 __global__ void __launch_bounds__(kThreads, 1)
-    SplitKernel(const float* __restrict__ x, const float* __restrict__ k,
+    SplitKernel(const float* __restrict__ x,
                 const char* __restrict__ arranged,
                 const ScaledFilter* __restrict__ scaled_filters,
-                float* __restrict__ y, const __grid_constant__ SplitPlan plan) {
+                const DoubtfulTiles doubtful, float* __restrict__ y,
+                const __grid_constant__ SplitPlan plan) {
 #if __CUDA_ARCH__ >= 800
+  LetNextKernelStart();
   const int64_t filter_bytes = kFiltersShared ? plan.filter_bytes() : 0;
   extern __shared__ uint4 shared[];
   const char* const filters =
@@ -331,7 +296,11 @@ __global__ void __launch_bounds__(kThreads, 1)
   for (int64_t index = blockIdx.x + int64_t{gridDim.x} * team.index;
        index < tiles; index += tile_step) {
     const SplitTile tile = TileAt(plan, image, x, y, index);
-    LoadScaled(plan, team, tile, &exponent);
+    const bool lossy = LoadScaled(plan, team, tile, &exponent);
+    if (team.tid == 0) {
+      const DoubtfulTile loaded = {index, exponent, lossy};
+      if (team.shared->certain_exponents.Doubt(loaded)) doubtful.Add(loaded);
+    }
     if (image.tiles == 1 && index + tile_step < tiles) {
       PrefetchImage(plan, team, tile.from + tile_step * plan.C * image.area,
                     image.area);
@@ -353,21 +322,13 @@ __global__ void __launch_bounds__(kThreads, 1)
             min(plan.phase_filter_groups, plan.filter_groups - phase.group0);
         // The stage was read.
         if (phase.band0 + phase.group0 > 0) team.Sync();
-        if (exponent != kNotScalable) {
-          ComputePhase<kK, kR, kNT, kRowPairs, (kThreads > 256),
-                       SplitFilters<kFiltersShared>>(plan, team, tile, items,
-                                                     phase, filters);
-        }
+        ComputePhase<kK, kR, kNT, kRowPairs, (kThreads > 256),
+                     SplitFilters<kFiltersShared>>(plan, team, tile, items,
+                                                   phase, filters);
         team.Sync();
         StorePhase<kNT>(plan, team, tile, phase, scaled_filters, exponent,
                         image.out_area);
       }
-    }
-    if (team.shared->doubt) {
-      team.Sync();  // other warps stored the outputs
-      StoreUncertain(plan, team, TileAt(plan, image, x, y, Late(index)),
-                     scaled_filters, {exponent, team.shared->lossy}, k,
-                     image.out_area);
     }
     if (exponent == kNotScalable) {
       // The next tile may not reach all of what is not finite.

@@ -17,8 +17,6 @@ namespace convlab::cuda {
 struct SplitShared {
   Extent extents[kSplitMostWarps];     // of what each has seen of a tile
   CertainExponents certain_exponents;  // of the filters
-  bool doubt;  // whether not all of the tile's outputs are certain
-  bool lossy;  // Certain::lossy
 };
 static_assert(sizeof(SplitShared) <= 4 * kSplitSharedWords);
 

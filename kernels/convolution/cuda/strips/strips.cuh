@@ -10,7 +10,6 @@
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
-#include "kernels/cuda/activation.cuh"
 
 namespace convlab::cuda {
 
@@ -30,6 +29,7 @@ __device__ __forceinline__ int OutputOf(int size) {
 
 // An item: the strip, and the groups of filters.
 struct StripItem {
+  int64_t strip;           // its number in the batch
   const float* from;       // the strip's first input, of channel 0
   int input_rows, inputs;  // of a channel, without those beyond the image
   float* to;               // its first output, of filter 0
@@ -48,6 +48,7 @@ __device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
   const int part = rest - strip * plan.parts;
   const int h = strip * strip_rows;
   StripItem item;
+  item.strip = image * plan.strips + strip;
   item.from = x + image * plan.C * plan.H * plan.W + int64_t{h} * plan.W;
   item.input_rows = min(strip_rows + plan.K - 1, plan.H - h);
   item.inputs = item.input_rows * plan.W;
@@ -76,24 +77,24 @@ __device__ __forceinline__ float2 LoadWord(const Plan& plan, const float* from,
   return {from[element], element + 1 < inputs ? from[element + 1] : 0.f};
 }
 
-// Splits a strip, scaled by a power of two, to a slab: the high halves to words
-// at `high`, the low ones to words plan.slab_words later. `certain` is at first
-// that of the strip before, whose scale mostly fits. It becomes this strip's,
-// which depends on its own inputs only; its exponent is kNotScalable if there
-// are infinities or NaN. for_words(put) calls put(i, v) for every word i of
+// Splits a strip, scaled by 2^exponent, to a slab: the high halves to words at
+// `high`, the low ones to words plan.slab_words later. `exponent` is at first
+// that of the strip before, which mostly fits. It becomes that of this strip's
+// own largest input, or kNotScalable if there are infinities or NaN. Returns
+// whether inputs are lossy. for_words(put) calls put(i, v) for every word i of
 // this thread, one of `threads`, or put(i, {0, 0}, false) where there is none;
 // of_all(extent) returns the extent of all threads, which all call it; plane(c)
 // points to the strip's `inputs` inputs of channel c.
 template <typename Plan, typename Plane, typename ForWords, typename OfAll>
-__device__ __forceinline__ void SplitStrip(const Plan& plan, const Plane& plane,
+__device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
                                            int inputs, int tid, int threads,
-                                           uint32_t* high, Certain& certain,
+                                           uint32_t* high, int& exponent,
                                            const ForWords& for_words,
                                            const OfAll& of_all) {
   uint32_t* const low = high + plan.slab_words;
-  if (certain.exponent == kNotScalable) certain.exponent = kUsualExponent;
+  if (exponent == kNotScalable) exponent = kUsualExponent;
   for (;;) {
-    const float scale = PowerOfTwo(certain.exponent);
+    const float scale = PowerOfTwo(exponent);
     __half2 most_halves = __half2half2(__ushort_as_half(0));
     Extent extent;  // `most` is that of the high halves
     for_words([&](int i, float2 v, bool is_there = true) {
@@ -105,17 +106,17 @@ __device__ __forceinline__ void SplitStrip(const Plan& plan, const Plane& plane,
       extent.AddLeast(v.x), extent.AddLeast(v.y);
     });
     // Positive halves compare as their bits do, and NaN is above them. If the
-    // largest lies between 2^12 and 2^15, and not at the ends, to which it may
-    // have been rounded, the exponent is right.
-    constexpr uint32_t kTwoTo12 = 0x6c00, kTwoTo15 = 0x7800;
+    // largest lies between 1.25 * 2^12 and 1.25 * 2^15, and not at the ends, to
+    // which it may have been rounded, the exponent is right.
+    constexpr uint32_t kLeast = 0x6d00, kMost = 0x7900;
     constexpr int kMostExponent = 127;  // of InputExponent
     extent.most = __half_as_ushort(
         __hmax_nan(__low2half(most_halves), __high2half(most_halves)));
     extent = of_all(extent);
-    certain.lossy = extent.Lossy(certain.exponent);
-    if (extent.most > kTwoTo12 && extent.most < kTwoTo15 &&
-        certain.exponent < kMostExponent) {
-      return;
+    const bool lossy = extent.Lossy(exponent);
+    if (extent.most > kLeast && extent.most < kMost &&
+        exponent < kMostExponent) {
+      return lossy;
     }
     Extent exact;
     for (int c = 0; c < plan.C; ++c) {
@@ -123,88 +124,25 @@ __device__ __forceinline__ void SplitStrip(const Plan& plan, const Plane& plane,
       for (int i = tid; i < inputs; i += threads) exact.Add(from[i]);
     }
     const uint32_t most = of_all(exact).Most();
-    const int right = most == 0        ? certain.exponent
+    const int right = most == 0        ? exponent
                       : IsFinite(most) ? InputExponent(most)
                                        : kNotScalable;
-    const bool fits = right == certain.exponent || right == kNotScalable;
-    certain.exponent = right;
-    if (fits) return;
+    const bool fits = right == exponent || right == kNotScalable;
+    exponent = right;
+    if (fits) return lossy;
   }
 }
 
-// For plans with an epilogue: pooled sums of filters `first` to `end` - 1 in
-// `rows` rows, which at(m, h, w) points to, become outputs. Those that are not
-// certain are computed by the definition; then bias and activation are applied.
-// Whole warps call this, `tid` being a thread's place among them.
-template <typename Plan, typename At>
-__device__ __forceinline__ void FinishPooled(
-    const Plan& plan, const ScaledFilter* filters, const Certain& certain,
-    const float* from, const float* k, int rows, int first, int end, int tid,
-    int threads, const At& at) {
-  const int64_t weights = int64_t{plan.C} * plan.K * plan.K;
-  const int columns = plan.W_out / 2;
-  const int count = rows / 2 * columns;
-#pragma unroll 1
-  for (int m = first; m < end; ++m) {
-    const float least = certain.Least(filters[m]);
-    const auto compute = [&](int e) {
-      const int h = e / columns, w = e % columns;
-      float largest = -INFINITY;
-#pragma unroll 1
-      for (int i = 0; i < 4; ++i) {
-        const float* const in =
-            from + int64_t{2 * h + i / 2} * plan.W + 2 * w + i % 2;
-        largest = MaxOrNan(ExactOutput(plan, in, k + m * weights), largest);
-      }
-      if (threadIdx.x % 32 == 0) *at(m, h, w) = largest;
-    };
-    const auto uncertain = [&](int e) {
-      return !IsCertain(*at(m, e / columns, e % columns), least);
-    };
-    ForUncertain(tid & ~31, count, threads, uncertain, compute);
-    __syncwarp();
-    const float bias =
-        plan.epilogue.bias != nullptr ? plan.epilogue.bias[m] : 0;
-#pragma unroll 1
-    for (int e = tid; e < count; e += threads) {
-      float* const to = at(m, e / columns, e % columns);
-      *to = Apply(plan.epilogue.activation, *to + bias);
-    }
+// Lists an item's strip if some of its outputs may not be certain. Of those
+// that share the strip one item does. One thread of its worker calls this.
+__device__ __forceinline__ void ListIfDoubtful(
+    const StripItem& item, int exponent, bool lossy,
+    const CertainExponents& certain_exponents, const DoubtfulTiles& doubtful) {
+  const DoubtfulTile tile = {item.strip, exponent, lossy};
+  if (item.first_group == 0 && certain_exponents.Doubt(tile)) {
+    doubtful.Add(tile);
   }
 }
-
-// Replaces those outputs of an item that are not certain, after all were
-// written; with kPooled, pooled sums were written (FinishPooled). Called
-// rarely, it must not take registers from the rest.
-template <bool kPooled, typename Plan>
-__device__ __noinline__ void CheckStrip(const Plan& plan,
-                                        const ScaledFilter* filters,
-                                        Certain certain, StripItem item,
-                                        const float* k, int group_filters,
-                                        int tid, int threads) {
-  const int first = item.first_group * group_filters;
-  const int end = min(item.end_group * group_filters, plan.M);
-  const int columns = OutputOf<kPooled>(plan.W_out);
-  const int area = OutputOf<kPooled>(plan.H_out) * columns;
-  const auto at = [&](int m, int h, int w) {
-    return item.to + int64_t{m} * area + h * columns + w;
-  };
-  if constexpr (kPooled) {
-    FinishPooled(plan, filters, certain, item.from, k, item.rows, first, end,
-                 tid, threads, at);
-  } else {
-    ComputeUncertain(plan, filters, certain, item.from, k, item.rows, columns,
-                     first, end, tid, threads, at);
-  }
-}
-
-// What CheckStrip wants to know of a worker's strip, where registers are scarce
-// and it waits in shared memory.
-struct StripToCheck {
-  StripItem item;
-  Certain certain;
-  bool doubt;  // whether some outputs may not be certain
-};
 
 #if __CUDA_ARCH__ >= 900
 // Starts to write a piece, `count` floats from a stage in shared memory, where

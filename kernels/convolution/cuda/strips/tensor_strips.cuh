@@ -197,15 +197,14 @@ __device__ __forceinline__ void ComputeOctet(
 
 // Multiplies the strip in the slab, where the lane's first word is at `slab`,
 // by a group of filters, of which scaled_filters[0] is the first, and leaves
-// the outputs in the stage, or pooled sums unless `finish`. Inputs were scaled
-// by 2^exponent. `units` are the strip's, and `to` is the first output of the
-// group.
+// the outputs in the stage. Inputs were scaled by 2^exponent. `units` are the
+// strip's, and `to` is the first output of the group.
 template <int kShape, bool kPooled>
 __device__ __forceinline__ void MultiplyGroup(
     const StripsPlan& plan, const StripsWarp& warp, const SlabAddress& slab,
     int units, int group, const GroupFilters<kShape>& filters,
-    const ScaledFilter* scaled_filters, int exponent, bool finish,
-    const float* to, bool store_pairs) {
+    const ScaledFilter* scaled_filters, int exponent, const float* to,
+    bool store_pairs) {
   const int area =
       OutputOf<kPooled>(plan.H_out) * OutputOf<kPooled>(plan.W_out);
   constexpr StripsShape s = kStripsShapes[kShape];
@@ -226,7 +225,7 @@ __device__ __forceinline__ void MultiplyGroup(
 #pragma unroll
     for (int n = 0; n < kNT; ++n) {
       const int m = group * s.filters() + (8 * n + 2 * t) / kShifts;
-      bias[n] = finish && plan.epilogue.bias != nullptr && m < plan.M
+      bias[n] = plan.epilogue.bias != nullptr && m < plan.M
                     ? plan.epilogue.bias[m]
                     : 0;
     }
@@ -246,9 +245,8 @@ __device__ __forceinline__ void MultiplyGroup(
     if constexpr (kPooled) {
       const int columns = plan.W_out / 2;
       if (first + g >= units || column / 2 >= columns) continue;
-      PoolOctet<kR>(finish ? plan.epilogue.activation : Activation::kNone,
-                    columns, lane_stage, band * (kR / 2) * columns + column / 2,
-                    bias, scale, sum);
+      PoolOctet<kR>(plan.epilogue.activation, columns, lane_stage,
+                    band * (kR / 2) * columns + column / 2, bias, scale, sum);
     } else {
       if (first + g >= units || column >= plan.W_out) continue;
       StageOctet<kR>(plan, lane_stage, band * kR * plan.W_out + column,
@@ -264,11 +262,12 @@ constexpr int kStripsThreads = 32 * kStripsMostWarps;
 // With kPooled the plan has an epilogue (halving.h).
 template <int kShape, bool kPooled>
 __global__ void __launch_bounds__(kStripsThreads, 1)
-    StripsKernel(const float* __restrict__ x, const float* __restrict__ k,
-                 const char* arranged, const ScaledFilter* scaled_filters,
-                 float* __restrict__ y,
+    StripsKernel(const float* __restrict__ x, const char* arranged,
+                 const ScaledFilter* scaled_filters,
+                 const DoubtfulTiles doubtful, float* __restrict__ y,
                  const __grid_constant__ StripsPlan plan) {
 #if __CUDA_ARCH__ >= 800
+  LetNextKernelStart();
   constexpr StripsShape s = kStripsShapes[kShape];
   constexpr int kFilters = s.filters();
   extern __shared__ __align__(128) uint4 shared[];
@@ -308,7 +307,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
     __syncwarp();
     return all;
   };
-  Certain certain = {kUsualExponent, false};  // of the strip before
+  int exponent = kUsualExponent;  // of the strip before
   while (!walk.Done()) {
     const StripItem item = walk.Item<kPooled>(plan, strip_rows, x, y);
     const int words = WordsOf<s.one_channel>(plan, item);
@@ -316,40 +315,33 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
       ForWords<s.one_channel>(plan, item, words, load_pairs, lane, ahead, put);
     };
     const auto plane = [&](int c) { return item.from + c * (plan.H * plan.W); };
-    SplitStrip(plan, plane, item.inputs, lane, 32, warp.high, certain,
-               for_words, of_all);
+    const bool lossy = SplitStrip(plan, plane, item.inputs, lane, 32, warp.high,
+                                  exponent, for_words, of_all);
+    if (lane == 0) {
+      ListIfDoubtful(item, exponent, lossy, *certain_exponents, doubtful);
+    }
     walk.Advance(plan);
     if (!walk.Done()) {
       LoadAhead<s.one_channel>(plan, walk.Item<kPooled>(plan, strip_rows, x, y),
                                load_pairs, lane, ahead);
     }
     __syncwarp();
-    const bool scaled = certain.exponent != kNotScalable;
-    const bool doubt = certain_exponents->Doubt(certain);
     const int units = (item.rows + s.rows - 1) / s.rows * plan.units;
     slab.at = SharedAddress(warp.high + warp.t);
-    for (int group = item.first_group; scaled && group < item.end_group;
-         ++group) {
-      float* const to = item.to + int64_t{group} * kFilters * area;
+    for (int group = item.first_group; group < item.end_group; ++group) {
       const GroupFilters<kShape> filters(
           SharedAddress(shared + group * plan.filter_vectors + lane));
+      float* const to = item.to + int64_t{group} * kFilters * area;
       MultiplyGroup<kShape, kPooled>(plan, warp, slab, units, group, filters,
                                      scaled_filters + group * kFilters,
-                                     certain.exponent, !doubt, to, store_pairs);
+                                     exponent, to, store_pairs);
       StoreStage(warp.stage, plan.stage_pitch, to, area,
                  min(kFilters, plan.M - group * kFilters),
                  OutputOf<kPooled>(item.rows) * OutputOf<kPooled>(plan.W_out),
                  lane);
     }
-    if (doubt) {
-#if __CUDA_ARCH__ >= 900
-      WaitForBulkStores();
-#endif
+    if (exponent == kNotScalable) {
       __syncwarp();
-      CheckStrip<kPooled>(plan, scaled_filters, certain, item, k, kFilters,
-                          lane, 32);
-    }
-    if (!scaled) {
       // The next strip may not reach all of what is not finite.
       warp.ClearSlab(plan);
       __syncwarp();

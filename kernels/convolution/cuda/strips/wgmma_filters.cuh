@@ -31,6 +31,7 @@ __device__ __forceinline__ int PlaceOf(int filter) {
 template <int kShape>
 __global__ void ArrangeWgmmaStripsFiltersKernel(
     const float* k, uint32_t* arranged, ScaledFilter* filters,
+    const DoubtfulTiles doubtful,
     const __grid_constant__ WgmmaStripsPlan plan) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
   LetNextKernelStart();
@@ -39,7 +40,7 @@ __global__ void ArrangeWgmmaStripsFiltersKernel(
   const int m = blockIdx.x;
   const int weights = m < plan.M ? plan.C * plan.K * plan.K : 0;
   const float* const weight = k + int64_t{m} * weights;
-  const float scale = ScaleFilter(weight, weights, filters + m);
+  const FilterScale scale = ScaleFilter(weight, weights, filters + m, doubtful);
 
   // An octet is some filters with every shift, moved down by octet % rows.
   constexpr int kOctetFilters = 8 / kS.shifts;
@@ -63,7 +64,7 @@ __global__ void ArrangeWgmmaStripsFiltersKernel(
       const int q = (kS.wide ? 8 * depth : 0) + 2 * word + e - shift;
       const bool exists =
           weights > 0 && p >= 0 && p < plan.K && q >= 0 && q < plan.K;
-      v[e] = exists ? weight[(c * plan.K + p) * plan.K + q] * scale : 0.f;
+      v[e] = exists ? scale(weight[(c * plan.K + p) * plan.K + q]) : 0.f;
     }
     const int octet = place / kOctetFilters * kS.rows + down;
     const int column = place % kOctetFilters * kS.shifts + shift;

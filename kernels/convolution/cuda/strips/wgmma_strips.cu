@@ -45,6 +45,7 @@
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/convolution/cuda/strips/halving.h"
 #include "kernels/convolution/cuda/strips/wgmma_filters.cuh"
@@ -68,21 +69,26 @@ class WgmmaStripsConvolution : public Kernel {
     const auto* const code = reinterpret_cast<const void*>(kernel_);
     RETURN_IF_FAILED(AllowAllSharedMemory(code));
     overlaps_ = MayOverlap(code);
-    return arranged_.Allocate(filters(), plan_.filter_bytes());
+    mender_ = Mender(problem_, epilogue_,
+                     TilesOfRows(plan_.H_out, plan_.W_out, plan_.strip_rows));
+    const int64_t strips = plan_.batch * plan_.strips;
+    RETURN_IF_FAILED(mender_.Prepare(strips, limits.multiprocessors));
+    return arranged_.Allocate(filters(), plan_.filter_bytes(), strips);
   }
 
   Error Run(const float* x, const float* k, float* y,
             cudaStream_t stream) override {
     Functions().arrange<<<filters(), 256, 0, stream>>>(
         k, reinterpret_cast<uint32_t*>(arranged_.data()), arranged_.filters(),
-        plan_);
+        arranged_.doubtful(), plan_);
     RETURN_IF_FAILED(CheckLaunch("ArrangeWgmmaStripsFiltersKernel"));
     const int64_t blocks = CeilDivide(plan_.workers, plan_.warpgroups);
-    return LaunchOverlapping("WgmmaStripsKernel", kernel_, overlaps_, blocks,
-                             128 * plan_.warpgroups, plan_.shared_bytes, stream,
-                             x, k,
-                             reinterpret_cast<const uint4*>(arranged_.data()),
-                             arranged_.filters(), y, plan_);
+    RETURN_IF_FAILED(LaunchOverlapping(
+        "WgmmaStripsKernel", kernel_, overlaps_, blocks,
+        128 * plan_.warpgroups, plan_.shared_bytes, stream, x,
+        reinterpret_cast<const uint4*>(arranged_.data()), arranged_.filters(),
+        arranged_.doubtful(), y, plan_));
+    return mender_.Mend(x, k, y, arranged_, stream);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -121,10 +127,12 @@ class WgmmaStripsConvolution : public Kernel {
   }
 
  private:
-  using KernelFunction = void (*)(const float*, const float*, const uint4*,
-                                  const ScaledFilter*, float*, WgmmaStripsPlan);
+  using KernelFunction = void (*)(const float*, const uint4*,
+                                  const ScaledFilter*, DoubtfulTiles, float*,
+                                  WgmmaStripsPlan);
   struct ShapeFunctions {
-    void (*arrange)(const float*, uint32_t*, ScaledFilter*, WgmmaStripsPlan);
+    void (*arrange)(const float*, uint32_t*, ScaledFilter*, DoubtfulTiles,
+                    WgmmaStripsPlan);
     KernelFunction kernel, pooled;
   };
   template <int... kShapes>
@@ -153,6 +161,7 @@ class WgmmaStripsConvolution : public Kernel {
   KernelFunction kernel_ = nullptr;
   bool overlaps_ = false;
   ArrangedFilters arranged_;
+  Mender mender_;
 };
 
 }  // namespace

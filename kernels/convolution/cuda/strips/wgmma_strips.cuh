@@ -205,15 +205,14 @@ __device__ __forceinline__ void PoolTile(
 
 // Multiplies the strip in the slab, scaled by 2^exponent, by the group of
 // filters at `filters`, whose exponents begin at `exponents`, and leaves the
-// outputs in the stage, or pooled sums unless `finish`. `image` is the address
-// of the lane's first word of the slab, `units` are the strip's, and `to` is
-// the first output of the group.
+// outputs in the stage. `image` is the address of the lane's first word of the
+// slab, `units` are the strip's, and `to` is the first output of the group.
 template <int kShape, bool kPooled>
 __device__ __forceinline__ void MultiplyGroup(
     const WgmmaStripsPlan& plan, const Warpgroup& warpgroup,
     const WarpgroupLane& lane, float* stage, const StripsSizes<kPooled>& sizes,
     uint32_t image, int units, int group, uint64_t filters,
-    const int* exponents, int exponent, bool finish, const float* to) {
+    const int* exponents, int exponent, const float* to) {
   constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
   // Lane 4 * g + t has columns 2 * t and the next of an octet. Octets of kRows
   // rows are of the same filters.
@@ -233,7 +232,7 @@ __device__ __forceinline__ void MultiplyGroup(
     for (int b = 0; b < kBases; ++b) {
       const int place = b * (8 / kS.shifts) + 2 * lane.t / kS.shifts;
       const int m = group * kS.filters() + FilterAt<kS.filters()>(place);
-      bias[b] = finish && plan.epilogue.bias != nullptr && m < plan.M
+      bias[b] = plan.epilogue.bias != nullptr && m < plan.M
                     ? plan.epilogue.bias[m]
                     : 0;
     }
@@ -255,8 +254,8 @@ __device__ __forceinline__ void MultiplyGroup(
       warpgroup.Sync();
     }
     if constexpr (kPooled) {
-      PoolTile<kRows>(finish ? plan.epilogue.activation : Activation::kNone,
-                      lane_units, sizes.out_pitch, base, bias, scale, sum);
+      PoolTile<kRows>(plan.epilogue.activation, lane_units, sizes.out_pitch,
+                      base, bias, scale, sum);
     } else {
       StageTile<kRows>(lane_units, sizes, base, scale, sum);
     }
@@ -286,17 +285,17 @@ __device__ __forceinline__ void StoreGroup(const WgmmaStripsPlan& plan,
 // With kPooled the plan has an epilogue (halving.h).
 template <int kShape, bool kPooled>
 __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
-    WgmmaStripsKernel(const float* __restrict__ x, const float* __restrict__ k,
-                      const uint4* arranged, const ScaledFilter* scaled_filters,
-                      float* __restrict__ y,
+    WgmmaStripsKernel(const float* __restrict__ x, const uint4* arranged,
+                      const ScaledFilter* scaled_filters,
+                      const DoubtfulTiles doubtful, float* __restrict__ y,
                       const __grid_constant__ WgmmaStripsPlan plan) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
+  LetNextKernelStart();
   constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
   constexpr int kFilters = kS.filters(), kThreads = kWarpgroupThreads;
   extern __shared__ __align__(128) uint4 shared[];
   __shared__ uint2 extents[kS.warpgroups][2][4];
   __shared__ CertainExponents certain_exponents;
-  __shared__ StripToCheck strips[kS.warpgroups];
   __shared__ uint64_t barriers[kS.warpgroups];  // `brought` of each
   Warpgroup warpgroup(extents[threadIdx.x / kThreads]);
   const int tid = warpgroup.thread();
@@ -309,7 +308,6 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
           threadIdx.x / kThreads * plan.warpgroup_words(),
       &barriers[threadIdx.x / kThreads]);
   const RawStrip& raw = memory.raw;
-  StripToCheck* const checked = &strips[threadIdx.x / kThreads];
   memory.ClearSlab(plan, tid);
   if (tid == 0) InitBarrier(raw.brought, plan.C);
   __syncthreads();
@@ -342,7 +340,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   FenceAsyncProxy();  // the tensor cores read filters as the engine does
   __syncthreads();
   int parity = 0;  // of the phase in which the strip's inputs come
-  Certain certain = {kUsualExponent, false};  // of the strip before
+  int exponent = kUsualExponent;  // of the strip before
   while (!walk.Done(plan)) {
     const StripItem item = walk.Item<kPooled>(plan, x, y);
     WaitFor(raw.brought, parity);
@@ -353,38 +351,31 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
       raw.ForWords(plan, item, words, sizes.load_pairs, tid, put);
     };
     const auto plane = [&](int c) { return raw.Plane(plan, item, c); };
-    SplitStrip(plan, plane, item.inputs, tid, kThreads, memory.high, certain,
-               for_words, of_all);
-    const bool scaled = certain.exponent != kNotScalable;
-    const bool doubt = certain_exponents.Doubt(certain);
-    if (tid == 0) *checked = {item, certain, doubt};
+    const bool lossy = SplitStrip(plan, plane, item.inputs, tid, kThreads,
+                                  memory.high, exponent, for_words, of_all);
+    if (tid == 0) {
+      ListIfDoubtful(item, exponent, lossy, certain_exponents, doubtful);
+    }
     // All have read these inputs, or Sync in OfAll would not have let this
     // thread pass.
     walk.Advance(plan);
     bring();
     const int units = (item.rows + kS.rows - 1) / kS.rows * plan.units;
     const uint32_t image = SharedAddress(memory.high + lane.t);
-    for (int group = item.first_group; scaled && group < item.end_group;
-         ++group) {
+    for (int group = item.first_group; group < item.end_group; ++group) {
       const uint64_t filters = ColumnsAt(__shfl_sync(
           kAllLanes, SharedAddress(shared) + group * 2 * plan.group_bytes, 0));
       float* const to = item.to + int64_t{group} * kFilters * sizes.area;
       MultiplyGroup<kShape>(plan, warpgroup, lane, memory.stage, sizes, image,
                             units, group, filters, exponents + group * kFilters,
-                            certain.exponent, !doubt, to);
+                            exponent, to);
       FenceAsyncProxy();
       warpgroup.Sync();
       StoreGroup<kFilters, kPooled>(plan, lane, item, memory.stage, sizes.area,
                                     group, to);
     }
-    // If scaled, all have met since *checked was written.
-    if (!scaled || checked->doubt) {
-      WaitForBulkStores();
+    if (exponent == kNotScalable) {
       warpgroup.Sync();
-      CheckStrip<kPooled>(plan, scaled_filters, checked->certain, checked->item,
-                          k, kFilters, tid, kThreads);
-    }
-    if (!scaled) {
       // The next strip may not reach all of what is not finite.
       memory.ClearSlab(plan, tid);
       warpgroup.Sync();

@@ -23,6 +23,7 @@ namespace convlab::cuda {
 template <int kParts>
 __global__ void ArrangeWgmmaFiltersKernel(
     const float* k, uint32_t* arranged, ScaledFilter* filters,
+    const DoubtfulTiles doubtful,
     const __grid_constant__ WgmmaPlan plan, int octets, int shifts,
     int vector_rows, bool wide) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
@@ -30,11 +31,9 @@ __global__ void ArrangeWgmmaFiltersKernel(
   const int m = blockIdx.x;
   const int weights = m < plan.M ? plan.C * plan.K * plan.K : 0;
   const float* const weight = k + int64_t{m} * weights;
-  const float scale = ScaleFilter(weight, weights, filters + m);
-  if (kParts == 1 && threadIdx.x == 0) {
-    // What halves lose is within their class.
-    filters[m].certain[0] = filters[m].certain[1] = 0;
-  }
+  const FilterScale scale = ScaleFilter(weight, weights, filters + m, doubtful);
+  // What one part loses is within its class.
+  if (kParts == 1 && threadIdx.x == 0) filters[m].lossy = 0;
 
   const int group = m / (8 * octets), of_group = m % (8 * octets);
   const int rows = plan.K + 2 * (vector_rows - 1);
@@ -64,8 +63,8 @@ __global__ void ArrangeWgmmaFiltersKernel(
       const int c = from % plan.pixel_halves, q = from / plan.pixel_halves;
       const bool exists = weights > 0 && from >= 0 && c < plan.C &&
                           q < plan.K && row >= 0 && row < plan.K;
-      v[e] = scale *
-             LoadIfBelow(0, exists, weight + (c * plan.K + row) * plan.K + q);
+      v[e] = scale(
+          LoadIfBelow(0, exists, weight + (c * plan.K + row) * plan.K + q));
     }
     uint32_t* const to = first + (step * rows + at_row) * row_words +
                          octet * 64 + depth * 32 + filter * 4 + word;

@@ -146,6 +146,12 @@ __device__ __forceinline__ int StageOffset(const WgmmaPlan& plan, int target,
           31);
 }
 
+// What multipliers must know of a slab's conversion.
+struct SlabScale {
+  int exponent;  // or kNotScalable
+  bool lossy;    // whether some inputs are
+};
+
 // One block, as all its threads see it. Dynamic shared memory holds, in this
 // order, the exponents of the filters; the arranged filters; the halves of
 // slab_buffers slabs, part by part; raw_buffers images as they came; and the
@@ -155,15 +161,11 @@ struct Block {
   using C = WgmmaConstants<kShape>;
 
   __device__ __forceinline__ Block(const WgmmaPlan& of_plan, const float* of_x,
-                                   const float* of_k, float* of_y,
-                                   uint4* shared, const uint64_t* barriers,
-                                   const ScaledFilter* of_scaled_filters,
-                                   CertainExponents* of_certain_exponents,
-                                   Certain* of_slab_certain,
-                                   Certain* of_stage_certain)
+                                   float* of_y, uint4* shared,
+                                   const uint64_t* barriers,
+                                   SlabScale* of_slab_scales)
       : plan(of_plan),
         x(of_x),
-        k(of_k),
         y(of_y),
         lane(threadIdx.x % 32),
         warp(__shfl_sync(0xffffffff, threadIdx.x / 32, 0)),
@@ -175,10 +177,7 @@ struct Block {
         raws(reinterpret_cast<float*>(slabs + of_plan.slab_buffers * C::kParts *
                                                   of_plan.slab_words)),
         stages(raws + of_plan.raw_buffers * of_plan.raw_words),
-        scaled_filters(of_scaled_filters),
-        certain_exponents(of_certain_exponents),
-        slab_certain(of_slab_certain),
-        stage_certain(of_stage_certain),
+        slab_scales(of_slab_scales),
         full(SharedAddress(barriers)),
         empty(full + 8 * C::kMostBarriers),
         staged(empty + 8 * C::kMostBarriers),
@@ -189,7 +188,6 @@ struct Block {
 
   const WgmmaPlan& plan;
   const float* x;
-  const float* k;
   float* y;
   int lane, warp;
   int slab_count;  // of the batch
@@ -200,11 +198,7 @@ struct Block {
   uint32_t* slabs;
   float* raws;
   float* stages;
-  const ScaledFilter* scaled_filters;
-  // In shared memory: of all filters; and which outputs of each buffer's slab
-  // are certain, and of each stage.
-  CertainExponents* certain_exponents;
-  Certain *slab_certain, *stage_certain;
+  SlabScale* slab_scales;  // of each buffer's slab
 
   // The first barrier of each kind; the others follow 8 bytes apart.
   //            completes when        who arrives       who waits

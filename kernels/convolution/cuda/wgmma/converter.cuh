@@ -163,9 +163,9 @@ class Converter {
         Prefetch(block_.SlabAt(index + slab_step_));
       }
       WaitFor(block_.empty + 8 * ring_.free_barrier(), ring_.free_parity());
-      const Certain certain = ScaleAndSplit(slab, pixels);
-      if (certain.exponent == kNotScalable) ClearBuffer();
-      if (tid_ == 0) block_.slab_certain[ring_.buffer] = certain;
+      const SlabScale scale = ScaleAndSplit(slab, pixels);
+      if (scale.exponent == kNotScalable) ClearBuffer();
+      if (tid_ == 0) block_.slab_scales[ring_.buffer] = scale;
       Arrive(block_.full + 8 * ring_.barrier);
       if (plan_.raw_words > 0) {
         // The whole group has read this image, or SyncGroup would not have let
@@ -202,8 +202,8 @@ class Converter {
 
   // Converts a slab by the exponent of the slab before, and again if its values
   // want another one. Halves cannot stand for infinities and NaN.
-  __device__ __forceinline__ Certain ScaleAndSplit(const Slab& slab,
-                                                   int pixels) {
+  __device__ __forceinline__ SlabScale ScaleAndSplit(const Slab& slab,
+                                                     int pixels) {
     Extent extent;
     for (;; turn_ = turn_ == 2 ? 0 : turn_ + 1) {
       extent = OfGroup(ConvertSlab(slab, pixels, PowerOfTwo(exponent_)));

@@ -28,16 +28,21 @@ template <int kShape>
 class Multiplier {
  public:
   __device__ __forceinline__ Multiplier(const Block<kShape>& block,
-                                        const uint4* arranged)
+                                        const uint4* arranged,
+                                        const ScaledFilter* scaled_filters,
+                                        CertainExponents* certain_exponents,
+                                        const DoubtfulTiles& doubtful)
       : block_(block),
         plan_(block.plan),
         warpgroup_(block.warp / 4),
         g_(threadIdx.x % 32 / 4),
         t_(threadIdx.x % 4),
+        certain_exponents_(certain_exponents),
+        doubtful_(doubtful),
         filters_address_(SharedAddress(block.filters)),
         ring_(block.plan.slab_buffers, block.slab_barriers),
         stage_ring_(block.plan.stages, block.stage_barriers) {
-    CopyFilters(arranged);
+    CopyFilters(arranged, scaled_filters);
   }
 
   __device__ __forceinline__ void Run() {
@@ -54,19 +59,19 @@ class Multiplier {
       const Slab slab = block_.SlabAt(index);
       slab_address_ = SharedAddress(block_.SlabBuffer(ring_.buffer));
       WaitFor(block_.full + 8 * ring_.barrier, ring_.parity);
-      const volatile Certain& certain = block_.slab_certain[ring_.buffer];
-      certain_ = 2 * certain.exponent + certain.lossy;
+      const volatile SlabScale& scale = block_.slab_scales[ring_.buffer];
+      exponent_ = scale.exponent;
+      // One of the slab's multipliers lists it.
+      if (threadIdx.x == (C::kOwnSlabs ? 128 * warpgroup_ : 0)) {
+        const DoubtfulTile tile = {index, exponent_, scale.lossy};
+        if (certain_exponents_->Doubt(tile)) doubtful_.Add(tile);
+      }
       slab_held_ = true;
       for (int group = 0; group < plan_.groups;
            group += plan_.phase_groups, stage_ring_.Advance()) {
         MultiplyPhase(slab, group);
       }
       if (slab_held_) Arrive(block_.empty + 8 * ring_.barrier);
-      if constexpr (C::kDirect) {
-        if (block_.certain_exponents->Doubt(SlabCertain())) {
-          StoreUncertain(index);
-        }
-      }
     }
   }
 
@@ -97,7 +102,8 @@ class Multiplier {
 
   // Copies the arranged filters and what is known of them to shared memory
   // while the converters prepare the first slab.
-  __device__ __forceinline__ void CopyFilters(const uint4* arranged) const {
+  __device__ __forceinline__ void CopyFilters(
+      const uint4* arranged, const ScaledFilter* scaled_filters) const {
     constexpr int kThreads = 32 * C::kMultiplierWarps;
     WaitForKernelBefore();
     for (int i = threadIdx.x; i < block_.filter_vectors; i += kThreads) {
@@ -105,11 +111,11 @@ class Multiplier {
     }
     for (int m = threadIdx.x; m < plan_.groups * C::kGroupFilters;
          m += kThreads) {
-      block_.filter_exponents[m] = block_.scaled_filters[m].exponent;
+      block_.filter_exponents[m] = scaled_filters[m].exponent;
     }
     const auto certain_exponents =
-        CertainExponents::Of(block_.scaled_filters, plan_.M);
-    if (threadIdx.x == 0) *block_.certain_exponents = certain_exponents;
+        CertainExponents::Of(scaled_filters, plan_.M);
+    if (threadIdx.x == 0) *certain_exponents_ = certain_exponents;
     FenceAsyncProxy();
     SyncGroup(1, kThreads);
   }
@@ -139,11 +145,7 @@ class Multiplier {
     }
     // A warpgroup without a tile finishes its part of the phase, too.
     if constexpr (!C::kDirect) {
-      if (!stage_held_) {
-        WaitForStage(/*to_fill=*/false);
-      } else if (threadIdx.x % 128 == 0) {
-        block_.stage_certain[stage_ring_.buffer] = SlabCertain();
-      }
+      if (!stage_held_) WaitForStage(/*to_fill=*/false);
       FenceAsyncProxy();
       Arrive(block_.staged + 8 * stage_ring_.barrier);
     }
@@ -160,11 +162,6 @@ class Multiplier {
     if constexpr (!C::kOwnSlabs) WaitFor(block_.staged + barrier, parity);
     if (to_fill) WaitFor(block_.stored + barrier, parity);
   }
-  __device__ __forceinline__ Certain SlabCertain() const {
-    const int certain = Late(certain_);
-    return {certain >> 1, (certain & 1) != 0};
-  }
-
   // Waits for the phase's stage before the first output.
   __device__ __forceinline__ void HoldStage() {
     if (!C::kDirect && !stage_held_) {
@@ -179,16 +176,6 @@ class Multiplier {
     const Tile tile = {
         group, index,
         (group - phase.first_group) * C::kGroupFilters + 2 * (t_ / C::kShifts)};
-    if (SlabCertain().exponent == kNotScalable) {
-      HoldStage();
-    } else {
-      MultiplyPasses(slab, phase, tile, last);
-    }
-  }
-
-  __device__ __forceinline__ void MultiplyPasses(const Slab& slab,
-                                                 const Phase& phase,
-                                                 const Tile& tile, bool last) {
     uint32_t in[2];
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
@@ -199,7 +186,7 @@ class Multiplier {
     }
     uint32_t filters = __shfl_sync(
         0xffffffff,
-        filters_address_ + tile.group * C::kParts * plan_.group_bytes, 0);
+        filters_address_ + group * C::kParts * plan_.group_bytes, 0);
     for (int pass = 0; pass < plan_.passes; ++pass) {
       Sums main, small;
       const int steps =
@@ -224,17 +211,13 @@ class Multiplier {
     }
   }
 
-  // The thread's first or second unit.
+  // The thread's first or second unit. Beyond the slab's last unit it is that
+  // one: it is computed again, but not stored.
   __device__ __forceinline__ Unit UnitOf(const Slab& slab, const Tile& tile,
                                          int e) const {
-    return UnitAt(slab, tile.index, g_ + 8 * e);
-  }
-  // The warp's unit i of 16 in a tile. Beyond the slab's last unit it is that
-  // one: it is computed again, but not stored.
-  __device__ __forceinline__ Unit UnitAt(const Slab& slab, int tile,
-                                         int i) const {
     Unit unit;
-    const int index = tile * kWgmmaUnits + block_.warp % 4 * 16 + i;
+    const int index =
+        tile.index * kWgmmaUnits + block_.warp % 4 * 16 + g_ + 8 * e;
     const int near = min(index, slab.units - 1) + slab.units_before;
     unit.band = Divide(near, plan_.units_magic);
     unit.column = (near - unit.band * plan_.band_units) * C::kShifts;
@@ -244,52 +227,6 @@ class Multiplier {
   // The distance of the thread's i-th filter from its first.
   static __device__ __forceinline__ constexpr int FilterOf(int i) {
     return i / 2 * (8 / C::kShifts) + i % 2;
-  }
-
-  // Without a stage, computes those of a slab's outputs by the definition that
-  // are not certain, after they were stored: a warp those of its units.
-  __device__ __forceinline__ void StoreUncertain(int slab_index) const {
-    const Certain certain = SlabCertain();
-    const Slab slab = block_.SlabAt(Late(slab_index));
-    const int filters = Late(plan_.M), K = Late(plan_.K), W = Late(plan_.W);
-    const int weights = plan_.C * K * K;
-    // Output e of a tile is one column of the warp's units in one row, of one
-    // of the filters.
-    constexpr int kColumns = 16 * C::kShifts;
-    const int tiles = CeilDivide(slab.units, kWgmmaUnits);
-    __syncwarp();  // other lanes stored the outputs
-#pragma unroll 1
-    for (int index = 0; index < tiles; ++index) {
-      // Where the output stands in the slab. False if there is none.
-      const auto place_of = [&](int e, int* row, int* column) {
-        const Unit unit = UnitAt(slab, index, e % kColumns / C::kShifts);
-        *row = unit.band * C::kRows + e / kColumns % C::kRows;
-        *column = unit.column + e % C::kShifts;
-        return unit.exists && *row < slab.rows && *column < plan_.W_out;
-      };
-      ForUncertain(
-          0, filters * C::kRows * kColumns, 32,
-          [&](int e) {
-            const int m = e / kColumns / C::kRows;
-            int row, column;
-            if (!place_of(e, &row, &column)) return false;
-            const float y =
-                slab.Output(plan_, block_.y, m)[row * plan_.W_out + column];
-            const float least = certain.Least(block_.scaled_filters[m]);
-            return least == INFINITY || !(fabsf(y) >= least);
-          },
-          [&](int e) {
-            const int m = e / kColumns / C::kRows;
-            int row, column;
-            place_of(e, &row, &column);
-            const float y = ExactOutput(
-                plan_, slab.Input(plan_, block_.x) + row * W + column,
-                block_.k + int64_t{m} * weights);
-            if (LateLane() == 0) {
-              slab.Output(plan_, block_.y, m)[row * plan_.W_out + column] = y;
-            }
-          });
-    }
   }
 
   // Stores the sums of a pass, scaled back, or adds them to those of the passes
@@ -318,7 +255,6 @@ class Multiplier {
                                             const Tile& tile, float* out,
                                             const Sums& main,
                                             const Sums& small) const {
-    const int exponent = SlabCertain().exponent;
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
       const Unit unit = UnitOf(slab, tile, e);
@@ -331,7 +267,7 @@ class Multiplier {
         const int m = tile.first_filter + FilterOf(i);
         const int rows = kWhole || phase.m0 + m < plan_.M ? rows_left : 0;
         const float scale =
-            ScaleBack(exponent, block_.filter_exponents[phase.m0 + m]);
+            ScaleBack(exponent_, block_.filter_exponents[phase.m0 + m]);
         float* to =
             out +
             static_cast<uint32_t>(
@@ -362,14 +298,16 @@ class Multiplier {
   const Block<kShape>& block_;
   const WgmmaPlan& plan_;
   const int warpgroup_, g_, t_;
+  CertainExponents* const certain_exponents_;  // in shared memory
+  const DoubtfulTiles& doubtful_;
   const uint32_t filters_address_;
   WgmmaRing ring_, stage_ring_;
   // The warpgroup that computes the next tile, where all share each slab.
   int turn_ = 0;
-  // The current slab: its buffer, its Certain, which takes one register, and
-  // whether this thread has yet to arrive at `empty`.
+  // The current slab: its buffer, its exponent, and whether this thread has yet
+  // to arrive at `empty`.
   uint32_t slab_address_;
-  int certain_;
+  int exponent_;
   bool slab_held_;
   bool stage_held_;  // whether this thread may fill the phase's stage
 };

@@ -7,8 +7,7 @@
 //   warps 0 to 4 * kMultipliers - 1   Multiplier   slab -> stage
 //   the next kConverterWarps          Converter    device memory -> slab
 //   one more, if there are stages     RunWriter    stage -> device memory
-// Outputs that are not certain (halves.cuh) are computed again by the writer
-// or, without stages, by the multipliers. Converters give registers to
+// Multipliers list doubtful slabs for mend.cuh. Converters give registers to
 // multipliers.
 //
 // An operand has one or two parts: two if it is split into high and low halves,
@@ -31,20 +30,20 @@ namespace convlab::cuda {
 
 template <int kShape>
 __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
-    WgmmaKernel(const float* __restrict__ x, const float* __restrict__ k,
-                const uint4* arranged, const ScaledFilter* scaled_filters,
-                float* __restrict__ y, const __grid_constant__ WgmmaPlan plan) {
+    WgmmaKernel(const float* __restrict__ x, const uint4* arranged,
+                const ScaledFilter* scaled_filters,
+                const DoubtfulTiles doubtful, float* __restrict__ y,
+                const __grid_constant__ WgmmaPlan plan) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
+  LetNextKernelStart();
   using C = WgmmaConstants<kShape>;
   extern __shared__ __align__(1024) uint4 shared[];
   __shared__ uint64_t barriers[5 * C::kMostBarriers];
   __shared__ CertainExponents certain_exponents;
-  __shared__ Certain slab_certain[kWgmmaMostBuffers];
-  __shared__ Certain stage_certain[kWgmmaMostBuffers];
+  __shared__ SlabScale slab_scales[kWgmmaMostBuffers];
   __shared__ Extent slab_extents[C::kConverterGroups][3];
 
-  const Block<kShape> block(plan, x, k, y, shared, barriers, scaled_filters,
-                            &certain_exponents, slab_certain, stage_certain);
+  const Block<kShape> block(plan, x, y, shared, barriers, slab_scales);
   block.Initialize();
   if (threadIdx.x == 0) {
     for (auto& turns : slab_extents) {
@@ -67,7 +66,9 @@ __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
     return;
   }
   TakeRegisters<C::kMultiplierRegisters>();
-  Multiplier<kShape>(block, arranged).Run();
+  Multiplier<kShape>(block, arranged, scaled_filters, &certain_exponents,
+                     doubtful)
+      .Run();
 #endif
 }
 

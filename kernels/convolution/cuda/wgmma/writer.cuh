@@ -1,11 +1,9 @@
-// The writer of WgmmaKernel: one warp that stores the stages to device memory,
-// once it has replaced what is not certain.
+// The writer of WgmmaKernel: one warp that stores the stages to device memory.
 #ifndef KERNELS_CONVOLUTION_CUDA_WGMMA_WRITER_CUH_
 #define KERNELS_CONVOLUTION_CUDA_WGMMA_WRITER_CUH_
 
 #include <cstdint>
 
-#include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/convolution/cuda/wgmma/block.cuh"
@@ -36,36 +34,6 @@ __device__ __forceinline__ void StoreStage(const WgmmaPlan& plan,
   }
 }
 
-// Computes by the definition those of a phase's outputs in `stage` that are not
-// certain. `m0` is its first filter, `target` the WordInLine of its first
-// output.
-template <int kShape>
-__device__ __forceinline__ void StageUncertain(const Block<kShape>& block,
-                                               const Slab& slab,
-                                               const Certain& certain, int m0,
-                                               int filters, int target,
-                                               float* stage) {
-  const WgmmaPlan& plan = block.plan;
-  const int weights = plan.C * plan.K * plan.K;
-#pragma unroll 1
-  for (int m = 0; m < filters; ++m) {
-    const float least = certain.Least(block.scaled_filters[m0 + m]);
-    if (least == 0) continue;
-    float* const out = stage + StageOffset(plan, target, m);
-    const float* const k = block.k + int64_t{m0 + m} * weights;
-    ForUncertain(
-        0, slab.rows * plan.W_out, 32,
-        [&](int e) { return !(fabsf(out[e]) >= least) || least == INFINITY; },
-        [&](int e) {
-          const int row = e / plan.W_out;
-          const float* const in =
-              slab.Input(plan, block.x) + row * plan.W + e - row * plan.W_out;
-          const float y = ExactOutput(plan, in, k);
-          if (block.lane == 0) out[e] = y;
-        });
-  }
-}
-
 template <int kShape>
 __device__ __forceinline__ void RunWriter(const Block<kShape>& block) {
   using C = WgmmaConstants<kShape>;
@@ -79,15 +47,8 @@ __device__ __forceinline__ void RunWriter(const Block<kShape>& block) {
       const int filters =
           min(plan.phase_groups * C::kGroupFilters, plan.M - m0);
       float* const out = slab.Output(plan, block.y, m0);
-      float* const stage = block.stages + ring.buffer * plan.stage_words;
+      const float* const stage = block.stages + ring.buffer * plan.stage_words;
       WaitFor(block.staged + 8 * ring.barrier, ring.parity);
-      const Certain certain = block.stage_certain[ring.buffer];
-      if (block.certain_exponents->Doubt(certain)) {
-        StageUncertain(block, slab, certain, m0, filters, WordInLine(out),
-                       stage);
-        FenceAsyncProxy();
-        __syncwarp();
-      }
       StoreStage(plan, slab, filters, block.OutputArea(), block.lane, stage,
                  out);
       CommitBulkStores();
