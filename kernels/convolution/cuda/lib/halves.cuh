@@ -24,8 +24,9 @@ namespace convlab::cuda {
 
 // What is known of a filter once it is arranged.
 struct ScaledFilter {
-  int exponent;  // of its scale, or kNotScalable
-  int lossy;     // weights of which halves lose too much
+  int exponent;     // of its scale, or kNotScalable
+  int lossy;        // weights of which halves lose too much
+  bool one_signed;  // whether weights of one sign have most of the magnitude
 };
 
 // A tile of which not all outputs are certain.
@@ -86,9 +87,12 @@ struct Extent {
   }
   // The bits of the largest magnitude.
   __device__ __forceinline__ uint32_t Most() const { return most / 2; }
-  // Whether inputs scaled by 2^exponent are lossy.
+  // Whether inputs scaled by 2^exponent may be lossy: `least` is below this.
+  static __device__ __forceinline__ uint32_t LeastKeptOf(int exponent) {
+    return 2 * LeastKept(exponent) - 1;
+  }
   __device__ __forceinline__ bool Lossy(int exponent) const {
-    return least < 2 * LeastKept(exponent) - 1;
+    return least < LeastKeptOf(exponent);
   }
 };
 
@@ -155,8 +159,8 @@ __device__ __forceinline__ FilterScale ScaleFilter(const float* k, int weights,
                                                    ScaledFilter* filter,
                                                    DoubtfulTiles doubtful) {
   __shared__ uint32_t largest;
-  __shared__ int lossy;
-  if (threadIdx.x == 0) largest = 0, lossy = 0;
+  __shared__ int lossy, sum, magnitude;
+  if (threadIdx.x == 0) largest = 0, lossy = 0, sum = 0, magnitude = 0;
   __syncthreads();
   uint32_t most = __reduce_max_sync(
       0xffffffff, LargestOfThread(k, threadIdx.x, blockDim.x, weights));
@@ -165,15 +169,26 @@ __device__ __forceinline__ FilterScale ScaleFilter(const float* k, int weights,
   most = largest;
   const int exponent = IsFinite(most) ? FilterExponent(most) : 0;
   const FilterScale scale(exponent);
-  int count = 0;
+  // Integers, so that it does not matter in which order threads add.
+  int of_thread[3] = {};
   for (int i = threadIdx.x; i < weights; i += blockDim.x) {
-    count += IsLossy(scale(k[i]));
+    const float v = scale(k[i]);
+    const int rounded = __float2int_rn(v / 32);
+    of_thread[0] += IsLossy(v);
+    of_thread[1] += rounded;
+    of_thread[2] += abs(rounded);
   }
-  count = __reduce_add_sync(0xffffffff, count);
-  if (threadIdx.x % 32 == 0) atomicAdd(&lossy, count);
+#pragma unroll
+  for (int& v : of_thread) v = __reduce_add_sync(0xffffffff, v);
+  if (threadIdx.x % 32 == 0) {
+    atomicAdd(&lossy, of_thread[0]);
+    atomicAdd(&sum, of_thread[1]);
+    atomicAdd(&magnitude, of_thread[2]);
+  }
   __syncthreads();
   if (threadIdx.x == 0) {
-    *filter = {IsFinite(most) ? exponent : kNotScalable, lossy};
+    *filter = {IsFinite(most) ? exponent : kNotScalable, lossy,
+               abs(sum) > magnitude - magnitude / 4};
     if (blockIdx.x == 0) *doubtful.count = 0;
   }
   return scale;
@@ -184,23 +199,29 @@ __device__ __forceinline__ float ScaleBack(int exponent, int filter_exponent) {
   return __int_as_float((127 - exponent - filter_exponent) << 23);
 }
 
-// The exponents of inputs, none of them lossy, with which all outputs of all
-// filters are certain.
-struct CertainExponents {
+// What is known of all filters together.
+struct AllFilters {
+  // The exponents of inputs, none of them lossy, with which all outputs of all
+  // filters are certain.
   int least, most;
+  bool one_signed;  // whether some filter is
 
   // All lanes of a warp call this.
-  static __device__ __forceinline__ CertainExponents
-  Of(const ScaledFilter* filters, int count) {
+  static __device__ __forceinline__ AllFilters Of(const ScaledFilter* filters,
+                                                  int count) {
     int low = -127, high = 127;
+    bool one_signed = false;
     for (int m = threadIdx.x % 32; m < count; m += 32) {
-      low = max(low, -127 - filters[m].exponent);
-      high =
-          min(high, filters[m].lossy > 0 ? -128 : 126 - filters[m].exponent);
+      const ScaledFilter filter = filters[m];
+      low = max(low, -127 - filter.exponent);
+      high = min(high, filter.lossy > 0 ? -128 : 126 - filter.exponent);
+      one_signed |= filter.one_signed;
     }
     return {__reduce_max_sync(0xffffffff, low),
-            __reduce_min_sync(0xffffffff, high)};
+            __reduce_min_sync(0xffffffff, high),
+            __any_sync(0xffffffff, one_signed) != 0};
   }
+  // Whether some outputs of a tile may not be certain.
   __device__ __forceinline__ bool Doubt(const DoubtfulTile& tile) const {
     return tile.lossy || tile.exponent < least || tile.exponent > most;
   }
@@ -213,8 +234,7 @@ struct CertainExponents {
 // arranges one filter, those beyond M as zeros.
 static __global__ void ArrangeFiltersKernel(
     const float* k, char* arranged, ScaledFilter* filters,
-    const DoubtfulTiles doubtful,
-    const __grid_constant__ FilterLayout layout) {
+    const DoubtfulTiles doubtful, const __grid_constant__ FilterLayout layout) {
 #if __CUDA_ARCH__ >= 800
   LetNextKernelStart();
   const int m = blockIdx.x;
@@ -270,8 +290,8 @@ class ArrangedFilters {
   }
   // On the device.
   DoubtfulTiles doubtful() const {
-    return {memory_.as<int>(), reinterpret_cast<DoubtfulTile*>(
-                                   data() + data_bytes_)};
+    return {memory_.as<int>(),
+            reinterpret_cast<DoubtfulTile*>(data() + data_bytes_)};
   }
   ScaledFilter* filters() const {
     return reinterpret_cast<ScaledFilter*>(memory_.as<char>() + kCountBytes);

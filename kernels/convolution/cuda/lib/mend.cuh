@@ -59,8 +59,7 @@ __device__ __forceinline__ float ExactSum(const MendPlan& plan, const float* in,
 #pragma unroll
     for (int j = 0; j < kAtOnce; ++j) {
       const int i = first + j * kLanes;
-      a[j] = LoadIfBelow(i, terms,
-                         in + (int64_t{c} * plan.H + p) * plan.W + q);
+      a[j] = LoadIfBelow(i, terms, in + (int64_t{c} * plan.H + p) * plan.W + q);
       b[j] = LoadIfBelow(i, terms, k + i);
       q += step_q, p += step_p, c += step_c;
       if (q >= K) q -= K, ++p;
@@ -85,6 +84,9 @@ struct Mending {
   int exponent;
   int lossy;   // inputs
   float lost;  // at most, by one of them
+  // Whether few inputs are so large that almost all others are lossy. A sum
+  // that such an input dominates lost bits in each step (docs/numerics.md).
+  bool dominated;
 
   // In outputs, not sums.
   __device__ __forceinline__ int rows(const MendPlan& plan) const {
@@ -99,7 +101,7 @@ struct Mending {
   __device__ __forceinline__ float LeastCertain(const MendPlan& plan,
                                                 int m) const {
     const ScaledFilter filter = filters[m];
-    if (!CanScaleBack(exponent, filter.exponent)) return INFINITY;
+    if (dominated || !CanScaleBack(exponent, filter.exponent)) return INFINITY;
     const int terms = plan.C * plan.K * plan.K;
     const float sum = LeastCertainSum(filter.lossy) +
                       LeastCertainSum(min(lossy, terms), lost);
@@ -111,14 +113,14 @@ struct Mending {
                                            int w) const {
     const int height = plan.tiles.height / plan.pool;
     const int width = plan.tiles.width / plan.pool;
-    return y + ((area.image * plan.M + m) * height + area.row / plan.pool + h) *
-                   width +
+    return y +
+           ((area.image * plan.M + m) * height + area.row / plan.pool + h) *
+               width +
            area.column / plan.pool + w;
   }
   __device__ __forceinline__ const float* Input(const MendPlan& plan, int h,
                                                 int w) const {
-    return x +
-           (area.image * plan.C * plan.H + area.row + h) * plan.W +
+    return x + (area.image * plan.C * plan.H + area.row + h) * plan.W +
            area.column + w;
   }
   // Whether an output is certain. Bias and activation are monotonic, so an
@@ -138,11 +140,11 @@ struct Mending {
     float largest = -INFINITY;
 #pragma unroll 1
     for (int i = 0; i < plan.pool * plan.pool; ++i) {
-      const float sum = ExactSum<kLanes>(
-          plan,
-          Input(plan, plan.pool * h + i / plan.pool,
-                plan.pool * w + i % plan.pool),
-          k + int64_t{m} * plan.C * plan.K * plan.K, lane);
+      const float sum =
+          ExactSum<kLanes>(plan,
+                           Input(plan, plan.pool * h + i / plan.pool,
+                                 plan.pool * w + i % plan.pool),
+                           k + int64_t{m} * plan.C * plan.K * plan.K, lane);
       largest = plan.pool == 1 ? sum : MaxOrNan(sum, largest);
     }
     if (plan.epilogue.bias != nullptr) largest += plan.epilogue.bias[m];
@@ -207,8 +209,8 @@ struct Mending {
       bool found = false;
       if (e < count * around && h <= row / pool && h < rows(plan) &&
           w <= column / pool && w < columns(plan) && !LookAllOver(m)) {
-        found = !IsCertain(plan, m, LeastCertain(plan, m),
-                           *Output(plan, m, h, w));
+        found =
+            !IsCertain(plan, m, LeastCertain(plan, m), *Output(plan, m, h, w));
       }
       ComputeFound(plan, found, m, h, w);
     }
@@ -220,10 +222,11 @@ struct Mending {
 };
 
 // The places, row * W + column, of the lossy inputs that a block has found, and
-// the bits of the largest loss.
+// the bits of the largest loss; and how many inputs are kept, zeros apart.
 struct LossyInputs {
   int count;
   uint32_t lost;
+  int kept;
   int places[kMostLossy];
 };
 
@@ -241,6 +244,7 @@ __device__ __forceinline__ void FindLossy(const MendPlan& plan,
   const int channel_runs = whole ? 1 : input_rows;
   const int pieces = CeilDivide(length, kPiece);
   const float scale = PowerOfTwo(tile.exponent);
+  int kept = 0;
 #pragma unroll 1
   for (int i = threadIdx.x / 32; i < plan.C * channel_runs * pieces;
        i += kMendThreads / 32) {
@@ -256,7 +260,9 @@ __device__ __forceinline__ void FindLossy(const MendPlan& plan,
     }
 #pragma unroll
     for (int j = 0; j < kLoads; ++j) {
+      kept += v[j] != 0;
       if (!IsLossy(v[j] * scale)) continue;
+      --kept;
       atomicMax(&lossy->lost, __float_as_uint(LostOf(v[j] * scale)));
       const int at = atomicAdd(&lossy->count, 1);
       if (at < kMostLossy) {
@@ -264,6 +270,8 @@ __device__ __forceinline__ void FindLossy(const MendPlan& plan,
       }
     }
   }
+  kept = __reduce_add_sync(0xffffffff, kept);
+  if (threadIdx.x % 32 == 0) atomicAdd(&lossy->kept, kept);
 }
 
 #endif
@@ -280,10 +288,10 @@ static __global__ void __launch_bounds__(kMendThreads, kMendBlocks)
 #pragma unroll 1
   for (int i = blockIdx.x; i < count; i += gridDim.x) {
     const DoubtfulTile tile = doubtful.tiles[i];
-    Mending mending = {x, k, y, filters, plan.tiles.At(tile.index),
-                       tile.exponent};
+    Mending mending = {
+        x, k, y, filters, plan.tiles.At(tile.index), tile.exponent};
     __syncthreads();  // all have done the tile before
-    if (threadIdx.x == 0) lossy.count = 0, lossy.lost = 0;
+    if (threadIdx.x == 0) lossy.count = lossy.lost = lossy.kept = 0;
     __syncthreads();
     if (tile.lossy && tile.exponent != kNotScalable) {
       FindLossy(plan, mending, &lossy);
@@ -295,10 +303,11 @@ static __global__ void __launch_bounds__(kMendThreads, kMendBlocks)
     const bool some_all_over = __syncthreads_or(all_over);
     mending.lossy = lossy.count;
     mending.lost = __uint_as_float(lossy.lost);
+    mending.dominated = lossy.count / 64 > lossy.kept;
     // If the places around the lossy inputs are most of the tile, or too many
     // to remember, all of it is looked at.
     const bool everywhere =
-        lossy.count > kMostLossy ||
+        mending.dominated || lossy.count > kMostLossy ||
         int64_t{lossy.count} * plan.K * plan.K >=
             int64_t{mending.area.rows} * mending.area.columns;
     if (everywhere || some_all_over) {

@@ -20,8 +20,9 @@
 namespace convlab::cuda {
 
 constexpr int kLeastExponent = -4;
-constexpr float kMostLost = 0x1p-25f;   // of any value
-constexpr float kKeptShare = 0x1p-21f;  // of its own, that a kept value may lose
+constexpr float kMostLost = 0x1p-25f;  // of any value
+constexpr float kKeptShare =
+    0x1p-21f;  // of its own, that a kept value may lose
 
 // In place of an exponent: there are infinities or NaN.
 constexpr int kNotScalable = 1 << 20;
@@ -39,10 +40,9 @@ constexpr uint32_t PowerOfTwoBits(int e) {
 constexpr int kUsualExponent = 15;
 constexpr int InputExponent(uint32_t most) {
   constexpr int kQuarter = 1 << 21;  // of a mantissa's unit
-  const int power =
-      static_cast<int>(most) < kQuarter
-          ? -128
-          : static_cast<int>((most - kQuarter) >> 23) - 127;
+  const int power = static_cast<int>(most) < kQuarter
+                        ? -128
+                        : static_cast<int>((most - kQuarter) >> 23) - 127;
   const int exponent = 15 - 3 * ((power + 3 + 150) / 3 - 50);
   return exponent < 127 ? exponent : 127;
 }

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 
 #include "gtest/gtest.h"
 
@@ -25,35 +24,36 @@ TEST(Scaling, PowersOfTwoHaveTheirBits) {
 
 TEST(Scaling, InputsComeBelowTheLargestHalfAndNotFarBelow) {
   for (int power = -149; power <= 127; ++power) {
-    const int exponent = InputExponent(Bits(std::ldexp(1.f, power)));
-    ASSERT_LE(exponent, 127);
-    ASSERT_GE(exponent, -126);
-    EXPECT_LT(power + exponent, 15) << power;
-    if (exponent < 127) {
-      EXPECT_GE(power + exponent, 12) << power;
+    // The largest and the least that share an exponent's class, and another.
+    for (const float mantissa : {1.f, 1.2499999f, 1.25f, 1.9999999f}) {
+      const double value = std::ldexp(static_cast<double>(mantissa), power);
+      const float input = static_cast<float>(value);
+      const int exponent = InputExponent(Bits(input));
+      ASSERT_LE(exponent, 127);
+      ASSERT_GE(exponent, -126);
+      const double scaled = std::ldexp(static_cast<double>(input), exponent);
+      EXPECT_LT(scaled, 1.25 * 0x1p15) << input;
+      if (exponent < 127) {
+        EXPECT_GE(scaled, 1.25 * 0x1p12) << input;
+      }
     }
-    // What is just below the next power is scaled the same.
-    EXPECT_EQ(InputExponent(Bits(std::ldexp(1.f, power)) | 0x7fffff),
-              InputExponent(Bits(std::ldexp(1.f, power > -127 ? power : -127))))
-        << power;
   }
 }
 
 TEST(Scaling, InputsOfUsualSizeShareTheUsualExponent) {
-  EXPECT_EQ(InputExponent(Bits(0.25f)), kUsualExponent);
+  EXPECT_EQ(InputExponent(Bits(0.15625f)), kUsualExponent);
   EXPECT_EQ(InputExponent(Bits(1.f)), kUsualExponent);
-  EXPECT_EQ(InputExponent(Bits(1.99f)), kUsualExponent);
-  EXPECT_NE(InputExponent(Bits(2.f)), kUsualExponent);
-  EXPECT_NE(InputExponent(Bits(0.249f)), kUsualExponent);
+  EXPECT_EQ(InputExponent(Bits(1.2499f)), kUsualExponent);
+  EXPECT_NE(InputExponent(Bits(1.25f)), kUsualExponent);
+  EXPECT_NE(InputExponent(Bits(0.15624f)), kUsualExponent);
 }
 
 TEST(Scaling, AFilterFillsTheHalves) {
   EXPECT_EQ(FilterExponent(0), 0);
-  for (int power = -113; power <= 127; ++power) {
-    EXPECT_EQ(power + FilterExponent(Bits(std::ldexp(1.9f, power))), 14);
+  for (int power = -149; power <= 127; ++power) {
+    const float weight = std::ldexp(power < -126 ? 1.f : 1.9f, power);
+    EXPECT_EQ(power + FilterExponent(Bits(weight)), 14) << power;
   }
-  EXPECT_EQ(FilterExponent(Bits(std::numeric_limits<float>::denorm_min())),
-            127);
 }
 
 TEST(Scaling, ValuesAreKeptFromTheLeastExponentOn) {
@@ -83,12 +83,12 @@ TEST(Scaling, HalvesHoldWhatTheCommentSays) {
       const double high = RoundToHalf(v);
       const double low = RoundToHalf(v - high);
       const double lost = std::abs(v - high - low);
-      ASSERT_LE(lost, std::max(std::ldexp(v, -23), std::ldexp(1., -25))) << v;
+      ASSERT_LE(lost, std::max<double>(std::ldexp(v, -23), kMostLost)) << v;
       ASSERT_LE(std::abs(low),
                 std::max(std::ldexp(v, -11), std::ldexp(1., -25)))
           << v;
       if (power >= kLeastExponent) {
-        ASSERT_LE(lost, std::ldexp(v, -21)) << v;
+        ASSERT_LE(lost, v * kKeptShare) << v;
       }
     }
   }
@@ -96,9 +96,11 @@ TEST(Scaling, HalvesHoldWhatTheCommentSays) {
 
 TEST(Scaling, CertainSumsGrowWithWhatIsLossy) {
   EXPECT_EQ(LeastCertainSum(0), 0);
-  // The bound of each loss, 2^-25 * 2^15, is 2^-22 of it.
-  EXPECT_EQ(LeastCertainSum(1), std::ldexp(1., -25 + 15 + 22));
-  EXPECT_EQ(LeastCertainSum(591), 4096 * 591);
+  // The bound of each loss, 2^-25 * 1.25 * 2^15, is 2^-22 of it.
+  EXPECT_EQ(LeastCertainSum(1), std::ldexp(1.25, -25 + 15 + 22));
+  EXPECT_EQ(LeastCertainSum(591), 1.25 * 4096 * 591);
+  EXPECT_EQ(LeastCertainSum(3, std::ldexp(1.f, -40)),
+            LeastCertainSum(3) * 0x1p-15);
 }
 
 TEST(Scaling, ScalesAreTakenBackByOnePowerOfTwo) {

@@ -25,7 +25,8 @@
 //
 // Rounding. Tensor cores cut off bits where they add, so that long chains lose
 // accuracy. The sums over a step's filter rows are therefore added to the
-// item's sums by ordinary additions.
+// item's sums by ordinary additions; if the weights of some filter have one
+// sign, so that sums grow with every step, those of each row.
 //
 // The output. Between two barriers a team fills its stage in shared memory with
 // some bands of some filters; this is a phase. From there outputs go to
@@ -217,7 +218,8 @@ __device__ __forceinline__ void ComputePhase(
 #pragma unroll 1
         for (int step = 0; step < steps; ++step) {
           MultiplyStep<kK, kS, kNT, kFewRegisters>(
-              plan.K, in, items.low_offset, items.pitch, item_filters, sum);
+              plan.K, team.shared->all_filters.one_signed, in, items.low_offset,
+              items.pitch, item_filters, sum);
           in += 32;
           item_filters.Advance((kK > 0 ? kK : plan.K) * kNT);
         }
@@ -263,8 +265,7 @@ __device__ __forceinline__ void StorePhase(const SplitPlan& plan,
 template <int kK, int kR, int kNT, bool kRowPairs, bool kFiltersShared,
           int kThreads>
 __global__ void __launch_bounds__(kThreads, 1)
-    SplitKernel(const float* __restrict__ x,
-                const char* __restrict__ arranged,
+    SplitKernel(const float* __restrict__ x, const char* __restrict__ arranged,
                 const ScaledFilter* __restrict__ scaled_filters,
                 const DoubtfulTiles doubtful, float* __restrict__ y,
                 const __grid_constant__ SplitPlan plan) {
@@ -281,8 +282,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   ClearInputs(plan, team);
   if (team.tid < kSplitMostWarps) team.shared->extents[team.tid] = Extent();
-  const auto certain_exponents = CertainExponents::Of(scaled_filters, plan.M);
-  if (team.tid == 0) team.shared->certain_exponents = certain_exponents;
+  const auto all_filters = AllFilters::Of(scaled_filters, plan.M);
+  if (team.tid == 0) team.shared->all_filters = all_filters;
   __syncthreads();
 
   int exponent = kUsualExponent;  // of the tile before
@@ -299,7 +300,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     const bool lossy = LoadScaled(plan, team, tile, &exponent);
     if (team.tid == 0) {
       const DoubtfulTile loaded = {index, exponent, lossy};
-      if (team.shared->certain_exponents.Doubt(loaded)) doubtful.Add(loaded);
+      if (team.shared->all_filters.Doubt(loaded)) doubtful.Add(loaded);
     }
     if (image.tiles == 1 && index + tile_step < tiles) {
       PrefetchImage(plan, team, tile.from + tile_step * plan.C * image.area,

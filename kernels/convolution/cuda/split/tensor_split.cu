@@ -56,10 +56,10 @@ class SplitConvolution : public Kernel {
     blocks_ = plan_.tiles() < limits.multiprocessors ? plan_.tiles()
                                                      : limits.multiprocessors;
     const int tiles = plan_.tiles_y * plan_.tiles_x;
-    mender_ = Mender(problem_, epilogue_,
-                     {plan_.H_out, plan_.W_out, tiles, plan_.tiles_x,
-                      plan_.tile_columns, /*units=*/1, /*band_units=*/1,
-                      plan_.tile_rows});
+    mender_ = Mender(
+        problem_, epilogue_,
+        {plan_.H_out, plan_.W_out, tiles, plan_.tiles_x, plan_.tile_columns,
+         /*units=*/1, /*band_units=*/1, plan_.tile_rows});
     RETURN_IF_FAILED(mender_.Prepare(plan_.tiles(), limits.multiprocessors));
     return arranged_.Allocate(LayoutOf(plan_), plan_.tiles());
   }

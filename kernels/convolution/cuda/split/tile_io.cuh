@@ -15,8 +15,8 @@ namespace convlab::cuda {
 
 // What the warps of a team tell each other in shared memory.
 struct SplitShared {
-  Extent extents[kSplitMostWarps];     // of what each has seen of a tile
-  CertainExponents certain_exponents;  // of the filters
+  Extent extents[kSplitMostWarps];  // of what each has seen of a tile
+  AllFilters all_filters;           // of the filters
 };
 static_assert(sizeof(SplitShared) <= 4 * kSplitSharedWords);
 

@@ -10,8 +10,8 @@
 namespace convlab::cuda {
 
 // Words that all warps of a block share: the number of items that they have
-// taken, and CertainExponents.
-constexpr int64_t kBlockWords = 3;
+// taken, and AllFilters.
+constexpr int64_t kBlockWords = 4;
 
 FilterLayout LayoutOf(const StripsPlan& plan) {
   const StripsShape& shape = kStripsShapes[plan.shape];

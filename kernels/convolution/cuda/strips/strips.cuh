@@ -135,11 +135,12 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
 
 // Lists an item's strip if some of its outputs may not be certain. Of those
 // that share the strip one item does. One thread of its worker calls this.
-__device__ __forceinline__ void ListIfDoubtful(
-    const StripItem& item, int exponent, bool lossy,
-    const CertainExponents& certain_exponents, const DoubtfulTiles& doubtful) {
+__device__ __forceinline__ void ListIfDoubtful(const StripItem& item,
+                                               int exponent, bool lossy,
+                                               const AllFilters& all_filters,
+                                               const DoubtfulTiles& doubtful) {
   const DoubtfulTile tile = {item.strip, exponent, lossy};
-  if (item.first_group == 0 && certain_exponents.Doubt(tile)) {
+  if (item.first_group == 0 && all_filters.Doubt(tile)) {
     doubtful.Add(tile);
   }
 }

@@ -10,7 +10,7 @@
 //
 // Shared memory holds the arranged filters; then for each warp its stage and
 // its slab, high halves before low ones; then the number of items that the
-// block's warps have taken, and CertainExponents.
+// block's warps have taken, and AllFilters.
 //
 // Nothing but the arrival of the filters is waited for by the whole block. A
 // warp's own lanes meet (__syncwarp) after the slab is written, before it is
@@ -275,8 +275,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   const int lane = warp.lane;
   int* const taken = reinterpret_cast<int*>(shared) + plan.filter_words() +
                      plan.warps * plan.warp_words();
-  CertainExponents* const certain_exponents =
-      reinterpret_cast<CertainExponents*>(taken + 1);
+  AllFilters* const all_filters = reinterpret_cast<AllFilters*>(taken + 1);
   if (threadIdx.x == 0) *taken = plan.warps;
   const bool load_pairs =
       plan.W % 2 == 0 && reinterpret_cast<uintptr_t>(x) % 8 == 0;
@@ -285,8 +284,8 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   for (int i = threadIdx.x; i < plan.filter_words() / 4; i += blockDim.x) {
     shared[i] = reinterpret_cast<const uint4*>(arranged)[i];
   }
-  const auto of_filters = CertainExponents::Of(scaled_filters, plan.M);
-  if (threadIdx.x == 0) *certain_exponents = of_filters;
+  const auto of_filters = AllFilters::Of(scaled_filters, plan.M);
+  if (threadIdx.x == 0) *all_filters = of_filters;
   __syncthreads();
 
   const int strip_rows = plan.bands * s.rows;
@@ -318,7 +317,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
     const bool lossy = SplitStrip(plan, plane, item.inputs, lane, 32, warp.high,
                                   exponent, for_words, of_all);
     if (lane == 0) {
-      ListIfDoubtful(item, exponent, lossy, *certain_exponents, doubtful);
+      ListIfDoubtful(item, exponent, lossy, *all_filters, doubtful);
     }
     walk.Advance(plan);
     if (!walk.Done()) {

@@ -83,11 +83,11 @@ class WgmmaStripsConvolution : public Kernel {
         arranged_.doubtful(), plan_);
     RETURN_IF_FAILED(CheckLaunch("ArrangeWgmmaStripsFiltersKernel"));
     const int64_t blocks = CeilDivide(plan_.workers, plan_.warpgroups);
-    RETURN_IF_FAILED(LaunchOverlapping(
-        "WgmmaStripsKernel", kernel_, overlaps_, blocks,
-        128 * plan_.warpgroups, plan_.shared_bytes, stream, x,
-        reinterpret_cast<const uint4*>(arranged_.data()), arranged_.filters(),
-        arranged_.doubtful(), y, plan_));
+    RETURN_IF_FAILED(
+        LaunchOverlapping("WgmmaStripsKernel", kernel_, overlaps_, blocks,
+                          128 * plan_.warpgroups, plan_.shared_bytes, stream, x,
+                          reinterpret_cast<const uint4*>(arranged_.data()),
+                          arranged_.filters(), arranged_.doubtful(), y, plan_));
     return mender_.Mend(x, k, y, arranged_, stream);
   }
 

@@ -295,7 +295,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   constexpr int kFilters = kS.filters(), kThreads = kWarpgroupThreads;
   extern __shared__ __align__(128) uint4 shared[];
   __shared__ uint2 extents[kS.warpgroups][2][4];
-  __shared__ CertainExponents certain_exponents;
+  __shared__ AllFilters all_filters;
   __shared__ uint64_t barriers[kS.warpgroups];  // `brought` of each
   Warpgroup warpgroup(extents[threadIdx.x / kThreads]);
   const int tid = warpgroup.thread();
@@ -335,8 +335,8 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
     exponents[i / kFilters * kFilters + PlaceOf<kFilters>(i % kFilters)] =
         scaled_filters[i].exponent;
   }
-  const auto of_filters = CertainExponents::Of(scaled_filters, plan.M);
-  if (threadIdx.x == 0) certain_exponents = of_filters;
+  const auto of_filters = AllFilters::Of(scaled_filters, plan.M);
+  if (threadIdx.x == 0) all_filters = of_filters;
   FenceAsyncProxy();  // the tensor cores read filters as the engine does
   __syncthreads();
   int parity = 0;  // of the phase in which the strip's inputs come
@@ -354,7 +354,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
     const bool lossy = SplitStrip(plan, plane, item.inputs, tid, kThreads,
                                   memory.high, exponent, for_words, of_all);
     if (tid == 0) {
-      ListIfDoubtful(item, exponent, lossy, certain_exponents, doubtful);
+      ListIfDoubtful(item, exponent, lossy, all_filters, doubtful);
     }
     // All have read these inputs, or Sync in OfAll would not have let this
     // thread pass.

@@ -23,9 +23,8 @@ namespace convlab::cuda {
 template <int kParts>
 __global__ void ArrangeWgmmaFiltersKernel(
     const float* k, uint32_t* arranged, ScaledFilter* filters,
-    const DoubtfulTiles doubtful,
-    const __grid_constant__ WgmmaPlan plan, int octets, int shifts,
-    int vector_rows, bool wide) {
+    const DoubtfulTiles doubtful, const __grid_constant__ WgmmaPlan plan,
+    int octets, int shifts, int vector_rows, bool wide) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
   LetNextKernelStart();
   const int m = blockIdx.x;

@@ -86,16 +86,16 @@ __device__ __forceinline__ void SplitPixel(const float* v, float scale,
 
 // Converts kUnits units of kValues channels of a slab, of which `channels`
 // exist, from `source` to `target`; `area` is the distance of channels in
-// floats. `extent` grows by the values. A thread starts sixteen loads at a
-// time. Beyond the last channel it loads that channel again: the filters have
-// zeros there.
+// floats. A thread starts sixteen loads at a time. Beyond the last channel it
+// loads that channel again: the filters have zeros there. `extent` grows by the
+// values; its least by that of sixteen only if they hold a lossy one, not
+// merely one below `least_kept`: small values that a network computed from
+// large ones have few bits.
 template <int kParts, int kValues, int kUnits, int kThreads, typename Source>
-__device__ __forceinline__ void ConvertChannels(Source source, int area,
-                                                int channels, int pixels,
-                                                int pixel_bytes, float scale,
-                                                int tid, uint32_t target,
-                                                uint32_t low_offset,
-                                                Extent& extent) {
+__device__ __forceinline__ void ConvertChannels(
+    Source source, int area, int channels, int pixels, int pixel_bytes,
+    float scale, uint32_t least_kept, int tid, uint32_t target,
+    uint32_t low_offset, Extent& extent) {
   constexpr int kChannels = kUnits * kValues;
   constexpr int kAtOnce = 16 / kChannels;
   source.Advance(tid);
@@ -113,6 +113,8 @@ __device__ __forceinline__ void ConvertChannels(Source source, int area,
       });
     });
     source.Advance(kThreads * kAtOnce);
+    Extent loaded;
+    loaded.most = extent.most;
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i, target += kThreads * pixel_bytes) {
       if (kThreads * i >= left) break;
@@ -121,8 +123,18 @@ __device__ __forceinline__ void ConvertChannels(Source source, int area,
         if (unit > 0 && unit * kValues >= channels) break;
         SplitPixel<kParts, kValues>(&v[i][unit * kValues], scale,
                                     target + unit * kValues * 2, low_offset,
-                                    extent);
+                                    loaded);
       }
+    }
+    extent.most = loaded.most;
+    if (kParts == 2 && loaded.least < least_kept) {
+      bool lossy = false;
+#pragma unroll
+      for (const auto& pixel : v) {
+#pragma unroll
+        for (const float value : pixel) lossy |= IsLossy(value * scale);
+      }
+      if (lossy) extent.least = min(extent.least, loaded.least);
     }
   }
 }
@@ -245,7 +257,8 @@ class Converter {
     for (int c = 0; c < plan_.C; c += kChannels) {
       ConvertChannels<C::kParts, C::kValues, kUnits, C::kConverterThreads>(
           source, area_, plan_.C - c, pixels, plan_.pixel_halves * 2, scale,
-          tid_, target + 2 * c, plan_.slab_words * 4, extent);
+          Extent::LeastKeptOf(exponent_), tid_, target + 2 * c,
+          plan_.slab_words * 4, extent);
       source.Advance(int64_t{kChannels} * area_);
     }
     return extent;

@@ -30,14 +30,14 @@ class Multiplier {
   __device__ __forceinline__ Multiplier(const Block<kShape>& block,
                                         const uint4* arranged,
                                         const ScaledFilter* scaled_filters,
-                                        CertainExponents* certain_exponents,
+                                        AllFilters* all_filters,
                                         const DoubtfulTiles& doubtful)
       : block_(block),
         plan_(block.plan),
         warpgroup_(block.warp / 4),
         g_(threadIdx.x % 32 / 4),
         t_(threadIdx.x % 4),
-        certain_exponents_(certain_exponents),
+        all_filters_(all_filters),
         doubtful_(doubtful),
         filters_address_(SharedAddress(block.filters)),
         ring_(block.plan.slab_buffers, block.slab_barriers),
@@ -64,7 +64,7 @@ class Multiplier {
       // One of the slab's multipliers lists it.
       if (threadIdx.x == (C::kOwnSlabs ? 128 * warpgroup_ : 0)) {
         const DoubtfulTile tile = {index, exponent_, scale.lossy};
-        if (certain_exponents_->Doubt(tile)) doubtful_.Add(tile);
+        if (all_filters_->Doubt(tile)) doubtful_.Add(tile);
       }
       slab_held_ = true;
       for (int group = 0; group < plan_.groups;
@@ -113,9 +113,8 @@ class Multiplier {
          m += kThreads) {
       block_.filter_exponents[m] = scaled_filters[m].exponent;
     }
-    const auto certain_exponents =
-        CertainExponents::Of(scaled_filters, plan_.M);
-    if (threadIdx.x == 0) *certain_exponents_ = certain_exponents;
+    const auto all_filters = AllFilters::Of(scaled_filters, plan_.M);
+    if (threadIdx.x == 0) *all_filters_ = all_filters;
     FenceAsyncProxy();
     SyncGroup(1, kThreads);
   }
@@ -185,12 +184,14 @@ class Multiplier {
                                    (C::kWide ? 2 * t_ : t_));
     }
     uint32_t filters = __shfl_sync(
-        0xffffffff,
-        filters_address_ + group * C::kParts * plan_.group_bytes, 0);
-    for (int pass = 0; pass < plan_.passes; ++pass) {
+        0xffffffff, filters_address_ + group * C::kParts * plan_.group_bytes,
+        0);
+    int left = plan_.steps;
+    do {
       Sums main, small;
-      const int steps =
-          min(plan_.pass_steps, plan_.steps - pass * plan_.pass_steps);
+      const int steps = min(PassSteps(), left);
+      const bool first = left == plan_.steps;
+      left -= steps;
       Product product(plan_, in, filters);
       if constexpr (C::kOneSum) {
         product.Run(steps, main, main);
@@ -201,14 +202,20 @@ class Multiplier {
       filters += steps * C::kFilterRows * C::kFilterRowBytes;
       // The slab is free before the outputs are stored, which takes a while.
       if constexpr (C::kDirect) {
-        if (pass + 1 == plan_.passes && last) {
+        if (left == 0 && last) {
           slab_held_ = false;
           Arrive(block_.empty + 8 * ring_.barrier);
         }
       }
       HoldStage();
-      Store(slab, phase, tile, pass, main, small);
-    }
+      Store(slab, phase, tile, first, main, small);
+    } while (left > 0);
+  }
+
+  // Where weights have one sign, sums may grow with every step, and what is cut
+  // off of them adds up: then a pass is one step.
+  __device__ __forceinline__ int PassSteps() const {
+    return C::kParts == 2 && all_filters_->one_signed ? 1 : plan_.pass_steps;
   }
 
   // The thread's first or second unit. Beyond the slab's last unit it is that
@@ -232,14 +239,14 @@ class Multiplier {
   // Stores the sums of a pass, scaled back, or adds them to those of the passes
   // before.
   __device__ __forceinline__ void Store(const Slab& slab, const Phase& phase,
-                                        Tile tile, int pass, const Sums& main,
+                                        Tile tile, bool first, const Sums& main,
                                         const Sums& small) const {
     // Places are computed again here rather than kept in registers meanwhile.
     asm volatile("" : "+r"(tile.index), "+r"(tile.first_filter));
     float* const out =
         C::kDirect ? slab.Output(plan_, block_.y, phase.m0) : phase.stage;
     // One part has one pass (WgmmaPlan).
-    if (C::kParts == 2 && pass > 0) {
+    if (C::kParts == 2 && !first) {
       StoreSums<false, true>(slab, phase, tile, out, main, small);
     } else if ((tile.group + 1) * C::kGroupFilters <= plan_.M) {
       StoreSums<true, false>(slab, phase, tile, out, main, small);
@@ -298,7 +305,7 @@ class Multiplier {
   const Block<kShape>& block_;
   const WgmmaPlan& plan_;
   const int warpgroup_, g_, t_;
-  CertainExponents* const certain_exponents_;  // in shared memory
+  AllFilters* const all_filters_;  // in shared memory
   const DoubtfulTiles& doubtful_;
   const uint32_t filters_address_;
   WgmmaRing ring_, stage_ring_;

@@ -38,10 +38,10 @@ class WgmmaConvolution : public Kernel {
                   ? plan_.slab_count()
                   : limits.multiprocessors;
     const WgmmaShape& shape = kWgmmaShapes[plan_.shape];
-    mender_ = Mender(problem_, epilogue_,
-                     {plan_.H_out, plan_.W_out, plan_.slabs, /*across=*/1,
-                      plan_.W_out, plan_.slab_units, plan_.band_units,
-                      shape.rows});
+    mender_ =
+        Mender(problem_, epilogue_,
+               {plan_.H_out, plan_.W_out, plan_.slabs, /*across=*/1,
+                plan_.W_out, plan_.slab_units, plan_.band_units, shape.rows});
     RETURN_IF_FAILED(
         mender_.Prepare(plan_.slab_count(), limits.multiprocessors));
     return arranged_.Allocate(filters(), plan_.filter_bytes(kParts),
@@ -61,11 +61,11 @@ class WgmmaConvolution : public Kernel {
     // it converters read the images themselves.
     if (reinterpret_cast<uintptr_t>(x) % 16 != 0)
       plan.raw_words = plan.raw_buffers = 0;
-    RETURN_IF_FAILED(LaunchOverlapping(
-        "WgmmaKernel", Function(), overlaps_, blocks_, shape.threads,
-        plan.shared_bytes, stream, x,
-        reinterpret_cast<const uint4*>(arranged_.data()), arranged_.filters(),
-        arranged_.doubtful(), y, plan));
+    RETURN_IF_FAILED(
+        LaunchOverlapping("WgmmaKernel", Function(), overlaps_, blocks_,
+                          shape.threads, plan.shared_bytes, stream, x,
+                          reinterpret_cast<const uint4*>(arranged_.data()),
+                          arranged_.filters(), arranged_.doubtful(), y, plan));
     return mender_.Mend(x, k, y, arranged_, stream);
   }
 

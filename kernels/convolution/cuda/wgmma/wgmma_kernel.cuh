@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
   using C = WgmmaConstants<kShape>;
   extern __shared__ __align__(1024) uint4 shared[];
   __shared__ uint64_t barriers[5 * C::kMostBarriers];
-  __shared__ CertainExponents certain_exponents;
+  __shared__ AllFilters all_filters;
   __shared__ SlabScale slab_scales[kWgmmaMostBuffers];
   __shared__ Extent slab_extents[C::kConverterGroups][3];
 
@@ -66,8 +66,7 @@ __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
     return;
   }
   TakeRegisters<C::kMultiplierRegisters>();
-  Multiplier<kShape>(block, arranged, scaled_filters, &certain_exponents,
-                     doubtful)
+  Multiplier<kShape>(block, arranged, scaled_filters, &all_filters, doubtful)
       .Run();
 #endif
 }
