@@ -16,8 +16,9 @@ double Score(const FamilyRow& row) {
 
 // "2.3", "**480,000**" with an exponent, "**∞**"
 std::string Cell(const FamilyRow& row) {
-  const std::string c =
-      row.c ? absl::StrFormat(*row.c < 1000 ? "%.1f" : "%.0e", *row.c) : "∞";
+  const std::string c = !row.c          ? "∞"
+                        : *row.c < 1000 ? absl::StrFormat("%.1f", *row.c)
+                                        : absl::StrFormat("%.0e", *row.c);
   return Score(row) > 1 ? absl::StrCat("**", c, "**") : c;
 }
 

@@ -64,20 +64,14 @@ def _googletest_impl(repository_ctx):
     repository_ctx.file("BUILD", """
 cc_library(
     name = "gtest_main",
-    srcs = glob(
-        [
-            "googletest/src/*.cc",
-            "googletest/src/*.h",
-            "googlemock/src/*.cc",
-        ],
-        exclude = [
-            "googletest/src/gtest-all.cc",
-            "googletest/src/gtest_main.cc",
-            "googlemock/src/gmock-all.cc",
-        ],
-    ),
+    srcs = [
+        "googlemock/src/gmock-all.cc",
+        "googlemock/src/gmock_main.cc",
+        "googletest/src/gtest-all.cc",
+    ],
     hdrs = glob(["googletest/include/**/*.h", "googlemock/include/**/*.h"]),
-    includes = ["googletest", "googletest/include", "googlemock/include"],
+    includes = ["googletest", "googletest/include", "googlemock", "googlemock/include"],
+    textual_hdrs = glob(["*/src/*.cc", "*/src/*.h"]),
     linkopts = ["-lpthread"],
     visibility = ["//visibility:public"],
 )

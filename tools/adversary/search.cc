@@ -88,6 +88,7 @@ void Search::Keep(const Attack& attack) {
 
 absl::Status Search::Step() {
   std::vector<Recipe> recipes;
+  recipes.reserve(workers_.count());
   for (int i = 0; i < workers_.count(); ++i) {
     recipes.push_back(Propose(tried_ + i));
   }

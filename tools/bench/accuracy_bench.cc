@@ -25,7 +25,7 @@ double Score(const FamilyRow& row) {
 // "3.2", "4.7e+05", "inf"
 std::string Factor(const std::optional<double>& c) {
   if (!c) return "inf";
-  return absl::StrFormat(*c < 1000 ? "%.1f" : "%.1e", *c);
+  return *c < 1000 ? absl::StrFormat("%.1f", *c) : absl::StrFormat("%.1e", *c);
 }
 
 class AccuracyBench {

@@ -1,6 +1,6 @@
 """bundle: programs, tests and data as one archive for a machine without Bazel."""
 
-def bundle(name, programs, scripts, tests, weights, data, launcher):
+def bundle(name, programs, scripts, tests, weights, data, launcher, tags = []):
     """A tar.gz with a folder convlab: programs.tar.xz (bin/, tests/), scripts/, weights/, data/ and the launcher.
 
     Args:
@@ -11,6 +11,7 @@ def bundle(name, programs, scripts, tests, weights, data, launcher):
       weights: label of the trained weights, or None.
       data: label of the data set's files.
       launcher: label of the launcher.
+      tags: the target's tags.
     """
     parts = [("bin", programs), ("scripts", scripts), ("tests", tests), ("data", [data])]
     if weights:
@@ -25,6 +26,7 @@ def bundle(name, programs, scripts, tests, weights, data, launcher):
         srcs = programs + scripts + tests + [data, launcher] + ([weights] if weights else []),
         outs = [name + ".tar.gz"],
         testonly = True,
+        tags = tags,
         # The archive is reproducible: it contains no times, no owners and no
         # directory order. Stripping symbols halves the programs' size.
         cmd = """
