@@ -169,7 +169,8 @@ TEST(StripsPlan, ImagesOfAnySizeHaveAPlanUnlessTheyAreTooWide) {
                     << device.shared_per_block
                     << " bytes: " << Describe(problem, {});
                 ASSERT_TRUE(little || filters >= 50 ||
-                            channels * K * width > 1500 || channels * K > 29)
+                            channels * K * width > 1500 ||
+                            channels * StripsSteps(K) > kStripsMostSteps)
                     << device.shared_per_block
                     << " bytes: " << Describe(problem, {});
                 continue;

@@ -84,8 +84,11 @@ __device__ __forceinline__ float2 LoadWord(const Plan& plan, const float* from,
 // whether inputs are lossy. for_words(put) calls put(i, v) for every word i of
 // this thread, one of `threads`, or put(i, {0, 0}, false) where there is none;
 // of_all(extent) returns the extent of all threads, which all call it; plane(c)
-// points to the strip's `inputs` inputs of channel c.
-template <typename Plan, typename Plane, typename ForWords, typename OfAll>
+// points to the strip's `inputs` inputs of channel c. With kExact inputs are
+// not called lossy that merely are small but have few bits; that takes
+// for_words a second time, and registers where it has a loop.
+template <bool kExact, typename Plan, typename Plane, typename ForWords,
+          typename OfAll>
 __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
                                            int inputs, int tid, int threads,
                                            uint32_t* high, int& exponent,
@@ -113,7 +116,14 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
     extent.most = __half_as_ushort(
         __hmax_nan(__low2half(most_halves), __high2half(most_halves)));
     extent = of_all(extent);
-    const bool lossy = extent.Lossy(exponent);
+    bool lossy = extent.Lossy(exponent);
+    if (kExact && lossy) {
+      Extent lost;
+      for_words([&](int, float2 v, bool = true) {
+        if (IsLossy(v.x * scale) || IsLossy(v.y * scale)) lost.least = 0;
+      });
+      lossy = of_all(lost).least == 0;
+    }
     if (extent.most > kLeast && extent.most < kMost &&
         exponent < kMostExponent) {
       return lossy;

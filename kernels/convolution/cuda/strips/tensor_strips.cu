@@ -93,7 +93,7 @@ class StripsConvolution : public Kernel {
     }
     if (problem.channels >
         kStripsMostSteps / StripsSteps(problem.kernel_size)) {
-      return "takes few channels: at most 16, 10, 8, 3 and 2 for filters of up "
+      return "takes few channels: at most 9, 6, 4, 2 and 1 for filters of up "
              "to 4, 6, 7, 9 and 11 rows";
     }
     if (const char* const reason = RejectHugeImages(problem)) return reason;

@@ -314,7 +314,8 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
       ForWords<s.one_channel>(plan, item, words, load_pairs, lane, ahead, put);
     };
     const auto plane = [&](int c) { return item.from + c * (plan.H * plan.W); };
-    const bool lossy = SplitStrip(plan, plane, item.inputs, lane, 32, warp.high,
+    const bool lossy =
+        SplitStrip<s.one_channel>(plan, plane, item.inputs, lane, 32, warp.high,
                                   exponent, for_words, of_all);
     if (lane == 0) {
       ListIfDoubtful(item, exponent, lossy, *all_filters, doubtful);

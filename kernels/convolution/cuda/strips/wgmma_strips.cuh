@@ -351,8 +351,9 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
       raw.ForWords(plan, item, words, sizes.load_pairs, tid, put);
     };
     const auto plane = [&](int c) { return raw.Plane(plan, item, c); };
-    const bool lossy = SplitStrip(plan, plane, item.inputs, tid, kThreads,
-                                  memory.high, exponent, for_words, of_all);
+    const bool lossy =
+        SplitStrip<true>(plan, plane, item.inputs, tid, kThreads, memory.high,
+                         exponent, for_words, of_all);
     if (tid == 0) {
       ListIfDoubtful(item, exponent, lossy, all_filters, doubtful);
     }
