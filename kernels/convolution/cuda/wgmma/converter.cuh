@@ -88,14 +88,14 @@ __device__ __forceinline__ void SplitPixel(const float* v, float scale,
 // exist, from `source` to `target`; `area` is the distance of channels in
 // floats. A thread starts sixteen loads at a time. Beyond the last channel it
 // loads that channel again: the filters have zeros there. `extent` grows by the
-// values; its least by that of sixteen only if they hold a lossy one, not
-// merely one below `least_kept`: small values that a network computed from
-// large ones have few bits.
+// values.
 template <int kParts, int kValues, int kUnits, int kThreads, typename Source>
-__device__ __forceinline__ void ConvertChannels(
-    Source source, int area, int channels, int pixels, int pixel_bytes,
-    float scale, uint32_t least_kept, int tid, uint32_t target,
-    uint32_t low_offset, Extent& extent) {
+__device__ __forceinline__ void ConvertChannels(Source source, int area,
+                                                int channels, int pixels,
+                                                int pixel_bytes, float scale,
+                                                int tid, uint32_t target,
+                                                uint32_t low_offset,
+                                                Extent& extent) {
   constexpr int kChannels = kUnits * kValues;
   constexpr int kAtOnce = 16 / kChannels;
   source.Advance(tid);
@@ -113,8 +113,6 @@ __device__ __forceinline__ void ConvertChannels(
       });
     });
     source.Advance(kThreads * kAtOnce);
-    Extent loaded;
-    loaded.most = extent.most;
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i, target += kThreads * pixel_bytes) {
       if (kThreads * i >= left) break;
@@ -123,18 +121,8 @@ __device__ __forceinline__ void ConvertChannels(
         if (unit > 0 && unit * kValues >= channels) break;
         SplitPixel<kParts, kValues>(&v[i][unit * kValues], scale,
                                     target + unit * kValues * 2, low_offset,
-                                    loaded);
+                                    extent);
       }
-    }
-    extent.most = loaded.most;
-    if (kParts == 2 && loaded.least < least_kept) {
-      bool lossy = false;
-#pragma unroll
-      for (const auto& pixel : v) {
-#pragma unroll
-        for (const float value : pixel) lossy |= IsLossy(value * scale);
-      }
-      if (lossy) extent.least = min(extent.least, loaded.least);
     }
   }
 }
@@ -218,7 +206,11 @@ class Converter {
                                                      int pixels) {
     Extent extent;
     for (;; turn_ = turn_ == 2 ? 0 : turn_ + 1) {
-      extent = OfGroup(ConvertSlab(slab, pixels, PowerOfTwo(exponent_)));
+      extent = ConvertSlab(slab, pixels, PowerOfTwo(exponent_));
+      if (C::kParts > 1 && extent.Lossy(exponent_) && !HasLossy(slab, pixels)) {
+        extent.least = Extent().least;
+      }
+      extent = OfGroup(extent);
       if (extent.most == 0 || !IsFinite(extent.Most())) break;
       const int right = InputExponent(extent.Most());
       if (right == exponent_) break;
@@ -227,6 +219,24 @@ class Converter {
     turn_ = turn_ == 2 ? 0 : turn_ + 1;
     return {IsFinite(extent.Most()) ? exponent_ : kNotScalable,
             C::kParts > 1 && extent.Lossy(exponent_)};
+  }
+
+  // Whether this thread's part of a slab has lossy inputs. Small ones that a
+  // network computed from large ones have few bits.
+  __device__ __forceinline__ bool HasLossy(const Slab& slab, int pixels) const {
+    const float* from = plan_.raw_words > 0
+                            ? block_.raws + raw_ring_.buffer * plan_.raw_words
+                            : slab.Input(plan_, block_.x);
+    const float scale = PowerOfTwo(exponent_);
+    bool lossy = false;
+#pragma unroll 1
+    for (int c = 0; c < plan_.C; ++c, from += area_) {
+#pragma unroll 4
+      for (int i = tid_; i < pixels; i += C::kConverterThreads) {
+        lossy |= IsLossy(from[i] * scale);
+      }
+    }
+    return lossy;
   }
 
   // Converts this thread's part of a slab; returns its extent.
@@ -257,8 +267,7 @@ class Converter {
     for (int c = 0; c < plan_.C; c += kChannels) {
       ConvertChannels<C::kParts, C::kValues, kUnits, C::kConverterThreads>(
           source, area_, plan_.C - c, pixels, plan_.pixel_halves * 2, scale,
-          Extent::LeastKeptOf(exponent_), tid_, target + 2 * c,
-          plan_.slab_words * 4, extent);
+          tid_, target + 2 * c, plan_.slab_words * 4, extent);
       source.Advance(int64_t{kChannels} * area_);
     }
     return extent;

@@ -186,12 +186,10 @@ class Multiplier {
     uint32_t filters = __shfl_sync(
         0xffffffff, filters_address_ + group * C::kParts * plan_.group_bytes,
         0);
-    int left = plan_.steps;
+    int done = 0;  // steps
     do {
       Sums main, small;
-      const int steps = min(PassSteps(), left);
-      const bool first = left == plan_.steps;
-      left -= steps;
+      const int steps = min(PassSteps(), plan_.steps - done);
       Product product(plan_, in, filters);
       if constexpr (C::kOneSum) {
         product.Run(steps, main, main);
@@ -202,20 +200,22 @@ class Multiplier {
       filters += steps * C::kFilterRows * C::kFilterRowBytes;
       // The slab is free before the outputs are stored, which takes a while.
       if constexpr (C::kDirect) {
-        if (left == 0 && last) {
+        if (done + steps == plan_.steps && last) {
           slab_held_ = false;
           Arrive(block_.empty + 8 * ring_.barrier);
         }
       }
       HoldStage();
-      Store(slab, phase, tile, first, main, small);
-    } while (left > 0);
+      Store(slab, phase, tile, /*first=*/done == 0, main, small);
+      done += steps;
+    } while (done < plan_.steps);
   }
 
   // Where weights have one sign, sums may grow with every step, and what is cut
   // off of them adds up: then a pass is one step.
   __device__ __forceinline__ int PassSteps() const {
-    return C::kParts == 2 && all_filters_->one_signed ? 1 : plan_.pass_steps;
+    const volatile bool& one_signed = all_filters_->one_signed;
+    return C::kParts == 2 && one_signed ? 1 : plan_.pass_steps;
   }
 
   // The thread's first or second unit. Beyond the slab's last unit it is that
