@@ -89,14 +89,19 @@ VARIANTS = [
         ":plan",
         "//kernels/convolution/cuda/lib:halves",
         "//kernels/convolution/cuda/lib:launch",
+        "//kernels/convolution/cuda/lib:mend",
     ], least_capability = 80),
     _row("tensor_strips", "cuda/strips", [
         ":tensor_strips_kernel",
+        "//kernels/convolution/cuda/lib:halves",
         "//kernels/convolution/cuda/lib:launch",
+        "//kernels/convolution/cuda/lib:mend",
     ], least_capability = 80),
     _row("wgmma_strips", "cuda/strips", [
         ":wgmma_strips_kernel",
+        "//kernels/convolution/cuda/lib:halves",
         "//kernels/convolution/cuda/lib:launch",
+        "//kernels/convolution/cuda/lib:mend",
     ]),
     _row("tensor_wgmma", "cuda/wgmma", [":wgmma_convolution"]),
 ]

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/checking/families.h"
 #include "kernels/convolution/checking/finds.h"
@@ -37,19 +36,6 @@ void PrintTo(const ContractCase& one, std::ostream* out) {
 
 // A wrong variant fails in hundreds of cases; so many are reported.
 constexpr int kMostFailures = 10;
-
-// Scaled halves lose what is far below the largest value of its tile or of all
-// filters, so that these variants keep the contract on data of ordinary range
-// only. docs/numerics.md says so, and docs/results.md by how much.
-bool KeepsContract(const Variant& variant, const ContractCase& one) {
-  for (const char* name :
-       {"tensor_split", "tensor_strips", "tensor_wgmma", "wgmma_strips"}) {
-    if (absl::string_view(variant.name) == name) {
-      return one.name == "uniform" || one.name == "not-finite";
-    }
-  }
-  return true;
-}
 
 // The data with their reference, and a bias of zeros.
 struct Contracts {
@@ -94,7 +80,6 @@ void ExpectContract(const ContractCase& one) {
   for (const Variant* variant : Variants()) {
     if (variant->backend != one.backend ||
         variant->accuracy != AccuracyClass::kFp32 ||
-        !KeepsContract(*variant, one) ||
         (*failures)[variant] >= kMostFailures) {
       continue;
     }

@@ -24,12 +24,12 @@ struct FilterLayout {
   int tiles_n;     // of a group of filters, each 8 columns of the product
   // Groups of all columns, and vectors of a lane's words in each.
   int filter_groups, filter_vectors;
-  bool max_apart;  // a kernel of its own finds the largest weight
-};
 
-// Whether one block of threads would take too long to find the largest of
-// `elements` weights.
-constexpr bool FilterMaxApart(int64_t elements) { return elements > 1 << 15; }
+  // Those that exist and those that fill the last group.
+  constexpr int64_t filters() const {
+    return int64_t{filter_groups} * tiles_n * 8 / shifts;
+  }
+};
 
 }  // namespace convlab::cuda
 

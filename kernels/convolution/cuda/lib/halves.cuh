@@ -2,10 +2,11 @@
 // scaling, splitting, and the arrangement of the filters. Needs compute
 // capability 8.0.
 //
-// Range. Filters, and the inputs of a tile, are scaled by powers of two, which
-// is exact, so that the largest value comes below the largest half. Tiles with
-// infinities or NaN, or whose results need a power of two beyond float's range,
-// are computed from the floats by the definition.
+// Range. Each filter, and the inputs of each tile, are scaled by powers of two,
+// which is exact, so that the largest value comes below the largest half
+// (scaling.h). A kernel notes the tiles of which some outputs may have lost
+// more than float32 would, or which it cannot compute at all; after it a second
+// kernel mends those outputs (mend.cuh).
 #ifndef KERNELS_CONVOLUTION_CUDA_LIB_HALVES_CUH_
 #define KERNELS_CONVOLUTION_CUDA_LIB_HALVES_CUH_
 
@@ -17,8 +18,36 @@
 #include "kernels/convolution/cuda/lib/filter_layout.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
+#include "kernels/convolution/cuda/lib/scaling.h"
 
 namespace convlab::cuda {
+
+// What is known of a filter once it is arranged.
+struct ScaledFilter {
+  int exponent;     // of its scale, or kNotScalable
+  int lossy;        // weights of which halves lose too much
+  bool one_signed;  // whether weights of one sign have most of the magnitude
+};
+
+// A tile of which not all outputs are certain.
+struct DoubtfulTile {
+  int64_t index;
+  int exponent;  // that its inputs were scaled by, or kNotScalable
+  bool lossy;    // whether some of its inputs are
+};
+
+// A list of such tiles in device memory.
+struct DoubtfulTiles {
+  int* count;
+  DoubtfulTile* tiles;  // there is room for all
+
+#if __CUDA_ARCH__ >= 800
+  // One thread calls this for a tile.
+  __device__ __forceinline__ void Add(const DoubtfulTile& tile) const {
+    tiles[atomicAdd(count, 1)] = tile;
+  }
+#endif
+};
 
 #if __CUDA_ARCH__ >= 800
 
@@ -36,24 +65,36 @@ __device__ __forceinline__ bool IsFinite(uint32_t most) {
   return most < 0x7f800000;
 }
 
-// The exponent of the power of two by which inputs up to `most` are scaled. It
-// changes only every 15 powers, so that the tiles of a tensor mostly share it:
-// the largest scaled value is 1 to 2^15, and inputs up to between 1/32 and 1023
-// are multiplied by 32. The rounding error of a scaled value is at most 2^-25
-// of the largest.
-__device__ __forceinline__ int InputExponent(uint32_t most) {
-  const int power = static_cast<int>(most >> 23) - 127;
-  return min(5 - 15 * ((power + 5 + 150) / 15 - 10), 127);
-}
+// The largest of some magnitudes and the least that is not zero, as their bits
+// without the sign: shifted to the left by one. The least is kept less one, so
+// that zero comes to stand above all others.
+struct Extent {
+  uint32_t most = 0, least = 0xffffffff;
 
-// The same for filters. Their largest scaled value is 2^14 to 2^15.
-__device__ __forceinline__ int FilterExponent(uint32_t most) {
-  const int power = static_cast<int>(most >> 23) - 127;
-  return most == 0 ? 0 : min(14 - power, 127);
-}
-// In place of an exponent: there are infinities or NaN, or results need a power
-// of two beyond float's range.
-constexpr int kNotScalable = 1 << 20;
+  __device__ __forceinline__ void AddLeast(float v) {
+    least = __viaddmin_u32(2 * __float_as_uint(v), 0xffffffff, least);
+  }
+  __device__ __forceinline__ void Add(float v) {
+    most = max(most, 2 * __float_as_uint(v));
+    AddLeast(v);
+  }
+  // Of all lanes of a warp.
+  __device__ __forceinline__ Extent OfWarp() const {
+    Extent all;
+    all.most = __reduce_max_sync(0xffffffff, most);
+    all.least = __reduce_min_sync(0xffffffff, least);
+    return all;
+  }
+  // The bits of the largest magnitude.
+  __device__ __forceinline__ uint32_t Most() const { return most / 2; }
+  // Whether inputs scaled by 2^exponent may be lossy: `least` is below this.
+  static __device__ __forceinline__ uint32_t LeastKeptOf(int exponent) {
+    return 2 * LeastKept(exponent) - 1;
+  }
+  __device__ __forceinline__ bool Lossy(int exponent) const {
+    return least < LeastKeptOf(exponent);
+  }
+};
 
 // Splits a and b into halves and the rest of each, as halves too.
 __device__ __forceinline__ void Split(float a, float b, uint32_t& high,
@@ -63,6 +104,15 @@ __device__ __forceinline__ void Split(float a, float b, uint32_t& high,
   const __half2 l = __floats2half2_rn(a - back.x, b - back.y);
   high = reinterpret_cast<const uint32_t&>(h);
   low = reinterpret_cast<const uint32_t&>(l);
+}
+
+// What the halves of a scaled value lose.
+__device__ __forceinline__ float LostOf(float v) {
+  const float rest = v - __half2float(__float2half_rn(v));
+  return fabsf(rest - __half2float(__float2half_rn(rest)));
+}
+__device__ __forceinline__ bool IsLossy(float v) {
+  return LostOf(v) > fabsf(v) * kKeptShare;
 }
 
 // The largest magnitude among v[first], v[first + step] and so on below
@@ -87,98 +137,110 @@ __device__ __forceinline__ uint32_t LargestOfThread(const float* v,
   return most;
 }
 
-// The largest magnitude of `count` floats. All threads of the block call this
-// together, and once only.
-__device__ __forceinline__ uint32_t LargestOfBlock(const float* v, int count) {
+// Multiplies by 2^exponent, exactly: float has no powers above 2^127.
+class FilterScale {
+ public:
+  __device__ __forceinline__ explicit FilterScale(int exponent)
+      : first_(PowerOfTwo(min(exponent, 127))),
+        second_(PowerOfTwo(max(exponent - 127, 0))) {}
+  __device__ __forceinline__ float operator()(float v) const {
+    return v * first_ * second_;
+  }
+
+ private:
+  float first_, second_;
+};
+
+// Chooses the scale of a filter, of which this is the block, and stores what is
+// known of it to *filter: `weights` weights from k on, or none for a column
+// without a filter. Empties the list of doubtful tiles. All threads of the
+// block call this together, and once only.
+__device__ __forceinline__ FilterScale ScaleFilter(const float* k, int weights,
+                                                   ScaledFilter* filter,
+                                                   DoubtfulTiles doubtful) {
   __shared__ uint32_t largest;
-  if (threadIdx.x == 0) largest = 0;
+  __shared__ int lossy, sum, magnitude;
+  if (threadIdx.x == 0) largest = 0, lossy = 0, sum = 0, magnitude = 0;
   __syncthreads();
-  const uint32_t most = __reduce_max_sync(
-      0xffffffff, LargestOfThread(v, threadIdx.x, blockDim.x, count));
+  uint32_t most = __reduce_max_sync(
+      0xffffffff, LargestOfThread(k, threadIdx.x, blockDim.x, weights));
   if (threadIdx.x % 32 == 0) atomicMax(&largest, most);
   __syncthreads();
-  return largest;
-}
-
-// The factor for filters whose largest magnitude is `most`, or 0 if some are
-// not finite. One thread of the grid stores its exponent, or kNotScalable, to
-// *exponent_out.
-__device__ __forceinline__ float FilterScale(uint32_t most, int* exponent_out) {
-  const int exponent = IsFinite(most) ? FilterExponent(most) : kNotScalable;
-  if (threadIdx.x == 0 && blockIdx.x == 0) *exponent_out = exponent;
-  return IsFinite(most) ? PowerOfTwo(exponent) : 0;
-}
-
-// One output by the definition, for plans that hold the problem's sizes: `in`
-// is the first input under the filter `k`.
-template <typename Plan>
-__device__ __forceinline__ float ExactOutput(const Plan& plan, const float* in,
-                                             const float* k) {
-  float sum = 0;
-#pragma unroll 1
-  for (int c = 0; c < plan.C; ++c) {
-#pragma unroll 1
-    for (int p = 0; p < plan.K; ++p) {
-#pragma unroll 1
-      for (int q = 0; q < plan.K; ++q) {
-        sum += in[(int64_t{c} * plan.H + p) * plan.W + q] *
-               k[(c * plan.K + p) * plan.K + q];
-      }
-    }
+  most = largest;
+  const int exponent = IsFinite(most) ? FilterExponent(most) : 0;
+  const FilterScale scale(exponent);
+  // Integers, so that it does not matter in which order threads add.
+  int of_thread[3] = {};
+  for (int i = threadIdx.x; i < weights; i += blockDim.x) {
+    const float v = scale(k[i]);
+    const int rounded = __float2int_rn(v / 32);
+    of_thread[0] += IsLossy(v);
+    of_thread[1] += rounded;
+    of_thread[2] += abs(rounded);
   }
-  return sum;
+#pragma unroll
+  for (int& v : of_thread) v = __reduce_add_sync(0xffffffff, v);
+  if (threadIdx.x % 32 == 0) {
+    atomicAdd(&lossy, of_thread[0]);
+    atomicAdd(&sum, of_thread[1]);
+    atomicAdd(&magnitude, of_thread[2]);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    *filter = {IsFinite(most) ? exponent : kNotScalable, lossy,
+               abs(sum) > magnitude - magnitude / 4};
+    if (blockIdx.x == 0) *doubtful.count = 0;
+  }
+  return scale;
 }
 
-// Computes the outputs of filters `first` to `end` - 1 in a tile by the
-// definition: `image` is the tile's first input, `out` its first output.
-template <typename Plan>
-__device__ __forceinline__ void ComputeExactly(const Plan& plan,
-                                               const float* image,
-                                               const float* k, float* out,
-                                               int rows, int columns, int first,
-                                               int end, int tid, int threads) {
-  const int64_t weights = int64_t{plan.C} * plan.K * plan.K;
-  for (int m = first; m < end; ++m) {
-    for (int e = tid; e < rows * columns; e += threads) {
-      const int h = e / columns, w = e % columns;
-      out[(int64_t{m} * plan.H_out + h) * plan.W_out + w] =
-          ExactOutput(plan, image + int64_t{h} * plan.W + w, k + m * weights);
-    }
-  }
+// The factor that takes back the scales of inputs and filter, if CanScaleBack.
+__device__ __forceinline__ float ScaleBack(int exponent, int filter_exponent) {
+  return __int_as_float((127 - exponent - filter_exponent) << 23);
 }
+
+// What is known of all filters together.
+struct AllFilters {
+  // The exponents of inputs, none of them lossy, with which all outputs of all
+  // filters are certain.
+  int least, most;
+  bool one_signed;  // whether some filter is
+
+  // All lanes of a warp call this.
+  static __device__ __forceinline__ AllFilters Of(const ScaledFilter* filters,
+                                                  int count) {
+    int low = -127, high = 127;
+    bool one_signed = false;
+    for (int m = threadIdx.x % 32; m < count; m += 32) {
+      const ScaledFilter filter = filters[m];
+      low = max(low, -127 - filter.exponent);
+      high = min(high, filter.lossy > 0 ? -128 : 126 - filter.exponent);
+      one_signed |= filter.one_signed;
+    }
+    return {__reduce_max_sync(0xffffffff, low),
+            __reduce_min_sync(0xffffffff, high),
+            __any_sync(0xffffffff, one_signed) != 0};
+  }
+  // Whether some outputs of a tile may not be certain.
+  __device__ __forceinline__ bool Doubt(const DoubtfulTile& tile) const {
+    return tile.lossy || tile.exponent < least || tile.exponent > most;
+  }
+};
 
 #endif
-
-// Raises *most_out, which is 0 at first, to the largest magnitude of the
-// filters.
-static __global__ void FilterMaxKernel(const float* k, int count,
-                                       uint32_t* most_out) {
-#if __CUDA_ARCH__ >= 800
-  const uint32_t most = __reduce_max_sync(
-      0xffffffff, LargestOfThread(k, blockIdx.x * blockDim.x + threadIdx.x,
-                                  gridDim.x * blockDim.x, count));
-  if (threadIdx.x % 32 == 0) atomicMax(most_out, most);
-#endif
-}
 
 // Scales the filters, splits them and stores them in the lanes' order:
 // arranged[filter group][step][filter row, or pair][tile][lane]. A block
-// arranges one filter, those beyond M as zeros. It finds the largest magnitude
-// itself unless layout.max_apart, when *most_in holds it. *exponent_out becomes
-// the exponent of the scale, or kNotScalable.
+// arranges one filter, those beyond M as zeros.
 static __global__ void ArrangeFiltersKernel(
-    const float* k, const uint32_t* most_in, char* arranged, int* exponent_out,
-    const __grid_constant__ FilterLayout layout) {
+    const float* k, char* arranged, ScaledFilter* filters,
+    const DoubtfulTiles doubtful, const __grid_constant__ FilterLayout layout) {
 #if __CUDA_ARCH__ >= 800
   LetNextKernelStart();
   const int m = blockIdx.x;
-  uint32_t most = 0;
-  if (layout.max_apart) {
-    most = *most_in;
-  } else {
-    most = LargestOfBlock(k, layout.M * layout.C * layout.K * layout.K);
-  }
-  const float scale = FilterScale(most, exponent_out);
+  const int weights = m < layout.M ? layout.C * layout.K * layout.K : 0;
+  const FilterScale scale =
+      ScaleFilter(k + int64_t{m} * weights, weights, filters + m, doubtful);
   const int rows = layout.rows;
   const int steps = layout.row_pairs ? layout.chunks : layout.chunks / 2;
   for (int i = threadIdx.x; i < layout.shifts * steps * rows * 4;
@@ -197,11 +259,9 @@ static __global__ void ArrangeFiltersKernel(
       const int q = half / layout.plane_channels - shift;
       const bool exists = m < layout.M && c < layout.C && p < layout.K &&
                           q >= 0 && q < layout.K;
-      v[j] =
-          scale *
-          LoadIfBelow(
-              0, exists,
-              k + ((int64_t{m} * layout.C + c) * layout.K + p) * layout.K + q);
+      v[j] = scale(LoadIfBelow(
+          0, exists,
+          k + ((int64_t{m} * layout.C + c) * layout.K + p) * layout.K + q));
     }
     uint4 words;
     Split(v[0], v[1], words.x, words.z);
@@ -216,44 +276,57 @@ static __global__ void ArrangeFiltersKernel(
 #endif
 }
 
-// The filters in the order of a product's kernel, behind their exponent and
-// their largest magnitude.
+// The filters in the order of a product's kernel, what is known of each, and
+// the list of the tiles that the kernel finds doubtful.
 class ArrangedFilters {
  public:
-  Error Allocate(const FilterLayout& layout) {
-    layout_ = layout;
-    return memory_.Allocate(kHeaderBytes + int64_t{layout.filter_groups} *
-                                               layout.filter_vectors *
-                                               kSplitVectorBytes);
+  // For `filters` filters, which fill the groups, so many bytes of them
+  // arranged, and `tiles` tiles.
+  Error Allocate(int64_t filters, int64_t bytes, int64_t tiles) {
+    filter_bytes_ = RoundUp(filters * sizeof(ScaledFilter), 256);
+    data_bytes_ = RoundUp(bytes, 256);
+    return memory_.Allocate(kCountBytes + filter_bytes_ + data_bytes_ +
+                            tiles * sizeof(DoubtfulTile));
+  }
+  // On the device.
+  DoubtfulTiles doubtful() const {
+    return {memory_.as<int>(),
+            reinterpret_cast<DoubtfulTile*>(data() + data_bytes_)};
+  }
+  ScaledFilter* filters() const {
+    return reinterpret_cast<ScaledFilter*>(memory_.as<char>() + kCountBytes);
+  }
+  char* data() const {
+    return memory_.as<char>() + kCountBytes + filter_bytes_;
   }
 
+ private:
+  static constexpr int kCountBytes = 256;
+
+  int64_t filter_bytes_ = 0, data_bytes_ = 0;
+  Workspace memory_;
+};
+
+// As ArrangeFiltersKernel arranges them.
+class LaneFilters : public ArrangedFilters {
+ public:
+  Error Allocate(const FilterLayout& layout, int64_t tiles) {
+    layout_ = layout;
+    return ArrangedFilters::Allocate(layout.filters(),
+                                     int64_t{layout.filter_groups} *
+                                         layout.filter_vectors *
+                                         kSplitVectorBytes,
+                                     tiles);
+  }
   // Queues the arrangement of the filters k.
   Error Arrange(const float* k, cudaStream_t stream) {
-    uint32_t* const most = memory_.as<uint32_t>() + 1;
-    if (layout_.max_apart) {
-      RETURN_IF_CUDA_ERROR(cudaMemsetAsync(most, 0, sizeof(*most), stream));
-      const int64_t count =
-          int64_t{layout_.M} * layout_.C * layout_.K * layout_.K;
-      FilterMaxKernel<<<CeilDivide(count, 1 << 13), 256, 0, stream>>>(k, count,
-                                                                      most);
-      RETURN_IF_FAILED(CheckLaunch("FilterMaxKernel"));
-    }
-    const int64_t filters =
-        int64_t{layout_.filter_groups} * layout_.tiles_n * 8 / layout_.shifts;
-    ArrangeFiltersKernel<<<filters, 256, 0, stream>>>(
-        k, most, memory_.as<char>() + kHeaderBytes, memory_.as<int>(), layout_);
+    ArrangeFiltersKernel<<<layout_.filters(), 256, 0, stream>>>(
+        k, data(), filters(), doubtful(), layout_);
     return CheckLaunch("ArrangeFiltersKernel");
   }
 
-  // On the device: the exponent, or kNotScalable, and the vectors.
-  const int* exponent() const { return memory_.as<int>(); }
-  const char* data() const { return memory_.as<char>() + kHeaderBytes; }
-
  private:
-  static constexpr int kHeaderBytes = 256;
-
   FilterLayout layout_ = {};
-  Workspace memory_;
 };
 
 }  // namespace convlab::cuda

@@ -25,7 +25,8 @@
 //
 // Rounding. Tensor cores cut off bits where they add, so that long chains lose
 // accuracy. The sums over a step's filter rows are therefore added to the
-// item's sums by ordinary additions.
+// item's sums by ordinary additions; if the weights of some filter have one
+// sign, so that sums grow with every step, those of each row.
 //
 // The output. Between two barriers a team fills its stage in shared memory with
 // some bands of some filters; this is a phase. From there outputs go to
@@ -33,7 +34,7 @@
 //
 // Range. A tile is scaled (halves.cuh) as the one before was. If its own
 // largest value shows that to be wrong it is copied again, so that the result
-// depends on that value only.
+// depends on that value only. Doubtful tiles are listed for mend.cuh.
 #ifndef KERNELS_CONVOLUTION_CUDA_SPLIT_KERNEL_CUH_
 #define KERNELS_CONVOLUTION_CUDA_SPLIT_KERNEL_CUH_
 
@@ -60,10 +61,11 @@ __device__ __forceinline__ SplitTeam TeamOfThread(const SplitPlan& plan,
   team.warp = team.tid / 32;
   team.lane = team.tid % 32;
   team.g = team.lane / 4, team.t = team.lane % 4;
-  team.maxima =
+  uint32_t* const words =
       reinterpret_cast<uint32_t*>(own) + team.index * plan.team_words();
-  team.stage = reinterpret_cast<float*>(team.maxima + kSplitMostWarps);
-  team.high = team.maxima + kSplitMostWarps + plan.stage_floats;
+  team.shared = reinterpret_cast<SplitShared*>(words);
+  team.stage = reinterpret_cast<float*>(words + kSplitSharedWords);
+  team.high = words + kSplitSharedWords + plan.stage_floats;
   team.low = team.high + plan.image_words;
   return team;
 }
@@ -104,30 +106,32 @@ __device__ __forceinline__ SplitTile TileAt(const SplitPlan& plan,
   return tile;
 }
 
-// Copies the tile's inputs to shared memory, scaled by 2^*exponent. If the
-// largest of them asks for another exponent, that is set and they are copied
-// again. Returns false if no exponent will do.
+// Copies the tile's inputs to shared memory, scaled by 2^*exponent, at first
+// that of the tile before. If the largest of them asks for another exponent,
+// that is set and they are copied again. It becomes kNotScalable if there are
+// infinities or NaN. Returns whether inputs are lossy.
 __device__ __forceinline__ bool LoadScaled(const SplitPlan& plan,
                                            const SplitTeam& team,
                                            const SplitTile& tile,
-                                           int filters_exponent,
                                            int* exponent) {
-  bool scalable = filters_exponent != kNotScalable;
-  while (scalable) {
-    uint32_t most = CopyTile(plan, team, tile, PowerOfTwo(*exponent));
-    most = __reduce_max_sync(0xffffffff, most);
-    if (team.lane == 0) team.maxima[team.warp] = most;
+  if (*exponent == kNotScalable) *exponent = kUsualExponent;
+  for (;;) {
+    Extent extent = CopyTile(plan, team, tile, PowerOfTwo(*exponent)).OfWarp();
+    if (team.lane == 0) team.shared->extents[team.warp] = extent;
     team.Sync();
 #pragma unroll
-    for (int i = 0; i < kSplitMostWarps; ++i) most = max(most, team.maxima[i]);
-    const int right = most == 0 ? *exponent : InputExponent(most);
-    const int all = right + filters_exponent;
-    scalable = IsFinite(most) && all >= -127 && all <= 126;
-    if (!scalable || right == *exponent) break;
+    for (int i = 0; i < kSplitMostWarps; ++i) {
+      extent.most = max(extent.most, team.shared->extents[i].most);
+      extent.least = min(extent.least, team.shared->extents[i].least);
+    }
+    const int right = extent.most == 0          ? *exponent
+                      : IsFinite(extent.Most()) ? InputExponent(extent.Most())
+                                                : kNotScalable;
+    const bool again = right != *exponent && right != kNotScalable;
     *exponent = right;
-    team.Sync();  // the maxima were read
+    if (!again) return right != kNotScalable && extent.Lossy(right);
+    team.Sync();  // the extents were read
   }
-  return scalable;
 }
 
 // Brings the inputs of the tile that begins at `next`, a whole image, to the L2
@@ -143,19 +147,15 @@ __device__ __forceinline__ void PrefetchImage(const SplitPlan& plan,
 }
 
 // What all items of a tile share: words from unit to unit, bytes from row to
-// row and from high halves to low ones, where the tile's high halves are, and
-// by what sums are multiplied.
+// row and from high halves to low ones, and where the tile's high halves are.
 struct SplitItems {
   int unit_words;
   uint32_t pitch, low_offset, high_address;
-  float scale;
 };
 
 __device__ __forceinline__ SplitItems ItemsOf(const SplitPlan& plan,
-                                              const SplitTeam& team,
-                                              int exponent) {
+                                              const SplitTeam& team) {
   SplitItems items;
-  items.scale = PowerOfTwo(-exponent);
   items.unit_words = plan.shifts * plan.plane_channels / 2;
   items.pitch = plan.pitch * 4;
   items.low_offset = plan.image_words * 4;
@@ -171,6 +171,19 @@ struct SplitPhase {
   int units, octets;  // of all those bands; octets are eight units
   int group0, filter_groups;
 };
+
+// The first filter of a phase, and the one after its last.
+template <int kNT>
+__device__ __forceinline__ int FirstFilter(const SplitPlan& plan,
+                                           const SplitPhase& phase) {
+  return phase.group0 * kNT * 8 >> plan.shift_log;
+}
+template <int kNT>
+__device__ __forceinline__ int EndFilter(const SplitPlan& plan,
+                                         const SplitPhase& phase) {
+  return min(plan.M,
+             (phase.group0 + phase.filter_groups) * kNT * 8 >> plan.shift_log);
+}
 
 // Computes a phase's items, the warps taking turns, and stages their sums.
 template <int kK, int kR, int kNT, bool kRowPairs, bool kFewRegisters,
@@ -205,7 +218,8 @@ __device__ __forceinline__ void ComputePhase(
 #pragma unroll 1
         for (int step = 0; step < steps; ++step) {
           MultiplyStep<kK, kS, kNT, kFewRegisters>(
-              plan.K, in, items.low_offset, items.pitch, item_filters, sum);
+              plan.K, team.shared->all_filters.one_signed, in, items.low_offset,
+              items.pitch, item_filters, sum);
           in += 32;
           item_filters.Advance((kK > 0 ? kK : plan.K) * kNT);
         }
@@ -214,45 +228,49 @@ __device__ __forceinline__ void ComputePhase(
     }
     if (unit < phase.units) {
       const int column = place * plan.shifts;
-      StageSums<kR, kNT>(
-          plan, sum, items.scale, filter_group * kNT * 8 + 2 * team.t, column,
-          tile.columns, team.stage + band * kR * tile.columns + column);
+      StageSums<kR, kNT>(plan, sum, filter_group * kNT * 8 + 2 * team.t, column,
+                         tile.columns,
+                         team.stage + band * kR * tile.columns + column);
     }
   }
 }
 
-// Brings a phase's outputs from the stage to the tensor.
-template <int kR, int kNT>
+// Brings a phase's outputs from the stage to the tensor. The inputs were scaled
+// by 2^exponent.
+template <int kNT>
 __device__ __forceinline__ void StorePhase(const SplitPlan& plan,
                                            const SplitTeam& team,
                                            const SplitTile& tile,
                                            const SplitPhase& phase,
-                                           int out_area) {
-  const int m0 = phase.group0 * kNT * 8 >> plan.shift_log;
-  const int m_end = min(
-      plan.M, (phase.group0 + phase.filter_groups) * kNT * 8 >> plan.shift_log);
+                                           const ScaledFilter* scaled_filters,
+                                           int exponent, int out_area) {
+  const int m0 = FirstFilter<kNT>(plan, phase);
+  const int m_end = EndFilter<kNT>(plan, phase);
   float* const to = tile.to + int64_t{m0} * out_area + phase.row0 * plan.W_out;
   if (tile.columns == plan.W_out) {
     StoreWholeRows(team.stage, plan.stage_pitch, to, out_area, m_end - m0,
-                   phase.rows * plan.W_out, team.warp, plan.warps, team.lane);
+                   phase.rows * plan.W_out, team.warp, plan.warps, team.lane,
+                   scaled_filters + m0, exponent);
   } else {
     StorePartRows(plan, team.stage, to, out_area, m_end - m0, phase.rows,
-                  tile.columns, team.warp, team.lane);
+                  tile.columns, team.warp, team.lane, scaled_filters + m0,
+                  exponent);
   }
 }
 
 #endif
 
-// Shared memory: the arranged filters; then for each team kSplitMostWarps
-// largest magnitudes, the stage, high halves, and low halves.
+// Shared memory: the arranged filters; then for each team SplitShared, the
+// stage, high halves, and low halves.
 template <int kK, int kR, int kNT, bool kRowPairs, bool kFiltersShared,
           int kThreads>
 __global__ void __launch_bounds__(kThreads, 1)
-    SplitKernel(const float* __restrict__ x, const float* __restrict__ k,
-                const char* __restrict__ arranged,
-                const int* __restrict__ filter_exponent, float* __restrict__ y,
+    SplitKernel(const float* __restrict__ x, const char* __restrict__ arranged,
+                const ScaledFilter* __restrict__ scaled_filters,
+                const DoubtfulTiles doubtful, float* __restrict__ y,
                 const __grid_constant__ SplitPlan plan) {
 #if __CUDA_ARCH__ >= 800
+  LetNextKernelStart();
   const int64_t filter_bytes = kFiltersShared ? plan.filter_bytes() : 0;
   extern __shared__ uint4 shared[];
   const char* const filters =
@@ -263,11 +281,12 @@ __global__ void __launch_bounds__(kThreads, 1)
     shared[i] = reinterpret_cast<const uint4*>(arranged)[i];
   }
   ClearInputs(plan, team);
-  if (team.tid < kSplitMostWarps) team.maxima[team.tid] = 0;
-  const int filters_exponent = *filter_exponent;
+  if (team.tid < kSplitMostWarps) team.shared->extents[team.tid] = Extent();
+  const auto all_filters = AllFilters::Of(scaled_filters, plan.M);
+  if (team.tid == 0) team.shared->all_filters = all_filters;
   __syncthreads();
 
-  int exponent = 5;  // of the tile before
+  int exponent = kUsualExponent;  // of the tile before
   const SplitImage image = {
       plan.tiles_y * plan.tiles_x,
       int64_t{plan.H} * plan.W,
@@ -278,20 +297,17 @@ __global__ void __launch_bounds__(kThreads, 1)
   for (int64_t index = blockIdx.x + int64_t{gridDim.x} * team.index;
        index < tiles; index += tile_step) {
     const SplitTile tile = TileAt(plan, image, x, y, index);
-    if (!LoadScaled(plan, team, tile, filters_exponent, &exponent)) {
-      ComputeExactly(plan, tile.from, k, tile.to, tile.rows, tile.columns, 0,
-                     plan.M, team.tid, team.threads);
-      team.Sync();
-      ClearInputs(plan, team);
-      team.Sync();
-      continue;
+    const bool lossy = LoadScaled(plan, team, tile, &exponent);
+    if (team.tid == 0) {
+      const DoubtfulTile loaded = {index, exponent, lossy};
+      if (team.shared->all_filters.Doubt(loaded)) doubtful.Add(loaded);
     }
     if (image.tiles == 1 && index + tile_step < tiles) {
       PrefetchImage(plan, team, tile.from + tile_step * plan.C * image.area,
                     image.area);
     }
 
-    const SplitItems items = ItemsOf(plan, team, exponent + filters_exponent);
+    const SplitItems items = ItemsOf(plan, team);
     const int bands = (tile.rows + kR - 1) / kR;
     SplitPhase phase;
     for (phase.band0 = 0; phase.band0 < bands;
@@ -311,8 +327,15 @@ __global__ void __launch_bounds__(kThreads, 1)
                      SplitFilters<kFiltersShared>>(plan, team, tile, items,
                                                    phase, filters);
         team.Sync();
-        StorePhase<kR, kNT>(plan, team, tile, phase, image.out_area);
+        StorePhase<kNT>(plan, team, tile, phase, scaled_filters, exponent,
+                        image.out_area);
       }
+    }
+    if (exponent == kNotScalable) {
+      // The next tile may not reach all of what is not finite.
+      team.Sync();
+      ClearInputs(plan, team);
+      team.Sync();
     }
   }
 #endif

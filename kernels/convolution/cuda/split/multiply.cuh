@@ -178,10 +178,11 @@ __device__ __forceinline__ void Promote(float (&part)[kS][kNT][4],
 }
 
 // Adds one step of the depth: 16 halves of all filter rows. Filters of any size
-// (kK = 0) are taken in loops of kS rows.
+// (kK = 0) are taken in loops of kS rows. With `promote_rows` tensor cores add
+// up no more than a row.
 template <int kK, int kS, int kNT, bool kFewRegisters, typename Filters>
-__device__ __forceinline__ void MultiplyStep(int K, uint32_t in,
-                                             uint32_t low_offset,
+__device__ __forceinline__ void MultiplyStep(int K, bool promote_rows,
+                                             uint32_t in, uint32_t low_offset,
                                              uint32_t pitch,
                                              const Filters& filters,
                                              float (&sum)[kS][kNT][4]) {
@@ -198,6 +199,7 @@ __device__ __forceinline__ void MultiplyStep(int K, uint32_t in,
       // Keeps the compiler from loading several rows' filters at once.
       if (kFewRegisters) __syncwarp();
       MultiplyRow(r, r * kNT, pitch, filters, window, part);
+      if (promote_rows) Promote(part, sum);
     }
   } else {
     for (int first = 0; first < K; first += kS) {
@@ -205,6 +207,7 @@ __device__ __forceinline__ void MultiplyStep(int K, uint32_t in,
       for (int r = 0; r < kS; ++r) {
         if (first + r >= K) break;
         MultiplyRow(r, (first + r) * kNT, pitch, filters, window, part);
+        if (promote_rows) Promote(part, sum);
       }
       if (first % (2 * kS) == kS) Promote(part, sum);
     }

@@ -25,7 +25,6 @@ FilterLayout LayoutOf(const SplitPlan& plan) {
   layout.rows = shape.row_pairs ? CeilDivide(plan.K, 2) : plan.K;
   layout.filter_groups = plan.filter_groups;
   layout.filter_vectors = plan.filter_vectors;
-  layout.max_apart = FilterMaxApart(int64_t{plan.M} * plan.C * plan.K * plan.K);
   return layout;
 }
 
@@ -258,15 +257,14 @@ bool MakeSplitPlan(const Problem& problem, const DeviceLimits& limits,
 double EstimateSplitNs(const Problem& problem, const DeviceLimits& limits) {
   constexpr TimeModel kModel = {/*launch_us=*/10.1, /*per_cycle=*/1.455,
                                 /*per_byte=*/1.12, /*weight_ns=*/0};
-  // The arrangement of the filters, fitted to the same times. Every block of
-  // threads looks for the largest weight, unless a kernel of its own does.
-  constexpr double kWeightNs = 1.7, kMaxApartNs = 7400;
+  // The arrangement of the filters, fitted to the same times when every block
+  // of threads looked at all weights. Now it looks at those of its own filter.
+  constexpr double kWeightNs = 1.7;
   SplitPlan plan;
   if (!MakeSplitPlan(problem, limits, &plan)) return -1;
   const double cycles = SplitCost(plan, limits).Total(plan.warps, plan.teams);
-  const int64_t weights = problem.kernel_elements();
-  const double arrangement_ns =
-      FilterMaxApart(weights) ? kMaxApartNs : kWeightNs * weights;
+  const int64_t weights = problem.kernel_elements() / problem.filters;
+  const double arrangement_ns = kWeightNs * static_cast<double>(weights);
   return EstimateNs(kModel, cycles, problem, limits) + arrangement_ns;
 }
 

@@ -66,8 +66,9 @@ constexpr SplitShape kSplitShapes[] = {
 constexpr int kSplitShapeCount = sizeof(kSplitShapes) / sizeof(SplitShape);
 
 constexpr int kSplitMostKernelSize = 11;
-constexpr int kSplitMostWarps = 8;   // of a team
-constexpr int kSplitMostTeams = 15;  // of a block; each has its own barrier
+constexpr int kSplitMostWarps = 8;     // of a team
+constexpr int kSplitSharedWords = 20;  // of a team's SplitShared
+constexpr int kSplitMostTeams = 15;    // of a block; each has its own barrier
 
 // In words of 4 bytes unless stated.
 struct SplitPlan {
@@ -108,9 +109,9 @@ struct SplitPlan {
   constexpr int64_t filter_bytes() const {
     return int64_t{filter_vectors} * filter_groups * kSplitVectorBytes;
   }
-  // Of one team: largest values, stage, halves.
+  // Of one team: SplitShared, stage, halves.
   constexpr int64_t team_words() const {
-    return kSplitMostWarps + int64_t{stage_floats} + int64_t{2} * image_words;
+    return kSplitSharedWords + int64_t{stage_floats} + int64_t{2} * image_words;
   }
 };
 

@@ -166,12 +166,13 @@ TEST(SplitEstimate, IsNegativeForWhatHasNoPlan) {
   EXPECT_LT(EstimateSplitNs({1, 1, 40, 40, 3, 12}, kH200), 0);
 }
 
-// More weights than one block of threads searches cost no more than those that
-// it does search.
-TEST(SplitEstimate, TheArrangementSaturates) {
+// A block of threads arranges one filter, so that the arrangement takes as long
+// for more filters; if it grew with all weights they would cost 3.3 times as
+// much.
+TEST(SplitEstimate, MoreFiltersAreArrangedAtOnce) {
   const double some = EstimateSplitNs({1, 16, 86, 86, 16, 11}, kH200);
   const double many = EstimateSplitNs({1, 16, 86, 86, 64, 11}, kH200);
-  EXPECT_LT(many, 2 * some);
+  EXPECT_LT(many, 3 * some);
 }
 
 // Other choices than the heuristic's are right too, if they fit.

@@ -5,7 +5,9 @@
 // rounded. Together they hold 22 bits. x * k is then hx * hk + hx * lk + lx *
 // hk; what is left out, lx * lk, is below 2^-22 of it. Three products on FP16
 // tensor cores cost a third of one in float32. Scaling both operands by powers
-// of two keeps them in the range of half precision.
+// of two keeps them in the range of half precision. Outputs that small factors
+// may have spoiled all the same are found by a bound and computed from the
+// floats by a kernel behind this one (mend.cuh).
 //
 // Change against tensor_fp16. Each operand has two planes of halves instead of
 // one, and there are three products instead of one. A tap is an offset in
@@ -32,6 +34,7 @@
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/split/kernel.cuh"
 #include "kernels/convolution/cuda/split/plan.h"
 
@@ -52,7 +55,13 @@ class SplitConvolution : public Kernel {
         AllowAllSharedMemory(reinterpret_cast<const void*>(Function())));
     blocks_ = plan_.tiles() < limits.multiprocessors ? plan_.tiles()
                                                      : limits.multiprocessors;
-    return arranged_.Allocate(LayoutOf(plan_));
+    const int tiles = plan_.tiles_y * plan_.tiles_x;
+    mender_ = Mender(
+        problem_, epilogue_,
+        {plan_.H_out, plan_.W_out, tiles, plan_.tiles_x, plan_.tile_columns,
+         /*units=*/1, /*band_units=*/1, plan_.tile_rows});
+    RETURN_IF_FAILED(mender_.Prepare(plan_.tiles(), limits.multiprocessors));
+    return arranged_.Allocate(LayoutOf(plan_), plan_.tiles());
   }
 
   Error Run(const float* x, const float* k, float* y,
@@ -64,9 +73,10 @@ class SplitConvolution : public Kernel {
     }
     RETURN_IF_FAILED(arranged_.Arrange(k, stream));
     Function()<<<blocks_, 32 * plan.warps * plan.teams, plan.shared_bytes,
-                 stream>>>(x, k, arranged_.data(), arranged_.exponent(), y,
-                           plan);
-    return CheckLaunch("SplitKernel");
+                 stream>>>(x, arranged_.data(), arranged_.filters(),
+                           arranged_.doubtful(), y, plan);
+    RETURN_IF_FAILED(CheckLaunch("SplitKernel"));
+    return mender_.Mend(x, k, y, arranged_, stream);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -89,8 +99,9 @@ class SplitConvolution : public Kernel {
   }
 
  private:
-  using FunctionPointer = void (*)(const float*, const float*, const char*,
-                                   const int*, float*, SplitPlan);
+  using FunctionPointer = void (*)(const float*, const char*,
+                                   const ScaledFilter*, DoubtfulTiles, float*,
+                                   SplitPlan);
   template <int kShape>
   static constexpr FunctionPointer FunctionOf() {
     constexpr SplitShape s = kSplitShapes[kShape];
@@ -111,7 +122,8 @@ class SplitConvolution : public Kernel {
   }
 
   SplitPlan plan_ = {};
-  ArrangedFilters arranged_;
+  LaneFilters arranged_;
+  Mender mender_;
   int64_t blocks_ = 0;
 };
 

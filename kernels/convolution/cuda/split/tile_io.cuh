@@ -13,13 +13,20 @@ namespace convlab::cuda {
 
 #if __CUDA_ARCH__ >= 800
 
+// What the warps of a team tell each other in shared memory.
+struct SplitShared {
+  Extent extents[kSplitMostWarps];  // of what each has seen of a tile
+  AllFilters all_filters;           // of the filters
+};
+static_assert(sizeof(SplitShared) <= 4 * kSplitSharedWords);
+
 // A team of warps, which share a tile, and its part of shared memory.
 struct SplitTeam {
   int index;  // in the block
   int threads;
   int g, t;             // lane = 4 * g + t: its unit, and its columns
   int tid, warp, lane;  // of the thread, in the team
-  uint32_t* maxima;     // the largest magnitude that each warp saw
+  SplitShared* shared;  // what its warps tell each other
   float* stage;
   uint32_t* high;  // the tile's inputs, as high halves and as low ones
   uint32_t* low;
@@ -56,13 +63,13 @@ __device__ __forceinline__ void StoreWords(const uint32_t (&words)[kWords],
 }
 
 // Copies a plane to shared memory as scaled halves, with zeros for channels
-// that do not exist, and raises `most` to the largest magnitude. An element is
+// that do not exist; `extent` grows by the values. An element is
 // the kCp values of a pixel, or two pixels if kCp is 1.
 template <int kCp, bool kLinear>
 __device__ __forceinline__ void CopyPlane(const SplitPlan& plan,
                                           const SplitTeam& team,
                                           const SplitTile& tile, int plane,
-                                          float scale, uint32_t& most) {
+                                          float scale, Extent& extent) {
   constexpr int kAtOnce = kCp == 1 ? 8 : kCp == 2 ? 8 : kCp == 4 ? 6 : 4;
   constexpr int kValues = kCp == 1 ? 2 : kCp;
   constexpr int kWords = kValues / 2;
@@ -116,7 +123,7 @@ __device__ __forceinline__ void CopyPlane(const SplitPlan& plan,
 #pragma unroll
       for (int j = 0; j < kWords; ++j) {
         const float a = v[i][2 * j], b = v[i][2 * j + 1];
-        most = max(most, max(Magnitude(a), Magnitude(b)));
+        extent.Add(a), extent.Add(b);
         Split(a * scale, b * scale, h[j], l[j]);
       }
       StoreWords(h, high + to[i]);
@@ -129,54 +136,54 @@ template <int kCp>
 __device__ __forceinline__ void CopyPlanes(const SplitPlan& plan,
                                            const SplitTeam& team,
                                            const SplitTile& tile, float scale,
-                                           uint32_t& most) {
+                                           Extent& extent) {
   for (int plane = 0; plane < plan.planes; ++plane) {
     if (plan.linear) {
-      CopyPlane<kCp, true>(plan, team, tile, plane, scale, most);
+      CopyPlane<kCp, true>(plan, team, tile, plane, scale, extent);
     } else {
-      CopyPlane<kCp, false>(plan, team, tile, plane, scale, most);
+      CopyPlane<kCp, false>(plan, team, tile, plane, scale, extent);
     }
   }
 }
 
-// Copies all planes. Returns the largest magnitude that the thread saw.
-__device__ __forceinline__ uint32_t CopyTile(const SplitPlan& plan,
-                                             const SplitTeam& team,
-                                             const SplitTile& tile,
-                                             float scale) {
-  uint32_t most = 0;
+// Copies all planes. Returns the extent of what the thread saw.
+__device__ __forceinline__ Extent CopyTile(const SplitPlan& plan,
+                                           const SplitTeam& team,
+                                           const SplitTile& tile, float scale) {
+  Extent extent;
   switch (plan.plane_channels) {
     case 1:
-      CopyPlanes<1>(plan, team, tile, scale, most);
+      CopyPlanes<1>(plan, team, tile, scale, extent);
       break;
     case 2:
-      CopyPlanes<2>(plan, team, tile, scale, most);
+      CopyPlanes<2>(plan, team, tile, scale, extent);
       break;
     case 4:
-      CopyPlanes<4>(plan, team, tile, scale, most);
+      CopyPlanes<4>(plan, team, tile, scale, extent);
       break;
     case 6:
-      CopyPlanes<6>(plan, team, tile, scale, most);
+      CopyPlanes<6>(plan, team, tile, scale, extent);
       break;
     default:
-      CopyPlanes<8>(plan, team, tile, scale, most);
+      CopyPlanes<8>(plan, team, tile, scale, extent);
       break;
   }
-  return most;
+  return extent;
 }
 
-// Brings an item's sums to the stage. Lane 4 * g + t has columns 8 * n + 2 * t
-// and 8 * n + 2 * t + 1 of the product, of unit g. `to` is the place of the
-// unit's first row and column in the stage's first filter, `column` its column
-// in the tile, and `first` the lane's first column of the product in the phase.
+// Brings an item's sums to the stage, as they are. Lane 4 * g + t has columns 8
+// * n + 2 * t and 8 * n + 2 * t + 1 of the product, of unit g. `to` is the
+// place of the unit's first row and column in the stage's first filter,
+// `column` its column in the tile, and `first` the lane's first column of the
+// product in the phase.
 template <int kR, int kNT>
 __device__ __forceinline__ void StageSums(const SplitPlan& plan,
                                           const float (&sum)[kR / 2][kNT][4],
-                                          float scale, int first, int column,
-                                          int columns, float* to) {
+                                          int first, int column, int columns,
+                                          float* to) {
   constexpr int kS = kR / 2;
   const auto value = [&](int row, int n, int e) {
-    return sum[row % kS][n][row / kS * 2 + e] * scale;
+    return sum[row % kS][n][row / kS * 2 + e];
   };
   if (plan.shifts == 1) {
     if (column >= columns) return;
@@ -217,17 +224,19 @@ __device__ __forceinline__ void StageSums(const SplitPlan& plan,
 }
 
 // Copies the first `count` floats of each of `filters` filters from the stage
-// to the output, where filters are `area` floats apart. A warp writes whole
+// to the output, where filters are `area` floats apart, and takes back the
+// scales of scaled_filters and of the inputs, 2^exponent. A warp writes whole
 // lines of 128 bytes, and has several filters on the way.
-__device__ __forceinline__ void StoreWholeRows(const float* stage, int pitch,
-                                               float* out, int area,
-                                               int filters, int count, int warp,
-                                               int warps, int lane) {
+__device__ __forceinline__ void StoreWholeRows(
+    const float* stage, int pitch, float* out, int area, int filters, int count,
+    int warp, int warps, int lane, const ScaledFilter* scaled_filters,
+    int exponent) {
   constexpr int kAtOnce = 6;
   for (int first = warp; first < filters; first += kAtOnce * warps) {
     const float* from[kAtOnce];
     float* to[kAtOnce];
     int at[kAtOnce];  // the lane's float, which may be none
+    float scale[kAtOnce];
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const int m = first + i * warps;
@@ -236,6 +245,8 @@ __device__ __forceinline__ void StoreWholeRows(const float* stage, int pitch,
           static_cast<int>(reinterpret_cast<uintptr_t>(to[i]) / 4 % 32);
       at[i] = m < filters ? lane - skew : 1 << 30;
       from[i] = stage + m * pitch;
+      scale[i] =
+          ScaleBack(exponent, scaled_filters[min(m, filters - 1)].exponent);
     }
     for (int l = 0; l < count + 31; l += 32) {
       float v[kAtOnce];
@@ -248,7 +259,7 @@ __device__ __forceinline__ void StoreWholeRows(const float* stage, int pitch,
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) {
         if (static_cast<uint32_t>(at[i] + l) < static_cast<uint32_t>(count)) {
-          to[i][at[i] + l] = v[i];
+          to[i][at[i] + l] = v[i] * scale[i];
         }
       }
     }
@@ -256,15 +267,16 @@ __device__ __forceinline__ void StoreWholeRows(const float* stage, int pitch,
 }
 
 // The same for tiles of a part of the output's columns.
-__device__ __forceinline__ void StorePartRows(const SplitPlan& plan,
-                                              const float* stage, float* out,
-                                              int area, int filters, int rows,
-                                              int columns, int warp, int lane) {
+__device__ __forceinline__ void StorePartRows(
+    const SplitPlan& plan, const float* stage, float* out, int area,
+    int filters, int rows, int columns, int warp, int lane,
+    const ScaledFilter* scaled_filters, int exponent) {
   for (int m = warp; m < filters; m += plan.warps) {
+    const float scale = ScaleBack(exponent, scaled_filters[m].exponent);
     for (int r = 0; r < rows; ++r) {
       for (int i = lane; i < columns; i += 32) {
         out[int64_t{m} * area + r * plan.W_out + i] =
-            stage[m * plan.stage_pitch + r * columns + i];
+            stage[m * plan.stage_pitch + r * columns + i] * scale;
       }
     }
   }

@@ -9,6 +9,10 @@
 
 namespace convlab::cuda {
 
+// Words that all warps of a block share: the number of items that they have
+// taken, and AllFilters.
+constexpr int64_t kBlockWords = 4;
+
 FilterLayout LayoutOf(const StripsPlan& plan) {
   const StripsShape& shape = kStripsShapes[plan.shape];
   FilterLayout layout;
@@ -20,7 +24,6 @@ FilterLayout LayoutOf(const StripsPlan& plan) {
   layout.tiles_n = shape.tiles_n;
   layout.filter_groups = plan.filter_groups;
   layout.filter_vectors = plan.filter_vectors;
-  layout.max_apart = FilterMaxApart(int64_t{plan.M} * plan.C * plan.K * plan.K);
   return layout;
 }
 
@@ -80,7 +83,7 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int bands,
   plan->stage_pitch = stage;
   plan->stage_words = stage * shape.filters();
   const int64_t fit =
-      (limits.shared_per_block / 4 - 1 - int64_t{plan->filter_words()}) /
+      (limits.shared_per_block / 4 - kBlockWords - plan->filter_words()) /
       plan->warp_words();
   if (fit < kStripsLeastWarps) return false;
   plan->warps =
@@ -91,7 +94,8 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int bands,
                                        CeilDivide(plan->items(), plan->warps)));
   plan->thread_blocks = CeilDivide(plan->items(), plan->block_items);
   plan->shared_bytes =
-      4 * (plan->filter_words() + plan->warps * plan->warp_words() + 1);
+      4 * (plan->filter_words() + plan->warps * plan->warp_words()) +
+      4 * kBlockWords;
   return true;
 }
 

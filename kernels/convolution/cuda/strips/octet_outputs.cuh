@@ -10,13 +10,14 @@ namespace convlab::cuda {
 
 #if __CUDA_ARCH__ >= 800
 
-// Writes the lane's sums of an octet to the stage: in kR rows two columns, or
-// only the first unless `second`, of each tile n from lane_stage[n] + at on.
+// Writes the lane's sums of an octet, times `scale`, to the stage: in kR rows
+// two columns, or only the first unless `second`, of each tile n from
+// lane_stage[n] + at on.
 template <int kR, int kNT>
 __device__ __forceinline__ void StageOctet(const StripsPlan& plan,
                                            float* const (&lane_stage)[kNT],
                                            int at, bool pairs, bool second,
-                                           float scale,
+                                           const float (&scale)[kNT],
                                            const float (&sum)[kR / 2][kNT][4]) {
 #pragma unroll
   for (int n = 0; n < kNT; ++n) {
@@ -25,14 +26,14 @@ __device__ __forceinline__ void StageOctet(const StripsPlan& plan,
 #pragma unroll
       for (int j = 0; j < kR; ++j, out += plan.W_out) {
         *reinterpret_cast<float2*>(out) = {
-            sum[j / 2][n][j % 2 * 2] * scale,
-            sum[j / 2][n][j % 2 * 2 + 1] * scale};
+            sum[j / 2][n][j % 2 * 2] * scale[n],
+            sum[j / 2][n][j % 2 * 2 + 1] * scale[n]};
       }
     } else {
 #pragma unroll
       for (int j = 0; j < kR; ++j, out += plan.W_out) {
-        out[0] = sum[j / 2][n][j % 2 * 2] * scale;
-        if (second) out[1] = sum[j / 2][n][j % 2 * 2 + 1] * scale;
+        out[0] = sum[j / 2][n][j % 2 * 2] * scale[n];
+        if (second) out[1] = sum[j / 2][n][j % 2 * 2 + 1] * scale[n];
       }
     }
   }
@@ -45,7 +46,7 @@ template <int kR, int kNT>
 __device__ __forceinline__ void PoolOctet(Activation activation, int columns,
                                           float* const (&lane_stage)[kNT],
                                           int at, const float (&bias)[kNT],
-                                          float scale,
+                                          const float (&scale)[kNT],
                                           const float (&sum)[kR / 2][kNT][4]) {
   WithActivation(activation, [&](auto kActivation) {
 #pragma unroll
@@ -56,7 +57,7 @@ __device__ __forceinline__ void PoolOctet(Activation activation, int columns,
         const float* const window = sum[j][n];
         const float largest =
             fmaxf(fmaxf(window[0], window[1]), fmaxf(window[2], window[3]));
-        *out = Apply<kActivation.value>(largest * scale + bias[n]);
+        *out = Apply<kActivation.value>(largest * scale[n] + bias[n]);
       }
     }
   });

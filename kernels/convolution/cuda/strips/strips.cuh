@@ -10,7 +10,6 @@
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
-#include "kernels/cuda/activation.cuh"
 
 namespace convlab::cuda {
 
@@ -30,6 +29,7 @@ __device__ __forceinline__ int OutputOf(int size) {
 
 // An item: the strip, and the groups of filters.
 struct StripItem {
+  int64_t strip;           // its number in the batch
   const float* from;       // the strip's first input, of channel 0
   int input_rows, inputs;  // of a channel, without those beyond the image
   float* to;               // its first output, of filter 0
@@ -48,6 +48,7 @@ __device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
   const int part = rest - strip * plan.parts;
   const int h = strip * strip_rows;
   StripItem item;
+  item.strip = image * plan.strips + strip;
   item.from = x + image * plan.C * plan.H * plan.W + int64_t{h} * plan.W;
   item.input_rows = min(strip_rows + plan.K - 1, plan.H - h);
   item.inputs = item.input_rows * plan.W;
@@ -78,83 +79,79 @@ __device__ __forceinline__ float2 LoadWord(const Plan& plan, const float* from,
 
 // Splits a strip, scaled by 2^exponent, to a slab: the high halves to words at
 // `high`, the low ones to words plan.slab_words later. `exponent` is at first
-// that of the strip before, which mostly fits; it becomes that of this strip's
-// own largest input. Returns false if the strip has to be computed from the
-// floats. for_words(put) calls put(i, v) for every word i of this thread, one
-// of `threads`, or put(i, {0, 0}, false) where there is none; largest(v)
-// returns the largest v of all threads, which all call it; plane(c) points to
-// the strip's `inputs` inputs of channel c.
-template <typename Plan, typename Plane, typename ForWords, typename Largest>
+// that of the strip before, which mostly fits. It becomes that of this strip's
+// own largest input, or kNotScalable if there are infinities or NaN. Returns
+// whether inputs are lossy. for_words(put) calls put(i, v) for every word i of
+// this thread, one of `threads`, or put(i, {0, 0}, false) where there is none;
+// of_all(extent) returns the extent of all threads, which all call it; plane(c)
+// points to the strip's `inputs` inputs of channel c. With kExact inputs are
+// not called lossy that merely are small but have few bits; that takes
+// for_words a second time, and registers where it has a loop.
+template <bool kExact, typename Plan, typename Plane, typename ForWords,
+          typename OfAll>
 __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
-                                           int inputs, int filters_exponent,
-                                           int tid, int threads, uint32_t* high,
-                                           int& exponent,
+                                           int inputs, int tid, int threads,
+                                           uint32_t* high, int& exponent,
                                            const ForWords& for_words,
-                                           const Largest& largest) {
+                                           const OfAll& of_all) {
   uint32_t* const low = high + plan.slab_words;
-  const auto in_range = [&] {
-    const int sum = exponent + filters_exponent;
-    return sum >= -127 && sum <= 126;
-  };
-  if (filters_exponent == kNotScalable) return false;
+  if (exponent == kNotScalable) exponent = kUsualExponent;
   for (;;) {
     const float scale = PowerOfTwo(exponent);
     __half2 most_halves = __half2half2(__ushort_as_half(0));
+    Extent extent;  // `most` is that of the high halves
     for_words([&](int i, float2 v, bool is_there = true) {
       uint32_t h, l;
       Split(v.x * scale, v.y * scale, h, l);
       if (is_there) high[i] = h, low[i] = l;
       most_halves = __hmax2_nan(most_halves,
                                 __habs2(reinterpret_cast<const __half2&>(h)));
+      extent.AddLeast(v.x), extent.AddLeast(v.y);
     });
     // Positive halves compare as their bits do, and NaN is above them. If the
-    // largest lies between 1 and 2^15, and not at the ends, to which it may
-    // have been rounded, the exponent is right.
-    constexpr uint32_t kOne = 0x3c00, kTwoTo15 = 0x7800;
-    const uint32_t most_half = largest(__half_as_ushort(
-        __hmax_nan(__low2half(most_halves), __high2half(most_halves))));
+    // largest lies between 1.25 * 2^12 and 1.25 * 2^15, and not at the ends, to
+    // which it may have been rounded, the exponent is right.
+    constexpr uint32_t kLeast = 0x6d00, kMost = 0x7900;
     constexpr int kMostExponent = 127;  // of InputExponent
-    if (most_half > kOne && most_half < kTwoTo15 && exponent < kMostExponent) {
-      return in_range();
+    extent.most = __half_as_ushort(
+        __hmax_nan(__low2half(most_halves), __high2half(most_halves)));
+    extent = of_all(extent);
+    bool lossy = extent.Lossy(exponent);
+    if (kExact && lossy) {
+      Extent lost;
+      for_words([&](int, float2 v, bool = true) {
+        if (IsLossy(v.x * scale) || IsLossy(v.y * scale)) lost.least = 0;
+      });
+      lossy = of_all(lost).least == 0;
     }
-    uint32_t most = 0;
+    if (extent.most > kLeast && extent.most < kMost &&
+        exponent < kMostExponent) {
+      return lossy;
+    }
+    Extent exact;
     for (int c = 0; c < plan.C; ++c) {
       const float* const from = plane(c);
-      for (int i = tid; i < inputs; i += threads) {
-        most = max(most, Magnitude(from[i]));
-      }
+      for (int i = tid; i < inputs; i += threads) exact.Add(from[i]);
     }
-    most = largest(most);
-    if (!IsFinite(most)) return false;
-    const int right = most == 0 ? exponent : InputExponent(most);
-    if (right == exponent) return in_range();
+    const uint32_t most = of_all(exact).Most();
+    const int right = most == 0        ? exponent
+                      : IsFinite(most) ? InputExponent(most)
+                                       : kNotScalable;
+    const bool fits = right == exponent || right == kNotScalable;
     exponent = right;
+    if (fits) return lossy;
   }
 }
 
-// ComputeExactly of a strip, followed by pooling of windows of 2 x 2, bias and
-// activation.
-template <typename Plan>
-__device__ __forceinline__ void PoolExactly(const Plan& plan,
-                                            const StripItem& item,
-                                            const float* k, int first, int end,
-                                            int tid, int threads) {
-  const int64_t weights = int64_t{plan.C} * plan.K * plan.K;
-  const int columns = plan.W_out / 2;
-  for (int m = first; m < end; ++m) {
-    for (int e = tid; e < item.rows / 2 * columns; e += threads) {
-      const int h = e / columns, w = e % columns;
-      float largest = -INFINITY;
-#pragma unroll 1
-      for (int i = 0; i < 4; ++i) {
-        const float* const in =
-            item.from + int64_t{2 * h + i / 2} * plan.W + 2 * w + i % 2;
-        largest = MaxOrNan(ExactOutput(plan, in, k + m * weights), largest);
-      }
-      if (plan.epilogue.bias != nullptr) largest += plan.epilogue.bias[m];
-      item.to[(int64_t{m} * (plan.H_out / 2) + h) * columns + w] =
-          Apply(plan.epilogue.activation, largest);
-    }
+// Lists an item's strip if some of its outputs may not be certain. Of those
+// that share the strip one item does. One thread of its worker calls this.
+__device__ __forceinline__ void ListIfDoubtful(const StripItem& item,
+                                               int exponent, bool lossy,
+                                               const AllFilters& all_filters,
+                                               const DoubtfulTiles& doubtful) {
+  const DoubtfulTile tile = {item.strip, exponent, lossy};
+  if (item.first_group == 0 && all_filters.Doubt(tile)) {
+    doubtful.Add(tile);
   }
 }
 

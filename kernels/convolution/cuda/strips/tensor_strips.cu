@@ -43,6 +43,7 @@
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/strips/halving.h"
 #include "kernels/convolution/cuda/strips/mma_plan.h"
 #include "kernels/convolution/cuda/strips/tensor_strips.cuh"
@@ -64,16 +65,21 @@ class StripsConvolution : public Kernel {
     const auto* const code = reinterpret_cast<const void*>(kernel_);
     RETURN_IF_FAILED(AllowAllSharedMemory(code));
     overlaps_ = MayOverlap(code);
-    return arranged_.Allocate(LayoutOf(plan_));
+    mender_ = Mender(problem_, epilogue_,
+                     TilesOfRows(plan_.H_out, plan_.W_out, plan_.strip_rows()));
+    const int64_t strips = plan_.batch * plan_.strips;
+    RETURN_IF_FAILED(mender_.Prepare(strips, limits.multiprocessors));
+    return arranged_.Allocate(LayoutOf(plan_), strips);
   }
 
   Error Run(const float* x, const float* k, float* y,
             cudaStream_t stream) override {
     RETURN_IF_FAILED(arranged_.Arrange(k, stream));
-    return LaunchOverlapping("StripsKernel", kernel_, overlaps_,
-                             plan_.thread_blocks, 32 * plan_.warps,
-                             plan_.shared_bytes, stream, x, k, arranged_.data(),
-                             arranged_.exponent(), y, plan_);
+    RETURN_IF_FAILED(LaunchOverlapping(
+        "StripsKernel", kernel_, overlaps_, plan_.thread_blocks,
+        32 * plan_.warps, plan_.shared_bytes, stream, x, arranged_.data(),
+        arranged_.filters(), arranged_.doubtful(), y, plan_));
+    return mender_.Mend(x, k, y, arranged_, stream);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -87,7 +93,7 @@ class StripsConvolution : public Kernel {
     }
     if (problem.channels >
         kStripsMostSteps / StripsSteps(problem.kernel_size)) {
-      return "takes few channels: at most 16, 10, 8, 3 and 2 for filters of up "
+      return "takes few channels: at most 9, 6, 4, 2 and 1 for filters of up "
              "to 4, 6, 7, 9 and 11 rows";
     }
     if (const char* const reason = RejectHugeImages(problem)) return reason;
@@ -113,8 +119,9 @@ class StripsConvolution : public Kernel {
   }
 
  private:
-  using FunctionPointer = void (*)(const float*, const float*, const char*,
-                                   const int*, float*, StripsPlan);
+  using FunctionPointer = void (*)(const float*, const char*,
+                                   const ScaledFilter*, DoubtfulTiles, float*,
+                                   StripsPlan);
 
   template <int... kShapes>
   static FunctionPointer FunctionOf(int shape, bool pooled,
@@ -132,7 +139,8 @@ class StripsConvolution : public Kernel {
   StripsPlan plan_ = {};
   FunctionPointer kernel_ = nullptr;
   bool overlaps_ = false;
-  ArrangedFilters arranged_;
+  LaneFilters arranged_;
+  Mender mender_;
 };
 
 }  // namespace

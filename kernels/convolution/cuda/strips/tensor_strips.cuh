@@ -10,7 +10,7 @@
 //
 // Shared memory holds the arranged filters; then for each warp its stage and
 // its slab, high halves before low ones; then the number of items that the
-// block's warps have taken.
+// block's warps have taken, and AllFilters.
 //
 // Nothing but the arrival of the filters is waited for by the whole block. A
 // warp's own lanes meet (__syncwarp) after the slab is written, before it is
@@ -196,13 +196,15 @@ __device__ __forceinline__ void ComputeOctet(
 }
 
 // Multiplies the strip in the slab, where the lane's first word is at `slab`,
-// by a group of filters, and leaves the outputs, times `scale`, in the stage.
-// `units` are the strip's, and `to` is the first output of the group.
+// by a group of filters, of which scaled_filters[0] is the first, and leaves
+// the outputs in the stage. Inputs were scaled by 2^exponent. `units` are the
+// strip's, and `to` is the first output of the group.
 template <int kShape, bool kPooled>
 __device__ __forceinline__ void MultiplyGroup(
     const StripsPlan& plan, const StripsWarp& warp, const SlabAddress& slab,
-    int units, int group, const GroupFilters<kShape>& filters, const float* to,
-    bool store_pairs, float scale) {
+    int units, int group, const GroupFilters<kShape>& filters,
+    const ScaledFilter* scaled_filters, int exponent, const float* to,
+    bool store_pairs) {
   const int area =
       OutputOf<kPooled>(plan.H_out) * OutputOf<kPooled>(plan.W_out);
   constexpr StripsShape s = kStripsShapes[kShape];
@@ -210,9 +212,11 @@ __device__ __forceinline__ void MultiplyGroup(
   const int g = warp.g, t = warp.t;
   // Where columns 8 * n + 2 * t and the next of the products go.
   float* lane_stage[kNT];
+  float scale[kNT];
 #pragma unroll
   for (int n = 0; n < kNT; ++n) {
     const int m = (8 * n + 2 * t) / kShifts;
+    scale[n] = ScaleBack(exponent, scaled_filters[m].exponent);
     lane_stage[n] =
         warp.stage + m * plan.stage_pitch + Skew(to + int64_t{m} * area);
   }
@@ -258,11 +262,12 @@ constexpr int kStripsThreads = 32 * kStripsMostWarps;
 // With kPooled the plan has an epilogue (halving.h).
 template <int kShape, bool kPooled>
 __global__ void __launch_bounds__(kStripsThreads, 1)
-    StripsKernel(const float* __restrict__ x, const float* __restrict__ k,
-                 const char* arranged, const int* filter_exponent,
-                 float* __restrict__ y,
+    StripsKernel(const float* __restrict__ x, const char* arranged,
+                 const ScaledFilter* scaled_filters,
+                 const DoubtfulTiles doubtful, float* __restrict__ y,
                  const __grid_constant__ StripsPlan plan) {
 #if __CUDA_ARCH__ >= 800
+  LetNextKernelStart();
   constexpr StripsShape s = kStripsShapes[kShape];
   constexpr int kFilters = s.filters();
   extern __shared__ __align__(128) uint4 shared[];
@@ -270,6 +275,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   const int lane = warp.lane;
   int* const taken = reinterpret_cast<int*>(shared) + plan.filter_words() +
                      plan.warps * plan.warp_words();
+  AllFilters* const all_filters = reinterpret_cast<AllFilters*>(taken + 1);
   if (threadIdx.x == 0) *taken = plan.warps;
   const bool load_pairs =
       plan.W % 2 == 0 && reinterpret_cast<uintptr_t>(x) % 8 == 0;
@@ -278,7 +284,8 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   for (int i = threadIdx.x; i < plan.filter_words() / 4; i += blockDim.x) {
     shared[i] = reinterpret_cast<const uint4*>(arranged)[i];
   }
-  const int filters_exponent = *filter_exponent;
+  const auto of_filters = AllFilters::Of(scaled_filters, plan.M);
+  if (threadIdx.x == 0) *all_filters = of_filters;
   __syncthreads();
 
   const int strip_rows = plan.bands * s.rows;
@@ -294,43 +301,31 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
       OutputOf<kPooled>(plan.H_out) * OutputOf<kPooled>(plan.W_out);
   const bool store_pairs =
       plan.W_out % 2 == 0 && reinterpret_cast<uintptr_t>(y) % 8 == 0;
-  const auto largest = [](uint32_t v) {
-    v = __reduce_max_sync(0xffffffff, v);
+  const auto of_all = [](const Extent& extent) {
+    const Extent all = extent.OfWarp();
     __syncwarp();
-    return v;
+    return all;
   };
-  int exponent = 5;  // of the strip before
+  int exponent = kUsualExponent;  // of the strip before
   while (!walk.Done()) {
     const StripItem item = walk.Item<kPooled>(plan, strip_rows, x, y);
     const int words = WordsOf<s.one_channel>(plan, item);
-    const auto plane = [&](int c) { return item.from + c * (plan.H * plan.W); };
     const auto for_words = [&](const auto& put) {
       ForWords<s.one_channel>(plan, item, words, load_pairs, lane, ahead, put);
     };
-    const bool scaled =
-        SplitStrip(plan, plane, item.inputs, filters_exponent, lane, 32,
-                   warp.high, exponent, for_words, largest);
+    const auto plane = [&](int c) { return item.from + c * (plan.H * plan.W); };
+    const bool lossy =
+        SplitStrip<s.one_channel>(plan, plane, item.inputs, lane, 32, warp.high,
+                                  exponent, for_words, of_all);
+    if (lane == 0) {
+      ListIfDoubtful(item, exponent, lossy, *all_filters, doubtful);
+    }
     walk.Advance(plan);
     if (!walk.Done()) {
       LoadAhead<s.one_channel>(plan, walk.Item<kPooled>(plan, strip_rows, x, y),
                                load_pairs, lane, ahead);
     }
     __syncwarp();
-    if (!scaled) {
-      if constexpr (kPooled) {
-        PoolExactly(plan, item, k, item.first_group * kFilters,
-                    min(item.end_group * kFilters, plan.M), lane, 32);
-      } else {
-        ComputeExactly(plan, item.from, k, item.to, item.rows, plan.W_out,
-                       item.first_group * kFilters,
-                       min(item.end_group * kFilters, plan.M), lane, 32);
-      }
-      warp.ClearSlab(plan);
-      exponent = 5;
-      __syncwarp();
-      continue;
-    }
-    const float scale = PowerOfTwo(-(exponent + filters_exponent));
     const int units = (item.rows + s.rows - 1) / s.rows * plan.units;
     slab.at = SharedAddress(warp.high + warp.t);
     for (int group = item.first_group; group < item.end_group; ++group) {
@@ -338,11 +333,18 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
           SharedAddress(shared + group * plan.filter_vectors + lane));
       float* const to = item.to + int64_t{group} * kFilters * area;
       MultiplyGroup<kShape, kPooled>(plan, warp, slab, units, group, filters,
-                                     to, store_pairs, scale);
+                                     scaled_filters + group * kFilters,
+                                     exponent, to, store_pairs);
       StoreStage(warp.stage, plan.stage_pitch, to, area,
                  min(kFilters, plan.M - group * kFilters),
                  OutputOf<kPooled>(item.rows) * OutputOf<kPooled>(plan.W_out),
                  lane);
+    }
+    if (exponent == kNotScalable) {
+      __syncwarp();
+      // The next strip may not reach all of what is not finite.
+      warp.ClearSlab(plan);
+      __syncwarp();
     }
   }
 #if __CUDA_ARCH__ >= 900

@@ -26,49 +26,51 @@ __device__ __forceinline__ int PlaceOf(int filter) {
 
 // Scales the filters, splits them and brings them into the order in which
 // products read them: [group][channel][slice][high, low][step][octet]
-// [half of the depth][column][halves]. *exponent_out becomes the exponent of
-// the power of two by which they are scaled, or kNotScalable.
+// [half of the depth][column][halves]. A block arranges one filter, those that
+// fill the last group as zeros.
 template <int kShape>
 __global__ void ArrangeWgmmaStripsFiltersKernel(
-    const float* k, uint32_t* arranged, int* exponent_out,
+    const float* k, uint32_t* arranged, ScaledFilter* filters,
+    const DoubtfulTiles doubtful,
     const __grid_constant__ WgmmaStripsPlan plan) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
   LetNextKernelStart();
   constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
-  const uint32_t most = LargestOfBlock(k, plan.M * plan.C * plan.K * plan.K);
-  const float scale = FilterScale(most, exponent_out);
+  constexpr int kFilters = kS.filters();
+  const int m = blockIdx.x;
+  const int weights = m < plan.M ? plan.C * plan.K * plan.K : 0;
+  const float* const weight = k + int64_t{m} * weights;
+  const FilterScale scale = ScaleFilter(weight, weights, filters + m, doubtful);
 
+  // An octet is some filters with every shift, moved down by octet % rows.
   constexpr int kOctetFilters = 8 / kS.shifts;
   constexpr int kWords = kS.steps * kS.octets * 64;  // a slice's high halves
-  const int slices = plan.filter_groups * plan.C * plan.slices;
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < slices * kWords;
-       i += gridDim.x * blockDim.x) {
-    const int at = i % kWords;
-    const int slice = i / kWords % plan.slices;
-    const int c = i / kWords / plan.slices % plan.C;
-    const int group = i / kWords / plan.slices / plan.C;
-    const int word = at % 4;
-    const int column = at / 4 % 8;
-    const int depth = at / 32 % 2;
-    const int octet = at / 64 % kS.octets;
-    const int step = at / 64 / kS.octets;
-    // An octet is some filters with every shift, moved down by octet % rows.
-    const int m = group * kS.filters() +
-                  FilterAt<kS.filters()>(octet / kS.rows * kOctetFilters +
-                                         column / kS.shifts);
+  const int place = PlaceOf<kFilters>(m % kFilters);
+  const int slices = plan.C * plan.slices;
+  // Of a filter: four words of each half of the depth, shift and row.
+  for (int i = threadIdx.x; i < slices * kS.steps * kS.rows * kS.shifts * 8;
+       i += blockDim.x) {
+    const int word = i % 4;
+    const int depth = i / 4 % 2;
+    const int shift = i / 8 % kS.shifts;
+    const int down = i / 8 / kS.shifts % kS.rows;
+    const int step = i / 8 / kS.shifts / kS.rows % kS.steps;
+    const int of_slice = i / 8 / kS.shifts / kS.rows / kS.steps;
+    const int slice = of_slice % plan.slices, c = of_slice / plan.slices;
     const int row = kS.wide ? slice * kS.steps + step : 2 * step + depth;
-    const int p = row - octet % kS.rows;
+    const int p = row - down;
     float v[2];
     for (int e = 0; e < 2; ++e) {
-      const int q =
-          (kS.wide ? 8 * depth : 0) + 2 * word + e - column % kS.shifts;
+      const int q = (kS.wide ? 8 * depth : 0) + 2 * word + e - shift;
       const bool exists =
-          m < plan.M && p >= 0 && p < plan.K && q >= 0 && q < plan.K;
-      v[e] = exists ? k[((int64_t{m} * plan.C + c) * plan.K + p) * plan.K + q] *
-                          scale
-                    : 0.f;
+          weights > 0 && p >= 0 && p < plan.K && q >= 0 && q < plan.K;
+      v[e] = exists ? scale(weight[(c * plan.K + p) * plan.K + q]) : 0.f;
     }
-    uint32_t* const to = arranged + i / kWords * (2 * kWords) + at;
+    const int octet = place / kOctetFilters * kS.rows + down;
+    const int column = place % kOctetFilters * kS.shifts + shift;
+    uint32_t* const to =
+        arranged + (int64_t{m / kFilters} * slices + of_slice) * (2 * kWords) +
+        (step * kS.octets + octet) * 64 + depth * 32 + column * 4 + word;
     Split(v[0], v[1], to[0], to[kWords]);
   }
 #endif

@@ -46,6 +46,7 @@ bool SetWgmmaStripsPlan(const Problem& problem, int shape_index, int strip_rows,
   plan->units_magic = DivisionMagic(plan->units);
   plan->filter_groups = CeilDivide(plan->M, shape.filters());
   plan->group_bytes = plan->C * plan->slices * shape.steps * shape.octets * 256;
+  plan->exponent_words = RoundUp(plan->filter_groups * shape.filters(), 32);
   plan->part_groups =
       CeilDivide(plan->filter_groups, std::min(parts, plan->filter_groups));
   plan->parts = CeilDivide(plan->filter_groups, plan->part_groups);
@@ -71,7 +72,8 @@ bool SetWgmmaStripsPlan(const Problem& problem, int shape_index, int strip_rows,
   const int64_t raw = plan->C * raw_plane;
   const int64_t words = stage * shape.filters() + raw + 2 * image;
   const int64_t filter_bytes =
-      int64_t{2} * plan->filter_groups * plan->group_bytes;
+      int64_t{2} * plan->filter_groups * plan->group_bytes +
+      int64_t{4} * plan->exponent_words;
   if (words > kMost ||
       filter_bytes + kStaticSharedBytes > limits.shared_per_block) {
     return false;

@@ -66,8 +66,10 @@ constexpr int kWgmmaStripsShapeCount =
 constexpr int kWgmmaStripsLeastKernelSize = 2;
 constexpr int kWgmmaStripsMostKernelSize = 9;
 // Steps of all channels without those that only shifts need. A longer sum loses
-// too much accuracy, because the tensor cores truncate when they add.
-constexpr int kWgmmaStripsMostSteps = 16;
+// too much accuracy, because the tensor cores truncate when they add: from the
+// second channel on, small products too are added to a large sum. With 12 steps
+// a constant image with one bright pixel broke the contract of class fp32.
+constexpr int kWgmmaStripsMostSteps = 9;
 constexpr int WgmmaStripsMostChannels(int K) {
   return kWgmmaStripsMostSteps / (K <= 7 ? K / 2 + 1 : K);
 }
@@ -87,7 +89,8 @@ struct WgmmaStripsPlan {
   // The groups of filters. An item, which a warpgroup computes, is a strip and
   // one of `parts` parts of the groups, with part_groups groups.
   int filter_groups, parts, part_groups;
-  int group_bytes;  // of a group's arranged high halves, and of its low ones
+  int group_bytes;     // of a group's arranged high halves, and of its low ones
+  int exponent_words;  // of the filters' scales, also those that fill groups
   // A slab has slab_words words of high halves and as many of low ones: the
   // planes of the channels, plane_words apart, in rows of `pitch` words.
   int pitch, plane_words, slab_words;

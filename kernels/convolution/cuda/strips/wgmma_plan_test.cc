@@ -29,7 +29,8 @@ void CheckPlan(const Problem& problem, const WgmmaStripsPlan& plan) {
   const WgmmaStripsShape& shape = kWgmmaStripsShapes[plan.shape];
   EXPECT_LE(plan.shared_bytes + kStaticShared, kH200.shared_per_block);
   EXPECT_EQ(plan.shared_bytes,
-            plan.filter_bytes() + 4 * plan.warpgroups * plan.warpgroup_words());
+            plan.filter_bytes() + 4 * plan.exponent_words +
+                4 * plan.warpgroups * plan.warpgroup_words());
   EXPECT_GE(plan.warpgroups, 1);
   EXPECT_LE(plan.warpgroups, shape.warpgroups);
 
@@ -87,6 +88,8 @@ void CheckPlan(const Problem& problem, const WgmmaStripsPlan& plan) {
   EXPECT_EQ(plan.raw_words % 32, 0);
   EXPECT_EQ(plan.warpgroup_words() % 32, 0);
   EXPECT_EQ(plan.filter_bytes() % 128, 0);
+  EXPECT_EQ(plan.exponent_words % 32, 0);
+  EXPECT_GE(plan.exponent_words, plan.filter_groups * shape.filters());
   EXPECT_LT(plan.shared_bytes, 1 << 18);
 
   const int units = plan.strip_rows / shape.rows * plan.units;
@@ -118,7 +121,9 @@ TEST(WgmmaStripsPlan, TheCoursesLayersFillTheMultiprocessors) {
 
 TEST(WgmmaStripsPlan, MoreChannelsAndTapsFillTheMultiprocessorsToo) {
   for (Layer layer : kFirstLayers) {
-    for (layer.channels = 2; layer.channels <= 3; ++layer.channels) {
+    const int most = WgmmaStripsMostChannels(layer.kernel_size);
+    for (layer.channels = 2; layer.channels <= std::min(most, 3);
+         ++layer.channels) {
       SCOPED_TRACE(layer.name);
       EXPECT_GE(PlanOf(layer.At(10000)).warpgroups, 3);
     }
@@ -176,16 +181,18 @@ TEST(WgmmaStripsPlan, ImagesOfAnySizeHaveAPlanUnlessTheyAreTooWide) {
 }
 
 // As the kernel's refusal says.
-static_assert(WgmmaStripsMostChannels(3) == 8);
-static_assert(WgmmaStripsMostChannels(5) == 5);
-static_assert(WgmmaStripsMostChannels(7) == 4);
-static_assert(WgmmaStripsMostChannels(8) == 2);
+static_assert(WgmmaStripsMostChannels(2) == 4);
+static_assert(WgmmaStripsMostChannels(3) == 4);
+static_assert(WgmmaStripsMostChannels(5) == 3);
+static_assert(WgmmaStripsMostChannels(7) == 2);
+static_assert(WgmmaStripsMostChannels(8) == 1);
 static_assert(WgmmaStripsMostChannels(9) == 1);
 
 TEST(WgmmaStripsPlan, ProblemsThatDoNotFitHaveNoPlan) {
   const Problem problems[] = {
       {1, 6, 40, 40, 3, 5},       // too many channels for the filter's size
       {1, 2, 40, 40, 3, 9},       //
+      {3, 8, 21, 23, 7, 2},       // of one sign: 17 * 2^-24 of 32 terms
       {1, 1, 40, 40, 3, 1},       // filters smaller and larger than any that
       {1, 1, 40, 40, 3, 10},      // the kernels take
       {1, 1, 40, 9000, 3, 5},     // rows too wide
@@ -206,7 +213,7 @@ TEST(WgmmaStripsPlan, EveryPlanThatFitsIsRight) {
     for (int64_t K = kWgmmaStripsLeastKernelSize;
          K <= kWgmmaStripsMostKernelSize; ++K) {
       for (const int64_t filters : {1, 5, 24}) {
-        for (const int64_t channels : {1, 2, 5}) {
+        for (const int64_t channels : {1, 2, 3}) {
           const Problem problem = {300, channels, size, size + 2, filters, K};
           for (int shape = 0; shape < kWgmmaStripsShapeCount; ++shape) {
             for (int rows = 2; rows < 40; rows += 2) {

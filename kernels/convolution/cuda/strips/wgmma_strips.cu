@@ -42,8 +42,10 @@
 #include <utility>
 
 #include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/convolution/cuda/strips/halving.h"
 #include "kernels/convolution/cuda/strips/wgmma_filters.cuh"
@@ -67,23 +69,26 @@ class WgmmaStripsConvolution : public Kernel {
     const auto* const code = reinterpret_cast<const void*>(kernel_);
     RETURN_IF_FAILED(AllowAllSharedMemory(code));
     overlaps_ = MayOverlap(code);
-    return arranged_.Allocate(kHeaderBytes + plan_.filter_bytes());
+    mender_ = Mender(problem_, epilogue_,
+                     TilesOfRows(plan_.H_out, plan_.W_out, plan_.strip_rows));
+    const int64_t strips = plan_.batch * plan_.strips;
+    RETURN_IF_FAILED(mender_.Prepare(strips, limits.multiprocessors));
+    return arranged_.Allocate(filters(), plan_.filter_bytes(), strips);
   }
 
   Error Run(const float* x, const float* k, float* y,
             cudaStream_t stream) override {
-    int* const exponent = arranged_.as<int>();
-    char* const arranged = arranged_.as<char>() + kHeaderBytes;
-    const int64_t most = CeilDivide(plan_.filter_bytes() / 8, kArrangeThreads);
-    const int arranging_blocks = static_cast<int>(most < 64 ? most : 64);
-    Functions().arrange<<<arranging_blocks, kArrangeThreads, 0, stream>>>(
-        k, reinterpret_cast<uint32_t*>(arranged), exponent, plan_);
+    Functions().arrange<<<filters(), 256, 0, stream>>>(
+        k, reinterpret_cast<uint32_t*>(arranged_.data()), arranged_.filters(),
+        arranged_.doubtful(), plan_);
     RETURN_IF_FAILED(CheckLaunch("ArrangeWgmmaStripsFiltersKernel"));
     const int64_t blocks = CeilDivide(plan_.workers, plan_.warpgroups);
-    return LaunchOverlapping("WgmmaStripsKernel", kernel_, overlaps_, blocks,
-                             128 * plan_.warpgroups, plan_.shared_bytes, stream,
-                             x, k, reinterpret_cast<const uint4*>(arranged),
-                             exponent, y, plan_);
+    RETURN_IF_FAILED(
+        LaunchOverlapping("WgmmaStripsKernel", kernel_, overlaps_, blocks,
+                          128 * plan_.warpgroups, plan_.shared_bytes, stream, x,
+                          reinterpret_cast<const uint4*>(arranged_.data()),
+                          arranged_.filters(), arranged_.doubtful(), y, plan_));
+    return mender_.Mend(x, k, y, arranged_, stream);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -97,8 +102,8 @@ class WgmmaStripsConvolution : public Kernel {
     }
     if (const char* const reason = RejectHugeImages(problem)) return reason;
     if (problem.channels > WgmmaStripsMostChannels(problem.kernel_size)) {
-      return "takes few channels: at most 8, 5, 4, 2 and 1 for filters of up "
-             "to 3, 5, 7, 8 and 9 rows";
+      return "takes few channels: at most 4, 3, 2 and 1 for filters of up to "
+             "3, 5, 7 and 9 rows";
     }
     DeviceLimits limits;
     // A device that cannot be asked fails in Prepare, with the reason.
@@ -122,14 +127,12 @@ class WgmmaStripsConvolution : public Kernel {
   }
 
  private:
-  // Before the arranged filters: their exponent.
-  static constexpr int kHeaderBytes = 256;
-  static constexpr int kArrangeThreads = 512;
-
-  using KernelFunction = void (*)(const float*, const float*, const uint4*,
-                                  const int*, float*, WgmmaStripsPlan);
+  using KernelFunction = void (*)(const float*, const uint4*,
+                                  const ScaledFilter*, DoubtfulTiles, float*,
+                                  WgmmaStripsPlan);
   struct ShapeFunctions {
-    void (*arrange)(const float*, uint32_t*, int*, WgmmaStripsPlan);
+    void (*arrange)(const float*, uint32_t*, ScaledFilter*, DoubtfulTiles,
+                    WgmmaStripsPlan);
     KernelFunction kernel, pooled;
   };
   template <int... kShapes>
@@ -148,10 +151,17 @@ class WgmmaStripsConvolution : public Kernel {
         plan_.shape, std::make_integer_sequence<int, kWgmmaStripsShapeCount>());
   }
 
+  // Those that fill the groups.
+  int64_t filters() const {
+    return int64_t{plan_.filter_groups} *
+           kWgmmaStripsShapes[plan_.shape].filters();
+  }
+
   WgmmaStripsPlan plan_ = {};
   KernelFunction kernel_ = nullptr;
   bool overlaps_ = false;
-  Workspace arranged_;
+  ArrangedFilters arranged_;
+  Mender mender_;
 };
 
 }  // namespace

@@ -9,7 +9,8 @@
 //     (MultiplyGroup), with the sums going to its stage (StageTile),
 //   has the copy engine write the stage, while it goes on (StoreGroup).
 //
-// Shared memory holds the arranged filters; then for each warpgroup its stage,
+// Shared memory holds the arranged filters and the exponents of their scales,
+// in their order in a product; then for each warpgroup its stage,
 // its next strip's inputs as they come, and its slab, high halves before low
 // ones.
 //
@@ -68,18 +69,6 @@ class StridedWalk {
  private:
   int64_t image_, image_step_;
   int rest_, rest_step_;  // strips and parts of an image
-};
-
-// Where a thread stands in its warpgroup.
-struct WarpgroupLane {
-  int lane, warp;
-  int g, t;  // lane 4 * g + t
-
-  __device__ __forceinline__ explicit WarpgroupLane(int thread)
-      : lane(thread % 32),
-        warp(__shfl_sync(kAllLanes, thread / 32, 0)),
-        g(lane / 4),
-        t(lane % 4) {}
 };
 
 // A warpgroup's own shared memory.
@@ -154,12 +143,13 @@ struct LaneUnits {
   }
 };
 
-// Writes a tile's sums, times `scale`, to the stage. base[b] is where output 0
-// of the lane's filter in octets b * kRows to b * kRows + kRows - 1 stands.
+// Writes a tile's sums to the stage. base[b] is where output 0 of the lane's
+// filter in octets b * kRows to b * kRows + kRows - 1 stands, and scale[b] what
+// its sums are multiplied by.
 template <int kRows, int kBases>
 __device__ __forceinline__ void StageTile(
     const LaneUnits& units, const StripsSizes<false>& sizes,
-    const uint32_t (&base)[kBases], float scale,
+    const uint32_t (&base)[kBases], const float (&scale)[kBases],
     const float (&sum)[4 * kRows * kBases]) {
   const auto stage_sums = [&](const auto& put) {
 #pragma unroll
@@ -171,7 +161,7 @@ __device__ __forceinline__ void StageTile(
 #pragma unroll
         for (int b = 0; b < kBases; ++b) {
           const int i = (b * kRows + v) * 4 + 2 * e;
-          put(base[b] + row, sum[i] * scale, sum[i + 1] * scale, e);
+          put(base[b] + row, sum[i] * scale[b], sum[i + 1] * scale[b], e);
         }
       }
     }
@@ -192,8 +182,8 @@ __device__ __forceinline__ void StageTile(
 template <int kRows, int kBases>
 __device__ __forceinline__ void PoolTile(
     Activation activation, const LaneUnits& units, uint32_t out_pitch,
-    const uint32_t (&base)[kBases], const float (&bias)[kBases], float scale,
-    const float (&sum)[4 * kRows * kBases]) {
+    const uint32_t (&base)[kBases], const float (&bias)[kBases],
+    const float (&scale)[kBases], const float (&sum)[4 * kRows * kBases]) {
   WithActivation(activation, [&](auto kActivation) {
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
@@ -206,23 +196,23 @@ __device__ __forceinline__ void PoolTile(
           const float largest =
               fmaxf(fmaxf(top[0], top[1]), fmaxf(top[4], top[5]));
           StoreShared(base[b] + units.at[e] + v / 2 * out_pitch,
-                      Apply<kActivation.value>(largest * scale + bias[b]));
+                      Apply<kActivation.value>(largest * scale[b] + bias[b]));
         }
       }
     }
   });
 }
 
-// Multiplies the strip in the slab by the group of filters at `filters`, and
-// leaves the outputs, times `scale`, in the stage. `image` is the address of
-// the lane's first word of the slab, `units` are the strip's, and `to` is the
-// first output of the group.
+// Multiplies the strip in the slab, scaled by 2^exponent, by the group of
+// filters at `filters`, whose exponents begin at `exponents`, and leaves the
+// outputs in the stage. `image` is the address of the lane's first word of the
+// slab, `units` are the strip's, and `to` is the first output of the group.
 template <int kShape, bool kPooled>
 __device__ __forceinline__ void MultiplyGroup(
     const WgmmaStripsPlan& plan, const Warpgroup& warpgroup,
     const WarpgroupLane& lane, float* stage, const StripsSizes<kPooled>& sizes,
-    uint32_t image, int units, int group, uint64_t filters, const float* to,
-    float scale) {
+    uint32_t image, int units, int group, uint64_t filters,
+    const int* exponents, int exponent, const float* to) {
   constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
   // Lane 4 * g + t has columns 2 * t and the next of an octet. Octets of kRows
   // rows are of the same filters.
@@ -253,6 +243,12 @@ __device__ __forceinline__ void MultiplyGroup(
     lane_units.Find<kShape, kPooled>(plan, lane, sizes, image, first, units);
     float sum[4 * kS.octets];
     MultiplyTile<kShape>(plan, lane_units.in, sizes.low_offset, filters, sum);
+    float scale[kBases];
+#pragma unroll
+    for (int b = 0; b < kBases; ++b) {
+      const int place = b * (8 / kS.shifts) + 2 * lane.t / kS.shifts;
+      scale[b] = ScaleBack(exponent, exponents[place]);
+    }
     if (first == 0) {
       WaitForBulkReads();
       warpgroup.Sync();
@@ -289,23 +285,26 @@ __device__ __forceinline__ void StoreGroup(const WgmmaStripsPlan& plan,
 // With kPooled the plan has an epilogue (halving.h).
 template <int kShape, bool kPooled>
 __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
-    WgmmaStripsKernel(const float* __restrict__ x, const float* __restrict__ k,
-                      const uint4* arranged, const int* filter_exponent,
-                      float* __restrict__ y,
+    WgmmaStripsKernel(const float* __restrict__ x, const uint4* arranged,
+                      const ScaledFilter* scaled_filters,
+                      const DoubtfulTiles doubtful, float* __restrict__ y,
                       const __grid_constant__ WgmmaStripsPlan plan) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
+  LetNextKernelStart();
   constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
   constexpr int kFilters = kS.filters(), kThreads = kWarpgroupThreads;
   extern __shared__ __align__(128) uint4 shared[];
-  __shared__ uint32_t most[kS.warpgroups][2][4];
+  __shared__ uint2 extents[kS.warpgroups][2][4];
+  __shared__ AllFilters all_filters;
   __shared__ uint64_t barriers[kS.warpgroups];  // `brought` of each
-  Warpgroup warpgroup(most[threadIdx.x / kThreads]);
+  Warpgroup warpgroup(extents[threadIdx.x / kThreads]);
   const int tid = warpgroup.thread();
   const WarpgroupLane lane(tid);
   const int filter_vectors = plan.filter_bytes() / 16;
+  int* const exponents = reinterpret_cast<int*>(shared + filter_vectors);
   const WarpgroupMemory memory(
       plan,
-      reinterpret_cast<uint32_t*>(shared + filter_vectors) +
+      reinterpret_cast<uint32_t*>(exponents) + plan.exponent_words +
           threadIdx.x / kThreads * plan.warpgroup_words(),
       &barriers[threadIdx.x / kThreads]);
   const RawStrip& raw = memory.raw;
@@ -314,7 +313,9 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   __syncthreads();
 
   const StripsSizes<kPooled> sizes(plan, x, y);
-  const auto largest = [&](uint32_t v) { return warpgroup.Largest(v); };
+  const auto of_all = [&](const Extent& extent) {
+    return warpgroup.OfAll(extent);
+  };
   const int worker =
       blockIdx.x * plan.warpgroups + static_cast<int>(threadIdx.x) / kThreads;
   StridedWalk walk(plan, worker < plan.workers ? worker : plan.items(),
@@ -329,14 +330,19 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   for (int i = threadIdx.x; i < filter_vectors; i += blockDim.x) {
     shared[i] = arranged[i];
   }
-  const int filters_exponent = *filter_exponent;
+  for (int i = threadIdx.x; i < plan.filter_groups * kFilters;
+       i += blockDim.x) {
+    exponents[i / kFilters * kFilters + PlaceOf<kFilters>(i % kFilters)] =
+        scaled_filters[i].exponent;
+  }
+  const auto of_filters = AllFilters::Of(scaled_filters, plan.M);
+  if (threadIdx.x == 0) all_filters = of_filters;
   FenceAsyncProxy();  // the tensor cores read filters as the engine does
   __syncthreads();
-  int parity = 0;    // of the phase in which the strip's inputs come
-  int exponent = 5;  // of the strip before
+  int parity = 0;  // of the phase in which the strip's inputs come
+  int exponent = kUsualExponent;  // of the strip before
   while (!walk.Done(plan)) {
     const StripItem item = walk.Item<kPooled>(plan, x, y);
-    const auto plane = [&](int c) { return raw.Plane(plan, item, c); };
     WaitFor(raw.brought, parity);
     parity ^= 1;
     raw.Complete(plan, item, warpgroup);
@@ -344,28 +350,17 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
     const auto for_words = [&](const auto& put) {
       raw.ForWords(plan, item, words, sizes.load_pairs, tid, put);
     };
-    const bool scaled =
-        SplitStrip(plan, plane, item.inputs, filters_exponent, tid, kThreads,
-                   memory.high, exponent, for_words, largest);
-    // Nobody reads these inputs any more when the next ones are brought.
-    if (!scaled) warpgroup.Sync();
+    const auto plane = [&](int c) { return raw.Plane(plan, item, c); };
+    const bool lossy =
+        SplitStrip<true>(plan, plane, item.inputs, tid, kThreads, memory.high,
+                         exponent, for_words, of_all);
+    if (tid == 0) {
+      ListIfDoubtful(item, exponent, lossy, all_filters, doubtful);
+    }
+    // All have read these inputs, or Sync in OfAll would not have let this
+    // thread pass.
     walk.Advance(plan);
     bring();
-    if (!scaled) {
-      if constexpr (kPooled) {
-        PoolExactly(plan, item, k, item.first_group * kFilters,
-                    min(item.end_group * kFilters, plan.M), tid, kThreads);
-      } else {
-        ComputeExactly(plan, item.from, k, item.to, item.rows, plan.W_out,
-                       item.first_group * kFilters,
-                       min(item.end_group * kFilters, plan.M), tid, kThreads);
-      }
-      memory.ClearSlab(plan, tid);
-      exponent = 5;
-      warpgroup.Sync();
-      continue;
-    }
-    const float scale = PowerOfTwo(-(exponent + filters_exponent));
     const int units = (item.rows + kS.rows - 1) / kS.rows * plan.units;
     const uint32_t image = SharedAddress(memory.high + lane.t);
     for (int group = item.first_group; group < item.end_group; ++group) {
@@ -373,11 +368,18 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
           kAllLanes, SharedAddress(shared) + group * 2 * plan.group_bytes, 0));
       float* const to = item.to + int64_t{group} * kFilters * sizes.area;
       MultiplyGroup<kShape>(plan, warpgroup, lane, memory.stage, sizes, image,
-                            units, group, filters, to, scale);
+                            units, group, filters, exponents + group * kFilters,
+                            exponent, to);
       FenceAsyncProxy();
       warpgroup.Sync();
       StoreGroup<kFilters, kPooled>(plan, lane, item, memory.stage, sizes.area,
                                     group, to);
+    }
+    if (exponent == kNotScalable) {
+      warpgroup.Sync();
+      // The next strip may not reach all of what is not finite.
+      memory.ClearSlab(plan, tid);
+      warpgroup.Sync();
     }
   }
   WaitForBulkStores();

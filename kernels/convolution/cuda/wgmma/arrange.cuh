@@ -13,39 +13,45 @@ namespace convlab::cuda {
 
 // Scales the filters, splits them into halves, and brings these into the order
 // in which products read them: [group][part][step][filter row][octet][half of
-// the depth][filter][halves]. Filter rows run downwards from the last, and
+// the depth][filter][halves]. A product with several output rows reads as many
+// filter rows as one run. They run downwards from the last, and
 // `vector_rows` - 1 rows of zeros stand before and after them. With two shifts
 // there are twice as many octets, each of four filters: two pairs, each as it
 // is and moved by a pixel, so that the outputs of two neighbouring lanes are
-// neighbours. *exponent_out becomes the exponent of the power of two, or
-// kNotScalable.
+// neighbours. A block arranges one filter, those that fill the last group as
+// zeros.
 template <int kParts>
 __global__ void ArrangeWgmmaFiltersKernel(
-    const float* k, uint32_t* arranged, int* exponent_out,
-    const __grid_constant__ WgmmaPlan plan, int octets, int shifts,
-    int vector_rows, bool wide) {
+    const float* k, uint32_t* arranged, ScaledFilter* filters,
+    const DoubtfulTiles doubtful, const __grid_constant__ WgmmaPlan plan,
+    int octets, int shifts, int vector_rows, bool wide) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
   LetNextKernelStart();
-  const uint32_t most = LargestOfBlock(k, plan.M * plan.C * plan.K * plan.K);
-  const float scale = FilterScale(most, exponent_out);
+  const int m = blockIdx.x;
+  const int weights = m < plan.M ? plan.C * plan.K * plan.K : 0;
+  const float* const weight = k + int64_t{m} * weights;
+  const FilterScale scale = ScaleFilter(weight, weights, filters + m, doubtful);
+  // What one part loses is within its class.
+  if (kParts == 1 && threadIdx.x == 0) filters[m].lossy = 0;
 
+  const int group = m / (8 * octets), of_group = m % (8 * octets);
   const int rows = plan.K + 2 * (vector_rows - 1);
-  const int words =
-      plan.steps * rows * shifts * octets * 64;  // of a group's high halves
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < plan.groups * words;
-       i += gridDim.x * blockDim.x) {
-    const int group = i / words, at = i % words;
-    const int word = at % 4;
-    const int filter = at / 4 % 8;
-    const int depth = at / 32 % 2;
-    const int octet = at / 64 % (octets * shifts);
-    const int row =
-        plan.K + vector_rows - 2 - at / 64 / (octets * shifts) % rows;
-    const int step = at / 64 / (octets * shifts) / rows;
-    const int shift = shifts == 1 ? 0 : filter / 2 % 2;
-    const int64_t m = int64_t{group} * octets * 8 +
-                      (shifts == 1 ? octet * 8 + filter
-                                   : octet * 4 + filter / 4 * 2 + filter % 2);
+  const int row_words = octets * shifts * 64;
+  const int part_words = plan.steps * rows * row_words;
+  uint32_t* const first = arranged + int64_t{group} * kParts * part_words;
+  // Of a filter: four words of each half of the depth, shift and row.
+  for (int i = threadIdx.x; i < plan.steps * rows * shifts * 8;
+       i += blockDim.x) {
+    const int word = i % 4;
+    const int depth = i / 4 % 2;
+    const int shift = i / 8 % shifts;
+    const int at_row = i / 8 / shifts % rows;
+    const int step = i / 8 / shifts / rows;
+    const int octet = shifts == 1 ? of_group / 8 : of_group / 4;
+    const int filter = shifts == 1
+                           ? of_group % 8
+                           : of_group % 4 / 2 * 4 + shift * 2 + of_group % 2;
+    const int row = plan.K + vector_rows - 2 - at_row;
     float v[2];
     for (int e = 0; e < 2; ++e) {
       // The half of the step that a lane loads: its two words are neighbours,
@@ -54,16 +60,16 @@ __global__ void ArrangeWgmmaFiltersKernel(
           wide ? word * 4 + depth * 2 + e : depth * 8 + word * 2 + e;
       const int from = step * 16 + half - shift * plan.pixel_halves;
       const int c = from % plan.pixel_halves, q = from / plan.pixel_halves;
-      const bool exists = from >= 0 && m < plan.M && c < plan.C && q < plan.K &&
-                          row >= 0 && row < plan.K;
-      v[e] = scale *
-             LoadIfBelow(0, exists,
-                         k + ((m * plan.C + c) * plan.K + row) * plan.K + q);
+      const bool exists = weights > 0 && from >= 0 && c < plan.C &&
+                          q < plan.K && row >= 0 && row < plan.K;
+      v[e] = scale(
+          LoadIfBelow(0, exists, weight + (c * plan.K + row) * plan.K + q));
     }
-    uint32_t* const to = arranged + int64_t{group} * kParts * words + at;
+    uint32_t* const to = first + (step * rows + at_row) * row_words +
+                         octet * 64 + depth * 32 + filter * 4 + word;
     uint32_t low;
     Split(v[0], v[1], to[0], low);
-    if constexpr (kParts == 2) to[words] = low;
+    if constexpr (kParts == 2) to[part_words] = low;
   }
 #endif
 }

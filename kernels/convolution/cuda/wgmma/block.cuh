@@ -146,31 +146,38 @@ __device__ __forceinline__ int StageOffset(const WgmmaPlan& plan, int target,
           31);
 }
 
+// What multipliers must know of a slab's conversion.
+struct SlabScale {
+  int exponent;  // or kNotScalable
+  bool lossy;    // whether some inputs are
+};
+
 // One block, as all its threads see it. Dynamic shared memory holds, in this
-// order, the arranged filters; the halves of slab_buffers slabs, part by part;
-// raw_buffers images as they came; and the stages.
+// order, the exponents of the filters; the arranged filters; the halves of
+// slab_buffers slabs, part by part; raw_buffers images as they came; and the
+// stages.
 template <int kShape>
 struct Block {
   using C = WgmmaConstants<kShape>;
 
   __device__ __forceinline__ Block(const WgmmaPlan& of_plan, const float* of_x,
-                                   const float* of_k, float* of_y,
-                                   uint4* shared, const uint64_t* barriers,
-                                   int* of_slab_exponent)
+                                   float* of_y, uint4* shared,
+                                   const uint64_t* barriers,
+                                   SlabScale* of_slab_scales)
       : plan(of_plan),
         x(of_x),
-        k(of_k),
         y(of_y),
         lane(threadIdx.x % 32),
         warp(__shfl_sync(0xffffffff, threadIdx.x / 32, 0)),
         slab_count(static_cast<int>(of_plan.slab_count())),
-        filters(shared),
+        filter_exponents(reinterpret_cast<int*>(shared)),
+        filters(shared + of_plan.exponent_words / 4),
         filter_vectors(of_plan.filter_bytes(C::kParts) / 16),
-        slabs(reinterpret_cast<uint32_t*>(shared + filter_vectors)),
+        slabs(reinterpret_cast<uint32_t*>(filters + filter_vectors)),
         raws(reinterpret_cast<float*>(slabs + of_plan.slab_buffers * C::kParts *
                                                   of_plan.slab_words)),
         stages(raws + of_plan.raw_buffers * of_plan.raw_words),
-        slab_exponent(of_slab_exponent),
+        slab_scales(of_slab_scales),
         full(SharedAddress(barriers)),
         empty(full + 8 * C::kMostBarriers),
         staged(empty + 8 * C::kMostBarriers),
@@ -181,18 +188,17 @@ struct Block {
 
   const WgmmaPlan& plan;
   const float* x;
-  const float* k;
   float* y;
   int lane, warp;
   int slab_count;  // of the batch
 
+  int* filter_exponents;  // by which the filters were scaled
   uint4* filters;
   int filter_vectors;
   uint32_t* slabs;
   float* raws;
   float* stages;
-  // The exponent that each buffer's slab was scaled by, or kNotScalable.
-  int* slab_exponent;
+  SlabScale* slab_scales;  // of each buffer's slab
 
   // The first barrier of each kind; the others follow 8 bytes apart.
   //            completes when        who arrives       who waits

@@ -56,18 +56,18 @@ struct SharedPixels {
 };
 
 // Splits kValues scaled values of a pixel and stores their halves at `to`, the
-// low ones `low_offset` bytes later. One part has no low halves. `most` becomes
-// the largest magnitude, before scaling.
+// low ones `low_offset` bytes later. One part has no low halves. `extent` grows
+// by the values before scaling.
 template <int kParts, int kValues>
 __device__ __forceinline__ void SplitPixel(const float* v, float scale,
                                            uint32_t to, uint32_t low_offset,
-                                           uint32_t& most) {
+                                           Extent& extent) {
   uint32_t h[kValues / 2], l[kValues / 2];
 #pragma unroll
   for (int j = 0; j < kValues / 2; ++j) {
     const float a = v[2 * j];
     const float b = v[2 * j + 1];
-    most = max(most, max(Magnitude(a), Magnitude(b)));
+    extent.Add(a), extent.Add(b);
     Split(a * scale, b * scale, h[j], l[j]);
   }
   if constexpr (kValues == 4) {
@@ -86,16 +86,16 @@ __device__ __forceinline__ void SplitPixel(const float* v, float scale,
 
 // Converts kUnits units of kValues channels of a slab, of which `channels`
 // exist, from `source` to `target`; `area` is the distance of channels in
-// floats. `most` becomes the largest magnitude. A thread starts sixteen loads
-// at a time. Beyond the last channel it loads that channel again: the filters
-// have zeros there.
+// floats. A thread starts sixteen loads at a time. Beyond the last channel it
+// loads that channel again: the filters have zeros there. `extent` grows by the
+// values.
 template <int kParts, int kValues, int kUnits, int kThreads, typename Source>
 __device__ __forceinline__ void ConvertChannels(Source source, int area,
                                                 int channels, int pixels,
                                                 int pixel_bytes, float scale,
                                                 int tid, uint32_t target,
                                                 uint32_t low_offset,
-                                                uint32_t& most) {
+                                                Extent& extent) {
   constexpr int kChannels = kUnits * kValues;
   constexpr int kAtOnce = 16 / kChannels;
   source.Advance(tid);
@@ -121,7 +121,7 @@ __device__ __forceinline__ void ConvertChannels(Source source, int area,
         if (unit > 0 && unit * kValues >= channels) break;
         SplitPixel<kParts, kValues>(&v[i][unit * kValues], scale,
                                     target + unit * kValues * 2, low_offset,
-                                    most);
+                                    extent);
       }
     }
   }
@@ -131,18 +131,16 @@ __device__ __forceinline__ void ConvertChannels(Source source, int area,
 template <int kShape>
 class Converter {
  public:
-  // group_most: for the largest magnitude of a slab, three words of shared
-  // memory, which are 0.
+  // group_extents: for a slab's values, three in shared memory, as they are at
+  // first.
   __device__ __forceinline__ Converter(const Block<kShape>& block, int group,
-                                       const int* filter_exponent,
-                                       uint32_t* group_most)
+                                       Extent* group_extents)
       : block_(block),
         plan_(block.plan),
         group_(group),
         tid_(threadIdx.x - 32 * C::kMultiplierWarps -
              group * C::kConverterThreads),
-        filter_exponent_(filter_exponent),
-        group_most_(group_most),
+        group_extents_(group_extents),
         first_slab_(blockIdx.x + gridDim.x * group),
         slab_step_(gridDim.x * C::kConverterGroups),
         area_(block.plan.H * block.plan.W),
@@ -165,13 +163,9 @@ class Converter {
         Prefetch(block_.SlabAt(index + slab_step_));
       }
       WaitFor(block_.empty + 8 * ring_.free_barrier(), ring_.free_parity());
-      const bool scalable =
-          ScaleAndSplit(slab, pixels, /*first=*/index == first_slab_);
-      if (!scalable) ClearBuffer();
-      if (tid_ == 0) {
-        block_.slab_exponent[ring_.buffer] =
-            scalable ? exponent_ : kNotScalable;
-      }
+      const SlabScale scale = ScaleAndSplit(slab, pixels);
+      if (scale.exponent == kNotScalable) ClearBuffer();
+      if (tid_ == 0) block_.slab_scales[ring_.buffer] = scale;
       Arrive(block_.full + 8 * ring_.barrier);
       if (plan_.raw_words > 0) {
         // The whole group has read this image, or SyncGroup would not have let
@@ -207,31 +201,47 @@ class Converter {
   }
 
   // Converts a slab by the exponent of the slab before, and again if its values
-  // want another one. False if there is none: halves cannot stand for it.
-  __device__ __forceinline__ bool ScaleAndSplit(const Slab& slab, int pixels,
-                                                bool first) {
-    bool scalable;
+  // want another one. Halves cannot stand for infinities and NaN.
+  __device__ __forceinline__ SlabScale ScaleAndSplit(const Slab& slab,
+                                                     int pixels) {
+    Extent extent;
     for (;; turn_ = turn_ == 2 ? 0 : turn_ + 1) {
-      const uint32_t most =
-          LargestOfGroup(ConvertSlab(slab, pixels, PowerOfTwo(exponent_)));
-      if (first) {
-        WaitForKernelBefore();
-        filters_exponent_ = *filter_exponent_;
+      extent = ConvertSlab(slab, pixels, PowerOfTwo(exponent_));
+      if (C::kParts > 1 && extent.Lossy(exponent_) && !HasLossy(slab, pixels)) {
+        extent.least = Extent().least;
       }
-      const int right = most == 0 ? exponent_ : InputExponent(most);
-      const int all = right + filters_exponent_;
-      scalable = IsFinite(most) && filters_exponent_ != kNotScalable &&
-                 all >= -127 && all <= 126;
-      if (!scalable || right == exponent_) break;
+      extent = OfGroup(extent);
+      if (extent.most == 0 || !IsFinite(extent.Most())) break;
+      const int right = InputExponent(extent.Most());
+      if (right == exponent_) break;
       exponent_ = right;
     }
     turn_ = turn_ == 2 ? 0 : turn_ + 1;
-    return scalable;
+    return {IsFinite(extent.Most()) ? exponent_ : kNotScalable,
+            C::kParts > 1 && extent.Lossy(exponent_)};
   }
 
-  // Converts this thread's part of a slab; returns its largest magnitude.
-  __device__ __forceinline__ uint32_t ConvertSlab(const Slab& slab, int pixels,
-                                                  float scale) const {
+  // Whether this thread's part of a slab has lossy inputs. Small ones that a
+  // network computed from large ones have few bits.
+  __device__ __forceinline__ bool HasLossy(const Slab& slab, int pixels) const {
+    const float* from = plan_.raw_words > 0
+                            ? block_.raws + raw_ring_.buffer * plan_.raw_words
+                            : slab.Input(plan_, block_.x);
+    const float scale = PowerOfTwo(exponent_);
+    bool lossy = false;
+#pragma unroll 1
+    for (int c = 0; c < plan_.C; ++c, from += area_) {
+#pragma unroll 4
+      for (int i = tid_; i < pixels; i += C::kConverterThreads) {
+        lossy |= IsLossy(from[i] * scale);
+      }
+    }
+    return lossy;
+  }
+
+  // Converts this thread's part of a slab; returns its extent.
+  __device__ __forceinline__ Extent ConvertSlab(const Slab& slab, int pixels,
+                                                float scale) const {
     constexpr int kManyUnits = WgmmaManyUnits(C::kValues);
     const bool many =
         WgmmaRounds(plan_.C, pixels, C::kValues, kManyUnits,
@@ -248,31 +258,37 @@ class Converter {
                 : ConvertFrom<1>(source, pixels, scale);
   }
   template <int kUnits, typename Source>
-  __device__ __forceinline__ uint32_t ConvertFrom(Source source, int pixels,
-                                                  float scale) const {
+  __device__ __forceinline__ Extent ConvertFrom(Source source, int pixels,
+                                                float scale) const {
     constexpr int kChannels = kUnits * C::kValues;
     const uint32_t target = SharedAddress(block_.SlabBuffer(ring_.buffer));
-    uint32_t most = 0;
+    Extent extent;
 #pragma unroll 1
     for (int c = 0; c < plan_.C; c += kChannels) {
       ConvertChannels<C::kParts, C::kValues, kUnits, C::kConverterThreads>(
           source, area_, plan_.C - c, pixels, plan_.pixel_halves * 2, scale,
-          tid_, target + 2 * c, plan_.slab_words * 4, most);
+          tid_, target + 2 * c, plan_.slab_words * 4, extent);
       source.Advance(int64_t{kChannels} * area_);
     }
-    return most;
+    return extent;
   }
 
-  // The largest of the group's threads; synchronizes them. The words of
-  // group_most_ are used in turn, and each is 0 when its turn comes.
-  __device__ __forceinline__ uint32_t LargestOfGroup(uint32_t most) const {
-    most = __reduce_max_sync(0xffffffff, most);
-    if (block_.lane == 0) atomicMax(&group_most_[turn_], most);
+  // The extent of the group's threads; synchronizes them. Those of
+  // group_extents_ are used in turn, and each is empty when its turn comes.
+  __device__ __forceinline__ Extent OfGroup(Extent extent) const {
+    extent = extent.OfWarp();
+    if (block_.lane == 0) {
+      atomicMax(&group_extents_[turn_].most, extent.most);
+      // One part's losses are within its class.
+      if (C::kParts > 1) atomicMin(&group_extents_[turn_].least, extent.least);
+    }
     SyncGroup(2 + group_, C::kConverterThreads);
-    most = *static_cast<volatile uint32_t*>(&group_most_[turn_]);
-    // All have read the word of the turn before.
-    if (tid_ == 0) group_most_[turn_ == 0 ? 2 : turn_ - 1] = 0;
-    return most;
+    const volatile Extent* const all = &group_extents_[turn_];
+    extent.most = all->most;
+    if (C::kParts > 1) extent.least = all->least;
+    // All have read that of the turn before.
+    if (tid_ == 0) group_extents_[turn_ == 0 ? 2 : turn_ - 1] = Extent();
+    return extent;
   }
 
   // Leaves no infinities or NaN in the buffer: the next slab may not reach all
@@ -288,14 +304,12 @@ class Converter {
   const Block<kShape>& block_;
   const WgmmaPlan& plan_;
   const int group_, tid_;
-  const int* const filter_exponent_;
-  uint32_t* const group_most_;
+  Extent* const group_extents_;
   const int first_slab_, slab_step_;
   const int area_;  // of a channel
   WgmmaRing ring_, raw_ring_;
-  int exponent_ = 5;  // of the slab before
-  int filters_exponent_ = 0;
-  int turn_ = 0;  // of group_most_
+  int exponent_ = kUsualExponent;  // of the slab before
+  int turn_ = 0;                   // of group_extents_
 };
 
 #endif  // __CUDA_ARCH_FEAT_SM90_ALL

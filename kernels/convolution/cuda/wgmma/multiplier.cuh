@@ -29,16 +29,21 @@ class Multiplier {
  public:
   __device__ __forceinline__ Multiplier(const Block<kShape>& block,
                                         const uint4* arranged,
-                                        const int* filter_exponent)
+                                        const ScaledFilter* scaled_filters,
+                                        AllFilters* all_filters,
+                                        const DoubtfulTiles& doubtful)
       : block_(block),
         plan_(block.plan),
         warpgroup_(block.warp / 4),
         g_(threadIdx.x % 32 / 4),
         t_(threadIdx.x % 4),
-        filters_exponent_(CopyFilters(block, arranged, filter_exponent)),
+        all_filters_(all_filters),
+        doubtful_(doubtful),
         filters_address_(SharedAddress(block.filters)),
         ring_(block.plan.slab_buffers, block.slab_barriers),
-        stage_ring_(block.plan.stages, block.stage_barriers) {}
+        stage_ring_(block.plan.stages, block.stage_barriers) {
+    CopyFilters(arranged, scaled_filters);
+  }
 
   __device__ __forceinline__ void Run() {
     // With slabs of its own a warpgroup leaves out those of the others.
@@ -54,8 +59,13 @@ class Multiplier {
       const Slab slab = block_.SlabAt(index);
       slab_address_ = SharedAddress(block_.SlabBuffer(ring_.buffer));
       WaitFor(block_.full + 8 * ring_.barrier, ring_.parity);
-      exponent_ =
-          *static_cast<volatile int*>(&block_.slab_exponent[ring_.buffer]);
+      const volatile SlabScale& scale = block_.slab_scales[ring_.buffer];
+      exponent_ = scale.exponent;
+      // One of the slab's multipliers lists it.
+      if (threadIdx.x == (C::kOwnSlabs ? 128 * warpgroup_ : 0)) {
+        const DoubtfulTile tile = {index, exponent_, scale.lossy};
+        if (all_filters_->Doubt(tile)) doubtful_.Add(tile);
+      }
       slab_held_ = true;
       for (int group = 0; group < plan_.groups;
            group += plan_.phase_groups, stage_ring_.Advance()) {
@@ -90,20 +100,23 @@ class Multiplier {
     bool exists;
   };
 
-  // Copies the arranged filters to shared memory while the converters prepare
-  // the first slab. Returns their exponent.
-  static __device__ __forceinline__ int CopyFilters(
-      const Block<kShape>& block, const uint4* arranged,
-      const int* filter_exponent) {
+  // Copies the arranged filters and what is known of them to shared memory
+  // while the converters prepare the first slab.
+  __device__ __forceinline__ void CopyFilters(
+      const uint4* arranged, const ScaledFilter* scaled_filters) const {
+    constexpr int kThreads = 32 * C::kMultiplierWarps;
     WaitForKernelBefore();
-    for (int i = threadIdx.x; i < block.filter_vectors;
-         i += 32 * C::kMultiplierWarps) {
-      block.filters[i] = arranged[i];
+    for (int i = threadIdx.x; i < block_.filter_vectors; i += kThreads) {
+      block_.filters[i] = arranged[i];
     }
-    const int exponent = *filter_exponent;
+    for (int m = threadIdx.x; m < plan_.groups * C::kGroupFilters;
+         m += kThreads) {
+      block_.filter_exponents[m] = scaled_filters[m].exponent;
+    }
+    const auto all_filters = AllFilters::Of(scaled_filters, plan_.M);
+    if (threadIdx.x == 0) *all_filters_ = all_filters;
     FenceAsyncProxy();
-    SyncGroup(1, 32 * C::kMultiplierWarps);
-    return exponent;
+    SyncGroup(1, kThreads);
   }
 
   // Computes this warpgroup's tiles of the phase that begins with
@@ -162,11 +175,6 @@ class Multiplier {
     const Tile tile = {
         group, index,
         (group - phase.first_group) * C::kGroupFilters + 2 * (t_ / C::kShifts)};
-    if (exponent_ == kNotScalable) {
-      HoldStage();
-      ComputeTileExactly(slab, phase, tile);
-      return;
-    }
     uint32_t in[2];
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
@@ -178,10 +186,10 @@ class Multiplier {
     uint32_t filters = __shfl_sync(
         0xffffffff, filters_address_ + group * C::kParts * plan_.group_bytes,
         0);
-    for (int pass = 0; pass < plan_.passes; ++pass) {
+    int done = 0;  // steps
+    do {
       Sums main, small;
-      const int steps =
-          min(plan_.pass_steps, plan_.steps - pass * plan_.pass_steps);
+      const int steps = min(PassSteps(), plan_.steps - done);
       Product product(plan_, in, filters);
       if constexpr (C::kOneSum) {
         product.Run(steps, main, main);
@@ -192,14 +200,22 @@ class Multiplier {
       filters += steps * C::kFilterRows * C::kFilterRowBytes;
       // The slab is free before the outputs are stored, which takes a while.
       if constexpr (C::kDirect) {
-        if (pass + 1 == plan_.passes && last) {
+        if (done + steps == plan_.steps && last) {
           slab_held_ = false;
           Arrive(block_.empty + 8 * ring_.barrier);
         }
       }
       HoldStage();
-      Store(slab, phase, tile, pass, main, small);
-    }
+      Store(slab, phase, tile, /*first=*/done == 0, main, small);
+      done += steps;
+    } while (done < plan_.steps);
+  }
+
+  // Where weights have one sign, sums may grow with every step, and what is cut
+  // off of them adds up: then a pass is one step.
+  __device__ __forceinline__ int PassSteps() const {
+    const volatile bool& one_signed = all_filters_->one_signed;
+    return C::kParts == 2 && one_signed ? 1 : plan_.pass_steps;
   }
 
   // The thread's first or second unit. Beyond the slab's last unit it is that
@@ -220,56 +236,22 @@ class Multiplier {
     return i / 2 * (8 / C::kShifts) + i % 2;
   }
 
-  // Computes this thread's outputs of a tile by the definition: the slab or the
-  // filters cannot be scaled.
-  __device__ __forceinline__ void ComputeTileExactly(const Slab& slab,
-                                                     const Phase& phase,
-                                                     const Tile& tile) const {
-#pragma unroll 1
-    for (int e = 0; e < 2; ++e) {
-      const Unit unit = UnitOf(slab, tile, e);
-      if (!unit.exists) continue;
-      const int column = unit.column + t_ % C::kShifts;
-      if (column >= plan_.W_out) continue;
-      const int at = unit.band * C::kRows;
-#pragma unroll 1
-      for (int i = 0; i < 2 * C::kOctets * C::kShifts; ++i) {
-        const int m = tile.first_filter + FilterOf(i);
-        if (phase.m0 + m >= plan_.M) continue;
-        const int64_t first =
-            int64_t{phase.m0 + m} * plan_.C * plan_.K * plan_.K;
-#pragma unroll 1
-        for (int row = 0; row < min(C::kRows, slab.rows - at); ++row) {
-          float* const to =
-              C::kDirect ? slab.Output(plan_, block_.y, phase.m0 + m)
-                         : phase.stage + StageOffset(plan_, phase.target, m);
-          to[(at + row) * plan_.W_out + column] =
-              ExactOutput(plan_,
-                          slab.Input(plan_, block_.x) +
-                              int64_t{at + row} * plan_.W + column,
-                          block_.k + first);
-        }
-      }
-    }
-  }
-
   // Stores the sums of a pass, scaled back, or adds them to those of the passes
   // before.
   __device__ __forceinline__ void Store(const Slab& slab, const Phase& phase,
-                                        Tile tile, int pass, const Sums& main,
+                                        Tile tile, bool first, const Sums& main,
                                         const Sums& small) const {
-    const float scale = PowerOfTwo(-(exponent_ + filters_exponent_));
     // Places are computed again here rather than kept in registers meanwhile.
     asm volatile("" : "+r"(tile.index), "+r"(tile.first_filter));
     float* const out =
         C::kDirect ? slab.Output(plan_, block_.y, phase.m0) : phase.stage;
     // One part has one pass (WgmmaPlan).
-    if (C::kParts == 2 && pass > 0) {
-      StoreSums<false, true>(slab, phase, tile, scale, out, main, small);
+    if (C::kParts == 2 && !first) {
+      StoreSums<false, true>(slab, phase, tile, out, main, small);
     } else if ((tile.group + 1) * C::kGroupFilters <= plan_.M) {
-      StoreSums<true, false>(slab, phase, tile, scale, out, main, small);
+      StoreSums<true, false>(slab, phase, tile, out, main, small);
     } else {
-      StoreSums<false, false>(slab, phase, tile, scale, out, main, small);
+      StoreSums<false, false>(slab, phase, tile, out, main, small);
     }
   }
   // With kWhole every filter of the group exists. With kAdds sums are added to
@@ -277,8 +259,8 @@ class Multiplier {
   template <bool kWhole, bool kAdds>
   __device__ __forceinline__ void StoreSums(const Slab& slab,
                                             const Phase& phase,
-                                            const Tile& tile, float scale,
-                                            float* out, const Sums& main,
+                                            const Tile& tile, float* out,
+                                            const Sums& main,
                                             const Sums& small) const {
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
@@ -291,6 +273,8 @@ class Multiplier {
       for (int i = 0; i < 2 * C::kOctets * C::kShifts; ++i) {
         const int m = tile.first_filter + FilterOf(i);
         const int rows = kWhole || phase.m0 + m < plan_.M ? rows_left : 0;
+        const float scale =
+            ScaleBack(exponent_, block_.filter_exponents[phase.m0 + m]);
         float* to =
             out +
             static_cast<uint32_t>(
@@ -321,7 +305,8 @@ class Multiplier {
   const Block<kShape>& block_;
   const WgmmaPlan& plan_;
   const int warpgroup_, g_, t_;
-  const int filters_exponent_;
+  AllFilters* const all_filters_;  // in shared memory
+  const DoubtfulTiles& doubtful_;
   const uint32_t filters_address_;
   WgmmaRing ring_, stage_ring_;
   // The warpgroup that computes the next tile, where all share each slab.

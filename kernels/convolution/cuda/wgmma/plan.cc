@@ -107,6 +107,7 @@ bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
   if (int64_t{shape.parts} * plan->groups * group_bytes > shared_limit)
     return false;
   plan->group_bytes = group_bytes;
+  plan->exponent_words = RoundUp(plan->groups * 8 * shape.octets, 32);
 
   const int64_t pitch = int64_t{plan->W} * plan->pixel_halves / 2;
   const int64_t slab_rows = int64_t{plan->slab_bands} * shape.rows;
@@ -123,7 +124,8 @@ bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
                                   : RoundUp(rows * plan->W_out + 31, 32);
   const int64_t stage_words = RoundUp(stage_pitch * phase_filters + 31, 32);
   int64_t bytes = kStaticSharedBytes + plan->filter_bytes(shape.parts) +
-                  4 * (int64_t{shape.parts} * plan->slab_buffers * slab_words +
+                  4 * (plan->exponent_words +
+                       int64_t{shape.parts} * plan->slab_buffers * slab_words +
                        plan->stages * stage_words);
   if (bytes > shared_limit) return false;
   plan->pitch = pitch, plan->slab_words = slab_words;

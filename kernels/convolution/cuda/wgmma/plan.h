@@ -46,7 +46,8 @@ struct WgmmaPlan {
   int raw_words, raw_buffers;
   // Groups of 8 * octets filters, and those of a phase.
   int groups, phase_groups;
-  int group_bytes;  // of arranged filters, for each part
+  int group_bytes;     // of arranged filters, for each part
+  int exponent_words;  // one for each filter of all groups, and padding
   // With WgmmaShape::direct there are no stages, and these three are not used.
   // If `merged`, a slab is an image and a phase has all filters, so that the
   // stage holds the image's outputs as they stand in device memory. The pitch

@@ -105,13 +105,15 @@ void CheckPlan(const Problem& problem, const WgmmaPlan& plan) {
 
   // Everything together fits, and vectors of 16 bytes are aligned.
   const int64_t words =
-      plan.filter_bytes(shape.parts) / 4 +
+      plan.filter_bytes(shape.parts) / 4 + plan.exponent_words +
       int64_t{shape.parts} * plan.slab_buffers * plan.slab_words +
       int64_t{plan.raw_buffers} * plan.raw_words +
       int64_t{plan.stages} * plan.stage_words;
   EXPECT_EQ(words * 4, plan.shared_bytes);
   EXPECT_LE(plan.shared_bytes, kH200.shared_per_block);
   EXPECT_EQ(plan.group_bytes % 16, 0);
+  EXPECT_GE(plan.exponent_words, plan.groups * 8 * shape.octets);
+  EXPECT_EQ(plan.exponent_words % 32, 0);
   EXPECT_EQ(plan.slab_words % 4, 0);
   EXPECT_EQ(plan.raw_words % 4, 0);
   EXPECT_EQ(plan.stage_words % 32, 0);

@@ -1,12 +1,12 @@
 // Hopper's products of warpgroups at float32's accuracy.
 //
 // Idea. As in tensor_split, x * k becomes hx * hk + hx * lk + lx * hk in half
-// precision, with operands scaled by powers of two. Pixels lie in shared memory
-// with their channels innermost, so that the values under a filter row are one
-// run, and a tap is an offset. wgmma multiplies 64 rows of 16 halves, which
-// come from registers here, by up to 256 columns in shared memory. The rows are
-// pixels and the columns are filters, which the tensor cores read by
-// themselves.
+// precision, with scaled operands, and mend.cuh computes what is not certain
+// from the floats. Pixels lie in shared memory with their channels innermost,
+// so that the values under a filter row are one run, and a tap is an offset.
+// wgmma multiplies 64 rows of 16 halves, which come from registers here, by up
+// to 256 columns in shared memory. The rows are pixels and the columns are
+// filters, which the tensor cores read by themselves.
 //
 // Change against tensor_split. mma.sync reaches two thirds of the rate of
 // Hopper's tensor cores, wgmma all of it. A warpgroup holds the sums of several
@@ -35,7 +35,8 @@
 //
 // Accuracy. Tensor cores cut off bits where they add. At most 42 products of a
 // filter row are added there before the sum goes on in float32
-// (WgmmaPlan::pass_steps).
+// (WgmmaPlan::pass_steps); those of one step if the weights of some filter have
+// one sign, so that sums grow with every step.
 #include "kernels/convolution/cuda/wgmma/wgmma_convolution.cuh"
 
 namespace convlab::cuda {

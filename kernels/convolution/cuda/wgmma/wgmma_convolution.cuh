@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/convolution/cuda/wgmma/arrange.cuh"
 #include "kernels/convolution/cuda/wgmma/plan.h"
@@ -35,31 +37,36 @@ class WgmmaConvolution : public Kernel {
     blocks_ = plan_.slab_count() < limits.multiprocessors
                   ? plan_.slab_count()
                   : limits.multiprocessors;
-    return arranged_.Allocate(kHeaderBytes + plan_.filter_bytes(kParts));
+    const WgmmaShape& shape = kWgmmaShapes[plan_.shape];
+    mender_ =
+        Mender(problem_, epilogue_,
+               {plan_.H_out, plan_.W_out, plan_.slabs, /*across=*/1,
+                plan_.W_out, plan_.slab_units, plan_.band_units, shape.rows});
+    RETURN_IF_FAILED(
+        mender_.Prepare(plan_.slab_count(), limits.multiprocessors));
+    return arranged_.Allocate(filters(), plan_.filter_bytes(kParts),
+                              plan_.slab_count());
   }
 
   Error Run(const float* x, const float* k, float* y,
             cudaStream_t stream) override {
     const WgmmaShape& shape = kWgmmaShapes[plan_.shape];
-    int* const exponent = arranged_.as<int>();
-    char* const arranged = arranged_.as<char>() + kHeaderBytes;
-    // One thread for each word of high halves, up to 64 blocks.
-    const int64_t most =
-        CeilDivide(plan_.filter_bytes(kParts) / (4 * kParts), 512);
-    const int blocks = static_cast<int>(most < 64 ? most : 64);
-    ArrangeWgmmaFiltersKernel<kParts><<<blocks, 512, 0, stream>>>(
-        k, reinterpret_cast<uint32_t*>(arranged), exponent, plan_, shape.octets,
-        shape.shifts, shape.vector_rows, shape.wide);
+    ArrangeWgmmaFiltersKernel<kParts><<<filters(), 256, 0, stream>>>(
+        k, reinterpret_cast<uint32_t*>(arranged_.data()), arranged_.filters(),
+        arranged_.doubtful(), plan_, shape.octets, shape.shifts,
+        shape.vector_rows, shape.wide);
     RETURN_IF_FAILED(CheckLaunch("ArrangeWgmmaFiltersKernel"));
     WgmmaPlan plan = plan_;
     // The copy engine takes addresses that are multiples of 16 bytes; without
     // it converters read the images themselves.
     if (reinterpret_cast<uintptr_t>(x) % 16 != 0)
       plan.raw_words = plan.raw_buffers = 0;
-    return LaunchOverlapping("WgmmaKernel", Function(), overlaps_, blocks_,
-                             shape.threads, plan.shared_bytes, stream, x, k,
-                             reinterpret_cast<const uint4*>(arranged), exponent,
-                             y, plan);
+    RETURN_IF_FAILED(
+        LaunchOverlapping("WgmmaKernel", Function(), overlaps_, blocks_,
+                          shape.threads, plan.shared_bytes, stream, x,
+                          reinterpret_cast<const uint4*>(arranged_.data()),
+                          arranged_.filters(), arranged_.doubtful(), y, plan));
+    return mender_.Mend(x, k, y, arranged_, stream);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -82,10 +89,9 @@ class WgmmaConvolution : public Kernel {
   }
 
  private:
-  using FunctionPointer = void (*)(const float*, const float*, const uint4*,
-                                   const int*, float*, WgmmaPlan);
-  // The exponent of the arranged filters stands before them.
-  static constexpr int kHeaderBytes = 256;
+  using FunctionPointer = void (*)(const float*, const uint4*,
+                                   const ScaledFilter*, DoubtfulTiles, float*,
+                                   WgmmaPlan);
 
   static bool CompiledFor(int kernel_size) {
     for (const WgmmaShape& shape : kWgmmaShapes) {
@@ -121,9 +127,15 @@ class WgmmaConvolution : public Kernel {
     return FunctionOfShape(shape);
   }
 
+  // Those that fill the groups.
+  int64_t filters() const {
+    return int64_t{plan_.groups} * 8 * kWgmmaShapes[plan_.shape].octets;
+  }
+
   WgmmaPlan plan_ = {};
   bool overlaps_ = false;
-  Workspace arranged_;
+  ArrangedFilters arranged_;
+  Mender mender_;
   int64_t blocks_ = 0;
 };
 

@@ -7,7 +7,8 @@
 //   warps 0 to 4 * kMultipliers - 1   Multiplier   slab -> stage
 //   the next kConverterWarps          Converter    device memory -> slab
 //   one more, if there are stages     RunWriter    stage -> device memory
-// Converters give registers to multipliers.
+// Multipliers list doubtful slabs for mend.cuh. Converters give registers to
+// multipliers.
 //
 // An operand has one or two parts: two if it is split into high and low halves,
 // which takes three products, or one, its values rounded to halves, which takes
@@ -29,20 +30,25 @@ namespace convlab::cuda {
 
 template <int kShape>
 __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
-    WgmmaKernel(const float* __restrict__ x, const float* __restrict__ k,
-                const uint4* arranged, const int* filter_exponent,
-                float* __restrict__ y, const __grid_constant__ WgmmaPlan plan) {
+    WgmmaKernel(const float* __restrict__ x, const uint4* arranged,
+                const ScaledFilter* scaled_filters,
+                const DoubtfulTiles doubtful, float* __restrict__ y,
+                const __grid_constant__ WgmmaPlan plan) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
+  LetNextKernelStart();
   using C = WgmmaConstants<kShape>;
   extern __shared__ __align__(1024) uint4 shared[];
   __shared__ uint64_t barriers[5 * C::kMostBarriers];
-  __shared__ int slab_exponent[kWgmmaMostBuffers];
-  __shared__ uint32_t slab_most[C::kConverterGroups][3];
+  __shared__ AllFilters all_filters;
+  __shared__ SlabScale slab_scales[kWgmmaMostBuffers];
+  __shared__ Extent slab_extents[C::kConverterGroups][3];
 
-  const Block<kShape> block(plan, x, k, y, shared, barriers, slab_exponent);
+  const Block<kShape> block(plan, x, y, shared, barriers, slab_scales);
   block.Initialize();
   if (threadIdx.x == 0) {
-    for (auto& turns : slab_most) turns[0] = turns[1] = turns[2] = 0;
+    for (auto& turns : slab_extents) {
+      for (Extent& turn : turns) turn = Extent();
+    }
   }
   FenceAsyncProxy();
   __syncthreads();
@@ -56,11 +62,12 @@ __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
     }
     const int group = warp / (C::kConverterWarps / C::kConverterGroups);
     if (group >= C::kConverterGroups) return;
-    Converter<kShape>(block, group, filter_exponent, slab_most[group]).Run();
+    Converter<kShape>(block, group, slab_extents[group]).Run();
     return;
   }
   TakeRegisters<C::kMultiplierRegisters>();
-  Multiplier<kShape>(block, arranged, filter_exponent).Run();
+  Multiplier<kShape>(block, arranged, scaled_filters, &all_filters, doubtful)
+      .Run();
 #endif
 }
 

@@ -1,0 +1,361 @@
+// Mends the outputs of kernels whose operands are scaled halves: those that may
+// have lost more than float32 would are computed again by the definition.
+// Needs compute capability 8.0.
+//
+// The kernel before has listed its doubtful tiles: those with lossy inputs, or
+// whose scales some filters' outputs do not go with. A block takes one after
+// the other. It finds the lossy inputs, looks at the outputs that they reach,
+// and computes those that are too small to be certain (scaling.h). Outputs of
+// filters with lossy weights are looked at all over the tile.
+//
+// So the kernel before pays for one comparison of each tile, and on ordinary
+// data there is little to look at.
+#ifndef KERNELS_CONVOLUTION_CUDA_LIB_MEND_CUH_
+#define KERNELS_CONVOLUTION_CUDA_LIB_MEND_CUH_
+
+#include <cmath>
+#include <cstdint>
+
+#include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/cuda/lib/output_tiles.h"
+#include "kernels/convolution/cuda/lib/ptx.cuh"
+#include "kernels/convolution/cuda/lib/scaling.h"
+#include "kernels/convolution/epilogue.h"
+#include "kernels/convolution/problem.h"
+#include "kernels/cuda/activation.cuh"
+
+namespace convlab::cuda {
+
+struct MendPlan {
+  int C, H, W, M, K;
+  int pool;  // 2 if windows of 2 x 2 sums become an output, or 1
+  OutputTiles tiles;
+  Epilogue epilogue;
+};
+
+constexpr int kMendThreads = 512;
+constexpr int kMendBlocks = 2;    // of a multiprocessor
+constexpr int kMostLossy = 1024;  // inputs whose places a block remembers
+
+#if __CUDA_ARCH__ >= 800
+
+// A sum by the definition: `in` is the first input under the filter `k`. With
+// kLanes = 32 the lanes of a warp, which all call this, share the terms.
+template <int kLanes>
+__device__ __forceinline__ float ExactSum(const MendPlan& plan, const float* in,
+                                          const float* k, int lane) {
+  constexpr int kAtOnce = 4;
+  const int K = plan.K, terms = plan.C * K * K;
+  // From a lane's term to its next.
+  const int step_q = kLanes % K, step_p = kLanes / K % K;
+  const int step_c = kLanes / K / K;
+  int q = lane % K, p = lane / K % K, c = lane / K / K;
+  float sum = 0;
+#pragma unroll 1
+  for (int first = lane; first < terms; first += kAtOnce * kLanes) {
+    float a[kAtOnce], b[kAtOnce];
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      const int i = first + j * kLanes;
+      a[j] = LoadIfBelow(i, terms, in + (int64_t{c} * plan.H + p) * plan.W + q);
+      b[j] = LoadIfBelow(i, terms, k + i);
+      q += step_q, p += step_p, c += step_c;
+      if (q >= K) q -= K, ++p;
+      if (p >= K) p -= K, ++c;
+    }
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) sum = fmaf(a[j], b[j], sum);
+  }
+#pragma unroll
+  for (int distance = kLanes / 2; distance > 0; distance /= 2) {
+    sum += __shfl_xor_sync(0xffffffff, sum, distance);
+  }
+  return sum;
+}
+
+// What the threads of a block know of the tile that they mend.
+struct Mending {
+  const float *x, *k;
+  float* y;
+  const ScaledFilter* filters;
+  TileArea area;
+  int exponent;
+  int lossy;   // inputs
+  float lost;  // at most, by one of them
+  // Whether few inputs are so large that almost all others are lossy. A sum
+  // that such an input dominates lost bits in each step (docs/numerics.md).
+  bool dominated;
+
+  // In outputs, not sums.
+  __device__ __forceinline__ int rows(const MendPlan& plan) const {
+    return area.rows / plan.pool;
+  }
+  __device__ __forceinline__ int columns(const MendPlan& plan) const {
+    return area.columns / plan.pool;
+  }
+
+  // The least certain magnitude of filter m's sums: 0 if all are certain,
+  // infinity if none is.
+  __device__ __forceinline__ float LeastCertain(const MendPlan& plan,
+                                                int m) const {
+    const ScaledFilter filter = filters[m];
+    if (dominated || !CanScaleBack(exponent, filter.exponent)) return INFINITY;
+    const int terms = plan.C * plan.K * plan.K;
+    const float sum = LeastCertainSum(filter.lossy) +
+                      LeastCertainSum(min(lossy, terms), lost);
+    return sum == 0 ? 0
+                    : fmaxf(sum * ScaleBack(exponent, filter.exponent),
+                            __uint_as_float(1));
+  }
+  __device__ __forceinline__ float* Output(const MendPlan& plan, int m, int h,
+                                           int w) const {
+    const int height = plan.tiles.height / plan.pool;
+    const int width = plan.tiles.width / plan.pool;
+    return y +
+           ((area.image * plan.M + m) * height + area.row / plan.pool + h) *
+               width +
+           area.column / plan.pool + w;
+  }
+  __device__ __forceinline__ const float* Input(const MendPlan& plan, int h,
+                                                int w) const {
+    return x + (area.image * plan.C * plan.H + area.row + h) * plan.W +
+           area.column + w;
+  }
+  // Whether an output is certain. Bias and activation are monotonic, so an
+  // output beyond what sums of twice the least certain magnitude lead to is a
+  // certain sum's.
+  __device__ __forceinline__ bool IsCertain(const MendPlan& plan, int m,
+                                            float least, float output) const {
+    const float bias =
+        plan.epilogue.bias == nullptr ? 0 : plan.epilogue.bias[m];
+    return output < Apply(plan.epilogue.activation, bias - 2 * least) ||
+           output > Apply(plan.epilogue.activation, bias + 2 * least);
+  }
+  // Computes an output. With kLanes = 32 all lanes of a warp call this.
+  template <int kLanes>
+  __device__ __forceinline__ void Compute(const MendPlan& plan, int m, int h,
+                                          int w, int lane) const {
+    float largest = -INFINITY;
+#pragma unroll 1
+    for (int i = 0; i < plan.pool * plan.pool; ++i) {
+      const float sum =
+          ExactSum<kLanes>(plan,
+                           Input(plan, plan.pool * h + i / plan.pool,
+                                 plan.pool * w + i % plan.pool),
+                           k + int64_t{m} * plan.C * plan.K * plan.K, lane);
+      largest = plan.pool == 1 ? sum : MaxOrNan(sum, largest);
+    }
+    if (plan.epilogue.bias != nullptr) largest += plan.epilogue.bias[m];
+    if (lane == 0) {
+      *Output(plan, m, h, w) = Apply(plan.epilogue.activation, largest);
+    }
+  }
+  // Each lane of a warp has an output, or none, to be computed: few by the
+  // whole warp, many each by its lane.
+  __device__ __forceinline__ void ComputeFound(const MendPlan& plan, bool found,
+                                               int m, int h, int w) const {
+    constexpr int kMany = 8;
+    uint32_t left = __ballot_sync(0xffffffff, found);
+    if (__popc(left) > kMany) {
+      if (found) Compute<1>(plan, m, h, w, 0);
+      return;
+    }
+#pragma unroll 1
+    for (; left != 0; left &= left - 1) {
+      const int lane = __ffs(left) - 1;
+      Compute<32>(plan, __shfl_sync(0xffffffff, m, lane),
+                  __shfl_sync(0xffffffff, h, lane),
+                  __shfl_sync(0xffffffff, w, lane), threadIdx.x % 32);
+    }
+  }
+
+  // Looks at all outputs of filter m.
+  __device__ __forceinline__ void MendFilter(const MendPlan& plan,
+                                             int m) const {
+    const float least = LeastCertain(plan, m);
+    if (least == 0) return;
+    const int count = rows(plan) * columns(plan);
+#pragma unroll 1
+    for (int first = threadIdx.x / 32 * 32; first < count;
+         first += kMendThreads) {
+      const int e = first + threadIdx.x % 32;
+      const int h = e / columns(plan), w = e - h * columns(plan);
+      const bool found =
+          e < count && !IsCertain(plan, m, least, *Output(plan, m, h, w));
+      ComputeFound(plan, found, m, h, w);
+    }
+  }
+  // Looks at the outputs that lossy inputs reach, of all filters but those of
+  // which all outputs are looked at.
+  __device__ __forceinline__ void MendAround(const MendPlan& plan,
+                                             const int* places,
+                                             int count) const {
+    const int pool = plan.pool, K = plan.K;
+    // Outputs side by side that an input reaches, of which the last may be
+    // none.
+    const int span = (K + pool - 2) / pool + 1;
+    const int around = span * span * plan.M;
+#pragma unroll 1
+    for (int first = threadIdx.x / 32 * 32; first < count * around;
+         first += kMendThreads) {
+      const int e = first + threadIdx.x % 32;
+      const int place = places[min(e / around, count - 1)];
+      const int row = place / plan.W, column = place - row * plan.W;
+      const int m = e % around / span / span;
+      const int h = max(row - K + 1, 0) / pool + e / span % span;
+      const int w = max(column - K + 1, 0) / pool + e % span;
+      bool found = false;
+      if (e < count * around && h <= row / pool && h < rows(plan) &&
+          w <= column / pool && w < columns(plan) && !LookAllOver(m)) {
+        found =
+            !IsCertain(plan, m, LeastCertain(plan, m), *Output(plan, m, h, w));
+      }
+      ComputeFound(plan, found, m, h, w);
+    }
+  }
+  // Whether outputs of filter m may be uncertain wherever they are.
+  __device__ __forceinline__ bool LookAllOver(int m) const {
+    return filters[m].lossy > 0 || !CanScaleBack(exponent, filters[m].exponent);
+  }
+};
+
+// The places, row * W + column, of the lossy inputs that a block has found, and
+// the bits of the largest loss; and how many inputs are kept, zeros apart.
+struct LossyInputs {
+  int count;
+  uint32_t lost;
+  int kept;
+  int places[kMostLossy];
+};
+
+// Finds the lossy inputs of a tile. They are read in runs, which are all its
+// rows of a channel if it is as wide as the image, or single rows. A warp takes
+// a piece of a run at a time.
+__device__ __forceinline__ void FindLossy(const MendPlan& plan,
+                                          const Mending& tile,
+                                          LossyInputs* lossy) {
+  constexpr int kLoads = 8, kPiece = 32 * kLoads;
+  const bool whole = tile.area.columns == plan.tiles.width;
+  const int input_rows = tile.area.rows + plan.K - 1;
+  const int length =
+      whole ? input_rows * plan.W : tile.area.columns + plan.K - 1;
+  const int channel_runs = whole ? 1 : input_rows;
+  const int pieces = CeilDivide(length, kPiece);
+  const float scale = PowerOfTwo(tile.exponent);
+  int kept = 0;
+#pragma unroll 1
+  for (int i = threadIdx.x / 32; i < plan.C * channel_runs * pieces;
+       i += kMendThreads / 32) {
+    const int run = i / pieces;
+    const int c = run / channel_runs, row = run - c * channel_runs;
+    const int first = (i - run * pieces) * kPiece + threadIdx.x % 32;
+    const float* const from =
+        tile.Input(plan, row, first) + int64_t{c} * plan.H * plan.W;
+    float v[kLoads];
+#pragma unroll
+    for (int j = 0; j < kLoads; ++j) {
+      v[j] = LoadIfBelow(first + 32 * j, length, from + 32 * j);
+    }
+#pragma unroll
+    for (int j = 0; j < kLoads; ++j) {
+      kept += v[j] != 0;
+      if (!IsLossy(v[j] * scale)) continue;
+      --kept;
+      atomicMax(&lossy->lost, __float_as_uint(LostOf(v[j] * scale)));
+      const int at = atomicAdd(&lossy->count, 1);
+      if (at < kMostLossy) {
+        lossy->places[at] = row * plan.W + first + 32 * j;
+      }
+    }
+  }
+  kept = __reduce_add_sync(0xffffffff, kept);
+  if (threadIdx.x % 32 == 0) atomicAdd(&lossy->kept, kept);
+}
+
+#endif
+
+// Mends the outputs y of the doubtful tiles.
+static __global__ void __launch_bounds__(kMendThreads, kMendBlocks)
+    MendKernel(const float* x, const float* k, float* y,
+               const ScaledFilter* filters, const DoubtfulTiles doubtful,
+               const __grid_constant__ MendPlan plan) {
+#if __CUDA_ARCH__ >= 800
+  __shared__ LossyInputs lossy;
+  WaitForKernelBefore();
+  const int count = *doubtful.count;
+#pragma unroll 1
+  for (int i = blockIdx.x; i < count; i += gridDim.x) {
+    const DoubtfulTile tile = doubtful.tiles[i];
+    Mending mending = {
+        x, k, y, filters, plan.tiles.At(tile.index), tile.exponent};
+    __syncthreads();  // all have done the tile before
+    if (threadIdx.x == 0) lossy.count = lossy.lost = lossy.kept = 0;
+    __syncthreads();
+    if (tile.lossy && tile.exponent != kNotScalable) {
+      FindLossy(plan, mending, &lossy);
+    }
+    bool all_over = false;
+    for (int m = threadIdx.x; m < plan.M; m += kMendThreads) {
+      all_over |= mending.LookAllOver(m);
+    }
+    const bool some_all_over = __syncthreads_or(all_over);
+    mending.lossy = lossy.count;
+    mending.lost = __uint_as_float(lossy.lost);
+    mending.dominated = lossy.count / 64 > lossy.kept;
+    // If the places around the lossy inputs are most of the tile, or too many
+    // to remember, all of it is looked at.
+    const bool everywhere =
+        mending.dominated || lossy.count > kMostLossy ||
+        int64_t{lossy.count} * plan.K * plan.K >=
+            int64_t{mending.area.rows} * mending.area.columns;
+    if (everywhere || some_all_over) {
+#pragma unroll 1
+      for (int m = 0; m < plan.M; ++m) {
+        if (everywhere || mending.LookAllOver(m)) mending.MendFilter(plan, m);
+      }
+    }
+    if (!everywhere) mending.MendAround(plan, lossy.places, lossy.count);
+  }
+#endif
+}
+
+// The plan for a kernel with these tiles, and its launch behind that kernel.
+class Mender {
+ public:
+  Mender() = default;
+  Mender(const Problem& problem, const Epilogue& epilogue,
+         const OutputTiles& tiles) {
+    plan_.C = problem.channels, plan_.H = problem.height;
+    plan_.W = problem.width, plan_.M = problem.filters;
+    plan_.K = problem.kernel_size;
+    plan_.pool = epilogue.pool.size == 0 ? 1 : epilogue.pool.size;
+    plan_.tiles = tiles;
+    plan_.epilogue = epilogue;
+  }
+
+  Error Prepare(int64_t tiles, int multiprocessors) {
+    const int64_t most = int64_t{kMendBlocks} * multiprocessors;
+    blocks_ = tiles < most ? tiles : most;
+    overlaps_ = MayOverlap(reinterpret_cast<const void*>(MendKernel));
+    return {};
+  }
+
+  // Queues the mending of y, which the kernel before computed.
+  Error Mend(const float* x, const float* k, float* y,
+             const ArrangedFilters& filters, cudaStream_t stream) const {
+    return LaunchOverlapping("MendKernel", MendKernel, overlaps_, blocks_,
+                             kMendThreads, /*shared_bytes=*/0, stream, x, k, y,
+                             filters.filters(), filters.doubtful(), plan_);
+  }
+
+ private:
+  MendPlan plan_ = {};
+  int64_t blocks_ = 0;
+  bool overlaps_ = false;
+};
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CONVOLUTION_CUDA_LIB_MEND_CUH_
