@@ -67,15 +67,15 @@ __global__ void ConvertKernel(const uint8_t* bytes, int64_t count, float* out) {
 }  // namespace
 
 Error LaunchEnlarge(const uint8_t* images, int64_t count, int size,
-                    int enlarged, float* out) {
+                    int enlarged, float* out, cudaStream_t stream) {
   if (size == enlarged) {
     const int64_t pixels = count * size * size;
-    ConvertKernel<<<CeilDivide(pixels, kThreads), kThreads>>>(images, pixels,
-                                                              out);
+    ConvertKernel<<<CeilDivide(pixels, kThreads), kThreads, 0, stream>>>(
+        images, pixels, out);
     return CheckLaunch("ConvertKernel");
   }
-  EnlargeKernel<<<count, kThreads, enlarged * sizeof(Tap)>>>(images, size,
-                                                             enlarged, out);
+  EnlargeKernel<<<count, kThreads, enlarged * sizeof(Tap), stream>>>(
+      images, size, enlarged, out);
   return CheckLaunch("EnlargeKernel");
 }
 

@@ -93,7 +93,7 @@ __global__ void PoolMaxKernel(MaxPool pool, int64_t count, int size, int pooled,
 
 template <Activation kActivation>
 Error Pool(const MaxPool& pool, int64_t planes, int64_t size, const float* in,
-           float* out) {
+           float* out, cudaStream_t stream) {
   const int64_t pooled = pool.Output(size);
   const int64_t count = planes * pooled * pooled;
   const int64_t blocks = CeilDivide(count, kThreads * kPerThread);
@@ -101,40 +101,44 @@ Error Pool(const MaxPool& pool, int64_t planes, int64_t size, const float* in,
                        reinterpret_cast<uintptr_t>(in) % sizeof(float2) == 0;
   if (halving) {
     PoolMaxKernel<kActivation, true>
-        <<<blocks, kThreads>>>(pool, count, size, pooled, in, out);
+        <<<blocks, kThreads, 0, stream>>>(pool, count, size, pooled, in, out);
   } else {
     PoolMaxKernel<kActivation, false>
-        <<<blocks, kThreads>>>(pool, count, size, pooled, in, out);
+        <<<blocks, kThreads, 0, stream>>>(pool, count, size, pooled, in, out);
   }
   return CheckLaunch("PoolMaxKernel");
 }
 
 }  // namespace
 
-Error LaunchActivate(Activation activation, int64_t count, float* values) {
+Error LaunchActivate(Activation activation, int64_t count, float* values,
+                     cudaStream_t stream) {
   const int64_t blocks = CeilDivide(count, kThreads * kPerThread);
   switch (activation) {
     case Activation::kNone:
       return {};
     case Activation::kTanh:
-      ActivateKernel<Activation::kTanh><<<blocks, kThreads>>>(count, values);
+      ActivateKernel<Activation::kTanh>
+          <<<blocks, kThreads, 0, stream>>>(count, values);
       break;
     case Activation::kRelu:
-      ActivateKernel<Activation::kRelu><<<blocks, kThreads>>>(count, values);
+      ActivateKernel<Activation::kRelu>
+          <<<blocks, kThreads, 0, stream>>>(count, values);
       break;
   }
   return CheckLaunch("ActivateKernel");
 }
 
 Error LaunchPoolMax(const MaxPool& pool, Activation activation, int64_t planes,
-                    int64_t size, const float* in, float* out) {
+                    int64_t size, const float* in, float* out,
+                    cudaStream_t stream) {
   switch (activation) {
     case Activation::kTanh:
-      return Pool<Activation::kTanh>(pool, planes, size, in, out);
+      return Pool<Activation::kTanh>(pool, planes, size, in, out, stream);
     case Activation::kRelu:
-      return Pool<Activation::kRelu>(pool, planes, size, in, out);
+      return Pool<Activation::kRelu>(pool, planes, size, in, out, stream);
     default:
-      return Pool<Activation::kNone>(pool, planes, size, in, out);
+      return Pool<Activation::kNone>(pool, planes, size, in, out, stream);
   }
 }
 
