@@ -75,8 +75,6 @@ absl::StatusOr<std::unique_ptr<GpuStages>> GpuStages::Create(
         steps.push_back({Kind::kPool, next, next + 1});
     }
   }
-  // The weights are packed in the default stream.
-  RETURN_IF_ERROR(cuda::Synchronize());
   return stages;
 }
 
@@ -137,7 +135,6 @@ absl::StatusOr<GpuStages::Step> GpuStages::MakeConnect(
                        cuda::PackedFloats(inputs, outputs) * kFloat));
   RETURN_IF_ERROR(cuda::PackWeights(inputs, outputs, weight.floats(),
                                     step.weight.floats()));
-  RETURN_IF_ERROR(cuda::Synchronize());
   step.layers.bias = step.bias.floats();
   step.layers.activation = own.activation;
   RETURN_IF_ERROR(AddFollowing(weights, workers, step));

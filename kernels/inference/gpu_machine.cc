@@ -64,8 +64,6 @@ class GpuMachine : public Machine {
                      Allocate(cuda::PackedFloats(inputs, outputs)));
     RETURN_IF_ERROR(
         cuda::PackWeights(inputs, outputs, placed.get(), packed.get()));
-    // Before the unpacked ones are freed.
-    RETURN_IF_ERROR(cuda::Synchronize());
     return packed;
   }
 

@@ -221,6 +221,7 @@ __global__ void __launch_bounds__(kFrontThreads, kFrontBlocksPerMultiprocessor)
                 const FrontScale* scales, float* out,
                 const __grid_constant__ FrontLaunch launch) {
 #if __CUDA_ARCH__ >= 800
+  LetNextKernelStart();
   extern __shared__ __align__(16) char front_shared[];
   FrontBlock<kSteps, kTiles>(front_shared, images, out, launch)
       .Run(filters, scales);

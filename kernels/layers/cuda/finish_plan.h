@@ -19,9 +19,15 @@ struct FinishLaunch {
   int value_floats;  // likewise: a layer's outputs; there are two of these
   int threads;
 
-  int64_t image_blocks() const { return (rows + images - 1) / images; }
-  int64_t output_blocks() const { return (outputs + width - 1) / width; }
-  int shared_bytes() const { return 4 * (sum_floats + 2 * value_floats); }
+  constexpr int64_t image_blocks() const {
+    return (rows + images - 1) / images;
+  }
+  constexpr int64_t output_blocks() const {
+    return (outputs + width - 1) / width;
+  }
+  constexpr int shared_bytes() const {
+    return 4 * (sum_floats + 2 * value_floats);
+  }
 };
 
 // Whether `layers` may follow a layer with that many outputs in the same

@@ -63,9 +63,12 @@ absl::Status PackWeights(int64_t inputs, int64_t outputs, const float* weight,
                             cudaMemcpyDeviceToDevice, /*stream=*/nullptr),
             "cudaMemcpyAsync");
   const auto shape = FindMatrix(inputs, outputs);
-  if (copied.failed() || !shape) return ToStatus(copied);
-  return ToStatus(
-      LaunchPackMatrix(*shape, weight, packed + PlainFloats(inputs, outputs)));
+  RETURN_IF_ERROR(ToStatus(copied));
+  if (shape) {
+    RETURN_IF_ERROR(ToStatus(LaunchPackMatrix(
+        *shape, weight, packed + PlainFloats(inputs, outputs))));
+  }
+  return Synchronize();
 }
 
 int64_t FullyConnectedScratch(int64_t batch, int64_t inputs, int64_t outputs) {

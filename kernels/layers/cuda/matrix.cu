@@ -53,11 +53,13 @@ Error LaunchMany(const MatrixLaunch& launch, const float* in,
 Error LaunchProduct(const MatrixLaunch& launch, const float* in,
                     const uint4* vectors, float* partial, cudaStream_t stream) {
   if (launch.few) {
-    const dim3 grid(launch.row_blocks, launch.column_blocks, launch.units);
+    const int64_t blocks =
+        launch.row_blocks * launch.column_blocks * launch.units;
     const bool pairs = launch.shape.inputs % 2 == 0 && IsAligned(in, 8);
-    FewRowsKernel<<<grid, kFewThreads, 0, stream>>>(in, vectors, pairs, partial,
-                                                    launch);
-    return CheckLaunch("FewRowsKernel");
+    return LaunchOverlapping(
+        "FewRowsKernel", FewRowsKernel,
+        MayOverlap(reinterpret_cast<const void*>(FewRowsKernel)), blocks,
+        kFewThreads, 0, stream, in, vectors, pairs, partial, launch);
   }
   switch (launch.warp_tiles) {
     case 2:
@@ -93,10 +95,11 @@ Error LaunchMatrix(const MatrixLaunch& launch, const FinishLaunch& finish,
   const auto* const vectors =
       reinterpret_cast<const uint4*>(packed + launch.shape.columns());
   RETURN_IF_FAILED(LaunchProduct(launch, in, vectors, partial, stream));
-  const dim3 grid(finish.image_blocks(), finish.output_blocks());
-  FinishMatrixKernel<<<grid, finish.threads, finish.shared_bytes(), stream>>>(
-      partial, packed, out, finish, layers);
-  return CheckLaunch("FinishMatrixKernel");
+  return LaunchOverlapping(
+      "FinishMatrixKernel", FinishMatrixKernel,
+      MayOverlap(reinterpret_cast<const void*>(FinishMatrixKernel)),
+      finish.image_blocks() * finish.output_blocks(), finish.threads,
+      finish.shared_bytes(), stream, partial, packed, out, finish, layers);
 }
 
 }  // namespace convlab::cuda

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/cuda/activation.cuh"
 #include "kernels/layers/cuda/connected_layers.h"
 #include "kernels/layers/cuda/finish_plan.h"
@@ -49,11 +50,13 @@ class FinishBlock {
   }
 
  private:
+  // The grid is [image block][output block].
+  __device__ int64_t output_blocks() const { return launch_.output_blocks(); }
   __device__ int64_t first_image() const {
-    return int64_t{blockIdx.x} * launch_.images;
+    return blockIdx.x / output_blocks() * launch_.images;
   }
   __device__ int64_t first_output() const {
-    return int64_t{blockIdx.y} * launch_.width;
+    return blockIdx.x % output_blocks() * launch_.width;
   }
 
   // sums_[image][group][output]: each group's sum of its units.
@@ -121,6 +124,7 @@ __global__ void FinishMatrixKernel(
     const __grid_constant__ FinishLaunch launch,
     const __grid_constant__ ConnectedLayers layers) {
   extern __shared__ __align__(16) float finish_shared[];
+  WaitForKernelBefore();
   FinishBlock(finish_shared, launch).Run(partial, factors, layers, out);
 }
 

@@ -274,19 +274,27 @@ __global__ void __launch_bounds__(kManyThreads, 1)
 
 // For few images. A block computes 16 rows x 4 kFewTiles tiles of one chunk, a
 // warp kFewTiles of them. What a warp needs is in its registers before it
-// begins, so that it waits for memory once. The same products in the same order
-// as above.
+// begins, so that it waits for memory once, and the weights come while the
+// kernel before this one computes the images. The same products in the same
+// order as above.
 __global__ void __launch_bounds__(kFewThreads)
     FewRowsKernel(const float* in, const uint4* vectors, bool pairs,
                   float* partial, const __grid_constant__ MatrixLaunch launch) {
 #if __CUDA_ARCH__ >= 800
+  LetNextKernelStart();
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  // [unit][column block][row block]
+  const int row_blocks = launch.row_blocks;
+  const int column_blocks = launch.column_blocks;
+  const int row_block = blockIdx.x % row_blocks;
+  const int column_block = blockIdx.x / row_blocks % column_blocks;
+  const int chunk = blockIdx.x / row_blocks / column_blocks;
   const int64_t tile =
-      int64_t{blockIdx.y} * kFewTiles * kFewWarpsWide + warp * kFewTiles;
+      int64_t{column_block} * kFewTiles * kFewWarpsWide + warp * kFewTiles;
   if (tile >= launch.shape.tiles) return;
-  const int64_t row = int64_t{blockIdx.x} * kFewRows + lane / 4;
+  const int64_t row = int64_t{row_block} * kFewRows + lane / 4;
   const int64_t inputs = launch.shape.inputs;
-  const int64_t step = int64_t{blockIdx.z} * kChunkSteps;
+  const int64_t step = int64_t{chunk} * kChunkSteps;
 
   uint4 columns[kChunkSteps][kFewTiles];
 #pragma unroll
@@ -299,6 +307,7 @@ __global__ void __launch_bounds__(kFewThreads)
           vectors[((step + s) * launch.shape.tiles + own) * 32 + lane];
     }
   }
+  WaitForKernelBefore();
   float2 values[kChunkSteps][4];
   uint32_t most[2] = {};  // of two rows
 #pragma unroll
@@ -338,8 +347,7 @@ __global__ void __launch_bounds__(kFewThreads)
     }
     MultiplyStep(rows, columns[s], sums);
   }
-  float* const unit =
-      partial + blockIdx.z * launch.rows * launch.shape.columns();
+  float* const unit = partial + chunk * launch.rows * launch.shape.columns();
 #pragma unroll
   for (int j = 0; j < kFewTiles; ++j) {
 #pragma unroll
