@@ -82,7 +82,7 @@ class GpuCompiled : public CompiledNetwork {
 
   absl::Status Run(const uint8_t* images, int64_t count,
                    float* logits) override {
-    const absl::Status status = RunPieces(images, count, logits);
+    absl::Status status = RunPieces(images, count, logits);
     if (status.ok()) return status;
     // Nothing may go on writing.
     for (const auto& slot : slots_) {

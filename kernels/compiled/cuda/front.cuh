@@ -11,6 +11,7 @@
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/cuda/activation.cuh"
 #include "kernels/cuda/split.cuh"
+#include "kernels/layers/cuda/enlarge.cuh"
 
 namespace convlab::cuda {
 
@@ -51,23 +52,12 @@ class FrontBlock {
  private:
   static constexpr int kWarps = kFrontThreads / 32;
 
-  // The first column of the source with its border that a column of pixels
-  // mixes, and the weight of the second.
-  struct Tap {
-    uint16_t first, weight1;
-  };
+  using Enlarging = Interpolation</*kSmall=*/true>;
+  using Tap = Enlarging::Tap;
 
   __device__ const FrontShape& shape() const { return launch_.shape; }
   __device__ int size() const { return shape().problem.size; }
   __device__ int enlarged() const { return shape().problem.enlarged; }
-
-  // EnlargeTaps of common/dataset/resize.h.
-  __device__ Tap TapOf(int i) const {
-    const unsigned d = 2 * enlarged();
-    const unsigned shifted = (2 * i + 1) * size() + enlarged();
-    return {static_cast<uint16_t>(shifted / d),
-            static_cast<uint16_t>(shifted % d)};
-  }
 
   // What stays for all strips: filters in registers, taps, factors, and the
   // border of the source.
@@ -84,7 +74,10 @@ class FrontBlock {
     for (int i = own; i < 2 * kTiles; i += kFrontThreads) {
       scales_[i] = scales[group * 2 * kTiles + i];
     }
-    for (int i = own; i < enlarged(); i += kFrontThreads) taps_[i] = TapOf(i);
+    const Enlarging enlarging(size(), enlarged());
+    for (int i = own; i < enlarged(); i += kFrontThreads) {
+      taps_[i] = enlarging.TapOf(i);
+    }
     const int last = size() + 1, pitch = size() + 2;
     for (int i = own; i < pitch; i += kFrontThreads) {
       source_[i] = source_[last * pitch + i] = 0;
@@ -108,27 +101,17 @@ class FrontBlock {
   // only weights of 0 meet them.
   __device__ void Enlarge(int first) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const unsigned d = 2 * enlarged();
-    // A little less than the reciprocal, by more than the rounding errors: the
-    // quotient is never too large, and too small by one at most.
-    const float reciprocal = (1 - 0x1p-21f) / static_cast<float>(d * d);
+    const Enlarging enlarging(size(), enlarged());
+    const auto source = [&](unsigned y, unsigned x) -> unsigned {
+      return source_[y * (size() + 2) + x];
+    };
     for (int r = warp; r < launch_.pixel_rows(); r += kWarps) {
       const bool row_exists = first + r < enlarged();
-      const Tap row = TapOf(row_exists ? first + r : 0);
-      const uint8_t* const above = source_ + row.first * (size() + 2);
+      const Tap row = taps_[row_exists ? first + r : 0];
       const auto pixel = [&](int x) -> float {
-        if (!row_exists || x >= enlarged()) return 0;
-        const Tap tap = taps_[x];
-        const auto mix = [&](const uint8_t* from) -> unsigned {
-          return (d - tap.weight1) * from[tap.first] +
-                 tap.weight1 * from[tap.first + 1];
-        };
-        const unsigned sum = (d - row.weight1) * mix(above) +
-                             row.weight1 * mix(above + size() + 2);
-        const auto quotient =
-            static_cast<unsigned>(static_cast<float>(sum) * reciprocal);
-        return static_cast<float>(quotient +
-                                  (sum - quotient * d * d >= d * d ? 1 : 0));
+        return row_exists && x < enlarged()
+                   ? static_cast<float>(enlarging.Mix(row, taps_[x], source))
+                   : 0;
       };
       auto* const to =
           reinterpret_cast<__half2*>(pixels_) + r * (shape().pitch / 2);

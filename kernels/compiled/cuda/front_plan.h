@@ -70,7 +70,7 @@ struct FrontLaunch {
   // zeros, the factors and biases of a group.
   constexpr int pixel_rows() const { return 2 * (rows - 1) + 2 * shape.steps; }
   constexpr int pixel_bytes() const { return 2 * pixel_rows() * shape.pitch; }
-  constexpr int tap_bytes() const { return 4 * shape.problem.enlarged; }
+  constexpr int tap_bytes() const { return 8 * shape.problem.enlarged; }
   constexpr int scale_bytes() const { return 16 * shape.tiles; }
   constexpr int source_bytes() const {
     return (shape.problem.size + 2) * (shape.problem.size + 2);
