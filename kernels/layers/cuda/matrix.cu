@@ -29,6 +29,7 @@
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/layers/cuda/launches.h"
 #include "kernels/layers/cuda/matrix_finish.cuh"
+#include "kernels/layers/cuda/matrix_pack.cuh"
 #include "kernels/layers/cuda/matrix_product.cuh"
 
 namespace convlab::cuda {
