@@ -214,7 +214,7 @@ TEST(CompileForGpu, SaysThatThereIsNone) {
       "small", {}, 1, 28, {FullyConnectedLayer{10, false}}};
   NetworkWeights weights;
   weights.layers.resize(1);
-  weights.layers[0].weight.resize(28 * 28 * 10);
+  weights.layers[0].weight.resize(int64_t{28} * 28 * 10);
   EXPECT_TRUE(absl::IsUnavailable(
       CompileForGpu(network, weights, 28, workers).status()));
 }

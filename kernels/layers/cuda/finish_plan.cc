@@ -48,7 +48,7 @@ bool MakeFinishLaunch(const MatrixLaunch& product,
   if (floats > kSharedFloats || width * kMostBlocks < shape.outputs) {
     return false;
   }
-  const int64_t spread = product.rows / (2 * multiprocessors);
+  const int64_t spread = product.rows / (int64_t{2} * multiprocessors);
   const int64_t images = std::clamp<int64_t>(
       spread, 1, std::min(kMostImages, kSharedFloats / floats));
   launch->images = static_cast<int>(images);

@@ -189,8 +189,8 @@ TEST_F(FullyConnectedTest, AnImagesOutputsDoNotDependOnTheOthers) {
 
 TEST_F(FullyConnectedTest, ComputesTheLayersBehindIt) {
   const int64_t inputs = 400, outputs = 120;  // LeNet-5's
-  const std::vector<float> weight[] = {Random(outputs * inputs),
-                                       Random(84 * outputs), Random(20 * 84)};
+  const std::vector<float> weight[] = {
+      Random(outputs * inputs), Random(84 * outputs), Random(int64_t{20} * 84)};
   const std::vector<float> bias[] = {Random(outputs), Random(84), Random(20)};
   const Tensor<float> device_weight[] = {Tensor<float>(weight[1]),
                                          Tensor<float>(weight[2])};
