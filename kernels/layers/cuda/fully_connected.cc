@@ -7,6 +7,7 @@
 #include "common/status/status.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/error.h"
 #include "kernels/layers/cuda/launches.h"
 #include "kernels/layers/cuda/layers.h"
 
