@@ -13,6 +13,9 @@
 #include "common/dataset/idx.h"
 #include "common/dataset/test_files.h"
 #include "common/files/files.h"
+#include "common/network/network.h"
+#include "common/onnx/test_models.h"
+#include "common/weights/weights.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/cuda/device.h"
@@ -148,6 +151,47 @@ TEST_F(ClassifyTest, ThePlanIsPrintedAndDrawn) {
   EXPECT_THAT(picture, StartsWith("<svg "));
   EXPECT_THAT(picture, HasSubstr("folded conv 2, fc 1"));
   EXPECT_THAT(picture, ::testing::EndsWith("</svg>\n"));
+}
+
+TEST_F(ClassifyTest, AnOnnxFileIsANetwork) {
+  WriteImages(300);
+  const Network& network = **FindNetwork("lenet5");
+  const auto weights = LoadWeights(Model("lenet5"), network);
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  OnnxModel model = ModelOf(network, *weights);
+  model.Add("Softmax", {"y11"}, "probabilities");
+  Write("mine.onnx", model.File());
+  ASSERT_EQ(
+      Run("classify", "lenet5 images.idx --logits --out=table.npy").exit_status,
+      0);
+  const Outcome outcome =
+      Run("classify", "mine.onnx images.idx --logits --out=onnx.npy");
+  EXPECT_EQ(outcome.exit_status, 0) << absl::StrJoin(outcome.err, "\n");
+  EXPECT_THAT(outcome.err, Contains(HasSubstr("('Softmax') is left out")));
+  EXPECT_EQ(*ReadFile(Path("onnx.npy")), *ReadFile(Path("table.npy")));
+  EXPECT_EQ(Run("classify", absl::StrCat("mine.onnx images.idx --weights=",
+                                         Model("lenet5")))
+                .exit_status,
+            0);
+  ExpectRefused("classify",
+                absl::StrCat("mine.onnx images.idx --weights=", Model("sp19")),
+                {"sp19.safetensors", "for network mine"});
+
+  // Layer by layer too.
+  const std::string found = CorrectnessOf(Run("final", "mine.onnx 100"));
+  EXPECT_THAT(found, HasSubstr("Model: mine.onnx"));
+  const std::string expected = CorrectnessOf(Run("final", "lenet5 100"));
+  EXPECT_EQ(found.substr(0, found.find("Model")),
+            expected.substr(0, expected.find("Model")));
+
+  SetAttribute(model.Node("y4"), "pads", {2, 2, 2, 2});
+  Write("padded.onnx", model.File());
+  for (const char* program : {"classify", "final"}) {
+    ExpectRefused(program, "padded.onnx",
+                  {"padded.onnx: node 'node_y4' ('Conv'): attribute pads is "
+                   "[2,2,2,2], expected [0,0,0,0]"});
+    ExpectRefused(program, "nothing.onnx", {"nothing.onnx"});
+  }
 }
 
 TEST_F(ClassifyTest, WrongArgumentsAreRefused) {

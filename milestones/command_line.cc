@@ -20,12 +20,15 @@
 #include "kernels/simd/cpu_target.h"
 #include "milestones/arguments.h"
 
-DEFINE_string(model, "fa19", "network to run; --list names them");
+DEFINE_string(model, "fa19",
+              "network to run; --list names them, and FILE.onnx is one of "
+              "your own");
 DEFINE_string(size, "",
               "images to classify, from the first; all of them if not given");
 DEFINE_string(weights, "",
               "weight file of the network: safetensors, MXNet .params or "
-              "mini-dnn .bin; the trained weights if not given");
+              "mini-dnn .bin; if not given, the trained weights, or those in "
+              "FILE.onnx");
 DEFINE_string(data, "",
               "folder with Fashion-MNIST's four IDX files, gzipped or plain; "
               "if not given, CONVLAB_DATA's, or Debian's");
@@ -233,6 +236,11 @@ absl::Status CheckAgreement(const Milestone& milestone,
                      ", expected two files"));
   }
   const size_t convolutions = line.network->Convolutions().size();
+  if (convolutions == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(line.network->name, " has no convolution, which ",
+                     milestone.name, " measures; classify runs it"));
+  }
   if (line.variants.size() > 1 && line.variants.size() != convolutions) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--variant names ", line.variants.size(), " variants, expected 1",
@@ -256,7 +264,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(
   RETURN_IF_ERROR(TakePositional(parsed));
   RETURN_IF_ERROR(CheckNotEmpty(parsed));
   line.model = FLAGS_model;
-  ASSIGN_OR_RETURN(line.network, FindNetwork(FLAGS_model));
+  ASSIGN_OR_RETURN(line.found, FindModel(FLAGS_model));
+  line.network = line.found.network;
   if (!FLAGS_size.empty() || parsed.given.count("size") > 0) {
     ASSIGN_OR_RETURN(line.size, ParseSize(FLAGS_size));
   }

@@ -13,6 +13,7 @@
 #include "kernels/convolution/convolution.h"
 #include "milestones/arguments.h"
 #include "milestones/milestone.h"
+#include "milestones/model.h"
 
 namespace convlab {
 
@@ -20,10 +21,11 @@ struct CommandLine {
   bool help = false;
   bool list = false;
   std::string model;  // as the user gave it
-  const Network* network = nullptr;
-  std::optional<int64_t> size;  // absent: the whole data set
-  std::string weights;          // a file; empty: the trained weights
-  std::string data;             // a folder
+  Model found;
+  const Network* network = nullptr;  // of `found`
+  std::optional<int64_t> size;       // absent: the whole data set
+  std::string weights;               // a file; empty: the trained weights
+  std::string data;                  // a folder
   std::string split;
   Device device = Device::kAuto;
   std::vector<std::string> variants;  // one per convolution; empty: the default
@@ -40,8 +42,9 @@ struct CommandLine {
 };
 
 // Parses and checks everything that can be checked without touching data or
-// hardware. Returned paths are absolute or relative to the process's folder.
-// InvalidArgument says which argument is wrong and what was expected.
+// hardware; a network in an ONNX file is read. Returned paths are absolute or
+// relative to the process's folder. InvalidArgument says which argument is
+// wrong and what was expected.
 absl::StatusOr<CommandLine> ParseCommandLine(
     const Milestone& milestone, const std::vector<std::string>& args);
 

@@ -200,15 +200,8 @@ absl::Status ParseAndRunCatching(const Milestone& milestone,
 }  // namespace
 
 int RunMilestone(absl::string_view name, int argc, char** argv) {
-  absl::Status status =
-      ParseAndRunCatching(FindMilestone(name), {argv, argv + argc});
-  if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
-    status = absl::InternalError("cannot write standard output");
-  }
-  if (!status.ok()) {
-    absl::FPrintF(stderr, "%s: %s\n", name, OneLine(status.message()));
-  }
-  return ExitStatus(status);
+  return FinishProgram(
+      name, ParseAndRunCatching(FindMilestone(name), {argv, argv + argc}));
 }
 
 }  // namespace convlab

@@ -26,8 +26,8 @@
 #include "kernels/simd/cpu_target.h"
 #include "milestones/course_output.h"
 #include "milestones/kernel_files.h"
+#include "milestones/model.h"
 #include "milestones/progress.h"
-#include "milestones/trained_weights.h"
 
 namespace convlab {
 namespace {
@@ -143,7 +143,7 @@ absl::StatusOr<Activities> EndTrace(Session& session) {
 }  // namespace
 
 void Session::Print(const std::string& text) {
-  std::printf("%s\n", text.c_str());
+  std::printf("%s\n", Printable(text).c_str());
   std::fflush(stdout);
   record.output.push_back(text);
 }
@@ -183,16 +183,13 @@ absl::StatusOr<std::unique_ptr<Session>> OpenSession(const Milestone& milestone,
 absl::Status LoadSession(Session& session,
                          const std::vector<std::string>& command) {
   const CommandLine& line = session.line;
-  std::string weights_file = line.weights;
-  if (weights_file.empty()) {
-    ASSIGN_OR_RETURN(weights_file,
-                     TrainedWeights(command.front(), *line.network));
-  }
+  ASSIGN_OR_RETURN(const std::string weights_file,
+                   WeightsFile(line.found, line.weights, command.front()));
   const auto start = std::chrono::steady_clock::now();
   // Weights are read while the images are. A bad data set is reported before
   // bad weights.
   auto weights = std::async(std::launch::async, [&] {
-    return LoadWeights(weights_file, *line.network);
+    return ReadWeights(line.found, weights_file);
   });
   ASSIGN_OR_RETURN(session.dataset, LoadFashionMnist(line.data, line.split));
   const int64_t images = session.dataset.images.count;
@@ -220,6 +217,9 @@ absl::Status LoadSession(Session& session,
     session.Print("Loading fashion-mnist data... done");
     session.Print("Loading model... done");
     if (!first && !session.ladder) session.Print("New Inference");
+  }
+  if (line.found.onnx != nullptr) {
+    for (const std::string& note : line.found.onnx->notes) session.Tell(note);
   }
   session.Tell("running on " + DescribeDevice(session));
   if (session.traced) {

@@ -14,8 +14,7 @@
 
 namespace convlab {
 
-// InvalidArgument, naming the row, unless there are rows, each of a layer and
-// with times above 0.
+// InvalidArgument, naming the row, unless there are rows, each of a layer.
 absl::Status CheckComplete(const BenchRecord& record);
 
 // "Measured on NVIDIA H200, revision 1234, beside cuDNN 9.19.0."

@@ -171,7 +171,10 @@ TEST(ReadBenchRecords, DamagedOnesAreNamed) {
   EXPECT_EQ(error(ToJson(record)), "");
   record.rows.push_back(Row("a", 1, "convlab", "y", "fp32", 0));
   EXPECT_THAT(error(ToJson(record)),
-              HasSubstr("record.rows[1] is of layer 'a' and has median_ms 0"));
+              HasSubstr("record.rows[1].median_ms is 0, expected more than 0"));
+  record.rows[1] = Row("", 1, "convlab", "y", "fp32", 1);
+  EXPECT_THAT(error(ToJson(record)),
+              HasSubstr("record.rows[1] names no layer"));
   EXPECT_THAT(error("{"), HasSubstr("not valid JSON"));
 }
 

@@ -53,9 +53,6 @@ absl::Status Run(const std::vector<std::string>& args) {
 }  // namespace convlab
 
 int main(int argc, char** argv) {
-  const absl::Status status = convlab::Run({argv + 1, argv + argc});
-  if (!status.ok()) {
-    absl::FPrintF(stderr, "compare: %s\n", convlab::OneLine(status.message()));
-  }
-  return convlab::ExitStatus(status);
+  return convlab::FinishProgram("compare",
+                                convlab::Run({argv + 1, argv + argc}));
 }

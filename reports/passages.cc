@@ -179,7 +179,8 @@ absl::StatusOr<std::string> UpdatePassages(absl::string_view document,
                                      })));
     }
     ASSIGN_OR_RETURN(const std::string content, passage->make(measured));
-    ASSIGN_OR_RETURN(updated, ReplacePassage(updated, name, content));
+    ASSIGN_OR_RETURN(updated,
+                     ReplacePassage(updated, name, Printable(content)));
   }
   return updated;
 }

@@ -70,9 +70,6 @@ absl::Status Run(const std::vector<std::string>& args) {
 }  // namespace convlab
 
 int main(int argc, char** argv) {
-  const absl::Status status = convlab::Run({argv + 1, argv + argc});
-  if (!status.ok()) {
-    absl::FPrintF(stderr, "profile: %s\n", convlab::OneLine(status.message()));
-  }
-  return convlab::ExitStatus(status);
+  return convlab::FinishProgram("profile",
+                                convlab::Run({argv + 1, argv + argc}));
 }

@@ -17,6 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
@@ -52,11 +53,12 @@ class ReportsTest : public ::testing::Test {
   }
   // In the arguments, $in and $out are the test's folders.
   Outcome Run(const std::string& program, const std::string& arguments,
-              const std::string& environment = "") {
+              const std::string& environment = "", const std::string& to = "") {
     const int status = std::system(
         absl::StrCat("in='", folder_, "/in' out='", folder_, "/out'; ",
                      environment, " reports/", program, " ", arguments, " >",
-                     folder_, "/stdout 2>", folder_, "/stderr </dev/null")
+                     to.empty() ? folder_ + "/stdout" : to, " 2>", folder_,
+                     "/stderr </dev/null")
             .c_str());
     return {WEXITSTATUS(status), Read("stdout"), Read("stderr")};
   }
@@ -153,13 +155,42 @@ TEST_F(ReportsTest, BadUsageAndBadRecordsAreOneLine) {
   Write("in/x.json", whole.substr(0, whole.size() - 20));
   ExpectRefused("submission", kFlags, "x.json: not a run record: not valid");
   RunRecord other = TestRecord("m1", "gpu", 100, "cudnn");
-  other.network = "sp19";
+  other.network = "mine";
   Write("in/x.json", ToJson(other));
   ExpectRefused("submission", kFlags, "choose one with --network");
   EXPECT_EQ(
       Run("submission", absl::StrCat(kFlags, "--network fa19"), "PATH=/nowhere")
           .exit_status,
       0);
+}
+
+TEST_F(ReportsTest, WhatKilledRunsLeftIsRemoved) {
+  fs::create_directories(folder_ + "/out/.unfinished-abcdef/charts");
+  fs::create_directories(folder_ + "/out/.unfinished-lively");
+  Write("out/.unfinished-abcdef/charts/x.dat", "1");
+  // That of a program that still runs is locked.
+  const Outcome run = Run("submission", kFlags,
+                          "PATH=$PATH:/usr/bin; exec 9<$out/.unfinished-lively;"
+                          " flock 9; PATH=/nowhere");
+  EXPECT_EQ(run.exit_status, 0) << run.err;
+  EXPECT_FALSE(fs::exists(folder_ + "/out/.unfinished-abcdef"));
+  EXPECT_TRUE(fs::exists(folder_ + "/out/.unfinished-lively"));
+}
+
+TEST_F(ReportsTest, AFullDiskIsTold) {
+  const std::pair<std::string, std::string> commands[] = {
+      {"submission", "--help"},
+      {"submission", kFlags},
+      {"compare", "--help"},
+      {"compare", "$in $in"},
+      {"ranking", "--help"}};
+  for (const auto& [program, arguments] : commands) {
+    const Outcome run =
+        Run(program, arguments, "PATH=/nowhere", /*to=*/"/dev/full");
+    EXPECT_EQ(run.exit_status, 1) << program << " " << arguments;
+    EXPECT_THAT(run.err,
+                EndsWith(program + ": cannot write standard output\n"));
+  }
 }
 
 TEST_F(ReportsTest, AFolderInAFilesPlaceLeavesTheEarlierReport) {
@@ -221,8 +252,9 @@ TEST_F(ReportsTest, RankingTakesFoldersAsTheyAre) {
   EXPECT_THAT(Read("out"), HasSubstr("href=\"class/ada/submission.html\""));
   fs::remove(folder_ + "/out");
 
-  ExpectRefused("ranking", "$in/../class",
-                "its folders ada, bob do: if each is a participant's, give ");
+  ExpectRefused(
+      "ranking", "$in/../class",
+      "its folders ada, bob do: if each is a participant's, give each; ");
   Write("class/bob/more/b.json", "{\"schema\": \"convlab.run/1\", \"x");
   run = Run("ranking", both + "$in/../class/carol --correct 9000");
   EXPECT_EQ(run.exit_status, 0) << run.err;

@@ -160,9 +160,6 @@ absl::Status Run(const std::vector<std::string>& args, const char* program) {
 }  // namespace convlab
 
 int main(int argc, char** argv) {
-  const absl::Status status = convlab::Run({argv + 1, argv + argc}, argv[0]);
-  if (!status.ok()) {
-    absl::FPrintF(stderr, "ranking: %s\n", convlab::OneLine(status.message()));
-  }
-  return convlab::ExitStatus(status);
+  return convlab::FinishProgram("ranking",
+                                convlab::Run({argv + 1, argv + argc}, argv[0]));
 }

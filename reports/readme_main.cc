@@ -51,9 +51,4 @@ absl::Status Update() {
 }  // namespace
 }  // namespace convlab
 
-int main() {
-  const absl::Status status = convlab::Update();
-  if (!status.ok())
-    absl::FPrintF(stderr, "readme: %s\n", convlab::OneLine(status.message()));
-  return convlab::ExitStatus(status);
-}
+int main() { return convlab::FinishProgram("readme", convlab::Update()); }

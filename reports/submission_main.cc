@@ -1,6 +1,9 @@
 // Writes a milestone's submission from run records: bazel run
 // //reports:submission -- --milestone m3 --records DIR --out DIR
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -11,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -78,6 +82,39 @@ absl::Status FileError(absl::string_view what, const std::string& path,
       absl::StrCat("cannot ", what, " ", path, ": ", error.message()));
 }
 
+constexpr char kUnfinished[] = ".unfinished-";
+
+// Locks the folder for as long as this program runs; -1 if another program has
+// locked it, or if there is none.
+int LockFolder(const std::string& folder) {
+  const int descriptor =
+      open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0 || flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
+    return descriptor;
+  }
+  close(descriptor);
+  return -1;
+}
+
+// Removes what programs that were killed have left in `out`: their locks ended
+// with them.
+void RemoveUnfinished(const std::string& out) {
+  std::error_code ignored;
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::directory_iterator(out, ignored)) {
+    if (absl::StartsWith(entry.path().filename().string(), kUnfinished) &&
+        entry.is_directory(ignored) && !entry.is_symlink(ignored)) {
+      left.push_back(entry.path());
+    }
+  }
+  for (const fs::path& folder : left) {
+    const int lock = LockFolder(folder.string());
+    if (lock < 0) continue;
+    fs::remove_all(folder, ignored);
+    close(lock);
+  }
+}
+
 // Files that are made in a temporary folder beside `out` and moved to `out`
 // when all of them are complete.
 class Output {
@@ -87,22 +124,25 @@ class Output {
     const bool is_new = !fs::exists(out, error);
     fs::create_directories(out, error);
     if (error) return FileError("make the folder", out, error);
-    std::string scratch = out + "/.unfinished-XXXXXX";
+    RemoveUnfinished(out);
+    std::string scratch = absl::StrCat(out, "/", kUnfinished, "XXXXXX");
     if (mkdtemp(scratch.data()) == nullptr) {
       return FileError("write to", out,
                        std::error_code(errno, std::generic_category()));
     }
-    return Output(out, scratch, is_new);
+    return Output(out, scratch, is_new, LockFolder(scratch));
   }
 
   Output(Output&& other) noexcept
       : out_(std::move(other.out_)),
         scratch_(std::exchange(other.scratch_, "")),
-        is_new_(other.is_new_) {}
+        is_new_(other.is_new_),
+        lock_(std::exchange(other.lock_, -1)) {}
   ~Output() {
     if (scratch_.empty()) return;
     std::error_code ignored;
     fs::remove_all(scratch_, ignored);
+    if (lock_ >= 0) close(lock_);
     if (is_new_ && fs::is_empty(out_, ignored)) fs::remove(out_, ignored);
   }
 
@@ -150,11 +190,15 @@ class Output {
     return out_ + "/" + fs::relative(entry.path(), scratch_).string();
   }
 
-  Output(std::string out, std::string scratch, bool is_new)
-      : out_(std::move(out)), scratch_(std::move(scratch)), is_new_(is_new) {}
+  Output(std::string out, std::string scratch, bool is_new, int lock)
+      : out_(std::move(out)),
+        scratch_(std::move(scratch)),
+        is_new_(is_new),
+        lock_(lock) {}
 
   std::string out_, scratch_;
   bool is_new_;
+  int lock_;
 };
 
 // Writes data and scripts, and draws the charts. `drawn_all` says whether
@@ -255,7 +299,7 @@ absl::Status Run(const std::vector<std::string>& args) {
   RETURN_IF_ERROR(output.Finish(obsolete));
 
   for (const std::string& title : submission.incomplete) {
-    absl::FPrintF(stderr, "submission: incomplete: %s\n", title);
+    absl::FPrintF(stderr, "submission: incomplete: %s\n", OneLine(title));
   }
   if (!lacking.empty()) {
     absl::FPrintF(
@@ -281,10 +325,6 @@ absl::Status Run(const std::vector<std::string>& args) {
 }  // namespace convlab
 
 int main(int argc, char** argv) {
-  const absl::Status status = convlab::Run({argv + 1, argv + argc});
-  if (!status.ok()) {
-    absl::FPrintF(stderr, "submission: %s\n",
-                  convlab::OneLine(status.message()));
-  }
-  return convlab::ExitStatus(status);
+  return convlab::FinishProgram("submission",
+                                convlab::Run({argv + 1, argv + argc}));
 }

@@ -45,17 +45,7 @@ RunRecord Combine(std::vector<RunRecord> records) {
 
 }  // namespace
 
-absl::Status CheckComplete(const RunRecord& record) {
-  if (record.profile.has_value()) {
-    return absl::InvalidArgumentError(
-        "the record is of a traced run, whose times include the cost of "
-        "tracing: make one without --profile");
-  }
-  if (record.fuses()) {
-    return absl::InvalidArgumentError(
-        "the record's op times include activation or pooling: make one without "
-        "--fuse");
-  }
+absl::Status CheckDescribed(const RunRecord& record) {
   const auto check = [&](const std::vector<ConvolutionRecord>& convolutions) {
     if (convolutions.empty()) {
       for (const auto& [name, variant] : record.variants) {
@@ -83,7 +73,9 @@ absl::Status CheckComplete(const RunRecord& record) {
     }
     return absl::OkStatus();
   };
-  if (record.ladder.empty()) return check(record.convolutions);
+  if (record.ladder.empty() || !record.convolutions.empty()) {
+    RETURN_IF_ERROR(check(record.convolutions));
+  }
   for (const LadderRun& run : record.ladder) {
     if (record.variants.count(run.variant) == 0) {
       return absl::InvalidArgumentError(
@@ -101,6 +93,20 @@ absl::Status CheckComplete(const RunRecord& record) {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckComplete(const RunRecord& record) {
+  if (record.profile.has_value()) {
+    return absl::InvalidArgumentError(
+        "the record is of a traced run, whose times include the cost of "
+        "tracing: make one without --profile");
+  }
+  if (record.fuses()) {
+    return absl::InvalidArgumentError(
+        "the record's op times include activation or pooling: make one without "
+        "--fuse");
+  }
+  return CheckDescribed(record);
 }
 
 std::string LadderTable(std::vector<RunRecord> records) {

@@ -13,7 +13,11 @@ namespace convlab {
 
 // InvalidArgument, saying what is missing, unless the record holds
 // convolutions, or a ladder of them, with op times and with their variants'
-// descriptions; also for a traced run, whose times must not be shown.
+// descriptions.
+absl::Status CheckDescribed(const RunRecord& record);
+
+// The same, and InvalidArgument for a traced run, whose times must not be
+// shown.
 absl::Status CheckComplete(const RunRecord& record);
 
 // One row per record, each of which ran one variant for all convolutions of the

@@ -100,8 +100,77 @@ filegroup(
 # package's own folder.
 _fashion_mnist = repository_rule(implementation = _fashion_mnist_impl, local = True)
 
+# The packages of which a program contains something (NOTICE), and the texts to
+# which their terms refer.
+_CONTAINED = [
+    "bazel-bootstrap",
+    "dataset-fashion-mnist",
+    "googletest",
+    "libabsl-dev",
+    "libeigen3-dev",
+    "libgflags-dev",
+    "libhwy-dev",
+    "libonnx-dev",
+    "libprotobuf-dev",
+    "libseccomp-dev",
+    "libsqlite3-dev",
+    "nettle-dev",
+    "nlohmann-json3-dev",
+    "zlib1g-dev",
+]
+_COMMON_LICENCES = ["Apache-2.0", "GPL-2", "GPL-3", "LGPL-2.1", "LGPL-3", "MPL-2.0"]
+
+def _licences_impl(repository_ctx):
+    texts = {package: "/usr/share/doc/%s/copyright" % package for package in _CONTAINED}
+    for licence in _COMMON_LICENCES:
+        texts[licence] = "/usr/share/common-licenses/" + licence
+    for name, path in texts.items():
+        if not repository_ctx.path(path).exists:
+            fail("The terms of %s were not found: there is no %s." % (name, path))
+        repository_ctx.symlink(path, "licences/" + name)
+    repository_ctx.file("BUILD", """
+filegroup(
+    name = "licences",
+    srcs = %r,
+    visibility = ["//visibility:public"],
+)
+""" % ["licences/" + name for name in sorted(texts)])
+
+# Their terms, to be packed into the bundle.
+_licences = repository_rule(implementation = _licences_impl, local = True)
+
+def _onnx_impl(repository_ctx):
+    for package, file in [
+        ("libonnx-dev", "/usr/include/onnx/onnx.proto"),
+        ("libprotobuf-dev", "/usr/include/google/protobuf/arena.h"),
+        ("protobuf-compiler", "/usr/bin/protoc"),
+    ]:
+        if not repository_ctx.path(file).exists:
+            _missing("ONNX", package, "there is no %s" % file)
+    result = repository_ctx.execute(
+        ["/usr/bin/protoc", "--proto_path=/usr/include", "--cpp_out=.", "onnx/onnx.proto"],
+    )
+    if result.return_code != 0:
+        _missing("ONNX", "protobuf-compiler", result.stderr.strip())
+    repository_ctx.file("BUILD", """
+cc_library(
+    name = "onnx",
+    srcs = ["onnx/onnx.pb.cc"],
+    hdrs = ["onnx/onnx.pb.h"],
+    includes = ["."],
+    linkopts = ["-l:libprotobuf-lite.a", "-lpthread"],
+    visibility = ["//visibility:public"],
+)
+""")
+
+# The messages of ONNX files, compiled from their description. The package's own
+# library is shared and needs all of protobuf, which begins every program by
+# registering messages; these need only its lite part, and are in the program.
+_onnx = repository_rule(implementation = _onnx_impl, local = True)
+
 def system_libraries():
     """Declares every system library that the project uses."""
+    _licences(name = "licences")
     _system_library(
         name = "abseil",
         package = "libabsl-dev",
@@ -131,6 +200,7 @@ def system_libraries():
     )
     _fashion_mnist(name = "fashion_mnist")
     _googletest(name = "googletest")
+    _onnx(name = "onnx")
     _system_library(
         # Headers alone: what its shared library does is done in kernels/simd.
         name = "highway",

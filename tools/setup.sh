@@ -22,7 +22,8 @@ END
 # for the reports' PDF, with a font that has all their characters; the data set.
 packages="g++ git pkg-config bazel-bootstrap bazel-rules-java bazel-skylib \
 libabsl-dev libeigen3-dev libgflags-dev libhwy-dev googletest nlohmann-json3-dev \
-libdnnl-dev libseccomp-dev libsqlite3-dev zlib1g-dev nettle-dev zip xz-utils \
+libdnnl-dev libonnx-dev libprotobuf-dev protobuf-compiler libseccomp-dev \
+libsqlite3-dev zlib1g-dev nettle-dev zip xz-utils \
 bubblewrap gnuplot-nox weasyprint fonts-dejavu-core dataset-fashion-mnist"
 developer_packages="clang-format clang-tidy shellcheck python3 chromium"
 

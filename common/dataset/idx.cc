@@ -23,8 +23,9 @@ constexpr int kClasses = 10;
 constexpr uint32_t kImagesMagic = 0x00000803;
 constexpr uint32_t kLabelsMagic = 0x00000801;
 
-// Fashion-MNIST's 60,000 images are 0.4 GiB at 86 x 86.
-constexpr int64_t kMostBytes = int64_t{1} << 32;
+// Fashion-MNIST's 60,000 images are 0.4 GiB at 86 x 86. A gzip file of 1 MB may
+// expand to this.
+constexpr int64_t kMostBytes = int64_t{1} << 30;
 
 uint32_t BigEndian(const uint8_t* bytes) {
   return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 |
@@ -87,7 +88,7 @@ absl::StatusOr<int64_t> BytesOf(const std::vector<int64_t>& dimensions,
                                 size_t first) {
   int64_t bytes = 1;
   for (size_t i = first; i < dimensions.size(); ++i) {
-    // Cannot overflow: 2^32 * 2^31 < 2^63.
+    // Cannot overflow: 2^30 * 2^31 < 2^63.
     bytes *= dimensions[i];
     if (bytes > kMostBytes) {
       return absl::InvalidArgumentError(absl::StrCat(

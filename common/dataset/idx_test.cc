@@ -138,7 +138,7 @@ TEST(Idx, GzipBombs) {
   ExpectImagesError(packed.substr(0, packed.size() - 9), message);
   // A header that lies about a large file.
   ExpectLabelsError(
-      Gzip(IdxFile({kLabels, 0x7fffffff}, std::string(5 << 20, 0))),
+      Gzip(IdxFile({kLabels, 0x3fffffff}, std::string(5 << 20, 0))),
       "the file holds 5242880");
 }
 
@@ -168,12 +168,13 @@ TEST(Idx, AbsurdDimensions) {
   // 2^31 - 1 three times overflows 64 bits.
   const uint32_t huge = 0x7fffffff;
   ExpectImagesError(IdxFile({kImages, huge, huge, huge}, ""),
-                    "more than the 4294967296 that are accepted");
+                    "more than the 1073741824 that are accepted");
   // Product 0 modulo 2^64.
   ExpectImagesError(IdxFile({kImages, 0x40000000, 0x40000000, 0x40000000}, ""),
                     "more than");
-  // The header is accepted, but 2 GiB are not allocated for four bytes.
-  ExpectLabelsError(IdxFile({kLabels, huge}, "1234"), "the file holds 4");
+  // The header is accepted, but 1 GiB is not allocated for four bytes.
+  ExpectLabelsError(IdxFile({kLabels, huge / 2}, "1234"), "the file holds 4");
+  ExpectLabelsError(IdxFile({kLabels, huge}, "1234"), "more than");
 }
 
 TEST(Idx, LabelsOutsideTheClasses) {

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -41,28 +42,49 @@ absl::Status FileError(absl::string_view action, const std::string& path,
   }
 }
 
-// Creates a new file beside `path` with the permissions of a new file.
-absl::StatusOr<std::pair<std::string, FilePointer>> OpenTemporary(
-    const std::string& path) {
-  std::string name = absl::StrCat(path, ".XXXXXX");
-  const int descriptor = mkstemp(name.data());
-  if (descriptor < 0) return FileError("write", path, errno);
-  const mode_t mask = umask(0);
-  umask(mask);
-  fchmod(descriptor, 0666 & ~mask);
-  return std::make_pair(name, FilePointer(fdopen(descriptor, "wb")));
-}
+// The file that is written for `path`, and the permissions that it gets.
+struct Target {
+  std::string path;  // not that of a link
+  mode_t mode;
+};
 
-// Renaming over a folder fails late, and renaming over a device or a pipe
-// destroys it.
-absl::Status CheckReplaceable(const std::string& path) {
+// Renaming over a folder fails late, renaming over a device or a pipe destroys
+// it, and renaming over a link or a protected file succeeds.
+absl::StatusOr<Target> FindTarget(const std::string& path) {
   struct stat info;
-  if (stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) {
-    return absl::OkStatus();
+  if (lstat(path.c_str(), &info) != 0) {
+    const mode_t mask = umask(0);
+    umask(mask);
+    return Target{path, 0666 & ~mask};
+  }
+  std::string target = path;
+  if (S_ISLNK(info.st_mode)) {
+    char* const resolved = realpath(path.c_str(), nullptr);
+    if (resolved == nullptr || stat(resolved, &info) != 0) {
+      std::free(resolved);
+      return absl::InvalidArgumentError(absl::StrCat(
+          "cannot write ", path, ": it is a symbolic link to nothing"));
+    }
+    target = resolved;
+    std::free(resolved);
   }
   if (S_ISDIR(info.st_mode)) return FileError("write", path, EISDIR);
-  return absl::InvalidArgumentError(
-      absl::StrCat("cannot write ", path, ": it is not a regular file"));
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot write ", path, ": it is not a regular file"));
+  }
+  if (access(target.c_str(), W_OK) != 0) return FileError("write", path, errno);
+  return Target{target, info.st_mode & 0777};
+}
+
+// Creates a new file beside the target.
+absl::StatusOr<std::pair<std::string, FilePointer>> OpenTemporary(
+    const Target& target) {
+  std::string name = absl::StrCat(target.path, ".XXXXXX");
+  const int descriptor = mkstemp(name.data());
+  if (descriptor < 0) return FileError("write", target.path, errno);
+  fchmod(descriptor, target.mode);
+  return std::make_pair(name, FilePointer(fdopen(descriptor, "wb")));
 }
 
 }  // namespace
@@ -125,22 +147,31 @@ absl::StatusOr<size_t> FileReader::Read(void* out, size_t size) {
   return count;
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  ASSIGN_OR_RETURN(FileReader file, FileReader::Open(path));
+absl::StatusOr<std::string> FileReader::ReadAll(int64_t most) {
   std::string content;
+  content.reserve(std::min(size_, most) + 1);
   char buffer[1 << 16];
   for (;;) {
-    ASSIGN_OR_RETURN(const size_t count, file.Read(buffer, sizeof(buffer)));
+    ASSIGN_OR_RETURN(const size_t count, Read(buffer, sizeof(buffer)));
     if (count == 0) return content;
+    if (static_cast<int64_t>(content.size() + count) > most) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "cannot read ", path_, ": it has more than ", most, " bytes"));
+    }
     content.append(buffer, count);
   }
 }
 
+absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t most) {
+  ASSIGN_OR_RETURN(FileReader file, FileReader::Open(path));
+  return file.ReadAll(most);
+}
+
 absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& path) {
-  RETURN_IF_ERROR(CheckReplaceable(path));
-  ASSIGN_OR_RETURN(auto temporary, OpenTemporary(path));
+  ASSIGN_OR_RETURN(const Target target, FindTarget(path));
+  ASSIGN_OR_RETURN(auto temporary, OpenTemporary(target));
   auto& [name, file] = temporary;
-  return AtomicFile(path, name, file.release());
+  return AtomicFile(target.path, name, file.release());
 }
 
 AtomicFile::~AtomicFile() {
@@ -176,8 +207,8 @@ absl::Status WriteFileAtomically(const std::string& path,
 }
 
 absl::Status CheckWritable(const std::string& path) {
-  RETURN_IF_ERROR(CheckReplaceable(path));
-  ASSIGN_OR_RETURN(const auto temporary, OpenTemporary(path));
+  ASSIGN_OR_RETURN(const Target target, FindTarget(path));
+  ASSIGN_OR_RETURN(const auto temporary, OpenTemporary(target));
   std::remove(temporary.first.c_str());
   return absl::OkStatus();
 }

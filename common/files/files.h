@@ -55,6 +55,10 @@ class FileReader {
   // returns how many. InvalidArgument for a folder.
   absl::StatusOr<size_t> Read(void* out, size_t size);
 
+  // Returns all that is left. InvalidArgument if that is more than `most`
+  // bytes, of which no more are read: a device has no end.
+  absl::StatusOr<std::string> ReadAll(int64_t most);
+
   // The size of a regular file in bytes; 0 for a pipe or a device.
   int64_t size() const { return size_; }
 
@@ -66,17 +70,24 @@ class FileReader {
   int64_t size_ = 0;
 };
 
+// Far above what any program of ours reads as a whole.
+inline constexpr int64_t kLargestFile = int64_t{256} << 20;
+
 // Returns the content of the file `path`. The error names the path and says
-// what is wrong: NotFound, PermissionDenied, or InvalidArgument for a folder.
-absl::StatusOr<std::string> ReadFile(const std::string& path);
+// what is wrong: NotFound, PermissionDenied, or InvalidArgument for a folder
+// and for a file of more than `most` bytes.
+absl::StatusOr<std::string> ReadFile(const std::string& path,
+                                     int64_t most = kLargestFile);
 
 // Writes a file piece by piece to a temporary file beside `path`, and renames
 // it when it is complete, so that `path` holds either its old content or all of
-// the new. Movable.
+// the new. A file that is replaced keeps its permissions, and a symbolic link
+// stays one: what it points to is replaced. Movable.
 class AtomicFile {
  public:
   // The error names the path: NotFound, PermissionDenied or InvalidArgument if
-  // the path cannot be written or is not that of a regular file.
+  // the path cannot be written or is not that of a regular file, or is a link
+  // to nothing.
   static absl::StatusOr<AtomicFile> Create(const std::string& path);
   AtomicFile(AtomicFile&&) = default;
   // Removes the temporary file.

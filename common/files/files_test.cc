@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -121,6 +122,59 @@ TEST_F(FilesTest, DevicesAreNotReplaced) {
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(WriteFileAtomically("/dev/null", "x").code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(FilesTest, AFileWithoutAnEndIsRefused) {
+  EXPECT_THAT(std::string(ReadFile("/dev/zero", 100000).status().message()),
+              HasSubstr("/dev/zero: it has more than 100000 bytes"));
+  ASSERT_TRUE(WriteFileAtomically(Path("x"), "abcdefg").ok());
+  EXPECT_EQ(*ReadFile(Path("x"), 7), "abcdefg");
+  EXPECT_EQ(ReadFile(Path("x"), 6).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(FilesTest, AFileKeepsItsPermissions) {
+  const auto mode = [&](const std::string& path) {
+    struct stat info;
+    return stat(path.c_str(), &info) == 0 ? info.st_mode & 0777 : 0;
+  };
+  const mode_t mask = umask(027);
+  ASSERT_TRUE(WriteFileAtomically(Path("x"), "new").ok());
+  EXPECT_EQ(mode(Path("x")), 0640u);
+  ASSERT_EQ(chmod(Path("x").c_str(), 0604), 0);
+  ASSERT_TRUE(WriteFileAtomically(Path("x"), "newer").ok());
+  EXPECT_EQ(mode(Path("x")), 0604u);
+  umask(mask);
+}
+
+TEST_F(FilesTest, AProtectedFileIsNotReplaced) {
+  if (geteuid() == 0) GTEST_SKIP() << "nothing is protected from root";
+  ASSERT_TRUE(WriteFileAtomically(Path("x"), "old").ok());
+  ASSERT_EQ(chmod(Path("x").c_str(), 0444), 0);
+  EXPECT_EQ(WriteFileAtomically(Path("x"), "new").code(),
+            absl::StatusCode::kPermissionDenied);
+  EXPECT_FALSE(CheckWritable(Path("x")).ok());
+  EXPECT_EQ(*ReadFile(Path("x")), "old");
+}
+
+TEST_F(FilesTest, ALinkStaysALink) {
+  ASSERT_EQ(mkdir(Path("other").c_str(), 0755), 0);
+  ASSERT_TRUE(WriteFileAtomically(Path("other/x"), "old").ok());
+  ASSERT_EQ(symlink("other/x", Path("link").c_str()), 0);
+  EXPECT_TRUE(CheckWritable(Path("link")).ok());
+  ASSERT_TRUE(WriteFileAtomically(Path("link"), "new").ok());
+  struct stat info;
+  ASSERT_EQ(lstat(Path("link").c_str(), &info), 0);
+  EXPECT_TRUE(S_ISLNK(info.st_mode));
+  EXPECT_EQ(*ReadFile(Path("other/x")), "new");
+  EXPECT_EQ(Entries(), 2);
+
+  ASSERT_EQ(symlink("nowhere", Path("broken").c_str()), 0);
+  for (const absl::Status& status : {CheckWritable(Path("broken")),
+                                     WriteFileAtomically(Path("broken"), "")}) {
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("broken: it is a symbolic link to nothing"));
+  }
 }
 
 TEST_F(FilesTest, RelativePathsAreTheUsers) {

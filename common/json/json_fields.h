@@ -33,13 +33,19 @@
 namespace convlab {
 namespace json_fields {
 
+// What is written: fields keep their order.
 using Json = nlohmann::ordered_json;
+// What is read, and may be anything: that of ordered_json compares each key of
+// an object with all before it.
+using ParsedJson = nlohmann::json;
 
 // Limits of what is read, far beyond what any program writes. nlohmann's
 // functions recurse into what they are given.
-inline constexpr size_t kLongestText = 1 << 20;
+inline constexpr size_t kLongestText = 1 << 16;
 inline constexpr size_t kLongestArray = 1000000;
 inline constexpr int kDeepestNesting = 64;
+// Of a record: parsed values take up to 20 times as much memory.
+inline constexpr size_t kLargestRecord = size_t{32} << 20;
 
 // Converts the fields that it visits to JSON.
 class Writer {
@@ -62,7 +68,7 @@ class Writer {
 // Fills the fields that it visits from JSON.
 class Reader {
  public:
-  Reader(const Json& json, std::string where)
+  Reader(const ParsedJson& json, std::string where)
       : json_(json), where_(std::move(where)) {}
 
   template <typename T>
@@ -75,11 +81,11 @@ class Reader {
   absl::Status Take() { return status_; }
 
   template <typename T>
-  static absl::Status Decode(const Json& json, const std::string& where,
+  static absl::Status Decode(const ParsedJson& json, const std::string& where,
                              T& value);
 
  private:
-  const Json& json_;
+  const ParsedJson& json_;
   const std::string where_;
   absl::Status status_;
 };
@@ -124,7 +130,7 @@ Json Writer::Encode(T& value) {
 }
 
 template <typename T>
-absl::Status Reader::Decode(const Json& json, const std::string& where,
+absl::Status Reader::Decode(const ParsedJson& json, const std::string& where,
                             T& value) {
   const auto wrong_type = [&](absl::string_view expected) {
     return absl::InvalidArgumentError(
@@ -187,7 +193,7 @@ absl::Status Reader::Decode(const Json& json, const std::string& where,
 }
 
 // Finds the place where JSON is malformed.
-struct ErrorFinder : nlohmann::json_sax<Json> {
+struct ErrorFinder : nlohmann::json_sax<ParsedJson> {
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
   bool number_integer(number_integer_t) override { return true; }
@@ -201,7 +207,7 @@ struct ErrorFinder : nlohmann::json_sax<Json> {
   bool start_array(size_t) override { return true; }
   bool end_array() override { return true; }
   bool parse_error(size_t position, const std::string&,
-                   const Json::exception&) override {
+                   const ParsedJson::exception&) override {
     byte = position;
     return false;
   }
@@ -230,19 +236,19 @@ inline size_t FindDeepNesting(absl::string_view text) {
 
 // Parses any JSON. InvalidArgument says at which byte the text is not valid or
 // nested too deeply; `what` names the expected content ("run record").
-inline absl::StatusOr<Json> Parse(absl::string_view what,
-                                  absl::string_view text) {
+inline absl::StatusOr<ParsedJson> Parse(absl::string_view what,
+                                        absl::string_view text) {
   if (const size_t deep = FindDeepNesting(text);
       deep != absl::string_view::npos) {
     return absl::InvalidArgumentError(
         absl::StrCat("not a ", what, ": nested more than ", kDeepestNesting,
                      " deep at byte ", deep));
   }
-  Json parsed = Json::parse(text.begin(), text.end(), nullptr,
-                            /*allow_exceptions=*/false);
+  ParsedJson parsed = ParsedJson::parse(text.begin(), text.end(), nullptr,
+                                        /*allow_exceptions=*/false);
   if (!parsed.is_discarded()) return parsed;
   ErrorFinder finder;
-  Json::sax_parse(text.begin(), text.end(), &finder);
+  ParsedJson::sax_parse(text.begin(), text.end(), &finder);
   return absl::InvalidArgumentError(
       absl::StrCat("not a ", what, ": not valid JSON at byte ", finder.byte));
 }
@@ -261,13 +267,19 @@ std::string ToJsonText(const char* schema, const T& record) {
 }
 
 // Parses such a text. A missing field keeps its default. InvalidArgument if the
-// text is not valid JSON, has another schema, or a field of the wrong type;
+// text is too long, not valid JSON, has another schema, or a field of the wrong
+// type;
 // `what` names the expected kind of record ("run record").
 template <typename T>
 absl::StatusOr<T> ParseJsonText(absl::string_view what, const char* schema,
                                 absl::string_view text) {
-  using json_fields::Json;
-  ASSIGN_OR_RETURN(const Json parsed, json_fields::Parse(what, text));
+  if (text.size() > json_fields::kLargestRecord) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("not a ", what, ": ", text.size(),
+                     " bytes, expected at most ", json_fields::kLargestRecord));
+  }
+  ASSIGN_OR_RETURN(const json_fields::ParsedJson parsed,
+                   json_fields::Parse(what, text));
   const auto found = parsed.find("schema");
   if (!parsed.is_object() || found == parsed.end()) {
     return absl::InvalidArgumentError(

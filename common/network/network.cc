@@ -12,7 +12,7 @@ constexpr Activation kTanh = Activation::kTanh;
 constexpr Activation kRelu = Activation::kRelu;
 constexpr MaxPool kHalve{2, 2, false};
 
-// The course's convolutions have no bias, its fully connected layers have one.
+// The course's convolutions have no bias. All fully connected layers have one.
 constexpr ConvolutionLayer Convolve(int filters, int kernel_size) {
   return {filters, kernel_size, false};
 }
@@ -57,6 +57,13 @@ std::vector<Network> MakeNetworks() {
        86,
        {Convolve(4, 7), kRelu, kHalve, Convolve(16, 7), kRelu,
         MaxPool{4, 4, true}, Connect(32), kRelu, Connect(10)}},
+      {"lenet5",
+       {},
+       1,
+       32,
+       {ConvolutionLayer{6, 5, true}, kRelu, kHalve,
+        ConvolutionLayer{16, 5, true}, kRelu, kHalve, Connect(120), kRelu,
+        Connect(84), kRelu, Connect(10)}},
   };
 }
 

@@ -84,7 +84,7 @@ struct Network {
 // there are between 1 and 256 classes.
 absl::Status CheckNetwork(const Network& network);
 
-// All networks, in the order of the terms.
+// All networks: the course's in the order of the terms, then LeNet-5.
 const std::vector<Network>& Networks();
 
 // The network of that name or alias. The error lists all names.

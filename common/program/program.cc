@@ -94,7 +94,9 @@ bool ReadAll(int descriptor, double seconds, std::string* output) {
     const ssize_t size = read(descriptor, buffer, sizeof(buffer));
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) return true;
-    output->append(buffer, size);
+    // What is beyond is read, so that the program goes on, and dropped.
+    const size_t room = kMostOutput - output->size();
+    output->append(buffer, std::min(room, static_cast<size_t>(size)));
   }
 }
 

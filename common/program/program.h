@@ -2,6 +2,7 @@
 #ifndef COMMON_PROGRAM_PROGRAM_H_
 #define COMMON_PROGRAM_PROGRAM_H_
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,9 +27,14 @@ struct ProgramOptions {
   double seconds = 0;  // after which it is killed; 0: never
 };
 
+// A program that prints without end does not take all memory.
+inline constexpr size_t kMostOutput = size_t{16} << 20;  // bytes
+
 struct ProgramResult {
   int exit_status = 0;  // 128 + the signal's number if a signal ended it
-  std::string output;   // standard output and error, in the order of printing
+  // Standard output and error, in the order of printing; the first kMostOutput
+  // bytes of them.
+  std::string output;
 };
 
 // Runs `arguments`, the first of which is looked up on the PATH, without a

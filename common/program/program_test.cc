@@ -24,6 +24,14 @@ TEST(RunProgram, SaysWhichSignalEndedTheProgram) {
   EXPECT_EQ(result->exit_status, 128 + 9);
 }
 
+TEST(RunProgram, KeepsTheBeginningOfMuchOutput) {
+  const auto result =
+      RunProgram({"sh", "-c", "head -c 20000000 /dev/zero; exit 3"}, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->output.size(), kMostOutput);
+  EXPECT_EQ(result->exit_status, 3);
+}
+
 TEST(RunProgram, NoSuchProgram) {
   const auto result = RunProgram({"/nowhere/program"}, {});
   EXPECT_EQ(result.status().code(), absl::StatusCode::kNotFound);

@@ -1,12 +1,15 @@
 #include "common/record/bench_record.h"
 
 #include <algorithm>
+#include <string>
 #include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/files/files.h"
 #include "common/json/json_fields.h"
 #include "common/record/machine_fields.h"
+#include "common/record/value_checker.h"
 #include "common/status/status.h"
 
 namespace convlab {
@@ -113,6 +116,31 @@ std::string Change(const BenchRow& layer, const BenchRow& row) {
   return change;
 }
 
+void Check(ValueChecker& check, const std::string& here, const BenchRow& row) {
+  constexpr double kDayMs = kDayNs * 1e-6;
+  check.Range(here + "batch", row.batch, 1, kMostImages);
+  check.Range(here + "channels", row.channels, 0, kMostImages);
+  check.Range(here + "height", row.height, 0, kMostImages);
+  check.Range(here + "width", row.width, 0, kMostImages);
+  check.Range(here + "filters", row.filters, 0, kMostImages);
+  check.Range(here + "kernel_size", row.kernel_size, 0, kMostImages);
+  check.Range(here + "samples", row.samples, 0, INT32_MAX);
+  check.Positive(here + "median_ms", row.median_ms, kDayMs);
+  check.Positive(here + "floor_ms", row.floor_ms.value_or(1), kDayMs);
+  for (const auto& [field, value] :
+       {std::pair("error", std::optional<double>(row.error)),
+        {"worst_c", row.worst_c},
+        {"allowed_c", row.allowed_c},
+        {"iqr_ms", row.iqr_ms},
+        {"min_ms", row.min_ms},
+        {"sm_clock_mhz", row.sm_clock_mhz},
+        {"tflops", row.tflops},
+        {"gbs", row.gbs},
+        {"of_peak", row.of_peak}}) {
+    check.NotNegative(here + field, value.value_or(0));
+  }
+}
+
 }  // namespace
 
 Rates RatesOf(const Ceilings& ceilings) {
@@ -183,12 +211,44 @@ std::vector<Neighbour> Neighbours(const BenchRecord& record) {
   return neighbours;
 }
 
+absl::Status CheckValues(const BenchRecord& record) {
+  ValueChecker check;
+  const Ceilings& ceilings = record.ceilings;
+  // Far above any machine's, in GB/s and in TFLOP/s.
+  constexpr double kMostRate = 1e9;
+  for (const auto& [field, rate] : {std::pair("fill_gbs", ceilings.fill_gbs),
+                                    {"copy_gbs", ceilings.copy_gbs},
+                                    {"triad_gbs", ceilings.triad_gbs},
+                                    {"fp32_tflops", ceilings.fp32_tflops},
+                                    {"tf32_tflops", ceilings.tf32_tflops},
+                                    {"fp16_tflops", ceilings.fp16_tflops}}) {
+    check.Positive(absl::StrCat("record.ceilings.", field), rate.value_or(1),
+                   kMostRate);
+  }
+  for (size_t i = 0; i < record.rows.size(); ++i) {
+    Check(check, absl::StrCat("record.rows[", i, "]."), record.rows[i]);
+  }
+  for (size_t i = 0; i < record.accuracy.size(); ++i) {
+    for (const FamilyRow& row : record.accuracy[i].families) {
+      const std::string here = absl::StrCat("record.accuracy[", i,
+                                            "].families of ", row.family, ": ");
+      check.NotNegative(here + "c", row.c.value_or(0));
+      check.NotNegative(here + "allowed", row.allowed);
+    }
+  }
+  return check.Take();
+}
+
 std::string ToJson(const BenchRecord& record) {
   return ToJsonText(kBenchSchema, record);
 }
 
 absl::StatusOr<BenchRecord> ParseBenchRecord(absl::string_view json) {
-  return ParseJsonText<BenchRecord>("benchmark record", kBenchSchema, json);
+  ASSIGN_OR_RETURN(
+      BenchRecord record,
+      ParseJsonText<BenchRecord>("benchmark record", kBenchSchema, json));
+  RETURN_IF_ERROR(CheckValues(record));
+  return record;
 }
 
 absl::StatusOr<BenchRecord> ReadBenchRecord(const std::string& path) {

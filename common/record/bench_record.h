@@ -137,6 +137,11 @@ inline constexpr double kLeastNeighbour = 0.5;
 // whose layer is missing.
 std::vector<Neighbour> Neighbours(const BenchRecord& record);
 
+// InvalidArgument, naming the first such field, if a value is one that no
+// benchmark has: a time that is not positive or longer than a day, a negative
+// error or rate.
+absl::Status CheckValues(const BenchRecord& record);
+
 std::string ToJson(const BenchRecord& record);
 // Like ParseRunRecord and ReadRunRecord.
 absl::StatusOr<BenchRecord> ParseBenchRecord(absl::string_view json);

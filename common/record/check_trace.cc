@@ -16,7 +16,7 @@ absl::Status Check(const char* file) {
   const auto counts = CheckTrace(json);
   if (!counts.ok()) return Annotate(counts.status(), file);
   absl::PrintF("%s: %d slices on %d tracks and %d arrows keep the rules\n",
-               file, counts->slices, counts->tracks, counts->arrows);
+               OneLine(file), counts->slices, counts->tracks, counts->arrows);
   return absl::OkStatus();
 }
 
@@ -29,9 +29,5 @@ int main(int argc, char** argv) {
     status = absl::InvalidArgumentError("expected the traces' files");
   }
   for (int i = 1; i < argc; ++i) status.Update(convlab::Check(argv[i]));
-  if (!status.ok()) {
-    absl::FPrintF(stderr, "check_trace: %s\n",
-                  convlab::OneLine(status.message()));
-  }
-  return convlab::ExitStatus(status);
+  return convlab::FinishProgram("check_trace", status);
 }

@@ -1,57 +1,109 @@
 // Values that no run has. Reports compute with those of a record that passes,
-// so that no sum of times overflows and no ratio divides by zero.
-#include <cmath>
+// so that no sum of times overflows, no ratio divides by zero, and no table is
+// drawn of a network that is none.
+#include <set>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "common/network/network.h"
 #include "common/record/run_record.h"
+#include "common/record/value_checker.h"
 
 namespace convlab {
 namespace {
 
-constexpr int64_t kDayNs = int64_t{24} * 3600 * 1000000000;
-constexpr int64_t kMostImages = int64_t{1} << 40;
-constexpr int64_t kMostOperations = int64_t{1} << 60;
+// More than any network of ours has, or any ladder.
+constexpr size_t kMostConvolutions = 64;
+constexpr size_t kMostRungs = 256;
 
-// Keeps the first error.
-class Checker {
- public:
-  void Range(absl::string_view field, int64_t value, int64_t least,
-             int64_t most) {
-    if (!status_.ok() || (value >= least && value <= most)) return;
-    status_ = absl::InvalidArgumentError(
-        absl::StrCat(field, " is ", value, ", expected ", least, " to ", most));
+// The sizes must be the network's, if it is one that we know: floors and ratios
+// are computed from them.
+void CheckShapes(ValueChecker& check, const std::string& where,
+                 const RunRecord& record,
+                 const std::vector<ConvolutionRecord>& convolutions) {
+  const auto network = FindNetwork(record.network);
+  if (!network.ok() || convolutions.empty()) return;
+  const std::vector<NetworkConvolution> expected = (*network)->Convolutions();
+  if (convolutions.size() != expected.size()) {
+    check.Fail(absl::StrCat(where, ".convolutions has ", convolutions.size(),
+                            " elements, and ", record.network, " has ",
+                            expected.size(), " convolutions"));
+    return;
   }
-  // `least` is 0 for times of work that may not have happened, such as that of
-  // kernels in an operation that launched none.
-  void Times(absl::string_view field, const std::vector<int64_t>& times,
-             int64_t least = 1) {
-    for (size_t i = 0; i < times.size(); ++i) {
-      if (times[i] >= least && times[i] <= kDayNs) continue;
-      Range(absl::StrCat(field, "[", i, "]"), times[i], least, kDayNs);
+  for (size_t i = 0; i < convolutions.size(); ++i) {
+    const NetworkConvolution& layer = expected[i];
+    const ConvolutionRecord& one = convolutions[i];
+    const std::string here = absl::StrCat(where, ".convolutions[", i, "].");
+    const int64_t outputs = layer.output.values();
+    const int64_t terms =
+        layer.input.channels * layer.kernel_size * layer.kernel_size;
+    for (const auto& [field, value, size] :
+         {std::tuple("batch", one.batch, record.size),
+          std::tuple("channels", one.channels, layer.input.channels),
+          std::tuple("height", one.height, layer.input.size),
+          std::tuple("width", one.width, layer.input.size),
+          std::tuple("filters", one.filters, layer.output.channels),
+          std::tuple("kernel_size", one.kernel_size,
+                     int64_t{layer.kernel_size})}) {
+      if (value == size) continue;
+      check.Fail(absl::StrCat(here, field, " is ", value, ", but that of ",
+                              record.network, " is ", size));
+    }
+    // In double, in which products of sizes do not overflow.
+    const auto images = static_cast<double>(record.size);
+    if (static_cast<double>(one.flops) != 2.0 * outputs * terms * images ||
+        static_cast<double>(one.min_bytes) <
+            4.0 * (layer.input.values() + outputs) * images) {
+      check.Fail(absl::StrCat(here, "flops or min_bytes is not that of ",
+                              record.network));
     }
   }
-  void Error(absl::string_view field, double value) {
-    if (!status_.ok() || (std::isfinite(value) && value >= 0)) return;
-    status_ = absl::InvalidArgumentError(absl::StrCat(
-        field, " is ", value, ", expected a number that is not negative"));
+}
+
+bool IsContributed(const RunRecord& record, const ConvolutionRecord& one) {
+  const auto variant = record.variants.find(one.variant);
+  return variant != record.variants.end() && IsContributed(variant->second);
+}
+
+// Samples of a variant of ours, which were taken in the network's repetitions.
+// Those of a contributed kernel are the judge's, and a verdict may be that they
+// are impossible.
+void CheckSamples(ValueChecker& check, const std::string& here,
+                  const ConvolutionRecord& one, size_t repetitions) {
+  const size_t samples = one.op_time_ns.size();
+  const auto as_many = [&](const char* field, size_t count, size_t expected,
+                           const char* of) {
+    if (count == expected) return;
+    check.Fail(absl::StrCat(here, field, " has ", count, " elements, and ", of,
+                            " has ", expected));
+  };
+  if (samples > 0 && repetitions > 0) {
+    as_many("op_time_ns", samples, repetitions, "inference_ns");
   }
-  void Counts(absl::string_view field, const std::vector<int64_t>& counts,
-              int64_t most) {
-    for (size_t i = 0; i < counts.size(); ++i) {
-      Range(absl::StrCat(field, "[", i, "]"), counts[i], 0, most);
-    }
+  const std::vector<int64_t>& kernel = one.kernel_time_ns;
+  if (kernel.empty() || samples == 0) return;
+  as_many("kernel_time_ns", kernel.size(), samples, "op_time_ns");
+  for (size_t i = 0; i < kernel.size() && i < samples; ++i) {
+    // By as much the clocks of device and host may disagree.
+    const int64_t most = one.op_time_ns[i] + one.op_time_ns[i] / 1000 + 1000;
+    if (kernel[i] <= most) continue;
+    check.Fail(absl::StrCat(here, "kernel_time_ns[", i, "] is ", kernel[i],
+                            ", but op_time_ns[", i, "] is ",
+                            one.op_time_ns[i]));
   }
+}
 
-  absl::Status Take() { return status_; }
-
- private:
-  absl::Status status_;
-};
-
-void Check(Checker& check, const std::string& where,
-           const std::vector<ConvolutionRecord>& convolutions) {
+void Check(ValueChecker& check, const std::string& where,
+           const RunRecord& record,
+           const std::vector<ConvolutionRecord>& convolutions,
+           size_t repetitions) {
+  if (convolutions.size() > kMostConvolutions) {
+    return check.Fail(
+        absl::StrCat(where, ".convolutions has ", convolutions.size(),
+                     " elements, expected at most ", kMostConvolutions));
+  }
   for (size_t i = 0; i < convolutions.size(); ++i) {
     const ConvolutionRecord& convolution = convolutions[i];
     const std::string here = absl::StrCat(where, ".convolutions[", i, "].");
@@ -66,12 +118,16 @@ void Check(Checker& check, const std::string& where,
     check.Times(here + "op_time_ns", convolution.op_time_ns);
     check.Times(here + "kernel_time_ns", convolution.kernel_time_ns, 0);
     check.Times(here + "whole_time_ns", convolution.whole_time_ns);
+    if (!IsContributed(record, convolution)) {
+      CheckSamples(check, here, convolution, repetitions);
+    }
   }
+  CheckShapes(check, where, record, convolutions);
 }
 
-void Check(Checker& check, const std::string& where,
+void Check(ValueChecker& check, const std::string& where,
            const VerificationRecord& verification) {
-  check.Error(where + ".relative_error", verification.relative_error);
+  check.NotNegative(where + ".relative_error", verification.relative_error);
   check.Range(where + ".problems_tried", verification.problems_tried, 0,
               INT32_MAX);
   check.Range(where + ".problems_right", verification.problems_right, 0,
@@ -80,7 +136,7 @@ void Check(Checker& check, const std::string& where,
               INT32_MAX);
 }
 
-void Check(Checker& check, const std::string& where,
+void Check(ValueChecker& check, const std::string& where,
            const ProfileSection& section) {
   for (size_t i = 0; i < section.entries.size(); ++i) {
     const ProfileEntry& entry = section.entries[i];
@@ -90,25 +146,35 @@ void Check(Checker& check, const std::string& where,
     check.Range(here + "min_ns", entry.min_ns.value_or(0), 0, kDayNs);
     check.Range(here + "max_ns", entry.max_ns.value_or(0), 0, kDayNs);
     check.Range(here + "bytes", entry.bytes.value_or(0), 0, kMostOperations);
-    check.Error(here + "average_ns", entry.average_ns.value_or(0));
-    check.Error(here + "printed_share", entry.printed_share.value_or(0));
+    check.NotNegative(here + "average_ns", entry.average_ns.value_or(0));
+    check.NotNegative(here + "printed_share", entry.printed_share.value_or(0));
   }
 }
 
-void CheckLadder(Checker& check, const RunRecord& record) {
+void CheckLadder(ValueChecker& check, const RunRecord& record) {
+  if (record.ladder.size() > kMostRungs) {
+    return check.Fail(absl::StrCat("record.ladder has ", record.ladder.size(),
+                                   " elements, expected at most ", kMostRungs));
+  }
+  std::set<std::string> variants;
   for (size_t i = 0; i < record.ladder.size(); ++i) {
     const LadderRun& run = record.ladder[i];
     const std::string here = absl::StrCat("record.ladder[", i, "]");
-    check.Error(here + ".relative_error", run.relative_error);
+    if (!variants.insert(run.variant).second) {
+      check.Fail(absl::StrCat(here, ".variant is '", run.variant,
+                              "', as an earlier one is"));
+    }
+    check.NotNegative(here + ".relative_error", run.relative_error);
     check.Range(here + ".correct", run.correct, 0, record.size);
     check.Counts(here + ".repetitions_correct", run.repetitions_correct,
                  record.size);
     check.Times(here + ".inference_ns", run.inference_ns);
-    Check(check, here, run.convolutions);
+    Check(check, here, record, run.convolutions, run.inference_ns.size());
   }
   for (size_t i = 0; i < record.peers.size(); ++i) {
     const std::string here = absl::StrCat("record.peers[", i, "].");
-    check.Error(here + "relative_error", record.peers[i].relative_error);
+    check.Range(here + "layer", record.peers[i].layer, 1, kMostConvolutions);
+    check.NotNegative(here + "relative_error", record.peers[i].relative_error);
     check.Times(here + "kernel_time_ns", record.peers[i].kernel_time_ns);
   }
   for (size_t i = 0; i < record.overlaps.size(); ++i) {
@@ -122,7 +188,7 @@ void CheckLadder(Checker& check, const RunRecord& record) {
 }  // namespace
 
 absl::Status CheckValues(const RunRecord& record) {
-  Checker check;
+  ValueChecker check;
   check.Range("record.size", record.size, 0, kMostImages);
   check.Range("record.slice", record.slice, 0, kMostImages);
   check.Range("record.correct", record.correct, 0, record.size);
@@ -137,7 +203,8 @@ absl::Status CheckValues(const RunRecord& record) {
   check.Range("record.usage.system_ns", record.usage.system_ns, 0,
               10000 * kDayNs);
   check.Times("record.inference_ns", record.inference_ns);
-  Check(check, "record", record.convolutions);
+  Check(check, "record", record, record.convolutions,
+        record.inference_ns.size());
   for (const auto& [name, variant] : record.variants) {
     if (!variant.verification) continue;
     Check(check, absl::StrCat("record.variants.", name, ".verification"),

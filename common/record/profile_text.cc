@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/status/status.h"
 
 namespace convlab {
 namespace {
@@ -50,7 +51,7 @@ void AppendSection(const char* type, const ProfileSection& section,
                    Share(section, entry, total), TimeOrDash(entry.total_ns),
                    entry.calls.has_value() ? absl::StrCat(*entry.calls) : "-",
                    TimeOrDash(entry.average_ns), TimeOrDash(entry.min_ns),
-                   TimeOrDash(entry.max_ns), entry.name));
+                   TimeOrDash(entry.max_ns), OneLine(entry.name)));
   }
 }
 
@@ -60,7 +61,7 @@ void AppendMissing(const char* type, const ProfileSection& section,
   // nvprof's prefix of lines that are not rows.
   absl::StrAppend(&text, "== Warning: ", type,
                   section.entries.empty() ? " none: " : " not all: ",
-                  section.missing, "\n");
+                  OneLine(section.missing), "\n");
 }
 
 }  // namespace

@@ -208,7 +208,8 @@ std::optional<int64_t> ExpectedCorrect(const RunRecord& record) {
       record.weights_metadata.find(absl::StrCat("correct_", record.size));
   int64_t expected;
   if (found == record.weights_metadata.end() ||
-      !absl::SimpleAtoi(found->second, &expected)) {
+      !absl::SimpleAtoi(found->second, &expected) || expected < 0 ||
+      expected > record.size) {
     return std::nullopt;
   }
   return expected;

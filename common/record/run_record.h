@@ -223,8 +223,11 @@ std::string ToJson(const RunRecord& record);
 absl::StatusOr<RunRecord> ParseRunRecord(absl::string_view json);
 
 // InvalidArgument, naming the first such field, if a value is one that no run
-// has: a time that is not positive or longer than a day, a size below 0 or
-// above 2^40, more correct answers than images, a share that is no number.
+// has: a time that is not positive, times that add up to more than a day, a
+// size below 0 or above 2^40, more correct answers than images, a share that is
+// no number, convolutions that are not the network's, a variant twice in a
+// ladder, samples of ours that are not as many as repetitions or less than
+// their kernel's.
 absl::Status CheckValues(const RunRecord& record);
 
 // Write and read whole files; errors name the path. What is written is sealed,

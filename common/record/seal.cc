@@ -24,12 +24,12 @@ std::string Canonical(nlohmann::json record) {
 }
 
 absl::StatusOr<nlohmann::json> ParseObject(absl::string_view text) {
-  ASSIGN_OR_RETURN(const json_fields::Json parsed,
+  ASSIGN_OR_RETURN(nlohmann::json parsed,
                    json_fields::Parse("run record", text));
   if (!parsed.is_object()) {
     return absl::InvalidArgumentError("not a run record: not a JSON object");
   }
-  return nlohmann::json(parsed);
+  return parsed;
 }
 
 Seal SealOf(absl::string_view canonical, absl::string_view key) {

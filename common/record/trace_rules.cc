@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,13 +11,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/json/json_fields.h"
 #include "common/status/status.h"
-#include "nlohmann/json.hpp"
 
 namespace convlab {
 namespace {
 
-using Json = nlohmann::json;
+using Json = json_fields::ParsedJson;
 
 // Process and track.
 using TrackId = std::pair<int64_t, int64_t>;
@@ -24,6 +25,8 @@ using TrackId = std::pair<int64_t, int64_t>;
 struct Slice {
   int64_t start_ns, end_ns;
   size_t event;  // its number
+  // The latest end of the slices of its track up to this one, once sorted.
+  int64_t latest_end_ns = 0;
 };
 
 // One end of an arrow.
@@ -75,7 +78,7 @@ class Checker {
     if (kind == "X") {
       ASSIGN_OR_RETURN(const int64_t duration,
                        Nanoseconds(event, number, "dur"));
-      tracks_[track].push_back({ns, ns + duration, number});
+      tracks_[track].push_back({ns, ns + duration, number, 0});
       return absl::OkStatus();
     }
     if (kind == "s" || kind == "f") {
@@ -137,7 +140,10 @@ class Checker {
              std::make_tuple(b.start_ns, -b.end_ns, b.event);
     });
     std::vector<const Slice*> open;
-    for (const Slice& slice : slices) {
+    int64_t latest_end_ns = 0;
+    for (Slice& slice : slices) {
+      latest_end_ns = std::max(latest_end_ns, slice.end_ns);
+      slice.latest_end_ns = latest_end_ns;
       while (!open.empty() && open.back()->end_ns <= slice.start_ns) {
         open.pop_back();
       }
@@ -153,9 +159,14 @@ class Checker {
   absl::Status LiesInASlice(const End& end) const {
     const auto track = tracks_.find(end.track);
     if (track != tracks_.end()) {
-      for (const Slice& slice : track->second) {
-        if (slice.start_ns > end.ns) break;
-        if (end.ns <= slice.end_ns) return absl::OkStatus();
+      const std::vector<Slice>& slices = track->second;
+      // The first that begins later.
+      const auto later = std::upper_bound(
+          slices.begin(), slices.end(), end.ns,
+          [](int64_t ns, const Slice& slice) { return ns < slice.start_ns; });
+      if (later != slices.begin() &&
+          end.ns <= std::prev(later)->latest_end_ns) {
+        return absl::OkStatus();
       }
     }
     return Broken(end.event, "no slice of its track is there");
@@ -168,7 +179,7 @@ class Checker {
 }  // namespace
 
 absl::StatusOr<TraceCounts> CheckTrace(absl::string_view json) {
-  const Json trace = Json::parse(json.begin(), json.end(), nullptr, false);
+  ASSIGN_OR_RETURN(const Json trace, json_fields::Parse("Chrome trace", json));
   if (!trace.is_object() || !trace.contains("traceEvents") ||
       !trace["traceEvents"].is_array()) {
     return absl::InvalidArgumentError(

@@ -45,11 +45,19 @@ TEST(CheckTrace, CountsWhatIsThere) {
 }
 
 TEST(CheckTrace, RefusesWhatIsNoTrace) {
-  for (const char* text :
-       {"", "[]", "{}", R"({"traceEvents":{}})", R"({"traceEvents":[})"}) {
+  for (const char* text : {"[]", "{}", R"({"traceEvents":{}})"}) {
     EXPECT_EQ(CheckTrace(text).status().message(),
               "expected a JSON object with a list 'traceEvents'");
   }
+  EXPECT_EQ(CheckTrace(R"({"traceEvents":[})").status().message(),
+            "not a Chrome trace: not valid JSON at byte 17");
+  EXPECT_EQ(CheckTrace("").status().code(), absl::StatusCode::kInvalidArgument);
+  // What is nested deeply would be copied by a function that calls itself.
+  EXPECT_THAT(std::string(CheckTrace(absl::StrCat(R"({"displayTimeUnit":)",
+                                                  std::string(75000, '[')))
+                              .status()
+                              .message()),
+              HasSubstr("nested more than 64 deep"));
   EXPECT_THAT(CheckTrace(R"({"displayTimeUnit":"us","traceEvents":[]})")
                   .status()
                   .message(),
@@ -87,6 +95,26 @@ TEST(CheckTrace, FindsBrokenArrows) {
             "event 7: no slice of its track is there");
   EXPECT_EQ(Error(R"("tid":2,"ts":4,)", R"("tid":2,"ts":0.5,)"),
             "event 7: ends before it begins");
+}
+
+// As many as would take minutes if each looked at each slice.
+TEST(CheckTrace, ManyArrowsAreChecked) {
+  constexpr int kArrows = 40000;
+  std::string events;
+  for (int i = 0; i < kArrows; ++i) {
+    for (const int pid : {1, 2}) {
+      absl::StrAppend(&events, R"({"ph":"X","name":"x","pid":)", pid,
+                      R"(,"tid":1,"ts":)", i, R"(,"dur":0.5},)");
+    }
+    absl::StrAppend(&events, R"({"ph":"s","name":"s","cat":"c","id":)", i,
+                    R"(,"pid":1,"tid":1,"ts":)", i,
+                    R"(},{"ph":"f","name":"s","cat":"c","bp":"e","id":)", i,
+                    R"(,"pid":2,"tid":1,"ts":)", i,
+                    i + 1 < kArrows ? "}," : "}");
+  }
+  const auto counts = CheckTrace(Trace(events));
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  EXPECT_EQ(counts->arrows, kArrows);
 }
 
 // Of m3 with fa19 and 10,000 images on an H200.

@@ -13,6 +13,7 @@
 #ifndef COMMON_STATUS_STATUS_H_
 #define COMMON_STATUS_STATUS_H_
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -29,9 +30,29 @@ int ExitStatus(const absl::Status& status);
 // stays OK.
 absl::Status Annotate(const absl::Status& status, absl::string_view where);
 
-// Returns `text` on one line for a terminal: control characters, which a path
-// may contain, are written as "\n" or "\x1b".
+// Returns `text` on one line, for terminals and documents. What a file or a
+// path may hold to forge or hide what a reader sees is written out: control
+// characters as "\n" or "\x1b", controls of Unicode (the C1 set, the ends of
+// lines and paragraphs, the direction of writing) as "\u202e", and bytes that
+// are not UTF-8 as "\x9b".
 std::string OneLine(absl::string_view text);
+
+// The same for a text of several lines, whose ends and tabs stay. Every writer
+// ends with it, so that nothing of a file reaches a reader raw.
+std::string Printable(absl::string_view text);
+
+// The longest error line, in bytes.
+inline constexpr size_t kLongestErrorLine = 300;
+
+// Formats an error of `program` as OneLine does and without an end of line. Of
+// a longer line the middles of long words, which are paths, are left out, and
+// then that of the line: its beginning names the place, its end the reason.
+std::string ErrorLine(absl::string_view program, absl::string_view message);
+
+// Ends every program's main: brings what was printed to standard output, prints
+// the error, if there is one, and returns the exit status. Standard output that
+// could not be written (a full disk) is an error too.
+int FinishProgram(absl::string_view program, absl::Status status);
 
 }  // namespace convlab
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "common/network/test_networks.h"
+#include "common/network/network.h"
 #include "common/weights/test_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -66,9 +66,9 @@ TEST(MiniDnn, LeNet5) {
                                                   {},
                                                   Counting(10164),
                                                   {},
-                                                  Counting(1700),
+                                                  Counting(850),
                                                   {}};
-  const auto file = ParseMiniDnn(MiniDnnFile(layers), LeNet5());
+  const auto file = ParseMiniDnn(MiniDnnFile(layers), **FindNetwork("lenet5"));
   ASSERT_TRUE(file.ok()) << file.status();
   std::vector<std::string> names;
   for (const Tensor& tensor : file->tensors) {
@@ -78,9 +78,9 @@ TEST(MiniDnn, LeNet5) {
                                  "conv2.weight[16,6,5,5]", "conv2.bias[16]",
                                  "fc1.weight[120,400]", "fc1.bias[120]",
                                  "fc2.weight[84,120]", "fc2.bias[84]",
-                                 "fc3.weight[20,84]", "fc3.bias[20]"));
+                                 "fc3.weight[10,84]", "fc3.bias[10]"));
   EXPECT_EQ(file->tensors[1].values, Counting(6, 150));
-  EXPECT_EQ(file->tensors[9].values, Counting(20, 1680));
+  EXPECT_EQ(file->tensors[9].values, Counting(10, 840));
 }
 
 TEST(MiniDnn, CutsAndSurplus) {

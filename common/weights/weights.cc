@@ -123,10 +123,12 @@ absl::Status CheckTensor(const Tensor& tensor,
                    bad - tensor.values.begin(), ", expected a finite number"));
 }
 
-// Files for networks of the same shapes differ only in their metadata.
+// Files for networks of the table with the same shapes differ only in their
+// metadata. The user's own network may have any name.
 absl::Status CheckMetadata(const TensorFile& file, const Network& network) {
   const auto named = file.metadata.find("network");
-  if (named == file.metadata.end() || named->second == network.name) {
+  if (named == file.metadata.end() || named->second == network.name ||
+      !FindNetwork(network.name).ok()) {
     return absl::OkStatus();
   }
   const auto found = FindNetwork(named->second);

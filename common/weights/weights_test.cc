@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/files/files.h"
-#include "common/network/test_networks.h"
 #include "common/weights/parameters.h"
 #include "common/weights/safetensors.h"
 #include "common/weights/test_files.h"
@@ -107,7 +106,6 @@ void ExpectError(const std::vector<Tensor>& tensors, const Network& network,
 // Those of the table, and others that have more or fewer parameters.
 std::vector<Network> AllNetworks() {
   std::vector<Network> networks = Networks();
-  networks.push_back(LeNet5());
   networks.push_back({"connected", {}, 3, 4, {FullyConnectedLayer{5, false}}});
   return networks;
 }
@@ -164,7 +162,7 @@ TEST(LoadWeights, NamesOfTheTensors) {
       ElementsAre("arg:fullyconnected1_bias", "arg:fullyconnected1_weight",
                   "arg:fullyconnected0_bias", "arg:fullyconnected0_weight",
                   "arg:new1_weight", "arg:new0_weight"));
-  EXPECT_THAT(Names(OurTensors(LeNet5())),
+  EXPECT_THAT(Names(OurTensors(Find("lenet5"))),
               ElementsAre("conv1.weight", "conv1.bias", "conv2.weight",
                           "conv2.bias", "fc1.weight", "fc1.bias", "fc2.weight",
                           "fc2.bias", "fc3.weight", "fc3.bias"));
@@ -224,9 +222,9 @@ TEST(LoadWeights, MissingTensors) {
   ExpectError(tensors, network,
               "for network sp19: lacks conv1.weight or arg:new0_weight or "
               "arg:convolution0_weight, fc2.bias or arg:fullyconnected1_bias");
-  tensors = OurTensors(LeNet5());
+  tensors = OurTensors(Find("lenet5"));
   tensors.erase(tensors.begin() + 1);
-  ExpectError(tensors, LeNet5(),
+  ExpectError(tensors, Find("lenet5"),
               "for network lenet5: lacks conv1.bias or arg:new0_bias or "
               "arg:convolution0_bias");
 }

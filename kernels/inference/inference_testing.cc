@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/dataset/resize.h"
-#include "common/network/test_networks.h"
 #include "common/weights/parameters.h"
 #include "common/weights/tensor_file.h"
 #include "kernels/convolution/variants.h"
@@ -20,8 +19,7 @@ namespace {
 std::vector<Network> OtherNetworks() {
   constexpr Activation kTanh = Activation::kTanh;
   constexpr Activation kRelu = Activation::kRelu;
-  return {LeNet5(),
-          {"connected", {}, 1, 28, {FullyConnectedLayer{10, false}}},
+  return {{"connected", {}, 1, 28, {FullyConnectedLayer{10, false}}},
           {"convolved",
            {},
            1,

@@ -11,7 +11,9 @@
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 
-DEFINE_string(model, "fa19", "network to run");
+DEFINE_string(model, "fa19",
+              "network to run, or an ONNX file with a network of such layers "
+              "(FILE.onnx)");
 DEFINE_string(input, "",
               "images to classify: a folder with Fashion-MNIST's IDX files, an "
               "IDX file, or - for one on standard input, gzipped or plain; if "
@@ -23,7 +25,8 @@ DEFINE_string(labels, "",
               "IDX file with the images' labels; a folder has its own");
 DEFINE_string(weights, "",
               "weight file of the network: safetensors, MXNet .params or "
-              "mini-dnn .bin; the trained weights if not given");
+              "mini-dnn .bin; if not given, the trained weights, or those in "
+              "FILE.onnx");
 DEFINE_string(out, "",
               "file to write the label found for each image to, by its name as "
               ".idx, .csv or .npy");
@@ -51,7 +54,7 @@ absl::Status TakePositional(const ParsedFlags& parsed) {
     if (LooksLikeSize(text) && text != "-") {
       flag = "size";
       target = &FLAGS_size;
-    } else if (model == nullptr && FindNetwork(text).ok()) {
+    } else if (model == nullptr && NamesModel(text)) {
       flag = "model";
       target = &FLAGS_model;
       model = &text;
@@ -95,7 +98,7 @@ absl::StatusOr<ClassifyOptions> ParseClassifyOptions(
   if (options.help) return options;
   RETURN_IF_ERROR(CheckNotEmpty(parsed));
   RETURN_IF_ERROR(TakePositional(parsed));
-  ASSIGN_OR_RETURN(options.network, FindNetwork(FLAGS_model));
+  ASSIGN_OR_RETURN(options.model, FindModel(FLAGS_model));
   options.input =
       FLAGS_input == "-"
           ? FLAGS_input

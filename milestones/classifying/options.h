@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/network/network.h"
 #include "milestones/arguments.h"
 #include "milestones/classifying/answers_file.h"
+#include "milestones/model.h"
 
 namespace convlab {
 
 struct ClassifyOptions {
   bool help = false;
-  const Network* network = nullptr;
+  Model model;
   std::string input;            // a folder, a file, or "-" for standard input
   std::string split;            // of a folder
   std::optional<int64_t> size;  // the first images; absent: all
@@ -33,7 +33,8 @@ struct ClassifyOptions {
 };
 
 // Parses and checks everything that can be checked without touching data or
-// hardware. InvalidArgument says which argument is wrong and what was expected.
+// hardware; a network in an ONNX file is read. InvalidArgument says which
+// argument is wrong and what was expected.
 absl::StatusOr<ClassifyOptions> ParseClassifyOptions(
     const std::vector<std::string>& args);
 

@@ -31,8 +31,8 @@
 #include "milestones/classifying/options.h"
 #include "milestones/classifying/plan_report.h"
 #include "milestones/classifying/stream.h"
+#include "milestones/model.h"
 #include "milestones/progress.h"
-#include "milestones/trained_weights.h"
 
 namespace convlab {
 namespace {
@@ -103,10 +103,10 @@ absl::StatusOr<DatasetStream> OpenInput(const ClassifyOptions& options) {
     }
   }
   RETURN_IF_ERROR(
-      Annotate(CheckImages(*options.network, {data.images->count(),
-                                              data.images->height(),
-                                              data.images->width(),
-                                              {}}),
+      Annotate(CheckImages(*options.model.network, {data.images->count(),
+                                                    data.images->height(),
+                                                    data.images->width(),
+                                                    {}}),
                options.input == "-" ? "standard input" : options.input));
   if (options.size.value_or(1) > data.images->count()) {
     return absl::InvalidArgumentError(
@@ -123,7 +123,7 @@ absl::Status TellPlan(const ClassifyOptions& options,
   if (!options.plan && options.plan_svg.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Rates rates, MeasureRates(device, workers));
   const PlanReport report =
-      ReportPlan(*options.network, compiled.plan(), count, image_size,
+      ReportPlan(*options.model.network, compiled.plan(), count, image_size,
                  compiled.StageNs(), device.text, rates);
   if (options.plan) std::fputs(PlanTable(report).c_str(), stdout);
   if (options.plan_svg.empty()) return absl::OkStatus();
@@ -140,7 +140,7 @@ absl::StatusOr<StreamTimes> RunStream(const ClassifyOptions& options,
   stream.block = std::max<int64_t>(
       1, std::min(std::max(kBlockImages, kThreadImages * options.threads),
                   kBlockBytes / (int64_t{images.height()} * images.width())));
-  stream.classes = options.network->Classes();
+  stream.classes = options.model.network->Classes();
   stream.logits = options.logits;
   stream.progress = [&](int64_t done) {
     bar.Show(static_cast<double>(done) / count);
@@ -157,21 +157,22 @@ absl::Status Classify(const std::string& program,
   }
   Unfinished unfinished;
   const InterruptGuard guard([&] { unfinished.CleanUp(); });
-  const Network& network = *options.network;
+  const Network& network = *options.model.network;
   ASSIGN_OR_RETURN(DatasetStream data, OpenInput(options));
   const int64_t count = options.size.value_or(data.images->count());
-  std::string weights_file = options.weights;
-  if (weights_file.empty()) {
-    ASSIGN_OR_RETURN(weights_file, TrainedWeights(program, network));
-  }
+  ASSIGN_OR_RETURN(const std::string weights_file,
+                   WeightsFile(options.model, options.weights, program));
   ASSIGN_OR_RETURN(const NetworkWeights weights,
-                   LoadWeights(weights_file, network));
+                   ReadWeights(options.model, weights_file));
   std::unique_ptr<AnswersFile> file;
   if (!options.out.empty()) {
     ASSIGN_OR_RETURN(
         file, AnswersFile::Create(options.out, options.format, count,
                                   options.logits ? network.Classes() : 0));
     unfinished.Write(options.out, file->temporary_path());
+  }
+  if (options.model.onnx != nullptr) {
+    for (const std::string& note : options.model.onnx->notes) Tell(note);
   }
   Tell(absl::StrCat("running on ", device.text));
   Workers workers(options.threads);
@@ -225,12 +226,7 @@ absl::Status ParseAndClassify(const std::vector<std::string>& command) {
 }  // namespace
 
 int RunClassify(int argc, char** argv) {
-  absl::Status status = ParseAndClassify({argv, argv + argc});
-  if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
-    status = absl::InternalError("cannot write standard output");
-  }
-  if (!status.ok()) Tell(std::string(status.message()));
-  return ExitStatus(status);
+  return FinishProgram("classify", ParseAndClassify({argv, argv + argc}));
 }
 
 }  // namespace convlab

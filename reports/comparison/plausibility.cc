@@ -11,7 +11,6 @@
 #include "absl/strings/strip.h"
 #include "common/accuracy/accuracy.h"
 #include "common/hardware/floor.h"
-#include "common/network/network.h"
 #include "common/record/statistics.h"
 #include "reports/comparison/candidates.h"
 #include "reports/quantities.h"
@@ -138,40 +137,6 @@ void CheckCounts(const Candidate& candidate, const RankingOptions& options,
       rung != nullptr ? rung->repetitions_correct : record.repetitions_correct;
   for (size_t i = 0; i < counts.size(); ++i) {
     if (!check(counts[i], absl::StrCat(" in repetition ", i + 1))) return;
-  }
-}
-
-// The convolutions must be the network's, if it is one that we know: everything
-// below is computed from them.
-void CheckShapes(const Candidate& candidate, Reasons& reasons) {
-  const RunRecord& record = candidate.record();
-  const auto network = FindNetwork(record.network);
-  if (!network.ok()) return;
-  const std::vector<NetworkConvolution> expected = (*network)->Convolutions();
-  const std::vector<ConvolutionRecord>& found = candidate.convolutions;
-  if (found.size() != expected.size()) {
-    reasons.push_back(
-        absl::StrCat(Plural(static_cast<int64_t>(found.size()), "convolution"),
-                     ", and ", record.network, " has ", expected.size()));
-    return;
-  }
-  for (size_t i = 0; i < found.size(); ++i) {
-    const NetworkConvolution& layer = expected[i];
-    const ConvolutionRecord& one = found[i];
-    const int64_t outputs = layer.output.values();
-    const int64_t terms =
-        layer.input.channels * layer.kernel_size * layer.kernel_size;
-    if (one.batch == record.size && one.channels == layer.input.channels &&
-        one.height == layer.input.size && one.width == layer.input.size &&
-        one.filters == layer.output.channels &&
-        one.kernel_size == layer.kernel_size &&
-        one.flops == 2 * record.size * outputs * terms &&
-        one.min_bytes >= 4 * record.size * (layer.input.values() + outputs)) {
-      continue;
-    }
-    reasons.push_back(absl::StrCat("convolution ", i + 1, " is not that of ",
-                                   record.network));
-    return;
   }
 }
 
@@ -312,7 +277,6 @@ std::vector<std::string> ReasonsAgainst(const Candidate& candidate,
   CheckSealState(candidate, options, verified, reasons);
   if (reasons.empty()) CheckErrors(candidate, reasons);
   CheckCounts(candidate, options, reasons);
-  CheckShapes(candidate, reasons);
   CheckTimes(candidate, reasons);
   CheckOutput(candidate, reasons);
   return reasons;

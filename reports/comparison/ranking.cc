@@ -292,11 +292,11 @@ absl::StatusOr<Participant> ReadParticipant(const std::string& folder,
   participant.name = whole.parent_path().filename().string();
   const std::vector<std::string> folders = FoldersWithRecords(folder);
   if (folders.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        folder, " holds no records itself, but its folders ",
-        absl::StrJoin(folders, ", "), " do: if each is a participant's, give ",
-        folder,
-        "/* instead; if they are one's, put the records into one folder"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, " holds no records itself, but its folders ",
+                     absl::StrJoin(folders, ", "),
+                     " do: if each is a participant's, give each; if they are "
+                     "one's, put the records into one folder"));
   }
   ReadOptions options;
   options.seal_key = seal_key;

@@ -91,9 +91,9 @@ const std::vector<TimelineEvent>* FindTimeline(const Source& source,
 
 const RunRecord* FindLadder(const Source& source, std::optional<int64_t> size) {
   const RunRecord* found = nullptr;
-  for (const RunRecord* record :
-       FindAll(*source.records, {"m4", "gpu", size})) {
-    // A run of one variant (--variant) is not a run of the ladder.
+  Wanted wanted = {"m4", "gpu", size};
+  wanted.ladder = true;
+  for (const RunRecord* record : FindAll(*source.records, wanted)) {
     const bool timed = absl::c_any_of(record->ladder, [](const LadderRun& run) {
       return run.failure.empty();
     });

@@ -45,7 +45,7 @@ absl::StatusOr<std::vector<TimelineEvent>> ReadTimeline(
   const auto bad = [](const absl::Status& why) {
     return Annotate(why, "not a Chrome trace");
   };
-  ASSIGN_OR_RETURN(const json_fields::Json json,
+  ASSIGN_OR_RETURN(const json_fields::ParsedJson json,
                    json_fields::Parse("Chrome trace", trace));
   ChromeTrace read;
   if (absl::Status status = json_fields::Reader::Decode(json, "trace", read);

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/status/status.h"
 #include "reports/document/writers.h"
 
 namespace convlab {
@@ -205,7 +206,7 @@ struct Writer {
 
 std::string EscapeHtml(absl::string_view text) {
   std::string escaped;
-  for (const char c : text) {
+  for (const char c : Printable(text)) {
     switch (c) {
       case '&':
         escaped += "&amp;";
@@ -223,13 +224,7 @@ std::string EscapeHtml(absl::string_view text) {
         escaped += "&#39;";
         break;
       default:
-        // HTML does not allow other control characters.
-        const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-        if (control && c != '\n' && c != '\t') {
-          escaped += "\xEF\xBF\xBD";
-        } else {
-          escaped += c;
-        }
+        escaped += c;
     }
   }
   return escaped;

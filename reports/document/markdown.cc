@@ -188,7 +188,7 @@ std::string WriteBlocks(const std::vector<Block>& blocks) {
     absl::StrAppend(&text, text.empty() ? "" : "\n",
                     std::visit(Writer{{}, /*padded=*/true}, block));
   }
-  return text;
+  return Printable(text);
 }
 
 std::string WriteMarkdown(const Document& document, const Drawings& drawings) {
@@ -196,7 +196,7 @@ std::string WriteMarkdown(const Document& document, const Drawings& drawings) {
   for (const Block& block : document.blocks) {
     absl::StrAppend(&text, "\n", std::visit(Writer{drawings}, block));
   }
-  return text;
+  return Printable(text);
 }
 
 }  // namespace convlab

@@ -14,6 +14,7 @@
 #include "reports/importers/nsys_sqlite.h"
 #include "reports/importers/nsys_stats.h"
 #include "reports/importers/nvprof.h"
+#include "reports/importers/sqlite_reader.h"
 #include "reports/importers/summary.h"
 
 namespace convlab {
@@ -98,19 +99,18 @@ absl::StatusOr<Profile> ParseProfile(absl::string_view content) {
 
 absl::StatusOr<Profile> ImportProfile(const std::string& path) {
   ASSIGN_OR_RETURN(FileReader reader, FileReader::Open(path));
-  std::string content;
-  char buffer[1 << 16];
-  for (;;) {
-    ASSIGN_OR_RETURN(const size_t size, reader.Read(buffer, sizeof(buffer)));
-    if (size == 0) break;
-    content.append(buffer, size);
-    // Databases may be larger than memory.
-    if (IsSqlite(content) && reader.size() > 0) {
-      auto profile = ReadNsysSqlite(path);
-      if (!profile.ok()) return Annotate(profile.status(), path);
-      return profile;
-    }
+  char beginning[16];
+  ASSIGN_OR_RETURN(const size_t size,
+                   reader.Read(beginning, sizeof(beginning)));
+  std::string content(beginning, size);
+  // Databases may be larger than memory.
+  if (IsSqlite(content) && reader.size() > 0) {
+    auto profile = ReadNsysSqlite(path);
+    if (!profile.ok()) return Annotate(profile.status(), path);
+    return profile;
   }
+  ASSIGN_OR_RETURN(const std::string rest, reader.ReadAll(kLargestFile));
+  content += rest;
   auto profile = ParseProfile(content);
   if (!profile.ok()) return Annotate(profile.status(), path);
   return profile;

@@ -1,5 +1,6 @@
 #include "reports/importers/import.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/files/files.h"
@@ -8,6 +9,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "reports/importers/expectations.h"
+#include "reports/importers/listing.h"
+#include "reports/importers/shares.h"
 #include "reports/importers/test_files.h"
 
 namespace convlab {
@@ -36,6 +39,77 @@ TEST(Import, TellsToolsByContent) {
     EXPECT_TRUE(marked.ok()) << marked.status();
   }
   EXPECT_EQ(ParseProfile(NsysDatabase())->tool, "nsys");
+}
+
+// The lists' entries and what is told about them.
+std::string Listed(const Profile& profile) {
+  return FormatProfiles({{"file", profile}}, 100, ListingFormat::kCsv);
+}
+
+bool TellsThatMoreMayBeMissing(const Profile& profile) {
+  for (const ProfileSection* section :
+       {&profile.gpu_activities, &profile.api_calls}) {
+    if (absl::StrContains(section->missing, "more may be missing")) return true;
+  }
+  return false;
+}
+
+TEST(Import, ACutWithinALineIsRefusedOrTold) {
+  int cuts = 0;
+  for (const char* name :
+       {"nvprof/fa17_baseline_gpu.txt", "nvprof/fa19_naive_gpu_wrapped.txt",
+        "nvprof/text_2017_both.txt", "nvprof/text_2020_both.txt",
+        "nvprof/csv_2020.csv", "nsys/kern_sum.csv", "nsys/stats_csv_2022.csv",
+        "nsys/stats_text_2025.txt", "nsys/stats_box_us_2026.txt",
+        "ncu/details_2021.csv", "ncu/details_2025.csv", "ncu/raw_2024.csv"}) {
+    const std::string whole = TestFile(name);
+    const std::string listed = Listed(ParsedFile(ParseProfile, name));
+    for (size_t size = 1; size < whole.size(); size += 3) {
+      if (whole[size - 1] == '\n') continue;
+      const auto profile = ParseProfile(whole.substr(0, size));
+      if (!profile.ok() || Listed(*profile) == listed) continue;
+      ++cuts;
+      EXPECT_TRUE(TellsThatMoreMayBeMissing(*profile))
+          << name << " cut to " << size << " bytes";
+    }
+  }
+  EXPECT_GT(cuts, 500);
+}
+
+TEST(Import, ACutAfterALineIsToldWhereTheFileTells) {
+  // Shares that do not add up.
+  const std::string text = TestFile("nvprof/text_2017_both.txt");
+  const auto cut =
+      ParseProfile(text.substr(0, text.rfind('\n', text.size() - 2)) + "\n");
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  EXPECT_TRUE(LargestShares(cut->api_calls, 90).from_printed);
+  // A name that ends within a bracket.
+  const std::string wrapped = TestFile("nvprof/fa19_naive_gpu_wrapped.txt");
+  const size_t comma = wrapped.rfind(",\n");
+  const auto open = ParseProfile(wrapped.substr(0, comma + 2));
+  ASSERT_TRUE(open.ok()) << open.status();
+  EXPECT_THAT(open->gpu_activities.missing,
+              HasSubstr("the file's last name has no end"));
+  // A launch without the metrics of the one before.
+  const std::string details = TestFile("ncu/details_european_locale.csv");
+  const auto launch =
+      ParseProfile(details.substr(0, details.rfind("\"2\",\"")));
+  ASSERT_TRUE(launch.ok()) << launch.status();
+  EXPECT_THAT(launch->gpu_activities.missing,
+              HasSubstr("the last launch lacks"));
+  // Launches of which ncu told.
+  const auto fewer = ParseProfile(
+      "==PROF== Profiling \"a\" - 0: 0%....100% - 9 passes\n"
+      "==PROF== Profiling \"b\" - 1: 0%....100% - 9 passes\n" +
+      TestFile("ncu/details_2021.csv"));
+  ASSERT_TRUE(fewer.ok()) << fewer.status();
+  EXPECT_THAT(fewer->gpu_activities.missing,
+              HasSubstr("ncu profiled 3 launches, the file holds 1"));
+}
+
+TEST(Import, AFileWithoutAnEndIsRefused) {
+  EXPECT_THAT(ErrorOf(ImportProfile("/dev/zero")),
+              HasSubstr("/dev/zero: it has more than"));
 }
 
 TEST(Import, OurOwnRecordsComeBackWhole) {

@@ -198,8 +198,10 @@ std::vector<Grid> LaunchGrids(
     facts.push_back(FactsOf(launch));
   }
   LaunchGrid launched(launches.size());
-  launched.Add("grid", true, [&](size_t i) { return launches[i].grid; });
-  launched.Add("block", true, [&](size_t i) { return launches[i].block; });
+  launched.Add("grid", true,
+               [&](size_t i) { return OneLine(launches[i].grid); });
+  launched.Add("block", true,
+               [&](size_t i) { return OneLine(launches[i].block); });
   launched.AddFacts(kResources, facts);
   launched.Add("kernel", true,
                [&](size_t i) { return name(launches[i].kernel); });
@@ -210,9 +212,10 @@ std::vector<Grid> LaunchGrids(
       })) {
     work.Add("longest stall", true, [&](size_t i) {
       const auto& stalls = facts[i].stalls;
-      return stalls.empty() ? kAbsent
-                            : absl::StrFormat("%s %.2f", stalls[0].first,
-                                              stalls[0].second);
+      return stalls.empty()
+                 ? kAbsent
+                 : absl::StrFormat("%s %.2f", OneLine(stalls[0].first),
+                                   stalls[0].second);
     });
   }
   std::vector<Grid> grids = {launched.grid()};
@@ -248,11 +251,11 @@ std::string FormatForReaders(const std::vector<NamedProfile>& profiles,
   for (const auto& [file, profile] : profiles) {
     absl::StrAppend(&text, text.empty() ? "" : "\n", markdown ? "### " : "",
                     markdown ? MarkdownCode(file) : OneLine(file), " (",
-                    ToolName(profile), ")\n");
+                    OneLine(ToolName(profile)), ")\n");
     for (const auto& [title, section] : SectionsOf(profile)) {
       absl::StrAppend(&text, "\n", bold, title, bold, ": ");
       if (section->entries.empty()) {
-        absl::StrAppend(&text, Missing(*section), "\n");
+        absl::StrAppend(&text, OneLine(Missing(*section)), "\n");
         continue;
       }
       const ShareList list = LargestShares(*section, threshold_percent);
@@ -260,7 +263,7 @@ std::string FormatForReaders(const std::vector<NamedProfile>& profiles,
                       markdown ? "\n\n" : "\n", table(ShareGrid(list, name)));
       for (const std::string& note :
            ShareNotes(*section, list, profile.tool, threshold_percent)) {
-        absl::StrAppend(&text, note_mark, note, "\n");
+        absl::StrAppend(&text, note_mark, OneLine(note), "\n");
       }
     }
     if (!profile.launches.empty()) {
@@ -292,15 +295,15 @@ std::string FormatProfiles(const std::vector<NamedProfile>& profiles,
                            double threshold_percent, ListingFormat format) {
   switch (format) {
     case ListingFormat::kCsv:
-      return FormatCsv(profiles, threshold_percent);
+      return Printable(FormatCsv(profiles, threshold_percent));
     case ListingFormat::kJson:
       return FormatJson(profiles, threshold_percent);
     case ListingFormat::kText:
     case ListingFormat::kMarkdown:
       break;
   }
-  return FormatForReaders(profiles, threshold_percent,
-                          format == ListingFormat::kMarkdown);
+  return Printable(FormatForReaders(profiles, threshold_percent,
+                                    format == ListingFormat::kMarkdown));
 }
 
 std::string FormatNanoseconds(double ns) {

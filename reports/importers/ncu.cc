@@ -119,6 +119,9 @@ class NcuReader {
           {std::move(value.name), std::move(value.unit), number});
     }
     RETURN_IF_ERROR(AddActivities());
+    TellIfLastLacksMetrics();
+    TellIfLaunchesAreMissing();
+    TellIfCut(content_, {}, profile_);
     return std::move(profile_);
   }
 
@@ -250,6 +253,8 @@ class NcuReader {
       ASSIGN_OR_RETURN(const size_t launch, LaunchOf(header, *row, launches));
       const std::string name = TextAt(*row, header.metric);
       if (name.empty()) continue;  // a rule's advice
+      metrics_.resize(profile_.launches.size());
+      metrics_[launch].insert(name);
       RETURN_IF_ERROR(AddValue(launch, name, TextAt(*row, header.unit),
                                (*row)[header.value]));
     }
@@ -284,6 +289,36 @@ class NcuReader {
                                  TextAt(*units, i), (*row)[i]));
       }
     }
+  }
+
+  // A details page has the same metrics for each launch: of the last one some
+  // are missing if the file was cut there.
+  void TellIfLastLacksMetrics() {
+    if (metrics_.size() < 2) return;
+    const size_t lacking =
+        std::count_if(metrics_.front().begin(), metrics_.front().end(),
+                      [&](const std::string& name) {
+                        return metrics_.back().count(name) == 0;
+                      });
+    if (lacking == 0) return;
+    AddMissing(absl::StrCat("the last launch lacks ", lacking, " of the ",
+                            metrics_.front().size(),
+                            " metrics of the first, so that more may be "
+                            "missing"),
+               profile_);
+  }
+
+  // Where its messages are in the same file, ncu has told of each launch before
+  // the page.
+  void TellIfLaunchesAreMissing() {
+    size_t told = 0;
+    for (size_t at = 0; at < content_.size(); at = NextLine(content_, at)) {
+      told += absl::StartsWith(content_.substr(at), "==PROF== Profiling \"");
+    }
+    if (told <= profile_.launches.size()) return;
+    AddMissing(absl::StrCat("ncu profiled ", told, " launches, the file holds ",
+                            profile_.launches.size()),
+               profile_);
   }
 
   absl::Status AddActivities() {
@@ -326,6 +361,7 @@ class NcuReader {
   NumberReader numbers_;
   Profile profile_;
   std::set<std::string> launch_keys_;
+  std::vector<std::set<std::string>> metrics_;  // of launches on details pages
   std::vector<Value> values_;
 };
 

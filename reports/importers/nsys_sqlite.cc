@@ -1,32 +1,20 @@
 #include "reports/importers/nsys_sqlite.h"
 
 #include <cstdint>
-#include <cstring>
-#include <memory>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/record/activities.h"
 #include "common/status/status.h"
+#include "reports/importers/sqlite_reader.h"
 #include "reports/importers/summary.h"
 #include "reports/importers/text.h"
-#include "sqlite3.h"
 
 namespace convlab {
 namespace {
-
-constexpr absl::string_view kMagic("SQLite format 3\0", 16);
-
-struct Closer {
-  void operator()(sqlite3* database) const { sqlite3_close(database); }
-  void operator()(sqlite3_stmt* query) const { sqlite3_finalize(query); }
-};
-using DatabaseHandle = std::unique_ptr<sqlite3, Closer>;
-using Query = std::unique_ptr<sqlite3_stmt, Closer>;
 
 // Kinds of copies by CUPTI's numbers (CUpti_ActivityMemcpyKind) and nsys's own
 // for unified memory.
@@ -41,13 +29,9 @@ std::string CopyName(int64_t kind) {
                           : absl::StrCat("[CUDA memcpy kind ", kind, "]"));
 }
 
-class Database {
+class Nsys {
  public:
-  explicit Database(DatabaseHandle handle) : handle_(std::move(handle)) {
-    sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-    sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0,
-                      nullptr);
-  }
+  explicit Nsys(const SqliteReader& database) : database_(database) {}
 
   absl::StatusOr<Profile> Read() {
     RETURN_IF_ERROR(ReadTables());
@@ -91,6 +75,7 @@ class Database {
   static constexpr char kCopies[] = "CUPTI_ACTIVITY_KIND_MEMCPY";
   static constexpr char kMemsets[] = "CUPTI_ACTIVITY_KIND_MEMSET";
   static constexpr char kCalls[] = "CUPTI_ACTIVITY_KIND_RUNTIME";
+  static constexpr char kNames[] = "StringIds";
 
   bool Has(const std::string& table) const { return tables_.count(table) > 0; }
 
@@ -107,58 +92,50 @@ class Database {
     return absl::StrJoin(names, ", ");
   }
 
-  absl::Status Error(absl::string_view what) const {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the database cannot be read: ", what, ": ",
-                     OneLine(sqlite3_errmsg(handle_.get()))));
-  }
-
-  absl::StatusOr<Query> Prepare(const std::string& sql,
-                                absl::string_view what) const {
-    sqlite3_stmt* query = nullptr;
-    const int code =
-        sqlite3_prepare_v2(handle_.get(), sql.c_str(), -1, &query, nullptr);
-    Query owned(query);
-    if (code != SQLITE_OK) return Error(what);
-    return owned;
-  }
-
-  // Moves to the next row; returns whether there is one.
-  absl::StatusOr<bool> Step(const Query& query, absl::string_view what) const {
-    const int code = sqlite3_step(query.get());
-    if (code == SQLITE_ROW) return true;
-    if (code == SQLITE_DONE) return false;
-    return Error(what);
-  }
-
-  static std::string Text(const Query& query, int column) {
-    const auto* const text =
-        reinterpret_cast<const char*>(sqlite3_column_text(query.get(), column));
-    return text == nullptr
-               ? std::string()
-               : std::string(text, sqlite3_column_bytes(query.get(), column));
-  }
-
   absl::Status ReadTables() {
+    // A virtual table has no page: a module computes its rows.
     ASSIGN_OR_RETURN(
-        const Query query,
-        Prepare("SELECT name FROM sqlite_master WHERE type = 'table'",
-                "its list of tables"));
+        const SqliteQuery query,
+        database_.Prepare("SELECT name FROM sqlite_master WHERE type = "
+                          "'table' AND rootpage > 0",
+                          "its list of tables"));
     for (;;) {
-      ASSIGN_OR_RETURN(const bool row, Step(query, "its list of tables"));
-      if (!row) return absl::OkStatus();
-      tables_.insert(Text(query, 0));
+      ASSIGN_OR_RETURN(const bool row,
+                       database_.Step(query, "its list of tables"));
+      if (!row) break;
+      tables_.insert(SqliteReader::Text(query, 0));
     }
+    for (const char* table : {kKernels, kCopies, kMemsets, kCalls, kNames}) {
+      if (Has(table)) RETURN_IF_ERROR(CheckColumns(table));
+    }
+    return absl::OkStatus();
+  }
+
+  // A generated column is an expression, which any value of the row may make
+  // expensive.
+  absl::Status CheckColumns(const std::string& table) const {
+    ASSIGN_OR_RETURN(
+        const SqliteQuery query,
+        database_.Prepare(absl::StrCat("SELECT name FROM pragma_table_xinfo"
+                                       "('",
+                                       table, "') WHERE hidden <> 0"),
+                          table));
+    ASSIGN_OR_RETURN(const bool row, database_.Step(query, table));
+    if (!row) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("not a database of nsys: the column ",
+                     InQuotes(SqliteReader::Text(query, 0)), " of ", table,
+                     " is computed, not stored"));
   }
 
   absl::StatusOr<bool> HasColumn(const std::string& table,
                                  const std::string& column) const {
     ASSIGN_OR_RETURN(
-        const Query query,
-        Prepare(absl::StrCat("SELECT 1 FROM pragma_table_info('", table,
-                             "') WHERE name = '", column, "'"),
-                table));
-    return Step(query, table);
+        const SqliteQuery query,
+        database_.Prepare(absl::StrCat("SELECT 1 FROM pragma_table_info('",
+                                       table, "') WHERE name = '", column, "'"),
+                          table));
+    return database_.Step(query, table);
   }
 
   // The columns that every query below selects after those of the name.
@@ -168,21 +145,22 @@ class Database {
   }
 
   // Returns the column as a number that a double can hold, as other totals are.
-  absl::StatusOr<int64_t> Integer(const Query& query, int column,
+  absl::StatusOr<int64_t> Integer(const SqliteQuery& query, int column,
                                   absl::string_view table) const {
     const int64_t value = sqlite3_column_int64(query.get(), column);
     if (sqlite3_column_type(query.get(), column) != SQLITE_INTEGER ||
         value < 0 || value > int64_t{1} << 53) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the database is damaged: ", table, " holds ",
-          InQuotes(Text(query, column)), " where a number is expected"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the database is damaged: ", table, " holds ",
+                       InQuotes(SqliteReader::Text(query, column)),
+                       " where a number is expected"));
     }
     return value;
   }
 
   // Sums skip rows without the value; this checks that `column` counts all
   // rows.
-  absl::Status CheckCount(const Query& query, int column, int64_t rows,
+  absl::Status CheckCount(const SqliteQuery& query, int column, int64_t rows,
                           absl::string_view table) const {
     ASSIGN_OR_RETURN(const int64_t count, Integer(query, column, table));
     if (count == rows) return absl::OkStatus();
@@ -192,7 +170,7 @@ class Database {
   }
 
   // An entry of the five columns of Times(), the first of which is `column`.
-  absl::StatusOr<ProfileEntry> Entry(const Query& query, int column,
+  absl::StatusOr<ProfileEntry> Entry(const SqliteQuery& query, int column,
                                      absl::string_view table) const {
     ProfileEntry entry;
     ASSIGN_OR_RETURN(entry.calls, Integer(query, column, table));
@@ -207,25 +185,37 @@ class Database {
   // One entry for each name that `column` of `table` refers to.
   absl::Status Named(const std::string& table, const std::string& column,
                      std::vector<ProfileEntry>& entries) const {
-    if (!Has("StringIds")) {
+    if (!Has(kNames)) {
       return absl::InvalidArgumentError(
           "the database lacks the table StringIds, which holds all names");
     }
+    // Rows are counted before they meet the names, of which a damaged file may
+    // have several for one number.
     ASSIGN_OR_RETURN(
-        const Query query,
-        Prepare(absl::StrCat("SELECT ", column, ", value, ", Times(), " FROM ",
-                             table, " LEFT JOIN StringIds ON StringIds.id = ",
-                             column, " GROUP BY ", column, " ORDER BY 4 DESC"),
-                table));
+        const SqliteQuery query,
+        database_.Prepare(
+            absl::StrCat("SELECT name, value, counts.* FROM (SELECT ", column,
+                         " AS name, ", Times(), " FROM ", table, " GROUP BY ",
+                         column,
+                         ") AS counts LEFT JOIN StringIds ON StringIds.id "
+                         "= name ORDER BY 5 DESC"),
+            table));
+    std::set<std::string> seen;
     for (;;) {
-      ASSIGN_OR_RETURN(const bool row, Step(query, table));
+      ASSIGN_OR_RETURN(const bool row, database_.Step(query, table));
       if (!row) return absl::OkStatus();
-      ASSIGN_OR_RETURN(ProfileEntry entry, Entry(query, 2, table));
-      entry.name = Text(query, 1);
+      if (!seen.insert(SqliteReader::Text(query, 0)).second) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "the database is damaged: StringIds holds two names ",
+            "of the number ", InQuotes(SqliteReader::Text(query, 0))));
+      }
+      ASSIGN_OR_RETURN(ProfileEntry entry, Entry(query, 3, table));
+      entry.name = SqliteReader::Text(query, 1);
       if (entry.name.empty()) {
         return absl::InvalidArgumentError(absl::StrCat(
             "the database is damaged: ", table, " refers to the name ",
-            InQuotes(Text(query, 0)), ", which StringIds does not hold"));
+            InQuotes(SqliteReader::Text(query, 0)),
+            ", which StringIds does not hold"));
       }
       entries.push_back(std::move(entry));
     }
@@ -233,13 +223,13 @@ class Database {
 
   absl::Status Copies(std::vector<ProfileEntry>& entries) const {
     ASSIGN_OR_RETURN(
-        const Query query,
-        Prepare(absl::StrCat("SELECT copyKind, SUM(bytes), ", Times(),
-                             ", COUNT(bytes) FROM ", kCopies,
-                             " GROUP BY copyKind ORDER BY 4 DESC"),
-                kCopies));
+        const SqliteQuery query,
+        database_.Prepare(absl::StrCat("SELECT copyKind, SUM(bytes), ", Times(),
+                                       ", COUNT(bytes) FROM ", kCopies,
+                                       " GROUP BY copyKind ORDER BY 4 DESC"),
+                          kCopies));
     for (;;) {
-      ASSIGN_OR_RETURN(const bool row, Step(query, kCopies));
+      ASSIGN_OR_RETURN(const bool row, database_.Step(query, kCopies));
       if (!row) return absl::OkStatus();
       ASSIGN_OR_RETURN(ProfileEntry entry, Entry(query, 2, kCopies));
       RETURN_IF_ERROR(CheckCount(query, 7, *entry.calls, kCopies));
@@ -251,12 +241,13 @@ class Database {
   }
 
   absl::Status Memsets(std::vector<ProfileEntry>& entries) const {
-    ASSIGN_OR_RETURN(const Query query,
-                     Prepare(absl::StrCat("SELECT SUM(bytes), ", Times(),
-                                          ", COUNT(bytes) FROM ", kMemsets,
-                                          " HAVING COUNT(*) > 0"),
-                             kMemsets));
-    ASSIGN_OR_RETURN(const bool row, Step(query, kMemsets));
+    ASSIGN_OR_RETURN(
+        const SqliteQuery query,
+        database_.Prepare(
+            absl::StrCat("SELECT SUM(bytes), ", Times(), ", COUNT(bytes) FROM ",
+                         kMemsets, " HAVING COUNT(*) > 0"),
+            kMemsets));
+    ASSIGN_OR_RETURN(const bool row, database_.Step(query, kMemsets));
     if (!row) return absl::OkStatus();
     ASSIGN_OR_RETURN(ProfileEntry entry, Entry(query, 1, kMemsets));
     RETURN_IF_ERROR(CheckCount(query, 6, *entry.calls, kMemsets));
@@ -266,53 +257,20 @@ class Database {
     return absl::OkStatus();
   }
 
-  const DatabaseHandle handle_;
+  const SqliteReader& database_;
   std::set<std::string> tables_;
 };
 
-absl::StatusOr<Profile> ReadDatabase(int code, DatabaseHandle handle) {
-  if (code != SQLITE_OK) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the database cannot be opened: ", sqlite3_errstr(code)));
-  }
-  return Database(std::move(handle)).Read();
-}
-
 }  // namespace
 
-bool IsSqlite(absl::string_view beginning) {
-  return absl::StartsWith(beginning, kMagic);
-}
-
 absl::StatusOr<Profile> ReadNsysSqlite(const std::string& path) {
-  sqlite3* database = nullptr;
-  const int code =
-      sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READONLY, nullptr);
-  return ReadDatabase(code, DatabaseHandle(database));
+  ASSIGN_OR_RETURN(const auto database, SqliteReader::Open(path));
+  return Nsys(*database).Read();
 }
 
 absl::StatusOr<Profile> ParseNsysSqlite(absl::string_view content) {
-  if (!IsSqlite(content)) {
-    return absl::InvalidArgumentError("this is no SQLite database");
-  }
-  sqlite3* database = nullptr;
-  int code =
-      sqlite3_open_v2(":memory:", &database, SQLITE_OPEN_READWRITE, nullptr);
-  DatabaseHandle handle(database);
-  // SQLite frees it.
-  auto* const bytes =
-      static_cast<unsigned char*>(sqlite3_malloc64(content.size()));
-  if (bytes == nullptr) return absl::InternalError("out of memory");
-  std::memcpy(bytes, content.data(), content.size());
-  if (code == SQLITE_OK) {
-    code = sqlite3_deserialize(
-        database, "main", bytes, static_cast<sqlite3_int64>(content.size()),
-        static_cast<sqlite3_int64>(content.size()),
-        SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY);
-  } else {
-    sqlite3_free(bytes);
-  }
-  return ReadDatabase(code, std::move(handle));
+  ASSIGN_OR_RETURN(const auto database, SqliteReader::Parse(content));
+  return Nsys(*database).Read();
 }
 
 }  // namespace convlab

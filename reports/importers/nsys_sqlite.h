@@ -11,12 +11,10 @@
 
 namespace convlab {
 
-// Whether a file with this beginning is a SQLite database.
-bool IsSqlite(absl::string_view beginning);
-
-// Read the profile in a file, without changing it, or in a file's content.
-// InvalidArgument says which table or column is missing, or that the database
-// is damaged.
+// Read the profile in a file, without changing it or anything beside it, or in
+// a file's content. InvalidArgument says which table or column is missing, or
+// that the database is damaged, not complete, or holds what nsys does not
+// write.
 absl::StatusOr<Profile> ReadNsysSqlite(const std::string& path);
 absl::StatusOr<Profile> ParseNsysSqlite(absl::string_view content);
 

@@ -1,10 +1,14 @@
 #include "reports/importers/nsys_sqlite.h"
 
+#include <filesystem>
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
 #include "common/files/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "reports/importers/expectations.h"
+#include "reports/importers/sqlite_reader.h"
 #include "reports/importers/test_files.h"
 
 namespace convlab {
@@ -110,6 +114,65 @@ TEST(NsysSqlite, DamagedValues) {
   EXPECT_THAT(Error(NsysDatabase("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = "
                                  "9223372036854775807, start = 0;")),
               HasSubstr("CUPTI_ACTIVITY_KIND_RUNTIME: integer overflow"));
+}
+
+TEST(NsysSqlite, SchemasThatComputeAreRefused) {
+  // A row of some bytes would take a gigabyte.
+  EXPECT_THAT(
+      Error(NsysDatabase(
+          "ALTER TABLE CUPTI_ACTIVITY_KIND_RUNTIME RENAME TO other; CREATE "
+          "TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, nameId AS "
+          "(length(zeroblob(1000000000)))); INSERT INTO "
+          "CUPTI_ACTIVITY_KIND_RUNTIME (start, end) VALUES (1, 2);")),
+      HasSubstr("the column 'nameId' of CUPTI_ACTIVITY_KIND_RUNTIME is "
+                "computed, not stored"));
+  EXPECT_THAT(Error(NsysDatabase("DROP TABLE StringIds; CREATE TABLE StringIds "
+                                 "(id, v, value AS (v || 'x') STORED);")),
+              HasSubstr("the column 'value' of StringIds is computed"));
+  // Views and virtual tables are no tables of nsys.
+  EXPECT_THAT(Error(NsysDatabase("DROP TABLE StringIds; CREATE VIEW StringIds "
+                                 "AS SELECT 1 AS id, 'x' AS value;")),
+              HasSubstr("lacks the table StringIds"));
+  EXPECT_THAT(Error(NsysDatabase(absl::StrCat("UPDATE StringIds SET value = '",
+                                              std::string(1 << 20, 'x'),
+                                              "' WHERE id = 4;"))),
+              HasSubstr("string or blob too big"));
+}
+
+TEST(NsysSqlite, NumbersOfTwoNamesAreRefused) {
+  EXPECT_THAT(
+      Error(NsysDatabase("DROP TABLE StringIds; CREATE TABLE StringIds (id, "
+                         "value); INSERT INTO StringIds VALUES (2, 'a'), (6, "
+                         "'b'), (3, 'c'), (4, 'd'), (7, 'e'), (4, 'd');")),
+      HasSubstr("StringIds holds two names of the number '4'"));
+  // As many as would take minutes if each met each.
+  EXPECT_THAT(
+      Error(NsysDatabase(
+          "DROP TABLE StringIds; CREATE TABLE StringIds (id, value); WITH "
+          "RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < "
+          "20000) INSERT INTO StringIds SELECT 2, 'a' FROM n; WITH RECURSIVE "
+          "n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
+          "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT 1, 2, 0, 7, 1, 8, 2, "
+          "1 FROM n;")),
+      HasSubstr("StringIds holds two names of the number '2'"));
+}
+
+TEST(NsysSqlite, NothingIsMadeBesideADatabase) {
+  namespace fs = std::filesystem;
+  const std::string folder = ::testing::TempDir() + "/wal #?%";
+  const std::string path = folder + "/report.sqlite";
+  fs::create_directory(folder);
+  std::string content = NsysDatabase();
+  // The header's mark of a write-ahead log.
+  content[18] = content[19] = 2;
+  ASSERT_TRUE(WriteFileAtomically(path, content).ok());
+  ExpectExample(ReadNsysSqlite(path));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
+  EXPECT_EQ(*ReadFile(path), content);
+  // With a log the file lacks what is in it.
+  ASSERT_TRUE(WriteFileAtomically(path + "-wal", "x").ok());
+  EXPECT_THAT(ErrorOf(ReadNsysSqlite(path)),
+              HasSubstr("the database is not complete"));
 }
 
 TEST(NsysSqlite, EveryCutIsRefused) {

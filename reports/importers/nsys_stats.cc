@@ -241,6 +241,7 @@ absl::StatusOr<Profile> ParseNsysStats(absl::string_view content) {
   if (profile.api_calls.entries.empty()) {
     profile.api_calls.missing = "not in the file";
   }
+  TellIfCut(content, tables, profile);
   return profile;
 }
 

@@ -80,6 +80,7 @@ absl::StatusOr<Profile> ParseNvprof(absl::string_view content) {
     return absl::InvalidArgumentError(
         "nvprof's summary lists neither GPU activities nor API calls");
   }
+  TellIfCut(content, tables, profile);
   return profile;
 }
 

@@ -199,6 +199,18 @@ TEST(Nvprof, TimesThatContradictTheFile) {
                         "contradict each other"));
 }
 
+// As many as would take minutes if each looked for the row behind all.
+TEST(Nvprof, ManyBlankLinesAreRead) {
+  const std::string text = TestFile("nvprof/text_2017_both.txt");
+  const size_t row = text.rfind('\n', text.size() - 2) + 1;
+  const auto profile = ParseNvprof(absl::StrCat(
+      text.substr(0, row), std::string(100000, '\n'), text.substr(row)));
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->api_calls.entries.size(),
+            ParsedFile(ParseNvprof, "nvprof/text_2017_both.txt")
+                .api_calls.entries.size());
+}
+
 TEST(Nvprof, DamagedHeaders) {
   EXPECT_EQ(
       Error("Time(%)  Time  Calls  Avg  Min  Max\n50% 1ms 1 1ms 1ms 1ms f"),

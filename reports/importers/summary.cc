@@ -261,7 +261,12 @@ class TableReader {
         }
         break;  // under the header of another table
       }
-      if (IsBlank(line.text) && !LooksLikeRow(NextText(next))) break;
+      if (IsBlank(line.text)) {
+        const Line text = NextText(next);
+        if (!LooksLikeRow(text)) break;
+        next = text.offset;
+        continue;
+      }
       if (!LooksLikeRow(line)) {
         between.push_back(line);
         continue;
@@ -277,15 +282,24 @@ class TableReader {
       table_.rows.push_back(std::move(row));
       at = next;
     }
-    return AppendName(between, /*all=*/false);
+    RETURN_IF_ERROR(AppendName(between, /*all=*/false));
+    if (!table_.rows.empty()) {
+      // nsys shortens long names.
+      const absl::string_view name = table_.rows.back()[Column::kName].text;
+      table_.open_name = IsIncomplete(name) && !absl::EndsWith(name, "…") &&
+                         !absl::EndsWith(name, "...");
+    }
+    return absl::OkStatus();
   }
 
   absl::Status AppendName(const std::vector<Line>& lines, bool all) {
+    // A bracket that nothing closes must not make a name of the whole file.
+    constexpr size_t kLongestName = 1 << 14;
     if (table_.rows.empty()) return absl::OkStatus();
     Cell& cell = table_.rows.back()[Column::kName];
     std::string name = cell.text;
     for (const Line& line : lines) {
-      if (!all && !IsIncomplete(name)) break;
+      if (!all && (name.size() > kLongestName || !IsIncomplete(name))) break;
       const absl::string_view more = absl::StripAsciiWhitespace(line.text);
       if (more.empty() && !all) break;
       if (!more.empty()) absl::StrAppend(&name, name.empty() ? "" : " ", more);

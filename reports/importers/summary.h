@@ -44,6 +44,7 @@ struct SummaryTable {
   absl::string_view
       preamble;  // the text between the previous table and this one
   std::vector<SummaryRow> rows;
+  bool open_name = false;  // of the last row: it ends within a bracket
 
   // The heading of a column; nullptr if the table lacks it.
   const Heading* Find(Column column) const;
@@ -81,6 +82,12 @@ std::string ActivityName(absl::string_view name);
 // Whether `name` is one of CUDA's API functions, for lists without any other
 // sign.
 bool IsApiName(absl::string_view name);
+
+// Says of both lists why they may lack something.
+void AddMissing(absl::string_view reason, Profile& profile);
+// Does so if the last line of the file has no end, or the last name.
+void TellIfCut(absl::string_view content,
+               const std::vector<SummaryTable>& tables, Profile& profile);
 
 // Merges entries with the same name, at the place of the first. Returns an
 // error if their sum exceeds 2^53, beyond which doubles are not exact.

@@ -225,6 +225,23 @@ bool IsApiName(absl::string_view name) {
          !name.empty() && absl::ascii_isupper(name[0]);
 }
 
+void AddMissing(absl::string_view reason, Profile& profile) {
+  for (ProfileSection* section :
+       {&profile.gpu_activities, &profile.api_calls}) {
+    absl::StrAppend(&section->missing, section->missing.empty() ? "" : "; ",
+                    reason);
+  }
+}
+
+void TellIfCut(absl::string_view content,
+               const std::vector<SummaryTable>& tables, Profile& profile) {
+  const bool open_name = !tables.empty() && tables.back().open_name;
+  if (absl::EndsWith(content, "\n") && !open_name) return;
+  AddMissing(absl::StrCat("the file's last ", open_name ? "name" : "line",
+                          " has no end, so that more may be missing"),
+             profile);
+}
+
 absl::Status MergeEntries(std::vector<ProfileEntry>& entries) {
   std::map<std::string, size_t> places;
   std::vector<ProfileEntry> merged;

@@ -48,18 +48,6 @@ absl::StatusOr<std::vector<fs::path>> FilesBelow(const std::string& folder) {
   return files;
 }
 
-// No program of ours writes larger ones.
-constexpr uintmax_t kLargestFile = uintmax_t{256} << 20;
-
-absl::StatusOr<std::string> ReadBounded(const fs::path& path) {
-  std::error_code error;
-  if (fs::file_size(path, error) > kLargestFile && !error) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path.string(), ": larger than ", kLargestFile >> 20, " MiB"));
-  }
-  return ReadFile(path.string());
-}
-
 // Our traces begin like this; run records do not.
 bool IsChromeTrace(absl::string_view content) {
   return absl::StrContains(content.substr(0, 4096), "\"traceEvents\"");
@@ -84,7 +72,7 @@ bool IsBenchRecord(absl::string_view content) {
 
 absl::Status ReadJson(const fs::path& path, const ReadOptions& options,
                       Files& files) {
-  ASSIGN_OR_RETURN(std::string content, ReadBounded(path));
+  ASSIGN_OR_RETURN(std::string content, ReadFile(path.string()));
   if (IsChromeTrace(content)) {
     files.records.traces[path.string()] = std::move(content);
     return absl::OkStatus();
@@ -96,9 +84,9 @@ absl::Status ReadJson(const fs::path& path, const ReadOptions& options,
   if (!options.network.empty() && record->network != options.network) {
     return absl::OkStatus();
   }
-  if (!record->profile.has_value()) {
-    RETURN_IF_ERROR(Annotate(CheckComplete(*record), path.string()));
-  }
+  RETURN_IF_ERROR(Annotate(record->profile.has_value() ? CheckDescribed(*record)
+                                                       : CheckComplete(*record),
+                           path.string()));
   if (record->size < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat(path.string(), ": record.size is ", record->size,
@@ -110,7 +98,7 @@ absl::Status ReadJson(const fs::path& path, const ReadOptions& options,
 }
 
 absl::Status ReadCsv(const fs::path& path, Files& files) {
-  ASSIGN_OR_RETURN(const std::string content, ReadBounded(path));
+  ASSIGN_OR_RETURN(const std::string content, ReadFile(path.string()));
   if (!HasNcuHeader(content)) return absl::OkStatus();
   absl::StatusOr<Profile> profile = ParseNcu(content);
   if (!profile.ok()) return Annotate(profile.status(), path.string());
@@ -147,7 +135,8 @@ bool Matches(const RunRecord& record, const Wanted& wanted) {
          (!wanted.size.has_value() || record.size == *wanted.size) &&
          (!wanted.contributed.has_value() ||
           IsContributed(record) == *wanted.contributed) &&
-         record.profile.has_value() == wanted.traced && !record.fuses();
+         record.profile.has_value() == wanted.traced && !record.fuses() &&
+         !(wanted.ladder ? record.ladder.empty() : record.convolutions.empty());
 }
 
 }  // namespace
@@ -198,7 +187,7 @@ std::vector<std::string> FoldersWithRecords(const std::string& folder) {
   for (const fs::path& path : *paths) {
     const fs::path below = path.lexically_relative(UserPath(folder));
     if (path.extension() != ".json") continue;
-    const absl::StatusOr<std::string> content = ReadBounded(path);
+    const absl::StatusOr<std::string> content = ReadFile(path.string());
     if (!content.ok() ||
         !absl::StrContains(content->substr(0, 4096), kRunRecordSchema)) {
       continue;

@@ -78,6 +78,8 @@ struct Wanted {
   bool traced = false;
   // A run on a participant's kernel, or on our variants.
   std::optional<bool> contributed = std::nullopt;
+  // A run that compares variants, or one of a variant for each convolution.
+  bool ladder = false;
 };
 
 // Whether the run's convolutions are a participant's kernel.

@@ -34,7 +34,7 @@ std::vector<ConvolutionRecord> Convolutions(const std::string& variant,
     convolution.variant = variant;
     const int64_t ns = (i == 0 ? 1 : 3) * unit_ns * size / 1000;
     convolution.op_time_ns = {ns, ns + ns / 100, ns - ns / 100};
-    convolution.kernel_time_ns = {ns - ns / 10};
+    convolution.kernel_time_ns = {ns - ns / 10, ns - ns / 10, ns - ns / 10};
   }
   return convolutions;
 }

@@ -341,10 +341,6 @@ absl::Status ParseAndRunCatching(const std::vector<std::string>& args) {
 
 int main(int argc, char** argv) {
   convlab::RunAsKernelProcessIfAsked(argc, argv);
-  const absl::Status status =
-      convlab::ParseAndRunCatching({argv + 1, argv + argc});
-  if (!status.ok()) {
-    absl::FPrintF(stderr, "bench: %s\n", convlab::OneLine(status.message()));
-  }
-  return convlab::ExitStatus(status);
+  return convlab::FinishProgram(
+      "bench", convlab::ParseAndRunCatching({argv + 1, argv + argc}));
 }

@@ -96,14 +96,15 @@ void Report::PrintLayer() {
     absl::PrintF("%s\n", TableHead(options_.backend, width));
   }
   for (; printed_rows_ < record_.rows.size(); ++printed_rows_) {
-    absl::PrintF("%s\n",
-                 TableLine(record_, record_.rows[printed_rows_], width));
+    absl::PrintF("%s\n", OneLine(TableLine(record_, record_.rows[printed_rows_],
+                                           width)));
   }
   for (; printed_omissions_ < record_.omissions.size(); ++printed_omissions_) {
     const BenchOmission& omission = record_.omissions[printed_omissions_];
     absl::PrintF("%-*s %6d %-8s %-22s %-13s not measured: %s\n", width,
                  omission.layer, omission.batch, omission.provider,
-                 omission.variant, omission.accuracy_class, omission.reason);
+                 omission.variant, omission.accuracy_class,
+                 OneLine(omission.reason));
   }
   std::fflush(stdout);
 }

@@ -1,7 +1,7 @@
 """bundle: programs, tests and data as one archive for a machine without Bazel."""
 
-def bundle(name, programs, scripts, tests, weights, data, launcher, tags = []):
-    """A tar.gz with a folder convlab: programs.tar.xz (bin/, tests/), scripts/, weights/, data/ and the launcher.
+def bundle(name, programs, scripts, tests, weights, data, launcher, notice, licences, tags = []):
+    """A tar.gz with a folder convlab: programs.tar.xz (bin/, tests/), scripts/, weights/, data/, licences/, NOTICE and the launcher.
 
     Args:
       name: the target's name, and the archive's.
@@ -11,9 +11,11 @@ def bundle(name, programs, scripts, tests, weights, data, launcher, tags = []):
       weights: label of the trained weights, or None.
       data: label of the data set's files.
       launcher: label of the launcher.
+      notice: label of the list of what others wrote.
+      licences: label of their terms.
       tags: the target's tags.
     """
-    parts = [("bin", programs), ("scripts", scripts), ("tests", tests), ("data", [data])]
+    parts = [("bin", programs), ("scripts", scripts), ("tests", tests), ("data", [data]), ("licences", [licences])]
     if weights:
         parts.append(("weights", [weights]))
     commands = []
@@ -23,7 +25,7 @@ def bundle(name, programs, scripts, tests, weights, data, launcher, tags = []):
             commands.append("cp -L $(locations %s) $$root/%s/" % (label, folder))
     native.genrule(
         name = name,
-        srcs = programs + scripts + tests + [data, launcher] + ([weights] if weights else []),
+        srcs = programs + scripts + tests + [data, launcher, notice, licences] + ([weights] if weights else []),
         outs = [name + ".tar.gz"],
         testonly = True,
         tags = tags,
@@ -33,7 +35,7 @@ def bundle(name, programs, scripts, tests, weights, data, launcher, tags = []):
 root=$$(mktemp -d)/convlab
 mkdir -p $$root
 {commands}
-cp -L $(location {launcher}) $$root/
+cp -L $(location {launcher}) $(location {notice}) $$root/
 chmod -R u+w,a+rX $$root
 strip $$root/bin/* $$root/tests/*
 # Each program that runs kernels holds all of them: in one archive whose
@@ -45,6 +47,6 @@ rm -r $$root/bin $$root/tests
 tar --create --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner \
   --directory $$root/.. convlab | gzip -9 -n > $@
 rm -rf $$root
-""".format(commands = "\n".join(commands), launcher = launcher),
+""".format(commands = "\n".join(commands), launcher = launcher, notice = notice),
         visibility = ["//visibility:public"],
     )

@@ -53,10 +53,45 @@ fi
 printf '#!/bin/sh\necho classify "$@" with "$CONVLAB_DATA"\nexit 2\n' >"$bundle/bin/classify"
 chmod +x "$bundle/bin/classify"
 unset CONVLAB_DATA
-output=$("$bundle/convlab" classify fa19 - --weights=w.bin)
+# Neither needs the trained weights.
+for arguments in 'fa19 - --weights=w.bin' 'mine.onnx -'; do
+  # shellcheck disable=SC2086
+  output=$("$bundle/convlab" classify $arguments)
+  got=$?
+  if [ $got -ne 2 ] || [ "$output" != "classify $arguments with $bundle/data" ]; then
+    echo "classify $arguments: status $got, printed '$output'"
+    failed=1
+  fi
+done
+# A program that ends before it has written its results is named, and those after
+# it run.
+mkdir -p "$bundle/weights"
+touch "$bundle/weights/fa19.safetensors"
+printf '#!/bin/sh\necho the weights are missing\nkill -ABRT $$\n' >"$bundle/tests/aborts_test"
+printf '#!/bin/sh\nexit 0\n' >"$bundle/tests/silent_test"
+chmod +x "$bundle/tests/aborts_test" "$bundle/tests/silent_test"
+output=$(CASES=5 SKIPPED=1 "$bundle/convlab" test)
 got=$?
-if [ $got -ne 2 ] || [ "$output" != "classify fa19 - --weights=w.bin with $bundle/data" ]; then
-  echo "classify: status $got, printed '$output'"
+for line in "aborts_test ended early, with status 134:" "the weights are missing" \
+  "silent_test ended early, with status 0:" "parity_test: 4 passed, 0 failed, 1 skipped" \
+  "4 passed, 2 failed, 1 skipped"; do
+  if [ $got -ne 1 ] || ! grep -qx "$line" <<<"$output"; then
+    echo "test: status $got, no '$line' in '$output'"
+    failed=1
+  fi
+done
+
+"$bundle/convlab" --help >/dev/full 2>"$TEST_TMPDIR/err"
+got=$?
+if [ $got -ne 1 ] || [ "$(wc -l <"$TEST_TMPDIR/err")" -ne 1 ]; then
+  echo "--help on a full disk: status $got, $(cat "$TEST_TMPDIR/err")"
   failed=1
 fi
+# NOTICE names every package from which something is taken.
+while read -r package; do
+  if ! grep -qF "($package" NOTICE; then
+    echo "NOTICE does not name $package"
+    failed=1
+  fi
+done < <(sed -n 's/^ *package = "\(.*\)",$/\1/p; s/^    "\(.*\)",$/\1/p' third_party/system_libraries.bzl)
 exit $failed

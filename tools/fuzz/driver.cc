@@ -4,7 +4,8 @@
 //
 //   TARGET [--runs=N] [--first=I]   inputs I to I + N - 1; the first ones are
 //                                   the seeds as they are
-//   TARGET FILE...                  the content of each file
+//   TARGET FILE... [--runs=N]       the content of each file; with --runs, the
+//                                   inputs behind them
 //
 // The inputs run in a child process. If it dies, by a sanitizer or otherwise,
 // the parent writes the input to a file and says how to run it again.
@@ -39,7 +40,7 @@ extern "C" const char* __asan_default_options() {
 namespace convlab {
 namespace {
 
-constexpr size_t kLargestInput = 1 << 14;
+constexpr size_t kLargestInput = 1 << 18;
 constexpr unsigned kMostSecondsPerInput = 10;
 
 // SplitMix64 (Steele, Lea and Flood, 2014), which is good from any starting
@@ -233,12 +234,13 @@ int RunMany(uint64_t first, uint64_t runs) {
 int Main(int argc, char** argv) {
   uint64_t first = 0;
   uint64_t runs = 100000;
-  bool files = false;
+  bool files = false, many = false;
   for (int i = 1; i < argc; ++i) {
     absl::string_view argument = argv[i];
     if (absl::ConsumePrefix(&argument, "--first=")) {
       if (absl::SimpleAtoi(argument, &first)) continue;
     } else if (absl::ConsumePrefix(&argument, "--runs=")) {
+      many = true;
       if (absl::SimpleAtoi(argument, &runs)) continue;
     } else if (!absl::StartsWith(argument, "-")) {
       const auto content = ReadFile(UserPath(argument));
@@ -255,7 +257,7 @@ int Main(int argc, char** argv) {
                  argv[i]);
     return 2;
   }
-  return files ? 0 : RunMany(first, runs);
+  return files && !many ? 0 : RunMany(first, runs);
 }
 
 }  // namespace

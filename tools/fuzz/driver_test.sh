@@ -29,6 +29,10 @@ expect 'signed integer overflow' "$TEST_TMPDIR/undefined"
 "$target" "$TEST_TMPDIR/harmless" > "$log" 2>&1 || fail "harmless input"
 "$target" --runs=2 > "$log" 2>&1 || fail "the seeds alone"
 
+"$target" "$TEST_TMPDIR/harmless" --runs=2 > "$log" 2>&1 || fail "both"
+grep -q '2 inputs from 0 on' "$log" || fail "no inputs behind the file"
+expect heap-buffer-overflow "$TEST_TMPDIR/overflow" --runs=2
+
 # By mutation.
 expect 'Run it again: bazel run' --runs=100000
 again=$(sed -n 's/^Run it again: .* -- //p' "$log")

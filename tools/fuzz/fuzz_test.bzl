@@ -59,7 +59,7 @@ _sanitized_test = rule(
     },
 )
 
-def fuzz_test(name, srcs, deps, runs = 100000, size = "small", tags = []):
+def fuzz_test(name, srcs, deps, runs = 100000, corpus = [], size = "small", tags = []):
     """A test that calls a fuzz target on mutations of its seeds.
 
     Args:
@@ -68,6 +68,8 @@ def fuzz_test(name, srcs, deps, runs = 100000, size = "small", tags = []):
       deps: what they need.
       runs: how many inputs, the same ones each time; `--first` continues:
         bazel run TARGET -- --first=100000 --runs=5000000
+      corpus: files of the package that run before these inputs: what a long run
+        (tools/fuzz/long) has found is kept there.
       size: the test's size.
       tags: the test's tags.
     """
@@ -78,14 +80,15 @@ def fuzz_test(name, srcs, deps, runs = 100000, size = "small", tags = []):
         # Built through the transition only.
         tags = ["manual"],
         visibility = ["//visibility:private"],
-        deps = deps + [
-            "//tools/fuzz:driver",
-            "//tools/fuzz:seeds",
-        ],
+        deps = deps + ["//tools/fuzz:seeds"] + select({
+            "//tools/fuzz:coverage_guided": ["//tools/fuzz:libfuzzer"],
+            "//conditions:default": ["//tools/fuzz:driver"],
+        }),
+        data = corpus,
     )
     _sanitized_test(
         name = name,
-        args = ["--runs=%d" % runs],
+        args = ["%s/%s" % (native.package_name(), file) for file in corpus] + ["--runs=%d" % runs],
         binary = ":%s_binary" % name,
         size = size,
         tags = tags,

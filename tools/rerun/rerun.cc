@@ -175,8 +175,9 @@ int RunRounds(const std::vector<HandedIn>& participants,
                                  round + 1, ".json"));
       if (status.ok()) continue;
       ++failed;
-      absl::FPrintF(stderr, "rerun: %s: %s\n", OneLine(participant.name),
-                    OneLine(status.message()));
+      absl::FPrintF(stderr, "%s\n",
+                    ErrorLine("rerun", absl::StrCat(participant.name, ": ",
+                                                    status.message())));
     }
   }
   return failed;
@@ -213,8 +214,9 @@ absl::Status Run(const std::vector<std::string>& args, const char* self) {
     }
     ranking.push_back(folder);
     if (participant.failure.empty()) continue;
-    absl::FPrintF(stderr, "rerun: %s: %s\n", OneLine(participant.name),
-                  OneLine(participant.failure));
+    absl::FPrintF(stderr, "%s\n",
+                  ErrorLine("rerun", absl::StrCat(participant.name, ": ",
+                                                  participant.failure)));
   }
   const int failed = RunRounds(
       participants, FindProgram(FLAGS_convlab, self, "milestones/convlab"),
@@ -228,9 +230,6 @@ absl::Status Run(const std::vector<std::string>& args, const char* self) {
 }  // namespace convlab
 
 int main(int argc, char** argv) {
-  const absl::Status status = convlab::Run({argv + 1, argv + argc}, argv[0]);
-  if (!status.ok()) {
-    absl::FPrintF(stderr, "rerun: %s\n", convlab::OneLine(status.message()));
-  }
-  return convlab::ExitStatus(status);
+  return convlab::FinishProgram("rerun",
+                                convlab::Run({argv + 1, argv + argc}, argv[0]));
 }

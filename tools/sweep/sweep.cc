@@ -153,7 +153,6 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
 }  // namespace convlab
 
 int main(int argc, char** argv) {
-  const absl::Status status = convlab::ParseAndRun({argv + 1, argv + argc});
-  if (!status.ok()) absl::FPrintF(stderr, "sweep: %s\n", status.message());
-  return convlab::ExitStatus(status);
+  return convlab::FinishProgram("sweep",
+                                convlab::ParseAndRun({argv + 1, argv + argc}));
 }

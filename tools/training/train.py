@@ -355,7 +355,9 @@ def convolve_by_definition(x: torch.Tensor, kernel: torch.Tensor) -> torch.Tenso
 
 
 def max_pool(x: torch.Tensor, pool: Pool) -> torch.Tensor:
-    """In this form its gradient, too, is deterministic."""
+    """In this form its gradient, too, is deterministic on a GPU; on the CPU PyTorch's own is, and five times as fast."""
+    if x.device.type == "cpu":
+        return F.max_pool2d(x, pool.side, ceil_mode=pool.ceil)
     count, channels = x.shape[:2]
     height, width = (pool.output(n) for n in x.shape[2:])
     down, right = (n * pool.side - m for n, m in zip((height, width), x.shape[2:]))

@@ -44,7 +44,7 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
         absl::StrCat(path, " has ", reader.size(),
                      " bytes; expected the source of a kernel"));
   }
-  ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  ASSIGN_OR_RETURN(std::string text, ReadFile(path, kMaxBytes));
   if (text.find('\0') != std::string::npos) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " is not text; expected C++ or CUDA source"));

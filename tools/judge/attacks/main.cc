@@ -137,11 +137,8 @@ int Main(const std::vector<std::string>& args) {
     return true;
   };
   const absl::StatusOr<bool> done = run();
-  if (!done.ok()) {
-    absl::FPrintF(stderr, "attacks: %s\n", done.status().message());
-    return ExitStatus(done.status());
-  }
-  return *done ? 0 : 1;
+  const int exit_status = FinishProgram("attacks", done.status());
+  return done.ok() && exit_status == 0 && !*done ? 1 : exit_status;
 }
 
 }  // namespace

@@ -1,0 +1,96 @@
+// Run records, benchmark records and traces. What is accepted is computed with
+// and comes back whole.
+#include <cstdlib>
+
+#include "common/record/bench_record.h"
+#include "common/record/ladder_rows.h"
+#include "common/record/seal.h"
+#include "common/record/statistics.h"
+#include "common/record/test_record.h"
+#include "common/record/trace_rules.h"
+#include "tools/fuzz/seeds.h"
+
+namespace convlab {
+namespace {
+
+void Require(bool property) {
+  if (!property) std::abort();
+}
+
+void RequireBadInput(const absl::Status& status) {
+  Require(absl::IsInvalidArgument(status));
+  Require(status.message().find('\n') == absl::string_view::npos);
+}
+
+void CheckRun(absl::string_view text) {
+  const auto record = ParseRunRecord(text);
+  if (!record.ok()) return RequireBadInput(record.status());
+  const std::string json = ToJson(*record);
+  const auto again = ParseRunRecord(json);
+  Require(again.ok() && ToJson(*again) == json);
+  Require(CheckSeal(text, "").ok());
+  Require(ExpectedCorrect(*record).value_or(0) >= 0);
+  for (const ConvolutionRecord& one : record->convolutions) {
+    if (!one.op_time_ns.empty()) Require(Median(one.op_time_ns) > 0);
+    FloorNs(*record, one);
+  }
+}
+
+void CheckBench(absl::string_view text) {
+  const auto record = ParseBenchRecord(text);
+  if (!record.ok()) return RequireBadInput(record.status());
+  const std::string json = ToJson(*record);
+  const auto again = ParseBenchRecord(json);
+  Require(again.ok() && ToJson(*again) == json);
+  for (const BenchRow& row : record->rows) {
+    Require(PeerRatio(*record, row).value_or(1) > 0);
+    Require(FloorShare(row).value_or(1) > 0);
+  }
+  Neighbours(*record);
+}
+
+std::string BenchText() {
+  BenchRecord record;
+  record.device = "gpu";
+  record.ceilings.copy_gbs = 4000;
+  for (const char* provider : {"convlab", "cudnn"}) {
+    BenchRow& row = record.rows.emplace_back();
+    row.layer = "fa19-L1";
+    row.provider = provider;
+    row.batch = 100;
+    row.accuracy_class = "fp32";
+    row.median_ms = 0.5;
+    row.floor_ms = 0.25;
+  }
+  record.rows.push_back(record.rows[0]);
+  record.rows[2].layer = "fa19-L1 H+1";
+  record.rows[2].neighbour_of = "fa19-L1";
+  record.accuracy.push_back(
+      {"cudnn", "plan", "fp32", {{"faint", "L1", 2, 16}}});
+  return ToJson(record);
+}
+
+}  // namespace
+
+std::vector<std::string> FuzzSeeds() {
+  return {ToJson(Example()), BenchText(),
+          R"json({"displayTimeUnit":"ns","traceEvents":[
+{"ph":"M","name":"process_name","pid":1,"args":{"name":"m3"}},
+{"ph":"X","name":"launch","pid":1,"tid":1,"ts":1.001,"dur":2.5},
+{"ph":"X","name":"kernel","pid":2,"tid":2,"ts":4,"dur":0},
+{"ph":"s","name":"starts","cat":"c","id":7,"pid":1,"tid":1,"ts":1.001},
+{"ph":"f","name":"starts","cat":"c","id":7,"pid":2,"tid":2,"ts":4,"bp":"e"}
+]})json"};
+}
+
+}  // namespace convlab
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace convlab;
+  const absl::string_view text(reinterpret_cast<const char*>(data), size);
+  CheckRun(text);
+  CheckBench(text);
+  const auto trace = CheckTrace(text);
+  if (!trace.ok()) RequireBadInput(trace.status());
+  return 0;
+}
