@@ -18,6 +18,7 @@
 #include "common/weights/weights.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/cuda/device.h"
 #include "milestones/program_testing.h"
 
 namespace convlab {
@@ -68,7 +69,7 @@ TEST_F(ClassifyTest, FolderFileAndStreamGiveTheSame) {
   WriteImages(300);
   const Outcome folder = Run("classify", "300 --out=folder.idx");
   EXPECT_EQ(folder.exit_status, 0) << absl::StrJoin(folder.err, "\n");
-  EXPECT_THAT(folder.err[0], HasSubstr("classify: running on the CPU, "));
+  EXPECT_THAT(folder.err[0], HasSubstr("classify: running on the "));
   EXPECT_THAT(folder.out, Contains(HasSubstr(" of 300 correct, ")));
   const auto labels = ReadIdxLabels(Path("folder.idx"));
   ASSERT_TRUE(labels.ok()) << labels.status();
@@ -208,9 +209,27 @@ TEST_F(ClassifyTest, WrongArgumentsAreRefused) {
   ExpectRefused("classify", "--plan_svg=no/p.svg", {"cannot write"});
 }
 
-TEST_F(ClassifyTest, TheGpuIsNotThereYet) {
+TEST_F(ClassifyTest, AMissingGpuIsSaid) {
+  if (cuda::FindDevice().ok()) GTEST_SKIP() << "there is a GPU";
   ExpectFailure(Run("classify", "--device=gpu --out=answers.npy"), 3,
-                {"does not run on the GPU yet"});
+                {"no NVIDIA GPU can be used", "use --device cpu"});
+}
+
+// Each has its own order of additions, and the answers are the same.
+TEST_F(ClassifyTest, TheGpuGivesTheSameAnswers) {
+  const auto gpu = cuda::FindDevice();
+  if (!gpu.ok()) GTEST_SKIP() << gpu.status().message();
+  for (const char* network : {"fa18", "sp19", "fa19", "fa20"}) {
+    const Outcome on_gpu =
+        Run("classify", absl::StrCat(network, " --device=gpu --out=gpu.idx"));
+    EXPECT_EQ(on_gpu.exit_status, 0) << absl::StrJoin(on_gpu.err, "\n");
+    EXPECT_THAT(on_gpu.err[0], HasSubstr("running on the GPU, "));
+    EXPECT_EQ(
+        Run("classify", absl::StrCat(network, " --device=cpu --out=cpu.idx"))
+            .out,
+        on_gpu.out);
+    EXPECT_EQ(*ReadFile(Path("gpu.idx")), *ReadFile(Path("cpu.idx")));
+  }
 }
 
 TEST_F(ClassifyTest, BadInputLeavesNothingBehind) {
@@ -282,7 +301,7 @@ TEST_F(ClassifyTest, AStreamRunsInBoundedMemory) {
   Write("header", IdxFile({0x803, kImages, 28, 28}, ""));
   const Outcome outcome = Shell(absl::StrCat(
       "(cat header; head -c ", uint64_t{kImages} * 28 * 28, " /dev/zero) | ",
-      Runfile(kProgram), " sp19 - --threads=2 --out=l.idx >out"));
+      Runfile(kProgram), " sp19 - --device=cpu --threads=2 --out=l.idx >out"));
   EXPECT_EQ(outcome.exit_status, 0) << absl::StrJoin(outcome.err, "\n");
   EXPECT_THAT(outcome.out, Contains("250000 images"));
   EXPECT_EQ(ReadFile(Path("l.idx"))->size(), 8u + kImages);

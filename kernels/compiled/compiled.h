@@ -36,7 +36,9 @@ class CompiledNetwork {
   virtual const Plan& plan() const = 0;
 
   // Where the time of all calls so far went, in nanoseconds of wall clock: the
-  // enlarging of the images, then each stage of the plan.
+  // enlarging of the images, then each stage of the plan. On the GPU it is the
+  // time of the same work once more, stage by stage, since a call's stages run
+  // as one; what a kernel does of several stages counts for the first of them.
   virtual std::vector<int64_t> StageNs() const = 0;
 };
 
@@ -44,6 +46,13 @@ class CompiledNetwork {
 // and weights need not. InvalidArgument if the network, its weights or the size
 // of the images are refused (CheckNetwork, CheckWeights, CheckImages).
 absl::StatusOr<std::unique_ptr<CompiledNetwork>> CompileForCpu(
+    const Network& network, const NetworkWeights& weights, int image_size,
+    Workers& workers);
+
+// The same on the current GPU. `workers` fold the layers and copy the images.
+// Unavailable if there is no GPU that can be used, ResourceExhausted if its
+// memory is too small.
+absl::StatusOr<std::unique_ptr<CompiledNetwork>> CompileForGpu(
     const Network& network, const NetworkWeights& weights, int image_size,
     Workers& workers);
 

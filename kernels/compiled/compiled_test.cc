@@ -4,13 +4,16 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/dataset/fashion_mnist.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/variants.h"
+#include "kernels/cuda/device.h"
 #include "kernels/inference/inference.h"
 #include "kernels/inference/inference_testing.h"
 #include "kernels/simd/cpu_target.h"
@@ -25,14 +28,31 @@ std::vector<float> LogitsOf(CompiledNetwork& compiled, const ImageSet& images,
   return logits;
 }
 
+absl::StatusOr<std::unique_ptr<CompiledNetwork>> Compile(
+    Backend backend, const Network& network, const NetworkWeights& weights,
+    int image_size, Workers& workers) {
+  return (backend == Backend::kCpu ? CompileForCpu : CompileForGpu)(
+      network, weights, image_size, workers);
+}
+
 // Random weights, where the layers' values are known in double precision.
-class CompiledTest : public InferenceTest {};
+class CompiledTest : public InferenceTest {
+ protected:
+  auto Compile(Workers& workers) {
+    return convlab::Compile(std::get<1>(GetParam()), network_, weights_, 28,
+                            workers);
+  }
+  std::vector<CpuTarget> Targets() const {
+    return on_gpu() ? std::vector<CpuTarget>{ChosenCpuTarget()}
+                    : SupportedCpuTargets();
+  }
+};
 
 TEST_P(CompiledTest, LogitsAreThoseOfTheLayers) {
-  for (const CpuTarget target : SupportedCpuTargets()) {
+  for (const CpuTarget target : Targets()) {
     SCOPED_TRACE(Name(target));
     ASSERT_TRUE(ForceCpuTarget(Name(target)).ok());
-    auto compiled = CompileForCpu(network_, weights_, 28, workers_);
+    auto compiled = Compile(workers_);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     const int classes = network_.Classes();
     const std::vector<float> logits =
@@ -52,42 +72,58 @@ TEST_P(CompiledTest, LogitsAreThoseOfTheLayers) {
   ASSERT_TRUE(ForceCpuTarget("auto").ok());
 }
 
-// However they come, and in the second call as in the first.
+// However they come, and in the second and third call, which may be recorded,
+// as in the first.
 TEST_P(CompiledTest, AnImagesLogitsDoNotDependOnTheOthers) {
-  auto compiled = CompileForCpu(network_, weights_, 28, workers_);
+  auto compiled = Compile(workers_);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const int classes = network_.Classes();
   const std::vector<float> all =
       LogitsOf(**compiled, images_, images_.count, classes);
   Workers alone(1);
-  auto by_one = CompileForCpu(network_, weights_, 28, alone);
+  auto by_one = Compile(alone);
   ASSERT_TRUE(by_one.ok()) << by_one.status();
   for (const int64_t count : {1, 2, 5, 11}) {
+    SCOPED_TRACE(::testing::Message() << count << " images");
     const std::vector<float> first(all.begin(), all.begin() + count * classes);
-    EXPECT_EQ(LogitsOf(**compiled, images_, count, classes), first);
+    for (int run = 0; run < 3; ++run) {
+      EXPECT_EQ(LogitsOf(**compiled, images_, count, classes), first);
+    }
     EXPECT_EQ(LogitsOf(**by_one, images_, count, classes), first);
+  }
+  // Among many others: as the last images of several pieces.
+  ImageSet many = images_;
+  many.count = 6000;
+  many.pixels.assign(many.count * 28 * 28, 77);
+  std::copy(images_.pixels.begin(), images_.pixels.end(),
+            many.pixels.end() - images_.pixels.size());
+  if (on_gpu()) {
+    for (int run = 0; run < 3; ++run) {
+      const std::vector<float> logits =
+          LogitsOf(**compiled, many, many.count, classes);
+      EXPECT_EQ(std::vector<float>(logits.end() - all.size(), logits.end()),
+                all);
+    }
   }
   const std::vector<int64_t> ns = (*compiled)->StageNs();
   EXPECT_EQ(ns.size(), (*compiled)->plan().stages.size() + 1);
   EXPECT_GT(*std::max_element(ns.begin(), ns.end()), 0);
 }
 
-std::vector<InferenceCase> OnTheCpu() {
-  std::vector<InferenceCase> cases;
-  for (const InferenceCase& one : InferenceCases()) {
-    if (std::get<1>(one) == Backend::kCpu) cases.push_back(one);
-  }
-  return cases;
-}
-
 INSTANTIATE_TEST_SUITE_P(Networks, CompiledTest,
-                         ::testing::ValuesIn(OnTheCpu()), InferenceCaseName);
+                         ::testing::ValuesIn(InferenceCases()),
+                         InferenceCaseName);
 
 // The trained models, on all test images.
-class TrainedTest : public ::testing::TestWithParam<Network> {};
+class TrainedTest
+    : public ::testing::TestWithParam<std::tuple<Network, Backend>> {};
 
 TEST_P(TrainedTest, LabelsAreThoseOfTheLayers) {
-  const Network& network = GetParam();
+  const auto& [network, backend] = GetParam();
+  if (const auto gpu = cuda::FindDevice();
+      backend == Backend::kCuda && !gpu.ok()) {
+    GTEST_SKIP() << gpu.status().message();
+  }
   const auto dataset = LoadFashionMnist(FashionMnistFolder(), "t10k");
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   const auto weights = LoadWeights(absl::StrCat(std::getenv("TEST_SRCDIR"),
@@ -98,14 +134,18 @@ TEST_P(TrainedTest, LabelsAreThoseOfTheLayers) {
   ASSERT_TRUE(weights.ok()) << weights.status();
   Workers workers(Workers::Available());
   InferenceOptions options;
-  options.variants.assign(network.Convolutions().size(),
-                          *FindVariant(Backend::kCpu, "dense_lanes"));
+  // The GPU computes in little time what the CPU's test has checked too.
+  options.backend = backend;
+  options.variants.assign(
+      network.Convolutions().size(),
+      *FindVariant(backend,
+                   backend == Backend::kCpu ? "dense_lanes" : "direct_tiled"));
   options.logits = true;
   const int64_t count = dataset->images.count;
   const auto by_layer =
       RunInference(network, *weights, dataset->images, count, options, workers);
   ASSERT_TRUE(by_layer.ok()) << by_layer.status();
-  auto compiled = CompileForCpu(network, *weights, 28, workers);
+  auto compiled = Compile(backend, network, *weights, 28, workers);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const int classes = network.Classes();
   const std::vector<float> logits =
@@ -130,9 +170,14 @@ TEST_P(TrainedTest, LabelsAreThoseOfTheLayers) {
   RecordProperty("largest_difference", absl::StrCat(error));
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, TrainedTest, ::testing::ValuesIn(Networks()),
-                         [](const auto& network) {
-                           std::string name = network.param.name;
+INSTANTIATE_TEST_SUITE_P(Networks, TrainedTest,
+                         ::testing::Combine(::testing::ValuesIn(Networks()),
+                                            ::testing::Values(Backend::kCpu,
+                                                              Backend::kCuda)),
+                         [](const auto& one) {
+                           std::string name = absl::StrCat(
+                               std::get<0>(one.param).name, "_",
+                               std::string(Name(std::get<1>(one.param))));
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
@@ -160,6 +205,18 @@ TEST(CompileForCpu, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(CompileForCpu(network, weights, 48, workers).ok());
   const auto other = CompileForCpu(network, weights, 30, workers);
   EXPECT_TRUE(absl::IsInvalidArgument(other.status())) << other.status();
+}
+
+TEST(CompileForGpu, SaysThatThereIsNone) {
+  if (cuda::FindDevice().ok()) GTEST_SKIP() << "there is a GPU";
+  Workers workers(1);
+  const Network network = {
+      "small", {}, 1, 28, {FullyConnectedLayer{10, false}}};
+  NetworkWeights weights;
+  weights.layers.resize(1);
+  weights.layers[0].weight.resize(int64_t{28} * 28 * 10);
+  EXPECT_TRUE(absl::IsUnavailable(
+      CompileForGpu(network, weights, 28, workers).status()));
 }
 
 TEST(AnswerOf, FindsTheTwoLargest) {

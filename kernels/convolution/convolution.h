@@ -61,6 +61,8 @@ absl::string_view Name(Track track);      // "lesson", ...
 struct Resources {
   Workers* workers = nullptr;  // the threads of Backend::kCpu
   int device = 0;              // of Backend::kCuda, as the CUDA runtime counts
+  // Whether Run will be recorded in a CUDA graph, which replays it.
+  bool recorded = false;
 };
 
 // A variant that is prepared for one problem, with its workspace allocated.
@@ -123,6 +125,10 @@ struct Variant {
   // answer is the same for every batch. Null: it applies none.
   absl::Status (*fuses)(const Problem& problem, const Epilogue& epilogue,
                         const Resources& resources) = nullptr;
+
+  // Whether Run may be recorded in a CUDA graph: it does not use memory that
+  // other convolutions use too, in turns, which a replay does not take.
+  bool recordable = true;
 
   // InvalidArgument for a problem or an epilogue that is not valid,
   // Unimplemented, with the reason, for what the variant does not take.

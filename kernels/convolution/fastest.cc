@@ -22,7 +22,8 @@ absl::StatusOr<const Variant*> FastestVariant(Backend backend,
   std::vector<std::pair<double, const Variant*>> candidates;
   for (const Variant* variant : Variants()) {
     if (variant->backend != backend || variant->estimate_ns == nullptr ||
-        variant->accuracy != AccuracyClass::kFp32) {
+        variant->accuracy != AccuracyClass::kFp32 ||
+        (resources.recorded && !variant->recordable)) {
       continue;
     }
     candidates.emplace_back(variant->estimate_ns(problem, resources)

@@ -19,6 +19,10 @@ def _row(name, folder, deps = [], least_capability = 0):
         least_capability = least_capability,
     )
 
+# It is one for all convolutions of a kernel, which take turns; those that are
+# replayed from a recording do not.
+_CONSTANT_MEMORY = "//kernels/convolution/cuda/lib:constant_memory"
+
 VARIANTS = [
     # The path on the CPU.
     _row("naive", "cpu"),
@@ -43,12 +47,12 @@ VARIANTS = [
     _row("constant_weights", "cuda/lessons", [
         ":constant_filters",
         ":tiles",
-        "//kernels/convolution/cuda/lib:constant_memory",
+        _CONSTANT_MEMORY,
     ]),
     _row("restrict_unrolled", "cuda/lessons", [
         ":constant_filters",
         ":tiles",
-        "//kernels/convolution/cuda/lib:constant_memory",
+        _CONSTANT_MEMORY,
     ]),
     _row("channel_parallel", "cuda/lessons", [":tiles"]),
     _row("channel_tree", "cuda/lessons"),
@@ -82,7 +86,7 @@ VARIANTS = [
     _row("direct_tiled", "cuda/direct", [
         ":direct_tiled_kernel",
         ":launch",
-        "//kernels/convolution/cuda/lib:constant_memory",
+        _CONSTANT_MEMORY,
     ]),
     _row("tensor_split", "cuda/split", [
         ":kernel",
@@ -178,7 +182,9 @@ def variant_table(name, hdrs, srcs, visibility):
             pointers.append("    &%s," % symbol)
         else:
             declarations.append("namespace cuda { extern const KernelVariant %s; }" % _symbol(row))
-            adapted.append("  static const Variant %s = cuda::Adapt<%s>();" % (row.name, symbol))
+            recordable = "false" if _CONSTANT_MEMORY in row.deps else "true"
+            adapted.append("  static const Variant %s = cuda::Adapt<%s>(/*recordable=*/%s);" %
+                           (row.name, symbol, recordable))
             pointers.append("    &%s," % row.name)
     native.genrule(
         name = name + "_source",

@@ -131,6 +131,12 @@ absl::Status CopyToHost(void* host, const void* device, int64_t bytes) {
                     "cudaMemcpy to the host");
 }
 
+absl::Status QueueCopy(void* to, const void* from, int64_t bytes,
+                       CUstream_st* stream) {
+  return CudaStatus(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream),
+                    "cudaMemcpyAsync");
+}
+
 absl::Status FillBytes(void* device, uint8_t value, int64_t bytes) {
   return CudaStatus(cudaMemset(device, value, bytes), "cudaMemset");
 }
@@ -167,6 +173,10 @@ absl::StatusOr<DeviceStream> DeviceStream::Create() {
 
 DeviceStream::~DeviceStream() {
   if (stream_ != nullptr) cudaStreamDestroy(stream_);
+}
+
+absl::Status DeviceStream::Synchronize() const {
+  return CudaStatus(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
 }
 
 absl::StatusOr<Event> Event::Create() {

@@ -74,6 +74,10 @@ absl::Status StopProfiler();
 // copy is complete.
 absl::Status CopyToDevice(void* device, const void* host, int64_t bytes);
 absl::Status CopyToHost(void* host, const void* device, int64_t bytes);
+// Queues a copy in the stream between device memory and pinned host memory, in
+// either direction, or within the device.
+absl::Status QueueCopy(void* to, const void* from, int64_t bytes,
+                       CUstream_st* stream);
 absl::Status FillBytes(void* device, uint8_t value, int64_t bytes);
 
 // Memory on the device, freed with the object. Movable.
@@ -135,6 +139,9 @@ class DeviceStream {
   ~DeviceStream();
 
   CUstream_st* get() const { return stream_; }
+
+  // Waits for the stream's work; an error may be that of an earlier launch.
+  absl::Status Synchronize() const;
 
  private:
   DeviceStream() = default;

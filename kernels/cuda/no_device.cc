@@ -24,6 +24,9 @@ absl::Status StartProfiler() { return NoCuda(); }
 absl::Status StopProfiler() { return NoCuda(); }
 absl::Status CopyToDevice(void*, const void*, int64_t) { return NoCuda(); }
 absl::Status CopyToHost(void*, const void*, int64_t) { return NoCuda(); }
+absl::Status QueueCopy(void*, const void*, int64_t, CUstream_st*) {
+  return NoCuda();
+}
 absl::Status FillBytes(void*, uint8_t, int64_t) { return NoCuda(); }
 absl::StatusOr<DeviceBuffer> DeviceBuffer::Allocate(int64_t) {
   return NoCuda();
@@ -36,6 +39,7 @@ absl::StatusOr<PinnedBuffer> PinnedBuffer::Allocate(int64_t) {
 PinnedBuffer::~PinnedBuffer() {}
 absl::StatusOr<DeviceStream> DeviceStream::Create() { return NoCuda(); }
 DeviceStream::~DeviceStream() {}
+absl::Status DeviceStream::Synchronize() const { return NoCuda(); }
 absl::StatusOr<Event> Event::Create() { return NoCuda(); }
 Event::~Event() {}
 absl::Status Event::Record(CUstream_st*) { return NoCuda(); }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/math/rounding.h"
 #include "common/status/status.h"
 #include "kernels/baseline/layers.h"
 #include "kernels/cuda/device.h"
@@ -52,6 +53,18 @@ class GpuMachine : public Machine {
     RETURN_IF_ERROR(cuda::CopyToDevice(placed.get(), host.data(),
                                        host.size() * sizeof(float)));
     return placed;
+  }
+
+  absl::StatusOr<std::shared_ptr<const float>> PlaceMatrix(
+      int64_t inputs, int64_t outputs,
+      const std::vector<float>& host) override {
+    ASSIGN_OR_RETURN(const auto placed, Place(host));
+    if (library_ != nullptr) return placed;
+    ASSIGN_OR_RETURN(const auto packed,
+                     Allocate(cuda::PackedFloats(inputs, outputs)));
+    RETURN_IF_ERROR(
+        cuda::PackWeights(inputs, outputs, placed.get(), packed.get()));
+    return packed;
   }
 
   absl::StatusOr<int64_t> MemoryInUse() override {
@@ -113,8 +126,13 @@ class GpuMachine : public Machine {
       return library_->FullyConnected(batch, inputs, outputs, in, weight, bias,
                                       out);
     }
-    return cuda::FullyConnected(batch, inputs, outputs, in, weight, bias, out,
-                                scratch, scratch_floats);
+    // The scratch memory follows the outputs.
+    const int64_t skipped = RoundUp(batch * outputs, 4) - batch * outputs;
+    cuda::ConnectedLayers layers;
+    layers.bias = bias;
+    return cuda::FullyConnected(batch, inputs, outputs, in, weight, layers, out,
+                                scratch + skipped,
+                                std::max<int64_t>(0, scratch_floats - skipped));
   }
 
   absl::Status Download(const float* values, int64_t count,

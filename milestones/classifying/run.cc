@@ -23,10 +23,10 @@
 #include "common/weights/weights.h"
 #include "kernels/compiled/compiled.h"
 #include "kernels/inference/inference.h"
-#include "kernels/measure/cpu_ceilings.h"
 #include "kernels/simd/cpu_target.h"
 #include "milestones/classifying/answers.h"
 #include "milestones/classifying/answers_file.h"
+#include "milestones/classifying/device.h"
 #include "milestones/classifying/interrupt.h"
 #include "milestones/classifying/options.h"
 #include "milestones/classifying/plan_report.h"
@@ -116,35 +116,15 @@ absl::StatusOr<DatasetStream> OpenInput(const ClassifyOptions& options) {
   return data;
 }
 
-// The rates that all threads reach now, by short measurements.
-Rates MeasureRates(Workers& workers) {
-  constexpr int64_t kRounds = 2000000;
-  constexpr int kTimes = 3;
-  Triad triad(workers);
-  triad.Run();
-  Rates rates;
-  for (int i = 0; i < kTimes; ++i) {
-    Clock::time_point start = Clock::now();
-    RunFma(workers, kRounds);
-    const double tflops = 1e-12 * kRounds * workers.count() * kFmaRoundFlops /
-                          SecondsSince(start);
-    rates.fp32_tflops = std::max(rates.fp32_tflops.value_or(0), tflops);
-    start = Clock::now();
-    triad.Run();
-    rates.memory_gbs = std::max(rates.memory_gbs.value_or(0),
-                                1e-9 * triad.bytes() / SecondsSince(start));
-  }
-  return rates;
-}
-
 absl::Status TellPlan(const ClassifyOptions& options,
                       const CompiledNetwork& compiled, int64_t count,
-                      int image_size, const std::string& device,
+                      int image_size, const ClassifyDevice& device,
                       Workers& workers) {
   if (!options.plan && options.plan_svg.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const Rates rates, MeasureRates(device, workers));
   const PlanReport report =
       ReportPlan(*options.model.network, compiled.plan(), count, image_size,
-                 compiled.StageNs(), device, MeasureRates(workers));
+                 compiled.StageNs(), device.text, rates);
   if (options.plan) std::fputs(PlanTable(report).c_str(), stdout);
   if (options.plan_svg.empty()) return absl::OkStatus();
   return WriteFileAtomically(options.plan_svg, PlanPicture(report));
@@ -170,12 +150,8 @@ absl::StatusOr<StreamTimes> RunStream(const ClassifyOptions& options,
 
 absl::Status Classify(const std::string& program,
                       const ClassifyOptions& options) {
-  if (options.device == Device::kGpu) {
-    return absl::UnavailableError(
-        "the compiled network does not run on the GPU yet; use --device cpu, "
-        "or final, which runs layer by layer");
-  }
   RETURN_IF_ERROR(ForceCpuTarget(options.cpu_target));
+  ASSIGN_OR_RETURN(const ClassifyDevice device, ChooseDevice(options));
   if (!options.plan_svg.empty()) {
     RETURN_IF_ERROR(CheckWritable(options.plan_svg));
   }
@@ -195,18 +171,15 @@ absl::Status Classify(const std::string& program,
                                   options.logits ? network.Classes() : 0));
     unfinished.Write(options.out, file->temporary_path());
   }
-  const std::string device = absl::StrCat(
-      "the CPU, ", options.threads, " thread", options.threads == 1 ? "" : "s",
-      ", ", Name(ChosenCpuTarget()));
   if (options.model.onnx != nullptr) {
     for (const std::string& note : options.model.onnx->notes) Tell(note);
   }
-  Tell(absl::StrCat("running on ", device));
+  Tell(absl::StrCat("running on ", device.text));
   Workers workers(options.threads);
   const Clock::time_point start = Clock::now();
   const int image_size = data.images->width();
   ASSIGN_OR_RETURN(const auto compiled,
-                   CompileForCpu(network, weights, image_size, workers));
+                   Compile(device, network, weights, image_size, workers));
   const double compile_seconds = SecondsSince(start);
   Answers answers(network.Classes(), std::move(data.labels));
   const Clock::time_point begin = Clock::now();

@@ -28,6 +28,7 @@
 #include "tools/bench/accuracy_bench.h"
 #include "tools/bench/cpu_bench.h"
 #include "tools/bench/gpu_bench.h"
+#include "tools/bench/network_bench.h"
 #include "tools/bench/options.h"
 #include "tools/bench/report.h"
 
@@ -73,6 +74,10 @@ DEFINE_bool(once, false,
             "measure nothing: run each variant once on each layer that it "
             "takes, on the GPU, between the calls that start and stop a "
             "profiler (ncu --profile-from-start off)");
+DEFINE_string(network, "",
+              "measure whole networks instead, as classify runs them: names "
+              "such as fa19,sp19, separated by commas; each with --batch "
+              "images, 1 to 10000 if none are given");
 DEFINE_bool(list, false, "list the variants of --device and --class, and exit");
 DEFINE_bool(
     verbose, false,
@@ -224,19 +229,22 @@ absl::Status List() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<Workers>> StartWorkers() {
+  try {
+    return std::make_unique<Workers>(FLAGS_threads > 0 ? FLAGS_threads
+                                                       : Workers::Available());
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("--threads ", FLAGS_threads, ": ", error.what()));
+  }
+}
+
 absl::Status Bench(const std::vector<std::string>& command,
                    const std::vector<std::string>& kernels) {
   ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   ASSIGN_OR_RETURN(const BenchOptions options,
                    ReadOptions(kernels, folder.path()));
-  std::unique_ptr<Workers> workers;
-  try {
-    workers = std::make_unique<Workers>(
-        FLAGS_threads > 0 ? FLAGS_threads : Workers::Available());
-  } catch (const std::system_error& error) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("--threads ", FLAGS_threads, ": ", error.what()));
-  }
+  ASSIGN_OR_RETURN(const auto workers, StartWorkers());
   const bool gpu = options.backend == Backend::kCuda;
   if (FLAGS_once) {
     return gpu ? RunOnGpuOnce(options, *workers)
@@ -281,6 +289,21 @@ absl::Status Bench(const std::vector<std::string>& command,
   return report.Outcome();
 }
 
+absl::Status BenchWholeNetworks() {
+  RETURN_IF_ERROR(CheckNumbers());
+  NetworkBenchOptions options;
+  ASSIGN_OR_RETURN(options.networks, ParseNetworks(FLAGS_network));
+  options.batches = {1, 10, 100, 1000, 10000};
+  if (!FLAGS_batch.empty()) {
+    ASSIGN_OR_RETURN(options.batches, ParseBatches(FLAGS_batch));
+  }
+  ASSIGN_OR_RETURN(options.backend, ChooseBackend());
+  options.samples = FLAGS_samples;
+  options.seconds = FLAGS_seconds;
+  ASSIGN_OR_RETURN(const auto workers, StartWorkers());
+  return BenchNetworks(options, *workers);
+}
+
 absl::Status ParseAndRun(const std::vector<std::string>& args) {
   ASSIGN_OR_RETURN(const ParsedFlags parsed,
                    ParseFlags(args, __FILE__, {"kernel"}));
@@ -295,6 +318,7 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
                      "'; --help lists the flags"));
   }
   if (FLAGS_list) return List();
+  if (parsed.given.count("network") > 0) return BenchWholeNetworks();
   std::vector<std::string> command = {"bench"};
   command.insert(command.end(), args.begin(), args.end());
   const auto kernels = parsed.repeated.find("kernel");

@@ -55,6 +55,19 @@ TEST(Bench, ListsVariants) {
               HasSubstr("\ndense_lanes\n"));
 }
 
+TEST(Bench, MeasuresWholeNetworks) {
+  const Outcome outcome = Bench(
+      "--network sp19,fa20 --batch 1,3 --device cpu --threads 2 --samples 4 "
+      "--seconds 0.01");
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("\nsp19 "));
+  EXPECT_THAT(outcome.output, HasSubstr("\nfa20 "));
+  const Outcome unknown = Bench("--network fa91");
+  EXPECT_EQ(unknown.exit_status, 2);
+  EXPECT_THAT(unknown.output, HasSubstr("fa91"));
+  EXPECT_EQ(Bench("--network sp19,sp19").exit_status, 2);
+}
+
 TEST(Bench, RunsOnceForAProfiler) {
   const Outcome outcome =
       Bench("--once --device gpu --variants naive --layers sp19 --batch 10");

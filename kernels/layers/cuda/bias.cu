@@ -45,10 +45,10 @@ __global__ void AddBiasKernel(int64_t count, int channels, unsigned area,
 }  // namespace
 
 Error LaunchAddBias(int64_t batch, int64_t channels, int64_t area,
-                    const float* bias, float* values) {
+                    const float* bias, float* values, cudaStream_t stream) {
   const int64_t count = batch * channels * area;
-  AddBiasKernel<<<CeilDivide(count, kThreads * kPerThread), kThreads>>>(
-      count, channels, area, bias, values);
+  AddBiasKernel<<<CeilDivide(count, kThreads * kPerThread), kThreads, 0,
+                  stream>>>(count, channels, area, bias, values);
   return CheckLaunch("AddBiasKernel");
 }
 

@@ -1,5 +1,6 @@
-// The fully connected layer: a matrix product of batch x inputs by
-// inputs x outputs, and a bias.
+// The fully connected layer without tensor cores: a matrix product of batch x
+// inputs by inputs x outputs, and a bias. It is for GPUs older than compute
+// capability 8.0, and where the partial sums of matrix.cu have no room.
 //
 // Idea. The product has far more rows (images) than columns (outputs), so a
 // block computes 128 images and up to 160 outputs: all of fa19's 160, whose 807
@@ -230,7 +231,7 @@ int Pieces(int64_t blocks, int64_t slots, int64_t inputs, int64_t most) {
 template <int kColumns>
 Error Launch(int64_t batch, int64_t inputs, int64_t outputs, const float* in,
              const float* weight, const float* bias, float* out, float* scratch,
-             int64_t scratch_floats) {
+             int64_t scratch_floats, cudaStream_t stream) {
   const int64_t count = batch * outputs;
   const dim3 blocks(CeilDivide(batch, kBlockRows),
                     CeilDivide(outputs, 16 * kColumns));
@@ -250,15 +251,15 @@ Error Launch(int64_t batch, int64_t inputs, int64_t outputs, const float* in,
   const float* const added = whole ? bias : nullptr;
   float* const sums = whole ? out : scratch;
   if (vector) {
-    FullyConnectedKernel<kColumns, true><<<grid, kThreads>>>(
+    FullyConnectedKernel<kColumns, true><<<grid, kThreads, 0, stream>>>(
         batch, inputs, outputs, piece, in, weight, added, sums);
   } else {
-    FullyConnectedKernel<kColumns, false><<<grid, kThreads>>>(
+    FullyConnectedKernel<kColumns, false><<<grid, kThreads, 0, stream>>>(
         batch, inputs, outputs, piece, in, weight, added, sums);
   }
   RETURN_IF_FAILED(CheckLaunch("FullyConnectedKernel"));
   if (whole) return {};
-  AddPiecesKernel<<<CeilDivide(count, kThreads), kThreads>>>(
+  AddPiecesKernel<<<CeilDivide(count, kThreads), kThreads, 0, stream>>>(
       count, outputs, grid.z, scratch, bias, out);
   return CheckLaunch("AddPiecesKernel");
 }
@@ -268,14 +269,14 @@ Error Launch(int64_t batch, int64_t inputs, int64_t outputs, const float* in,
 Error LaunchFullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
                            const float* in, const float* weight,
                            const float* bias, float* out, float* scratch,
-                           int64_t scratch_floats) {
+                           int64_t scratch_floats, cudaStream_t stream) {
   // The widest block among those that waste the fewest columns.
   const auto padded = [&](int64_t width) { return RoundUp(outputs, width); };
   const auto launch = padded(160) <= min(padded(128), padded(32)) ? Launch<10>
                       : padded(128) <= padded(32)                 ? Launch<8>
                                                                   : Launch<2>;
   return launch(batch, inputs, outputs, in, weight, bias, out, scratch,
-                scratch_floats);
+                scratch_floats, stream);
 }
 
 }  // namespace convlab::cuda

@@ -81,16 +81,25 @@ TEST_F(LargeCudaLayersTest, FullyConnected) {
                            inputs * sizeof(float))
                   .ok());
   const Tensor<float> device_weight(weight), device_bias(bias);
+  const Tensor<float> packed(PackedFloats(inputs, outputs));
+  ASSERT_TRUE(
+      PackWeights(inputs, outputs, device_weight.data(), packed.data()).ok());
   std::vector<float> expected(outputs);
   convlab::FullyConnected(
       1, inputs, outputs, image.data(),
-      PackWeights(inputs, outputs, weight.data(), workers_).get(), bias.data(),
-      expected.data(), workers_);
-  ASSERT_TRUE(cuda::FullyConnected(batch, inputs, outputs, in.data(),
-                                   device_weight.data(), device_bias.data(),
-                                   out.data(), nullptr, 0)
-                  .ok());
-  EXPECT_EQ(out.Read((batch - 1) * outputs, outputs), expected);
+      convlab::PackWeights(inputs, outputs, weight.data(), workers_).get(),
+      bias.data(), expected.data(), workers_);
+  ConnectedLayers layers;
+  layers.bias = device_bias.data();
+  const Tensor<float> scratch(FullyConnectedScratch(batch, inputs, outputs));
+  for (const int64_t scratch_floats : {int64_t{0}, scratch.count()}) {
+    out.Fill(0xff);
+    ASSERT_TRUE(FullyConnected(batch, inputs, outputs, in.data(), packed.data(),
+                               layers, out.data(), scratch.data(),
+                               scratch_floats)
+                    .ok());
+    EXPECT_EQ(out.Read((batch - 1) * outputs, outputs), expected);
+  }
 }
 
 }  // namespace

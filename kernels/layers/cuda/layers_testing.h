@@ -34,6 +34,7 @@ class Tensor {
   void Fill(uint8_t byte) const {
     EXPECT_TRUE(FillBytes(data(), byte, count_ * sizeof(T)).ok());
   }
+  int64_t count() const { return count_; }
   T* data() const { return static_cast<T*>(buffer_.data()); }
   std::vector<T> Read() const { return Read(0, count_); }
   std::vector<T> Read(int64_t first, int64_t count) const {

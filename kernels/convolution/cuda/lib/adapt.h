@@ -43,8 +43,9 @@ absl::StatusOr<DeviceLimits> FindLimits(int device);
 
 // A Variant's functions take no variant, so each kernel gets a set of its own.
 template <const KernelVariant& kernel>
-Variant Adapt() {
+Variant Adapt(bool recordable = true) {
   Variant variant = Describe(kernel);
+  variant.recordable = recordable;
   variant.supports = [](const Problem& problem, const Resources& resources) {
     return Supports(kernel, problem, resources.device);
   };

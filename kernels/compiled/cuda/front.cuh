@@ -1,0 +1,254 @@
+// The kernel of a network's front; front.cu tells the idea. Needs compute
+// capability 8.0; below it its body is empty.
+#ifndef KERNELS_COMPILED_CUDA_FRONT_CUH_
+#define KERNELS_COMPILED_CUDA_FRONT_CUH_
+
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+#include "kernels/compiled/cuda/front_plan.h"
+#include "kernels/convolution/cuda/lib/ptx.cuh"
+#include "kernels/cuda/activation.cuh"
+#include "kernels/cuda/split.cuh"
+#include "kernels/layers/cuda/enlarge.cuh"
+
+namespace convlab::cuda {
+
+// What a filter's sums are multiplied by, and what is added.
+struct FrontScale {
+  float factor, bias;
+};
+
+template <int kSteps, int kTiles>
+class FrontBlock {
+ public:
+  __device__ FrontBlock(char* shared, const uint8_t* images, float* out,
+                        const FrontLaunch& launch)
+      : launch_(launch),
+        scales_(reinterpret_cast<FrontScale*>(shared)),
+        pixels_(shared + launch.scale_bytes()),
+        taps_(reinterpret_cast<Tap*>(shared + launch.scale_bytes() +
+                                     launch.pixel_bytes())),
+        source_(reinterpret_cast<uint8_t*>(taps_) + launch.tap_bytes()),
+        images_(images),
+        out_(out) {}
+
+  __device__ void Run(const uint4* filters, const FrontScale* scales) {
+    Prepare(filters, scales);
+    const int64_t strips = launch_.images * launch_.strips;
+    for (int64_t i = blockIdx.x; i < strips; i += gridDim.x) {
+      const int64_t image = i / launch_.strips;
+      const int first = static_cast<int>(i % launch_.strips) * launch_.rows;
+      // Nobody reads the source since the barrier behind Enlarge.
+      LoadSource(image);
+      __syncthreads();
+      Enlarge(2 * first);
+      __syncthreads();
+      Convolve(image, first);
+    }
+  }
+
+ private:
+  static constexpr int kWarps = kFrontThreads / 32;
+
+  using Enlarging = Interpolation</*kSmall=*/true>;
+  using Tap = Enlarging::Tap;
+
+  __device__ const FrontShape& shape() const { return launch_.shape; }
+  __device__ int size() const { return shape().problem.size; }
+  __device__ int enlarged() const { return shape().problem.enlarged; }
+
+  // What stays for all strips: filters in registers, taps, factors, and the
+  // border of the source.
+  __device__ void Prepare(const uint4* filters, const FrontScale* scales) {
+    const int own = threadIdx.x, group = blockIdx.y;
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+#pragma unroll
+      for (int j = 0; j < kTiles; ++j) {
+        filters_[s][j] =
+            filters[((group * kSteps + s) * kTiles + j) * 32 + own % 32];
+      }
+    }
+    for (int i = own; i < 2 * kTiles; i += kFrontThreads) {
+      scales_[i] = scales[group * 2 * kTiles + i];
+    }
+    const Enlarging enlarging(size(), enlarged());
+    for (int i = own; i < enlarged(); i += kFrontThreads) {
+      taps_[i] = enlarging.TapOf(i);
+    }
+    const int last = size() + 1, pitch = size() + 2;
+    for (int i = own; i < pitch; i += kFrontThreads) {
+      source_[i] = source_[last * pitch + i] = 0;
+      source_[i * pitch] = source_[i * pitch + last] = 0;
+    }
+  }
+
+  __device__ void LoadSource(int64_t image) {
+    const int area = size() * size(), own = threadIdx.x;
+    const uint8_t* const from = images_ + image * area;
+#pragma unroll 4
+    for (int i = own; i < area; i += kFrontThreads) {
+      const int y = shape().size_divisor.Quotient(i);
+      const int x = i - y * size();
+      source_[(y + 1) * (size() + 2) + x + 1] = from[i];
+    }
+  }
+
+  // The rows of pixels from `first` on, as halves. A warp computes a row, a
+  // lane two neighbouring pixels. Rows and columns beyond the image are zeros:
+  // only weights of 0 meet them.
+  __device__ void Enlarge(int first) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const Enlarging enlarging(size(), enlarged());
+    const auto source = [&](unsigned y, unsigned x) -> unsigned {
+      return source_[y * (size() + 2) + x];
+    };
+    for (int r = warp; r < launch_.pixel_rows(); r += kWarps) {
+      const bool row_exists = first + r < enlarged();
+      const Tap row = taps_[row_exists ? first + r : 0];
+      const auto pixel = [&](int x) -> float {
+        return row_exists && x < enlarged()
+                   ? static_cast<float>(enlarging.Mix(row, taps_[x], source))
+                   : 0;
+      };
+      auto* const to =
+          reinterpret_cast<__half2*>(pixels_) + r * (shape().pitch / 2);
+      for (int i = lane; i < shape().pitch / 2; i += 32) {
+        to[i] = __floats2half2_rn(pixel(2 * i), pixel(2 * i + 1));
+      }
+    }
+  }
+
+  // The strip's results, 16 positions at a time for a warp.
+  __device__ void Convolve(int64_t image, int first) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int pooled = shape().pooled;
+    const int positions = min(launch_.rows, pooled - first) * pooled;
+    const int pitch = shape().pitch / 2;  // words
+    const auto* const words = reinterpret_cast<const uint32_t*>(pixels_);
+    // The window of a position, at the lane's pixels. Positions beyond the last
+    // repeat it, and their results are dropped.
+    const auto window = [&](int position) {
+      const int i = min(position, positions - 1);
+      const int h = shape().pooled_divisor.Quotient(i);
+      return words + 2 * h * pitch + (i - h * pooled) + lane % 4;
+    };
+    const int64_t area = int64_t{pooled} * pooled;
+    float* const out =
+        out_ +
+        (image * shape().problem.filters + blockIdx.y * 2 * kTiles) * area +
+        first * pooled;
+    for (int tile = warp; 16 * tile < positions; tile += kWarps) {
+      const uint32_t* const top = window(16 * tile + lane / 4);
+      const uint32_t* const bottom = window(16 * tile + lane / 4 + 8);
+      float sums[kTiles][4] = {};
+#pragma unroll
+      for (int s = 0; s < kSteps; ++s) {
+        const uint32_t rows[4] = {top[2 * s * pitch], bottom[2 * s * pitch],
+                                  top[(2 * s + 1) * pitch],
+                                  bottom[(2 * s + 1) * pitch]};
+#pragma unroll
+        for (int j = 0; j < kTiles; ++j) {
+          MultiplyAdd(rows, filters_[s][j].z, filters_[s][j].w, sums[j]);
+        }
+#pragma unroll
+        for (int j = 0; j < kTiles; ++j) {
+          MultiplyAdd(rows, filters_[s][j].x, filters_[s][j].y, sums[j]);
+        }
+      }
+      Finish(sums, 16 * tile, positions, area, out);
+    }
+  }
+
+  // A lane has two rows' sums, each at two neighbouring places of the window,
+  // and its neighbour has them at the other two. Each finishes one row.
+  __device__ void Finish(const float (&sums)[kTiles][4], int first,
+                         int positions, int64_t area, float* out) const {
+    const int lane = threadIdx.x % 32;
+    const bool odd = lane % 2 == 1;
+    const int position = first + lane / 4 + (odd ? 8 : 0);
+    const int left =
+        shape().problem.filters - static_cast<int>(blockIdx.y) * 2 * kTiles;
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) {
+      const float top = fmaxf(sums[j][0], sums[j][1]);
+      const float bottom = fmaxf(sums[j][2], sums[j][3]);
+      const float other = __shfl_xor_sync(0xffffffff, odd ? top : bottom, 1);
+      const int filter = 2 * j + lane % 4 / 2;
+      const FrontScale scale = scales_[filter];
+      const float value =
+          Apply(shape().problem.activation,
+                fmaxf(odd ? bottom : top, other) * scale.factor + scale.bias);
+      if (position < positions && filter < left) {
+        out[filter * area + position] = value;
+      }
+    }
+  }
+
+  const FrontLaunch& launch_;
+  FrontScale* const scales_;
+  char* const pixels_;  // halves [row][column], by the pitch
+  Tap* const taps_;
+  uint8_t* const source_;  // with a border of zeros
+  const uint8_t* const images_;
+  float* const out_;
+  uint4 filters_[kSteps][kTiles];
+};
+
+// images [image][row][column], out [image][filter][row][column].
+template <int kSteps, int kTiles>
+__global__ void __launch_bounds__(kFrontThreads, kFrontBlocksPerMultiprocessor)
+    FrontKernel(const uint8_t* images, const uint4* filters,
+                const FrontScale* scales, float* out,
+                const __grid_constant__ FrontLaunch launch) {
+#if __CUDA_ARCH__ >= 800
+  LetNextKernelStart();
+  extern __shared__ __align__(16) char front_shared[];
+  FrontBlock<kSteps, kTiles>(front_shared, images, out, launch)
+      .Run(filters, scales);
+#endif
+}
+
+// Packs the filters [M][K][K] and their bias, which may be null. A block packs
+// one filter, those beyond M as zeros.
+__global__ void PackFrontKernel(const float* filters, const float* bias,
+                                uint4* vectors, FrontScale* scales,
+                                const __grid_constant__ FrontShape shape) {
+#if __CUDA_ARCH__ >= 800
+  const int m = blockIdx.x, K = shape.problem.kernel_size;
+  const bool exists = m < shape.problem.filters;
+  const float* const own = filters + (exists ? m : 0) * K * K;
+  uint32_t most = 0;
+  for (int i = 0; i < K * K; ++i) most = LargerMagnitude(most, own[i]);
+  if (threadIdx.x == 0) {
+    // In two steps, since the factor may be below the normal range.
+    scales[m] = {IsFiniteMagnitude(most) ? PowerOf2(PowerOf(most)) * 0x1p-14f
+                                         : NotANumber(),
+                 exists && bias != nullptr ? bias[m] : 0};
+  }
+  const auto weight = [&](int p, int q) -> float {
+    const bool inside = exists && p >= 0 && p < K && q >= 0 && q < K;
+    return inside ? own[p * K + q] : 0;
+  };
+  const int group = m / (2 * shape.tiles), in_group = m % (2 * shape.tiles);
+  auto* const words = reinterpret_cast<uint32_t*>(vectors);
+  // [step][place][pixels][row of the pair]
+  for (int i = threadIdx.x; i < shape.steps * 32; i += blockDim.x) {
+    const int row = i % 2, t = i / 2 % 4, place = i / 8 % 4, step = i / 32;
+    const int p = 2 * step + row - place / 2;
+    const int q = 2 * t - place % 2;
+    const SplitPair split = SplitWeights(most, weight(p, q), weight(p, q + 1));
+    const int lane = (in_group % 2 * 4 + place) * 4 + t;
+    const int vector =
+        ((group * shape.steps + step) * shape.tiles + in_group / 2) * 32 + lane;
+    words[4 * vector + row] = split.high;
+    words[4 * vector + row + 2] = split.low;
+  }
+#endif
+}
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_COMPILED_CUDA_FRONT_CUH_

@@ -1,0 +1,89 @@
+// How the front of a network runs on the GPU as one kernel (front.cu): from the
+// bytes of the images, which are enlarged on the way, through a convolution,
+// its bias, max pooling of 2 x 2 and its activation. Free of CUDA, so that it
+// can be tested without a GPU.
+#ifndef KERNELS_COMPILED_CUDA_FRONT_PLAN_H_
+#define KERNELS_COMPILED_CUDA_FRONT_PLAN_H_
+
+#include <cstdint>
+
+#include "common/network/layer.h"
+#include "kernels/convolution/cuda/lib/division.h"
+
+namespace convlab::cuda {
+
+// The sizes of a problem.
+struct FrontProblem {
+  int size;         // of the images, in pixels
+  int enlarged;     // of the convolution's input, which has one channel
+  int filters;      // M
+  int kernel_size;  // K
+  MaxPool pool;
+  Activation activation;
+};
+
+// A product of the tensor cores has 16 rows, each one pooled position, that is,
+// a window of 2 x 2 outputs; 8 columns, two filters, each at the four places of
+// the window; and a depth of 16, two input rows of 8 pixels. A window's place
+// is a shift of the filter, so that all four read the same (K + 1) x 8 pixels:
+//
+//   column 4 f + 2 dy + dx, depth 8 p + q: filter f's weight [p - dy][q - dx]
+//
+// which is 0 outside of the filter. K is at most 7.
+struct FrontShape {
+  FrontProblem problem;
+  int pooled;  // height and width of the result
+  int steps;   // products one after another: pairs of input rows
+  int tiles;   // of two filters, that a warp computes together: a group
+  int groups;  // of filters
+  int pitch;   // halves between two rows of pixels in shared memory
+  Divisor pooled_divisor, size_divisor;
+
+  // Vectors of 16 bytes of the filters, [group][step][tile][lane]: {high of
+  // row 2 step, high of row 2 step + 1, low of both}, words of two halves of
+  // neighbouring pixels, in the lanes' order for mma.m16n8k16. And one factor
+  // and bias for each filter, padded to whole groups.
+  int vectors() const { return groups * steps * tiles * 32; }
+  int padded_filters() const { return groups * tiles * 2; }
+};
+
+// False if the kernel does not take the problem.
+bool MakeFrontShape(const FrontProblem& problem, FrontShape* shape);
+
+// The kernel is compiled for these.
+constexpr int kFrontSteps[] = {3, 4};
+constexpr int kFrontTiles[] = {2, 3, 5, 6};
+constexpr int kFrontThreads = 128;
+constexpr int kFrontBlocksPerMultiprocessor = 3;
+
+// A block of threads computes one group of filters in strips, one after
+// another: a strip is `rows` rows of an image's result.
+struct FrontLaunch {
+  FrontShape shape;
+  int64_t images;
+  int rows;
+  int strips;      // of an image
+  int64_t blocks;  // for each group
+
+  // The rows of pixels under a strip, in bytes of shared memory like the
+  // others: the images' columns and weights, the source with a border of
+  // zeros, the factors and biases of a group.
+  constexpr int pixel_rows() const { return 2 * (rows - 1) + 2 * shape.steps; }
+  constexpr int pixel_bytes() const { return 2 * pixel_rows() * shape.pitch; }
+  constexpr int tap_bytes() const { return 8 * shape.problem.enlarged; }
+  constexpr int scale_bytes() const { return 16 * shape.tiles; }
+  constexpr int source_bytes() const {
+    return (shape.problem.size + 2) * (shape.problem.size + 2);
+  }
+  constexpr int shared_bytes() const {
+    return scale_bytes() + pixel_bytes() + tap_bytes() + source_bytes();
+  }
+};
+
+// As many strips as fill the GPU, and no more.
+FrontLaunch MakeFrontLaunch(const FrontShape& shape, int64_t images,
+                            int multiprocessors);
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_COMPILED_CUDA_FRONT_PLAN_H_

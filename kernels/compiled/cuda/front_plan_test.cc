@@ -1,0 +1,135 @@
+#include "kernels/compiled/cuda/front_plan.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "common/network/network.h"
+#include "gtest/gtest.h"
+
+namespace convlab::cuda {
+namespace {
+
+constexpr int kMultiprocessors = 132;
+constexpr MaxPool kHalve{2, 2, false};
+
+FrontProblem ProblemOf(const Network& network) {
+  const auto& layer = std::get<ConvolutionLayer>(network.layers[0]);
+  return {28,     network.image_size, layer.filters, layer.kernel_size,
+          kHalve, Activation::kTanh};
+}
+
+template <typename List>
+bool IsAmong(int value, const List& list) {
+  return std::count(std::begin(list), std::end(list), value) == 1;
+}
+
+// Of every launch: each result is computed once, from pixels that are there.
+void ExpectComplete(const FrontLaunch& launch) {
+  const FrontShape& shape = launch.shape;
+  const FrontProblem& problem = shape.problem;
+  EXPECT_TRUE(IsAmong(shape.steps, kFrontSteps));
+  EXPECT_TRUE(IsAmong(shape.tiles, kFrontTiles));
+  EXPECT_GE(2 * shape.steps, problem.kernel_size + 1);
+  EXPECT_GE(shape.groups * shape.tiles * 2, problem.filters);
+  EXPECT_LT((shape.groups - 1) * shape.tiles * 2, problem.filters);
+  // A window reads 8 pixels in 2 `steps` rows, the last one too.
+  EXPECT_GE(shape.pitch, 2 * (shape.pooled - 1) + 8);
+  EXPECT_GE(shape.pitch, problem.enlarged);
+  EXPECT_EQ(shape.pitch % 2, 0);
+  EXPECT_EQ(launch.pixel_rows(), 2 * (launch.rows - 1) + 2 * shape.steps);
+  EXPECT_GE(launch.rows * launch.strips, shape.pooled);
+  EXPECT_LT(launch.rows * (launch.strips - 1), shape.pooled);
+  EXPECT_LE(launch.shared_bytes(), 48 << 10);
+  EXPECT_GE(launch.blocks, 1);
+  EXPECT_LE(launch.blocks, launch.images * launch.strips);
+  for (int i = 0; i < launch.rows * shape.pooled; ++i) {
+    ASSERT_EQ(shape.pooled_divisor.Quotient(i), i / shape.pooled);
+  }
+  for (int i = 0; i < problem.size * problem.size; ++i) {
+    ASSERT_EQ(shape.size_divisor.Quotient(i), i / problem.size);
+  }
+}
+
+TEST(FrontPlan, TakesEveryNetworkOfTheTable) {
+  for (const Network& network : Networks()) {
+    FrontShape shape;
+    ASSERT_TRUE(MakeFrontShape(ProblemOf(network), &shape)) << network.name;
+    EXPECT_EQ(shape.pooled, network.Shapes()[3].size);
+    for (const int64_t images : {1, 2, 100, 10000}) {
+      SCOPED_TRACE(::testing::Message() << network.name << ", " << images);
+      ExpectComplete(MakeFrontLaunch(shape, images, kMultiprocessors));
+    }
+  }
+}
+
+TEST(FrontPlan, TakesOtherSizes) {
+  for (int kernel_size = 1; kernel_size <= 7; ++kernel_size) {
+    for (const int enlarged : {8, 9, 33, 128}) {
+      for (const int filters : {1, 7, 64}) {
+        const int size = kernel_size % 2 == 0 ? 28 : enlarged;
+        const int convolved = enlarged - kernel_size + 1;
+        FrontShape shape;
+        ASSERT_TRUE(MakeFrontShape({size,
+                                    enlarged,
+                                    filters,
+                                    kernel_size,
+                                    {2, 2, convolved % 2 == 0},
+                                    Activation::kNone},
+                                   &shape));
+        for (const int64_t images : {1, 1000}) {
+          ExpectComplete(MakeFrontLaunch(shape, images, kMultiprocessors));
+        }
+      }
+    }
+  }
+}
+
+TEST(FrontPlan, RefusesWhatItCannotDo) {
+  FrontShape shape;
+  const FrontProblem fa19 = {28, 70, 12, 5, kHalve, Activation::kTanh};
+  ASSERT_TRUE(MakeFrontShape(fa19, &shape));
+  EXPECT_EQ(shape.steps, 3);
+  EXPECT_EQ(shape.tiles, 6);
+  EXPECT_EQ(shape.groups, 1);
+  const auto refused = [&](auto change) {
+    FrontProblem problem = fa19;
+    change(problem);
+    return !MakeFrontShape(problem, &shape);
+  };
+  EXPECT_TRUE(refused([](FrontProblem& p) { p.kernel_size = 8; }));
+  EXPECT_TRUE(refused([](FrontProblem& p) { p.enlarged = 129; }));
+  EXPECT_TRUE(refused([](FrontProblem& p) { p.size = 129; }));
+  EXPECT_TRUE(refused([](FrontProblem& p) { p.pool = {}; }));
+  EXPECT_TRUE(refused([](FrontProblem& p) { p.pool = {2, 1, false}; }));
+  EXPECT_TRUE(refused([](FrontProblem& p) { p.pool = {4, 4, true}; }));
+  // The last window is not whole.
+  EXPECT_TRUE(refused([](FrontProblem& p) {
+    p.enlarged = 71;
+    p.pool.ceil = true;
+  }));
+}
+
+// Four columns of a filter at the places of a window, each a shift of it: in
+// the rows and columns of pixels that a product covers, every weight stands
+// once, and the sum is that of the output at that place.
+TEST(FrontPlan, ShiftedFiltersCoverTheWindow) {
+  for (int K = 1; K <= 7; ++K) {
+    FrontShape shape;
+    ASSERT_TRUE(
+        MakeFrontShape({28, 70, 1, K, kHalve, Activation::kNone}, &shape));
+    for (int dy = 0; dy < 2; ++dy) {
+      for (int dx = 0; dx < 2; ++dx) {
+        int weights = 0;
+        for (int p = 0; p < 2 * shape.steps; ++p) {
+          for (int q = 0; q < 8; ++q) {
+            weights += p >= dy && p - dy < K && q >= dx && q - dx < K;
+          }
+        }
+        EXPECT_EQ(weights, K * K);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace convlab::cuda

@@ -1,0 +1,258 @@
+// The GPU's way through a plan. Images come and logits go through pinned
+// memory, piece by piece; two slots take turns, so that a piece is copied while
+// the one before it is computed. A piece's work is recorded once for each
+// number of images, and then started as a whole.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "common/status/status.h"
+#include "kernels/compiled/compiled.h"
+#include "kernels/compiled/gpu_stages.h"
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/graph.h"
+#include "kernels/inference/inference.h"
+
+namespace convlab {
+namespace {
+
+// The images of a piece: enough to fill the GPU, and few enough that a call
+// with 10,000 of them has several.
+constexpr int64_t kMostImages = 2560;
+// So few images are read from pinned memory where they are, and their logits
+// written there: a copy would take longer to start.
+constexpr int64_t kFewImages = 32;
+// The numbers of images for which a slot keeps what it prepared.
+constexpr size_t kMostPrepared = 16;
+// What a thread copies at a time.
+constexpr int64_t kCopyBytes = 256 << 10;
+
+constexpr int64_t kFloat = sizeof(float);
+
+// What is ready for a number of images.
+struct Prepared {
+  GpuStages::Convolutions convolutions;
+  bool ran = false;
+  std::optional<cuda::Graph> graph;
+};
+
+// Memory and a stream for one piece.
+struct Slot {
+  explicit Slot(cuda::DeviceStream own) : stream(std::move(own)) {}
+
+  cuda::DeviceStream stream;
+  GpuStages::Memory memory;
+  cuda::DeviceBuffer device_images, device_logits;
+  cuda::PinnedBuffer images, logits;
+  std::map<int64_t, Prepared> prepared;
+  int64_t running = 0;   // images of the piece that was started
+  float* out = nullptr;  // where its logits go
+};
+
+class GpuCompiled : public CompiledNetwork {
+ public:
+  GpuCompiled(Plan plan, std::unique_ptr<GpuStages> stages, int64_t image_bytes,
+              int classes, int64_t piece, Workers& workers)
+      : plan_(std::move(plan)),
+        stages_(std::move(stages)),
+        image_bytes_(image_bytes),
+        classes_(classes),
+        piece_(piece),
+        workers_(workers) {}
+
+  // The second slot is made when a call has more than one piece.
+  absl::Status MakeSlot() {
+    ASSIGN_OR_RETURN(auto stream, cuda::DeviceStream::Create());
+    auto slot = std::make_unique<Slot>(std::move(stream));
+    ASSIGN_OR_RETURN(slot->memory, stages_->Allocate(piece_));
+    const int64_t in = piece_ * image_bytes_, out = piece_ * classes_ * kFloat;
+    ASSIGN_OR_RETURN(slot->device_images, cuda::DeviceBuffer::Allocate(in));
+    ASSIGN_OR_RETURN(slot->device_logits, cuda::DeviceBuffer::Allocate(out));
+    ASSIGN_OR_RETURN(slot->images, cuda::PinnedBuffer::Allocate(in));
+    ASSIGN_OR_RETURN(slot->logits, cuda::PinnedBuffer::Allocate(out));
+    slots_.push_back(std::move(slot));
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(const uint8_t* images, int64_t count,
+                   float* logits) override {
+    absl::Status status = RunPieces(images, count, logits);
+    if (status.ok()) return status;
+    // Nothing may go on writing.
+    for (const auto& slot : slots_) {
+      slot->stream.Synchronize().IgnoreError();
+      slot->running = 0;
+    }
+    return status;
+  }
+
+  const Plan& plan() const override { return plan_; }
+
+  std::vector<int64_t> StageNs() const override {
+    std::vector<int64_t> ns(plan_.stages.size() + 1, 0);
+    if (last_count_ == 0) return ns;
+    // Zeros tell that the GPU could not be asked.
+    const absl::StatusOr<std::vector<int64_t>> timed = TimeStages();
+    if (!timed.ok()) return ns;
+    for (size_t i = 0; i < ns.size(); ++i) {
+      ns[i] = static_cast<int64_t>(static_cast<double>((*timed)[i]) /
+                                   last_count_ * all_images_);
+    }
+    return ns;
+  }
+
+ private:
+  absl::Status RunPieces(const uint8_t* images, int64_t count, float* logits) {
+    for (int64_t first = 0; first < count; first += piece_) {
+      const size_t turn = first / piece_ % 2;
+      if (turn == slots_.size()) RETURN_IF_ERROR(MakeSlot());
+      Slot& slot = *slots_[turn];
+      RETURN_IF_ERROR(Collect(slot));
+      const int64_t part = std::min(piece_, count - first);
+      Copy(images + first * image_bytes_, part * image_bytes_,
+           static_cast<uint8_t*>(slot.images.data()));
+      slot.out = logits + first * classes_;
+      slot.running = part;
+      RETURN_IF_ERROR(Start(slot, part));
+      last_count_ = part;
+    }
+    for (const auto& slot : slots_) RETURN_IF_ERROR(Collect(*slot));
+    all_images_ += count;
+    return absl::OkStatus();
+  }
+
+  // Waits for the slot's piece, if it has one, and hands out its logits.
+  absl::Status Collect(Slot& slot) const {
+    if (slot.running == 0) return absl::OkStatus();
+    RETURN_IF_ERROR(slot.stream.Synchronize());
+    std::copy_n(static_cast<const float*>(slot.logits.data()),
+                slot.running * classes_, slot.out);
+    slot.running = 0;
+    return absl::OkStatus();
+  }
+
+  // By several threads where that is worth waking them.
+  void Copy(const uint8_t* from, int64_t bytes, uint8_t* to) const {
+    if (bytes <= 2 * kCopyBytes) {
+      std::memcpy(to, from, bytes);
+      return;
+    }
+    workers_.For(bytes, kCopyBytes, [&](int, int64_t begin, int64_t end) {
+      std::memcpy(to + begin, from + begin, end - begin);
+    });
+  }
+
+  absl::StatusOr<Prepared*> Find(Slot& slot, int64_t count) const {
+    const auto found = slot.prepared.find(count);
+    if (found != slot.prepared.end()) return &found->second;
+    if (slot.prepared.size() >= kMostPrepared) slot.prepared.clear();
+    Prepared made;
+    ASSIGN_OR_RETURN(made.convolutions, stages_->MakeConvolutions(count));
+    return &slot.prepared.emplace(count, std::move(made)).first->second;
+  }
+
+  // Starts a piece whose images are in the slot's pinned memory. The first time
+  // its work is queued as it is, which loads the kernels; then it is recorded.
+  absl::Status Start(Slot& slot, int64_t count) const {
+    ASSIGN_OR_RETURN(Prepared* const prepared, Find(slot, count));
+    const auto queue = [&] { return QueuePiece(slot, *prepared, count, {}); };
+    if (!prepared->ran) {
+      prepared->ran = true;
+      return queue();
+    }
+    if (!prepared->graph.has_value()) {
+      ASSIGN_OR_RETURN(prepared->graph,
+                       cuda::Graph::Record(slot.stream, queue));
+    }
+    return prepared->graph->Launch(slot.stream);
+  }
+
+  absl::Status QueuePiece(
+      Slot& slot, const Prepared& prepared, int64_t count,
+      const std::function<absl::Status(size_t)>& passed) const {
+    const bool few = count <= kFewImages;
+    auto* const images = static_cast<uint8_t*>(few ? slot.images.data()
+                                                   : slot.device_images.data());
+    auto* const logits = static_cast<float*>(few ? slot.logits.data()
+                                                 : slot.device_logits.data());
+    CUstream_st* const stream = slot.stream.get();
+    if (!few) {
+      RETURN_IF_ERROR(cuda::QueueCopy(images, slot.images.data(),
+                                      count * image_bytes_, stream));
+    }
+    if (passed) RETURN_IF_ERROR(passed(0));
+    RETURN_IF_ERROR(stages_->Queue(count, images, logits, slot.memory,
+                                   prepared.convolutions, stream, passed));
+    if (few) return absl::OkStatus();
+    return cuda::QueueCopy(slot.logits.data(), logits,
+                           count * classes_ * kFloat, stream);
+  }
+
+  // The nanoseconds of the enlarging and each stage for the images that are in
+  // the first slot, of the last count: the least of several passes.
+  absl::StatusOr<std::vector<int64_t>> TimeStages() const {
+    constexpr int kPasses = 5;
+    Slot& slot = *slots_[0];
+    ASSIGN_OR_RETURN(Prepared* const prepared, Find(slot, last_count_));
+    std::vector<int64_t> least(plan_.stages.size() + 1, 0);
+    for (int pass = 0; pass < kPasses; ++pass) {
+      std::vector<std::pair<size_t, cuda::Event>> events;
+      const auto passed = [&](size_t stage) -> absl::Status {
+        ASSIGN_OR_RETURN(cuda::Event event, cuda::Event::Create());
+        RETURN_IF_ERROR(event.Record(slot.stream.get()));
+        events.emplace_back(stage, std::move(event));
+        return absl::OkStatus();
+      };
+      RETURN_IF_ERROR(QueuePiece(slot, *prepared, last_count_, passed));
+      RETURN_IF_ERROR(slot.stream.Synchronize());
+      for (size_t i = 1; i < events.size(); ++i) {
+        ASSIGN_OR_RETURN(const int64_t ns,
+                         events[i].second.Since(events[i - 1].second));
+        int64_t& known = least[events[i].first];
+        known = pass == 0 ? ns : std::min(known, ns);
+      }
+    }
+    return least;
+  }
+
+  const Plan plan_;
+  const std::unique_ptr<GpuStages> stages_;
+  const int64_t image_bytes_;
+  const int64_t classes_;
+  const int64_t piece_;
+  Workers& workers_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  int64_t last_count_ = 0;  // images of the last piece
+  int64_t all_images_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CompiledNetwork>> CompileForGpu(
+    const Network& network, const NetworkWeights& weights, int image_size,
+    Workers& workers) {
+  RETURN_IF_ERROR(CheckNetwork(network));
+  RETURN_IF_ERROR(CheckWeights(network, weights));
+  RETURN_IF_ERROR(CheckImages(network, {1, image_size, image_size, {}}));
+  RETURN_IF_ERROR(cuda::FindDevice().status());
+  ASSIGN_OR_RETURN(const int64_t free, cuda::FreeMemory());
+  // A quarter for each slot.
+  const int64_t piece = std::clamp<int64_t>(
+      free / 4 / GpuStages::ImageBytes(network), 1, kMostImages);
+  Plan plan = MakePlan(network);
+  ASSIGN_OR_RETURN(auto stages, GpuStages::Create(network, plan, weights,
+                                                  image_size, piece, workers));
+  auto compiled = std::make_unique<GpuCompiled>(
+      std::move(plan), std::move(stages), int64_t{image_size} * image_size,
+      network.Classes(), piece, workers);
+  RETURN_IF_ERROR(compiled->MakeSlot());
+  return compiled;
+}
+
+}  // namespace convlab

@@ -1,0 +1,115 @@
+// The stages of a plan on the GPU: their parameters in device memory, and how
+// their work is queued. A step takes one stage or several:
+//
+//   - the front of the network, from bytes to the first pooled result, if one
+//     kernel does it (cuda/front.h); otherwise enlarging alone;
+//   - a convolution by the fastest variant, which fuses what follows it where
+//     it can;
+//   - a matrix, and the small ones that follow it.
+#ifndef KERNELS_COMPILED_GPU_STAGES_H_
+#define KERNELS_COMPILED_GPU_STAGES_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/network/network.h"
+#include "common/parallel/parallel.h"
+#include "common/weights/weights.h"
+#include "kernels/compiled/cuda/front_plan.h"
+#include "kernels/compiled/plan.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/cuda/device.h"
+#include "kernels/layers/cuda/connected_layers.h"
+
+namespace convlab {
+
+class GpuStages {
+ public:
+  // Memory for up to some number of images. Values alternate between the first
+  // two buffers; the third one holds those of a convolution whose variant does
+  // not pool.
+  struct Memory {
+    std::array<cuda::DeviceBuffer, 3> values;
+    cuda::DeviceBuffer scratch;
+  };
+  // One for each step, null where it is not a convolution.
+  using Convolutions = std::vector<std::unique_ptr<Convolution>>;
+
+  // `most` is the number of images for which variants are chosen: all counts
+  // have the same, so that an image's logits do not depend on it. CheckNetwork,
+  // CheckWeights and CheckImages must accept the arguments.
+  static absl::StatusOr<std::unique_ptr<GpuStages>> Create(
+      const Network& network, const Plan& plan, const NetworkWeights& weights,
+      int image_size, int64_t most, Workers& workers);
+
+  // Bytes of Memory for each image, but for the scratch memory of matrices.
+  static int64_t ImageBytes(const Network& network);
+
+  absl::StatusOr<Memory> Allocate(int64_t images) const;
+  absl::StatusOr<Convolutions> MakeConvolutions(int64_t images) const;
+
+  // Queues the work for images [count, image_size, image_size] up to the
+  // logits; both may be in pinned host memory. `passed`, unless it is empty, is
+  // called after each step with the first of its stages, counted from 1; 0 is
+  // enlarging.
+  absl::Status Queue(
+      int64_t count, const uint8_t* images, float* logits, const Memory& memory,
+      const Convolutions& convolutions, Stream stream,
+      const std::function<absl::Status(size_t stage)>& passed) const;
+
+ private:
+  enum class Kind { kFront, kEnlarge, kConvolve, kPool, kConnect };
+  struct Step {
+    Kind kind;
+    size_t first, end;  // stages
+    cuda::FrontShape front = {};
+    const Variant* variant = nullptr;
+    bool fused = true;                  // the variant does all of the stage
+    cuda::DeviceBuffer weight = {};     // filters, or a packed matrix
+    cuda::DeviceBuffer bias = {};       // empty: none
+    cuda::ConnectedLayers layers = {};  // behind a matrix
+    std::vector<cuda::DeviceBuffer> small = {};  // parameters of these
+  };
+
+  GpuStages(const Network& network, const Plan& plan, int image_size)
+      : network_(network), plan_(plan), image_size_(image_size) {}
+
+  absl::StatusOr<Step> MakeFront(const NetworkWeights& weights);
+  absl::StatusOr<Step> MakeConvolve(size_t stage, const NetworkWeights& weights,
+                                    int64_t most);
+  absl::StatusOr<Step> MakeConnect(size_t stage, const NetworkWeights& weights,
+                                   Workers& workers);
+  absl::Status AddFollowing(const NetworkWeights& weights, Workers& workers,
+                            Step& step);
+
+  Problem ProblemOf(const Stage& stage, int64_t images) const;
+  Epilogue EpilogueOf(const Step& step) const;
+
+  absl::Status QueueFront(const Step& step, int64_t count,
+                          const uint8_t* images, float* out,
+                          Stream stream) const;
+  absl::Status QueueConvolve(const Step& step, int64_t count,
+                             Convolution& convolution, const float* in,
+                             float* raw, float* out, Stream stream) const;
+  absl::Status QueuePool(const Step& step, int64_t count, const float* in,
+                         float* out, Stream stream) const;
+  absl::Status QueueConnect(const Step& step, int64_t count, const float* in,
+                            float* out, const Memory& memory,
+                            Stream stream) const;
+
+  const Network network_;
+  const Plan plan_;
+  const int image_size_;
+  int multiprocessors_ = 1;
+  std::vector<Step> steps_;
+};
+
+}  // namespace convlab
+
+#endif  // KERNELS_COMPILED_GPU_STAGES_H_

@@ -1,0 +1,39 @@
+// Work on the GPU that is recorded once and then started as a whole, which
+// takes the host about as long as to start one kernel.
+#ifndef KERNELS_CUDA_GRAPH_H_
+#define KERNELS_CUDA_GRAPH_H_
+
+#include <functional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/cuda/device.h"
+
+namespace convlab::cuda {
+
+class Graph {
+ public:
+  // Records what `queue` queues in the stream, which is not run. `queue` calls
+  // nothing that waits or allocates.
+  static absl::StatusOr<Graph> Record(
+      const DeviceStream& stream, const std::function<absl::Status()>& queue);
+
+  Graph(Graph&& other) noexcept { std::swap(graph_, other.graph_); }
+  Graph& operator=(Graph&& other) noexcept {
+    std::swap(graph_, other.graph_);
+    return *this;
+  }
+  ~Graph();
+
+  // Queues the recorded work.
+  absl::Status Launch(const DeviceStream& stream) const;
+
+ private:
+  Graph() = default;
+  void* graph_ = nullptr;  // cudaGraphExec_t
+};
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_CUDA_GRAPH_H_

@@ -1,0 +1,67 @@
+// The interpolation of common/dataset/resize.h in device code.
+#ifndef KERNELS_LAYERS_CUDA_ENLARGE_CUH_
+#define KERNELS_LAYERS_CUDA_ENLARGE_CUH_
+
+#include <cstdint>
+
+namespace convlab::cuda {
+
+// Images of size x size that become enlarged x enlarged, at most 2048: sums fit
+// into 32 bits. With kSmall it is at most 128, and they are below 2^24, which
+// floats hold exactly.
+template <bool kSmall>
+class Interpolation {
+ public:
+  // The first input row or column that an output row or column mixes, counted
+  // in an input with a zero at each end, and the weight of the second.
+  struct Tap {
+    unsigned first, weight1;
+  };
+
+  __device__ Interpolation(int size, int enlarged)
+      : size_(size),
+        enlarged_(enlarged),
+        d_(2 * enlarged),
+        reciprocal_((1 - 0x1p-21f) / static_cast<float>(d_ * d_)) {}
+
+  __device__ Tap TapOf(int i) const {
+    // n + d is positive, see resize.cc.
+    const unsigned shifted = (2 * i + 1) * size_ + enlarged_;
+    return {shifted / d_, shifted % d_};
+  }
+
+  // The output pixel by its row and column: pixel(y, x) reads the input with
+  // its zeros.
+  template <typename Pixel>
+  __device__ unsigned Mix(Tap row, Tap column, const Pixel& pixel) const {
+    const auto mix = [&](unsigned y) -> unsigned {
+      return (d_ - column.weight1) * pixel(y, column.first) +
+             column.weight1 * pixel(y, column.first + 1);
+    };
+    return Quotient((d_ - row.weight1) * mix(row.first) +
+                    row.weight1 * mix(row.first + 1));
+  }
+
+ private:
+  // sum / d^2
+  __device__ unsigned Quotient(unsigned sum) const {
+    if (!kSmall) return sum / (d_ * d_);
+    // The reciprocal is a little less than it should be, by more than the
+    // rounding errors: the quotient is never too large, and too small by one at
+    // most.
+    const auto quotient =
+        static_cast<unsigned>(static_cast<float>(sum) * reciprocal_);
+    return quotient + (sum - quotient * d_ * d_ >= d_ * d_ ? 1 : 0);
+  }
+
+  const int size_, enlarged_;
+  const unsigned d_;
+  const float reciprocal_;
+};
+
+// The largest size for kSmall.
+constexpr int kSmallEnlarged = 128;
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_LAYERS_CUDA_ENLARGE_CUH_

@@ -1,0 +1,63 @@
+#include "kernels/layers/cuda/finish_plan.h"
+
+#include <algorithm>
+
+namespace convlab::cuda {
+
+bool CanFollow(int64_t outputs, const ConnectedLayers& layers) {
+  if (layers.count == 0) return true;
+  int64_t inputs = outputs;
+  for (int i = 0; i < layers.count; ++i) {
+    if (inputs > ConnectedLayers::kMostOutputs ||
+        inputs * layers.layers[i].outputs > ConnectedLayers::kMostWeights) {
+      return false;
+    }
+    inputs = layers.layers[i].outputs;
+  }
+  return inputs <= ConnectedLayers::kMostOutputs;
+}
+
+bool MakeFinishLaunch(const MatrixLaunch& product,
+                      const ConnectedLayers& layers, int multiprocessors,
+                      FinishLaunch* launch) {
+  constexpr int64_t kSharedFloats = (48 << 10) / sizeof(float);
+  constexpr int64_t kMostWidth = 256, kMostImages = 8;
+  const MatrixShape& shape = product.shape;
+  launch->rows = product.rows;
+  launch->columns = shape.columns();
+  launch->outputs = shape.outputs;
+  launch->units = static_cast<int>(product.units);
+  launch->units_per_group = product.units_per_group();
+  launch->groups = static_cast<int>(shape.groups());
+  int64_t width = shape.outputs, widest = 0;
+  if (layers.count == 0) {
+    width = std::min(width, kMostWidth);
+  } else {
+    widest = width;
+    for (int i = 0; i + 1 < layers.count; ++i) {
+      widest = std::max<int64_t>(widest, layers.layers[i].outputs);
+    }
+  }
+  // An image's floats; narrower blocks where these are too many.
+  while (layers.count == 0 && width > 1 &&
+         shape.groups() * width > kSharedFloats) {
+    width /= 2;
+  }
+  const int64_t floats = shape.groups() * width + 2 * widest;
+  constexpr int64_t kMostBlocks = 65535;  // of a grid in y
+  if (floats > kSharedFloats || width * kMostBlocks < shape.outputs) {
+    return false;
+  }
+  const int64_t spread = product.rows / (int64_t{2} * multiprocessors);
+  const int64_t images = std::clamp<int64_t>(
+      spread, 1, std::min(kMostImages, kSharedFloats / floats));
+  launch->images = static_cast<int>(images);
+  launch->width = static_cast<int>(width);
+  launch->sum_floats = static_cast<int>(images * shape.groups() * width);
+  launch->value_floats = static_cast<int>(images * widest);
+  // One image has many sums, and nobody else to wait for.
+  launch->threads = images == 1 ? 1024 : 256;
+  return true;
+}
+
+}  // namespace convlab::cuda

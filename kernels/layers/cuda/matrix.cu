@@ -1,0 +1,106 @@
+// The fully connected layer on tensor cores: a matrix product of images x
+// inputs by inputs x outputs with float32's accuracy.
+//
+// Idea. Both factors are split into two halves each, and three products of
+// halves replace one of floats (docs/numerics.md). The weights are scaled,
+// split and put into the lanes' order once, when they are loaded. The images
+// are floats: splitting them in advance would save no byte, since two halves
+// are as long as a float. They pass through shared memory as they are, and a
+// lane splits what it multiplies.
+//
+// Range. A row's 64 inputs of a chunk have a power of two of their own, so that
+// images of any scale can stand beside each other. The sums of a chunk are
+// taken out of the tensor cores, which cut off what they add, multiplied by the
+// inverse, and added in float32.
+//
+// Splitting the sum. 10,000 images are 79 blocks of 128, too few for a GPU. A
+// block computes one group of 16 chunks, or with few images one chunk, and
+// writes partial sums. FinishMatrixKernel adds them up, in an order that does
+// not depend on which of the two it was, and does what follows the layer: the
+// bias, the activation, and small layers behind it.
+//
+// Cost. fa19's folded matrix, 13068 x 160, on 10,000 images: three products of
+// 41.8 GFLOP, 0.52 GB of inputs, 83 MB of partial sums, twice.
+//
+// Bound. The tensor cores: at one mma.m16n8k16 in 6.5 cycles of a
+// multiprocessor's quarter, 0.22 ms on an H200. A warp's tile of 32 x 80 reads
+// 7 KB of shared memory for 60 products, 57 % of what it gives in that time.
+#include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/layers/cuda/launches.h"
+#include "kernels/layers/cuda/matrix_finish.cuh"
+#include "kernels/layers/cuda/matrix_pack.cuh"
+#include "kernels/layers/cuda/matrix_product.cuh"
+
+namespace convlab::cuda {
+namespace {
+
+bool IsAligned(const void* p, int bytes) {
+  return reinterpret_cast<uintptr_t>(p) % bytes == 0;
+}
+
+template <int kTiles>
+Error LaunchMany(const MatrixLaunch& launch, const float* in,
+                 const uint4* vectors, float* partial, cudaStream_t stream) {
+  const auto kernel = ManyRowsKernel<kTiles>;
+  RETURN_IF_FAILED(AllowAllSharedMemory(reinterpret_cast<const void*>(kernel)));
+  const dim3 grid(launch.row_blocks, launch.column_blocks, launch.units);
+  const bool vector = launch.shape.inputs % 4 == 0 && IsAligned(in, 16);
+  kernel<<<grid, kManyThreads, ManySharedBytes(kTiles), stream>>>(
+      in, vectors, vector, partial, launch);
+  return CheckLaunch("ManyRowsKernel");
+}
+
+Error LaunchProduct(const MatrixLaunch& launch, const float* in,
+                    const uint4* vectors, float* partial, cudaStream_t stream) {
+  if (launch.few) {
+    const int64_t blocks =
+        launch.row_blocks * launch.column_blocks * launch.units;
+    const bool pairs = launch.shape.inputs % 2 == 0 && IsAligned(in, 8);
+    return LaunchOverlapping(
+        "FewRowsKernel", FewRowsKernel,
+        MayOverlap(reinterpret_cast<const void*>(FewRowsKernel)), blocks,
+        kFewThreads, 0, stream, in, vectors, pairs, partial, launch);
+  }
+  switch (launch.warp_tiles) {
+    case 2:
+      return LaunchMany<2>(launch, in, vectors, partial, stream);
+    case 4:
+      return LaunchMany<4>(launch, in, vectors, partial, stream);
+    case 8:
+      return LaunchMany<8>(launch, in, vectors, partial, stream);
+    case 9:
+      return LaunchMany<9>(launch, in, vectors, partial, stream);
+    default:
+      return LaunchMany<10>(launch, in, vectors, partial, stream);
+  }
+}
+
+}  // namespace
+
+bool RunsMatrix() {
+  return RejectWithoutTensorCores(
+             reinterpret_cast<const void*>(FewRowsKernel)) == nullptr;
+}
+
+Error LaunchPackMatrix(const MatrixShape& shape, const float* weight,
+                       float* packed) {
+  PackMatrixKernel<<<shape.columns(), 256>>>(weight, packed, shape);
+  return CheckLaunch("PackMatrixKernel");
+}
+
+Error LaunchMatrix(const MatrixLaunch& launch, const FinishLaunch& finish,
+                   const float* in, const float* packed,
+                   const ConnectedLayers& layers, float* out, float* partial,
+                   cudaStream_t stream) {
+  const auto* const vectors =
+      reinterpret_cast<const uint4*>(packed + launch.shape.columns());
+  RETURN_IF_FAILED(LaunchProduct(launch, in, vectors, partial, stream));
+  return LaunchOverlapping(
+      "FinishMatrixKernel", FinishMatrixKernel,
+      MayOverlap(reinterpret_cast<const void*>(FinishMatrixKernel)),
+      finish.image_blocks() * finish.output_blocks(), finish.threads,
+      finish.shared_bytes(), stream, partial, packed, out, finish, layers);
+}
+
+}  // namespace convlab::cuda

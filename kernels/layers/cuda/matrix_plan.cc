@@ -1,0 +1,86 @@
+#include "kernels/layers/cuda/matrix_plan.h"
+
+#include <algorithm>
+
+#include "common/math/rounding.h"
+
+namespace convlab::cuda {
+namespace {
+
+// The largest grid in y and z.
+constexpr int64_t kMostBlocks = 65535;
+
+// A round of blocks, one on each multiprocessor, takes as long as its chunks
+// and as much again as this many: it loads the first, and stores its sums.
+constexpr int64_t kRoundChunks = 1;
+
+// The width of a warp that wastes the fewest columns; the widest of several,
+// for which the images are read the fewest times.
+int WarpTiles(int64_t tiles) {
+  int best = 0;
+  int64_t least = INT64_MAX;
+  for (const int warp_tiles : kManyTiles) {
+    const int64_t padded = RoundUp(tiles, warp_tiles * kManyWarpsWide);
+    if (padded > least) continue;
+    best = warp_tiles;
+    least = padded;
+  }
+  return best;
+}
+
+bool FitsShared(const MatrixShape& shape, int shared_per_block) {
+  return ManySharedBytes(WarpTiles(shape.tiles)) <= shared_per_block;
+}
+
+}  // namespace
+
+bool MakeMatrixShape(int64_t inputs, int64_t outputs, MatrixShape* shape) {
+  shape->inputs = inputs;
+  shape->outputs = outputs;
+  shape->chunks = CeilDivide(inputs, kMatrixChunk);
+  shape->tiles = CeilDivide(outputs, kMatrixTile);
+  constexpr int64_t kSmall = int64_t{1} << 22;
+  return shape->packed_floats() <= std::max(2 * inputs * outputs, kSmall) &&
+         shape->chunks <= kMostBlocks &&
+         CeilDivide(shape->tiles, kManyTiles[0] * kManyWarpsWide) <=
+             kMostBlocks;
+}
+
+bool MakeMatrixLaunch(const MatrixShape& shape, int64_t rows,
+                      int multiprocessors, int shared_per_block,
+                      int64_t scratch_floats, MatrixLaunch* launch) {
+  const auto fits_scratch = [&](int64_t units) {
+    return units * rows * shape.columns() <= scratch_floats;
+  };
+  launch->shape = shape;
+  launch->rows = rows;
+  launch->few = !FitsShared(shape, shared_per_block) ||
+                (rows <= kFewestRows && fits_scratch(shape.chunks));
+  launch->warp_tiles = launch->few ? kFewTiles : WarpTiles(shape.tiles);
+  launch->block_tiles =
+      launch->warp_tiles * (launch->few ? kFewWarpsWide : kManyWarpsWide);
+  launch->row_blocks = CeilDivide(rows, launch->few ? kFewRows : kManyRows);
+  launch->column_blocks = CeilDivide(shape.tiles, launch->block_tiles);
+  const int64_t groups = shape.groups();
+  const auto time = [&](int64_t units, int64_t chunks) {
+    const int64_t blocks = launch->row_blocks * launch->column_blocks * units;
+    return CeilDivide(blocks, multiprocessors) * (chunks + kRoundChunks);
+  };
+  const bool by_group =
+      !launch->few &&
+      (!fits_scratch(shape.chunks) ||
+       time(groups, std::min<int64_t>(shape.chunks, kMatrixGroup)) <=
+           time(shape.chunks, 1));
+  launch->unit_chunks = by_group ? kMatrixGroup : 1;
+  launch->units = by_group ? groups : shape.chunks;
+  return fits_scratch(launch->units);
+}
+
+int64_t MostMatrixRows(const MatrixShape& shape, int shared_per_block,
+                       int64_t scratch_floats) {
+  const int64_t units =
+      FitsShared(shape, shared_per_block) ? shape.groups() : shape.chunks;
+  return scratch_floats / (units * shape.columns());
+}
+
+}  // namespace convlab::cuda
