@@ -247,7 +247,7 @@ absl::StatusOr<std::unique_ptr<CompiledNetwork>> CompileForGpu(
       free / 4 / GpuStages::ImageBytes(network), 1, kMostImages);
   Plan plan = MakePlan(network);
   ASSIGN_OR_RETURN(auto stages, GpuStages::Create(network, plan, weights,
-                                                  image_size, piece, workers));
+                                                  image_size, workers));
   auto compiled = std::make_unique<GpuCompiled>(
       std::move(plan), std::move(stages), int64_t{image_size} * image_size,
       network.Classes(), piece, workers);

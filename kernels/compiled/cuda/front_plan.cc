@@ -30,10 +30,11 @@ bool MakeFrontShape(const FrontProblem& problem, FrontShape* shape) {
     shape->tiles = tiles;
     shape->groups = groups;
   }
+  shape->wide = shape->groups % 2 == 0 ? 2 : 1;
   // Every window reads 8 pixels of a row.
   shape->pitch = RoundUp(std::max(problem.enlarged, 2 * shape->pooled + 6), 2);
   shape->pooled_divisor = Divisor(shape->pooled);
-  shape->size_divisor = Divisor(problem.size);
+  shape->source_divisor = Divisor(problem.size + 2);
   return true;
 }
 
@@ -44,7 +45,8 @@ FrontLaunch MakeFrontLaunch(const FrontShape& shape, int64_t images,
   FrontLaunch launch = {shape, images, shape.pooled, 1, 1};
   const int64_t slots =
       std::max<int64_t>(1, int64_t{multiprocessors} *
-                               kFrontBlocksPerMultiprocessor / shape.groups);
+                               kFrontBlocksPerMultiprocessor * shape.wide /
+                               shape.groups);
   const int64_t strips =
       std::min<int64_t>(shape.pooled, std::max<int64_t>(1, slots / images));
   launch.rows = static_cast<int>(CeilDivide(shape.pooled, strips));

@@ -45,9 +45,25 @@ void ExpectComplete(const FrontLaunch& launch) {
   for (int i = 0; i < launch.rows * shape.pooled; ++i) {
     ASSERT_EQ(shape.pooled_divisor.Quotient(i), i / shape.pooled);
   }
-  for (int i = 0; i < problem.size * problem.size; ++i) {
-    ASSERT_EQ(shape.size_divisor.Quotient(i), i / problem.size);
+  const int bordered = problem.size + 2;
+  for (int i = 0; i < bordered * bordered; ++i) {
+    ASSERT_EQ(shape.source_divisor.Quotient(i), i / bordered);
   }
+  EXPECT_EQ(shape.groups % shape.wide, 0);
+  // Pixels of a strip are mixed from rows that have room.
+  for (int row = 0; row < shape.pooled; row += launch.rows) {
+    const auto tap = [&](int i) {
+      return ((2 * i + 1) * problem.size + problem.enlarged) /
+             (2 * problem.enlarged);
+    };
+    const int end =
+        std::min(2 * row + launch.pixel_rows(), problem.enlarged);
+    EXPECT_LE(tap(end - 1) + 2 - tap(2 * row), launch.source_rows());
+    EXPECT_LE(tap(end - 1) + 2, bordered);
+  }
+  EXPECT_EQ(launch.across_at() % 16, 0);
+  EXPECT_EQ(launch.source_at() % 8, 0);
+  EXPECT_EQ(launch.pixels_at() % 4, 0);
 }
 
 TEST(FrontPlan, TakesEveryNetworkOfTheTable) {
@@ -89,8 +105,9 @@ TEST(FrontPlan, RefusesWhatItCannotDo) {
   const FrontProblem fa19 = {28, 70, 12, 5, kHalve, Activation::kTanh};
   ASSERT_TRUE(MakeFrontShape(fa19, &shape));
   EXPECT_EQ(shape.steps, 3);
-  EXPECT_EQ(shape.tiles, 6);
-  EXPECT_EQ(shape.groups, 1);
+  EXPECT_EQ(shape.tiles, 3);
+  EXPECT_EQ(shape.groups, 2);
+  EXPECT_EQ(shape.wide, 2);
   const auto refused = [&](auto change) {
     FrontProblem problem = fa19;
     change(problem);

@@ -62,6 +62,43 @@ class Interpolation {
 // The largest size for kSmall.
 constexpr int kSmallEnlarged = 128;
 
+// The same in floats up to that size, columns first: what two columns of a row
+// give is an integer, too, of which two rows are mixed.
+class SmallInterpolation {
+ public:
+  struct Tap {
+    int first;
+    float weight1;
+  };
+
+  __device__ SmallInterpolation(int size, int enlarged)
+      : integers_(size, enlarged),
+        d_(static_cast<float>(2 * enlarged)),
+        area_(d_ * d_),
+        reciprocal_((1 - 0x1p-21f) / area_) {}
+
+  __device__ Tap TapOf(int i) const {
+    const auto tap = integers_.TapOf(i);
+    return {static_cast<int>(tap.first), static_cast<float>(tap.weight1)};
+  }
+  // Mixes two columns of a row of the input with its zeros.
+  __device__ float Across(Tap column, const float* row) const {
+    const float* const from = row + column.first;
+    return (d_ - column.weight1) * from[0] + column.weight1 * from[1];
+  }
+  // The pixel of two rows after that.
+  __device__ float Down(Tap row, float top, float bottom) const {
+    const float sum = (d_ - row.weight1) * top + row.weight1 * bottom;
+    // Never too large, and too small by one at most, as above.
+    const float quotient = floorf(sum * reciprocal_);
+    return sum - quotient * area_ >= area_ ? quotient + 1 : quotient;
+  }
+
+ private:
+  const Interpolation<true> integers_;
+  const float d_, area_, reciprocal_;
+};
+
 }  // namespace convlab::cuda
 
 #endif  // KERNELS_LAYERS_CUDA_ENLARGE_CUH_

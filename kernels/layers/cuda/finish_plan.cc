@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/math/rounding.h"
+
 namespace convlab::cuda {
 
 bool CanFollow(int64_t outputs, const ConnectedLayers& layers) {
@@ -39,11 +41,11 @@ bool MakeFinishLaunch(const MatrixLaunch& product,
     }
   }
   // An image's floats; narrower blocks where these are too many.
-  while (layers.count == 0 && width > 1 &&
-         shape.groups() * width > kSharedFloats) {
-    width /= 2;
+  const auto sums = [&] { return shape.groups() * RoundUp(width, 4); };
+  while (layers.count == 0 && width > 4 && sums() > kSharedFloats) {
+    width = RoundUp(width / 2, 4);
   }
-  const int64_t floats = shape.groups() * width + 2 * widest;
+  const int64_t floats = sums() + 2 * widest;
   constexpr int64_t kMostBlocks = 65535;  // of a grid in y
   if (floats > kSharedFloats || width * kMostBlocks < shape.outputs) {
     return false;
@@ -53,7 +55,7 @@ bool MakeFinishLaunch(const MatrixLaunch& product,
       spread, 1, std::min(kMostImages, kSharedFloats / floats));
   launch->images = static_cast<int>(images);
   launch->width = static_cast<int>(width);
-  launch->sum_floats = static_cast<int>(images * shape.groups() * width);
+  launch->sum_floats = static_cast<int>(images * sums());
   launch->value_floats = static_cast<int>(images * widest);
   // One image has many sums, and nobody else to wait for.
   launch->threads = images == 1 ? 1024 : 256;
