@@ -73,10 +73,10 @@ TEST_P(CompiledTest, LogitsAreThoseOfTheLayers) {
   ASSERT_TRUE(ForceCpuTarget("auto").ok());
 }
 
-// However they come, an image's logits are the same: bit for bit on the CPU, but
-// for rounding on the GPU, which has other kernels for other numbers of images.
-// In the second and third call, which may be recorded, they are those of the
-// first.
+// However they come, an image's logits are the same: bit for bit on the CPU,
+// but for rounding on the GPU, which has other kernels for other numbers of
+// images. In the second and third call, which may be recorded, they are those
+// of the first.
 TEST_P(CompiledTest, AnImagesLogitsDoNotDependOnTheOthers) {
   auto compiled = Compile(workers_);
   ASSERT_TRUE(compiled.ok()) << compiled.status();

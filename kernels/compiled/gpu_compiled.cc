@@ -27,7 +27,7 @@ namespace {
 constexpr int64_t kMostImages = 2560;
 // So few images are read from pinned memory where they are, and their logits
 // written there: a copy would take longer to start.
-constexpr int64_t kFewImages = 32;
+constexpr int64_t kFewImages = 256;
 // The numbers of images for which a slot keeps what it prepared.
 constexpr size_t kMostPrepared = 16;
 // What a thread copies at a time.

@@ -215,13 +215,12 @@ absl::StatusOr<GpuStages::Convolutions> GpuStages::MakeConvolutions(
     ASSIGN_OR_RETURN(const Variant* const variant,
                      FastestVariant(Backend::kCuda, problem, Recorded()));
     const Epilogue epilogue = EpilogueOf(step);
-    const bool fused =
-        epilogue.empty() ||
-        (variant->fuses != nullptr &&
-         variant->fuses(problem, epilogue, Recorded()).ok());
-    ASSIGN_OR_RETURN(convolutions[i].convolution,
-                     variant->Create(problem, Recorded(),
-                                     fused ? epilogue : Epilogue()));
+    const bool fused = epilogue.empty() ||
+                       (variant->fuses != nullptr &&
+                        variant->fuses(problem, epilogue, Recorded()).ok());
+    ASSIGN_OR_RETURN(
+        convolutions[i].convolution,
+        variant->Create(problem, Recorded(), fused ? epilogue : Epilogue()));
     convolutions[i].fused = fused;
   }
   return convolutions;

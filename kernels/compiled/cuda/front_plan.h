@@ -32,14 +32,14 @@ struct FrontProblem {
 // which is 0 outside of the filter. K is at most 7.
 struct FrontShape {
   FrontProblem problem;
-  int pooled;  // height and width of the result
-  int steps;   // products one after another: pairs of input rows
-  int tiles;   // of two filters, that a warp computes together: a group
-  int groups;  // of filters
-  int wide;    // groups side by side in a block of threads
-  int pitch;   // columns between two rows of pixels in shared memory
-  // By `pooled`, and by the columns of the source with its border.
-  Divisor pooled_divisor, source_divisor;
+  int pooled;   // height and width of the result
+  int steps;    // products one after another: pairs of input rows
+  int tiles;    // of two filters, that a warp computes together: a group
+  int groups;   // of filters
+  int wide;     // groups side by side in a block of threads, 1 or 2
+  int columns;  // of pixels, with those beyond the image that are read
+  // For Divide: by `pooled`, and by the columns of the source with its border.
+  uint32_t pooled_magic, source_magic;
 
   // Vectors of 16 bytes of the filters, [group][step][tile][lane]: {high of
   // row 2 step, high of row 2 step + 1, low of both}, words of two halves of
@@ -57,6 +57,8 @@ constexpr int kFrontSteps[] = {3, 4};
 constexpr int kFrontTiles[] = {2, 3};
 constexpr int kFrontThreads = 256;
 constexpr int kFrontBlocksPerMultiprocessor = 3;
+// Columns between two rows of pixels in shared memory, and words of two halves.
+constexpr int kFrontPitch = 136, kFrontWords = kFrontPitch / 2;
 
 // A block of threads computes `wide` groups of filters in strips, one after
 // another: a strip is `rows` rows of an image's result.
@@ -84,13 +86,13 @@ struct FrontLaunch {
     return scale_bytes() + (8 * shape.problem.enlarged + 15) / 16 * 16;
   }
   constexpr int source_at() const {
-    return across_at() + 4 * source_rows() * shape.pitch;
+    return across_at() + 4 * source_rows() * kFrontPitch;
   }
   constexpr int pixels_at() const {
     return source_at() + 4 * source_rows() * (shape.problem.size + 2);
   }
   constexpr int shared_bytes() const {
-    return pixels_at() + 2 * pixel_rows() * shape.pitch;
+    return pixels_at() + 2 * pixel_rows() * kFrontPitch;
   }
 };
 

@@ -7,9 +7,7 @@
 namespace convlab::cuda {
 
 // Images of size x size that become enlarged x enlarged, at most 2048: sums fit
-// into 32 bits. With kSmall it is at most 128, and they are below 2^24, which
-// floats hold exactly.
-template <bool kSmall>
+// into 32 bits.
 class Interpolation {
  public:
   // The first input row or column that an output row or column mixes, counted
@@ -19,10 +17,7 @@ class Interpolation {
   };
 
   __device__ Interpolation(int size, int enlarged)
-      : size_(size),
-        enlarged_(enlarged),
-        d_(2 * enlarged),
-        reciprocal_((1 - 0x1p-21f) / static_cast<float>(d_ * d_)) {}
+      : size_(size), enlarged_(enlarged), d_(2 * enlarged) {}
 
   __device__ Tap TapOf(int i) const {
     // n + d is positive, see resize.cc.
@@ -38,28 +33,17 @@ class Interpolation {
       return (d_ - column.weight1) * pixel(y, column.first) +
              column.weight1 * pixel(y, column.first + 1);
     };
-    return Quotient((d_ - row.weight1) * mix(row.first) +
-                    row.weight1 * mix(row.first + 1));
+    return ((d_ - row.weight1) * mix(row.first) +
+            row.weight1 * mix(row.first + 1)) /
+           (d_ * d_);
   }
 
  private:
-  // sum / d^2
-  __device__ unsigned Quotient(unsigned sum) const {
-    if (!kSmall) return sum / (d_ * d_);
-    // The reciprocal is a little less than it should be, by more than the
-    // rounding errors: the quotient is never too large, and too small by one at
-    // most.
-    const auto quotient =
-        static_cast<unsigned>(static_cast<float>(sum) * reciprocal_);
-    return quotient + (sum - quotient * d_ * d_ >= d_ * d_ ? 1 : 0);
-  }
-
   const int size_, enlarged_;
   const unsigned d_;
-  const float reciprocal_;
 };
 
-// The largest size for kSmall.
+// Up to this size sums are below 2^24, which floats hold exactly.
 constexpr int kSmallEnlarged = 128;
 
 // The same in floats up to that size, columns first: what two columns of a row
@@ -89,13 +73,15 @@ class SmallInterpolation {
   // The pixel of two rows after that.
   __device__ float Down(Tap row, float top, float bottom) const {
     const float sum = (d_ - row.weight1) * top + row.weight1 * bottom;
-    // Never too large, and too small by one at most, as above.
+    // The reciprocal is a little less than it should be, by more than the
+    // rounding errors: the quotient is never too large, and too small by one at
+    // most.
     const float quotient = floorf(sum * reciprocal_);
     return sum - quotient * area_ >= area_ ? quotient + 1 : quotient;
   }
 
  private:
-  const Interpolation<true> integers_;
+  const Interpolation integers_;
   const float d_, area_, reciprocal_;
 };
 

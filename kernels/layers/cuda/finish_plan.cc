@@ -23,7 +23,7 @@ bool MakeFinishLaunch(const MatrixLaunch& product,
                       const ConnectedLayers& layers, int multiprocessors,
                       FinishLaunch* launch) {
   constexpr int64_t kSharedFloats = (48 << 10) / sizeof(float);
-  constexpr int64_t kMostWidth = 256, kMostImages = 8;
+  constexpr int64_t kMostWidth = 256;
   const MatrixShape& shape = product.shape;
   launch->rows = product.rows;
   launch->columns = shape.columns();
@@ -36,7 +36,7 @@ bool MakeFinishLaunch(const MatrixLaunch& product,
     width = std::min(width, kMostWidth);
   } else {
     widest = width;
-    for (int i = 0; i + 1 < layers.count; ++i) {
+    for (int i = 0; i < layers.count; ++i) {
       widest = std::max<int64_t>(widest, layers.layers[i].outputs);
     }
   }
@@ -52,7 +52,7 @@ bool MakeFinishLaunch(const MatrixLaunch& product,
   }
   const int64_t spread = product.rows / (int64_t{2} * multiprocessors);
   const int64_t images = std::clamp<int64_t>(
-      spread, 1, std::min(kMostImages, kSharedFloats / floats));
+      spread, 1, std::min<int64_t>(kFinishImages, kSharedFloats / floats));
   launch->images = static_cast<int>(images);
   launch->width = static_cast<int>(width);
   launch->sum_floats = static_cast<int>(images * sums());

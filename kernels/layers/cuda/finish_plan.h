@@ -10,6 +10,9 @@
 
 namespace convlab::cuda {
 
+// The most images of a block.
+constexpr int kFinishImages = 8;
+
 struct FinishLaunch {
   int64_t rows, columns, outputs;
   int units, units_per_group, groups;

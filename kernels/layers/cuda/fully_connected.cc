@@ -109,9 +109,9 @@ absl::Status FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
     const int64_t results =
         layers.count == 0 ? outputs : layers.layers[layers.count - 1].outputs;
     for (int64_t row = 0; row < batch; row += most) {
-      const auto launches = Plan(*shape, std::min(most, batch - row), layers,
-                                 limits, scratch_floats,
-                                 RunsMatrixOfWarpgroups(inputs, in));
+      const auto launches =
+          Plan(*shape, std::min(most, batch - row), layers, limits,
+               scratch_floats, RunsMatrixOfWarpgroups(inputs, in));
       RETURN_IF_ERROR(ToStatus(
           LaunchMatrix(launches->product, launches->finish, in + row * inputs,
                        matrix, layers, out + row * results, scratch, stream)));

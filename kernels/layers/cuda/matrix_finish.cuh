@@ -42,17 +42,21 @@ class FinishBlock {
       AddGroups(layer, sums_, int64_t{launch_.groups} * launch_.padded_width(),
                 launch_.padded_width());
     }
-    float* next = values + launch_.value_floats;
     int inputs = width_;
     for (int i = 0; i < layers.count; ++i) {
+      float* const next =
+          sums_ + launch_.sum_floats + (i + 1) % 2 * launch_.value_floats;
       __syncthreads();
-      const ConnectedLayer& layer = layers.layers[i];
-      const bool ends = i + 1 == layers.count;
-      Connect(layer, inputs, values,
-              ends ? out + first_image() * layer.outputs : next);
-      inputs = layer.outputs;
-      float* const used = values;
-      values = next, next = used;
+      Connect(layers.layers[i], inputs, values, next);
+      inputs = layers.layers[i].outputs;
+      values = next;
+    }
+    if (last) return;
+    // Together, since the memory may be the host's.
+    __syncthreads();
+    const int own = threadIdx.x, threads = blockDim.x;
+    for (int i = own; i < images_ * inputs; i += threads) {
+      out[first_image() * inputs + i] = values[i];
     }
   }
 
@@ -132,24 +136,45 @@ class FinishBlock {
     }
   }
 
-  // A warp computes an output of an image.
+  // A warp computes an output of all images, so that it waits for weights once.
   __device__ void Connect(const ConnectedLayer& layer, int inputs,
                           const float* in, float* out) const {
+    constexpr int kAtOnce = 8;  // weights of a lane
     const int warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const int lane = threadIdx.x % 32;
-    for (int i = warp; i < images_ * layer.outputs; i += warps) {
-      const float* const values = in + i / layer.outputs * inputs;
-      const float* const weights =
-          layer.weight + int64_t{i % layer.outputs} * inputs;
-      float sum = 0;
-      for (int j = lane; j < inputs; j += 32) sum += values[j] * weights[j];
+    for (int output = warp; output < layer.outputs; output += warps) {
+      const float* const weights = layer.weight + int64_t{output} * inputs;
+      float sums[kFinishImages] = {};
+      for (int first = lane; first < inputs; first += 32 * kAtOnce) {
+        float own[kAtOnce];
 #pragma unroll
-      for (int distance = 16; distance > 0; distance /= 2) {
-        sum += __shfl_xor_sync(0xffffffff, sum, distance);
+        for (int j = 0; j < kAtOnce; ++j) {
+          own[j] =
+              LoadIfBelow(first + 32 * j, inputs, weights + first + 32 * j);
+        }
+#pragma unroll
+        for (int i = 0; i < kFinishImages; ++i) {
+          if (i == images_) break;
+#pragma unroll
+          for (int j = 0; j < kAtOnce; ++j) {
+            const int at = first + 32 * j;
+            if (at < inputs) sums[i] += in[i * inputs + at] * own[j];
+          }
+        }
       }
-      if (lane != 0) continue;
-      if (layer.bias != nullptr) sum += layer.bias[i % layer.outputs];
-      out[i] = Apply(layer.activation, sum);
+      const float bias = layer.bias == nullptr ? 0 : layer.bias[output];
+#pragma unroll
+      for (int i = 0; i < kFinishImages; ++i) {
+        if (i == images_) break;
+#pragma unroll
+        for (int distance = 16; distance > 0; distance /= 2) {
+          sums[i] += __shfl_xor_sync(0xffffffff, sums[i], distance);
+        }
+        if (lane == 0) {
+          out[i * layer.outputs + output] =
+              Apply(layer.activation, sums[i] + bias);
+        }
+      }
     }
   }
 

@@ -82,10 +82,9 @@ bool MakeMatrixLaunch(const MatrixShape& shape, int64_t rows,
     return CeilDivide(blocks, multiprocessors) * (chunks + kRoundChunks);
   };
   const bool by_group =
-      !few &&
-      (!fits_scratch(shape.chunks) ||
-       time(groups, std::min<int64_t>(shape.chunks, kMatrixGroup)) <=
-           time(shape.chunks, 1));
+      !few && (!fits_scratch(shape.chunks) ||
+               time(groups, std::min<int64_t>(shape.chunks, kMatrixGroup)) <=
+                   time(shape.chunks, 1));
   launch->unit_chunks = by_group ? kMatrixGroup : 1;
   launch->units = by_group ? groups : shape.chunks;
   return fits_scratch(launch->units);

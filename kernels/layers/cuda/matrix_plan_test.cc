@@ -36,8 +36,7 @@ void ExpectComplete(const MatrixLaunch& launch) {
   const MatrixShape& shape = launch.shape;
   EXPECT_GE(shape.chunks * kMatrixChunk, shape.inputs);
   EXPECT_GE(shape.columns(), shape.outputs);
-  const int rows =
-      launch.kernel == MatrixKernel::kFew ? kFewRows : kManyRows;
+  const int rows = launch.kernel == MatrixKernel::kFew ? kFewRows : kManyRows;
   EXPECT_GE(launch.row_blocks * rows, launch.rows);
   EXPECT_LT((launch.row_blocks - 1) * rows, launch.rows);
   EXPECT_GE(launch.column_blocks * launch.block_tiles, shape.tiles);

@@ -141,8 +141,7 @@ class ManyRowsProduct {
       const int64_t step = int64_t{chunk} * kChunkSteps + i / kOfStep;
       const bool exists = tile < tiles;
       StartCopy<16>(columns + 4 * i,
-                    words_ +
-                        (step * tiles + (exists ? tile : 0)) * kTileWords +
+                    words_ + (step * tiles + (exists ? tile : 0)) * kTileWords +
                         i % kOfTile * 4,
                     exists);
     }
@@ -218,7 +217,8 @@ class ManyRowsProduct {
         uint4 own[kAtOnce];
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
-          own[i] = LoadTile(columns + (step * kBlockTiles + j + i) * kTileWords);
+          own[i] =
+              LoadTile(columns + (step * kBlockTiles + j + i) * kTileWords);
         }
 #pragma unroll
         for (int r = 0; r < kRowTiles; ++r) {
@@ -257,9 +257,9 @@ class ManyRowsProduct {
     }
   }
 
-  float* const inputs_;     // [buffer][row][input], by kMatrixPitch
+  float* const inputs_;      // [buffer][row][input], by kMatrixPitch
   uint32_t* const columns_;  // [buffer][step][tile][word]
-  RowScale* const scales_;  // [row]
+  RowScale* const scales_;   // [row]
   const float* const in_;
   const uint32_t* const words_;
   const bool vector_;

@@ -86,10 +86,10 @@ class WarpgroupProduct {
     const int row = own / kPerRow, vector = own % kPerRow;
     const int64_t inputs = launch_.shape.inputs, tiles = launch_.shape.tiles;
     const int64_t last = launch_.rows - 1;
-    const int width = static_cast<int>(min(int64_t{kTiles},
-                                           tiles - first_tile()));
-    float* const to = inputs_ + row * kMatrixChunk +
-                      (vector ^ Exchanged(row)) * 4;
+    const int width =
+        static_cast<int>(min(int64_t{kTiles}, tiles - first_tile()));
+    float* const to =
+        inputs_ + row * kMatrixChunk + (vector ^ Exchanged(row)) * 4;
     const int count = chunks();
     int stage = 0, parity = 1;
 #pragma unroll 1
@@ -102,10 +102,10 @@ class WarpgroupProduct {
           const uint32_t* const from =
               words_ +
               ((chunk * kChunkSteps + s) * tiles + first_tile()) * kTileWords;
-          StartLoad(columns_ + stage * ChunkBytes(kTiles) +
-                        s * kTiles * kTileBytes,
-                    reinterpret_cast<const float*>(from), width * kTileBytes,
-                    full_ + 8 * stage);
+          StartLoad(
+              columns_ + stage * ChunkBytes(kTiles) + s * kTiles * kTileBytes,
+              reinterpret_cast<const float*>(from), width * kTileBytes,
+              full_ + 8 * stage);
         }
       }
       const int64_t input = chunk * kMatrixChunk + 4 * vector;
@@ -182,7 +182,7 @@ class WarpgroupProduct {
       WaitForProducts<0>();
       __syncwarp();
       if (lane == 0) Arrive(empty_ + 8 * stage);
-      // Out of the tensor cores, which cut off what they add.
+        // Out of the tensor cores, which cut off what they add.
 #pragma unroll
       for (int j = 0; j < 4 * kTiles; ++j) {
         totals[j] += sums[j] * scales[j / 2 % 2].factor;
@@ -191,10 +191,9 @@ class WarpgroupProduct {
     }
 #pragma unroll
     for (int j = 0; j < kTiles; ++j) {
-      StoreSums(reinterpret_cast<const float(&)[4]>(totals[4 * j]),
-                first_row() + row,
-                (first_tile() + j) * kMatrixTile + 2 * (lane % 4), launch_,
-                unit);
+      StoreSums(
+          reinterpret_cast<const float(&)[4]>(totals[4 * j]), first_row() + row,
+          (first_tile() + j) * kMatrixTile + 2 * (lane % 4), launch_, unit);
     }
   }
 
