@@ -91,29 +91,30 @@ class FrontBlock {
     const int source_rows = taps_[last].first + 2 - first_source;
     LoadSource(image, first_source, source_rows);
     __syncthreads();
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int pitch = size() + 2;
-    for (int r = warp; r < source_rows; r += kWarps) {
-      for (int x = lane; x < enlarged(); x += 32) {
-        across_[r * kFrontPitch + x] =
-            enlarging_.Across(taps_[x], source_ + r * pitch);
-      }
+    const int own = threadIdx.x, pitch = size() + 2;
+    for (int i = own; i < source_rows * enlarged(); i += kFrontThreads) {
+      const int r = Divide(i, shape().enlarged_magic);
+      const int x = i - r * enlarged();
+      across_[r * kFrontPitch + x] =
+          enlarging_.Across(taps_[x], source_ + r * pitch);
     }
     __syncthreads();
-    for (int r = warp; r < rows; r += kWarps) {
+    const int pairs = shape().columns / 2;
+#pragma unroll 2
+    for (int i = own; i < rows * pairs; i += kFrontThreads) {
+      const int r = Divide(i, shape().pairs_magic), x = i - r * pairs;
       const bool exists = first + r < enlarged();
       const Tap tap = taps_[exists ? first + r : first];
-      const float* const top =
-          across_ + (tap.first - first_source) * kFrontPitch;
-      for (int i = lane; i < shape().columns / 2; i += 32) {
-        const float2 a = reinterpret_cast<const float2*>(top)[i];
-        const float2 b = reinterpret_cast<const float2*>(top + kFrontPitch)[i];
-        const float left = enlarging_.Down(tap, a.x, b.x);
-        const float right = enlarging_.Down(tap, a.y, b.y);
-        pixels_[r * kFrontWords + i] =
-            __floats2half2_rn(exists && 2 * i < enlarged() ? left : 0,
-                              exists && 2 * i + 1 < enlarged() ? right : 0);
-      }
+      const auto* const top =
+          reinterpret_cast<const float2*>(across_ + (tap.first - first_source) *
+                                                        kFrontPitch) +
+          x;
+      const float2 a = top[0], b = top[kFrontPitch / 2];
+      const float left = enlarging_.Down(tap, a.x, b.x);
+      const float right = enlarging_.Down(tap, a.y, b.y);
+      pixels_[r * kFrontWords + x] =
+          __floats2half2_rn(exists && 2 * x < enlarged() ? left : 0,
+                            exists && 2 * x + 1 < enlarged() ? right : 0);
     }
   }
 

@@ -37,6 +37,8 @@ bool MakeFrontShape(const FrontProblem& problem, FrontShape* shape) {
   static_assert(kMostPixels + 8 <= kFrontPitch);
   shape->pooled_magic = DivisionMagic(shape->pooled);
   shape->source_magic = DivisionMagic(problem.size + 2);
+  shape->enlarged_magic = DivisionMagic(problem.enlarged);
+  shape->pairs_magic = DivisionMagic(shape->columns / 2);
   return true;
 }
 

@@ -38,8 +38,9 @@ struct FrontShape {
   int groups;   // of filters
   int wide;     // groups side by side in a block of threads, 1 or 2
   int columns;  // of pixels, with those beyond the image that are read
-  // For Divide: by `pooled`, and by the columns of the source with its border.
-  uint32_t pooled_magic, source_magic;
+  // For Divide: by `pooled`, by the columns of the source with its border, by
+  // those of the enlarged image, and by pairs of `columns`.
+  uint32_t pooled_magic, source_magic, enlarged_magic, pairs_magic;
 
   // Vectors of 16 bytes of the filters, [group][step][tile][lane]: {high of
   // row 2 step, high of row 2 step + 1, low of both}, words of two halves of

@@ -22,9 +22,18 @@
 // Cost. fa19's folded matrix, 13068 x 160, on 10,000 images: three products of
 // 41.8 GFLOP, 0.52 GB of inputs, 83 MB of partial sums, twice.
 //
-// Bound. The tensor cores: at one mma.m16n8k16 in 6.5 cycles of a
-// multiprocessor's quarter, 0.22 ms on an H200. A warp's tile of 32 x 80 reads
-// 7 KB of shared memory for 60 products, 57 % of what it gives in that time.
+// Kernels. For few images one chunk a block, all of it in registers; for many by
+// warps; and for many by warpgroups, where the GPU has them: a warpgroup loads
+// chunks ahead, and two others split and multiply in turns. All give the same
+// bits.
+//
+// Bound. The second-level cache, which a block of 128 images asks for 73 KB in
+// each chunk, 32 KB of images and 41 of weights: 0.27 GB in all for 2,560
+// images, and as much again on the way between its halves and memory. The tensor
+// cores would take half of that time.
+//
+// Tried (H200): blocks in pairs that load their weights once for both
+// (multicast). No byte less was read, and it took longer.
 #include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"

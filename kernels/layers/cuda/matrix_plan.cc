@@ -13,6 +13,9 @@ constexpr int64_t kMostBlocks = 65535;
 // A round of blocks, one on each multiprocessor, takes as long as its chunks
 // and as much again as this many: it loads the first, and stores its sums.
 constexpr int64_t kRoundChunks = 1;
+// Floats of partial sums that are written and read again in the time of a
+// chunk.
+constexpr int64_t kFloatsOfChunk = 400000;
 
 // The width of a block, among `widths` times `warps`, that wastes the fewest
 // columns; the widest of several, for which the images are read the fewest
@@ -79,7 +82,8 @@ bool MakeMatrixLaunch(const MatrixShape& shape, int64_t rows,
   const int64_t groups = shape.groups();
   const auto time = [&](int64_t units, int64_t chunks) {
     const int64_t blocks = launch->row_blocks * launch->column_blocks * units;
-    return CeilDivide(blocks, multiprocessors) * (chunks + kRoundChunks);
+    return CeilDivide(blocks, multiprocessors) * (chunks + kRoundChunks) +
+           units * rows * shape.columns() / kFloatsOfChunk;
   };
   const bool by_group =
       !few && (!fits_scratch(shape.chunks) ||

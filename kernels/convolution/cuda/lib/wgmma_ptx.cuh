@@ -33,9 +33,9 @@ inline const char* RejectWithoutWarpgroupProducts(const void* kernel) {
 
 // The descriptor of a product's columns in shared memory. They stand in core
 // matrices of 8 columns x 8 halves, 128 bytes each. Two neighbouring matrices
-// make the depth of 16 halves, so that each 8 columns take 256 bytes; they begin
-// kStride bytes apart. Addresses are below 2^18 and count in units of 16 bytes
-// (PTX ISA, "Matrix descriptor").
+// make the depth of 16 halves, so that each 8 columns take 256 bytes; they
+// begin kStride bytes apart. Addresses are below 2^18 and count in units of 16
+// bytes (PTX ISA, "Matrix descriptor").
 template <int kStride = 256>
 __device__ __forceinline__ uint64_t ColumnsAt(uint32_t address) {
   constexpr uint64_t kAlongDepth = 128 >> 4, kAlongColumns = kStride >> 4;
@@ -281,15 +281,21 @@ __device__ __forceinline__ void StoreSharedIfBelow(int i, int end,
       : "memory");
 }
 
+// Arrives at `barrier`, whose phase does not end before that many bytes have
+// come.
+__device__ __forceinline__ void ExpectBytes(uint32_t barrier, int bytes) {
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
+      "r"(bytes)
+      : "memory");
+}
+
 // Has the copy engine load `bytes` bytes of device memory. Addresses and size
 // are multiples of 16. Arrives at `barrier`, whose phase does not end before
 // the bytes have come.
 __device__ __forceinline__ void StartLoad(uint32_t to, const float* from,
                                           int bytes, uint32_t barrier) {
-  asm volatile(
-      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
-      "r"(bytes)
-      : "memory");
+  ExpectBytes(barrier, bytes);
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
       "[%0], [%1], %2, [%3];" ::"r"(to),
