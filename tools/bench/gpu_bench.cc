@@ -62,8 +62,8 @@ class GpuBench {
     } else {
       classes.insert(options_.classes.begin(), options_.classes.end());
     }
-    RETURN_IF_ERROR(
-        MeasureKernels(options_, layer, workers_, record_.ceilings, report_));
+    RETURN_IF_ERROR(MeasureKernels(options_, layer, workers_, record_.ceilings,
+                                   limits_, report_));
     if (options_.peers) {
       // One search gives the rows of both classes of float32.
       if (classes.count(AccuracyClass::kFp32Normwise) > 0) {
