@@ -101,10 +101,17 @@ MeasuredError DrawnError(const Problem& problem, const float* x, const float* k,
   return ErrorOf(all);
 }
 
-absl::Status CheckDrawn(MeasuredError error, AccuracyClass accuracy,
+absl::Status CheckDrawn(const MeasuredError& error, AccuracyClass accuracy,
                         bool ordinary) {
-  error.relative /= 2;
-  return CheckMeasured(error, accuracy, ordinary);
+  const double allowed = 2 * MaxRelativeError(accuracy);
+  // Not "error > allowed": NaN must not pass.
+  if (ordinary && !(error.relative <= allowed)) {
+    return absl::DataLossError(absl::StrFormat(
+        "outputs that were drawn have a relative error of %.2g, expected at "
+        "most %.0e in class %s",
+        error.relative, allowed, Name(accuracy)));
+  }
+  return CheckMeasured(error, accuracy, /*ordinary=*/false);
 }
 
 SampledReference::SampledReference(const Problem& problem,

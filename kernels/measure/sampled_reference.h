@@ -55,7 +55,7 @@ MeasuredError DrawnError(const Problem& problem, const float* x, const float* k,
 
 // CheckMeasured for the outputs of DrawnError: in the L2 norm few outputs may
 // be twice as far off as all are.
-absl::Status CheckDrawn(MeasuredError error, AccuracyClass accuracy,
+absl::Status CheckDrawn(const MeasuredError& error, AccuracyClass accuracy,
                         bool ordinary);
 
 class SampledReference {

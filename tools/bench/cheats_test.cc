@@ -43,7 +43,7 @@ Outcome Bench(Backend backend, const Problem& problem,
   options.classes = {AccuracyClass::kFp32};
   options.data = *FindDataFamily(data);
   options.rule.min_samples = 4;
-  options.rule.max_samples = 8;
+  options.rule.max_samples = 4;
   options.rule.max_seconds = 3;
   Outcome outcome;
   outcome.record.check_seed = 1;
