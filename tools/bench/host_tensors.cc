@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/hash/mix.h"
 #include "kernels/convolution/checking/poison.h"
 #include "kernels/judge/check.h"
 
@@ -76,8 +75,8 @@ HostTensors::HostTensors(const Problem& problem, const Recipe& recipe,
 }
 
 const float* HostTensors::ExpectedImage(int64_t b) const {
-  if (b == new_place_) return new_image_.data();
-  return first_.x.data() + (b + shift_) % problem_.batch * image_elements();
+  if (b == now_.new_place) return now_.new_image.data();
+  return first_.x.data() + (b + now_.shift) % problem_.batch * image_elements();
 }
 
 void HostTensors::Place() {
@@ -87,39 +86,18 @@ void HostTensors::Place() {
                   x_.data() + b * image_elements());
     }
   });
-  std::copy(expected_k_.begin(), expected_k_.end(), k_.data());
+  std::copy(now_.k.begin(), now_.k.end(), k_.data());
   for (GuardedFloats* const tensor : {&x_, &k_, &y_}) tensor->RestoreZones();
 }
 
 void HostTensors::Restore() {
-  shift_ = 0;
-  new_place_ = -1;
-  expected_k_ = first_.k;
+  now_ = Renewal();
+  now_.k = first_.k;
   Place();
 }
 
 void HostTensors::Renew(uint64_t seed) {
-  const auto batch = static_cast<uint64_t>(problem_.batch);
-  shift_ = static_cast<int64_t>(Mix(seed, 0) % batch);
-  if (ordinary_) {
-    Problem one = problem_;
-    one.batch = 1;
-    Recipe recipe = recipe_;
-    recipe.seed = Mix(seed, 1);
-    ConvolutionData fresh = MakeData(one, recipe);
-    new_image_ = std::move(fresh.x);
-    expected_k_ = std::move(fresh.k);
-    new_place_ = static_cast<int64_t>(Mix(seed, 2) % batch);
-  } else {
-    const auto filters = static_cast<uint64_t>(problem_.filters);
-    const size_t taps = expected_k_.size() / filters;
-    std::rotate_copy(first_.k.begin(),
-                     first_.k.begin() + Mix(seed, 3) % filters * taps,
-                     first_.k.end(), expected_k_.begin());
-    if (Mix(seed, 4) % 2 == 0) {
-      for (float& weight : expected_k_) weight = -weight;
-    }
-  }
+  now_ = DrawRenewal(problem_, recipe_, ordinary_, first_.k, seed);
   Place();
 }
 
@@ -136,8 +114,7 @@ absl::StatusOr<MeasuredError> HostTensors::Error() const {
 }
 
 absl::Status HostTensors::CheckUse() const {
-  std::atomic<bool> same(
-      SameBytes(k_.data(), expected_k_.data(), expected_k_.size()));
+  std::atomic<bool> same(SameBytes(k_.data(), now_.k.data(), now_.k.size()));
   workers_.For(problem_.batch, 1, [&](int, int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       if (!SameBytes(x_.data() + b * image_elements(), ExpectedImage(b),

@@ -12,6 +12,7 @@
 #include "common/parallel/parallel.h"
 #include "kernels/convolution/checking/recipe.h"
 #include "kernels/convolution/problem.h"
+#include "kernels/measure/renewal.h"
 #include "kernels/measure/sampled_reference.h"
 
 namespace convlab {
@@ -48,10 +49,7 @@ class HostTensors {
   const float* k() const { return k_.data(); }
   float* y() { return y_.data(); }
 
-  // Changes what x and k hold, so that no earlier output is right: each image
-  // and each filter takes the place of another and, of ordinary data, one image
-  // and all weights are new. Other data would lose what they are made for:
-  // their weights change their signs, or do not.
+  // Changes what x and k hold, so that no earlier output is right (renewal.h).
   void Renew(uint64_t seed);
   // Makes x and k what they were at first.
   void Restore();
@@ -85,10 +83,7 @@ class HostTensors {
   const bool ordinary_;
   Workers& workers_;
   const ConvolutionData first_;
-  // What x holds: the first images from number shift_ on, but for the new one.
-  int64_t shift_ = 0;
-  int64_t new_place_ = -1;
-  std::vector<float> new_image_, expected_k_;
+  Renewal now_;  // what x and k hold
   GuardedFloats x_, k_, y_;
   const SampledReference reference_;
 };
