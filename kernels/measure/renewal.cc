@@ -1,7 +1,6 @@
 #include "kernels/measure/renewal.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "common/hash/mix.h"
 
@@ -17,20 +16,20 @@ Renewal DrawRenewal(const Problem& problem, const Recipe& recipe, bool ordinary,
     one.batch = 1;
     Recipe fresh = recipe;
     fresh.seed = Mix(seed, 1);
-    ConvolutionData data = MakeData(one, fresh);
     renewal.new_place = static_cast<int64_t>(Mix(seed, 2) % batch);
-    renewal.new_image = std::move(data.x);
-    renewal.k = std::move(data.k);
-    return renewal;
+    renewal.new_image = MakeData(one, fresh).x;
   }
   const auto filters = static_cast<uint64_t>(problem.filters);
-  const auto first =
-      static_cast<int64_t>(Mix(seed, 3) % filters * (first_k.size() / filters));
+  const auto taps = static_cast<int64_t>(first_k.size() / filters);
+  const auto first = static_cast<int64_t>(Mix(seed, 3) % filters);
   renewal.k.resize(first_k.size());
-  std::rotate_copy(first_k.begin(), first_k.begin() + first, first_k.end(),
-                   renewal.k.begin());
-  if (Mix(seed, 4) % 2 == 0) {
-    for (float& weight : renewal.k) weight = -weight;
+  std::rotate_copy(first_k.begin(), first_k.begin() + first * taps,
+                   first_k.end(), renewal.k.begin());
+  for (int64_t m = 0; m < problem.filters; ++m) {
+    if (Mix(seed, 4 + m) % 2 == 0) continue;
+    for (int64_t i = m * taps; i < (m + 1) * taps; ++i) {
+      renewal.k[i] = -renewal.k[i];
+    }
   }
   return renewal;
 }

@@ -1,8 +1,8 @@
 // New inputs for each sample, so that no output of an earlier one is right:
-// each image takes the place of another and, of ordinary data (random values of
-// both signs and one scale), one image and all weights are new. Other data
-// would lose what they are made for: their filters take each other's places,
-// and all weights change their signs, or do not.
+// each image and each filter takes the place of another, each filter changes
+// its sign or does not, and of ordinary data (random values of both signs and
+// one scale) one image is new. All this leaves the work as it is for kernels
+// whose work depends on their data, and other data what they were made for.
 #ifndef KERNELS_MEASURE_RENEWAL_H_
 #define KERNELS_MEASURE_RENEWAL_H_
 
