@@ -27,7 +27,7 @@ namespace {
 constexpr int64_t kMostImages = 2560;
 // So few images are read from pinned memory where they are, and their logits
 // written there: a copy would take longer to start.
-constexpr int64_t kFewImages = 32;
+constexpr int64_t kFewImages = 256;
 // The numbers of images for which a slot keeps what it prepared.
 constexpr size_t kMostPrepared = 16;
 // What a thread copies at a time.
@@ -247,7 +247,7 @@ absl::StatusOr<std::unique_ptr<CompiledNetwork>> CompileForGpu(
       free / 4 / GpuStages::ImageBytes(network), 1, kMostImages);
   Plan plan = MakePlan(network);
   ASSIGN_OR_RETURN(auto stages, GpuStages::Create(network, plan, weights,
-                                                  image_size, piece, workers));
+                                                  image_size, workers));
   auto compiled = std::make_unique<GpuCompiled>(
       std::move(plan), std::move(stages), int64_t{image_size} * image_size,
       network.Classes(), piece, workers);
