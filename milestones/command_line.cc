@@ -1,5 +1,6 @@
 #include "milestones/command_line.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -65,6 +66,10 @@ DEFINE_int32(
     repeat, 0,
     "measurements of each operation, whose median is printed; 1 if not "
     "given, on the GPU's ladder 5");
+DEFINE_bool(strict, false,
+            "fail if the number of correct answers is not the expected one; "
+            "also if not given, where the environment sets CI or with --kernel "
+            "(--nostrict: never)");
 DEFINE_string(record, "", "JSON file to write everything about the run to");
 DEFINE_string(profile, "",
               "JSON file to write a trace of the GPU's work to, for "
@@ -295,6 +300,11 @@ absl::StatusOr<CommandLine> ParseCommandLine(
   if (parsed.given.count("repeat") > 0) {
     RETURN_IF_ERROR(CheckRange("repeat", FLAGS_repeat, 1, 1000000));
     line.repeat = FLAGS_repeat;
+  }
+  line.strict = FLAGS_strict;
+  if (parsed.given.count("strict") == 0) {
+    const char* const ci = std::getenv("CI");
+    line.strict = !line.kernels.empty() || (ci != nullptr && *ci != '\0');
   }
   line.fuse = FLAGS_fuse;
   line.cpu_target = FLAGS_cpu_target;

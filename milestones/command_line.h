@@ -37,6 +37,7 @@ struct CommandLine {
   int threads = 1;
   std::string cpu_target;     // a name or "auto", which the session checks
   std::optional<int> repeat;  // absent: the milestone decides
+  bool strict = false;        // an unexpected number of answers is a failure
   std::string record;         // a file; empty: none
   std::string profile;        // a file; empty: none
 };

@@ -248,5 +248,48 @@ TEST_F(WeightsTest, OfUnknownMxnetStorageOrType) {
   ExpectWeightsRefused(params(0, 0), {"w: "});
 }
 
+// The count that the weight file states decides, and every milestone asks it.
+TEST_F(ProgramsTest, AnUnexpectedNumberOfCorrectAnswersIsTold) {
+  std::string weights = *ReadFile(Model("sp19"));
+  const std::string stated = "\"correct_100\":\"90\"";
+  const size_t place = weights.find(stated);
+  ASSERT_NE(place, std::string::npos);
+  weights[place + stated.size() - 2] = '1';  // 91
+  Write("mine.safetensors", weights);
+  for (const char* command :
+       {"m1 sp19 100 --device cpu", "m2 sp19 100 --variant dense_lanes",
+        "m3 sp19 100 --device cpu", "final sp19 100 --device cpu",
+        "m4 sp19 100 --device cpu --variant vectorized"}) {
+    SCOPED_TRACE(command);
+    const std::string line =
+        absl::StrCat(Runfile("milestones/"), command,
+                     " --weights mine.safetensors --record r.json --threads 2");
+    constexpr char kSaid[] =
+        "90 correct answers, where the weight file says 91";
+    Outcome outcome = Shell(absl::StrCat("unset CI; ", line));
+    EXPECT_EQ(outcome.exit_status, 0);
+    EXPECT_THAT(outcome.err.back(), HasSubstr(kSaid));
+    EXPECT_EQ(ReadRunRecord(Path("r.json"))->count_error, kSaid);
+    outcome = Shell(absl::StrCat("CI=1 ", line));
+    EXPECT_EQ(outcome.exit_status, 1);
+    EXPECT_THAT(outcome.err.back(), HasSubstr(kSaid));
+  }
+  const std::string line = absl::StrCat(
+      Runfile("milestones/m2"),
+      " sp19 100 --variant dense_lanes --weights mine.safetensors");
+  EXPECT_EQ(Shell(absl::StrCat("unset CI; ", line, " --strict")).exit_status,
+            1);
+  EXPECT_EQ(Shell(absl::StrCat("CI=1 ", line, " --nostrict")).exit_status, 0);
+  const Outcome repeated = Shell(absl::StrCat("CI=1 ", line, " --repeat 2"));
+  EXPECT_EQ(repeated.exit_status, 1);
+  EXPECT_THAT(repeated.err.back(), HasSubstr("repetition 1 has 90 correct"));
+  // A ladder whose variants agree is wrong as a whole.
+  const Outcome ladder = Shell(absl::StrCat(
+      Runfile("milestones/m4"),
+      " sp19 100 --device cpu --strict --weights mine.safetensors"));
+  EXPECT_EQ(ladder.exit_status, 1);
+  EXPECT_THAT(ladder.err.back(), HasSubstr("where the weight file says 91"));
+}
+
 }  // namespace
 }  // namespace convlab

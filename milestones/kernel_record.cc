@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/accuracy/accuracy.h"
 #include "common/status/status.h"
 #include "kernels/convolution/fastest.h"
 #include "kernels/judge/trials.h"
+#include "milestones/counts.h"
 
 namespace convlab {
 
@@ -54,6 +56,7 @@ void AddToRecord(Session& session, const KernelRun& run) {
     row.slice = run.result->slice;
     row.device_memory_peak_bytes = run.device_bytes;
   }
+  session.TellFarSample(row.convolutions);
   if (session.ladder || session.kernels.size() > 1) {
     record.ladder.push_back(std::move(row));
     return;
@@ -68,7 +71,8 @@ void AddToRecord(Session& session, const KernelRun& run) {
 }
 
 absl::Status RecordExpected(Session& session) {
-  if (session.line.record.empty() || ExpectedCorrect(session.record)) {
+  if (ExpectedCorrect(session.record) ||
+      (session.line.record.empty() && !session.line.strict)) {
     return absl::OkStatus();
   }
   std::vector<const Variant*> variants;
@@ -81,6 +85,26 @@ absl::Status RecordExpected(Session& session) {
                    RunNetwork(session, variants, /*repeat=*/1));
   session.record.expected_correct = CorrectAnswers(session, result).back();
   return absl::OkStatus();
+}
+
+void JudgeKernelCounts(Session& session) {
+  RunRecord& record = session.record;
+  const auto judge = [&](const std::string& name,
+                         const std::vector<int64_t>& counts) {
+    const VariantRecord& variant = record.variants[name];
+    if (!IsContributed(variant)) return;
+    const int64_t tolerance =
+        MaxChangedAnswers(FindAccuracyClass(variant.accuracy_class)
+                              .value_or(AccuracyClass::kFp32));
+    session.counted.Update(Annotate(
+        JudgeCounts(counts, tolerance, session.line.strict, record), name));
+  };
+  for (const LadderRun& run : record.ladder) {
+    judge(run.variant, run.repetitions_correct);
+  }
+  if (record.ladder.empty() && !record.convolutions.empty()) {
+    judge(record.convolutions.front().variant, record.repetitions_correct);
+  }
 }
 
 }  // namespace convlab

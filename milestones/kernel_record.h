@@ -29,9 +29,13 @@ struct KernelRun {
 // convolutions, or to the ladder of a session that has one.
 void AddToRecord(Session& session, const KernelRun& run);
 
-// Rankings ask how many answers a right convolution gives. The weights' file
-// says it for some numbers of images; for others, ours is asked.
+// Rankings and strict runs ask how many answers a right convolution gives. The
+// weights' file says it for some numbers of images; for others, ours is asked.
 absl::Status RecordExpected(Session& session);
+
+// Judges the numbers of correct answers of all kernels in the record
+// (counts.h).
+void JudgeKernelCounts(Session& session);
 
 }  // namespace convlab
 

@@ -325,6 +325,7 @@ absl::Status RunKernels(Session& session) {
   absl::Status status = RunSources(session, session.kernels, shared);
   if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
   RETURN_IF_ERROR(RecordExpected(session));
+  JudgeKernelCounts(session);
   return status;
 }
 

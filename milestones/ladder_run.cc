@@ -21,6 +21,7 @@
 #include "kernels/convolution/fastest.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/measure/overlap.h"
+#include "milestones/counts.h"
 #include "milestones/course_output.h"
 #include "milestones/progress.h"
 #include "milestones/rung_process.h"
@@ -120,20 +121,19 @@ std::vector<const Variant*> Rungs(const Session& session) {
   return rungs;
 }
 
-// Finds errors that a small batch may hide: DataLoss unless the number of
-// correct answers is that of the first variant, within the tolerance of the
-// variant's class.
-absl::Status CheckCounts(const Session& session, const Variant& variant,
-                         const LadderRun& run) {
+// Finds errors that a small batch may hide: DataLoss unless the numbers of
+// correct answers are the same in all repetitions and, within the tolerance of
+// the variant's class, those of the first variant.
+absl::Status CheckCountsOf(const Session& session, const Variant& variant,
+                           const LadderRun& run) {
+  RETURN_IF_ERROR(CheckRepetitions(run.repetitions_correct));
   const Variant& first = *Rungs(session).front();
   for (const LadderRun& other : session.record.ladder) {
     if (other.variant != first.name || !other.failure.empty()) continue;
-    if (std::abs(run.correct - other.correct) >
-        MaxChangedAnswers(variant.accuracy)) {
-      return absl::DataLossError(
-          absl::StrCat(run.correct, " correct answers, where ", other.variant,
-                       " has ", other.correct));
-    }
+    RETURN_IF_ERROR(
+        CheckCounts(run.repetitions_correct, other.correct,
+                    MaxChangedAnswers(variant.accuracy),
+                    absl::StrCat(other.variant, " has ", other.correct)));
   }
   return absl::OkStatus();
 }
@@ -189,7 +189,7 @@ void Announce(Session& session, const std::string& variant) {
 // the record. Returns whether it is right.
 bool Conclude(Session& session, const Variant& variant, LadderRun run) {
   if (run.failure.empty()) {
-    if (absl::Status status = CheckCounts(session, variant, run);
+    if (absl::Status status = CheckCountsOf(session, variant, run);
         !status.ok()) {
       run.failure = absl::StrCat("FAILED: ", status.message());
     }
@@ -207,6 +207,7 @@ bool Conclude(Session& session, const Variant& variant, LadderRun run) {
     }
     session.Print(
         CorrectnessLine(run.correct, session.size, session.line.model));
+    session.TellFarSample(run.convolutions);
   } else if (!rejected) {
     session.Print(run.failure);
   }
@@ -279,6 +280,18 @@ std::string TimesText(const LadderTimes& times,
                       Ratio(than_before), " ", Ratio(times.than_first), "  ");
 }
 
+// Whether all are wrong in the same way: the others are compared with the
+// first.
+void JudgeFirst(Session& session) {
+  const Variant& first = *Rungs(session).front();
+  for (const LadderRun& run : session.record.ladder) {
+    if (run.variant != first.name || !run.failure.empty()) continue;
+    session.counted.Update(JudgeCounts(run.repetitions_correct,
+                                       MaxChangedAnswers(first.accuracy),
+                                       session.line.strict, session.record));
+  }
+}
+
 }  // namespace
 
 void RunRungs(Session& session, const RungReporter& reporter) {
@@ -322,6 +335,7 @@ absl::Status RunLadder(Session& session) {
     }
   }
   session.Print(LadderText(session.record));
+  JudgeFirst(session);
   if (failed.empty()) return absl::OkStatus();
   return absl::InternalError(
       absl::StrCat("failed: ", absl::StrJoin(failed, ", ")));

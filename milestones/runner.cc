@@ -13,12 +13,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/accuracy/accuracy.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/baseline/convolution.h"
 #include "kernels/convolution/fastest.h"
 #include "kernels/convolution/variants.h"
 #include "milestones/command_line.h"
+#include "milestones/counts.h"
 #include "milestones/course_output.h"
 #include "milestones/kernel_run.h"
 #include "milestones/ladder_run.h"
@@ -118,12 +120,19 @@ absl::Status RunOnce(Session& session,
   }
   record.repetitions_correct = CorrectAnswers(session, result);
   record.correct = record.repetitions_correct.back();
+  int64_t tolerance = 0;
+  for (const Variant* variant : variants) {
+    tolerance = std::max(tolerance, MaxChangedAnswers(variant->accuracy));
+  }
+  session.counted = JudgeCounts(record.repetitions_correct, tolerance,
+                                session.line.strict, record);
   record.slice = result.slice;
   record.device_memory_peak_bytes = result.device_memory_peak_bytes;
   record.inference_ns = result.inference_ns;
   record.prepare_ns = result.prepare_ns;
   if (session.backend == Backend::kCpu) session.Tell(Shares(record));
   if (session.line.fuse) session.Tell(FusedText(record));
+  session.TellFarSample(record.convolutions);
   if (session.milestone.baseline) {
     session.Print(EvalMetricLine(record.correct, session.size));
     return absl::OkStatus();
@@ -180,7 +189,12 @@ absl::Status ParseAndRun(const Milestone& milestone,
   // A wrong variant or kernel is a result too: it is printed and recorded, and
   // the program fails.
   RETURN_IF_ERROR(CloseSession(*session));
-  return measured;
+  if (!measured.ok()) return measured;
+  // What is no failure is told; FinishProgram tells failures.
+  if (session->counted.ok() && !session->record.count_error.empty()) {
+    session->Tell(session->record.count_error);
+  }
+  return session->counted;
 }
 
 // Calls ParseAndRun and turns the system's refusals into statuses.

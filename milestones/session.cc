@@ -24,6 +24,7 @@
 #include "kernels/cuda/trace.h"
 #include "kernels/judge/verdict.h"
 #include "kernels/simd/cpu_target.h"
+#include "milestones/counts.h"
 #include "milestones/course_output.h"
 #include "milestones/kernel_files.h"
 #include "milestones/model.h"
@@ -154,6 +155,12 @@ void Session::Tell(const std::string& text) const {
     return;
   }
   absl::FPrintF(stderr, "%s: %s\n", milestone.name, OneLine(text));
+}
+
+void Session::TellFarSample(
+    const std::vector<ConvolutionRecord>& convolutions) const {
+  const std::string text = DescribeFarSample(convolutions);
+  if (!text.empty()) Tell(text);
 }
 
 absl::StatusOr<std::unique_ptr<Session>> OpenSession(const Milestone& milestone,

@@ -35,6 +35,8 @@ struct Session {
   void Print(const std::string& text);
   // Prints a line on standard error, after the program's name.
   void Tell(const std::string& text) const;
+  // Tells of a sample that lies far from the others (counts.h).
+  void TellFarSample(const std::vector<ConvolutionRecord>& convolutions) const;
 
   const Milestone& milestone;
   const CommandLine line;
@@ -55,6 +57,8 @@ struct Session {
   std::function<void(double)> progress;
   std::function<void(const std::string&)> tell;
   RunRecord record;
+  // What JudgeCounts found out: with an error, the program fails at its end.
+  absl::Status counted;
 };
 
 // Does all checks that need no data, chooses the device and, for --profile,

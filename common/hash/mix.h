@@ -9,7 +9,8 @@ namespace convlab {
 
 // splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
 // Generators, 2014): number b of the sequence with the seed a.
-inline uint64_t Mix(uint64_t a, uint64_t b) {
+// constexpr, so that code for the GPU can call it.
+constexpr uint64_t Mix(uint64_t a, uint64_t b) {
   uint64_t z = a + (b + 1) * 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;

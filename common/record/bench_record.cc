@@ -85,6 +85,7 @@ void Fields(Visitor& visit, BenchRecord& record) {
   visit("build_mode", record.build_mode);
   visit("started", record.started);
   visit("method", record.method);
+  visit("check_seed", record.check_seed);
   visit("device", record.device);
   visit("threads", record.threads);
   visit("cpu_target", record.cpu_target);

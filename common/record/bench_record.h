@@ -90,8 +90,11 @@ struct BenchRecord {
   std::vector<std::string> command;
   std::string git_revision;
   std::string build_mode;
-  std::string started;     // RFC 3339, UTC
-  std::string method;      // describes how times were taken
+  std::string started;  // RFC 3339, UTC
+  std::string method;   // describes how times were taken
+  // By which the inputs of samples and the outputs that are compared were
+  // drawn; 0 in older records.
+  int64_t check_seed = 0;
   std::string device;      // "cpu" or "gpu"
   int threads = 0;         // of the CPU
   std::string cpu_target;  // as in the run record

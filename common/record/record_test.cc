@@ -70,6 +70,9 @@ TEST(RunRecord, ExpectedCountComesFromTheRunOrTheWeights) {
   EXPECT_EQ(ExpectedCorrect(record), 905);
   record.expected_correct.reset();
   EXPECT_EQ(ExpectedCorrect(record), 903);
+  record.split = "train";
+  EXPECT_EQ(ExpectedCorrect(record), std::nullopt);
+  record.split = "t10k";
   record.size = 999;
   EXPECT_EQ(ExpectedCorrect(record), std::nullopt);
 }

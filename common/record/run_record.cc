@@ -183,6 +183,7 @@ void Fields(Visitor& visit, RunRecord& record) {
   visit("correct", record.correct);
   visit("repetitions_correct", record.repetitions_correct);
   visit("expected_correct", record.expected_correct);
+  visit("count_error", record.count_error);
   visit("load_ns", record.load_ns);
   visit("prepare_ns", record.prepare_ns);
   visit("inference_ns", record.inference_ns);
@@ -204,6 +205,7 @@ bool IsContributed(const VariantRecord& variant) {
 
 std::optional<int64_t> ExpectedCorrect(const RunRecord& record) {
   if (record.expected_correct) return record.expected_correct;
+  if (record.split == "train") return std::nullopt;
   const auto found =
       record.weights_metadata.find(absl::StrCat("correct_", record.size));
   int64_t expected;

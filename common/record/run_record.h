@@ -175,6 +175,9 @@ struct RunRecord {
   // The correct answers of these weights with a convolution that is known to be
   // right, where the milestone found that out (ExpectedCorrect).
   std::optional<int64_t> expected_correct;
+  // What is wrong with the numbers of correct answers; empty if nothing is, or
+  // nothing is known.
+  std::string count_error;
   int64_t load_ns = 0;     // reading the data set and the weights
   int64_t prepare_ns = 0;  // and placing the weights, taking memory
   // The time of all layers, one sample per repetition.
@@ -198,7 +201,7 @@ struct RunRecord {
 };
 
 // The number of correct answers that the run should have: what the milestone
-// recorded, or what the weight file's metadata says for this many images.
+// recorded, or what the weight file's metadata says for this many test images.
 std::optional<int64_t> ExpectedCorrect(const RunRecord& record);
 
 // The course's measure: the sum over the network's convolutions of the median

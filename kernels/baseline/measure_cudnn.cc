@@ -96,7 +96,7 @@ class Search {
     for (size_t i = first; i < plans_.size(); ++i) {
       plans_[i].layout = nchw ? "NCHW" : "NHWC";
     }
-    return tensors.CheckInputs();
+    return tensors.CheckUse();
   }
 
   std::vector<CudnnPlan> Take() { return std::move(plans_); }

@@ -113,6 +113,13 @@ absl::Status Synchronize() {
   return CudaStatus(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 
+void DropPersistingLines() {
+  cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0);
+  cudaCtxResetPersistingL2Cache();
+  // A refusal is not the next call's error.
+  cudaGetLastError();
+}
+
 absl::Status StartProfiler() {
   return CudaStatus(cudaProfilerStart(), "cudaProfilerStart");
 }

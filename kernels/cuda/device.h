@@ -65,6 +65,10 @@ absl::StatusOr<int64_t> FreeMemory();
 // Waits for all work on the device; an error may be that of an earlier launch.
 absl::Status Synchronize();
 
+// Makes the L2 cache forget the lines that an earlier kernel asked it to keep,
+// and keeps it from keeping more. Devices that keep none ignore it.
+void DropPersistingLines();
+
 // Mark where a profiler that waits for these calls begins and ends (ncu
 // --profile-from-start off). Without a profiler they do nothing.
 absl::Status StartProfiler();

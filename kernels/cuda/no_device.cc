@@ -20,6 +20,7 @@ CurrentDevice::CurrentDevice(int) : status_(NoCuda()) {}
 CurrentDevice::~CurrentDevice() {}
 absl::StatusOr<int64_t> FreeMemory() { return NoCuda(); }
 absl::Status Synchronize() { return NoCuda(); }
+void DropPersistingLines() {}
 absl::Status StartProfiler() { return NoCuda(); }
 absl::Status StopProfiler() { return NoCuda(); }
 absl::Status CopyToDevice(void*, const void*, int64_t) { return NoCuda(); }

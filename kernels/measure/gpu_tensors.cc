@@ -1,6 +1,9 @@
 #include "kernels/measure/gpu_tensors.h"
 
 #include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "Eigen/Core"
@@ -9,6 +12,7 @@
 #include "kernels/convolution/checking/poison.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/measure/gpu_loads.h"
+#include "kernels/measure/renewal.h"
 
 namespace convlab {
 namespace {
@@ -26,18 +30,18 @@ void ForElements(Layout layout, int64_t C, int64_t H, int64_t W, Visit visit) {
   }
 }
 
-// Fills the buffer with repetitions of `values`, converted to T.
+// Fills the memory with repetitions of `values`, converted to T.
 template <typename T>
-absl::Status UploadRepeated(const std::vector<float>& values,
-                            const cuda::DeviceBuffer& buffer) {
+absl::Status UploadRepeated(const std::vector<float>& values, void* out,
+                            int64_t bytes) {
   std::vector<T> converted(values.size());
   std::transform(values.begin(), values.end(), converted.begin(),
                  [](float value) { return static_cast<T>(value); });
   const int64_t period = values.size() * sizeof(T);
-  for (int64_t done = 0; done < buffer.bytes(); done += period) {
-    RETURN_IF_ERROR(cuda::CopyToDevice(
-        static_cast<char*>(buffer.data()) + done, converted.data(),
-        std::min(period, buffer.bytes() - done)));
+  for (int64_t done = 0; done < bytes; done += period) {
+    RETURN_IF_ERROR(cuda::CopyToDevice(static_cast<char*>(out) + done,
+                                       converted.data(),
+                                       std::min(period, bytes - done)));
   }
   return absl::OkStatus();
 }
@@ -46,7 +50,7 @@ absl::Status UploadRepeated(const std::vector<float>& values,
 
 absl::Status FillRepeated(const std::vector<float>& values,
                           const cuda::DeviceBuffer& buffer) {
-  return UploadRepeated<float>(values, buffer);
+  return UploadRepeated<float>(values, buffer.data(), buffer.bytes());
 }
 
 absl::StatusOr<GpuTensors> GpuTensors::Create(const Problem& problem,
@@ -59,36 +63,41 @@ absl::StatusOr<GpuTensors> GpuTensors::Create(const Problem& problem,
   tensors.problem_ = problem;
   tensors.layout_ = layout;
   tensors.type_ = type;
+  tensors.recipe_ = recipe;
   RETURN_IF_ERROR(type == ElementType::kFloat
-                      ? tensors.Fill<float>(recipe, workers)
-                      : tensors.Fill<Eigen::half>(recipe, workers));
+                      ? tensors.Fill<float>(workers)
+                      : tensors.Fill<Eigen::half>(workers));
   return tensors;
 }
 
 template <typename T>
-absl::Status GpuTensors::Fill(const Recipe& recipe, Workers& workers) {
+absl::Status GpuTensors::Fill(Workers& workers) {
   const Problem& p = problem_;
-  for (const auto& [buffer, elements] :
-       {std::pair(&x_, p.input_elements()), std::pair(&k_, p.kernel_elements()),
-        std::pair(&y_, p.output_elements())}) {
+  for (const auto& [buffer, name, elements] :
+       {std::tuple(&x_, "x", p.input_elements()),
+        std::tuple(&k_, "k", p.kernel_elements()),
+        std::tuple(&y_, "y", p.output_elements())}) {
     ASSIGN_OR_RETURN(*buffer,
-                     cuda::DeviceBuffer::Allocate(elements * sizeof(T)));
+                     cuda::GuardedBuffer::Allocate(name, elements * sizeof(T)));
   }
   const int64_t image = p.input_elements() / p.batch;
   // At least so many images differ that an exchange of two would show.
   constexpr int64_t kFewestImages = 3;
-  Problem period = p;
-  period.batch =
+  period_ = p;
+  period_.batch =
       std::min(p.batch, std::max(kInputPeriod / image, kFewestImages));
-  const ConvolutionData data = MakeData(period, recipe);
+  ConvolutionData data = MakeData(period_, recipe_);
   std::vector<float> placed(data.x.size());
-  for (int64_t b = 0; b < period.batch; ++b) {
+  for (int64_t b = 0; b < period_.batch; ++b) {
     ForElements(layout_, p.channels, p.height, p.width,
                 [&](int64_t plain, int64_t offset) {
                   placed[b * image + offset] = data.x[b * image + plain];
                 });
   }
-  RETURN_IF_ERROR(UploadRepeated<T>(placed, x_));
+  ASSIGN_OR_RETURN(images_,
+                   cuda::DeviceBuffer::Allocate(2 * placed.size() * sizeof(T)));
+  RETURN_IF_ERROR(UploadRepeated<T>(placed, images_.data(), images_.bytes()));
+  RETURN_IF_ERROR(RepeatImages(0));
   placed.resize(data.k.size());
   const int64_t K = p.kernel_size, filter = p.channels * K * K;
   for (int64_t m = 0; m < p.filters; ++m) {
@@ -96,18 +105,75 @@ absl::Status GpuTensors::Fill(const Recipe& recipe, Workers& workers) {
       placed[m * filter + offset] = data.k[m * filter + plain];
     });
   }
-  RETURN_IF_ERROR(UploadRepeated<T>(placed, k_));
+  RETURN_IF_ERROR(UploadRepeated<T>(placed, k_.data(), k_.bytes()));
   ASSIGN_OR_RETURN(words_, cuda::WordSums::Create());
-  ASSIGN_OR_RETURN(x_fingerprint_, words_.Fingerprint(x_.data(), x_.bytes()));
-  ASSIGN_OR_RETURN(k_fingerprint_, words_.Fingerprint(k_.data(), k_.bytes()));
+  ASSIGN_OR_RETURN(errors_, cuda::OutputErrors::Create());
+  RETURN_IF_ERROR(Remember());
 
   reference_.emplace(
       p,
       [&](int64_t b, float* x) {
-        std::copy_n(data.x.begin() + b % period.batch * image, image, x);
+        std::copy_n(data.x.begin() + b % period_.batch * image, image, x);
       },
       data.k.data(), workers);
+  first_k_ = std::move(data.k);
   return absl::OkStatus();
+}
+
+absl::Status GpuTensors::RepeatImages(int64_t first) {
+  const int64_t period = images_.bytes() / 2;
+  const char* const from =
+      static_cast<const char*>(images_.data()) + first * period / period_.batch;
+  for (int64_t done = 0; done < x_.bytes(); done += period) {
+    RETURN_IF_ERROR(cuda::QueueCopy(static_cast<char*>(x_.data()) + done, from,
+                                    std::min(period, x_.bytes() - done),
+                                    /*stream=*/nullptr));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GpuTensors::Remember() {
+  ASSIGN_OR_RETURN(x_fingerprint_, words_.Fingerprint(x_.data(), x_.bytes()));
+  ASSIGN_OR_RETURN(k_fingerprint_, words_.Fingerprint(k_.data(), k_.bytes()));
+  return absl::OkStatus();
+}
+
+absl::Status GpuTensors::Renew(bool ordinary, uint64_t seed) {
+  if (layout_ != Layout::kNchw || type_ != ElementType::kFloat) {
+    return absl::UnimplementedError("only NCHW in float32 is renewed");
+  }
+  const Renewal renewal =
+      DrawRenewal(problem_, recipe_, ordinary, first_k_, seed);
+  RETURN_IF_ERROR(RepeatImages(renewal.shift % period_.batch));
+  if (renewal.new_place >= 0) {
+    const int64_t image = renewal.new_image.size();
+    RETURN_IF_ERROR(cuda::CopyToDevice(x_.floats() + renewal.new_place * image,
+                                       renewal.new_image.data(),
+                                       image * sizeof(float)));
+  }
+  RETURN_IF_ERROR(cuda::CopyToDevice(k_.data(), renewal.k.data(), k_.bytes()));
+  return Remember();
+}
+
+absl::Status GpuTensors::Restore() {
+  if (layout_ != Layout::kNchw || type_ != ElementType::kFloat) {
+    return absl::UnimplementedError("only NCHW in float32 is restored");
+  }
+  for (const cuda::GuardedBuffer* const tensor : {&x_, &k_, &y_}) {
+    RETURN_IF_ERROR(tensor->RestoreZones());
+  }
+  RETURN_IF_ERROR(RepeatImages(0));
+  RETURN_IF_ERROR(cuda::CopyToDevice(k_.data(), first_k_.data(), k_.bytes()));
+  return Remember();
+}
+
+absl::StatusOr<MeasuredError> GpuTensors::WholeError() const {
+  return errors_.Whole(problem_, x_.floats(), k_.floats(), y_.floats());
+}
+
+absl::StatusOr<MeasuredError> GpuTensors::DrawnError(uint64_t seed) const {
+  return errors_.Drawn(problem_, x_.floats(), k_.floats(), y_.floats(),
+                       kDrawnOutputs, seed);
 }
 
 absl::StatusOr<MeasuredError> GpuTensors::Verify(
@@ -142,11 +208,17 @@ absl::StatusOr<MeasuredError> GpuTensors::Error() const {
   });
 }
 
-absl::Status GpuTensors::CheckInputs() const {
+absl::Status GpuTensors::CheckUse() const {
   ASSIGN_OR_RETURN(const uint64_t x, words_.Fingerprint(x_.data(), x_.bytes()));
   ASSIGN_OR_RETURN(const uint64_t k, words_.Fingerprint(k_.data(), k_.bytes()));
-  if (x == x_fingerprint_ && k == k_fingerprint_) return absl::OkStatus();
-  return absl::DataLossError("the inputs or the weights were changed");
+  if (x != x_fingerprint_ || k != k_fingerprint_) {
+    return absl::DataLossError("the inputs or the weights were changed");
+  }
+  for (const cuda::GuardedBuffer* const tensor : {&x_, &k_, &y_}) {
+    ASSIGN_OR_RETURN(const std::string damage, tensor->CheckZones(words_));
+    if (!damage.empty()) return absl::DataLossError(damage);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace convlab

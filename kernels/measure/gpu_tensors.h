@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -15,6 +16,8 @@
 #include "kernels/convolution/problem.h"
 #include "kernels/cuda/device.h"
 #include "kernels/measure/gpu_loads.h"
+#include "kernels/measure/guarded_buffer.h"
+#include "kernels/measure/output_errors.h"
 #include "kernels/measure/sampled_reference.h"
 
 namespace convlab {
@@ -37,14 +40,22 @@ class GpuTensors {
   // millions of values. The reference in float64 is computed for some of the
   // images, including the first and the last. Returns Unavailable without a GPU
   // and ResourceExhausted without enough memory. The workers must outlive the
-  // tensors.
+  // tensors. All tensors lie between red zones.
   static absl::StatusOr<GpuTensors> Create(
       const Problem& problem, Workers& workers, Layout layout = Layout::kNchw,
       ElementType type = ElementType::kFloat, const Recipe& recipe = Recipe());
 
+  // Of tensors in NCHW and float32: changes what x and k hold, so that no
+  // earlier output is right; `ordinary` as in renewal.h.
+  absl::Status Renew(bool ordinary, uint64_t seed);
+  // Makes x, k and the red zones what they were at first, on which Verify
+  // relies.
+  absl::Status Restore();
+
   const void* x() const { return x_.data(); }
   const void* k() const { return k_.data(); }
   void* y() const { return y_.data(); }
+  int64_t y_bytes() const { return y_.bytes(); }
 
   // Poisons y, calls `run`, which fills it, and returns the error of the
   // computed images. Returns DataLoss if any element of y, in any image, was
@@ -52,8 +63,14 @@ class GpuTensors {
   absl::StatusOr<MeasuredError> Verify(
       const std::function<absl::Status()>& run) const;
 
-  // Returns DataLoss if x or k have changed.
-  absl::Status CheckInputs() const;
+  // Of tensors in NCHW and float32: the error of all of y, or of kDrawnOutputs
+  // elements that the seed draws, for what x and k hold now.
+  absl::StatusOr<MeasuredError> WholeError() const;
+  absl::StatusOr<MeasuredError> DrawnError(uint64_t seed) const;
+
+  // Returns DataLoss if something but Renew has changed x or k, or if something
+  // was written beside a tensor.
+  absl::Status CheckUse() const;
 
   // The bytes of all tensors.
   int64_t bytes() const { return x_.bytes() + k_.bytes() + y_.bytes(); }
@@ -61,15 +78,23 @@ class GpuTensors {
  private:
   GpuTensors() = default;
   template <typename T>
-  absl::Status Fill(const Recipe& recipe, Workers& workers);
+  absl::Status Fill(Workers& workers);
   template <typename T>
   absl::StatusOr<MeasuredError> Error() const;
+  // Fills x with repetitions of the images, from number `first` on.
+  absl::Status RepeatImages(int64_t first);
+  absl::Status Remember();
 
   Problem problem_;
+  Problem period_;  // of as many images as differ
+  Recipe recipe_;
   Layout layout_ = Layout::kNchw;
   ElementType type_ = ElementType::kFloat;
-  cuda::DeviceBuffer x_, k_, y_;
+  cuda::GuardedBuffer x_, k_, y_;
+  cuda::DeviceBuffer images_;   // the period, twice
+  std::vector<float> first_k_;  // MCKK
   cuda::WordSums words_;
+  cuda::OutputErrors errors_;
   uint64_t x_fingerprint_ = 0, k_fingerprint_ = 0;
   std::optional<SampledReference> reference_;
 };

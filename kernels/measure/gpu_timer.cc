@@ -1,10 +1,13 @@
 #include "kernels/measure/gpu_timer.h"
 
 #include <chrono>
+#include <utility>
 
+#include "absl/strings/str_format.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/measure/gpu_loads.h"
+#include "kernels/measure/op_time.h"
 
 namespace convlab {
 namespace {
@@ -13,6 +16,11 @@ namespace {
 // launches, such as a variant that works in slices, may take longer: its time
 // then includes the gaps in which the GPU waited for the host.
 constexpr int kWaitMicroseconds = 100;
+
+// What a device that has nothing to do may take to say so, and the share of the
+// operation's time that is not worth a refusal.
+constexpr double kIdleNs = 30'000;
+constexpr double kLateShare = 0.05;
 
 }  // namespace
 
@@ -27,8 +35,8 @@ absl::StatusOr<GpuTimer> GpuTimer::Create() {
                   clock.ok() ? std::optional(*clock) : std::nullopt);
 }
 
-absl::StatusOr<int64_t> GpuTimer::TimeOnce(const Run& run,
-                                           std::vector<int64_t>& clocks_mhz) {
+absl::Status GpuTimer::TimeOnce(const Run& run, Samples& samples) {
+  cuda::DropPersistingLines();
   RETURN_IF_ERROR(cuda::FillBytes(flush_.data(), 0, flush_.bytes()));
   RETURN_IF_ERROR(cuda::StartWait(kWaitMicroseconds));
   RETURN_IF_ERROR(start_.Record());
@@ -37,26 +45,44 @@ absl::StatusOr<int64_t> GpuTimer::TimeOnce(const Run& run,
   if (clock_) {
     // A clock that cannot be read is left out.
     const absl::StatusOr<int> megahertz = clock_->Megahertz();
-    if (megahertz.ok()) clocks_mhz.push_back(*megahertz);
+    if (megahertz.ok()) samples.clocks_mhz.push_back(*megahertz);
   }
-  return stop_.Since(start_);
+  // Waits for the default stream, and then for all.
+  ASSIGN_OR_RETURN(const int64_t ns, stop_.Since(start_));
+  ASSIGN_OR_RETURN(const int64_t late_ns, HostNs(cuda::Synchronize));
+  samples.ns.push_back(ns);
+  samples.late_ns.push_back(late_ns);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<GpuTimes> GpuTimer::Time(const Run& run,
-                                        const StoppingRule& rule) {
+                                        const StoppingRule& rule,
+                                        const Around& around) {
   using Clock = std::chrono::steady_clock;
   RETURN_IF_ERROR(run());
   RETURN_IF_ERROR(cuda::Synchronize());
-  GpuTimes times;
-  std::vector<int64_t> clocks_mhz;
+  Samples samples;
   const Clock::time_point start = Clock::now();
   std::chrono::duration<double> seconds(0);
-  while (!EnoughSamples(times.samples_ns, seconds.count(), rule)) {
-    ASSIGN_OR_RETURN(const int64_t ns, TimeOnce(run, clocks_mhz));
-    times.samples_ns.push_back(ns);
+  while (!EnoughSamples(samples.ns, seconds.count(), rule)) {
+    if (around.before) RETURN_IF_ERROR(around.before());
+    RETURN_IF_ERROR(TimeOnce(run, samples));
+    if (around.after) RETURN_IF_ERROR(around.after());
     seconds = Clock::now() - start;
   }
-  if (!clocks_mhz.empty()) times.sm_clock_mhz = Median(clocks_mhz);
+  const double median = Median(samples.ns);
+  const double late = Median(samples.late_ns);
+  if (late > kIdleNs + kLateShare * median) {
+    return absl::DataLossError(absl::StrFormat(
+        "the GPU still works for %.4f ms when its stream has finished after "
+        "%.4f ms: it does not run in the stream that it was given",
+        late * 1e-6, median * 1e-6));
+  }
+  GpuTimes times;
+  times.samples_ns = std::move(samples.ns);
+  if (!samples.clocks_mhz.empty()) {
+    times.sm_clock_mhz = Median(samples.clocks_mhz);
+  }
   return times;
 }
 

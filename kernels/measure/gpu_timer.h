@@ -5,10 +5,11 @@
 //   ASSIGN_OR_RETURN(const GpuTimes times, timer.Time(run, StoppingRule()));
 //
 // Before each sample a buffer larger than the second-level cache is written, so
-// that nothing of the operation's tensors is in it. A kernel that only waits
-// follows. Meanwhile the host queues the whole operation between two events, so
-// that the time between them holds the GPU's work and not the host's. The
-// operation runs once before the first sample as a warm-up.
+// that nothing of the operation's tensors is in it, nor kept there by an
+// earlier kernel's wish. A kernel that only waits follows. Meanwhile the host
+// queues the whole operation between two events, so that the time between them
+// holds the GPU's work and not the host's. The operation runs once before the
+// first sample as a warm-up.
 #ifndef KERNELS_MEASURE_GPU_TIMER_H_
 #define KERNELS_MEASURE_GPU_TIMER_H_
 
@@ -40,7 +41,18 @@ class GpuTimer {
   // Unavailable without a GPU.
   static absl::StatusOr<GpuTimer> Create();
 
-  absl::StatusOr<GpuTimes> Time(const Run& run, const StoppingRule& rule);
+  // What is done round each sample and not timed; may be null. `after` is
+  // called when the device is idle.
+  struct Around {
+    Run before, after;
+  };
+
+  // Takes samples until the rule is satisfied. DataLoss if the GPU mostly still
+  // works when the stream that the events are in has finished: an operation in
+  // a stream that waits for no other would have no time. Other errors are those
+  // of the calls.
+  absl::StatusOr<GpuTimes> Time(const Run& run, const StoppingRule& rule,
+                                const Around& around = {});
 
  private:
   GpuTimer(cuda::Event start, cuda::Event stop, cuda::DeviceBuffer flush,
@@ -50,10 +62,12 @@ class GpuTimer {
         flush_(std::move(flush)),
         clock_(clock) {}
 
-  // Takes one sample, in nanoseconds, and appends the current clock to
-  // `clocks_mhz`.
-  absl::StatusOr<int64_t> TimeOnce(const Run& run,
-                                   std::vector<int64_t>& clocks_mhz);
+  struct Samples {
+    std::vector<int64_t> ns;
+    std::vector<int64_t> late_ns;  // the device's work after the last event
+    std::vector<int64_t> clocks_mhz;
+  };
+  absl::Status TimeOnce(const Run& run, Samples& samples);
 
   cuda::Event start_, stop_;
   cuda::DeviceBuffer flush_;

@@ -13,7 +13,7 @@ HardLimits LimitsOf(const cuda::DeviceFacts& device) {
   limits.cache_bytes = device.l2_bytes;
   if (const std::optional<Rates> peaks = DataSheetRates(device.name)) {
     limits.memory_gbs = peaks->memory_gbs;
-    limits.tensor_tflops = peaks->fp16_tflops;
+    limits.arithmetic_tflops = peaks->fp16_tflops;
     return limits;
   }
   limits.memory_gbs =
@@ -22,6 +22,13 @@ HardLimits LimitsOf(const cuda::DeviceFacts& device) {
                              limits.memory_gbs ? "" : "the memory's or ",
                              "the tensor cores' peak, which is not known for ",
                              device.name);
+  return limits;
+}
+
+HardLimits LimitsOfCpu(double multiply_add_tflops) {
+  HardLimits limits;
+  limits.arithmetic_tflops = 1.1 * multiply_add_tflops;
+  limits.arithmetic = "the processor's multiply-adds";
   return limits;
 }
 
@@ -38,11 +45,11 @@ absl::Status CheckLimits(const Problem& problem, int products, int64_t bytes,
   // Not an integer, which it may overflow.
   const double tflops = static_cast<double>(problem.flops()) * products /
                         std::max(ns, 1.0) * 1e-3;
-  if (limits.tensor_tflops && tflops > *limits.tensor_tflops) {
+  if (limits.arithmetic_tflops && tflops > *limits.arithmetic_tflops) {
     return absl::DataLossError(absl::StrFormat(
-        "%.4f ms would need %.0f TFLOP/s, and the tensor cores have %.0f at "
-        "most: not everything was computed, or not everything was timed",
-        ns * 1e-6, tflops, *limits.tensor_tflops));
+        "%.4f ms would need %.3g TFLOP/s, and %s have %.3g at most: not "
+        "everything was computed, or not everything was timed",
+        ns * 1e-6, tflops, limits.arithmetic, *limits.arithmetic_tflops));
   }
   return absl::OkStatus();
 }

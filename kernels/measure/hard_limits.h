@@ -15,15 +15,20 @@ namespace convlab {
 
 struct HardLimits {
   std::optional<double> memory_gbs;
-  std::optional<double> tensor_tflops;  // dense FP16
-  int64_t cache_bytes = 0;              // bytes that need not move
-  std::string note;                     // what is not checked and why, or empty
+  std::optional<double> arithmetic_tflops;
+  const char* arithmetic = "the tensor cores";  // whose rate that is
+  int64_t cache_bytes = 0;                      // bytes that need not move
+  std::string note;  // what is not checked and why, or empty
 };
 
 // The peaks of the GPU's data sheet (common/hardware/rates.h). For a GPU
 // without one, the memory's peak by its clock and width, and no limit of
 // arithmetic.
 HardLimits LimitsOf(const cuda::DeviceFacts& device);
+
+// A CPU has no data sheet here: the best rate at which the same run did nothing
+// but multiply-adds, and a tenth more, by which clocks may have changed.
+HardLimits LimitsOfCpu(double multiply_add_tflops);
 
 // DataLoss if a problem of `bytes` cannot have been done in `ns` by a kernel
 // that takes `products` products on tensor cores for each of the definition.

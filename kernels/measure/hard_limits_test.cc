@@ -25,14 +25,14 @@ cuda::DeviceFacts Gpu(const char* name) {
 TEST(Limits, AreTheDataSheetsForTheH200) {
   const HardLimits limits = LimitsOf(Gpu("NVIDIA H200"));
   EXPECT_EQ(limits.memory_gbs, 4800);
-  EXPECT_EQ(limits.tensor_tflops, 989.5);
+  EXPECT_EQ(limits.arithmetic_tflops, 989.5);
   EXPECT_EQ(limits.note, "");
 }
 
 TEST(Limits, AreTheMemorysForAGpuWithoutDataSheet) {
   HardLimits limits = LimitsOf(Gpu("NVIDIA X100"));
   EXPECT_NEAR(*limits.memory_gbs, 1555, 1);
-  EXPECT_EQ(limits.tensor_tflops, std::nullopt);
+  EXPECT_EQ(limits.arithmetic_tflops, std::nullopt);
   EXPECT_THAT(limits.note, HasSubstr("tensor cores' peak"));
   EXPECT_THAT(limits.note, HasSubstr("X100"));
   cuda::DeviceFacts unknown = Gpu("some GPU");
@@ -61,6 +61,18 @@ TEST(Limits, ImpossibleTimesFail) {
   EXPECT_TRUE(CheckLimits({1, 1, 86, 86, 4, 7}, 1, 132188, 1, limits).code() ==
               absl::StatusCode::kDataLoss);
   EXPECT_TRUE(CheckLimits({1, 1, 86, 86, 4, 7}, 1, 132188, 2600, limits).ok());
+}
+
+TEST(Limits, OfACpuAreItsMultiplyAdds) {
+  // 12.11 GFLOP at 0.22 TFLOP/s are 55.05 ms.
+  const Problem problem = {1000, 12, 33, 33, 24, 5};
+  const HardLimits limits = LimitsOfCpu(0.2);
+  EXPECT_TRUE(CheckLimits(problem, 1, problem.min_bytes(), 56e6, limits).ok());
+  EXPECT_THAT(
+      std::string(
+          CheckLimits(problem, 1, problem.min_bytes(), 54e6, limits).message()),
+      HasSubstr("would need 0.224 TFLOP/s, and the processor's multiply-adds "
+                "have 0.22 at most"));
 }
 
 TEST(Limits, ArithmeticCountsTheProductsThatAreIssued) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/parallel/parallel.h"
+#include "common/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/checking/reference.h"
@@ -11,7 +12,9 @@
 #include "kernels/measure/gpu_ceilings.h"
 #include "kernels/measure/gpu_tensors.h"
 #include "kernels/measure/gpu_timer.h"
+#include "kernels/measure/sampled_reference.h"
 #include "kernels/measure/sm_clock.h"
+#include "kernels/measure/stream_order.h"
 
 namespace convlab {
 namespace {
@@ -101,7 +104,7 @@ TEST_F(MeasureTest, VerifiesWhatIsRight) {
   EXPECT_LE(error->relative, 1e-7);
   EXPECT_GT(error->relative, 0);
   EXPECT_LE(error->worst.factor, 1);
-  EXPECT_TRUE(tensors->CheckInputs().ok());
+  EXPECT_TRUE(tensors->CheckUse().ok());
 }
 
 TEST_F(MeasureTest, FindsWhatIsWrong) {
@@ -124,12 +127,128 @@ TEST_F(MeasureTest, FindsWhatIsWrong) {
       EXPECT_NEAR(zeros->relative, 1, 1e-6);
       EXPECT_FALSE(zeros->worst.ok());
       // One weight is changed.
-      ASSERT_TRUE(tensors->CheckInputs().ok());
+      ASSERT_TRUE(tensors->CheckUse().ok());
       ASSERT_TRUE(
           cuda::FillBytes(const_cast<void*>(tensors->k()), 0xff, 2).ok());
-      EXPECT_FALSE(tensors->CheckInputs().ok());
+      EXPECT_FALSE(tensors->CheckUse().ok());
     }
   }
+}
+
+// Computes y on the host, for what x and k hold now.
+absl::Status ComputeOnHost(const Problem& problem, const GpuTensors& tensors,
+                           Workers& workers, std::vector<float>* y) {
+  std::vector<float> x(problem.input_elements());
+  std::vector<float> k(problem.kernel_elements());
+  RETURN_IF_ERROR(cuda::CopyToHost(x.data(), tensors.x(), 4 * x.size()));
+  RETURN_IF_ERROR(cuda::CopyToHost(k.data(), tensors.k(), 4 * k.size()));
+  const std::vector<double> exact =
+      ReferenceConvolution(problem, x.data(), k.data(), workers);
+  y->assign(exact.begin(), exact.end());
+  RETURN_IF_ERROR(cuda::CopyToDevice(tensors.y(), y->data(), 4 * y->size()));
+  // The device draws the outputs that the host draws.
+  ASSIGN_OR_RETURN(const MeasuredError there, tensors.DrawnError(3));
+  const MeasuredError here = DrawnError(problem, x.data(), k.data(), y->data(),
+                                        kDrawnOutputs, 3, workers);
+  EXPECT_NEAR(there.relative, here.relative, 1e-3 * here.relative);
+  EXPECT_NEAR(there.worst.factor, here.worst.factor, 1e-3);
+  EXPECT_EQ(there.worst.allowed, here.worst.allowed);
+  return absl::OkStatus();
+}
+
+TEST_F(MeasureTest, RenewedInputsHaveNewOutputs) {
+  const Problem problem = {9, 2, 20, 20, 3, 5};
+  auto tensors = GpuTensors::Create(problem, workers_);
+  ASSERT_TRUE(tensors.ok()) << tensors.status();
+  std::vector<float> first, y;
+  for (const bool ordinary : {true, false}) {
+    SCOPED_TRACE(ordinary);
+    ASSERT_TRUE(tensors->Restore().ok());
+    ASSERT_TRUE(ComputeOnHost(problem, *tensors, workers_, &first).ok());
+    EXPECT_LE(tensors->WholeError()->relative, 1e-7);
+    EXPECT_LE(tensors->WholeError()->worst.factor, 1);
+    ASSERT_TRUE(tensors->Renew(ordinary, 5).ok());
+    EXPECT_TRUE(tensors->CheckUse().ok());
+    EXPECT_GT(tensors->WholeError()->relative, 0.1);
+    EXPECT_GT(tensors->DrawnError(1)->relative, 0.1);
+    ASSERT_TRUE(ComputeOnHost(problem, *tensors, workers_, &y).ok());
+    EXPECT_NE(y, first);
+    EXPECT_LE(tensors->WholeError()->relative, 1e-7);
+    // One element is enough for the whole output, and NaN never passes.
+    ASSERT_TRUE(
+        cuda::FillBytes(static_cast<float*>(tensors->y()) + 77, 0, 4).ok());
+    EXPECT_FALSE(tensors->WholeError()->worst.ok());
+    ASSERT_TRUE(
+        cuda::FillBytes(static_cast<float*>(tensors->y()) + 77, 0xff, 4).ok());
+    EXPECT_FALSE(tensors->WholeError()->worst.ok());
+    EXPECT_FALSE(CheckMeasured(*tensors->WholeError(), AccuracyClass::kBf16,
+                               /*ordinary=*/true)
+                     .ok());
+  }
+}
+
+TEST_F(MeasureTest, FindsWhatIsWrittenBesideATensor) {
+  const Problem problem = {9, 2, 20, 20, 3, 5};
+  auto tensors = GpuTensors::Create(problem, workers_);
+  ASSERT_TRUE(tensors.ok()) << tensors.status();
+  EXPECT_TRUE(tensors->CheckUse().ok());
+  char* const y = static_cast<char*>(tensors->y());
+  ASSERT_TRUE(cuda::FillBytes(y + tensors->y_bytes() + 8, 0, 4).ok());
+  EXPECT_EQ(tensors->CheckUse().message(),
+            "wrote 12 bytes behind y in device memory");
+  ASSERT_TRUE(tensors->Restore().ok());
+  EXPECT_TRUE(tensors->CheckUse().ok());
+  ASSERT_TRUE(cuda::FillBytes(y - 8, 0, 4).ok());
+  EXPECT_EQ(tensors->CheckUse().message(),
+            "wrote 8 bytes before y in device memory");
+}
+
+TEST_F(MeasureTest, FindsWorkInAStreamThatWaitsForNoOther) {
+  const int64_t bytes = int64_t{1} << 26;
+  auto from = cuda::DeviceBuffer::Allocate(bytes);
+  auto to = cuda::DeviceBuffer::Allocate(bytes);
+  auto aside = cuda::DeviceStream::Create();
+  ASSERT_TRUE(from.ok() && to.ok() && aside.ok());
+  ASSERT_TRUE(cuda::FillBytes(from->data(), 1, bytes).ok());
+  const auto copy = [&](CUstream_st* stream, int times) -> GpuTimer::Run {
+    return [&, stream, times]() -> absl::Status {
+      for (int i = 0; i < times; ++i) {
+        RETURN_IF_ERROR(
+            cuda::QueueCopy(to->data(), from->data(), bytes, stream));
+      }
+      return absl::OkStatus();
+    };
+  };
+  EXPECT_TRUE(CheckStreamOrder(copy(nullptr, 1), to->data(), bytes).ok());
+  EXPECT_THAT(
+      std::string(
+          CheckStreamOrder(copy(aside->get(), 1), to->data(), bytes).message()),
+      HasSubstr("while the stream was held"));
+  auto timer = GpuTimer::Create();
+  ASSERT_TRUE(timer.ok()) << timer.status();
+  StoppingRule rule;
+  rule.min_samples = rule.max_samples = 5;
+  EXPECT_TRUE(timer->Time(copy(nullptr, 100), rule).ok());
+  EXPECT_THAT(
+      std::string(
+          timer->Time(copy(aside->get(), 100), rule).status().message()),
+      HasSubstr("the GPU still works"));
+}
+
+TEST_F(MeasureTest, CallsWhatIsAroundEachSample) {
+  auto timer = GpuTimer::Create();
+  ASSERT_TRUE(timer.ok()) << timer.status();
+  StoppingRule rule;
+  rule.min_samples = rule.max_samples = 4;
+  std::string calls;
+  GpuTimer::Around around;
+  around.before = [&] { return calls += "b", absl::OkStatus(); };
+  around.after = [&] { return calls += "a", absl::OkStatus(); };
+  const auto run = [&] { return calls += "r", absl::OkStatus(); };
+  ASSERT_TRUE(timer->Time(run, rule, around).ok());
+  EXPECT_EQ(calls, "rbrabrabrabra");
+  around.after = [] { return absl::DataLossError("wrong"); };
+  EXPECT_EQ(timer->Time(run, rule, around).status().message(), "wrong");
 }
 
 TEST_F(MeasureTest, CeilingsAreThoseOfAGpu) {

@@ -1,8 +1,12 @@
 #include "kernels/measure/sampled_reference.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "absl/strings/str_format.h"
+#include "common/accuracy/contract.h"
+#include "common/hash/mix.h"
 #include "common/status/status.h"
 #include "kernels/convolution/checking/reference.h"
 
@@ -28,6 +32,86 @@ absl::Status CheckMeasured(const MeasuredError& error, AccuracyClass accuracy,
       "an output breaks the contract of class fp32: c = %.3g, expected at most "
       "%.3g",
       error.worst.factor, error.worst.allowed));
+}
+
+MeasuredError ErrorOf(const ErrorSums& sums) {
+  MeasuredError error;
+  if (sums.difference != 0) {
+    error.relative = sums.norm == 0 ? std::numeric_limits<double>::infinity()
+                                    : std::sqrt(sums.difference / sums.norm);
+  }
+  error.worst.factor = sums.factor;
+  // As in ContractReference: where the plain loop is wrong itself it allows
+  // nothing.
+  error.worst.allowed =
+      AllowedFactor(std::isfinite(sums.plain) ? sums.plain : 0);
+  return error;
+}
+
+MeasuredError DrawnError(const Problem& problem, const float* x, const float* k,
+                         const float* y, int64_t count, uint64_t seed,
+                         Workers& workers) {
+  constexpr int64_t kGrain = 64;
+  const int64_t plane = problem.output_height() * problem.output_width();
+  const int64_t size = problem.kernel_size;
+  const int64_t terms = problem.channels * size * size;
+  std::vector<ErrorSums> sums(workers.count());
+  workers.For(count, kGrain, [&](int worker, int64_t begin, int64_t end) {
+    ErrorSums mine = sums[worker];
+    for (int64_t i = begin; i < end; ++i) {
+      const auto index = static_cast<int64_t>(
+          Mix(seed, i) % static_cast<uint64_t>(problem.output_elements()));
+      const int64_t b = index / (problem.filters * plane);
+      const int64_t m = index / plane % problem.filters;
+      const int64_t h = index % plane / problem.output_width();
+      const int64_t w = index % problem.output_width();
+      OutputReference reference = {0, 0, terms};
+      float plain = 0;
+      const float* weight = k + m * terms;
+      for (int64_t c = 0; c < problem.channels; ++c) {
+        for (int64_t p = 0; p < size; ++p) {
+          const float* const in =
+              x +
+              ((b * problem.channels + c) * problem.height + h + p) *
+                  problem.width +
+              w;
+          for (int64_t q = 0; q < size; ++q, ++weight) {
+            const double product = static_cast<double>(*weight) * in[q];
+            reference.y64 += product;
+            reference.magnitude += std::abs(product);
+            plain += *weight * in[q];
+          }
+        }
+      }
+      const double difference = y[index] - reference.y64;
+      mine.difference += difference * difference;
+      mine.norm += reference.y64 * reference.y64;
+      mine.factor = std::max(mine.factor, ErrorFactor(y[index], reference));
+      mine.plain = std::max(mine.plain, ErrorFactor(plain, reference));
+    }
+    sums[worker] = mine;
+  });
+  ErrorSums all;
+  for (const ErrorSums& one : sums) {
+    all.difference += one.difference;
+    all.norm += one.norm;
+    all.factor = std::max(all.factor, one.factor);
+    all.plain = std::max(all.plain, one.plain);
+  }
+  return ErrorOf(all);
+}
+
+absl::Status CheckDrawn(const MeasuredError& error, AccuracyClass accuracy,
+                        bool ordinary) {
+  const double allowed = 2 * MaxRelativeError(accuracy);
+  // Not "error > allowed": NaN must not pass.
+  if (ordinary && !(error.relative <= allowed)) {
+    return absl::DataLossError(absl::StrFormat(
+        "outputs that were drawn have a relative error of %.2g, expected at "
+        "most %.0e in class %s",
+        error.relative, allowed, Name(accuracy)));
+  }
+  return CheckMeasured(error, accuracy, /*ordinary=*/false);
 }
 
 SampledReference::SampledReference(const Problem& problem,

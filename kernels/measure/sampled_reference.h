@@ -34,6 +34,30 @@ struct MeasuredError {
 absl::Status CheckMeasured(const MeasuredError& error, AccuracyClass accuracy,
                            bool ordinary);
 
+// Sums over outputs, from which their error follows.
+struct ErrorSums {
+  double difference = 0, norm = 0;  // squares of y - y64, and of y64
+  // The worst c by the contract of class fp32: of y, and of the plain loop in
+  // float32.
+  double factor = 0, plain = 0;
+};
+MeasuredError ErrorOf(const ErrorSums& sums);
+
+// How many outputs of each sample are compared with the definition. Who leaves
+// out one in a hundred is found out 99.997 % of the time.
+inline constexpr int64_t kDrawnOutputs = 1024;
+
+// The error of `count` elements of y that the seed chooses, each computed by
+// the definition in float64. Tensors are in host memory, sizes as in problem.h.
+MeasuredError DrawnError(const Problem& problem, const float* x, const float* k,
+                         const float* y, int64_t count, uint64_t seed,
+                         Workers& workers);
+
+// CheckMeasured for the outputs of DrawnError: in the L2 norm few outputs may
+// be twice as far off as all are.
+absl::Status CheckDrawn(const MeasuredError& error, AccuracyClass accuracy,
+                        bool ordinary);
+
 class SampledReference {
  public:
   // Writes image b of the input or of the output to `image`, as CHW.

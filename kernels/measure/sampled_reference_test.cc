@@ -58,6 +58,32 @@ TEST(SampledReference, ComparesTheCheckedImages) {
           .status()));
 }
 
+TEST(DrawnError, FindsWhatIsWrongAnywhere) {
+  const Problem problem = {20, 3, 9, 7, 5, 3};
+  Workers workers(2);
+  const std::vector<float> x = RandomFloats(problem.input_elements(), 1);
+  const std::vector<float> k = RandomFloats(problem.kernel_elements(), 2);
+  const std::vector<double> exact =
+      ReferenceConvolution(problem, x.data(), k.data(), workers);
+  std::vector<float> y(exact.begin(), exact.end());
+  const auto error = [&](uint64_t seed) {
+    return DrawnError(problem, x.data(), k.data(), y.data(), kDrawnOutputs,
+                      seed, workers);
+  };
+  EXPECT_GT(error(1).relative, 0);
+  EXPECT_LT(error(1).relative, 1e-7);
+  EXPECT_LE(error(1).worst.factor, 1);
+  EXPECT_EQ(error(1).worst.allowed, 16);
+  EXPECT_NE(error(1).relative, error(2).relative);
+  EXPECT_TRUE(CheckDrawn(error(1), AccuracyClass::kFp32, true).ok());
+  // One image of twenty holds another's outputs.
+  const int64_t image = problem.output_elements() / problem.batch;
+  std::copy_n(&y[3 * image], image, &y[11 * image]);
+  EXPECT_GT(error(1).relative, 0.1);
+  EXPECT_FALSE(CheckDrawn(error(1), AccuracyClass::kBf16, true).ok());
+  EXPECT_FALSE(CheckDrawn(error(1), AccuracyClass::kFp32, false).ok());
+}
+
 TEST(CheckMeasured, ClassFp32PromisesEachOutput) {
   const MeasuredError small = {1e-8, {100, 16, 0}};
   EXPECT_EQ(CheckMeasured(small, AccuracyClass::kFp32, true).message(),

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <new>
+#include <random>
 #include <set>
 #include <string>
 #include <system_error>
@@ -24,6 +25,7 @@
 #include "kernels/cuda/library.h"
 #include "kernels/judge/process/process.h"
 #include "kernels/judge/source/compile.h"
+#include "kernels/measure/sampled_reference.h"
 #include "kernels/simd/cpu_target.h"
 #include "tools/bench/accuracy_bench.h"
 #include "tools/bench/cpu_bench.h"
@@ -265,7 +267,11 @@ absl::Status Bench(const std::vector<std::string>& command,
       gpu ? "device events, L2 flushed before each sample; "
           : "host clock, implementations in turn, caches flushed before each "
             "sample; ",
-      ToString(options.rule));
+      ToString(options.rule),
+      "; each sample has new inputs, and outputs are compared with float64: ",
+      kDrawnOutputs, " of each sample, all of one that was drawn");
+  // A variant must not know what will be compared.
+  record.check_seed = std::random_device()();
   Report report(options, record);
   if (!FLAGS_accuracy) record.data = options.data->name;
   if (FLAGS_accuracy) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,13 +11,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/accuracy/accuracy.h"
+#include "common/hash/mix.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/baseline/onednn.h"
-#include "kernels/convolution/checking/poison.h"
 #include "kernels/measure/cpu_ceilings.h"
+#include "kernels/measure/hard_limits.h"
 #include "kernels/measure/op_time.h"
 #include "kernels/measure/sampled_reference.h"
+#include "tools/bench/host_tensors.h"
 #include "tools/bench/kernel_bench.h"
 
 namespace convlab {
@@ -38,71 +39,17 @@ int64_t Nanoseconds(Clock::duration duration) {
   return std::chrono::nanoseconds(duration).count();
 }
 
-// A convolution's tensors in host memory, and the reference for some images.
-class HostTensors {
- public:
-  HostTensors(const Problem& problem, ConvolutionData data, Workers& workers)
-      : problem_(problem),
-        x_(std::move(data.x)),
-        k_(std::move(data.k)),
-        first_x_(x_),
-        first_k_(k_),
-        y_(problem.output_elements()),
-        reference_(
-            problem,
-            [this](int64_t b, float* image) { CopyImage(x_, b, image); },
-            k_.data(), workers) {}
-
-  const float* x() const { return x_.data(); }
-  const float* k() const { return k_.data(); }
-  float* y() { return y_.data(); }
-
-  void Poison() { std::memset(y_.data(), kPoison, y_.size() * sizeof(float)); }
-
-  // Returns the error of y; DataLoss if an element was not written.
-  absl::StatusOr<MeasuredError> Error() const {
-    const int64_t unwritten =
-        std::count_if(y_.begin(), y_.end(), [](float value) {
-          uint32_t word;
-          std::memcpy(&word, &value, sizeof(word));
-          return word == kPoisonedWord;
-        });
-    if (unwritten > 0) {
-      return absl::DataLossError(
-          absl::StrCat(unwritten, " elements of the output were not written"));
-    }
-    return reference_.Error([this](int64_t b, float* image) {
-      CopyImage(y_, b, image);
-      return absl::OkStatus();
-    });
-  }
-
-  absl::Status CheckInputs() const {
-    if (x_ == first_x_ && k_ == first_k_) return absl::OkStatus();
-    return absl::DataLossError("the inputs or the weights were changed");
-  }
-
- private:
-  void CopyImage(const std::vector<float>& batch, int64_t b,
-                 float* image) const {
-    const int64_t elements = batch.size() / problem_.batch;
-    std::copy_n(batch.begin() + b * elements, elements, image);
-  }
-
-  const Problem problem_;
-  std::vector<float> x_, k_;
-  const std::vector<float> first_x_, first_k_;
-  std::vector<float> y_;
-  const SampledReference reference_;
-};
-
 // One implementation that takes part in the rounds of a layer.
 struct Contestant {
   Measurement measurement;
   std::function<absl::Status()> run;
   std::function<absl::Status()> poison;
   std::function<absl::Status()> collect;  // copies the output to the tensors' y
-  int64_t spent_ns = 0;  // in its turns, including the pause and the flush
+  // Whether it computes on the tensors. A library has its own copy of the first
+  // inputs.
+  bool shares_tensors = true;
+  int drawn_sample = 0;  // whose whole output is checked, from 1
+  int64_t spent_ns = 0;  // in its turns, with everything round the sample
   bool done = false;
 };
 
@@ -126,8 +73,8 @@ class CpuBench {
   }
 
   absl::Status MeasureLayer(const NamedLayer& layer) {
-    HostTensors tensors(layer.problem,
-                        MakeData(layer.problem, options_.recipe()), workers_);
+    HostTensors tensors(layer.problem, options_.recipe(),
+                        options_.ordinary_data(), workers_);
     std::vector<Contestant> contestants;
     ASSIGN_OR_RETURN(const std::vector<const Variant*> variants,
                      VariantsFor(options_, layer.problem));
@@ -143,13 +90,21 @@ class CpuBench {
               {"onednn", name, AccuracyClass::kFp32}, contestants);
       }
     }
-    const Ceilings ceilings = RunRounds(layer, contestants);
-    RETURN_IF_ERROR(tensors.CheckInputs());
+    const Ceilings ceilings = RunRounds(layer, tensors, contestants);
+    const HardLimits limits = Limits();
     for (const Contestant& contestant : contestants) {
-      report_.Add(layer, contestant.measurement, ceilings);
+      const Measurement& measurement = contestant.measurement;
+      const absl::Status possible =
+          CheckLimits(layer.problem, /*products=*/1, measurement.bytes,
+                      Median(measurement.samples_ns), limits);
+      if (possible.ok()) {
+        report_.Add(layer, measurement, ceilings);
+      } else {
+        Fail(layer, measurement, possible);
+      }
     }
     RETURN_IF_ERROR(
-        MeasureKernels(options_, layer, workers_, ceilings, report_));
+        MeasureKernels(options_, layer, workers_, ceilings, limits, report_));
     report_.PrintLayer();
     return absl::OkStatus();
   }
@@ -209,6 +164,7 @@ class CpuBench {
     contestant.collect = [convolution, &tensors] {
       return convolution->Read(tensors.y());
     };
+    contestant.shares_tensors = false;
     return contestant;
   }
 
@@ -232,11 +188,17 @@ class CpuBench {
       ASSIGN_OR_RETURN(const MeasuredError error, tensors.Error());
       measurement.error = error.relative;
       measurement.worst = error.worst;
-      RETURN_IF_ERROR(tensors.CheckInputs());
+      RETURN_IF_ERROR(tensors.CheckUse());
       return CheckMeasured(error, name.accuracy, options_.ordinary_data());
     };
     const absl::Status status = verify();
+    // What this one may have done to them is not the next one's fault.
+    tensors.Restore();
     if (status.ok()) {
+      // Any of those that the rule is sure to ask for, if time does not end
+      // them: then it is the last.
+      made->drawn_sample =
+          static_cast<int>(1 + NextRandom() % options_.rule.min_samples);
       contestants.push_back(*std::move(made));
       return;
     }
@@ -245,37 +207,57 @@ class CpuBench {
         !absl::IsUnimplemented(status) && !absl::IsUnavailable(status));
   }
 
+  // Takes a sample and checks what it computed.
+  absl::Status TakeSample(Contestant& contestant, HostTensors& tensors) {
+    Measurement& measurement = contestant.measurement;
+    const Clock::time_point turn = Clock::now();
+    if (contestant.shares_tensors) tensors.Renew(NextRandom());
+    std::this_thread::sleep_for(kPause);
+    const Clock::time_point flush = Clock::now();
+    triad_.Run();
+    triad_ns_.push_back(Nanoseconds(Clock::now() - flush));
+    ASSIGN_OR_RETURN(const int64_t ns, HostNs(contestant.run));
+    measurement.samples_ns.push_back(ns);
+    if (contestant.shares_tensors) {
+      RETURN_IF_ERROR(tensors.CheckUse());
+      RETURN_IF_ERROR(
+          tensors.CheckDrawnOutputs(measurement.accuracy, NextRandom()));
+    }
+    contestant.spent_ns += Nanoseconds(Clock::now() - turn);
+    contestant.done = EnoughSamples(measurement.samples_ns,
+                                    contestant.spent_ns * 1e-9, options_.rule);
+    const int sample = static_cast<int>(measurement.samples_ns.size());
+    if (sample != contestant.drawn_sample &&
+        !(contestant.done && sample < contestant.drawn_sample)) {
+      return absl::OkStatus();
+    }
+    if (!contestant.shares_tensors) {
+      tensors.Restore();
+      RETURN_IF_ERROR(contestant.collect());
+    }
+    return tensors.CheckWholeOutput(measurement.accuracy, NextRandom());
+  }
+
   // Runs the contestants in turn until each has enough samples; one that fails
   // is dropped.
-  Ceilings RunRounds(const NamedLayer& layer,
+  Ceilings RunRounds(const NamedLayer& layer, HostTensors& tensors,
                      std::vector<Contestant>& contestants) {
     const size_t first_fma = fma_ns_.size(), first_triad = triad_ns_.size();
     for (int round = 1;; ++round) {
       bool any = false;
       for (size_t i = 0; i < contestants.size(); ++i) {
         Contestant& contestant = contestants[i];
-        Measurement& measurement = contestant.measurement;
+        const Measurement& measurement = contestant.measurement;
         if (contestant.done) continue;
         any = true;
         report_.Progress(absl::StrCat(layer.name, ": round ", round, ", ",
                                       measurement.provider, " ",
                                       measurement.variant));
-        const Clock::time_point turn = Clock::now();
-        std::this_thread::sleep_for(kPause);
-        const Clock::time_point flush = Clock::now();
-        triad_.Run();
-        triad_ns_.push_back(Nanoseconds(Clock::now() - flush));
-        const absl::StatusOr<int64_t> ns = HostNs(contestant.run);
-        if (!ns.ok()) {
-          report_.Omit(layer, measurement.provider, measurement.variant,
-                       measurement.accuracy, ns.status().message(), true);
-          contestants.erase(contestants.begin() + i--);
-          continue;
-        }
-        measurement.samples_ns.push_back(*ns);
-        contestant.spent_ns += Nanoseconds(Clock::now() - turn);
-        contestant.done = EnoughSamples(
-            measurement.samples_ns, contestant.spent_ns * 1e-9, options_.rule);
+        const absl::Status status = TakeSample(contestant, tensors);
+        if (status.ok()) continue;
+        Fail(layer, measurement,
+             Annotate(status, absl::StrCat("sample ", round)));
+        contestants.erase(contestants.begin() + i--);
       }
       if (!any) break;
       std::this_thread::sleep_for(kPause);
@@ -287,12 +269,31 @@ class CpuBench {
                   {triad_ns_.begin() + first_triad, triad_ns_.end()});
   }
 
+  void Fail(const NamedLayer& layer, const Measurement& measurement,
+            const absl::Status& status) {
+    report_.Omit(layer, measurement.provider, measurement.variant,
+                 measurement.accuracy, status.message(), /*failed=*/true);
+  }
+
+  uint64_t NextRandom() { return Mix(record_.check_seed, random_++); }
+
+  // By the best multiply-adds of all rounds so far, which is what the machine
+  // can do.
+  HardLimits Limits() const {
+    if (fma_ns_.empty()) return {};
+    return LimitsOfCpu(FmaTflops(static_cast<double>(
+        *std::min_element(fma_ns_.begin(), fma_ns_.end()))));
+  }
+
+  double FmaTflops(double ns) const {
+    return 1e-3 * fma_rounds_ * workers_.count() * kFmaRoundFlops / ns;
+  }
+
   Ceilings Derive(const std::vector<int64_t>& fma_ns,
                   const std::vector<int64_t>& triad_ns) const {
     Ceilings ceilings;
     if (!fma_ns.empty()) {
-      ceilings.fp32_tflops = 1e-3 * fma_rounds_ * workers_.count() *
-                             kFmaRoundFlops / Median(fma_ns);
+      ceilings.fp32_tflops = FmaTflops(Median(fma_ns));
     }
     if (!triad_ns.empty())
       ceilings.triad_gbs = triad_.bytes() / Median(triad_ns);
@@ -305,6 +306,7 @@ class CpuBench {
   Report& report_;
   Triad triad_;
   int64_t fma_rounds_ = 100000;
+  uint64_t random_ = 0;  // numbers drawn so far
   std::vector<int64_t> fma_ns_, triad_ns_;
 };
 

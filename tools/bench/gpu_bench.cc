@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/accuracy/accuracy.h"
 #include "common/hardware/floor.h"
+#include "common/hash/mix.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/baseline/convolution.h"
@@ -17,6 +18,7 @@
 #include "kernels/measure/gpu_tensors.h"
 #include "kernels/measure/gpu_timer.h"
 #include "kernels/measure/hard_limits.h"
+#include "kernels/measure/stream_order.h"
 #include "tools/bench/accuracy_bench.h"
 #include "tools/bench/kernel_bench.h"
 
@@ -40,7 +42,7 @@ class GpuBench {
                      VariantsFor(options_, layer.problem));
     if (!variants.empty()) {
       ASSIGN_OR_RETURN(
-          const GpuTensors tensors,
+          GpuTensors tensors,
           GpuTensors::Create(layer.problem, workers_, Layout::kNchw,
                              ElementType::kFloat, options_.recipe()));
       for (const Variant* variant : variants) {
@@ -62,8 +64,8 @@ class GpuBench {
     } else {
       classes.insert(options_.classes.begin(), options_.classes.end());
     }
-    RETURN_IF_ERROR(
-        MeasureKernels(options_, layer, workers_, record_.ceilings, report_));
+    RETURN_IF_ERROR(MeasureKernels(options_, layer, workers_, record_.ceilings,
+                                   limits_, report_));
     if (options_.peers) {
       // One search gives the rows of both classes of float32.
       if (classes.count(AccuracyClass::kFp32Normwise) > 0) {
@@ -81,7 +83,7 @@ class GpuBench {
  private:
   absl::StatusOr<Measurement> MeasureVariant(const NamedLayer& layer,
                                              const Variant& variant,
-                                             const GpuTensors& tensors) {
+                                             GpuTensors& tensors) {
     Resources resources;
     resources.workers = &workers_;
     ASSIGN_OR_RETURN(const auto convolution,
@@ -97,13 +99,16 @@ class GpuBench {
     measurement.variant = variant.name;
     measurement.accuracy = variant.accuracy;
     measurement.bytes = tensors.bytes();
+    // What an earlier one has done to them is not this one's fault.
+    RETURN_IF_ERROR(tensors.Restore());
     ASSIGN_OR_RETURN(const MeasuredError error, tensors.Verify(run));
+    RETURN_IF_ERROR(tensors.CheckUse());
     RETURN_IF_ERROR(
         CheckMeasured(error, variant.accuracy, options_.ordinary_data()));
     measurement.error = error.relative;
     measurement.worst = error.worst;
-    ASSIGN_OR_RETURN(const GpuTimes times, timer_.Time(run, options_.rule));
-    RETURN_IF_ERROR(tensors.CheckInputs());
+    RETURN_IF_ERROR(CheckStreamOrder(run, tensors.y(), tensors.y_bytes()));
+    ASSIGN_OR_RETURN(const GpuTimes times, TimeChecked(run, variant, tensors));
     measurement.samples_ns = times.samples_ns;
     measurement.sm_clock_mhz = times.sm_clock_mhz;
     // A transform multiplies other and fewer numbers.
@@ -112,6 +117,43 @@ class GpuBench {
     RETURN_IF_ERROR(CheckLimits(layer.problem, products, measurement.bytes,
                                 Quantile(measurement.samples_ns, 0), limits_));
     return measurement;
+  }
+
+  // Times the variant on new inputs in each sample, and checks what it
+  // computed: outputs of each sample, and all of one that is drawn.
+  absl::StatusOr<GpuTimes> TimeChecked(const GpuTimer::Run& run,
+                                       const Variant& variant,
+                                       GpuTensors& tensors) {
+    const bool ordinary = options_.ordinary_data();
+    const auto check_whole = [&]() -> absl::Status {
+      ASSIGN_OR_RETURN(const MeasuredError whole, tensors.WholeError());
+      return Annotate(CheckMeasured(whole, variant.accuracy, ordinary),
+                      "the whole output");
+    };
+    // Any of those that the rule is sure to ask for; if time ends them before,
+    // it is the last.
+    const uint64_t drawn = 1 + NextRandom() % options_.rule.min_samples;
+    uint64_t sample = 0;
+    GpuTimer::Around around;
+    around.before = [&] { return tensors.Renew(ordinary, NextRandom()); };
+    around.after = [&]() -> absl::Status {
+      ++sample;
+      const auto check = [&]() -> absl::Status {
+        RETURN_IF_ERROR(tensors.CheckUse());
+        ASSIGN_OR_RETURN(const MeasuredError error,
+                         tensors.DrawnError(NextRandom()));
+        RETURN_IF_ERROR(CheckDrawn(error, variant.accuracy, ordinary));
+        return sample == drawn ? check_whole() : absl::OkStatus();
+      };
+      return Annotate(check(), absl::StrCat("sample ", sample));
+    };
+    ASSIGN_OR_RETURN(GpuTimes times, timer_.Time(run, options_.rule, around));
+    if (sample < drawn) RETURN_IF_ERROR(check_whole());
+    return times;
+  }
+
+  uint64_t NextRandom() {
+    return Mix(static_cast<uint64_t>(record_.check_seed), random_++);
   }
 
   absl::Status MeasurePeer(const NamedLayer& layer, AccuracyClass accuracy) {
@@ -214,6 +256,7 @@ class GpuBench {
   Report& report_;
   GpuTimer timer_;
   const HardLimits limits_;
+  uint64_t random_ = 0;  // numbers drawn so far
 };
 
 // The value does not matter, since no kernel's work depends on it. All four

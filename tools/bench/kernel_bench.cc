@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/network/network.h"
+#include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/judge/verdict.h"
 
@@ -12,7 +13,8 @@ namespace convlab {
 
 absl::Status MeasureKernels(const BenchOptions& options,
                             const NamedLayer& layer, Workers& workers,
-                            const Ceilings& ceilings, Report& report) {
+                            const Ceilings& ceilings, const HardLimits& limits,
+                            Report& report) {
   const Problem& problem = layer.problem;
   for (const CompiledKernel& kernel : options.kernels) {
     const std::string& name = kernel.source.name;
@@ -60,6 +62,14 @@ absl::Status MeasureKernels(const BenchOptions& options,
     measurement.error = verdict.relative_error;
     measurement.samples_ns = judge.process.gpu ? times.kernel_ns : times.op_ns;
     measurement.bytes = problem.min_bytes();
+    const absl::Status possible =
+        CheckLimits(problem, /*products=*/1, measurement.bytes,
+                    Median(measurement.samples_ns), limits);
+    if (!possible.ok()) {
+      report.Omit(layer, kKernelProvider, name, verdict.accuracy,
+                  possible.message(), /*failed=*/true);
+      continue;
+    }
     report.Add(layer, measurement, ceilings);
   }
   return absl::OkStatus();

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "common/parallel/parallel.h"
 #include "common/record/bench_record.h"
+#include "kernels/measure/hard_limits.h"
 #include "tools/bench/options.h"
 #include "tools/bench/report.h"
 
@@ -12,11 +13,12 @@ namespace convlab {
 
 // Judges each kernel of the options on the layer and adds its row: the kernel
 // time on the GPU, the op time on the CPU, both as the judge takes them. A
-// kernel that is not right is an omission with the reason. Errors are failures
-// of the judge.
+// kernel that is not right, or faster than the limits allow, is an omission
+// with the reason. Errors are failures of the judge.
 absl::Status MeasureKernels(const BenchOptions& options,
                             const NamedLayer& layer, Workers& workers,
-                            const Ceilings& ceilings, Report& report);
+                            const Ceilings& ceilings, const HardLimits& limits,
+                            Report& report);
 
 }  // namespace convlab
 

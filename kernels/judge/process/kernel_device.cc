@@ -12,16 +12,13 @@
 #include "common/status/status.h"
 #include "kernels/cuda/device.h"
 #include "kernels/measure/gpu_loads.h"
+#include "kernels/measure/guarded_buffer.h"
 
 namespace convlab {
 namespace {
 
-// Larger than the row or image by which a wrong index is off in most cases, and
-// small beside the tensors.
-constexpr int64_t kZoneBytes = int64_t{4} << 20;
 // A float of these bytes is NaN.
 constexpr uint8_t kNan = 0xff;
-constexpr uint32_t kNanWord = 0xffffffff;
 
 // An error that appears after the kernel's code has run is the kernel's.
 absl::Status KernelStatus(cudaError_t code) {
@@ -34,66 +31,6 @@ absl::Status OwnStatus(cudaError_t code, const char* call) {
   return absl::InternalError(
       absl::StrCat(call, ": ", cudaGetErrorString(code)));
 }
-
-// A tensor in device memory, red zones round it.
-class Guarded {
- public:
-  static absl::StatusOr<Guarded> Allocate(const char* name, int64_t bytes) {
-    Guarded guarded;
-    guarded.name_ = name;
-    guarded.bytes_ = bytes;
-    const int64_t aligned = (bytes + 255) / 256 * 256;
-    ASSIGN_OR_RETURN(guarded.buffer_,
-                     cuda::DeviceBuffer::Allocate(aligned + 2 * kZoneBytes));
-    RETURN_IF_ERROR(
-        cuda::FillBytes(guarded.buffer_.data(), kNan, guarded.buffer_.bytes()));
-    return guarded;
-  }
-
-  char* data() const { return static_cast<char*>(buffer_.data()) + kZoneBytes; }
-  float* floats() const { return reinterpret_cast<float*>(data()); }
-  int64_t bytes() const { return bytes_; }
-  int64_t allocated_bytes() const { return buffer_.bytes(); }
-
-  // Describes the damage that lies farthest out, or returns an empty text.
-  absl::StatusOr<std::string> CheckZones(const cuda::WordSums& words) const {
-    const int64_t behind = buffer_.bytes() - kZoneBytes - bytes_;
-    ASSIGN_OR_RETURN(int64_t intact,
-                     words.Count(data() + bytes_, behind, kNanWord));
-    ASSIGN_OR_RETURN(const int64_t intact_before,
-                     words.Count(buffer_.data(), kZoneBytes, kNanWord));
-    intact += intact_before;
-    if (intact * int64_t{sizeof(kNanWord)} == behind + kZoneBytes) {
-      return std::string();
-    }
-    std::vector<uint8_t> zone(std::max(kZoneBytes, behind));
-    RETURN_IF_ERROR(cuda::CopyToHost(zone.data(), data() + bytes_, behind));
-    for (int64_t i = behind - 1; i >= 0; --i) {
-      if (zone[i] != kNan) {
-        return absl::StrCat("wrote ", i + 1, " bytes behind ", name_,
-                            " in device memory");
-      }
-    }
-    RETURN_IF_ERROR(cuda::CopyToHost(zone.data(), buffer_.data(), kZoneBytes));
-    for (int64_t i = 0; i < kZoneBytes; ++i) {
-      if (zone[i] != kNan) {
-        return absl::StrCat("wrote ", kZoneBytes - i, " bytes before ", name_,
-                            " in device memory");
-      }
-    }
-    return std::string();
-  }
-
-  // Of the tensor.
-  absl::StatusOr<uint64_t> Fingerprint(const cuda::WordSums& words) const {
-    return words.Fingerprint(data(), bytes_);
-  }
-
- private:
-  const char* name_ = "";
-  int64_t bytes_ = 0;
-  cuda::DeviceBuffer buffer_;
-};
 
 class Device : public KernelDevice {
  public:
@@ -120,10 +57,7 @@ class Device : public KernelDevice {
 
   absl::Status Settle() override {
     RETURN_IF_ERROR(KernelStatus(cudaDeviceSynchronize()));
-    // Refused by devices whose L2 cache keeps no lines.
-    cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0);
-    cudaCtxResetPersistingL2Cache();
-    cudaGetLastError();
+    cuda::DropPersistingLines();
     return absl::OkStatus();
   }
 
@@ -136,7 +70,8 @@ class Device : public KernelDevice {
     tensors_.clear();
     inputs_.reset();
     for (const auto& [name, bytes] : sizes) {
-      ASSIGN_OR_RETURN(Guarded tensor, Guarded::Allocate(name, bytes));
+      ASSIGN_OR_RETURN(cuda::GuardedBuffer tensor,
+                       cuda::GuardedBuffer::Allocate(name, bytes));
       tensors_.push_back(std::move(tensor));
     }
     call.device_x = tensors_[0].floats();
@@ -152,7 +87,7 @@ class Device : public KernelDevice {
     if (!inputs_) {
       inputs_.emplace();
       for (int i = 0; i < 2; ++i) {
-        ASSIGN_OR_RETURN((*inputs_)[i], tensors_[i].Fingerprint(words_));
+        ASSIGN_OR_RETURN((*inputs_)[i], Fingerprint(tensors_[i]));
       }
     }
     RETURN_IF_ERROR(cuda::FillBytes(tensors_[2].data(), zeros ? 0 : kNan,
@@ -177,7 +112,7 @@ class Device : public KernelDevice {
 
   absl::Status CheckInputs() override {
     for (int i = 0; i < 2 && inputs_; ++i) {
-      ASSIGN_OR_RETURN(const uint64_t now, tensors_[i].Fingerprint(words_));
+      ASSIGN_OR_RETURN(const uint64_t now, Fingerprint(tensors_[i]));
       if (now == (*inputs_)[i]) continue;
       return absl::AbortedError(absl::StrCat(
           "changed its input ", i == 0 ? "x" : "k", " in device memory"));
@@ -186,7 +121,7 @@ class Device : public KernelDevice {
   }
 
   absl::StatusOr<std::string> CheckZones() override {
-    for (const Guarded& tensor : tensors_) {
+    for (const cuda::GuardedBuffer& tensor : tensors_) {
       ASSIGN_OR_RETURN(std::string damage, tensor.CheckZones(words_));
       if (!damage.empty()) return damage;
     }
@@ -195,7 +130,8 @@ class Device : public KernelDevice {
 
   int64_t allocated_bytes() const override {
     int64_t bytes = 0;
-    for (const Guarded& tensor : tensors_) bytes += tensor.allocated_bytes();
+    for (const cuda::GuardedBuffer& tensor : tensors_)
+      bytes += tensor.allocated_bytes();
     return bytes;
   }
 
@@ -216,10 +152,14 @@ class Device : public KernelDevice {
   }
 
  private:
+  absl::StatusOr<uint64_t> Fingerprint(const cuda::GuardedBuffer& tensor) {
+    return words_.Fingerprint(tensor.data(), tensor.bytes());
+  }
+
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<cuda::Event> begin_, end_;
   cuda::WordSums words_;
-  std::vector<Guarded> tensors_;
+  std::vector<cuda::GuardedBuffer> tensors_;
   // Fingerprints of x and k before the first op.
   std::optional<std::array<uint64_t, 2>> inputs_;
 };
