@@ -52,12 +52,16 @@ Resources Recorded() {
 
 absl::StatusOr<std::unique_ptr<GpuStages>> GpuStages::Create(
     const Network& network, const Plan& plan, const NetworkWeights& weights,
-    int image_size, int64_t most, Workers& workers) {
+    int image_size, int64_t most, Workers& workers, Pixels pixels) {
   ASSIGN_OR_RETURN(const cuda::DeviceFacts facts, cuda::FindDevice());
   std::unique_ptr<GpuStages> stages(new GpuStages(network, plan, image_size));
   stages->multiprocessors_ = facts.multiprocessors;
   std::vector<Step>& steps = stages->steps_;
-  ASSIGN_OR_RETURN(steps.emplace_back(), stages->MakeFront(weights));
+  if (pixels == Pixels::kFloats) {
+    steps.push_back({Kind::kFloats, 0, 0});
+  } else {
+    ASSIGN_OR_RETURN(steps.emplace_back(), stages->MakeFront(weights));
+  }
   while (steps.back().end < plan.stages.size()) {
     const size_t next = steps.back().end;
     switch (plan.stages[next].kind) {
@@ -183,7 +187,9 @@ absl::StatusOr<GpuStages::Memory> GpuStages::Allocate(int64_t images) const {
   for (const Step& step : steps_) {
     const TensorShape& shape =
         step.end == 0 ? shapes.front() : plan_.stages[step.end - 1].output;
-    floats[out] = std::max(floats[out], shape.values());
+    if (step.kind != Kind::kFloats) {
+      floats[out] = std::max(floats[out], shape.values());
+    }
     out = 1 - out;
     const Stage& stage = plan_.stages[step.first];
     if (!step.fused) {
@@ -227,10 +233,11 @@ absl::StatusOr<GpuStages::Convolutions> GpuStages::MakeConvolutions(
 }
 
 absl::Status GpuStages::Queue(
-    int64_t count, const uint8_t* images, float* logits, const Memory& memory,
+    int64_t count, const void* images, float* logits, const Memory& memory,
     const Convolutions& convolutions, Stream stream,
     const std::function<absl::Status(size_t stage)>& passed) const {
-  const float* in = nullptr;
+  const auto* const bytes = static_cast<const uint8_t*>(images);
+  const auto* in = static_cast<const float*>(images);
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
     float* const out =
@@ -238,11 +245,13 @@ absl::Status GpuStages::Queue(
     absl::Status queued;
     switch (step.kind) {
       case Kind::kFront:
-        queued = QueueFront(step, count, images, out, stream);
+        queued = QueueFront(step, count, bytes, out, stream);
         break;
       case Kind::kEnlarge:
-        queued = cuda::EnlargeToFloats(images, count, image_size_,
+        queued = cuda::EnlargeToFloats(bytes, count, image_size_,
                                        network_.image_size, out, stream);
+        break;
+      case Kind::kFloats:
         break;
       case Kind::kConvolve:
         queued = QueueConvolve(step, count, *convolutions[i], in,
@@ -259,7 +268,7 @@ absl::Status GpuStages::Queue(
     if (passed) {
       RETURN_IF_ERROR(passed(step.end == 0 ? 0 : step.first + 1));
     }
-    in = out;
+    if (step.kind != Kind::kFloats) in = out;
   }
   return absl::OkStatus();
 }
