@@ -1,9 +1,10 @@
-// Run records, benchmark records and traces. What is accepted is computed with
-// and comes back whole.
+// Run records, the benchmarks' records and traces. What is accepted is computed
+// with and comes back whole.
 #include <cstdlib>
 
 #include "common/record/bench_record.h"
 #include "common/record/ladder_rows.h"
+#include "common/record/network_record.h"
 #include "common/record/seal.h"
 #include "common/record/statistics.h"
 #include "common/record/test_record.h"
@@ -49,6 +50,19 @@ void CheckBench(absl::string_view text) {
   Neighbours(*record);
 }
 
+void CheckNetworks(absl::string_view text) {
+  const auto record = ParseNetworkRecord(text);
+  if (!record.ok()) return RequireBadInput(record.status());
+  const std::string json = ToJson(*record);
+  const auto again = ParseNetworkRecord(json);
+  Require(again.ok() && ToJson(*again) == json);
+  for (const NetworkRow& row : record->rows) {
+    Require(FindRow(*record, row.network, row.images, row.provider, row.path) ==
+            &row);
+    Require(row.p50_us > 0 && row.images_per_s > 0);
+  }
+}
+
 std::string BenchText() {
   BenchRecord record;
   record.device = "gpu";
@@ -73,7 +87,7 @@ std::string BenchText() {
 }  // namespace
 
 std::vector<std::string> FuzzSeeds() {
-  return {ToJson(Example()), BenchText(),
+  return {ToJson(Example()), BenchText(), ToJson(NetworksExample()),
           R"json({"displayTimeUnit":"ns","traceEvents":[
 {"ph":"M","name":"process_name","pid":1,"args":{"name":"m3"}},
 {"ph":"X","name":"launch","pid":1,"tid":1,"ts":1.001,"dur":2.5},
@@ -90,6 +104,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
   CheckRun(text);
   CheckBench(text);
+  CheckNetworks(text);
   const auto trace = CheckTrace(text);
   if (!trace.ok()) RequireBadInput(trace.status());
   return 0;
