@@ -42,16 +42,7 @@ void Fields(Visitor& visit, NetworkOmission& omission) {
 
 template <typename Visitor>
 void Fields(Visitor& visit, NetworkRecord& record) {
-  visit("command", record.command);
-  visit("git_revision", record.git_revision);
-  visit("build_mode", record.build_mode);
-  visit("started", record.started);
-  visit("method", record.method);
-  visit("device", record.device);
-  visit("threads", record.threads);
-  visit("cpu_target", record.cpu_target);
-  visit("host", record.host);
-  visit("gpu", record.gpu);
+  BenchmarkFields(visit, record);
   visit("peer", record.peer);
   visit("rows", record.rows);
   visit("omissions", record.omissions);

@@ -23,12 +23,23 @@ void RequireBadInput(const absl::Status& status) {
   Require(status.message().find('\n') == absl::string_view::npos);
 }
 
+// Whether it is accepted, and then comes back whole.
+template <typename Record>
+bool GoesRound(const absl::StatusOr<Record>& record,
+               absl::StatusOr<Record> (*parse)(absl::string_view)) {
+  if (!record.ok()) {
+    RequireBadInput(record.status());
+    return false;
+  }
+  const std::string json = ToJson(*record);
+  const auto again = parse(json);
+  Require(again.ok() && ToJson(*again) == json);
+  return true;
+}
+
 void CheckRun(absl::string_view text) {
   const auto record = ParseRunRecord(text);
-  if (!record.ok()) return RequireBadInput(record.status());
-  const std::string json = ToJson(*record);
-  const auto again = ParseRunRecord(json);
-  Require(again.ok() && ToJson(*again) == json);
+  if (!GoesRound(record, ParseRunRecord)) return;
   Require(CheckSeal(text, "").ok());
   Require(ExpectedCorrect(*record).value_or(0) >= 0);
   for (const ConvolutionRecord& one : record->convolutions) {
@@ -39,10 +50,7 @@ void CheckRun(absl::string_view text) {
 
 void CheckBench(absl::string_view text) {
   const auto record = ParseBenchRecord(text);
-  if (!record.ok()) return RequireBadInput(record.status());
-  const std::string json = ToJson(*record);
-  const auto again = ParseBenchRecord(json);
-  Require(again.ok() && ToJson(*again) == json);
+  if (!GoesRound(record, ParseBenchRecord)) return;
   for (const BenchRow& row : record->rows) {
     Require(PeerRatio(*record, row).value_or(1) > 0);
     Require(FloorShare(row).value_or(1) > 0);
@@ -52,10 +60,7 @@ void CheckBench(absl::string_view text) {
 
 void CheckNetworks(absl::string_view text) {
   const auto record = ParseNetworkRecord(text);
-  if (!record.ok()) return RequireBadInput(record.status());
-  const std::string json = ToJson(*record);
-  const auto again = ParseNetworkRecord(json);
-  Require(again.ok() && ToJson(*again) == json);
+  if (!GoesRound(record, ParseNetworkRecord)) return;
   for (const NetworkRow& row : record->rows) {
     Require(FindRow(*record, row.network, row.images, row.provider, row.path) ==
             &row);
