@@ -89,6 +89,12 @@ class PlannedConvolution : public Convolution {
                                             " for ", ToString(problem)));
   }
 
+  // The streams of its runs may end, and the handle is everybody's.
+  ~PlannedConvolution() override {
+    const absl::StatusOr<const Cudnn*> cudnn = OpenCudnn();
+    if (cudnn.ok()) (*cudnn)->set_stream((*cudnn)->handle, nullptr);
+  }
+
   absl::Status Run(const float* x, const float* k, float* y,
                    Stream stream) override {
     RETURN_IF_ERROR(plan_->Bind(x, k, y, workspace_));
