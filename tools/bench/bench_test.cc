@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,8 @@
 #include "kernels/convolution/checking/families.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/cuda/device.h"
+#include "tools/bench/network_bench.h"
+#include "tools/bench/network_calls.h"
 #include "tools/run_program.h"
 
 namespace convlab {
@@ -86,6 +89,24 @@ TEST(Bench, MeasuresWholeNetworks) {
   EXPECT_EQ(unknown.exit_status, 2);
   EXPECT_THAT(unknown.output, HasSubstr("fa91"));
   EXPECT_EQ(Bench("--network sp19,sp19").exit_status, 2);
+}
+
+TEST(Bench, AnswersOfNetworksAreCompared) {
+  // Two images of three classes; float32 cannot tell the second one's.
+  const std::vector<float> logits = {1, 8, -4, 5, -5, 5};
+  const auto check = [&](CallAnswers answers) {
+    return std::string(CheckAnswers(answers, logits, 3).message());
+  };
+  EXPECT_EQ(check({logits, {1, 0}}), "");
+  EXPECT_EQ(check({{}, {1, 2}}), "");
+  EXPECT_EQ(check({{1, 8, -4}, {1}}), "");  // of the first image alone
+  EXPECT_EQ(check({{}, {1, 1}}),
+            "image 1 has the label 1, and layer by layer 0");
+  EXPECT_EQ(check({{}, {2, 0}}),
+            "image 0 has the label 2, and layer by layer 1");
+  EXPECT_EQ(check({{1, 8, -4, 5, -5.001f, 5}, {}}),
+            "image 1 has the logit -5.001 for class 1, and layer by layer -5");
+  EXPECT_THAT(check({{NAN, 8, -4, 5, -5, 5}, {}}), HasSubstr("logit nan"));
 }
 
 TEST(Bench, MeasuresWholeNetworksBesideTheLibrary) {
