@@ -46,6 +46,14 @@ std::string Time(double us) {
   return absl::StrFormat("%.*f %s", digits, value, us < 1000 ? "µs" : "ms");
 }
 
+// Three digits of a rate: "53.7 k", "5.37 M".
+std::string Rate(double per_second) {
+  const bool millions = per_second >= 1e6;
+  const double value = per_second * (millions ? 1e-6 : 1e-3);
+  const int digits = value < 10 ? 2 : value < 100 ? 1 : 0;
+  return absl::StrFormat("%.*f %s", digits, value, millions ? "M" : "k");
+}
+
 // "34.8 µs : 54.1 µs", a dash for what was not measured.
 std::string Both(const NetworkRecord& record, const std::string& network,
                  int64_t images, const char* path) {
@@ -119,7 +127,7 @@ std::string NetworksFigures(const NetworkRecord& record) {
     absl::StrAppend(
         &table, "| ", row.network, " | ", row.images, " | ", row.path, " | ",
         Time(row.p50_us), " | ", Time(row.p99_us), " | ",
-        absl::StrFormat("%.3g", row.images_per_s), " | ",
+        Rate(row.images_per_s), " | ",
         peer == nullptr ? kDash : Time(peer->p50_us), " | ",
         peer == nullptr ? kDash : Time(peer->p99_us), " | ",
         peer == nullptr ? kDash : Ratio(peer->p50_us, row.p50_us), " | ",
@@ -135,7 +143,6 @@ std::vector<Chart> NetworkCharts(const NetworkRecord& record) {
       std::find(networks.begin(), networks.end(), "fa19") != networks.end()
           ? "fa19"
           : networks.front();
-  const std::string title = absl::StrCat(network, ", ", record.gpu.name);
   const std::string peer = PeerOf(record);
   std::vector<Curve> curves;
   const auto add = [&](const char* provider, const char* path,
@@ -145,10 +152,12 @@ std::vector<Chart> NetworkCharts(const NetworkRecord& record) {
     if (curves.back().points.empty()) curves.pop_back();
   };
   std::vector<Chart> charts;
-  const auto draw = [&](const char* name, const char* quantity,
-                        const char* unit) {
+  const auto draw = [&](const char* name, const char* from,
+                        const char* quantity, const char* unit) {
     if (!curves.empty()) {
-      charts.push_back(CurvesChart(name, title, quantity, unit, curves));
+      charts.push_back(
+          CurvesChart(name, absl::StrCat(network, from, ", ", record.gpu.name),
+                      quantity, unit, curves));
     }
     curves.clear();
   };
@@ -159,14 +168,14 @@ std::vector<Chart> NetworkCharts(const NetworkRecord& record) {
   add(kPeer, kDevicePath, peer + ", in device memory", rate);
   add(kOurs, kHostPath, "ours, from host memory", rate);
   add(kPeer, kHostPath, peer + ", from host memory", rate);
-  draw("networks-rate", "throughput", "million images/s");
+  draw("networks-rate", "", "throughput", "million images/s");
   const auto median = [](const NetworkRow& row) { return row.p50_us; };
   const auto slow = [](const NetworkRow& row) { return row.p99_us; };
   add(kOurs, kHostPath, "ours, median", median);
   add(kPeer, kHostPath, peer + ", median", median);
   add(kOurs, kHostPath, "ours, 99th percentile", slow);
   add(kPeer, kHostPath, peer + ", 99th percentile", slow);
-  draw("networks-latency", "time of a call", "µs");
+  draw("networks-latency", " from host memory", "time of a call", "µs");
   return charts;
 }
 

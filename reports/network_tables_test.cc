@@ -62,9 +62,9 @@ TEST(NetworkTables, DigestHasOursAndTheLibrarys) {
 TEST(NetworkTables, FiguresHaveALineForEachOfOurRows) {
   EXPECT_THAT(
       NetworksFigures(MadeUp()),
-      AllOf(HasSubstr("| sp19 | 4096 | floats | 64.0 µs | 96.0 µs | 6.4e+07 | "
+      AllOf(HasSubstr("| sp19 | 4096 | floats | 64.0 µs | 96.0 µs | 64.0 M | "
                       "– | – | – | – |\n"),
-            HasSubstr("| fa19 | 1 | host | 10.1 µs | 15.1 µs | 9.9e+04 | 21.0 "
+            HasSubstr("| fa19 | 1 | host | 10.1 µs | 15.1 µs | 99.0 k | 21.0 "
                       "µs | 31.5 µs | 2.08× | – |\n")));
 }
 
@@ -84,6 +84,8 @@ TEST(NetworkTables, ChartsHaveACurveForEachProviderAndPath) {
                     HasSubstr("set ylabel 'throughput, million images/s'")));
   EXPECT_THAT(charts[1].data,
               HasSubstr("# cuDNN 9, 99th percentile\n1 31.500000\n"));
+  EXPECT_THAT(charts[1].script,
+              HasSubstr("'fa19 from host memory, NVIDIA X1'"));
   NetworkRecord others;
   AddRow(others, "sp19", 4096, "convlab", kFloatsPath, 64);
   EXPECT_TRUE(NetworkCharts(others).empty());

@@ -151,7 +151,7 @@ absl::StatusOr<std::string> WholeNetworksDigest(const std::string& measured) {
     return absl::StrCat(
         NetworksDigest(record),
         "\n![Images per second over the number of images](reports/charts/"
-        "networks-rate.svg)\n![The time of a call over the number of images]("
+        "networks-rate.svg)\n\n![The time of a call over the number of images]("
         "reports/charts/networks-latency.svg)\n");
   });
 }
