@@ -28,8 +28,11 @@ class CompiledNetwork {
   virtual ~CompiledNetwork() = default;
 
   // Computes the logits [count, classes] of `count` images, each of image_size
-  // x image_size bytes. Any count will do, and each call may have another. An
-  // image's logits do not depend on the others. One thread at a time may call.
+  // x image_size bytes. Any count will do, and each call may have another. The
+  // same images give the same bits each time. On the CPU an image's logits do
+  // not depend on the others; on the GPU they do by rounding, since each number
+  // of images has the kernels that are fastest for it. One thread at a time may
+  // call.
   virtual absl::Status Run(const uint8_t* images, int64_t count,
                            float* logits) = 0;
 

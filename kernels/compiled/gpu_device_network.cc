@@ -15,9 +15,6 @@
 namespace convlab {
 namespace {
 
-// The images of a piece, as in CompileForGpu: variants are chosen for it.
-constexpr int64_t kMostImages = 2560;
-
 class GpuDeviceNetwork : public DeviceNetwork {
  public:
   GpuDeviceNetwork(std::unique_ptr<GpuStages> stages, GpuStages::Memory memory,
@@ -70,12 +67,10 @@ absl::StatusOr<std::unique_ptr<DeviceNetwork>> CompileForDevice(
   const int size = floats ? network.image_size : image_size;
   RETURN_IF_ERROR(CheckImages(network, {1, size, size, {}}));
   RETURN_IF_ERROR(cuda::FindDevice().status());
-  ASSIGN_OR_RETURN(const int64_t free, cuda::FreeMemory());
-  const int64_t piece = std::clamp<int64_t>(
-      free / 4 / GpuStages::ImageBytes(network), 1, kMostImages);
+  ASSIGN_OR_RETURN(const int64_t piece, GpuStages::PieceImages(network));
   ASSIGN_OR_RETURN(auto stages,
                    GpuStages::Create(network, MakePlan(network), weights, size,
-                                     piece, workers, pixels));
+                                     workers, pixels));
   ASSIGN_OR_RETURN(GpuStages::Memory memory, stages->Allocate(piece));
   const int64_t pixel_bytes = floats ? sizeof(float) : 1;
   return std::make_unique<GpuDeviceNetwork>(

@@ -52,7 +52,7 @@ Resources Recorded() {
 
 absl::StatusOr<std::unique_ptr<GpuStages>> GpuStages::Create(
     const Network& network, const Plan& plan, const NetworkWeights& weights,
-    int image_size, int64_t most, Workers& workers, Pixels pixels) {
+    int image_size, Workers& workers, Pixels pixels) {
   ASSIGN_OR_RETURN(const cuda::DeviceFacts facts, cuda::FindDevice());
   std::unique_ptr<GpuStages> stages(new GpuStages(network, plan, image_size));
   stages->multiprocessors_ = facts.multiprocessors;
@@ -67,7 +67,7 @@ absl::StatusOr<std::unique_ptr<GpuStages>> GpuStages::Create(
     switch (plan.stages[next].kind) {
       case StageKind::kConvolve: {
         ASSIGN_OR_RETURN(steps.emplace_back(),
-                         stages->MakeConvolve(next, weights, most));
+                         stages->MakeConvolve(next, weights));
         break;
       }
       case StageKind::kConnect: {
@@ -111,18 +111,11 @@ absl::StatusOr<GpuStages::Step> GpuStages::MakeFront(
 }
 
 absl::StatusOr<GpuStages::Step> GpuStages::MakeConvolve(
-    size_t stage, const NetworkWeights& weights, int64_t most) {
+    size_t stage, const NetworkWeights& weights) {
   Step step = {Kind::kConvolve, stage, stage + 1};
   const LayerWeights& own = weights.layers[plan_.stages[stage].first];
   ASSIGN_OR_RETURN(step.weight, Upload(own.weight));
   ASSIGN_OR_RETURN(step.bias, Upload(own.bias));
-  const Problem problem = ProblemOf(plan_.stages[stage], most);
-  ASSIGN_OR_RETURN(step.variant,
-                   FastestVariant(Backend::kCuda, problem, Recorded()));
-  const Epilogue epilogue = EpilogueOf(step);
-  step.fused = epilogue.empty() ||
-               (step.variant->fuses != nullptr &&
-                step.variant->fuses(problem, epilogue, Recorded()).ok());
   return step;
 }
 
@@ -174,6 +167,15 @@ absl::Status GpuStages::AddFollowing(const NetworkWeights& weights,
   return absl::OkStatus();
 }
 
+absl::StatusOr<int64_t> GpuStages::PieceImages(const Network& network) {
+  // Enough to fill the GPU, and few enough that a call with 10,000 images has
+  // several.
+  constexpr int64_t kMostImages = 2560;
+  ASSIGN_OR_RETURN(const int64_t free, cuda::FreeMemory());
+  // A quarter for each of two pieces.
+  return std::clamp<int64_t>(free / 4 / ImageBytes(network), 1, kMostImages);
+}
+
 int64_t GpuStages::ImageBytes(const Network& network) {
   return std::tuple_size_v<decltype(Memory::values)> * WidestValues(network) *
          kFloat;
@@ -192,7 +194,8 @@ absl::StatusOr<GpuStages::Memory> GpuStages::Allocate(int64_t images) const {
     }
     out = 1 - out;
     const Stage& stage = plan_.stages[step.first];
-    if (!step.fused) {
+    // Not every number of images has a variant that pools.
+    if (step.kind == Kind::kConvolve && stage.pool.size > 0) {
       floats[2] = std::max(floats[2], shapes[stage.first + 1].values());
     }
     if (step.kind != Kind::kConnect) continue;
@@ -222,12 +225,18 @@ absl::StatusOr<GpuStages::Convolutions> GpuStages::MakeConvolutions(
   Convolutions convolutions(steps_.size());
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
-    if (step.variant == nullptr) continue;
+    if (step.kind != Kind::kConvolve) continue;
+    const Problem problem = ProblemOf(plan_.stages[step.first], images);
+    ASSIGN_OR_RETURN(const Variant* const variant,
+                     FastestVariant(Backend::kCuda, problem, Recorded()));
+    const Epilogue epilogue = EpilogueOf(step);
+    const bool fused = epilogue.empty() ||
+                       (variant->fuses != nullptr &&
+                        variant->fuses(problem, epilogue, Recorded()).ok());
     ASSIGN_OR_RETURN(
-        convolutions[i],
-        step.variant->Create(ProblemOf(plan_.stages[step.first], images),
-                             Recorded(),
-                             step.fused ? EpilogueOf(step) : Epilogue()));
+        convolutions[i].convolution,
+        variant->Create(problem, Recorded(), fused ? epilogue : Epilogue()));
+    convolutions[i].fused = fused;
   }
   return convolutions;
 }
@@ -252,9 +261,13 @@ absl::Status GpuStages::Queue(
                                        network_.image_size, out, stream);
         break;
       case Kind::kFloats:
+        if (i + 1 == steps_.size()) {
+          queued = cuda::QueueCopy(
+              out, in, count * network_.Shapes()[0].values() * kFloat, stream);
+        }
         break;
       case Kind::kConvolve:
-        queued = QueueConvolve(step, count, *convolutions[i], in,
+        queued = QueueConvolve(step, count, convolutions[i], in,
                                memory.values[2].floats(), out, stream);
         break;
       case Kind::kPool:
@@ -294,12 +307,13 @@ absl::Status GpuStages::QueueFront(const Step& step, int64_t count,
 }
 
 absl::Status GpuStages::QueueConvolve(const Step& step, int64_t count,
-                                      Convolution& convolution, const float* in,
+                                      const Chosen& chosen, const float* in,
                                       float* raw, float* out,
                                       Stream stream) const {
   const Stage& stage = plan_.stages[step.first];
   const float* const filters = step.weight.floats();
-  if (step.fused) return convolution.Run(in, filters, out, stream);
+  Convolution& convolution = *chosen.convolution;
+  if (chosen.fused) return convolution.Run(in, filters, out, stream);
   const bool pools = stage.pool.size > 0;
   float* const values = pools ? raw : out;
   const TensorShape shape = network_.Shapes()[stage.first + 1];

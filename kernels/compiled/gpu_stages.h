@@ -39,20 +39,23 @@ class GpuStages {
     std::array<cuda::DeviceBuffer, 3> values;
     cuda::DeviceBuffer scratch;
   };
+  // A convolution by the variant that is fastest for a number of images.
+  struct Chosen {
+    std::unique_ptr<Convolution> convolution;
+    bool fused;  // it does all of the stage
+  };
   // One for each step, null where it is not a convolution.
-  using Convolutions = std::vector<std::unique_ptr<Convolution>>;
+  using Convolutions = std::vector<Chosen>;
 
-  // `most` is the number of images for which variants are chosen: all counts
-  // have the same, so that an image's logits do not depend on it. CheckNetwork,
-  // CheckWeights and CheckImages must accept the arguments. Floats are of the
-  // network's size.
+  // CheckNetwork, CheckWeights and CheckImages must accept the arguments.
+  // Floats are of the network's size.
   static absl::StatusOr<std::unique_ptr<GpuStages>> Create(
       const Network& network, const Plan& plan, const NetworkWeights& weights,
-      int image_size, int64_t most, Workers& workers,
-      Pixels pixels = Pixels::kBytes);
+      int image_size, Workers& workers, Pixels pixels = Pixels::kBytes);
 
-  // Bytes of Memory for each image, but for the scratch memory of matrices.
-  static int64_t ImageBytes(const Network& network);
+  // The images that are computed as one piece, at most: fewer where the current
+  // GPU's free memory is short.
+  static absl::StatusOr<int64_t> PieceImages(const Network& network);
 
   absl::StatusOr<Memory> Allocate(int64_t images) const;
   absl::StatusOr<Convolutions> MakeConvolutions(int64_t images) const;
@@ -72,11 +75,9 @@ class GpuStages {
     Kind kind;
     size_t first, end;  // stages
     cuda::FrontShape front = {};
-    const Variant* variant = nullptr;
-    bool fused = true;                  // the variant does all of the stage
-    cuda::DeviceBuffer weight = {};     // filters, or a packed matrix
-    cuda::DeviceBuffer bias = {};       // empty: none
-    cuda::ConnectedLayers layers = {};  // behind a matrix
+    cuda::DeviceBuffer weight = {};              // filters, or a packed matrix
+    cuda::DeviceBuffer bias = {};                // empty: none
+    cuda::ConnectedLayers layers = {};           // behind a matrix
     std::vector<cuda::DeviceBuffer> small = {};  // parameters of these
   };
 
@@ -84,13 +85,15 @@ class GpuStages {
       : network_(network), plan_(plan), image_size_(image_size) {}
 
   absl::StatusOr<Step> MakeFront(const NetworkWeights& weights);
-  absl::StatusOr<Step> MakeConvolve(size_t stage, const NetworkWeights& weights,
-                                    int64_t most);
+  absl::StatusOr<Step> MakeConvolve(size_t stage,
+                                    const NetworkWeights& weights);
   absl::StatusOr<Step> MakeConnect(size_t stage, const NetworkWeights& weights,
                                    Workers& workers);
   absl::Status AddFollowing(const NetworkWeights& weights, Workers& workers,
                             Step& step);
 
+  // Bytes of Memory for each image, but for the scratch memory of matrices.
+  static int64_t ImageBytes(const Network& network);
   Problem ProblemOf(const Stage& stage, int64_t images) const;
   Epilogue EpilogueOf(const Step& step) const;
 
@@ -98,8 +101,8 @@ class GpuStages {
                           const uint8_t* images, float* out,
                           Stream stream) const;
   absl::Status QueueConvolve(const Step& step, int64_t count,
-                             Convolution& convolution, const float* in,
-                             float* raw, float* out, Stream stream) const;
+                             const Chosen& chosen, const float* in, float* raw,
+                             float* out, Stream stream) const;
   absl::Status QueuePool(const Step& step, int64_t count, const float* in,
                          float* out, Stream stream) const;
   absl::Status QueueConnect(const Step& step, int64_t count, const float* in,

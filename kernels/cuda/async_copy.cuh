@@ -45,6 +45,15 @@ __device__ __forceinline__ void WaitForCopies() {
 #endif
 }
 
+// Arrives at a barrier in shared memory when the thread's copies so far are
+// done. The barrier counts the thread.
+__device__ __forceinline__ void ArriveWhenCopied(uint32_t barrier) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier)
+               : "memory");
+#endif
+}
+
 }  // namespace convlab::cuda
 
 #endif  // KERNELS_CUDA_ASYNC_COPY_CUH_

@@ -150,13 +150,15 @@ absl::StatusOr<StreamTimes> RunStream(const ClassifyOptions& options,
 
 absl::Status Classify(const std::string& program,
                       const ClassifyOptions& options) {
+  // Before any other thread begins, those of the CUDA driver too, which would
+  // take the signals.
+  Unfinished unfinished;
+  const InterruptGuard guard([&] { unfinished.CleanUp(); });
   RETURN_IF_ERROR(ForceCpuTarget(options.cpu_target));
   ASSIGN_OR_RETURN(const ClassifyDevice device, ChooseDevice(options));
   if (!options.plan_svg.empty()) {
     RETURN_IF_ERROR(CheckWritable(options.plan_svg));
   }
-  Unfinished unfinished;
-  const InterruptGuard guard([&] { unfinished.CleanUp(); });
   const Network& network = *options.model.network;
   ASSIGN_OR_RETURN(DatasetStream data, OpenInput(options));
   const int64_t count = options.size.value_or(data.images->count());

@@ -327,7 +327,7 @@ absl::Status BenchWholeNetworks(const std::vector<std::string>& command) {
     RETURN_IF_ERROR(SetGpuFacts(machine).status());
     record.gpu = machine.gpu;
   }
-  const absl::Status status = BenchNetworks(options, *workers, record);
+  absl::Status status = BenchNetworks(options, *workers, record);
   // Written even if some failed, since the rest was measured.
   if (!FLAGS_json.empty()) {
     RETURN_IF_ERROR(WriteFileAtomically(UserPath(FLAGS_json), ToJson(record)));

@@ -139,6 +139,7 @@ class NetworkBench {
       }
       RETURN_IF_ERROR(Measure(timed));
       std::vector<NetworkRow> rows;
+      rows.reserve(timed.size());
       for (const TimedCall& each : timed) {
         rows.push_back(RowOf(one.network, count, each));
       }

@@ -25,7 +25,7 @@ constexpr char kPeer[] = "cudnn";
 constexpr int64_t kFloat = sizeof(float);
 
 int64_t ImageBytes(const NetworkCase& one) {
-  return one.images.height * one.images.width;
+  return int64_t{one.images.height} * one.images.width;
 }
 
 // The index of the largest, the first of several.
@@ -63,16 +63,17 @@ absl::StatusOr<NetworkCall> OurHostCall(const NetworkCase& one, int64_t count,
   return call;
 }
 
-// A network in device memory with the buffers of its calls.
+// A network in device memory, which may be other calls' too, with the buffers
+// of a call.
 struct OnDevice {
-  std::unique_ptr<DeviceNetwork> network;
+  std::shared_ptr<DeviceNetwork> network;
   DeviceBuffer images, logits, labels;
   cuda::PinnedBuffer host_images, host_labels;
   std::function<absl::Status(Stream)> replay;
 };
 
 absl::StatusOr<std::shared_ptr<OnDevice>> MakeOnDevice(
-    std::unique_ptr<DeviceNetwork> network, int64_t count, int64_t image_bytes,
+    std::shared_ptr<DeviceNetwork> network, int64_t count, int64_t image_bytes,
     int classes) {
   auto made = std::make_shared<OnDevice>();
   made->network = std::move(network);
@@ -90,7 +91,7 @@ absl::StatusOr<std::shared_ptr<OnDevice>> MakeOnDevice(
 
 // From images that are in device memory.
 absl::StatusOr<NetworkCall> DeviceCallOf(const NetworkCase& one,
-                                         std::unique_ptr<DeviceNetwork> network,
+                                         std::shared_ptr<DeviceNetwork> network,
                                          Pixels pixels, int64_t count,
                                          const char* provider,
                                          Workers& workers) {
@@ -134,7 +135,7 @@ absl::StatusOr<NetworkCall> DeviceCallOf(const NetworkCase& one,
 // From bytes in host memory by a network in device memory, through pinned
 // memory; the copies on the device's side are part of the graph.
 absl::StatusOr<NetworkCall> HostCallOf(const NetworkCase& one,
-                                       std::unique_ptr<DeviceNetwork> network,
+                                       std::shared_ptr<DeviceNetwork> network,
                                        int64_t count, const char* provider,
                                        Workers& workers) {
   const int64_t bytes = count * ImageBytes(one);
@@ -207,16 +208,19 @@ absl::StatusOr<std::vector<NetworkCall>> PeerCalls(const NetworkCase& one,
                                static_cast<int>(one.images.height), pixels,
                                count, plans);
   };
+  ASSIGN_OR_RETURN(const std::shared_ptr<DeviceNetwork> bytes,
+                   make(Pixels::kBytes));
+  ASSIGN_OR_RETURN(const std::shared_ptr<DeviceNetwork> floats,
+                   make(Pixels::kFloats));
   std::vector<NetworkCall> calls;
-  ASSIGN_OR_RETURN(auto network, make(Pixels::kBytes));
   ASSIGN_OR_RETURN(calls.emplace_back(),
-                   HostCallOf(one, std::move(network), count, kPeer, workers));
-  for (const Pixels pixels : {Pixels::kBytes, Pixels::kFloats}) {
-    ASSIGN_OR_RETURN(network, make(pixels));
-    ASSIGN_OR_RETURN(
-        calls.emplace_back(),
-        DeviceCallOf(one, std::move(network), pixels, count, kPeer, workers));
-  }
+                   HostCallOf(one, bytes, count, kPeer, workers));
+  ASSIGN_OR_RETURN(
+      calls.emplace_back(),
+      DeviceCallOf(one, bytes, Pixels::kBytes, count, kPeer, workers));
+  ASSIGN_OR_RETURN(
+      calls.emplace_back(),
+      DeviceCallOf(one, floats, Pixels::kFloats, count, kPeer, workers));
   for (NetworkCall& call : calls) call.plans = plans;
   return calls;
 }

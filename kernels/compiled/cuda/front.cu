@@ -43,16 +43,7 @@ using Kernel = void (*)(const uint8_t*, const uint4*, const FrontScale*, float*,
 
 template <int kSteps>
 Kernel KernelOf(int tiles) {
-  switch (tiles) {
-    case 2:
-      return FrontKernel<kSteps, 2>;
-    case 3:
-      return FrontKernel<kSteps, 3>;
-    case 5:
-      return FrontKernel<kSteps, 5>;
-    default:
-      return FrontKernel<kSteps, 6>;
-  }
+  return tiles == 2 ? FrontKernel<kSteps, 2> : FrontKernel<kSteps, 3>;
 }
 
 // The factors and biases stand behind the vectors.
@@ -65,7 +56,7 @@ FrontScale* ScalesOf(const FrontShape& shape, void* packed) {
 
 bool RunsFront() {
   return RejectWithoutTensorCores(
-             reinterpret_cast<const void*>(KernelOf<3>(6))) == nullptr;
+             reinterpret_cast<const void*>(KernelOf<3>(3))) == nullptr;
 }
 
 int64_t PackedFrontBytes(const FrontShape& shape) {
@@ -86,7 +77,7 @@ Error LaunchFront(const FrontLaunch& launch, const uint8_t* images,
   const FrontShape& shape = launch.shape;
   const Kernel kernel =
       shape.steps == 3 ? KernelOf<3>(shape.tiles) : KernelOf<4>(shape.tiles);
-  const dim3 grid(launch.blocks, shape.groups);
+  const dim3 grid(launch.blocks, shape.groups / shape.wide);
   kernel<<<grid, kFrontThreads, launch.shared_bytes(), stream>>>(
       images, static_cast<const uint4*>(packed),
       ScalesOf(shape, const_cast<void*>(packed)), out, launch);

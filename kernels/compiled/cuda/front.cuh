@@ -27,23 +27,27 @@ class FrontBlock {
                         const FrontLaunch& launch)
       : launch_(launch),
         scales_(reinterpret_cast<FrontScale*>(shared)),
-        pixels_(shared + launch.scale_bytes()),
-        taps_(reinterpret_cast<Tap*>(shared + launch.scale_bytes() +
-                                     launch.pixel_bytes())),
-        source_(reinterpret_cast<uint8_t*>(taps_) + launch.tap_bytes()),
+        taps_(reinterpret_cast<Tap*>(shared + launch.scale_bytes())),
+        across_(reinterpret_cast<float*>(shared + launch.across_at())),
+        source_(reinterpret_cast<float*>(shared + launch.source_at())),
+        pixels_(reinterpret_cast<__half2*>(shared + launch.pixels_at())),
+        enlarging_(launch.shape.problem.size, launch.shape.problem.enlarged),
+        group_warps_(launch.shape.wide == 1 ? kWarps : kWarps / 2),
+        in_block_(threadIdx.x / 32 < group_warps_ ? 0 : 1),
+        group_(blockIdx.y * launch.shape.wide + in_block_),
         images_(images),
         out_(out) {}
 
   __device__ void Run(const uint4* filters, const FrontScale* scales) {
     Prepare(filters, scales);
+    __syncthreads();
     const int64_t strips = launch_.images * launch_.strips;
     for (int64_t i = blockIdx.x; i < strips; i += gridDim.x) {
       const int64_t image = i / launch_.strips;
       const int first = static_cast<int>(i % launch_.strips) * launch_.rows;
-      // Nobody reads the source since the barrier behind Enlarge.
-      LoadSource(image);
-      __syncthreads();
-      Enlarge(2 * first);
+      // Its barriers part the strips: who is in it first writes only what
+      // nobody reads after them.
+      Enlarge(image, 2 * first);
       __syncthreads();
       Convolve(image, first);
     }
@@ -52,103 +56,121 @@ class FrontBlock {
  private:
   static constexpr int kWarps = kFrontThreads / 32;
 
-  using Enlarging = Interpolation</*kSmall=*/true>;
-  using Tap = Enlarging::Tap;
+  using Tap = SmallInterpolation::Tap;
 
   __device__ const FrontShape& shape() const { return launch_.shape; }
   __device__ int size() const { return shape().problem.size; }
   __device__ int enlarged() const { return shape().problem.enlarged; }
-
-  // What stays for all strips: filters in registers, taps, factors, and the
-  // border of the source.
+  // What stays for all strips: filters in registers, taps, and factors.
   __device__ void Prepare(const uint4* filters, const FrontScale* scales) {
-    const int own = threadIdx.x, group = blockIdx.y;
+    const int own = threadIdx.x;
 #pragma unroll
     for (int s = 0; s < kSteps; ++s) {
 #pragma unroll
       for (int j = 0; j < kTiles; ++j) {
         filters_[s][j] =
-            filters[((group * kSteps + s) * kTiles + j) * 32 + own % 32];
+            filters[((group_ * kSteps + s) * kTiles + j) * 32 + own % 32];
       }
     }
-    for (int i = own; i < 2 * kTiles; i += kFrontThreads) {
-      scales_[i] = scales[group * 2 * kTiles + i];
+    const int factors = 2 * kTiles * shape().wide;
+    for (int i = own; i < factors; i += kFrontThreads) {
+      scales_[i] = scales[static_cast<int>(blockIdx.y) * factors + i];
     }
-    const Enlarging enlarging(size(), enlarged());
     for (int i = own; i < enlarged(); i += kFrontThreads) {
-      taps_[i] = enlarging.TapOf(i);
-    }
-    const int last = size() + 1, pitch = size() + 2;
-    for (int i = own; i < pitch; i += kFrontThreads) {
-      source_[i] = source_[last * pitch + i] = 0;
-      source_[i * pitch] = source_[i * pitch + last] = 0;
+      taps_[i] = enlarging_.TapOf(i);
     }
   }
 
-  __device__ void LoadSource(int64_t image) {
-    const int area = size() * size(), own = threadIdx.x;
-    const uint8_t* const from = images_ + image * area;
-#pragma unroll 4
-    for (int i = own; i < area; i += kFrontThreads) {
-      const int y = shape().size_divisor.Quotient(i);
-      const int x = i - y * size();
-      source_[(y + 1) * (size() + 2) + x + 1] = from[i];
-    }
-  }
-
-  // The rows of pixels from `first` on, as halves. A warp computes a row, a
-  // lane two neighbouring pixels. Rows and columns beyond the image are zeros:
-  // only weights of 0 meet them.
-  __device__ void Enlarge(int first) {
+  // The rows of pixels from `first` on, as halves. Rows and columns beyond the
+  // image are zeros: only weights of 0 meet them.
+  __device__ void Enlarge(int64_t image, int first) {
+    const int rows = launch_.pixel_rows();
+    const int first_source = taps_[first].first;
+    const int last = min(first + rows, enlarged()) - 1;
+    // Two rows are mixed.
+    const int source_rows = taps_[last].first + 2 - first_source;
+    LoadSource(image, first_source, source_rows);
+    __syncthreads();
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const Enlarging enlarging(size(), enlarged());
-    const auto source = [&](unsigned y, unsigned x) -> unsigned {
-      return source_[y * (size() + 2) + x];
-    };
-    for (int r = warp; r < launch_.pixel_rows(); r += kWarps) {
-      const bool row_exists = first + r < enlarged();
-      const Tap row = taps_[row_exists ? first + r : 0];
-      const auto pixel = [&](int x) -> float {
-        return row_exists && x < enlarged()
-                   ? static_cast<float>(enlarging.Mix(row, taps_[x], source))
-                   : 0;
-      };
-      auto* const to =
-          reinterpret_cast<__half2*>(pixels_) + r * (shape().pitch / 2);
-      for (int i = lane; i < shape().pitch / 2; i += 32) {
-        to[i] = __floats2half2_rn(pixel(2 * i), pixel(2 * i + 1));
+    const int pitch = size() + 2;
+    for (int r = warp; r < source_rows; r += kWarps) {
+      for (int x = lane; x < enlarged(); x += 32) {
+        across_[r * kFrontPitch + x] =
+            enlarging_.Across(taps_[x], source_ + r * pitch);
       }
+    }
+    __syncthreads();
+    for (int r = warp; r < rows; r += kWarps) {
+      const bool exists = first + r < enlarged();
+      const Tap tap = taps_[exists ? first + r : first];
+      const float* const top =
+          across_ + (tap.first - first_source) * kFrontPitch;
+      for (int i = lane; i < shape().columns / 2; i += 32) {
+        const float2 a = reinterpret_cast<const float2*>(top)[i];
+        const float2 b = reinterpret_cast<const float2*>(top + kFrontPitch)[i];
+        const float left = enlarging_.Down(tap, a.x, b.x);
+        const float right = enlarging_.Down(tap, a.y, b.y);
+        pixels_[r * kFrontWords + i] =
+            __floats2half2_rn(exists && 2 * i < enlarged() ? left : 0,
+                              exists && 2 * i + 1 < enlarged() ? right : 0);
+      }
+    }
+  }
+
+  // Rows of the source, counted with a border of zeros.
+  __device__ void LoadSource(int64_t image, int first, int rows) {
+    const uint8_t* const from = images_ + image * size() * size();
+    const int pitch = size() + 2;
+#pragma unroll 4
+    for (int i = threadIdx.x; i < rows * pitch; i += kFrontThreads) {
+      const int row = Divide(i, shape().source_magic);
+      const int y = first + row - 1, x = i - row * pitch - 1;
+      const bool inside = y >= 0 && y < size() && x >= 0 && x < size();
+      source_[i] = inside ? static_cast<float>(from[y * size() + x]) : 0;
     }
   }
 
   // The strip's results, 16 positions at a time for a warp.
   __device__ void Convolve(int64_t image, int first) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int pooled = shape().pooled;
+    WithActivation(shape().problem.activation, [&](auto activation) {
+      Convolve<decltype(activation)::value>(image, first);
+    });
+  }
+  template <Activation kActivation>
+  __device__ __forceinline__ void Convolve(int64_t image, int first) {
+    const int warp = threadIdx.x / 32 - in_block_ * group_warps_;
+    const int lane = threadIdx.x % 32;
+    const int pooled = shape().pooled, area = pooled * pooled;
     const int positions = min(launch_.rows, pooled - first) * pooled;
-    const int pitch = shape().pitch / 2;  // words
-    const auto* const words = reinterpret_cast<const uint32_t*>(pixels_);
+    const auto* const words =
+        reinterpret_cast<const uint32_t*>(pixels_) + lane % 4;
     // The window of a position, at the lane's pixels. Positions beyond the last
     // repeat it, and their results are dropped.
     const auto window = [&](int position) {
       const int i = min(position, positions - 1);
-      const int h = shape().pooled_divisor.Quotient(i);
-      return words + 2 * h * pitch + (i - h * pooled) + lane % 4;
+      const int h = Divide(i, shape().pooled_magic);
+      return words + h * (2 * kFrontWords - pooled) + i;
     };
-    const int64_t area = int64_t{pooled} * pooled;
+    // The lane finishes one position and one filter of each tile.
+    const int own_position = lane / 4 + lane % 2 * 8, own_filter = lane % 4 / 2;
+    const int left = shape().problem.filters - group_ * 2 * kTiles;
     float* const out =
         out_ +
-        (image * shape().problem.filters + blockIdx.y * 2 * kTiles) * area +
-        first * pooled;
-    for (int tile = warp; 16 * tile < positions; tile += kWarps) {
-      const uint32_t* const top = window(16 * tile + lane / 4);
-      const uint32_t* const bottom = window(16 * tile + lane / 4 + 8);
+        (image * shape().problem.filters + group_ * 2 * kTiles + own_filter) *
+            area +
+        first * pooled + own_position;
+    const FrontScale* const scales =
+        scales_ + in_block_ * 2 * kTiles + own_filter;
+#pragma unroll 1
+    for (int at = 16 * warp; at < positions; at += 16 * group_warps_) {
+      const uint32_t* const top = window(at + lane / 4);
+      const uint32_t* const bottom = window(at + lane / 4 + 8);
       float sums[kTiles][4] = {};
 #pragma unroll
       for (int s = 0; s < kSteps; ++s) {
-        const uint32_t rows[4] = {top[2 * s * pitch], bottom[2 * s * pitch],
-                                  top[(2 * s + 1) * pitch],
-                                  bottom[(2 * s + 1) * pitch]};
+        const uint32_t rows[4] = {
+            top[2 * s * kFrontWords], bottom[2 * s * kFrontWords],
+            top[(2 * s + 1) * kFrontWords], bottom[(2 * s + 1) * kFrontWords]};
 #pragma unroll
         for (int j = 0; j < kTiles; ++j) {
           MultiplyAdd(rows, filters_[s][j].z, filters_[s][j].w, sums[j]);
@@ -158,40 +180,44 @@ class FrontBlock {
           MultiplyAdd(rows, filters_[s][j].x, filters_[s][j].y, sums[j]);
         }
       }
-      Finish(sums, 16 * tile, positions, area, out);
-    }
-  }
-
-  // A lane has two rows' sums, each at two neighbouring places of the window,
-  // and its neighbour has them at the other two. Each finishes one row.
-  __device__ void Finish(const float (&sums)[kTiles][4], int first,
-                         int positions, int64_t area, float* out) const {
-    const int lane = threadIdx.x % 32;
-    const bool odd = lane % 2 == 1;
-    const int position = first + lane / 4 + (odd ? 8 : 0);
-    const int left =
-        shape().problem.filters - static_cast<int>(blockIdx.y) * 2 * kTiles;
+      // Before the stores, which may be left out, so that tiles overlap.
+      float values[kTiles];
 #pragma unroll
-    for (int j = 0; j < kTiles; ++j) {
-      const float top = fmaxf(sums[j][0], sums[j][1]);
-      const float bottom = fmaxf(sums[j][2], sums[j][3]);
-      const float other = __shfl_xor_sync(0xffffffff, odd ? top : bottom, 1);
-      const int filter = 2 * j + lane % 4 / 2;
-      const FrontScale scale = scales_[filter];
-      const float value =
-          Apply(shape().problem.activation,
-                fmaxf(odd ? bottom : top, other) * scale.factor + scale.bias);
-      if (position < positions && filter < left) {
-        out[filter * area + position] = value;
+      for (int j = 0; j < kTiles; ++j) {
+        const FrontScale scale = scales[2 * j];
+        values[j] =
+            Apply<kActivation>(Pool(sums[j]) * scale.factor + scale.bias);
+      }
+      const bool exists = at + own_position < positions;
+#pragma unroll
+      for (int j = 0; j < kTiles; ++j) {
+        if (exists && 2 * j + own_filter < left)
+          out[at + 2 * j * area] = values[j];
       }
     }
   }
 
+  // The largest of a window. A lane has two rows' sums, each at two
+  // neighbouring places of the window, and its neighbour has them at the other
+  // two. Each finishes one row.
+  static __device__ __forceinline__ float Pool(const float (&sums)[4]) {
+    const bool odd = threadIdx.x % 2 == 1;
+    const float top = fmaxf(sums[0], sums[1]);
+    const float bottom = fmaxf(sums[2], sums[3]);
+    const float other = __shfl_xor_sync(0xffffffff, odd ? top : bottom, 1);
+    return fmaxf(odd ? bottom : top, other);
+  }
+
   const FrontLaunch& launch_;
   FrontScale* const scales_;
-  char* const pixels_;  // halves [row][column], by the pitch
   Tap* const taps_;
-  uint8_t* const source_;  // with a border of zeros
+  float* const across_;    // the source's rows, as wide as the pixels
+  float* const source_;    // with a border of zeros
+  __half2* const pixels_;  // [row][column]
+  const SmallInterpolation enlarging_;
+  const int group_warps_;  // of each group in the block
+  const int in_block_;     // the warp's group there, and among all
+  const int group_;
   const uint8_t* const images_;
   float* const out_;
   uint4 filters_[kSteps][kTiles];

@@ -30,10 +30,13 @@ bool MakeFrontShape(const FrontProblem& problem, FrontShape* shape) {
     shape->tiles = tiles;
     shape->groups = groups;
   }
+  shape->wide = shape->groups % 2 == 0 ? 2 : 1;
   // Every window reads 8 pixels of a row.
-  shape->pitch = RoundUp(std::max(problem.enlarged, 2 * shape->pooled + 6), 2);
-  shape->pooled_divisor = Divisor(shape->pooled);
-  shape->size_divisor = Divisor(problem.size);
+  shape->columns =
+      RoundUp(std::max(problem.enlarged, 2 * shape->pooled + 6), 2);
+  static_assert(kMostPixels + 8 <= kFrontPitch);
+  shape->pooled_magic = DivisionMagic(shape->pooled);
+  shape->source_magic = DivisionMagic(problem.size + 2);
   return true;
 }
 
@@ -42,9 +45,9 @@ FrontLaunch MakeFrontLaunch(const FrontShape& shape, int64_t images,
   // What every GPU gives without being asked.
   constexpr int kSharedBytes = 48 << 10;
   FrontLaunch launch = {shape, images, shape.pooled, 1, 1};
-  const int64_t slots =
-      std::max<int64_t>(1, int64_t{multiprocessors} *
-                               kFrontBlocksPerMultiprocessor / shape.groups);
+  const int64_t slots = std::max<int64_t>(1, int64_t{multiprocessors} *
+                                                 kFrontBlocksPerMultiprocessor *
+                                                 shape.wide / shape.groups);
   const int64_t strips =
       std::min<int64_t>(shape.pooled, std::max<int64_t>(1, slots / images));
   launch.rows = static_cast<int>(CeilDivide(shape.pooled, strips));

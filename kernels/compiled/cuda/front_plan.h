@@ -32,12 +32,14 @@ struct FrontProblem {
 // which is 0 outside of the filter. K is at most 7.
 struct FrontShape {
   FrontProblem problem;
-  int pooled;  // height and width of the result
-  int steps;   // products one after another: pairs of input rows
-  int tiles;   // of two filters, that a warp computes together: a group
-  int groups;  // of filters
-  int pitch;   // halves between two rows of pixels in shared memory
-  Divisor pooled_divisor, size_divisor;
+  int pooled;   // height and width of the result
+  int steps;    // products one after another: pairs of input rows
+  int tiles;    // of two filters, that a warp computes together: a group
+  int groups;   // of filters
+  int wide;     // groups side by side in a block of threads, 1 or 2
+  int columns;  // of pixels, with those beyond the image that are read
+  // For Divide: by `pooled`, and by the columns of the source with its border.
+  uint32_t pooled_magic, source_magic;
 
   // Vectors of 16 bytes of the filters, [group][step][tile][lane]: {high of
   // row 2 step, high of row 2 step + 1, low of both}, words of two halves of
@@ -52,31 +54,45 @@ bool MakeFrontShape(const FrontProblem& problem, FrontShape* shape);
 
 // The kernel is compiled for these.
 constexpr int kFrontSteps[] = {3, 4};
-constexpr int kFrontTiles[] = {2, 3, 5, 6};
-constexpr int kFrontThreads = 128;
+constexpr int kFrontTiles[] = {2, 3};
+constexpr int kFrontThreads = 256;
 constexpr int kFrontBlocksPerMultiprocessor = 3;
+// Columns between two rows of pixels in shared memory, and words of two halves.
+constexpr int kFrontPitch = 136, kFrontWords = kFrontPitch / 2;
 
-// A block of threads computes one group of filters in strips, one after
+// A block of threads computes `wide` groups of filters in strips, one after
 // another: a strip is `rows` rows of an image's result.
 struct FrontLaunch {
   FrontShape shape;
   int64_t images;
   int rows;
   int strips;      // of an image
-  int64_t blocks;  // for each group
+  int64_t blocks;  // for each `wide` groups
 
-  // The rows of pixels under a strip, in bytes of shared memory like the
-  // others: the images' columns and weights, the source with a border of
-  // zeros, the factors and biases of a group.
+  // The rows of pixels under a strip, and at most those of the source, with its
+  // border, that they are mixed from.
   constexpr int pixel_rows() const { return 2 * (rows - 1) + 2 * shape.steps; }
-  constexpr int pixel_bytes() const { return 2 * pixel_rows() * shape.pitch; }
-  constexpr int tap_bytes() const { return 8 * shape.problem.enlarged; }
-  constexpr int scale_bytes() const { return 16 * shape.tiles; }
-  constexpr int source_bytes() const {
-    return (shape.problem.size + 2) * (shape.problem.size + 2);
+  constexpr int source_rows() const {
+    const int size = shape.problem.size;
+    const int all = size + 2;
+    const int mixed = pixel_rows() * size / shape.problem.enlarged + 3;
+    return mixed < all ? mixed : all;
+  }
+  // Shared memory, in bytes: the factors and biases of the groups, columns'
+  // weights, the source's rows after mixing columns and before, as floats, and
+  // the pixels as halves.
+  constexpr int scale_bytes() const { return 16 * shape.tiles * shape.wide; }
+  constexpr int across_at() const {
+    return scale_bytes() + (8 * shape.problem.enlarged + 15) / 16 * 16;
+  }
+  constexpr int source_at() const {
+    return across_at() + 4 * source_rows() * kFrontPitch;
+  }
+  constexpr int pixels_at() const {
+    return source_at() + 4 * source_rows() * (shape.problem.size + 2);
   }
   constexpr int shared_bytes() const {
-    return scale_bytes() + pixel_bytes() + tap_bytes() + source_bytes();
+    return pixels_at() + 2 * pixel_rows() * kFrontPitch;
   }
 };
 

@@ -33,9 +33,10 @@ void ExpectComplete(const FrontLaunch& launch) {
   EXPECT_GE(shape.groups * shape.tiles * 2, problem.filters);
   EXPECT_LT((shape.groups - 1) * shape.tiles * 2, problem.filters);
   // A window reads 8 pixels in 2 `steps` rows, the last one too.
-  EXPECT_GE(shape.pitch, 2 * (shape.pooled - 1) + 8);
-  EXPECT_GE(shape.pitch, problem.enlarged);
-  EXPECT_EQ(shape.pitch % 2, 0);
+  EXPECT_GE(shape.columns, 2 * (shape.pooled - 1) + 8);
+  EXPECT_GE(shape.columns, problem.enlarged);
+  EXPECT_LE(shape.columns, kFrontPitch);
+  EXPECT_EQ(shape.columns % 2, 0);
   EXPECT_EQ(launch.pixel_rows(), 2 * (launch.rows - 1) + 2 * shape.steps);
   EXPECT_GE(launch.rows * launch.strips, shape.pooled);
   EXPECT_LT(launch.rows * (launch.strips - 1), shape.pooled);
@@ -43,11 +44,26 @@ void ExpectComplete(const FrontLaunch& launch) {
   EXPECT_GE(launch.blocks, 1);
   EXPECT_LE(launch.blocks, launch.images * launch.strips);
   for (int i = 0; i < launch.rows * shape.pooled; ++i) {
-    ASSERT_EQ(shape.pooled_divisor.Quotient(i), i / shape.pooled);
+    ASSERT_EQ(Divide(i, shape.pooled_magic), i / shape.pooled);
   }
-  for (int i = 0; i < problem.size * problem.size; ++i) {
-    ASSERT_EQ(shape.size_divisor.Quotient(i), i / problem.size);
+  const int bordered = problem.size + 2;
+  for (int i = 0; i < bordered * bordered; ++i) {
+    ASSERT_EQ(Divide(i, shape.source_magic), i / bordered);
   }
+  EXPECT_EQ(shape.groups % shape.wide, 0);
+  // Pixels of a strip are mixed from rows that have room.
+  for (int row = 0; row < shape.pooled; row += launch.rows) {
+    const auto tap = [&](int i) {
+      return ((2 * i + 1) * problem.size + problem.enlarged) /
+             (2 * problem.enlarged);
+    };
+    const int end = std::min(2 * row + launch.pixel_rows(), problem.enlarged);
+    EXPECT_LE(tap(end - 1) + 2 - tap(2 * row), launch.source_rows());
+    EXPECT_LE(tap(end - 1) + 2, bordered);
+  }
+  EXPECT_EQ(launch.across_at() % 16, 0);
+  EXPECT_EQ(launch.source_at() % 8, 0);
+  EXPECT_EQ(launch.pixels_at() % 4, 0);
 }
 
 TEST(FrontPlan, TakesEveryNetworkOfTheTable) {
@@ -89,8 +105,9 @@ TEST(FrontPlan, RefusesWhatItCannotDo) {
   const FrontProblem fa19 = {28, 70, 12, 5, kHalve, Activation::kTanh};
   ASSERT_TRUE(MakeFrontShape(fa19, &shape));
   EXPECT_EQ(shape.steps, 3);
-  EXPECT_EQ(shape.tiles, 6);
-  EXPECT_EQ(shape.groups, 1);
+  EXPECT_EQ(shape.tiles, 3);
+  EXPECT_EQ(shape.groups, 2);
+  EXPECT_EQ(shape.wide, 2);
   const auto refused = [&](auto change) {
     FrontProblem problem = fa19;
     change(problem);

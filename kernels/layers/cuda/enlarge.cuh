@@ -7,9 +7,7 @@
 namespace convlab::cuda {
 
 // Images of size x size that become enlarged x enlarged, at most 2048: sums fit
-// into 32 bits. With kSmall it is at most 128, and they are below 2^24, which
-// floats hold exactly.
-template <bool kSmall>
+// into 32 bits.
 class Interpolation {
  public:
   // The first input row or column that an output row or column mixes, counted
@@ -19,10 +17,7 @@ class Interpolation {
   };
 
   __device__ Interpolation(int size, int enlarged)
-      : size_(size),
-        enlarged_(enlarged),
-        d_(2 * enlarged),
-        reciprocal_((1 - 0x1p-21f) / static_cast<float>(d_ * d_)) {}
+      : size_(size), enlarged_(enlarged), d_(2 * enlarged) {}
 
   __device__ Tap TapOf(int i) const {
     // n + d is positive, see resize.cc.
@@ -38,29 +33,57 @@ class Interpolation {
       return (d_ - column.weight1) * pixel(y, column.first) +
              column.weight1 * pixel(y, column.first + 1);
     };
-    return Quotient((d_ - row.weight1) * mix(row.first) +
-                    row.weight1 * mix(row.first + 1));
+    return ((d_ - row.weight1) * mix(row.first) +
+            row.weight1 * mix(row.first + 1)) /
+           (d_ * d_);
   }
 
  private:
-  // sum / d^2
-  __device__ unsigned Quotient(unsigned sum) const {
-    if (!kSmall) return sum / (d_ * d_);
+  const int size_, enlarged_;
+  const unsigned d_;
+};
+
+// Up to this size sums are below 2^24, which floats hold exactly.
+constexpr int kSmallEnlarged = 128;
+
+// The same in floats up to that size, columns first: what two columns of a row
+// give is an integer, too, of which two rows are mixed.
+class SmallInterpolation {
+ public:
+  struct Tap {
+    int first;
+    float weight1;
+  };
+
+  __device__ SmallInterpolation(int size, int enlarged)
+      : integers_(size, enlarged),
+        d_(static_cast<float>(2 * enlarged)),
+        area_(d_ * d_),
+        reciprocal_((1 - 0x1p-21f) / area_) {}
+
+  __device__ Tap TapOf(int i) const {
+    const auto tap = integers_.TapOf(i);
+    return {static_cast<int>(tap.first), static_cast<float>(tap.weight1)};
+  }
+  // Mixes two columns of a row of the input with its zeros.
+  __device__ float Across(Tap column, const float* row) const {
+    const float* const from = row + column.first;
+    return (d_ - column.weight1) * from[0] + column.weight1 * from[1];
+  }
+  // The pixel of two rows after that.
+  __device__ float Down(Tap row, float top, float bottom) const {
+    const float sum = (d_ - row.weight1) * top + row.weight1 * bottom;
     // The reciprocal is a little less than it should be, by more than the
     // rounding errors: the quotient is never too large, and too small by one at
     // most.
-    const auto quotient =
-        static_cast<unsigned>(static_cast<float>(sum) * reciprocal_);
-    return quotient + (sum - quotient * d_ * d_ >= d_ * d_ ? 1 : 0);
+    const float quotient = floorf(sum * reciprocal_);
+    return sum - quotient * area_ >= area_ ? quotient + 1 : quotient;
   }
 
-  const int size_, enlarged_;
-  const unsigned d_;
-  const float reciprocal_;
+ private:
+  const Interpolation integers_;
+  const float d_, area_, reciprocal_;
 };
-
-// The largest size for kSmall.
-constexpr int kSmallEnlarged = 128;
 
 }  // namespace convlab::cuda
 

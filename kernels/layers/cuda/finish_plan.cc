@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/math/rounding.h"
+
 namespace convlab::cuda {
 
 bool CanFollow(int64_t outputs, const ConnectedLayers& layers) {
@@ -21,7 +23,7 @@ bool MakeFinishLaunch(const MatrixLaunch& product,
                       const ConnectedLayers& layers, int multiprocessors,
                       FinishLaunch* launch) {
   constexpr int64_t kSharedFloats = (48 << 10) / sizeof(float);
-  constexpr int64_t kMostWidth = 256, kMostImages = 8;
+  constexpr int64_t kMostWidth = 256;
   const MatrixShape& shape = product.shape;
   launch->rows = product.rows;
   launch->columns = shape.columns();
@@ -34,26 +36,26 @@ bool MakeFinishLaunch(const MatrixLaunch& product,
     width = std::min(width, kMostWidth);
   } else {
     widest = width;
-    for (int i = 0; i + 1 < layers.count; ++i) {
+    for (int i = 0; i < layers.count; ++i) {
       widest = std::max<int64_t>(widest, layers.layers[i].outputs);
     }
   }
   // An image's floats; narrower blocks where these are too many.
-  while (layers.count == 0 && width > 1 &&
-         shape.groups() * width > kSharedFloats) {
-    width /= 2;
+  const auto sums = [&] { return shape.groups() * RoundUp(width, 4); };
+  while (layers.count == 0 && width > 4 && sums() > kSharedFloats) {
+    width = RoundUp(width / 2, 4);
   }
-  const int64_t floats = shape.groups() * width + 2 * widest;
+  const int64_t floats = sums() + 2 * widest;
   constexpr int64_t kMostBlocks = 65535;  // of a grid in y
   if (floats > kSharedFloats || width * kMostBlocks < shape.outputs) {
     return false;
   }
   const int64_t spread = product.rows / (int64_t{2} * multiprocessors);
   const int64_t images = std::clamp<int64_t>(
-      spread, 1, std::min(kMostImages, kSharedFloats / floats));
+      spread, 1, std::min<int64_t>(kFinishImages, kSharedFloats / floats));
   launch->images = static_cast<int>(images);
   launch->width = static_cast<int>(width);
-  launch->sum_floats = static_cast<int>(images * shape.groups() * width);
+  launch->sum_floats = static_cast<int>(images * sums());
   launch->value_floats = static_cast<int>(images * widest);
   // One image has many sums, and nobody else to wait for.
   launch->threads = images == 1 ? 1024 : 256;

@@ -10,15 +10,21 @@
 
 namespace convlab::cuda {
 
+// The most images of a block.
+constexpr int kFinishImages = 8;
+
 struct FinishLaunch {
   int64_t rows, columns, outputs;
   int units, units_per_group, groups;
   int images;        // of a block
-  int width;         // outputs of a block: all of them if layers follow
+  int width;         // outputs of a block, all of them if layers follow: where
+                     // there are several blocks, a multiple of 4
   int sum_floats;    // in shared memory: the groups' sums of its images
   int value_floats;  // likewise: a layer's outputs; there are two of these
   int threads;
 
+  // Floats between two groups' sums in shared memory.
+  constexpr int padded_width() const { return (width + 3) / 4 * 4; }
   constexpr int64_t image_blocks() const {
     return (rows + images - 1) / images;
   }

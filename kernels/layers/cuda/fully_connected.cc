@@ -36,12 +36,12 @@ struct Launches {
 
 std::optional<Launches> Plan(const MatrixShape& shape, int64_t rows,
                              const ConnectedLayers& layers,
-                             const DeviceLimits& limits,
-                             int64_t scratch_floats) {
+                             const DeviceLimits& limits, int64_t scratch_floats,
+                             bool warpgroups = false) {
   Launches launches;
   if (rows < 1 ||
       !MakeMatrixLaunch(shape, rows, limits.multiprocessors,
-                        limits.shared_per_block, scratch_floats,
+                        limits.shared_per_block, scratch_floats, warpgroups,
                         &launches.product) ||
       !MakeFinishLaunch(launches.product, layers, limits.multiprocessors,
                         &launches.finish)) {
@@ -109,8 +109,9 @@ absl::Status FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
     const int64_t results =
         layers.count == 0 ? outputs : layers.layers[layers.count - 1].outputs;
     for (int64_t row = 0; row < batch; row += most) {
-      const auto launches = Plan(*shape, std::min(most, batch - row), layers,
-                                 limits, scratch_floats);
+      const auto launches =
+          Plan(*shape, std::min(most, batch - row), layers, limits,
+               scratch_floats, RunsMatrixOfWarpgroups(inputs, in));
       RETURN_IF_ERROR(ToStatus(
           LaunchMatrix(launches->product, launches->finish, in + row * inputs,
                        matrix, layers, out + row * results, scratch, stream)));

@@ -27,10 +27,12 @@
 // 7 KB of shared memory for 60 products, 57 % of what it gives in that time.
 #include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/layers/cuda/launches.h"
 #include "kernels/layers/cuda/matrix_finish.cuh"
 #include "kernels/layers/cuda/matrix_pack.cuh"
 #include "kernels/layers/cuda/matrix_product.cuh"
+#include "kernels/layers/cuda/matrix_warpgroups.cuh"
 
 namespace convlab::cuda {
 namespace {
@@ -41,38 +43,74 @@ bool IsAligned(const void* p, int bytes) {
 
 template <int kTiles>
 Error LaunchMany(const MatrixLaunch& launch, const float* in,
-                 const uint4* vectors, float* partial, cudaStream_t stream) {
+                 const uint32_t* words, float* partial, cudaStream_t stream) {
   const auto kernel = ManyRowsKernel<kTiles>;
   RETURN_IF_FAILED(AllowAllSharedMemory(reinterpret_cast<const void*>(kernel)));
   const dim3 grid(launch.row_blocks, launch.column_blocks, launch.units);
   const bool vector = launch.shape.inputs % 4 == 0 && IsAligned(in, 16);
-  kernel<<<grid, kManyThreads, ManySharedBytes(kTiles), stream>>>(
-      in, vectors, vector, partial, launch);
+  kernel<<<grid, kManyThreads, ManySharedBytes(kManyWarpsWide * kTiles),
+           stream>>>(in, words, vector, partial, launch);
   return CheckLaunch("ManyRowsKernel");
 }
 
+template <int kTiles>
+Error LaunchWarpgroups(const MatrixLaunch& launch, const float* in,
+                       const uint32_t* words, float* partial,
+                       cudaStream_t stream) {
+  const auto kernel = WarpgroupRowsKernel<kTiles>;
+  RETURN_IF_FAILED(AllowAllSharedMemory(reinterpret_cast<const void*>(kernel)));
+  const dim3 grid(launch.row_blocks, launch.column_blocks, launch.units);
+  kernel<<<grid, kWarpgroupThreads, WarpgroupSharedBytes(kTiles), stream>>>(
+      in, words, partial, launch);
+  return CheckLaunch("WarpgroupRowsKernel");
+}
+
+Error LaunchFew(const MatrixLaunch& launch, const float* in,
+                const uint32_t* words, float* partial, cudaStream_t stream) {
+  const int64_t blocks =
+      launch.row_blocks * launch.column_blocks * launch.units;
+  const bool pairs = launch.shape.inputs % 2 == 0 && IsAligned(in, 8);
+  return LaunchOverlapping(
+      "FewRowsKernel", FewRowsKernel,
+      MayOverlap(reinterpret_cast<const void*>(FewRowsKernel)), blocks,
+      kFewThreads, 0, stream, in, words, pairs, partial, launch);
+}
+
 Error LaunchProduct(const MatrixLaunch& launch, const float* in,
-                    const uint4* vectors, float* partial, cudaStream_t stream) {
-  if (launch.few) {
-    const int64_t blocks =
-        launch.row_blocks * launch.column_blocks * launch.units;
-    const bool pairs = launch.shape.inputs % 2 == 0 && IsAligned(in, 8);
-    return LaunchOverlapping(
-        "FewRowsKernel", FewRowsKernel,
-        MayOverlap(reinterpret_cast<const void*>(FewRowsKernel)), blocks,
-        kFewThreads, 0, stream, in, vectors, pairs, partial, launch);
-  }
-  switch (launch.warp_tiles) {
-    case 2:
-      return LaunchMany<2>(launch, in, vectors, partial, stream);
-    case 4:
-      return LaunchMany<4>(launch, in, vectors, partial, stream);
-    case 8:
-      return LaunchMany<8>(launch, in, vectors, partial, stream);
-    case 9:
-      return LaunchMany<9>(launch, in, vectors, partial, stream);
+                    const uint32_t* words, float* partial,
+                    cudaStream_t stream) {
+  const auto run = [&](auto function) {
+    return function(launch, in, words, partial, stream);
+  };
+  switch (launch.kernel) {
+    case MatrixKernel::kFew:
+      return run(LaunchFew);
+    case MatrixKernel::kMany:
+      switch (launch.block_tiles / kManyWarpsWide) {
+        case 2:
+          return run(LaunchMany<2>);
+        case 4:
+          return run(LaunchMany<4>);
+        case 8:
+          return run(LaunchMany<8>);
+        case 9:
+          return run(LaunchMany<9>);
+        default:
+          return run(LaunchMany<10>);
+      }
     default:
-      return LaunchMany<10>(launch, in, vectors, partial, stream);
+      switch (launch.block_tiles) {
+        case 4:
+          return run(LaunchWarpgroups<4>);
+        case 10:
+          return run(LaunchWarpgroups<10>);
+        case 12:
+          return run(LaunchWarpgroups<12>);
+        case 16:
+          return run(LaunchWarpgroups<16>);
+        default:
+          return run(LaunchWarpgroups<20>);
+      }
   }
 }
 
@@ -81,6 +119,12 @@ Error LaunchProduct(const MatrixLaunch& launch, const float* in,
 bool RunsMatrix() {
   return RejectWithoutTensorCores(
              reinterpret_cast<const void*>(FewRowsKernel)) == nullptr;
+}
+
+bool RunsMatrixOfWarpgroups(int64_t inputs, const float* in) {
+  return inputs % 4 == 0 && IsAligned(in, 16) &&
+         RejectWithoutWarpgroupProducts(reinterpret_cast<const void*>(
+             WarpgroupRowsKernel<kWarpgroupTiles[0]>)) == nullptr;
 }
 
 Error LaunchPackMatrix(const MatrixShape& shape, const float* weight,
@@ -93,9 +137,9 @@ Error LaunchMatrix(const MatrixLaunch& launch, const FinishLaunch& finish,
                    const float* in, const float* packed,
                    const ConnectedLayers& layers, float* out, float* partial,
                    cudaStream_t stream) {
-  const auto* const vectors =
-      reinterpret_cast<const uint4*>(packed + launch.shape.columns());
-  RETURN_IF_FAILED(LaunchProduct(launch, in, vectors, partial, stream));
+  const auto* const words =
+      reinterpret_cast<const uint32_t*>(packed + launch.shape.columns());
+  RETURN_IF_FAILED(LaunchProduct(launch, in, words, partial, stream));
   return LaunchOverlapping(
       "FinishMatrixKernel", FinishMatrixKernel,
       MayOverlap(reinterpret_cast<const void*>(FinishMatrixKernel)),

@@ -40,10 +40,10 @@ __global__ void PackMatrixKernel(const float* weight, float* packed,
     const int64_t step = i / (kMatrixStep / 2);
     const int in_step = i % (kMatrixStep / 2);
     const int64_t lane = output % kMatrixTile * 4 + in_step % 4;
-    const int64_t vector =
-        (step * shape.tiles + output / kMatrixTile) * 32 + lane;
-    words[4 * vector + in_step / 4] = split.high;
-    words[4 * vector + in_step / 4 + 2] = split.low;
+    uint32_t* const to =
+        words + (step * shape.tiles + output / kMatrixTile) * kTileWords + lane;
+    to[in_step / 4 * 32] = split.high;
+    to[(in_step / 4 + 2) * 32] = split.low;
   }
 #endif
 }

@@ -14,22 +14,28 @@ constexpr int64_t kMostBlocks = 65535;
 // and as much again as this many: it loads the first, and stores its sums.
 constexpr int64_t kRoundChunks = 1;
 
-// The width of a warp that wastes the fewest columns; the widest of several,
-// for which the images are read the fewest times.
-int WarpTiles(int64_t tiles) {
+// The width of a block, among `widths` times `warps`, that wastes the fewest
+// columns; the widest of several, for which the images are read the fewest
+// times.
+template <typename Widths>
+int BlockTiles(int64_t tiles, const Widths& widths, int warps) {
   int best = 0;
   int64_t least = INT64_MAX;
-  for (const int warp_tiles : kManyTiles) {
-    const int64_t padded = RoundUp(tiles, warp_tiles * kManyWarpsWide);
+  for (const int width : widths) {
+    const int64_t padded = RoundUp(tiles, width * warps);
     if (padded > least) continue;
-    best = warp_tiles;
+    best = width * warps;
     least = padded;
   }
   return best;
 }
 
+int ManyBlockTiles(const MatrixShape& shape) {
+  return BlockTiles(shape.tiles, kManyTiles, kManyWarpsWide);
+}
+
 bool FitsShared(const MatrixShape& shape, int shared_per_block) {
-  return ManySharedBytes(WarpTiles(shape.tiles)) <= shared_per_block;
+  return ManySharedBytes(ManyBlockTiles(shape)) <= shared_per_block;
 }
 
 }  // namespace
@@ -48,18 +54,27 @@ bool MakeMatrixShape(int64_t inputs, int64_t outputs, MatrixShape* shape) {
 
 bool MakeMatrixLaunch(const MatrixShape& shape, int64_t rows,
                       int multiprocessors, int shared_per_block,
-                      int64_t scratch_floats, MatrixLaunch* launch) {
+                      int64_t scratch_floats, bool warpgroups,
+                      MatrixLaunch* launch) {
   const auto fits_scratch = [&](int64_t units) {
     return units * rows * shape.columns() <= scratch_floats;
   };
   launch->shape = shape;
   launch->rows = rows;
-  launch->few = !FitsShared(shape, shared_per_block) ||
-                (rows <= kFewestRows && fits_scratch(shape.chunks));
-  launch->warp_tiles = launch->few ? kFewTiles : WarpTiles(shape.tiles);
-  launch->block_tiles =
-      launch->warp_tiles * (launch->few ? kFewWarpsWide : kManyWarpsWide);
-  launch->row_blocks = CeilDivide(rows, launch->few ? kFewRows : kManyRows);
+  const int wide = BlockTiles(shape.tiles, kWarpgroupTiles, 1);
+  if (!FitsShared(shape, shared_per_block) ||
+      (rows <= kFewestRows && fits_scratch(shape.chunks))) {
+    launch->kernel = MatrixKernel::kFew;
+    launch->block_tiles = kFewTiles * kFewWarpsWide;
+  } else if (warpgroups && WarpgroupSharedBytes(wide) <= shared_per_block) {
+    launch->kernel = MatrixKernel::kWarpgroups;
+    launch->block_tiles = wide;
+  } else {
+    launch->kernel = MatrixKernel::kMany;
+    launch->block_tiles = ManyBlockTiles(shape);
+  }
+  const bool few = launch->kernel == MatrixKernel::kFew;
+  launch->row_blocks = CeilDivide(rows, few ? kFewRows : kManyRows);
   launch->column_blocks = CeilDivide(shape.tiles, launch->block_tiles);
   const int64_t groups = shape.groups();
   const auto time = [&](int64_t units, int64_t chunks) {
@@ -67,10 +82,9 @@ bool MakeMatrixLaunch(const MatrixShape& shape, int64_t rows,
     return CeilDivide(blocks, multiprocessors) * (chunks + kRoundChunks);
   };
   const bool by_group =
-      !launch->few &&
-      (!fits_scratch(shape.chunks) ||
-       time(groups, std::min<int64_t>(shape.chunks, kMatrixGroup)) <=
-           time(shape.chunks, 1));
+      !few && (!fits_scratch(shape.chunks) ||
+               time(groups, std::min<int64_t>(shape.chunks, kMatrixGroup)) <=
+                   time(shape.chunks, 1));
   launch->unit_chunks = by_group ? kMatrixGroup : 1;
   launch->units = by_group ? groups : shape.chunks;
   return fits_scratch(launch->units);

@@ -22,10 +22,11 @@ MatrixShape ShapeOf(int64_t inputs, int64_t outputs) {
 }
 
 MatrixLaunch LaunchOf(const MatrixShape& shape, int64_t rows,
-                      int64_t scratch = kRoom, int shared = kShared) {
+                      int64_t scratch = kRoom, int shared = kShared,
+                      bool warpgroups = false) {
   MatrixLaunch launch;
   EXPECT_TRUE(MakeMatrixLaunch(shape, rows, kMultiprocessors, shared, scratch,
-                               &launch));
+                               warpgroups, &launch));
   return launch;
 }
 
@@ -35,7 +36,7 @@ void ExpectComplete(const MatrixLaunch& launch) {
   const MatrixShape& shape = launch.shape;
   EXPECT_GE(shape.chunks * kMatrixChunk, shape.inputs);
   EXPECT_GE(shape.columns(), shape.outputs);
-  const int rows = launch.few ? kFewRows : kManyRows;
+  const int rows = launch.kernel == MatrixKernel::kFew ? kFewRows : kManyRows;
   EXPECT_GE(launch.row_blocks * rows, launch.rows);
   EXPECT_LT((launch.row_blocks - 1) * rows, launch.rows);
   EXPECT_GE(launch.column_blocks * launch.block_tiles, shape.tiles);
@@ -57,6 +58,7 @@ TEST(MatrixPlan, EverySumIsComputedOnce) {
                      << rows << " x " << inputs << " x " << outputs);
         ExpectComplete(LaunchOf(shape, rows));
         ExpectComplete(LaunchOf(shape, rows, kRoom, 48 << 10));
+        ExpectComplete(LaunchOf(shape, rows, kRoom, kShared, true));
         const int64_t least = rows * shape.groups() * shape.columns();
         const MatrixLaunch small = LaunchOf(shape, rows, least);
         ExpectComplete(small);
@@ -69,23 +71,26 @@ TEST(MatrixPlan, EverySumIsComputedOnce) {
 
 // The lanes of mma.m16n8k16 (PTX ISA) hold, of the weights, the depths
 // 2 (lane % 4) and the next one, and 8 behind them, for column lane / 4.
-TEST(MatrixPlan, PackedVectorsCoverTheMatrix) {
+TEST(MatrixPlan, PackedWordsCoverTheMatrix) {
   const MatrixShape shape = ShapeOf(100, 20);
   EXPECT_EQ(shape.chunks, 2);
   EXPECT_EQ(shape.tiles, 3);
-  EXPECT_EQ(shape.vectors(), 8 * 3 * 32);
-  std::set<std::pair<int64_t, int64_t>> covered;
-  for (int64_t vector = 0; vector < shape.vectors(); ++vector) {
-    const int64_t lane = vector % 32, tile = vector / 32 % shape.tiles;
-    const int64_t step = vector / 32 / shape.tiles;
-    for (const int64_t depth : {0, 1, 8, 9}) {
-      const int64_t input = kMatrixStep * step + 2 * (lane % 4) + depth;
+  EXPECT_EQ(shape.words(), 8 * 3 * 128);
+  // Of each weight the high part and the low part.
+  std::set<std::tuple<int64_t, int64_t, int64_t>> covered;
+  for (int64_t word = 0; word < shape.words(); ++word) {
+    const int64_t lane = word % 32, half = word / 32 % 2, part = word / 64 % 2;
+    const int64_t tile = word / kTileWords % shape.tiles;
+    const int64_t step = word / kTileWords / shape.tiles;
+    for (const int64_t depth : {0, 1}) {
+      const int64_t input =
+          kMatrixStep * step + 8 * half + 2 * (lane % 4) + depth;
       EXPECT_TRUE(
-          covered.insert({kMatrixTile * tile + lane / 4, input}).second);
+          covered.insert({kMatrixTile * tile + lane / 4, input, part}).second);
     }
   }
   EXPECT_EQ(static_cast<int64_t>(covered.size()),
-            shape.columns() * shape.chunks * kMatrixChunk);
+            2 * shape.columns() * shape.chunks * kMatrixChunk);
 }
 
 TEST(MatrixPlan, ManyImagesGoByGroupsAndFewByChunks) {
@@ -93,17 +98,34 @@ TEST(MatrixPlan, ManyImagesGoByGroupsAndFewByChunks) {
   EXPECT_EQ(fa19.chunks, 205);
   EXPECT_EQ(fa19.groups(), 13);
   const MatrixLaunch one = LaunchOf(fa19, 1);
-  EXPECT_TRUE(one.few);
+  EXPECT_EQ(one.kernel, MatrixKernel::kFew);
   EXPECT_EQ(one.units, 205);
   const MatrixLaunch hundred = LaunchOf(fa19, 100);
-  EXPECT_FALSE(hundred.few);
+  EXPECT_EQ(hundred.kernel, MatrixKernel::kMany);
   EXPECT_EQ(hundred.units, 205);
   const MatrixLaunch many = LaunchOf(fa19, 10000);
   EXPECT_EQ(many.units, 13);
-  EXPECT_EQ(many.warp_tiles, 10);
+  EXPECT_EQ(many.block_tiles, 20);
   EXPECT_EQ(many.column_blocks, 1);
-  EXPECT_EQ(LaunchOf(ShapeOf(2904, 140), 10000).warp_tiles, 9);
-  EXPECT_EQ(LaunchOf(ShapeOf(7200, 500), 10000).warp_tiles, 8);
+  EXPECT_EQ(LaunchOf(ShapeOf(2904, 140), 10000).block_tiles, 18);
+  EXPECT_EQ(LaunchOf(ShapeOf(7200, 500), 10000).block_tiles, 16);
+}
+
+TEST(MatrixPlan, WarpgroupsTakeManyImages) {
+  const auto launch_of = [](int64_t outputs, int64_t rows, int shared) {
+    return LaunchOf(ShapeOf(13068, outputs), rows, kRoom, shared, true);
+  };
+  EXPECT_EQ(launch_of(160, 48, kShared).kernel, MatrixKernel::kFew);
+  EXPECT_EQ(launch_of(160, 49, kShared).kernel, MatrixKernel::kWarpgroups);
+  EXPECT_EQ(launch_of(160, 49, kShared).block_tiles, 20);
+  EXPECT_EQ(launch_of(120, 49, kShared).block_tiles, 16);
+  EXPECT_EQ(launch_of(84, 49, kShared).block_tiles, 12);
+  EXPECT_EQ(launch_of(32, 49, kShared).block_tiles, 4);
+  EXPECT_EQ(launch_of(160, 49, 163 << 10).kernel, MatrixKernel::kMany);
+  for (const int tiles : kWarpgroupTiles) {
+    // Its barriers are there, too.
+    EXPECT_LE(WarpgroupSharedBytes(tiles) + 1024, kShared) << tiles;
+  }
 }
 
 TEST(MatrixPlan, PaddingMayNotTakeMostOfTheMemory) {
@@ -115,7 +137,7 @@ TEST(MatrixPlan, PaddingMayNotTakeMostOfTheMemory) {
 
 TEST(MatrixPlan, SharedMemoryFitsOnAnA100) {
   for (const int tiles : kManyTiles) {
-    EXPECT_LE(ManySharedBytes(tiles), 163 << 10) << tiles;
+    EXPECT_LE(ManySharedBytes(kManyWarpsWide * tiles), 163 << 10) << tiles;
   }
 }
 

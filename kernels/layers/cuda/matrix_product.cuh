@@ -12,8 +12,6 @@
 
 namespace convlab::cuda {
 
-constexpr int kChunkSteps = kMatrixChunk / kMatrixStep;
-
 // What a row's values in a chunk are multiplied by, so that the largest comes
 // between 2^14 and 2^15, and what the sums are multiplied by. That undoes it
 // and takes 2^14 of the weights' scale; columns take the rest. NaN if the
@@ -27,8 +25,13 @@ __device__ __forceinline__ RowScale ScaleOf(uint32_t most) {
   return {finite ? PowerOf2(e) : 0, finite ? PowerOf2(-e - 14) : NotANumber()};
 }
 
+// A lane's words of a tile's weights in one step.
+__device__ __forceinline__ uint4 LoadTile(const uint32_t* tile) {
+  return make_uint4(tile[0], tile[32], tile[64], tile[96]);
+}
+
 // Adds one step's product to the sums of kTiles tiles: the small products
-// first. `rows` are 16 x 16 inputs, `columns` the lane's vectors.
+// first. `rows` are 16 x 16 inputs, `columns` the lane's words.
 template <int kTiles>
 __device__ __forceinline__ void MultiplyStep(const SplitPair (&rows)[4],
                                              const uint4 (&columns)[kTiles],
@@ -73,13 +76,13 @@ template <int kTiles>
 class ManyRowsProduct {
  public:
   __device__ ManyRowsProduct(char* shared, const float* in,
-                             const uint4* vectors, bool vector,
+                             const uint32_t* words, bool vector,
                              const MatrixLaunch& launch)
       : inputs_(reinterpret_cast<float*>(shared)),
-        columns_(reinterpret_cast<uint4*>(inputs_ + 2 * kInputs)),
+        columns_(reinterpret_cast<uint32_t*>(inputs_ + 2 * kInputs)),
         scales_(reinterpret_cast<RowScale*>(columns_ + 2 * kColumns)),
         in_(in),
-        vectors_(vectors),
+        words_(words),
         vector_(vector),
         launch_(launch) {}
 
@@ -103,8 +106,8 @@ class ManyRowsProduct {
 
  private:
   static constexpr int kBlockTiles = kManyWarpsWide * kTiles;
-  static constexpr int kInputs = kManyRows * kMatrixPitch;         // of a
-  static constexpr int kColumns = kChunkSteps * kBlockTiles * 32;  // buffer
+  static constexpr int kInputs = kManyRows * kMatrixPitch;  // of a buffer
+  static constexpr int kColumns = kChunkSteps * kBlockTiles * kTileWords;
   static constexpr int kRowTiles = 2;  // of 16 rows, that a warp computes
   // Tiles whose products are under way together; their vectors are in
   // registers.
@@ -127,19 +130,20 @@ class ManyRowsProduct {
     } else {
       LoadInputs<1>(chunk, inputs);
     }
-    uint4* const columns = columns_ + buffer * kColumns;
-    constexpr int kOfStep = kBlockTiles * 32;
+    uint32_t* const columns = columns_ + buffer * kColumns;
+    constexpr int kOfTile = kTileWords / 4;  // vectors of 16 bytes
+    constexpr int kOfStep = kBlockTiles * kOfTile;
     const int64_t tiles = launch_.shape.tiles;
     const int own = threadIdx.x;
 #pragma unroll 5
-    for (int i = own; i < kColumns; i += kManyThreads) {
-      const int64_t tile = first_tile() + i % kOfStep / 32;
+    for (int i = own; i < kColumns / 4; i += kManyThreads) {
+      const int64_t tile = first_tile() + i % kOfStep / kOfTile;
       const int64_t step = int64_t{chunk} * kChunkSteps + i / kOfStep;
       const bool exists = tile < tiles;
-      StartCopy<16>(
-          columns + i,
-          vectors_ + (step * tiles + (exists ? tile : 0)) * 32 + i % 32,
-          exists);
+      StartCopy<16>(columns + 4 * i,
+                    words_ + (step * tiles + (exists ? tile : 0)) * kTileWords +
+                        i % kOfTile * 4,
+                    exists);
     }
     CommitCopies();
   }
@@ -184,8 +188,9 @@ class ManyRowsProduct {
     const int row = warp / kManyWarpsWide * 16 * kRowTiles + lane / 4;
     const float* const from =
         inputs_ + buffer * kInputs + row * kMatrixPitch + 2 * (lane % 4);
-    const uint4* const columns = columns_ + buffer * kColumns +
-                                 warp % kManyWarpsWide * kTiles * 32 + lane;
+    const uint32_t* const columns =
+        columns_ + buffer * kColumns +
+        warp % kManyWarpsWide * kTiles * kTileWords + lane;
     float scales[kRowTiles][2];
 #pragma unroll
     for (int r = 0; r < kRowTiles; ++r) {
@@ -212,7 +217,8 @@ class ManyRowsProduct {
         uint4 own[kAtOnce];
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
-          own[i] = columns[(step * kBlockTiles + j + i) * 32];
+          own[i] =
+              LoadTile(columns + (step * kBlockTiles + j + i) * kTileWords);
         }
 #pragma unroll
         for (int r = 0; r < kRowTiles; ++r) {
@@ -251,11 +257,11 @@ class ManyRowsProduct {
     }
   }
 
-  float* const inputs_;     // [buffer][row][input], by kMatrixPitch
-  uint4* const columns_;    // [buffer][step][tile][lane]
-  RowScale* const scales_;  // [row]
+  float* const inputs_;      // [buffer][row][input], by kMatrixPitch
+  uint32_t* const columns_;  // [buffer][step][tile][word]
+  RowScale* const scales_;   // [row]
   const float* const in_;
-  const uint4* const vectors_;
+  const uint32_t* const words_;
   const bool vector_;
   const MatrixLaunch& launch_;
   float totals_[kRowTiles][kTiles][4] = {};
@@ -263,12 +269,12 @@ class ManyRowsProduct {
 
 template <int kTiles>
 __global__ void __launch_bounds__(kManyThreads, 1)
-    ManyRowsKernel(const float* in, const uint4* vectors, bool vector,
+    ManyRowsKernel(const float* in, const uint32_t* words, bool vector,
                    float* partial,
                    const __grid_constant__ MatrixLaunch launch) {
 #if __CUDA_ARCH__ >= 800
   extern __shared__ __align__(16) char shared[];
-  ManyRowsProduct<kTiles>(shared, in, vectors, vector, launch).Run(partial);
+  ManyRowsProduct<kTiles>(shared, in, words, vector, launch).Run(partial);
 #endif
 }
 
@@ -278,7 +284,7 @@ __global__ void __launch_bounds__(kManyThreads, 1)
 // kernel before this one computes the images. The same products in the same
 // order as above.
 __global__ void __launch_bounds__(kFewThreads)
-    FewRowsKernel(const float* in, const uint4* vectors, bool pairs,
+    FewRowsKernel(const float* in, const uint32_t* words, bool pairs,
                   float* partial, const __grid_constant__ MatrixLaunch launch) {
 #if __CUDA_ARCH__ >= 800
   LetNextKernelStart();
@@ -303,8 +309,8 @@ __global__ void __launch_bounds__(kFewThreads)
     for (int j = 0; j < kFewTiles; ++j) {
       // Tiles beyond the last repeat it.
       const int64_t own = min(tile + j, launch.shape.tiles - 1);
-      columns[s][j] =
-          vectors[((step + s) * launch.shape.tiles + own) * 32 + lane];
+      columns[s][j] = LoadTile(
+          words + ((step + s) * launch.shape.tiles + own) * kTileWords + lane);
     }
   }
   WaitForKernelBefore();

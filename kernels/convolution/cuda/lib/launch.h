@@ -18,24 +18,35 @@ inline Error AskDevice(cudaDeviceAttr attribute, int* value) {
   return {};
 }
 
-// The limits of the current device. Runtime calls, no kernels: microseconds.
+// The limits of the current device. A thread asks once for each change of the
+// device: drivers take a millisecond to tell the clocks.
 inline Error AskLimits(DeviceLimits* limits) {
-  int major = 0, minor = 0, clock_khz = 0, memory_khz = 0, bus_bits = 0;
-  RETURN_IF_FAILED(AskDevice(cudaDevAttrComputeCapabilityMajor, &major));
-  RETURN_IF_FAILED(AskDevice(cudaDevAttrComputeCapabilityMinor, &minor));
-  RETURN_IF_FAILED(
-      AskDevice(cudaDevAttrMultiProcessorCount, &limits->multiprocessors));
-  RETURN_IF_FAILED(AskDevice(cudaDevAttrMaxSharedMemoryPerMultiprocessor,
-                             &limits->shared_per_multiprocessor));
-  RETURN_IF_FAILED(AskDevice(cudaDevAttrMaxSharedMemoryPerBlockOptin,
-                             &limits->shared_per_block));
-  RETURN_IF_FAILED(AskDevice(cudaDevAttrClockRate, &clock_khz));
-  RETURN_IF_FAILED(AskDevice(cudaDevAttrMemoryClockRate, &memory_khz));
-  RETURN_IF_FAILED(AskDevice(cudaDevAttrGlobalMemoryBusWidth, &bus_bits));
-  limits->compute_capability = 10 * major + minor;
-  limits->clock_ghz = clock_khz * 1e-6;
-  // Two transfers per clock, on all memories that GPUs have.
-  limits->memory_gbs = 2e-6 * memory_khz * bus_bits / 8;
+  thread_local int known_device = -1;
+  thread_local DeviceLimits known;
+  int device = 0;
+  RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
+  if (device != known_device) {
+    int major = 0, minor = 0, clock_khz = 0, memory_khz = 0, bus_bits = 0;
+    DeviceLimits found;
+    RETURN_IF_FAILED(AskDevice(cudaDevAttrComputeCapabilityMajor, &major));
+    RETURN_IF_FAILED(AskDevice(cudaDevAttrComputeCapabilityMinor, &minor));
+    RETURN_IF_FAILED(
+        AskDevice(cudaDevAttrMultiProcessorCount, &found.multiprocessors));
+    RETURN_IF_FAILED(AskDevice(cudaDevAttrMaxSharedMemoryPerMultiprocessor,
+                               &found.shared_per_multiprocessor));
+    RETURN_IF_FAILED(AskDevice(cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                               &found.shared_per_block));
+    RETURN_IF_FAILED(AskDevice(cudaDevAttrClockRate, &clock_khz));
+    RETURN_IF_FAILED(AskDevice(cudaDevAttrMemoryClockRate, &memory_khz));
+    RETURN_IF_FAILED(AskDevice(cudaDevAttrGlobalMemoryBusWidth, &bus_bits));
+    found.compute_capability = 10 * major + minor;
+    found.clock_ghz = clock_khz * 1e-6;
+    // Two transfers per clock, on all memories that GPUs have.
+    found.memory_gbs = 2e-6 * memory_khz * bus_bits / 8;
+    known = found;
+    known_device = device;
+  }
+  *limits = known;
   return {};
 }
 
