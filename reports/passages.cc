@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iterator>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -15,6 +16,7 @@
 #include "reports/bench_tables.h"
 #include "reports/deliverables/charts.h"
 #include "reports/markers.h"
+#include "reports/network_tables.h"
 #include "reports/quantities.h"
 #include "reports/tables.h"
 
@@ -137,6 +139,27 @@ absl::StatusOr<std::string> AccuracyOfKinds(const std::string& measured) {
   return Accuracy(measured, AccuracyDigest);
 }
 
+// What `make` writes of the record of whole networks.
+absl::StatusOr<std::string> WholeNetworks(
+    const std::string& measured, std::string (*make)(const NetworkRecord&)) {
+  ASSIGN_OR_RETURN(const auto record, ReadNetworks(measured + "/h200"));
+  return record ? make(*record) : std::string("Not measured.\n");
+}
+
+absl::StatusOr<std::string> WholeNetworksDigest(const std::string& measured) {
+  return WholeNetworks(measured, [](const NetworkRecord& record) {
+    return absl::StrCat(
+        NetworksDigest(record),
+        "\n![Images per second over the number of images](reports/charts/"
+        "networks-rate.svg)\n\n![The time of a call over the number of images]("
+        "reports/charts/networks-latency.svg)\n");
+  });
+}
+
+absl::StatusOr<std::string> WholeNetworksFigures(const std::string& measured) {
+  return WholeNetworks(measured, NetworksFigures);
+}
+
 struct Passage {
   absl::string_view name;
   absl::StatusOr<std::string> (*make)(const std::string& measured);
@@ -148,6 +171,8 @@ constexpr Passage kPassages[] = {
     {"gpu lessons", GpuLessons},
     {"gpu others", GpuOthers},
     {"gpu networks", GpuNetworks},
+    {"whole networks", WholeNetworksFigures},
+    {"whole networks digest", WholeNetworksDigest},
     {"layers", Layers},
     {"accuracy", AccuracyOfAll},
     {"accuracy digest", AccuracyOfKinds},
@@ -196,6 +221,12 @@ absl::StatusOr<std::map<std::string, std::string>> PassageCharts(
         "layers",
         absl::StrCat("Convolutions in float32, ", bench.fp32->gpu.name),
         bench.fp32->peer, TimesOf(*bench.fp32)));
+  }
+  ASSIGN_OR_RETURN(const auto networks, ReadNetworks(measured + "/h200"));
+  if (networks) {
+    for (Chart& chart : NetworkCharts(*networks)) {
+      charts.push_back(std::move(chart));
+    }
   }
   std::map<std::string, std::string> files;
   for (const Chart& one : charts) {

@@ -114,6 +114,10 @@ bench small --class fp32 --variants final --batch 1,100,1000 --seconds 2
 bench accuracy --accuracy --class fp32,fp32-normwise
 bench neighbours --variants final --neighbours --nopeers --seconds 2
 
+# Whole networks, ours and the library's, and LeNet-5 at KernelBench's batch.
+make network --json bench --device gpu --network fa18,sp19,fa19,fa20,lenet5 \
+  --batch 1,10,100,1000,4096,10000 --samples 100 --seconds 0.3
+
 if [ "$made" -eq 0 ]; then
   echo "measure_gpu.sh: no record's name is like '$only'" >&2
   exit 2

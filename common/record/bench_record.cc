@@ -80,17 +80,8 @@ void Fields(Visitor& visit, BenchOmission& omission) {
 
 template <typename Visitor>
 void Fields(Visitor& visit, BenchRecord& record) {
-  visit("command", record.command);
-  visit("git_revision", record.git_revision);
-  visit("build_mode", record.build_mode);
-  visit("started", record.started);
-  visit("method", record.method);
+  BenchmarkFields(visit, record);
   visit("check_seed", record.check_seed);
-  visit("device", record.device);
-  visit("threads", record.threads);
-  visit("cpu_target", record.cpu_target);
-  visit("host", record.host);
-  visit("gpu", record.gpu);
   visit("data", record.data);
   visit("peer", record.peer);
   visit("ceilings", record.ceilings);

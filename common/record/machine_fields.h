@@ -1,5 +1,5 @@
-// The JSON fields of the machine that a run was made on, which run records and
-// benchmark records share.
+// The JSON fields that several kinds of records share: of the machine that a
+// run was made on, and of a benchmark's run.
 #ifndef COMMON_RECORD_MACHINE_FIELDS_H_
 #define COMMON_RECORD_MACHINE_FIELDS_H_
 
@@ -28,6 +28,21 @@ void Fields(Visitor& visit, GpuFacts& gpu) {
   visit("multiprocessor_clock_khz", gpu.multiprocessor_clock_khz);
   visit("memory_clock_khz", gpu.memory_clock_khz);
   visit("libraries", gpu.libraries);
+}
+
+// What both benchmarks' records begin with.
+template <typename Visitor, typename Record>
+void BenchmarkFields(Visitor& visit, Record& record) {
+  visit("command", record.command);
+  visit("git_revision", record.git_revision);
+  visit("build_mode", record.build_mode);
+  visit("started", record.started);
+  visit("method", record.method);
+  visit("device", record.device);
+  visit("threads", record.threads);
+  visit("cpu_target", record.cpu_target);
+  visit("host", record.host);
+  visit("gpu", record.gpu);
 }
 
 }  // namespace convlab

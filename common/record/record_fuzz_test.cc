@@ -1,9 +1,10 @@
-// Run records, benchmark records and traces. What is accepted is computed with
-// and comes back whole.
+// Run records, the benchmarks' records and traces. What is accepted is computed
+// with and comes back whole.
 #include <cstdlib>
 
 #include "common/record/bench_record.h"
 #include "common/record/ladder_rows.h"
+#include "common/record/network_record.h"
 #include "common/record/seal.h"
 #include "common/record/statistics.h"
 #include "common/record/test_record.h"
@@ -22,12 +23,23 @@ void RequireBadInput(const absl::Status& status) {
   Require(status.message().find('\n') == absl::string_view::npos);
 }
 
+// Whether it is accepted, and then comes back whole.
+template <typename Record>
+bool GoesRound(const absl::StatusOr<Record>& record,
+               absl::StatusOr<Record> (*parse)(absl::string_view)) {
+  if (!record.ok()) {
+    RequireBadInput(record.status());
+    return false;
+  }
+  const std::string json = ToJson(*record);
+  const auto again = parse(json);
+  Require(again.ok() && ToJson(*again) == json);
+  return true;
+}
+
 void CheckRun(absl::string_view text) {
   const auto record = ParseRunRecord(text);
-  if (!record.ok()) return RequireBadInput(record.status());
-  const std::string json = ToJson(*record);
-  const auto again = ParseRunRecord(json);
-  Require(again.ok() && ToJson(*again) == json);
+  if (!GoesRound(record, ParseRunRecord)) return;
   Require(CheckSeal(text, "").ok());
   Require(ExpectedCorrect(*record).value_or(0) >= 0);
   for (const ConvolutionRecord& one : record->convolutions) {
@@ -38,15 +50,22 @@ void CheckRun(absl::string_view text) {
 
 void CheckBench(absl::string_view text) {
   const auto record = ParseBenchRecord(text);
-  if (!record.ok()) return RequireBadInput(record.status());
-  const std::string json = ToJson(*record);
-  const auto again = ParseBenchRecord(json);
-  Require(again.ok() && ToJson(*again) == json);
+  if (!GoesRound(record, ParseBenchRecord)) return;
   for (const BenchRow& row : record->rows) {
     Require(PeerRatio(*record, row).value_or(1) > 0);
     Require(FloorShare(row).value_or(1) > 0);
   }
   Neighbours(*record);
+}
+
+void CheckNetworks(absl::string_view text) {
+  const auto record = ParseNetworkRecord(text);
+  if (!GoesRound(record, ParseNetworkRecord)) return;
+  for (const NetworkRow& row : record->rows) {
+    Require(FindRow(*record, row.network, row.images, row.provider, row.path) ==
+            &row);
+    Require(row.p50_us > 0 && row.images_per_s > 0);
+  }
 }
 
 std::string BenchText() {
@@ -73,7 +92,7 @@ std::string BenchText() {
 }  // namespace
 
 std::vector<std::string> FuzzSeeds() {
-  return {ToJson(Example()), BenchText(),
+  return {ToJson(Example()), BenchText(), ToJson(NetworksExample()),
           R"json({"displayTimeUnit":"ns","traceEvents":[
 {"ph":"M","name":"process_name","pid":1,"args":{"name":"m3"}},
 {"ph":"X","name":"launch","pid":1,"tid":1,"ts":1.001,"dur":2.5},
@@ -90,6 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
   CheckRun(text);
   CheckBench(text);
+  CheckNetworks(text);
   const auto trace = CheckTrace(text);
   if (!trace.ok()) RequireBadInput(trace.status());
   return 0;

@@ -9,6 +9,7 @@
 #include "common/record/bench_record.h"
 #include "common/record/build_info.h"
 #include "common/record/host.h"
+#include "common/record/network_record.h"
 #include "common/record/run_record.h"
 #include "common/record/statistics.h"
 #include "common/record/test_record.h"
@@ -163,6 +164,55 @@ TEST(Statistics, QuantilesAreInterpolated) {
   EXPECT_EQ(Quantile({5, 1, 2, 3, 4}, 0.25), 2);
   EXPECT_EQ(Quantile({5, 1, 2, 3, 4}, 1), 5);
   EXPECT_EQ(InterquartileRange({5, 1, 2, 3, 4}), 2);
+}
+
+TEST(NetworkRecord, GoesThroughJson) {
+  const NetworkRecord record = NetworksExample();
+  const std::string json = ToJson(record);
+  const auto parsed = ParseNetworkRecord(json);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(ToJson(*parsed), json);
+  ASSERT_EQ(parsed->rows.size(), 2u);
+  EXPECT_EQ(parsed->rows[1].plans, record.rows[1].plans);
+  EXPECT_EQ(parsed->rows[0].stages_us, record.rows[0].stages_us);
+  EXPECT_EQ(parsed->omissions[0].reason, "no plan");
+  EXPECT_EQ(FindRow(*parsed, "fa19", 100, "cudnn", kDevicePath),
+            &parsed->rows[1]);
+  EXPECT_EQ(FindRow(*parsed, "fa19", 100, "cudnn", kHostPath), nullptr);
+  EXPECT_FALSE(ParseNetworkRecord(ToJson(BenchRecord())).ok());
+  EXPECT_THAT(std::string(ReadNetworkRecord("/nowhere").status().message()),
+              HasSubstr("/nowhere"));
+}
+
+TEST(NetworkRecord, ValuesThatNoRunHasAreRefused) {
+  const auto error = [](void (*change)(NetworkRow & row)) {
+    NetworkRecord record = NetworksExample();
+    change(record.rows[1]);
+    const auto parsed = ParseNetworkRecord(ToJson(record));
+    EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(parsed.status().message());
+  };
+  EXPECT_EQ(error([](NetworkRow& row) { row.images = 0; }),
+            "record.rows[1].images is 0, expected 1 to 1099511627776");
+  EXPECT_THAT(error([](NetworkRow& row) { row.p50_us = -1; }),
+              HasSubstr("record.rows[1].p50_us is -1"));
+  EXPECT_THAT(error([](NetworkRow& row) { row.p90_us = 90; }),
+              HasSubstr("record.rows[1].p99_us is 70, less than a smaller "
+                        "percentile, 90"));
+  EXPECT_THAT(error([](NetworkRow& row) { row.least_us = 51; }),
+              HasSubstr("record.rows[1].p50_us is 50, less"));
+  EXPECT_THAT(error([](NetworkRow& row) { row.images_per_s = 1; }),
+              HasSubstr("images_per_s is 1, but that of the median is 2e+06"));
+  EXPECT_THAT(error([](NetworkRow& row) { row.samples = 0; }),
+              HasSubstr("samples is 0"));
+  EXPECT_THAT(error([](NetworkRow& row) { row.path = "air"; }),
+              HasSubstr("path is 'air', expected host, device or floats"));
+  EXPECT_THAT(error([](NetworkRow& row) {
+                row.stages_us = {1, -1};
+              }),
+              HasSubstr("record.rows[1].stages_us[1] is -1"));
+  EXPECT_THAT(error([](NetworkRow& row) { row.provider = "convlab"; }),
+              HasSubstr("as that of an earlier row"));
 }
 
 TEST(BenchRecord, GoesThroughJson) {

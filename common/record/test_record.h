@@ -1,9 +1,10 @@
-// A run record in which every field has a value.
+// A run record in which every field has a value, and other examples.
 #ifndef COMMON_RECORD_TEST_RECORD_H_
 #define COMMON_RECORD_TEST_RECORD_H_
 
 #include <cstdint>
 
+#include "common/record/network_record.h"
 #include "common/record/run_record.h"
 
 namespace convlab {
@@ -81,6 +82,39 @@ inline RunRecord Example() {
                        "(1, 2, 3)",
                        "(4, 5, 6)",
                        {{"dram__bytes.sum", "byte", 27595520}}}};
+  return record;
+}
+
+// A benchmark of whole networks with a row of each provider.
+inline NetworkRecord NetworksExample() {
+  NetworkRecord record;
+  record.command = {"bench", "--network", "fa19"};
+  record.device = "gpu";
+  record.peer = "cuDNN 9.19.0";
+  NetworkRow row;
+  row.network = "fa19";
+  row.images = 100;
+  row.provider = "convlab";
+  row.path = kDevicePath;
+  row.least_us = 20;
+  row.p50_us = 25;
+  row.p90_us = 30;
+  row.p99_us = 35;
+  row.images_per_s = 4e6;
+  row.samples = 20;
+  row.sm_clock_mhz = 1980;
+  row.stages_us = {0, 10, 15};
+  record.rows = {row};
+  row.provider = "cudnn";
+  row.least_us = 40;
+  row.p50_us = 50;
+  row.p90_us = 60;
+  row.p99_us = 70;
+  row.images_per_s = 2e6;
+  row.stages_us = {};
+  row.plans = {"FFT", "engine 1"};
+  record.rows.push_back(row);
+  record.omissions.push_back({"fa18", 1, "cudnn", "", "no plan"});
   return record;
 }
 

@@ -12,10 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/network/network.h"
 #include "common/parallel/parallel.h"
+#include "common/weights/parameters.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/baseline/convolution.h"
 #include "kernels/baseline/layers.h"
+#include "kernels/baseline/network.h"
+#include "kernels/compiled/compiled.h"
 #include "kernels/convolution/checking/families.h"
 #include "kernels/convolution/checking/host_run.h"
 #include "kernels/convolution/checking/reference.h"
@@ -44,6 +47,9 @@ TEST(BaselineWithoutGpu, SaysWhatIsMissing) {
   const Problem problem{1, 1, 5, 5, 1, 3};
   EXPECT_EQ(kCudnnVariant.Create(problem, {}).status(), layers.status());
   EXPECT_EQ(MeasureCudnn(problem, AccuracyClass::kFp32, TestWorkers()).status(),
+            layers.status());
+  EXPECT_EQ(CreateCudnnPlan(problem, "FFT").status(), layers.status());
+  EXPECT_EQ(FindBaselinePlans(**FindNetwork("sp19"), 1, TestWorkers()).status(),
             layers.status());
 }
 
@@ -283,6 +289,79 @@ TEST_F(BaselineTest, FullyConnectedAndSoftmaxAreTheCpus) {
   ASSERT_TRUE(status.ok()) << status;
   Softmax(batch, outputs, expected.data());
   ExpectNear(Download(device_out), expected, 1e-5f);
+}
+
+// Whole networks, with and without biases, layer by layer as one graph.
+TEST_F(BaselineTest, NetworksAnswerAsOnTheCpu) {
+  constexpr int64_t kImages = 5;
+  for (const char* name : {"lenet5", "fa20", "sp19"}) {
+    SCOPED_TRACE(name);
+    const Network& network = **FindNetwork(name);
+    NetworkWeights weights;
+    weights.layers.resize(network.layers.size());
+    for (const LayerParameters& own : ParametersOf(network)) {
+      int64_t count = 1;
+      for (const int64_t size : own.weight_shape) count *= size;
+      LayerWeights& layer = weights.layers[own.layer];
+      layer.weight = Random(count, 0.05f);
+      if (own.has_bias) layer.bias = Random(own.weight_shape[0], 0.05f);
+    }
+    std::vector<uint8_t> images(kImages * 28 * 28);
+    for (uint8_t& pixel : images) pixel = static_cast<uint8_t>(generator_());
+    const auto compiled =
+        CompileForCpu(network, weights, /*image_size=*/28, TestWorkers());
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    const int classes = network.Classes();
+    std::vector<float> expected(kImages * classes);
+    ASSERT_TRUE((*compiled)->Run(images.data(), kImages, expected.data()).ok());
+    const int size = network.image_size;
+    std::vector<float> floats(kImages * size * size);
+    EnlargeToFloats(images.data(), kImages, 28, size, floats.data(),
+                    TestWorkers());
+    const auto plans = FindBaselinePlans(network, kImages, TestWorkers());
+    ASSERT_TRUE(plans.ok()) << plans.status();
+    ASSERT_EQ(plans->size(), 2u);
+    for (const Pixels pixels : {Pixels::kBytes, Pixels::kFloats}) {
+      const auto made = MakeBaselineNetwork(network, weights, /*image_size=*/28,
+                                            pixels, kImages, *plans);
+      ASSERT_TRUE(made.ok()) << made.status();
+      auto in = DeviceBuffer::Allocate(floats.size() * 4);
+      ASSERT_TRUE(in.ok()) << in.status();
+      ASSERT_TRUE(
+          pixels == Pixels::kBytes
+              ? cuda::CopyToDevice(in->data(), images.data(), images.size())
+                    .ok()
+              : cuda::CopyToDevice(in->data(), floats.data(), in->bytes())
+                    .ok());
+      const DeviceBuffer logits = Allocate(kImages * classes);
+      const DeviceBuffer labels = Allocate(kImages);
+      const auto replay =
+          Record(**made, {in->data(), kImages, logits.floats(),
+                          static_cast<uint8_t*>(labels.data())});
+      ASSERT_TRUE(replay.ok()) << replay.status();
+      ASSERT_TRUE(cuda::FillBytes(logits.data(), 0xff, logits.bytes()).ok());
+      ASSERT_TRUE(cuda::Synchronize().ok());
+      ASSERT_TRUE((*replay)(nullptr).ok());
+      std::vector<float> found(expected.size());
+      ASSERT_TRUE(
+          cuda::CopyToHost(found.data(), logits.data(), logits.bytes()).ok());
+      std::vector<uint8_t> found_labels(kImages);
+      ASSERT_TRUE(
+          cuda::CopyToHost(found_labels.data(), labels.data(), kImages).ok());
+      double largest = 0;
+      for (const float value : expected) {
+        largest = std::max<double>(largest, std::fabs(value));
+      }
+      for (int64_t i = 0; i < kImages * classes; ++i) {
+        ASSERT_NEAR(found[i], expected[i], 1e-5 * largest) << "logit " << i;
+      }
+      for (int64_t i = 0; i < kImages; ++i) {
+        EXPECT_EQ(found_labels[i],
+                  AnswerOf(&found[i * classes], classes).label);
+      }
+      EXPECT_TRUE(absl::IsInvalidArgument((*made)->Prepare(kImages + 1)));
+    }
+  }
 }
 
 }  // namespace

@@ -4,11 +4,13 @@
 #define KERNELS_BASELINE_CONVOLUTION_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/accuracy/accuracy.h"
 #include "common/parallel/parallel.h"
 #include "kernels/convolution/checking/recipe.h"
@@ -64,6 +66,10 @@ struct CudnnMeasurement {
 
 struct CudnnSearch {
   StoppingRule rule;
+  // Whether plans in NHWC are measured too, and whether those of class fp32 are
+  // tried on the families of data.
+  bool nhwc = true;
+  bool label = true;
   Recipe data;           // on which plans are timed
   bool ordinary = true;  // whether the data are the ordinary ones: plans whose
                          // error on them exceeds the class are rejected
@@ -86,6 +92,12 @@ absl::StatusOr<CudnnMeasurement> MeasureCudnn(const Problem& problem,
                                               AccuracyClass accuracy,
                                               Workers& workers,
                                               const CudnnSearch& search = {});
+
+// The plan of that name (CudnnPlan::algorithm), of a search of class fp32, in
+// NCHW. Its Run may be recorded in a CUDA graph after it ran once. NotFound if
+// there is none.
+absl::StatusOr<std::unique_ptr<Convolution>> CreateCudnnPlan(
+    const Problem& problem, absl::string_view algorithm);
 
 }  // namespace convlab
 

@@ -337,8 +337,9 @@ absl::Status EnginePlan::Bind(const void* x, const void* k, void* y,
   return absl::OkStatus();
 }
 
-absl::Status EnginePlan::Run() const {
+absl::Status EnginePlan::Run(cudaStream_t stream) const {
   ASSIGN_OR_RETURN(const Cudnn* cudnn, OpenCudnn());
+  RETURN_IF_CUDNN_ERROR(cudnn->set_stream(cudnn->handle, stream));
   RETURN_IF_CUDNN_ERROR(
       cudnn->execute(cudnn->handle, plan_.get(), tensors_.get()));
   return absl::OkStatus();

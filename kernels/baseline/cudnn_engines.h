@@ -67,8 +67,8 @@ class EnginePlan {
 
   // Sets the tensors of the runs that follow.
   absl::Status Bind(const void* x, const void* k, void* y, void* workspace);
-  // Starts the convolution in the default stream.
-  absl::Status Run() const;
+  // Queues the convolution in `stream`.
+  absl::Status Run(cudaStream_t stream) const;
 
  private:
   explicit EnginePlan(BackendDescriptor plan) : plan_(std::move(plan)) {}

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "common/status/status.h"
 #include "kernels/baseline/cudnn_library.h"
 
@@ -22,16 +23,17 @@ class AlgorithmPlan : public Plan {
 
   int64_t workspace_bytes() const override { return workspace_bytes_; }
 
-  absl::Status Bind(const GpuTensors& tensors,
+  absl::Status Bind(const void* x, const void* k, void* y,
                     const DeviceBuffer& workspace) override {
-    tensors_ = &tensors;
+    x_ = x;
+    k_ = k;
+    y_ = y;
     workspace_ = &workspace;
     return absl::OkStatus();
   }
 
-  absl::Status Run() override {
-    return RunForward(*forward_, algorithm_, tensors_->x(), tensors_->k(),
-                      tensors_->y(), *workspace_);
+  absl::Status Run(cudaStream_t stream) override {
+    return RunForward(*forward_, algorithm_, x_, k_, y_, *workspace_, stream);
   }
 
  private:
@@ -44,7 +46,8 @@ class AlgorithmPlan : public Plan {
   const std::shared_ptr<const Forward> forward_;
   const cudnnConvolutionFwdAlgo_t algorithm_;
   const int64_t workspace_bytes_;
-  const GpuTensors* tensors_ = nullptr;
+  const void *x_ = nullptr, *k_ = nullptr;
+  void* y_ = nullptr;
   const DeviceBuffer* workspace_ = nullptr;
 };
 
@@ -55,15 +58,54 @@ class GraphPlan : public Plan {
 
   int64_t workspace_bytes() const override { return plan_.workspace_bytes(); }
 
-  absl::Status Bind(const GpuTensors& tensors,
+  absl::Status Bind(const void* x, const void* k, void* y,
                     const DeviceBuffer& workspace) override {
-    return plan_.Bind(tensors.x(), tensors.k(), tensors.y(), workspace.data());
+    return plan_.Bind(x, k, y, workspace.data());
   }
 
-  absl::Status Run() override { return plan_.Run(); }
+  absl::Status Run(cudaStream_t stream) override { return plan_.Run(stream); }
 
  private:
   EnginePlan plan_;
+};
+
+// A plan as a convolution.
+class PlannedConvolution : public Convolution {
+ public:
+  static absl::StatusOr<std::unique_ptr<Convolution>> Create(
+      const Problem& problem, absl::string_view algorithm) {
+    auto made = std::make_unique<PlannedConvolution>();
+    const CandidateList list =
+        ListCandidates(problem, CUDNN_TENSOR_NCHW,
+                       TypesOf(AccuracyClass::kFp32), made->engines_);
+    for (const Candidate& candidate : list.candidates) {
+      if (candidate.algorithm != algorithm) continue;
+      ASSIGN_OR_RETURN(made->plan_, candidate.prepare());
+      ASSIGN_OR_RETURN(made->workspace_,
+                       DeviceBuffer::Allocate(made->plan_->workspace_bytes()));
+      return made;
+    }
+    return absl::NotFoundError(absl::StrCat("cuDNN has no plan ", algorithm,
+                                            " for ", ToString(problem)));
+  }
+
+  // The streams of its runs may end, and the handle is everybody's.
+  ~PlannedConvolution() override {
+    const absl::StatusOr<const Cudnn*> cudnn = OpenCudnn();
+    if (cudnn.ok()) (*cudnn)->set_stream((*cudnn)->handle, nullptr);
+  }
+
+  absl::Status Run(const float* x, const float* k, float* y,
+                   Stream stream) override {
+    RETURN_IF_ERROR(plan_->Bind(x, k, y, workspace_));
+    return plan_->Run(stream);
+  }
+
+ private:
+  // What the plan refers to.
+  absl::StatusOr<ConvolutionEngines> engines_;
+  DeviceBuffer workspace_;
+  std::unique_ptr<Plan> plan_;
 };
 
 }  // namespace
@@ -127,3 +169,14 @@ CandidateList ListCandidates(const Problem& problem, cudnnTensorFormat_t format,
 }
 
 }  // namespace convlab::cuda
+
+namespace convlab {
+
+absl::StatusOr<std::unique_ptr<Convolution>> CreateCudnnPlan(
+    const Problem& problem, absl::string_view algorithm) {
+  RETURN_IF_ERROR(CheckProblem(problem));
+  RETURN_IF_ERROR(cuda::OpenCudnn().status());
+  return cuda::PlannedConvolution::Create(problem, algorithm);
+}
+
+}  // namespace convlab

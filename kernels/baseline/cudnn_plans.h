@@ -25,9 +25,12 @@ class Plan {
   virtual int64_t workspace_bytes() const = 0;
   // Sets the tensors of the runs that follow, and a workspace of
   // workspace_bytes().
-  virtual absl::Status Bind(const GpuTensors& tensors,
+  virtual absl::Status Bind(const void* x, const void* k, void* y,
                             const DeviceBuffer& workspace) = 0;
-  virtual absl::Status Run() = 0;
+  absl::Status Bind(const GpuTensors& tensors, const DeviceBuffer& workspace) {
+    return Bind(tensors.x(), tensors.k(), tensors.y(), workspace);
+  }
+  virtual absl::Status Run(cudaStream_t stream = nullptr) = 0;
 };
 
 // A plan that is not yet prepared.

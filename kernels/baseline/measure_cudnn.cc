@@ -89,7 +89,7 @@ class Search {
       RETURN_IF_ERROR(
           Annotate(Measure(*ready[i], tensors, plan), plan.algorithm));
     }
-    if (accuracy_ == AccuracyClass::kFp32) {
+    if (accuracy_ == AccuracyClass::kFp32 && search_.label) {
       RETURN_IF_ERROR(LabelPlans(problem, layout, tensors, first, ready));
     }
     plans_.insert(plans_.end(), list.rejected.begin(), list.rejected.end());
@@ -287,6 +287,7 @@ absl::StatusOr<CudnnMeasurement> MeasureCudnn(const Problem& problem,
                 std::move(timer));
   for (const cudnnTensorFormat_t format :
        {CUDNN_TENSOR_NCHW, CUDNN_TENSOR_NHWC}) {
+    if (format == CUDNN_TENSOR_NHWC && !options.nhwc) continue;
     RETURN_IF_ERROR(search.MeasureLayout(problem, format));
   }
   measurement.plans = search.Take();

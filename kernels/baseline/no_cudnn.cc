@@ -38,6 +38,11 @@ absl::StatusOr<CudnnMeasurement> MeasureCudnn(const Problem&, AccuracyClass,
   return NoCudnn();
 }
 
+absl::StatusOr<std::unique_ptr<Convolution>> CreateCudnnPlan(
+    const Problem&, absl::string_view) {
+  return NoCudnn();
+}
+
 absl::StatusOr<std::unique_ptr<BaselineLayers>> MakeBaselineLayers() {
   return NoCudnn();
 }

@@ -13,10 +13,12 @@
 #include "common/dataset/fashion_mnist.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/compiled/device_network.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/cuda/device.h"
 #include "kernels/inference/inference.h"
 #include "kernels/inference/inference_testing.h"
+#include "kernels/layers/layers.h"
 #include "kernels/simd/cpu_target.h"
 
 namespace convlab {
@@ -128,6 +130,71 @@ TEST_P(CompiledTest, AnImagesLogitsDoNotDependOnTheOthers) {
   EXPECT_GT(*std::max_element(ns.begin(), ns.end()), 0);
 }
 
+// What is queued, and what is recorded, answers as Run does.
+TEST_P(CompiledTest, InDeviceMemoryAnswersAreThoseFromTheHost) {
+  if (!on_gpu()) GTEST_SKIP() << "for the GPU";
+  auto compiled = Compile(workers_);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const int classes = network_.Classes();
+  // More than one piece, the last images among them.
+  ImageSet many = images_;
+  many.count = 3000;
+  many.pixels.assign(many.count * 28 * 28, 77);
+  std::copy(images_.pixels.begin(), images_.pixels.end(),
+            many.pixels.end() - images_.pixels.size());
+  const std::vector<float> expected =
+      LogitsOf(**compiled, many, many.count, classes);
+  const int size = network_.image_size;
+  std::vector<float> floats(many.count * size * size);
+  EnlargeToFloats(many.pixels.data(), many.count, 28, size, floats.data(),
+                  workers_);
+  for (const Pixels pixels : {Pixels::kBytes, Pixels::kFloats}) {
+    const bool bytes = pixels == Pixels::kBytes;
+    SCOPED_TRACE(bytes ? "bytes" : "floats");
+    const auto network =
+        CompileForDevice(network_, weights_, 28, pixels, workers_);
+    ASSERT_TRUE(network.ok()) << network.status();
+    const int64_t in_bytes = bytes ? many.pixels.size() : floats.size() * 4;
+    auto images = cuda::DeviceBuffer::Allocate(in_bytes);
+    auto logits = cuda::DeviceBuffer::Allocate(expected.size() * 4);
+    auto labels = cuda::DeviceBuffer::Allocate(many.count);
+    ASSERT_TRUE(images.ok() && logits.ok() && labels.ok());
+    const void* const from =
+        bytes ? static_cast<const void*>(many.pixels.data()) : floats.data();
+    ASSERT_TRUE(cuda::CopyToDevice(images->data(), from, in_bytes).ok());
+    const auto replay =
+        Record(**network, {images->data(), many.count, logits->floats(),
+                           static_cast<uint8_t*>(labels->data())});
+    ASSERT_TRUE(replay.ok()) << replay.status();
+    ASSERT_TRUE(cuda::FillBytes(logits->data(), 0xff, logits->bytes()).ok());
+    ASSERT_TRUE(cuda::FillBytes(labels->data(), 0xff, labels->bytes()).ok());
+    ASSERT_TRUE(cuda::Synchronize().ok());
+    ASSERT_TRUE((*replay)(nullptr).ok());
+    std::vector<float> found(expected.size());
+    std::vector<uint8_t> found_labels(many.count);
+    ASSERT_TRUE(
+        cuda::CopyToHost(found.data(), logits->data(), logits->bytes()).ok());
+    ASSERT_TRUE(
+        cuda::CopyToHost(found_labels.data(), labels->data(), labels->bytes())
+            .ok());
+    double largest = 0;
+    for (const float value : expected) {
+      largest = std::max<double>(largest, std::fabs(value));
+    }
+    if (bytes) {
+      EXPECT_EQ(found, expected);
+    }
+    for (int64_t i = 0; i < many.count; ++i) {
+      EXPECT_EQ(found_labels[i], AnswerOf(&found[i * classes], classes).label);
+      for (int c = 0; c < classes; ++c) {
+        ASSERT_NEAR(found[i * classes + c], expected[i * classes + c],
+                    1e-5 * largest)
+            << "image " << i << ", class " << c;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Networks, CompiledTest,
                          ::testing::ValuesIn(InferenceCases()),
                          InferenceCaseName);
@@ -235,6 +302,9 @@ TEST(CompileForGpu, SaysThatThereIsNone) {
   weights.layers[0].weight.resize(int64_t{28} * 28 * 10);
   EXPECT_TRUE(absl::IsUnavailable(
       CompileForGpu(network, weights, 28, workers).status()));
+  EXPECT_TRUE(absl::IsUnavailable(
+      CompileForDevice(network, weights, 28, Pixels::kFloats, workers)
+          .status()));
 }
 
 TEST(AnswerOf, FindsTheTwoLargest) {

@@ -22,9 +22,6 @@
 namespace convlab {
 namespace {
 
-// The images of a piece: enough to fill the GPU, and few enough that a call
-// with 10,000 of them has several.
-constexpr int64_t kMostImages = 2560;
 // So few images are read from pinned memory where they are, and their logits
 // written there: a copy would take longer to start.
 constexpr int64_t kFewImages = 256;
@@ -241,10 +238,7 @@ absl::StatusOr<std::unique_ptr<CompiledNetwork>> CompileForGpu(
   RETURN_IF_ERROR(CheckWeights(network, weights));
   RETURN_IF_ERROR(CheckImages(network, {1, image_size, image_size, {}}));
   RETURN_IF_ERROR(cuda::FindDevice().status());
-  ASSIGN_OR_RETURN(const int64_t free, cuda::FreeMemory());
-  // A quarter for each slot.
-  const int64_t piece = std::clamp<int64_t>(
-      free / 4 / GpuStages::ImageBytes(network), 1, kMostImages);
+  ASSIGN_OR_RETURN(const int64_t piece, GpuStages::PieceImages(network));
   Plan plan = MakePlan(network);
   ASSIGN_OR_RETURN(auto stages, GpuStages::Create(network, plan, weights,
                                                   image_size, workers));

@@ -52,12 +52,16 @@ Resources Recorded() {
 
 absl::StatusOr<std::unique_ptr<GpuStages>> GpuStages::Create(
     const Network& network, const Plan& plan, const NetworkWeights& weights,
-    int image_size, Workers& workers) {
+    int image_size, Workers& workers, Pixels pixels) {
   ASSIGN_OR_RETURN(const cuda::DeviceFacts facts, cuda::FindDevice());
   std::unique_ptr<GpuStages> stages(new GpuStages(network, plan, image_size));
   stages->multiprocessors_ = facts.multiprocessors;
   std::vector<Step>& steps = stages->steps_;
-  ASSIGN_OR_RETURN(steps.emplace_back(), stages->MakeFront(weights));
+  if (pixels == Pixels::kFloats) {
+    steps.push_back({Kind::kFloats, 0, 0});
+  } else {
+    ASSIGN_OR_RETURN(steps.emplace_back(), stages->MakeFront(weights));
+  }
   while (steps.back().end < plan.stages.size()) {
     const size_t next = steps.back().end;
     switch (plan.stages[next].kind) {
@@ -163,6 +167,15 @@ absl::Status GpuStages::AddFollowing(const NetworkWeights& weights,
   return absl::OkStatus();
 }
 
+absl::StatusOr<int64_t> GpuStages::PieceImages(const Network& network) {
+  // Enough to fill the GPU, and few enough that a call with 10,000 images has
+  // several.
+  constexpr int64_t kMostImages = 2560;
+  ASSIGN_OR_RETURN(const int64_t free, cuda::FreeMemory());
+  // A quarter for each of two pieces.
+  return std::clamp<int64_t>(free / 4 / ImageBytes(network), 1, kMostImages);
+}
+
 int64_t GpuStages::ImageBytes(const Network& network) {
   return std::tuple_size_v<decltype(Memory::values)> * WidestValues(network) *
          kFloat;
@@ -176,7 +189,9 @@ absl::StatusOr<GpuStages::Memory> GpuStages::Allocate(int64_t images) const {
   for (const Step& step : steps_) {
     const TensorShape& shape =
         step.end == 0 ? shapes.front() : plan_.stages[step.end - 1].output;
-    floats[out] = std::max(floats[out], shape.values());
+    if (step.kind != Kind::kFloats) {
+      floats[out] = std::max(floats[out], shape.values());
+    }
     out = 1 - out;
     const Stage& stage = plan_.stages[step.first];
     // Not every number of images has a variant that pools.
@@ -227,10 +242,11 @@ absl::StatusOr<GpuStages::Convolutions> GpuStages::MakeConvolutions(
 }
 
 absl::Status GpuStages::Queue(
-    int64_t count, const uint8_t* images, float* logits, const Memory& memory,
+    int64_t count, const void* images, float* logits, const Memory& memory,
     const Convolutions& convolutions, Stream stream,
     const std::function<absl::Status(size_t stage)>& passed) const {
-  const float* in = nullptr;
+  const auto* const bytes = static_cast<const uint8_t*>(images);
+  const auto* in = static_cast<const float*>(images);
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
     float* const out =
@@ -238,11 +254,17 @@ absl::Status GpuStages::Queue(
     absl::Status queued;
     switch (step.kind) {
       case Kind::kFront:
-        queued = QueueFront(step, count, images, out, stream);
+        queued = QueueFront(step, count, bytes, out, stream);
         break;
       case Kind::kEnlarge:
-        queued = cuda::EnlargeToFloats(images, count, image_size_,
+        queued = cuda::EnlargeToFloats(bytes, count, image_size_,
                                        network_.image_size, out, stream);
+        break;
+      case Kind::kFloats:
+        if (i + 1 == steps_.size()) {
+          queued = cuda::QueueCopy(
+              out, in, count * network_.Shapes()[0].values() * kFloat, stream);
+        }
         break;
       case Kind::kConvolve:
         queued = QueueConvolve(step, count, convolutions[i], in,
@@ -259,7 +281,7 @@ absl::Status GpuStages::Queue(
     if (passed) {
       RETURN_IF_ERROR(passed(step.end == 0 ? 0 : step.first + 1));
     }
-    in = out;
+    if (step.kind != Kind::kFloats) in = out;
   }
   return absl::OkStatus();
 }

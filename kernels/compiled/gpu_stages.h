@@ -22,6 +22,7 @@
 #include "common/parallel/parallel.h"
 #include "common/weights/weights.h"
 #include "kernels/compiled/cuda/front_plan.h"
+#include "kernels/compiled/device_network.h"
 #include "kernels/compiled/plan.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/cuda/device.h"
@@ -47,34 +48,36 @@ class GpuStages {
   using Convolutions = std::vector<Chosen>;
 
   // CheckNetwork, CheckWeights and CheckImages must accept the arguments.
+  // Floats are of the network's size.
   static absl::StatusOr<std::unique_ptr<GpuStages>> Create(
       const Network& network, const Plan& plan, const NetworkWeights& weights,
-      int image_size, Workers& workers);
+      int image_size, Workers& workers, Pixels pixels = Pixels::kBytes);
 
-  // Bytes of Memory for each image, but for the scratch memory of matrices.
-  static int64_t ImageBytes(const Network& network);
+  // The images that are computed as one piece, at most: fewer where the current
+  // GPU's free memory is short.
+  static absl::StatusOr<int64_t> PieceImages(const Network& network);
 
   absl::StatusOr<Memory> Allocate(int64_t images) const;
   absl::StatusOr<Convolutions> MakeConvolutions(int64_t images) const;
 
-  // Queues the work for images [count, image_size, image_size] up to the
-  // logits; both may be in pinned host memory. `passed`, unless it is empty, is
-  // called after each step with the first of its stages, counted from 1; 0 is
-  // enlarging.
+  // Queues the work for images [count, image_size, image_size], bytes or floats
+  // as at Create, up to the logits; both may be in pinned host memory.
+  // `passed`, unless it is empty, is called after each step with the first of
+  // its stages, counted from 1; 0 is enlarging.
   absl::Status Queue(
-      int64_t count, const uint8_t* images, float* logits, const Memory& memory,
+      int64_t count, const void* images, float* logits, const Memory& memory,
       const Convolutions& convolutions, Stream stream,
       const std::function<absl::Status(size_t stage)>& passed) const;
 
  private:
-  enum class Kind { kFront, kEnlarge, kConvolve, kPool, kConnect };
+  enum class Kind { kFront, kEnlarge, kFloats, kConvolve, kPool, kConnect };
   struct Step {
     Kind kind;
     size_t first, end;  // stages
     cuda::FrontShape front = {};
-    cuda::DeviceBuffer weight = {};     // filters, or a packed matrix
-    cuda::DeviceBuffer bias = {};       // empty: none
-    cuda::ConnectedLayers layers = {};  // behind a matrix
+    cuda::DeviceBuffer weight = {};              // filters, or a packed matrix
+    cuda::DeviceBuffer bias = {};                // empty: none
+    cuda::ConnectedLayers layers = {};           // behind a matrix
     std::vector<cuda::DeviceBuffer> small = {};  // parameters of these
   };
 
@@ -89,6 +92,8 @@ class GpuStages {
   absl::Status AddFollowing(const NetworkWeights& weights, Workers& workers,
                             Step& step);
 
+  // Bytes of Memory for each image, but for the scratch memory of matrices.
+  static int64_t ImageBytes(const Network& network);
   Problem ProblemOf(const Stage& stage, int64_t images) const;
   Epilogue EpilogueOf(const Step& step) const;
 

@@ -44,9 +44,9 @@ Graph::~Graph() {
   }
 }
 
-absl::Status Graph::Launch(const DeviceStream& stream) const {
+absl::Status Graph::Launch(CUstream_st* stream) const {
   return CudaStatus(
-      cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph_), stream.get()),
+      cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph_), stream),
       "cudaGraphLaunch");
 }
 

@@ -26,8 +26,11 @@ class Graph {
   }
   ~Graph();
 
-  // Queues the recorded work.
-  absl::Status Launch(const DeviceStream& stream) const;
+  // Queues the recorded work; null is the default stream.
+  absl::Status Launch(CUstream_st* stream) const;
+  absl::Status Launch(const DeviceStream& stream) const {
+    return Launch(stream.get());
+  }
 
  private:
   Graph() = default;

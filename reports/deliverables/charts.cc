@@ -113,22 +113,37 @@ Chart LadderChart(const std::string& name, const RunRecord& ladder) {
 }
 
 Chart OpTimeChart(const std::string& name, const std::string& title,
-                  const std::vector<TimeCurve>& curves) {
-  Chart chart = {name, "# images, op time in ms; a block per line\n", ""};
+                  const std::vector<TimeCurve>& times) {
+  std::vector<Curve> curves;
+  for (const TimeCurve& one : times) {
+    Curve& curve = curves.emplace_back(Curve{one.title, {}});
+    for (const auto& [images, ns] : one.points) {
+      curve.points.emplace_back(images, ns * 1e-6);
+    }
+  }
+  return CurvesChart(name, title, "op time", "ms", curves);
+}
+
+Chart CurvesChart(const std::string& name, const std::string& title,
+                  const std::string& quantity, const std::string& unit,
+                  const std::vector<Curve>& curves) {
+  Chart chart = {name,
+                 absl::StrCat("# images, ", quantity, " in ", unit,
+                              "; a block per line\n"),
+                 ""};
   std::string plot;
   constexpr const char* kColors[] = {kBlue, kRed, kGreen, kGrey};
   int64_t fewest = std::numeric_limits<int64_t>::max(), most = 0;
-  double least = HUGE_VAL, longest = 0;
+  double least = HUGE_VAL, largest = 0;
   for (size_t i = 0; i < curves.size(); ++i) {
     absl::StrAppend(&chart.data, i > 0 ? "\n\n" : "", "# ",
                     OneLine(curves[i].title), "\n");
-    for (const auto& [images, ns] : curves[i].points) {
+    for (const auto& [images, value] : curves[i].points) {
       fewest = std::min(fewest, images);
       most = std::max(most, images);
-      least = std::min(least, ns);
-      longest = std::max(longest, ns);
-      absl::StrAppend(&chart.data, images,
-                      absl::StrFormat(" %.6f\n", ns * 1e-6));
+      least = std::min(least, value);
+      largest = std::max(largest, value);
+      absl::StrAppend(&chart.data, images, absl::StrFormat(" %.6f\n", value));
     }
     absl::StrAppend(&plot, i > 0 ? ", " : "", "'", name, ".dat' index ", i,
                     " with lines lw 2 lc rgb '", kColors[i % 4], "' title ",
@@ -137,13 +152,14 @@ Chart OpTimeChart(const std::string& name, const std::string& title,
   }
   chart.script = absl::StrCat(
       Begin(name, 360, title, static_cast<int>(curves.size())), kCircles,
-      "set logscale xy\nset xlabel 'images'\nset ylabel 'op time, ms'\n"
-      "set grid lc rgb '#dddddd'\n"
+      "set logscale xy\nset xlabel 'images'\nset ylabel ",
+      Quote(absl::StrCat(quantity, ", ", unit)),
+      "\nset grid lc rgb '#dddddd'\n"
       "set format x '%.0f'\nset format y '%g'\n",
       absl::StrFormat("set xrange [%.4g:%.4g]\nset yrange [%.4g:%.4g]\n",
                       static_cast<double>(fewest) / 1.3,
-                      static_cast<double>(most) * 1.3, least * 1e-6 / 1.6,
-                      longest * 1e-6 * 1.6),
+                      static_cast<double>(most) * 1.3, least / 1.6,
+                      largest * 1.6),
       "plot ", plot, "\n");
   return chart;
 }

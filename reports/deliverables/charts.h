@@ -19,6 +19,16 @@ namespace convlab {
 // where they are known.
 Chart LadderChart(const std::string& name, const RunRecord& ladder);
 
+// Lines over the number of images, both logarithmic: of a quantity in
+// some unit. Some line has a point, and all values are positive.
+struct Curve {
+  std::string title;
+  std::vector<std::pair<int64_t, double>> points;  // images, value
+};
+Chart CurvesChart(const std::string& name, const std::string& title,
+                  const std::string& quantity, const std::string& unit,
+                  const std::vector<Curve>& curves);
+
 // A line of op times over the number of images, of one convolution or of one
 // variant.
 struct TimeCurve {

@@ -19,6 +19,7 @@
 #include "common/parallel/parallel.h"
 #include "common/record/bench_record.h"
 #include "common/record/build_info.h"
+#include "common/record/network_record.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 #include "kernels/cuda/device.h"
@@ -77,9 +78,10 @@ DEFINE_bool(once, false,
             "takes, on the GPU, between the calls that start and stop a "
             "profiler (ncu --profile-from-start off)");
 DEFINE_string(network, "",
-              "measure whole networks instead, as classify runs them: names "
-              "such as fa19,sp19, separated by commas; each with --batch "
-              "images, 1 to 10000 if none are given");
+              "measure whole networks instead, as classify runs them, beside "
+              "cuDNN and cuBLAS layer by layer: names such as fa19,sp19, "
+              "separated by commas; each with --batch images, 1 to 10000 if "
+              "none are given");
 DEFINE_bool(list, false, "list the variants of --device and --class, and exit");
 DEFINE_bool(
     verbose, false,
@@ -241,6 +243,21 @@ absl::StatusOr<std::unique_ptr<Workers>> StartWorkers() {
   }
 }
 
+// Writes into a record what every benchmark's has.
+template <typename Record>
+void DescribeRun(const std::vector<std::string>& command, bool gpu,
+                 const Workers& workers, Record& record) {
+  record.command = command;
+  record.git_revision = kGitRevision;
+  record.build_mode = kBuildMode;
+  record.started =
+      absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());
+  record.device = gpu ? "gpu" : "cpu";
+  record.threads = workers.count();
+  if (!gpu) record.cpu_target = std::string(Name(ChosenCpuTarget()));
+  record.host = ReadHostFacts();
+}
+
 absl::Status Bench(const std::vector<std::string>& command,
                    const std::vector<std::string>& kernels) {
   ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
@@ -254,15 +271,7 @@ absl::Status Bench(const std::vector<std::string>& command,
                      "--once is for the GPU, and --device is the CPU");
   }
   BenchRecord record;
-  record.command = command;
-  record.git_revision = kGitRevision;
-  record.build_mode = kBuildMode;
-  record.started =
-      absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());
-  record.device = gpu ? "gpu" : "cpu";
-  record.threads = workers->count();
-  if (!gpu) record.cpu_target = std::string(Name(ChosenCpuTarget()));
-  record.host = ReadHostFacts();
+  DescribeRun(command, gpu, *workers, record);
   record.method = absl::StrCat(
       gpu ? "device events, L2 flushed before each sample; "
           : "host clock, implementations in turn, caches flushed before each "
@@ -295,7 +304,7 @@ absl::Status Bench(const std::vector<std::string>& command,
   return report.Outcome();
 }
 
-absl::Status BenchWholeNetworks() {
+absl::Status BenchWholeNetworks(const std::vector<std::string>& command) {
   RETURN_IF_ERROR(CheckNumbers());
   NetworkBenchOptions options;
   ASSIGN_OR_RETURN(options.networks, ParseNetworks(FLAGS_network));
@@ -303,11 +312,33 @@ absl::Status BenchWholeNetworks() {
   if (!FLAGS_batch.empty()) {
     ASSIGN_OR_RETURN(options.batches, ParseBatches(FLAGS_batch));
   }
+  if (std::set<int64_t>(options.batches.begin(), options.batches.end()).size() <
+      options.batches.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--batch is '", FLAGS_batch, "', expected each once"));
+  }
+  if (!FLAGS_json.empty()) {
+    RETURN_IF_ERROR(CheckWritable(UserPath(FLAGS_json)));
+  }
   ASSIGN_OR_RETURN(options.backend, ChooseBackend());
+  options.peers = FLAGS_peers;
   options.samples = FLAGS_samples;
   options.seconds = FLAGS_seconds;
   ASSIGN_OR_RETURN(const auto workers, StartWorkers());
-  return BenchNetworks(options, *workers);
+  const bool gpu = options.backend == Backend::kCuda;
+  NetworkRecord record;
+  DescribeRun(command, gpu, *workers, record);
+  if (gpu) {
+    BenchRecord machine;
+    RETURN_IF_ERROR(SetGpuFacts(machine).status());
+    record.gpu = machine.gpu;
+  }
+  absl::Status status = BenchNetworks(options, *workers, record);
+  // Written even if some failed, since the rest was measured.
+  if (!FLAGS_json.empty()) {
+    RETURN_IF_ERROR(WriteFileAtomically(UserPath(FLAGS_json), ToJson(record)));
+  }
+  return status;
 }
 
 absl::Status ParseAndRun(const std::vector<std::string>& args) {
@@ -324,9 +355,9 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
                      "'; --help lists the flags"));
   }
   if (FLAGS_list) return List();
-  if (parsed.given.count("network") > 0) return BenchWholeNetworks();
   std::vector<std::string> command = {"bench"};
   command.insert(command.end(), args.begin(), args.end());
+  if (parsed.given.count("network") > 0) return BenchWholeNetworks(command);
   const auto kernels = parsed.repeated.find("kernel");
   return Bench(command, kernels == parsed.repeated.end()
                             ? std::vector<std::string>()

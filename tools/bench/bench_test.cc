@@ -3,17 +3,21 @@
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/files/files.h"
 #include "common/record/bench_record.h"
+#include "common/record/network_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/baseline/onednn.h"
 #include "kernels/convolution/checking/families.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/cuda/device.h"
+#include "tools/bench/network_bench.h"
+#include "tools/bench/network_calls.h"
 #include "tools/run_program.h"
 
 namespace convlab {
@@ -56,16 +60,76 @@ TEST(Bench, ListsVariants) {
 }
 
 TEST(Bench, MeasuresWholeNetworks) {
-  const Outcome outcome = Bench(
-      "--network sp19,fa20 --batch 1,3 --device cpu --threads 2 --samples 4 "
-      "--seconds 0.01");
+  const std::string json = Path("networks.json");
+  const Outcome outcome = Bench(absl::StrCat(
+      "--network sp19,lenet5 --batch 1,3 --device cpu --threads 2 --samples 4 "
+      "--seconds 0.01 --json ",
+      json));
   EXPECT_EQ(outcome.exit_status, 0) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("\nsp19 "));
-  EXPECT_THAT(outcome.output, HasSubstr("\nfa20 "));
+  EXPECT_THAT(outcome.output, HasSubstr("\nlenet5 "));
+  const auto record = ReadNetworkRecord(json);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->device, "cpu");
+  EXPECT_EQ(record->threads, 2);
+  EXPECT_THAT(record->method, HasSubstr("host clock"));
+  EXPECT_EQ(record->command[1], "--network");
+  ASSERT_EQ(record->rows.size(), 4u);
+  for (const NetworkRow& row : record->rows) {
+    EXPECT_EQ(row.provider, "convlab");
+    EXPECT_EQ(row.path, kHostPath);
+    EXPECT_GE(row.samples, 4);
+    EXPECT_GT(row.stages_us.size(), 2u);
+  }
+  EXPECT_EQ(record->rows[3].network, "lenet5");
+  EXPECT_EQ(record->rows[3].images, 3);
+  EXPECT_EQ(Bench("--network sp19 --batch 1,2,1").exit_status, 2);
+  EXPECT_EQ(Bench("--network sp19 --json /nowhere/n.json").exit_status, 2);
   const Outcome unknown = Bench("--network fa91");
   EXPECT_EQ(unknown.exit_status, 2);
   EXPECT_THAT(unknown.output, HasSubstr("fa91"));
   EXPECT_EQ(Bench("--network sp19,sp19").exit_status, 2);
+}
+
+TEST(Bench, AnswersOfNetworksAreCompared) {
+  // Two images of three classes; float32 cannot tell the second one's.
+  const std::vector<float> logits = {1, 8, -4, 5, -5, 5};
+  const auto check = [&](CallAnswers answers) {
+    return std::string(CheckAnswers(answers, logits, 3).message());
+  };
+  EXPECT_EQ(check({logits, {1, 0}}), "");
+  EXPECT_EQ(check({{}, {1, 2}}), "");
+  EXPECT_EQ(check({{1, 8, -4}, {1}}), "");  // of the first image alone
+  EXPECT_EQ(check({{}, {1, 1}}),
+            "image 1 has the label 1, and layer by layer 0");
+  EXPECT_EQ(check({{}, {2, 0}}),
+            "image 0 has the label 2, and layer by layer 1");
+  EXPECT_EQ(check({{1, 8, -4, 5, -5.001f, 5}, {}}),
+            "image 1 has the logit -5.001 for class 1, and layer by layer -5");
+  EXPECT_THAT(check({{NAN, 8, -4, 5, -5, 5}, {}}), HasSubstr("logit nan"));
+}
+
+TEST(Bench, MeasuresWholeNetworksBesideTheLibrary) {
+  const std::string json = Path("gpu_networks.json");
+  const Outcome outcome = Bench(absl::StrCat(
+      "--network lenet5 --batch 2,100 --device gpu --samples 10 --seconds 0.1 "
+      "--json ",
+      json));
+  if (const auto device = cuda::FindDevice(); !device.ok()) {
+    EXPECT_EQ(outcome.exit_status, 3) << outcome.output;
+    GTEST_SKIP() << device.status().message();
+  }
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.output;
+  const auto record = ReadNetworkRecord(json);
+  ASSERT_TRUE(record.ok()) << record.status();
+  for (const int64_t images : {2, 100}) {
+    for (const char* path : {kHostPath, kDevicePath, kFloatsPath}) {
+      EXPECT_NE(FindRow(*record, "lenet5", images, "convlab", path), nullptr);
+      // Without the library its rows are left out, with the reason.
+      EXPECT_NE(FindRow(*record, "lenet5", images, "cudnn", path) != nullptr,
+                !record->omissions.empty());
+    }
+  }
 }
 
 TEST(Bench, RunsOnceForAProfiler) {

@@ -7,15 +7,22 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <random>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "common/weights/parameters.h"
 #include "common/weights/weights.h"
-#include "kernels/compiled/compiled.h"
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/library.h"
+#include "kernels/measure/gpu_timer.h"
+#include "kernels/measure/sm_clock.h"
+#include "tools/bench/network_calls.h"
 
 namespace convlab {
 namespace {
@@ -24,7 +31,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kImageSize = 28;
 // The first call loads the kernels, and the second records the work.
-constexpr int kWarmUps = 5;
+constexpr int kWarmUps = 3;
+// Calls of one provider before it is another's turn, and the time after which
+// there is no further one in a turn.
+constexpr int kTurn = 10;
+constexpr std::chrono::milliseconds kLongTurn(50);
+constexpr size_t kMostSamples = 10000;
 
 std::vector<float> Random(const std::vector<int64_t>& shape,
                           std::mt19937& generator) {
@@ -51,68 +63,213 @@ NetworkWeights RandomWeights(const Network& network) {
   return weights;
 }
 
-// The times of calls with so many images, in nanoseconds, sorted.
-absl::StatusOr<std::vector<int64_t>> TimeCalls(
-    const NetworkBenchOptions& options, CompiledNetwork& compiled,
-    const std::vector<uint8_t>& images, int64_t count,
-    std::vector<float>& logits) {
-  constexpr size_t kMostSamples = 10000;
-  std::vector<int64_t> samples;
-  const auto deadline =
-      Clock::now() + std::chrono::duration<double>(options.seconds);
-  for (int i = 0; samples.size() < kMostSamples; ++i) {
-    const auto start = Clock::now();
-    RETURN_IF_ERROR(compiled.Run(images.data(), count, logits.data()));
-    const auto end = Clock::now();
-    if (i < kWarmUps) continue;
-    samples.push_back(std::chrono::nanoseconds(end - start).count());
-    const bool enough = static_cast<int>(samples.size()) >= options.samples;
-    if (enough && end >= deadline) break;
+ImageSet RandomImages(int64_t count) {
+  ImageSet images = {count, kImageSize, kImageSize, {}};
+  images.pixels.resize(count * kImageSize * kImageSize);
+  std::mt19937 generator(2);
+  for (uint8_t& pixel : images.pixels) {
+    pixel = static_cast<uint8_t>(generator());
   }
-  std::sort(samples.begin(), samples.end());
-  return samples;
+  return images;
 }
 
 // The sample at a share of all: of 200 samples the 198th has 0.99.
-int64_t Percentile(const std::vector<int64_t>& sorted, double share) {
+double Percentile(const std::vector<int64_t>& sorted, double share) {
   const auto rank = static_cast<int64_t>(
       std::ceil(share * static_cast<double>(sorted.size()) - 1e-9));
-  return sorted[std::clamp<int64_t>(rank - 1, 0, sorted.size() - 1)];
+  return static_cast<double>(
+      sorted[std::clamp<int64_t>(rank - 1, 0, sorted.size() - 1)]);
 }
 
-absl::Status BenchNetwork(const NetworkBenchOptions& options,
-                          const Network& network, Workers& workers) {
-  const NetworkWeights weights = RandomWeights(network);
-  const int64_t most =
-      *std::max_element(options.batches.begin(), options.batches.end());
-  std::vector<uint8_t> images(most * kImageSize * kImageSize);
-  std::mt19937 generator(2);
-  for (uint8_t& pixel : images) pixel = static_cast<uint8_t>(generator());
-  std::vector<float> logits(most * network.Classes());
-  for (const int64_t count : options.batches) {
-    // One for each number of images, whose stages it times.
-    ASSIGN_OR_RETURN(
-        const auto compiled,
-        (options.backend == Backend::kCuda ? CompileForGpu : CompileForCpu)(
-            network, weights, kImageSize, workers));
-    ASSIGN_OR_RETURN(const std::vector<int64_t> samples,
-                     TimeCalls(options, *compiled, images, count, logits));
-    const double calls = static_cast<double>(samples.size()) + kWarmUps;
-    double stages = 0;
-    std::string each;
-    for (const int64_t ns : compiled->StageNs()) {
-      stages += ns / calls;
-      absl::StrAppendFormat(&each, " %.1f", ns / calls * 1e-3);
-    }
-    const double median = static_cast<double>(Percentile(samples, 0.5));
-    absl::PrintF("%-14s %8d %6d %10.1f %10.1f %10.1f %12.0f %10.1f %s\n",
-                 network.name, count, samples.size(), median * 1e-3,
-                 Percentile(samples, 0.99) * 1e-3, samples.front() * 1e-3,
-                 count / (median * 1e-9), stages * 1e-3, each);
-    std::fflush(stdout);
+// A call with its times.
+struct TimedCall {
+  NetworkCall call;
+  std::vector<int64_t> samples_ns;
+  std::vector<int64_t> clocks_mhz;
+  int64_t runs = 0;
+};
+
+class NetworkBench {
+ public:
+  NetworkBench(const NetworkBenchOptions& options, Workers& workers,
+               NetworkRecord& record)
+      : options_(options), workers_(workers), record_(record) {}
+
+  absl::Status OpenGpu() {
+    ASSIGN_OR_RETURN(const cuda::DeviceFacts device, cuda::FindDevice());
+    ASSIGN_OR_RETURN(GpuTimer timer, GpuTimer::Create());
+    timer_ = std::move(timer);
+    const absl::StatusOr<SmClock> clock = SmClock::Open(device.pci_bus_id);
+    if (clock.ok()) clock_ = *clock;
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
+
+  absl::Status MeasureNetwork(const Network& network) {
+    const NetworkWeights weights = RandomWeights(network);
+    const ImageSet images = RandomImages(
+        *std::max_element(options_.batches.begin(), options_.batches.end()));
+    const NetworkCase one = {network, weights, images, options_.backend};
+    ASSIGN_OR_RETURN(const std::vector<float> logits,
+                     LayerByLayer(one, workers_));
+    for (const int64_t count : options_.batches) {
+      RETURN_IF_ERROR(
+          Annotate(MeasureCount(one, logits, count),
+                   absl::StrCat(network.name, ", ", count, " images")));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status MeasureCount(const NetworkCase& one,
+                            const std::vector<float>& logits, int64_t count) {
+    const int classes = one.network.Classes();
+    ASSIGN_OR_RETURN(std::vector<NetworkCall> ours,
+                     OurCalls(one, count, workers_));
+    for (NetworkCall& call : ours) {
+      RETURN_IF_ERROR(Annotate(Verify(call, logits, classes),
+                               absl::StrCat(call.provider, ", ", call.path)));
+    }
+    std::vector<NetworkCall> peers = FindPeers(one, logits, count);
+    for (NetworkCall& call : ours) {
+      std::vector<TimedCall> timed;
+      timed.push_back({std::move(call), {}, {}});
+      for (NetworkCall& peer : peers) {
+        if (peer.path != timed[0].call.path) continue;
+        timed.push_back({std::move(peer), {}, {}});
+      }
+      RETURN_IF_ERROR(Measure(timed));
+      std::vector<NetworkRow> rows;
+      rows.reserve(timed.size());
+      for (const TimedCall& each : timed) {
+        rows.push_back(RowOf(one.network, count, each));
+      }
+      for (const NetworkRow& row : rows) {
+        const NetworkRow* const peer = rows.size() > 1 ? &rows[1] : nullptr;
+        std::fputs(NetworkTableLine(row, peer).c_str(), stdout);
+        record_.rows.push_back(row);
+      }
+      std::fflush(stdout);
+    }
+    return absl::OkStatus();
+  }
+
+  // The peer's calls whose answers are right; the others are omissions.
+  std::vector<NetworkCall> FindPeers(const NetworkCase& one,
+                                     const std::vector<float>& logits,
+                                     int64_t count) {
+    if (!options_.peers || one.backend == Backend::kCpu) return {};
+    const auto omit = [&](const std::string& path, const absl::Status& why) {
+      record_.omissions.push_back(
+          {one.network.name, count, "cudnn", path, OneLine(why.message())});
+      absl::FPrintF(stderr,
+                    "bench: not measured: %s, %d images, cudnn %s: %s\n",
+                    one.network.name, count, path, OneLine(why.message()));
+    };
+    auto calls = PeerCalls(one, count, workers_);
+    if (!calls.ok()) {
+      omit("", calls.status());
+      return {};
+    }
+    std::vector<NetworkCall> right;
+    for (NetworkCall& call : *calls) {
+      const absl::Status status = Verify(call, logits, one.network.Classes());
+      if (status.ok()) {
+        right.push_back(std::move(call));
+      } else {
+        omit(call.path, status);
+      }
+    }
+    return right;
+  }
+
+  static absl::Status Verify(const NetworkCall& call,
+                             const std::vector<float>& logits, int classes) {
+    // The last of them is replayed, as the timed ones are.
+    for (int i = 0; i < kWarmUps; ++i) RETURN_IF_ERROR(call.run());
+    if (call.path != kHostPath) RETURN_IF_ERROR(cuda::Synchronize());
+    ASSIGN_OR_RETURN(const CallAnswers answers, call.answers());
+    return CheckAnswers(answers, logits, classes);
+  }
+
+  absl::Status Measure(std::vector<TimedCall>& calls) {
+    const auto start = Clock::now();
+    const double seconds = options_.seconds * static_cast<double>(calls.size());
+    for (bool enough = false; !enough;) {
+      for (TimedCall& one : calls) {
+        RETURN_IF_ERROR(one.call.path == kHostPath ? TakeHostTurn(one)
+                                                   : TakeDeviceTurn(one));
+      }
+      const std::chrono::duration<double> passed = Clock::now() - start;
+      size_t samples = kMostSamples;
+      for (const TimedCall& one : calls) {
+        samples = std::min(samples, one.samples_ns.size());
+      }
+      enough = samples >= static_cast<size_t>(options_.samples) &&
+               (samples >= kMostSamples || passed.count() >= seconds);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeHostTurn(TimedCall& one) const {
+    const auto turn = Clock::now();
+    for (int i = 0; i < kTurn && Clock::now() - turn < kLongTurn; ++i) {
+      const auto start = Clock::now();
+      RETURN_IF_ERROR(one.call.run());
+      one.samples_ns.push_back(
+          std::chrono::nanoseconds(Clock::now() - start).count());
+      ++one.runs;
+    }
+    if (!clock_) return absl::OkStatus();
+    // A clock that cannot be read is left out.
+    const absl::StatusOr<int> megahertz = clock_->Megahertz();
+    if (megahertz.ok()) one.clocks_mhz.push_back(*megahertz);
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeDeviceTurn(TimedCall& one) {
+    StoppingRule rule;
+    rule.min_samples = rule.max_samples = kTurn;
+    rule.max_seconds = HUGE_VAL;
+    ASSIGN_OR_RETURN(const GpuTimes times, timer_->Time(one.call.run, rule));
+    one.samples_ns.insert(one.samples_ns.end(), times.samples_ns.begin(),
+                          times.samples_ns.end());
+    if (times.sm_clock_mhz) {
+      one.clocks_mhz.push_back(std::llround(*times.sm_clock_mhz));
+    }
+    return absl::OkStatus();
+  }
+
+  static NetworkRow RowOf(const Network& network, int64_t count,
+                          const TimedCall& one) {
+    std::vector<int64_t> sorted = one.samples_ns;
+    std::sort(sorted.begin(), sorted.end());
+    NetworkRow row;
+    row.network = network.name;
+    row.images = count;
+    row.provider = one.call.provider;
+    row.path = one.call.path;
+    row.p50_us = Percentile(sorted, 0.5) * 1e-3;
+    row.p90_us = Percentile(sorted, 0.9) * 1e-3;
+    row.p99_us = Percentile(sorted, 0.99) * 1e-3;
+    row.least_us = static_cast<double>(sorted.front()) * 1e-3;
+    row.images_per_s = static_cast<double>(count) / (row.p50_us * 1e-6);
+    row.samples = static_cast<int>(sorted.size());
+    if (!one.clocks_mhz.empty()) row.sm_clock_mhz = Median(one.clocks_mhz);
+    row.plans = one.call.plans;
+    if (one.call.compiled == nullptr) return row;
+    const auto runs = static_cast<double>(one.runs + kWarmUps);
+    for (const int64_t ns : one.call.compiled->StageNs()) {
+      row.stages_us.push_back(static_cast<double>(ns) * 1e-3 / runs);
+    }
+    return row;
+  }
+
+  const NetworkBenchOptions& options_;
+  Workers& workers_;
+  NetworkRecord& record_;
+  std::optional<GpuTimer> timer_;
+  std::optional<SmClock> clock_;
+};
 
 }  // namespace
 
@@ -130,21 +287,60 @@ absl::StatusOr<std::vector<const Network*>> ParseNetworks(
   return networks;
 }
 
-absl::Status BenchNetworks(const NetworkBenchOptions& options,
-                           Workers& workers) {
-  absl::PrintF(
-      "Whole networks as compiled wholes on the %s: images of %dx%d bytes in "
-      "host memory to logits there, us by the host's clock; the stages' own "
-      "time, all and each (enlarging first)%s.\n"
-      "%-14s %8s %6s %10s %10s %10s %12s %10s\n",
-      options.backend == Backend::kCuda ? "GPU" : "CPU", kImageSize, kImageSize,
-      options.backend == Backend::kCuda ? ", by device events in one piece"
-                                        : "",
-      "network", "images", "n", "p50", "p99", "least", "images/s", "stages");
-  for (const Network* network : options.networks) {
-    RETURN_IF_ERROR(BenchNetwork(options, *network, workers));
+std::string NetworkTableHead() {
+  return absl::StrFormat(
+      "%-14s %7s %-7s %-8s %6s %10s %10s %10s %10s %11s %5s %7s  %s\n",
+      "network", "images", "path", "by", "n", "p50", "p90", "p99", "least",
+      "images/s", "MHz", "x peer", "stages");
+}
+
+std::string NetworkTableLine(const NetworkRow& row, const NetworkRow* peer) {
+  std::string stages;
+  for (const double us : row.stages_us) {
+    absl::StrAppendFormat(&stages, " %.1f", us);
   }
-  return absl::OkStatus();
+  return absl::StrFormat(
+      "%-14s %7d %-7s %-8s %6d %10.1f %10.1f %10.1f %10.1f %11.0f %5s %7s %s\n",
+      row.network, row.images, row.path, row.provider, row.samples, row.p50_us,
+      row.p90_us, row.p99_us, row.least_us, row.images_per_s,
+      row.sm_clock_mhz ? absl::StrFormat("%.0f", *row.sm_clock_mhz) : "-",
+      peer == nullptr || peer->provider == row.provider
+          ? "-"
+          : absl::StrFormat("%.2f", peer->p50_us / row.p50_us),
+      stages);
+}
+
+absl::Status BenchNetworks(const NetworkBenchOptions& options, Workers& workers,
+                           NetworkRecord& record) {
+  NetworkBench bench(options, workers, record);
+  const bool gpu = options.backend == Backend::kCuda;
+  if (gpu) RETURN_IF_ERROR(bench.OpenGpu());
+  absl::PrintF(
+      "Whole networks as compiled wholes on the %s, us: host, from %dx%d bytes "
+      "in host memory to labels there, by the host's clock%s; the stages' own "
+      "time, enlarging first.\n%s",
+      gpu ? "GPU" : "CPU", kImageSize, kImageSize,
+      gpu ? "; device, the same in device memory; floats, from enlarged images "
+            "in device memory to logits there, both by device events from a "
+            "cold L2"
+          : "",
+      NetworkTableHead());
+  record.method = absl::StrCat(
+      "providers in turns of at most ", kTurn, " calls; path host: host clock",
+      gpu ? "; paths device and floats: device events, L2 flushed before each"
+          : "",
+      "; percentiles by nearest rank");
+  absl::Status status;
+  for (const Network* network : options.networks) {
+    status = bench.MeasureNetwork(*network);
+    if (!status.ok()) break;
+  }
+  for (const cuda::Library* library : cuda::OpenedLibraries()) {
+    const std::string version = cuda::ToString(library->version);
+    record.gpu.libraries[library->name] = version;
+    if (library->name == "cuDNN") record.peer = absl::StrCat("cuDNN ", version);
+  }
+  return status;
 }
 
 }  // namespace convlab

@@ -1,5 +1,5 @@
-// Whole networks as compiled wholes: how long a call takes from images in host
-// memory to logits there.
+// Whole networks as compiled wholes: how long a call takes from images to
+// labels, beside a library's kernels in the same run.
 #ifndef TOOLS_BENCH_NETWORK_BENCH_H_
 #define TOOLS_BENCH_NETWORK_BENCH_H_
 
@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "common/network/network.h"
 #include "common/parallel/parallel.h"
+#include "common/record/network_record.h"
 #include "kernels/convolution/convolution.h"
 
 namespace convlab {
@@ -22,16 +23,25 @@ absl::StatusOr<std::vector<const Network*>> ParseNetworks(
 
 struct NetworkBenchOptions {
   std::vector<const Network*> networks;
-  std::vector<int64_t> batches;  // images of a call
+  std::vector<int64_t> batches;  // images of a call, each once
   Backend backend;
+  bool peers = true;   // also the library; there is none on the CPU
   int samples = 20;    // at least
-  double seconds = 5;  // and no more after that, for each number of images
+  double seconds = 5;  // and no more after that, for each kind of call
 };
 
-// Prints a row for each network and number of images, which are 28 x 28 bytes.
-// Weights and images are random.
-absl::Status BenchNetworks(const NetworkBenchOptions& options,
-                           Workers& workers);
+// The table's head and one of its lines. `peer` is the library's row of the
+// same calls, or null.
+std::string NetworkTableHead();
+std::string NetworkTableLine(const NetworkRow& row, const NetworkRow* peer);
+
+// Adds to the record, and prints, a row for each network, number of images,
+// path and provider, whose calls take turns. Images, of 28 x 28 bytes, and
+// weights are random. Before it is timed, each call is compared with the
+// network layer by layer: if the answers differ that is an error for ours, and
+// an omission for the library.
+absl::Status BenchNetworks(const NetworkBenchOptions& options, Workers& workers,
+                           NetworkRecord& record);
 
 }  // namespace convlab
 

@@ -298,8 +298,12 @@ def device_resize_table(side: int, device: torch.device) -> tuple[torch.Tensor, 
 
 def enlarge(images: torch.Tensor, side: int) -> torch.Tensor:
     """uint8 [B, 28, 28] to uint8 [B, side, side]: bilinear, zero outside the image, exact integers, rounded down."""
-    first, weight = device_resize_table(side, images.device)
-    unit = 2 * side
+    return mix(images, *device_resize_table(side, images.device))
+
+
+def mix(images: torch.Tensor, first: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """enlarge() by the device's table."""
+    unit = 2 * len(first)
     padded = F.pad(images.to(torch.int32), (1, 1, 1, 1))  # zeros stand for everything outside
     rows = (unit - weight)[:, None] * padded[:, first] + weight[:, None] * padded[:, first + 1]
     pixels = (unit - weight) * rows[:, :, first] + weight * rows[:, :, first + 1]

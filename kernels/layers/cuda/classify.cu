@@ -45,9 +45,9 @@ Error LaunchSoftmax(int64_t batch, int classes, float* values) {
 }
 
 Error LaunchLabel(int64_t batch, int classes, const float* values,
-                  uint8_t* labels) {
-  LabelKernel<<<CeilDivide(batch, kThreads), kThreads>>>(batch, classes, values,
-                                                         labels);
+                  uint8_t* labels, cudaStream_t stream) {
+  LabelKernel<<<CeilDivide(batch, kThreads), kThreads, 0, stream>>>(
+      batch, classes, values, labels);
   return CheckLaunch("LabelKernel");
 }
 

@@ -44,7 +44,7 @@ Error LaunchMatrix(const MatrixLaunch& launch, const FinishLaunch& finish,
 
 Error LaunchSoftmax(int64_t batch, int classes, float* values);
 Error LaunchLabel(int64_t batch, int classes, const float* values,
-                  uint8_t* labels);
+                  uint8_t* labels, cudaStream_t stream);
 
 }  // namespace convlab::cuda
 

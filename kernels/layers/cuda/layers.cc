@@ -32,8 +32,8 @@ absl::Status Softmax(int64_t batch, int classes, float* values) {
 }
 
 absl::Status Label(int64_t batch, int classes, const float* values,
-                   uint8_t* labels) {
-  return ToStatus(LaunchLabel(batch, classes, values, labels));
+                   uint8_t* labels, CUstream_st* stream) {
+  return ToStatus(LaunchLabel(batch, classes, values, labels, stream));
 }
 
 }  // namespace convlab::cuda

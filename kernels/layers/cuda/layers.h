@@ -71,7 +71,7 @@ absl::Status Softmax(int64_t batch, int classes, float* values);
 // Finds for each row the index of its largest value, the first of equal ones.
 // At most 256 classes.
 absl::Status Label(int64_t batch, int classes, const float* values,
-                   uint8_t* labels);
+                   uint8_t* labels, CUstream_st* stream = nullptr);
 
 }  // namespace convlab::cuda
 

@@ -1,0 +1,104 @@
+// A plan in device memory, piece by piece, and the recording of a call.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "common/status/status.h"
+#include "kernels/compiled/device_network.h"
+#include "kernels/compiled/gpu_stages.h"
+#include "kernels/compiled/plan.h"
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/graph.h"
+#include "kernels/inference/inference.h"
+#include "kernels/layers/cuda/layers.h"
+
+namespace convlab {
+namespace {
+
+class GpuDeviceNetwork : public DeviceNetwork {
+ public:
+  GpuDeviceNetwork(std::unique_ptr<GpuStages> stages, GpuStages::Memory memory,
+                   int64_t piece, int64_t image_bytes, int classes)
+      : stages_(std::move(stages)),
+        memory_(std::move(memory)),
+        piece_(piece),
+        image_bytes_(image_bytes),
+        classes_(classes) {}
+
+  absl::Status Prepare(int64_t count) override {
+    for (const int64_t part : {std::min(piece_, count), count % piece_}) {
+      if (part == 0 || prepared_.count(part) > 0) continue;
+      ASSIGN_OR_RETURN(prepared_[part], stages_->MakeConvolutions(part));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Queue(const void* images, int64_t count, float* logits,
+                     uint8_t* labels, Stream stream) override {
+    RETURN_IF_ERROR(Prepare(count));
+    const auto* const bytes = static_cast<const uint8_t*>(images);
+    for (int64_t first = 0; first < count; first += piece_) {
+      const int64_t part = std::min(piece_, count - first);
+      RETURN_IF_ERROR(stages_->Queue(part, bytes + first * image_bytes_,
+                                     logits + first * classes_, memory_,
+                                     prepared_.at(part), stream, {}));
+    }
+    if (labels == nullptr || count == 0) return absl::OkStatus();
+    return cuda::Label(count, classes_, logits, labels, stream);
+  }
+
+ private:
+  const std::unique_ptr<GpuStages> stages_;
+  const GpuStages::Memory memory_;
+  const int64_t piece_;
+  const int64_t image_bytes_;
+  const int classes_;
+  std::map<int64_t, GpuStages::Convolutions> prepared_;  // by images
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DeviceNetwork>> CompileForDevice(
+    const Network& network, const NetworkWeights& weights, int image_size,
+    Pixels pixels, Workers& workers) {
+  RETURN_IF_ERROR(CheckNetwork(network));
+  RETURN_IF_ERROR(CheckWeights(network, weights));
+  const bool floats = pixels == Pixels::kFloats;
+  const int size = floats ? network.image_size : image_size;
+  RETURN_IF_ERROR(CheckImages(network, {1, size, size, {}}));
+  RETURN_IF_ERROR(cuda::FindDevice().status());
+  ASSIGN_OR_RETURN(const int64_t piece, GpuStages::PieceImages(network));
+  ASSIGN_OR_RETURN(auto stages,
+                   GpuStages::Create(network, MakePlan(network), weights, size,
+                                     workers, pixels));
+  ASSIGN_OR_RETURN(GpuStages::Memory memory, stages->Allocate(piece));
+  const int64_t pixel_bytes = floats ? sizeof(float) : 1;
+  return std::make_unique<GpuDeviceNetwork>(
+      std::move(stages), std::move(memory), piece,
+      pixel_bytes * size * size * network.image_channels, network.Classes());
+}
+
+absl::StatusOr<std::function<absl::Status(Stream)>> Record(
+    DeviceNetwork& network, const DeviceCall& call) {
+  ASSIGN_OR_RETURN(const auto stream, cuda::DeviceStream::Create());
+  const auto queue = [&]() -> absl::Status {
+    if (call.host_images != nullptr) {
+      RETURN_IF_ERROR(cuda::QueueCopy(call.images, call.host_images,
+                                      call.host_bytes, stream.get()));
+    }
+    RETURN_IF_ERROR(network.Queue(call.images, call.count, call.logits,
+                                  call.labels, stream.get()));
+    if (call.host_labels == nullptr) return absl::OkStatus();
+    return cuda::QueueCopy(call.host_labels, call.labels, call.count,
+                           stream.get());
+  };
+  // The first time kernels are loaded, which a recording does not do.
+  RETURN_IF_ERROR(network.Prepare(call.count));
+  RETURN_IF_ERROR(queue());
+  RETURN_IF_ERROR(stream.Synchronize());
+  ASSIGN_OR_RETURN(cuda::Graph graph, cuda::Graph::Record(stream, queue));
+  const auto shared = std::make_shared<const cuda::Graph>(std::move(graph));
+  return [shared](Stream to) { return shared->Launch(to); };
+}
+
+}  // namespace convlab
