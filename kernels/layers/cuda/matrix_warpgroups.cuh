@@ -40,7 +40,7 @@ class WarpgroupProduct {
       for (int i = 0; i < kWarpgroupStages; ++i) {
         // The loaders' copies, and those of the steps' weights.
         InitBarrier(full_ + 8 * i, kGroupThreads + kChunkSteps);
-        InitBarrier(empty_ + 8 * i, kMultiplierWarps);
+        InitBarrier(empty_ + 8 * i, kMultipliers * kGroupThreads);
       }
       FenceAsyncProxy();
     }
@@ -56,7 +56,6 @@ class WarpgroupProduct {
 
  private:
   static constexpr int kGroupThreads = 128, kMultipliers = 2;
-  static constexpr int kMultiplierWarps = kMultipliers * kGroupThreads / 32;
   static constexpr int kInputs = kManyRows * kMatrixChunk;  // of a stage
   static constexpr int kTileBytes = 4 * kTileWords;
 
@@ -180,9 +179,8 @@ class WarpgroupProduct {
       }
       CommitProducts();
       WaitForProducts<0>();
-      __syncwarp();
-      if (lane == 0) Arrive(empty_ + 8 * stage);
-        // Out of the tensor cores, which cut off what they add.
+      Arrive(empty_ + 8 * stage);
+      // Out of the tensor cores, which cut off what they add.
 #pragma unroll
       for (int j = 0; j < 4 * kTiles; ++j) {
         totals[j] += sums[j] * scales[j / 2 % 2].factor;
