@@ -181,7 +181,6 @@ class FrontBlock {
           MultiplyAdd(rows, filters_[s][j].x, filters_[s][j].y, sums[j]);
         }
       }
-      // Before the stores, which may be left out, so that tiles overlap.
       float values[kTiles];
 #pragma unroll
       for (int j = 0; j < kTiles; ++j) {
@@ -189,11 +188,12 @@ class FrontBlock {
         values[j] =
             Apply<kActivation>(Pool(sums[j]) * scale.factor + scale.bias);
       }
-      const bool exists = at + own_position < positions;
 #pragma unroll
       for (int j = 0; j < kTiles; ++j) {
-        if (exists && 2 * j + own_filter < left)
-          out[at + 2 * j * area] = values[j];
+        // No position of a filter that does not exist.
+        const int end = 2 * j + own_filter < left ? positions : 0;
+        StoreIfBelow(at + own_position, end, out + at + 2 * j * area,
+                     values[j]);
       }
     }
   }

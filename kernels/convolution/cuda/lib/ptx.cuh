@@ -65,6 +65,17 @@ __device__ __forceinline__ void StoreShared2(uint32_t address, float a,
                : "memory");
 }
 
+// Stores v if i < end, without a branch, at whose end lanes would wait for each
+// other.
+__device__ __forceinline__ void StoreIfBelow(int i, int end, float* p,
+                                             float v) {
+  asm volatile(
+      "{ .reg .pred below; setp.lt.s32 below, %2, %3; "
+      "@below st.global.f32 [%0], %1; }" ::"l"(p),
+      "f"(v), "r"(i), "r"(end)
+      : "memory");
+}
+
 // *p, or p[0] and p[1], if i < end, otherwise zeros. No thread may write them
 // during the kernel. The compiler makes a branch of `i < end ? *p : 0`, at the
 // end of which a lane waits for what it loaded.

@@ -262,16 +262,7 @@ __device__ __forceinline__ void WaitFor(uint32_t barrier, int parity) {
       : "memory");
 }
 
-// Stores v if i < end, without a branch, at whose end lanes would wait for each
-// other.
-__device__ __forceinline__ void StoreIfBelow(int i, int end, float* p,
-                                             float v) {
-  asm volatile(
-      "{ .reg .pred below; setp.lt.s32 below, %2, %3; "
-      "@below st.global.f32 [%0], %1; }" ::"l"(p),
-      "f"(v), "r"(i), "r"(end)
-      : "memory");
-}
+// As StoreIfBelow, in shared memory.
 __device__ __forceinline__ void StoreSharedIfBelow(int i, int end,
                                                    uint32_t address, float v) {
   asm volatile(
