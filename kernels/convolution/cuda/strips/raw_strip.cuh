@@ -22,37 +22,37 @@ constexpr int kWarpgroupThreads = 128;
 // The 128 threads that multiply together.
 class Warpgroup {
  public:
-  // `extents` is shared memory of the warpgroup's own.
-  __device__ __forceinline__ Warpgroup(uint2 (*extents)[4])
+  // `seen` is shared memory of the warpgroup's own.
+  __device__ __forceinline__ Warpgroup(uint2 (*seen)[4])
       : index_(__shfl_sync(kAllLanes, threadIdx.x / kWarpgroupThreads, 0)),
         thread_(threadIdx.x % kWarpgroupThreads),
-        extents_(extents) {}
+        seen_(seen) {}
   __device__ __forceinline__ int thread() const { return thread_; }
 
   __device__ __forceinline__ void Sync() const {
     SyncGroup(1 + index_, kWarpgroupThreads);
   }
 
-  // The extent of all threads' values. They all call this.
-  __device__ __forceinline__ Extent OfAll(Extent extent) {
-    extent = extent.OfWarp();
-    // Two sets of extents take turns, so that nobody has to wait for a warp
-    // that still reads those of the last call.
-    uint2* const of_warps = extents_[turn_];
+  // What all threads have seen. They all call this.
+  __device__ __forceinline__ Seen OfAll(const Seen& seen) {
+    Seen all = seen.OfWarp();
+    // Two sets take turns, so that nobody has to wait for a warp that still
+    // reads those of the last call.
+    uint2* const of_warps = seen_[turn_];
     turn_ ^= 1;
-    if (thread_ % 32 == 0) of_warps[thread_ / 32] = {extent.most, extent.least};
+    if (thread_ % 32 == 0) of_warps[thread_ / 32] = {all.most, all.lossy};
     Sync();
 #pragma unroll
     for (int warp = 0; warp < 4; ++warp) {
-      extent.most = max(extent.most, of_warps[warp].x);
-      extent.least = min(extent.least, of_warps[warp].y);
+      all.most = max(all.most, of_warps[warp].x);
+      all.lossy |= of_warps[warp].y;
     }
-    return extent;
+    return all;
   }
 
  private:
   int index_, thread_, turn_ = 0;
-  uint2 (*extents_)[4];
+  uint2 (*seen_)[4];
 };
 
 // Where a thread stands in its warpgroup.

@@ -83,7 +83,7 @@ __device__ __forceinline__ float2 LoadWord(const Plan& plan, const float* from,
 // own largest input, or kNotScalable if there are infinities or NaN. Returns
 // whether inputs are lossy. for_words(put) calls put(i, v) for every word i of
 // this thread, one of `threads`, or put(i, {0, 0}, false) where there is none;
-// of_all(extent) returns the extent of all threads, which all call it; plane(c)
+// of_all(seen) returns what all threads have seen, which all call it; plane(c)
 // points to the strip's `inputs` inputs of channel c. With kExact inputs are
 // not called lossy that merely are small but have few bits; that takes
 // for_words a second time, and registers where it has a loop.
@@ -99,7 +99,7 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
   for (;;) {
     const float scale = PowerOfTwo(exponent);
     __half2 most_halves = __half2half2(__ushort_as_half(0));
-    Extent extent;  // `most` is that of the high halves
+    Extent extent;
     for_words([&](int i, float2 v, bool is_there = true) {
       uint32_t h, l;
       Split(v.x * scale, v.y * scale, h, l);
@@ -113,19 +113,18 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
     // which it may have been rounded, the exponent is right.
     constexpr uint32_t kLeast = 0x6d00, kMost = 0x7900;
     constexpr int kMostExponent = 127;  // of InputExponent
-    extent.most = __half_as_ushort(
+    const uint32_t most_half = __half_as_ushort(
         __hmax_nan(__low2half(most_halves), __high2half(most_halves)));
-    extent = of_all(extent);
-    bool lossy = extent.Lossy(exponent);
+    const Seen seen = of_all(Seen{most_half, extent.Lossy(exponent)});
+    bool lossy = seen.lossy != 0;
     if (kExact && lossy) {
-      Extent lost;
+      Seen lost;
       for_words([&](int, float2 v, bool = true) {
-        if (IsLossy(v.x * scale) || IsLossy(v.y * scale)) lost.least = 0;
+        lost.lossy |= IsLossy(v.x * scale) || IsLossy(v.y * scale);
       });
-      lossy = of_all(lost).least == 0;
+      lossy = of_all(lost).lossy != 0;
     }
-    if (extent.most > kLeast && extent.most < kMost &&
-        exponent < kMostExponent) {
+    if (seen.most > kLeast && seen.most < kMost && exponent < kMostExponent) {
       return lossy;
     }
     Extent exact;
@@ -133,7 +132,7 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
       const float* const from = plane(c);
       for (int i = tid; i < inputs; i += threads) exact.Add(from[i]);
     }
-    const uint32_t most = of_all(exact).Most();
+    const uint32_t most = of_all(Seen{exact.Most()}).most;
     const int right = most == 0        ? exponent
                       : IsFinite(most) ? InputExponent(most)
                                        : kNotScalable;
@@ -143,15 +142,17 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
   }
 }
 
-// Lists an item's strip if some of its outputs may not be certain. Of those
-// that share the strip one item does. One thread of its worker calls this.
-__device__ __forceinline__ void ListIfDoubtful(const StripItem& item,
+// Lists an item's strip if some of its outputs may not be certain, where groups
+// have kFilters filters. One thread of its worker calls this.
+template <int kFilters, typename Plan>
+__device__ __forceinline__ void ListIfDoubtful(const Plan& plan,
+                                               const StripItem& item,
                                                int exponent, bool lossy,
                                                const AllFilters& all_filters,
                                                const DoubtfulTiles& doubtful) {
-  const DoubtfulTile tile = {item.strip, exponent, lossy};
-  if (item.first_group == 0 && all_filters.Doubt(tile)) {
-    doubtful.Add(tile);
+  if (lossy || all_filters.Doubt(exponent)) {
+    doubtful.Add({item.strip, item.first_group * kFilters,
+                  min(item.end_group * kFilters, plan.M), exponent, lossy});
   }
 }
 
