@@ -79,8 +79,9 @@ class Multiplier {
 
  private:
   using C = WgmmaConstants<kShape>;
-  using Product = TileProduct<kShape>;
-  using Sums = typename Product::Sums;
+  using Large = TileProduct<kShape, WgmmaProducts::kLarge>;
+  using Small = TileProduct<kShape, WgmmaProducts::kSmall>;
+  using Sums = typename Large::Sums;
   static_assert(!C::kDirect || C::kOwnSlabs,
                 "a warpgroup that computes a slab's last tile frees the slab");
 
@@ -190,14 +191,9 @@ class Multiplier {
         0);
     int done = 0;  // steps
     do {
-      Sums main, small;
+      Sums sum;
       const int steps = min(PassSteps(), plan_.steps - done);
-      Product product(plan_, in, filters);
-      if constexpr (C::kOneSum) {
-        product.Run(steps, main, main);
-      } else {
-        product.Run(steps, main, small);
-      }
+      Multiply(steps, in, filters, sum);
       in[0] += 32 * steps, in[1] += 32 * steps;
       filters += steps * C::kFilterRows * C::kFilterRowBytes;
       // The slab is free before the outputs are stored, which takes a while.
@@ -208,16 +204,35 @@ class Multiplier {
         }
       }
       HoldStage();
-      Store(slab, phase, tile, /*first=*/done == 0, main, small);
+      Store(slab, phase, tile, /*first=*/done == 0, sum);
       done += steps;
     } while (done < plan_.steps);
   }
 
-  // Where weights have one sign, sums may grow with every step, and what is cut
-  // off of them adds up: then a pass is one step.
+  // The steps whose sums are stored together: one where sums may grow with
+  // every step, since weights have one sign, and what is cut off adds up.
   __device__ __forceinline__ int PassSteps() const {
-    const volatile bool& one_signed = all_filters_->one_signed;
-    return C::kParts == 2 && one_signed ? 1 : plan_.pass_steps;
+    return C::kParts == 2 && C::kOneSum && all_filters_->one_signed
+               ? 1
+               : plan_.pass_steps;
+  }
+
+  // Computes the sums of some steps. The small products come first, because a
+  // sum of them loses least.
+  __device__ __forceinline__ void Multiply(int steps, const uint32_t (&in)[2],
+                                           uint32_t filters, Sums& sum) const {
+    if constexpr (C::kParts == 1) {
+      Large(plan_, in, filters).template Run<true>(steps, sum);
+    } else {
+      Small(plan_, in, filters).template Run<true>(steps, sum);
+      Large large(plan_, in, filters);
+      if constexpr (C::kOneSum) {
+        large.template Run<false>(steps, sum);
+      } else {
+        Sums pass;
+        large.RunInPasses(steps, pass, sum);
+      }
+    }
   }
 
   // The thread's first or second unit. Beyond the slab's last unit it is that
@@ -241,19 +256,18 @@ class Multiplier {
   // Stores the sums of a pass, scaled back, or adds them to those of the passes
   // before.
   __device__ __forceinline__ void Store(const Slab& slab, const Phase& phase,
-                                        Tile tile, bool first, const Sums& main,
-                                        const Sums& small) const {
+                                        Tile tile, bool first,
+                                        const Sums& sum) const {
     // Places are computed again here rather than kept in registers meanwhile.
     asm volatile("" : "+r"(tile.index), "+r"(tile.first_filter));
     float* const out =
         C::kDirect ? slab.Output(plan_, block_.y, phase.m0) : phase.stage;
-    // One part has one pass (WgmmaPlan).
-    if (C::kParts == 2 && !first) {
-      StoreSums<false, true>(slab, phase, tile, out, main, small);
+    if (C::kParts == 2 && C::kOneSum && !first) {
+      StoreSums<false, true>(slab, phase, tile, out, sum);
     } else if ((tile.group + 1) * C::kGroupFilters <= plan_.M) {
-      StoreSums<true, false>(slab, phase, tile, out, main, small);
+      StoreSums<true, false>(slab, phase, tile, out, sum);
     } else {
-      StoreSums<false, false>(slab, phase, tile, out, main, small);
+      StoreSums<false, false>(slab, phase, tile, out, sum);
     }
   }
   // With kWhole every filter of the group exists. With kAdds sums are added to
@@ -262,8 +276,7 @@ class Multiplier {
   __device__ __forceinline__ void StoreSums(const Slab& slab,
                                             const Phase& phase,
                                             const Tile& tile, float* out,
-                                            const Sums& main,
-                                            const Sums& small) const {
+                                            const Sums& sum) const {
     constexpr int kFilters = 2 * C::kOctets * C::kShifts;
     float scale[kFilters];
     const uint32_t exponents =
@@ -296,16 +309,12 @@ class Multiplier {
           const int at =
               (row % C::kVectorRows * C::kShifts * C::kOctets + i / 2) * 4 +
               e * 2 + i % 2;
-          float sum = main[row / C::kVectorRows][at];
-          if constexpr (C::kParts == 2 && !C::kOneSum) {
-            sum += small[row / C::kVectorRows][at];
-          }
-          sum *= scale[i];
-          if (kAdds && row < rows) sum += *to;
+          float output = sum[row / C::kVectorRows][at] * scale[i];
+          if (kAdds && row < rows) output += *to;
           if constexpr (C::kDirect) {
-            StoreIfBelow(row, rows, to, sum);
+            StoreIfBelow(row, rows, to, output);
           } else {
-            StoreSharedIfBelow(row, rows, SharedAddress(to), sum);
+            StoreSharedIfBelow(row, rows, SharedAddress(to), output);
           }
         }
       }

@@ -11,12 +11,6 @@
 namespace convlab::cuda {
 namespace {
 
-// Products that a sum may collect where operands have two parts: each cuts off
-// up to one bit of the sum, and the error of 42 was measured at 9e-7. The class
-// of one part allows a thousand times that, which filters that fit into shared
-// memory do not reach.
-constexpr int kMostProducts = 42;
-
 // The barriers and what else the kernel declares.
 constexpr int kStaticSharedBytes = 1024;
 
@@ -52,10 +46,8 @@ bool SetProducts(const Problem& problem, const Cut& cut, WgmmaPlan* plan) {
   }
   plan->steps =
       CeilDivide(int64_t{K + shape.shifts - 1} * plan->pixel_halves, 16);
-  plan->passes = shape.parts == 1
-                     ? 1
-                     : CeilDivide(plan->steps,
-                                  kMostProducts / (shape.one_sum ? 3 * K : K));
+  plan->passes =
+      shape.one_sum ? CeilDivide(plan->steps, kWgmmaMostProducts / K) : 1;
   plan->pass_steps = CeilDivide(plan->steps, plan->passes);
   plan->groups = CeilDivide(plan->M, 8 * shape.octets);
   plan->phase_groups = std::min(cut.phase_groups, plan->groups);
