@@ -61,11 +61,20 @@ class Multiplier {
       WaitFor(block_.full + 8 * ring_.barrier, ring_.parity);
       const uint2 scale =
           LoadShared2(SharedAddress(&block_.slab_scales[ring_.buffer]));
+      // All lanes load both side by side, so that products wait for them once;
+      // without a stage there are no registers for it.
+      AllFilters all_filters = {};
+      if constexpr (!C::kDirect) {
+        const uint2 certain = LoadShared2(SharedAddress(&all_filters_->least));
+        all_filters.least = static_cast<int>(certain.x);
+        all_filters.most = static_cast<int>(certain.y);
+      }
       exponent_ = static_cast<int>(scale.x);
       const bool lossy = scale.y != 0;
       // One of the slab's multipliers lists it.
       if (threadIdx.x == (C::kOwnSlabs ? 128 * warpgroup_ : 0) &&
-          (lossy || all_filters_->Doubt(exponent_))) {
+          (lossy ||
+           (C::kDirect ? *all_filters_ : all_filters).Doubt(exponent_))) {
         doubtful_.Add({index, 0, plan_.M, exponent_, lossy});
       }
       slab_held_ = true;
@@ -79,9 +88,8 @@ class Multiplier {
 
  private:
   using C = WgmmaConstants<kShape>;
-  using Large = TileProduct<kShape, WgmmaProducts::kLarge>;
-  using Small = TileProduct<kShape, WgmmaProducts::kSmall>;
-  using Sums = typename Large::Sums;
+  using Product = TileProduct<kShape>;
+  using Sums = typename Product::Sums;
   static_assert(!C::kDirect || C::kOwnSlabs,
                 "a warpgroup that computes a slab's last tile frees the slab");
 
@@ -191,9 +199,14 @@ class Multiplier {
         0);
     int done = 0;  // steps
     do {
-      Sums sum;
+      Sums main, small;
       const int steps = min(PassSteps(), plan_.steps - done);
-      Multiply(steps, in, filters, sum);
+      Product product(plan_, in, filters);
+      if constexpr (C::kOneSum) {
+        product.Run(steps, false, main, main);
+      } else {
+        product.Run(steps, steps == plan_.split_steps, main, small);
+      }
       in[0] += 32 * steps, in[1] += 32 * steps;
       filters += steps * C::kFilterRows * C::kFilterRowBytes;
       // The slab is free before the outputs are stored, which takes a while.
@@ -204,35 +217,16 @@ class Multiplier {
         }
       }
       HoldStage();
-      Store(slab, phase, tile, /*first=*/done == 0, sum);
+      Store(slab, phase, tile, /*first=*/done == 0, main, small);
       done += steps;
     } while (done < plan_.steps);
   }
 
-  // The steps whose sums are stored together: one where sums may grow with
-  // every step, since weights have one sign, and what is cut off adds up.
+  // Where weights have one sign, sums may grow with every step, and what is cut
+  // off of them adds up: then a pass is one step.
   __device__ __forceinline__ int PassSteps() const {
-    return C::kParts == 2 && C::kOneSum && all_filters_->one_signed
-               ? 1
-               : plan_.pass_steps;
-  }
-
-  // Computes the sums of some steps. The small products come first, because a
-  // sum of them loses least.
-  __device__ __forceinline__ void Multiply(int steps, const uint32_t (&in)[2],
-                                           uint32_t filters, Sums& sum) const {
-    if constexpr (C::kParts == 1) {
-      Large(plan_, in, filters).template Run<true>(steps, sum);
-    } else {
-      Small(plan_, in, filters).template Run<true>(steps, sum);
-      Large large(plan_, in, filters);
-      if constexpr (C::kOneSum) {
-        large.template Run<false>(steps, sum);
-      } else {
-        Sums pass;
-        large.RunInPasses(steps, pass, sum);
-      }
-    }
+    const volatile bool& one_signed = all_filters_->one_signed;
+    return C::kParts == 2 && one_signed ? 1 : plan_.pass_steps;
   }
 
   // The thread's first or second unit. Beyond the slab's last unit it is that
@@ -256,18 +250,19 @@ class Multiplier {
   // Stores the sums of a pass, scaled back, or adds them to those of the passes
   // before.
   __device__ __forceinline__ void Store(const Slab& slab, const Phase& phase,
-                                        Tile tile, bool first,
-                                        const Sums& sum) const {
+                                        Tile tile, bool first, const Sums& main,
+                                        const Sums& small) const {
     // Places are computed again here rather than kept in registers meanwhile.
     asm volatile("" : "+r"(tile.index), "+r"(tile.first_filter));
     float* const out =
         C::kDirect ? slab.Output(plan_, block_.y, phase.m0) : phase.stage;
-    if (C::kParts == 2 && C::kOneSum && !first) {
-      StoreSums<false, true>(slab, phase, tile, out, sum);
+    // One part has one pass (WgmmaPlan).
+    if (C::kParts == 2 && !first) {
+      StoreSums<false, true>(slab, phase, tile, out, main, small);
     } else if ((tile.group + 1) * C::kGroupFilters <= plan_.M) {
-      StoreSums<true, false>(slab, phase, tile, out, sum);
+      StoreSums<true, false>(slab, phase, tile, out, main, small);
     } else {
-      StoreSums<false, false>(slab, phase, tile, out, sum);
+      StoreSums<false, false>(slab, phase, tile, out, main, small);
     }
   }
   // With kWhole every filter of the group exists. With kAdds sums are added to
@@ -276,7 +271,8 @@ class Multiplier {
   __device__ __forceinline__ void StoreSums(const Slab& slab,
                                             const Phase& phase,
                                             const Tile& tile, float* out,
-                                            const Sums& sum) const {
+                                            const Sums& main,
+                                            const Sums& small) const {
     constexpr int kFilters = 2 * C::kOctets * C::kShifts;
     float scale[kFilters];
     const uint32_t exponents =
@@ -309,12 +305,16 @@ class Multiplier {
           const int at =
               (row % C::kVectorRows * C::kShifts * C::kOctets + i / 2) * 4 +
               e * 2 + i % 2;
-          float output = sum[row / C::kVectorRows][at] * scale[i];
-          if (kAdds && row < rows) output += *to;
+          float sum = main[row / C::kVectorRows][at];
+          if constexpr (C::kParts == 2 && !C::kOneSum) {
+            sum += small[row / C::kVectorRows][at];
+          }
+          sum *= scale[i];
+          if (kAdds && row < rows) sum += *to;
           if constexpr (C::kDirect) {
-            StoreIfBelow(row, rows, to, output);
+            StoreIfBelow(row, rows, to, sum);
           } else {
-            StoreSharedIfBelow(row, rows, SharedAddress(to), output);
+            StoreSharedIfBelow(row, rows, SharedAddress(to), sum);
           }
         }
       }

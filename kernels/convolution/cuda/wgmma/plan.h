@@ -24,10 +24,6 @@ namespace convlab::cuda {
 
 constexpr int kWgmmaMostBuffers = 6;  // of slabs, stages, raw images
 constexpr int kWgmmaUnits = 64;       // of a tile: the rows of a product
-// Large products, high * high, that a sum in the tensor cores collects with
-// WgmmaShape::one_sum. Each cuts off up to a bit of the sum, on average half of
-// one: 14 * 2^-24 of a sum that its first term dominates.
-constexpr int kWgmmaMostProducts = 14;
 
 // In words of 4 bytes unless stated.
 struct WgmmaPlan {
@@ -36,10 +32,12 @@ struct WgmmaPlan {
   int shape;         // of kWgmmaShapes
   int pixel_halves;  // C made even
   int steps;         // of 16 halves that cover a filter row
-  // With WgmmaShape::one_sum the sums of so many steps are stored, or added to
-  // those before, since tensor cores cut bits off; this is a pass. Otherwise
-  // there is one pass.
+  // Sums collect so many steps in the tensor cores, which cut bits off; a pass
+  // is a sweep over these. One part has one pass.
   int pass_steps, passes;
+  // In a pass of so many steps, an even number, the large products of the last
+  // two are added to the small ones. 0 if sums are short enough without.
+  int split_steps;
   int band_units, units;  // of a band, and of an image
   int slab_units;         // of a slab; the last one of an image may have fewer
   // Of an image; and the bands that a slab has a part in, at most.

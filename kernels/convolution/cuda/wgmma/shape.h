@@ -28,8 +28,8 @@ struct WgmmaShape {
   // Of an operand: 2, its high halves and its low ones, for three products; or
   // 1, its values rounded to halves, for one.
   int parts = 2;
-  // The large products of all steps are added to the sums of the small ones.
-  // This takes half the registers, but more products cut bits off a sum.
+  // The small products are added to the sums of the large ones. This takes half
+  // the registers, but three times as many products cut bits off a sum.
   bool one_sum = false;
   // Rows of operands that are loaded before they are multiplied: 2, or 3 where
   // there are registers for it.

@@ -33,13 +33,10 @@
 // registers unless it has 24 columns or more, and shared memory, which serves
 // filters, rows, halves and stages, is nearly as busy as the tensor cores.
 //
-// Accuracy. Tensor cores cut off bits where they add: from a sum that one term
-// dominates, half a bit for each product on average. So the small products are
-// summed first, while there is no large sum. Then the large ones of a step, one
-// for each filter row, are summed apart and added to the others in registers.
-// Where there are no registers for that (WgmmaShape::one_sum), at most
-// kWgmmaMostProducts are added to the small ones before the sum goes on in
-// float32.
+// Accuracy. Tensor cores cut off bits where they add. At most 42 products of a
+// filter row are added there before the sum goes on in float32
+// (WgmmaPlan::pass_steps); those of one step if the weights of some filter have
+// one sign, so that sums grow with every step.
 #include "kernels/convolution/cuda/wgmma/wgmma_convolution.cuh"
 
 namespace convlab::cuda {

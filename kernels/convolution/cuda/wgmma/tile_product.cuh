@@ -14,17 +14,11 @@ namespace convlab::cuda {
 
 #if __CUDA_ARCH_FEAT_SM90_ALL
 
-// The products of a sweep.
-enum class WgmmaProducts {
-  kLarge,  // high * high
-  kSmall,  // high * low and low * high
-};
-
-// One thread's part of a sweep over some steps. The depth is walked in steps of
-// 16 halves of a filter row, and within a step the input rows of the units from
-// top to bottom. Methods take the number of an input row, kI, counted on over
-// two steps, which are one turn of the loop; after them it begins again.
-template <int kShape, WgmmaProducts kProducts>
+// One thread's part. The depth is walked in steps of 16 halves of a filter row,
+// and within a step the input rows of the units from top to bottom. Methods
+// take the number of an input row, kI, counted on over two steps, which are one
+// turn of the loop; after them it begins again.
+template <int kShape>
 class TileProduct {
  public:
   using C = WgmmaConstants<kShape>;
@@ -42,63 +36,42 @@ class TileProduct {
         filters_(filters),
         in_{first[0], first[1]} {}
 
-  // Adds the products of `steps` steps to `sum`, or with kBegins begins it with
-  // them.
-  template <bool kBegins>
-  __device__ __forceinline__ void Run(int steps, Sums& sum) {
-    Begin();
+  // Multiplies `steps` steps. `main` becomes the sums of high * high, and with
+  // two parts `small` those of high * low and low * high; they may be the same
+  // array. If not, some of the last large products are added to `small`, so
+  // that fewer cut bits off a sum: those of half of the filter's rows if
+  // `steps` is odd, and those of the last two steps, which are even then, if
+  // `split_last` (WgmmaPlan::split_steps).
+  __device__ __forceinline__ void Run(int steps, bool split_last, Sums& main,
+                                      Sums& small) {
+    Unroll<C::kAhead>([&](auto i) { Load<decltype(i)::value>(); });
+    Take<0>();
+    const int last = C::kSplits && split_last ? 2 : 0;
     int step = steps;
 #pragma unroll 1
-    for (; step >= 2; step -= 2) {
+    for (; step >= 2 + last; step -= 2) {
       Unroll<2 * C::kInputRows>([&](auto i) {
         constexpr int kI = decltype(i)::value;
-        Multiply<kI>(!kBegins || kI >= C::kInputRows || step != steps, sum);
+        Multiply<kI, C::kNoRow>(kI < C::kInputRows ? step != steps : 1, main,
+                                small);
       });
+    }
+    if constexpr (C::kSplits) {
+      if (last > 0) {
+        Unroll<2 * C::kInputRows>(
+            [&](auto i) { Multiply<decltype(i)::value, 0>(1, main, small); });
+        step = 0;
+      }
     }
     if (step > 0) {
       Unroll<C::kInputRows>([&](auto i) {
-        Multiply<decltype(i)::value>(!kBegins || step != steps, sum);
+        Multiply<decltype(i)::value, C::kSplitRow>(step != steps, main, small);
       });
     }
     WaitForProducts<0>();
   }
 
-  // The same, but what the tensor cores add up, in `pass`, is no more than one
-  // step's products.
-  __device__ __forceinline__ void RunInPasses(int steps, Sums& pass,
-                                              Sums& sum) {
-    static_assert(C::kAhead == 2 || C::kInputRows % C::kAhead == 0,
-                  "a step's first rows are loaded where its last ones were");
-    Begin();
-#pragma unroll 1
-    for (; steps > 0; --steps) {
-      Unroll<C::kInputRows>([&](auto i) {
-        constexpr int kI = decltype(i)::value, kNext = kI + C::kAhead;
-        Start<kI>(0, pass);
-        if constexpr (kNext < C::kInputRows) Load<kNext>();
-        WaitForProducts<1>();
-        if constexpr (kI + 1 < C::kInputRows) Take<kI + 1>();
-        if constexpr (kNext >= C::kInputRows) Load<kNext - C::kInputRows>();
-      });
-      WaitForProducts<0>();
-#pragma unroll
-      for (int v = 0; v < C::kVectors; ++v) {
-#pragma unroll
-        for (int j = 0; j < C::kSums; ++j) sum[v][j] += pass[v][j];
-      }
-      Take<0>();
-    }
-  }
-
  private:
-  // The parts of inputs that are loaded.
-  static constexpr int kLoaded = kProducts == WgmmaProducts::kSmall ? 2 : 1;
-
-  __device__ __forceinline__ void Begin() {
-    Unroll<C::kAhead>([&](auto i) { Load<decltype(i)::value>(); });
-    Take<0>();
-  }
-
   // Starts to load an input row.
   template <int kI>
   __device__ __forceinline__ void Load() {
@@ -110,7 +83,7 @@ class TileProduct {
       at_[0] += pitch_, at_[1] += pitch_;
     }
 #pragma unroll
-    for (int part = 0; part < kLoaded; ++part) {
+    for (int part = 0; part < C::kParts; ++part) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         const uint32_t from = at_[e] + part * low_offset_;
@@ -132,7 +105,7 @@ class TileProduct {
   template <int kI>
   __device__ __forceinline__ void Take() {
 #pragma unroll
-    for (int i = 0; i < 4 * kLoaded; ++i) {
+    for (int i = 0; i < 4 * C::kParts; ++i) {
       asm volatile("xor.b32 %0, %1, %2;"
                    : "=r"(rows_[kI % 2][i / 4][i % 4])
                    : "r"(next_[kI % C::kAhead][i / 4][i % 4]), "r"(plan_.zero));
@@ -140,21 +113,12 @@ class TileProduct {
   }
 
   // Starts the products of an input row, and takes the next row once those of
-  // the row before are done.
-  template <int kI>
-  __device__ __forceinline__ void Multiply(int step_adds, Sums& sum) {
-    Start<kI>(step_adds, sum);
-    // After the last step these rows are loaded in vain.
-    Load<kI + C::kAhead>();
-    WaitForProducts<1>();
-    Take<kI + 1>();
-  }
-
-  // Starts the products of an input row. If step_adds is 0 sums begin with the
-  // first product that they meet, whatever they held: so it is in the first
-  // step.
-  template <int kI>
-  __device__ __forceinline__ void Start(int step_adds, Sums& sum) {
+  // the row before are done. If step_adds is 0 sums begin with the first
+  // product that they meet, whatever they held: so it is in the first step.
+  // From the vector's row kSplitRow on large products are added to `small`.
+  template <int kI, int kSplitRow>
+  __device__ __forceinline__ void Multiply(int step_adds, Sums& main,
+                                           Sums& small) {
     constexpr int kRow = kI % C::kInputRows;
     const uint32_t(&rows)[2][4] = rows_[kI % 2];
     FenceProducts();
@@ -170,12 +134,18 @@ class TileProduct {
                            C::kFilterRowBytes;
         const uint64_t high = ColumnsAt(address);
         const int adds = kRow == kFirst ? step_adds : 1;
-        if constexpr (kProducts == WgmmaProducts::kSmall) {
+        if constexpr (C::kParts == 2) {
           const uint64_t low = ColumnsAt(address + plan_.group_bytes);
-          StartProduct(sum[v], rows[0], low, adds);
-          StartProduct(sum[v], rows[1], high);
+          StartProduct(small[v], rows[0], low, adds);
+          if constexpr (kRow - kFirst < kSplitRow) {
+            StartProduct(main[v], rows[0], high, C::kOneSum ? 1 : adds);
+            StartProduct(small[v], rows[1], high);
+          } else {
+            StartProduct(small[v], rows[1], high);
+            StartProduct(small[v], rows[0], high);
+          }
         } else {
-          StartProduct(sum[v], rows[0], high, adds);
+          StartProduct(main[v], rows[0], high, adds);
         }
       }
     });
@@ -183,6 +153,10 @@ class TileProduct {
     if constexpr (kRow + 1 == C::kInputRows) {
       filters_ += C::kFilterRows * C::kFilterRowBytes;
     }
+    // After the last step these rows are loaded in vain.
+    Load<kI + C::kAhead>();
+    WaitForProducts<1>();
+    Take<kI + 1>();
   }
 
   const WgmmaPlan& plan_;

@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
   using C = WgmmaConstants<kShape>;
   extern __shared__ __align__(1024) uint4 shared[];
   __shared__ uint64_t barriers[5 * C::kMostBarriers + 1];
-  __shared__ AllFilters all_filters;
+  __shared__ __align__(8) AllFilters all_filters;
   __shared__ SlabScale slab_scales[kWgmmaMostBuffers];
   __shared__ Seen slabs_seen[C::kConverterGroups][3];
   __shared__ int doubtful_count;
