@@ -83,17 +83,17 @@ __device__ __forceinline__ float2 LoadWord(const Plan& plan, const float* from,
 // own largest input, or kNotScalable if there are infinities or NaN. Returns
 // whether inputs are lossy. for_words(put) calls put(i, v) for every word i of
 // this thread, one of `threads`, or put(i, {0, 0}, false) where there is none;
-// of_all(seen) returns what all threads have seen, which all call it; plane(c)
+// largest(v) returns the largest v of all threads, which all call it; plane(c)
 // points to the strip's `inputs` inputs of channel c. With kExact inputs are
 // not called lossy that merely are small but have few bits; that takes
 // for_words a second time, and registers where it has a loop.
 template <bool kExact, typename Plan, typename Plane, typename ForWords,
-          typename OfAll>
+          typename Largest>
 __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
                                            int inputs, int tid, int threads,
                                            uint32_t* high, int& exponent,
                                            const ForWords& for_words,
-                                           const OfAll& of_all) {
+                                           const Largest& largest) {
   uint32_t* const low = high + plan.slab_words;
   if (exponent == kNotScalable) exponent = kUsualExponent;
   for (;;) {
@@ -115,16 +115,24 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
     constexpr int kMostExponent = 127;  // of InputExponent
     const uint32_t most_half = __half_as_ushort(
         __hmax_nan(__low2half(most_halves), __high2half(most_halves)));
-    const Seen seen = of_all(Seen{most_half, extent.Lossy(exponent)});
-    bool lossy = seen.lossy != 0;
-    if (kExact && lossy) {
-      Seen lost;
-      for_words([&](int, float2 v, bool = true) {
-        lost.lossy |= IsLossy(v.x * scale) || IsLossy(v.y * scale);
-      });
-      lossy = of_all(lost).lossy != 0;
+    // The mark of small inputs stands above the bits of a half: both come from
+    // all threads at once, and the largest apart only where there is a mark.
+    constexpr uint32_t kMark = 0x10000;
+    uint32_t most_of_all =
+        largest(most_half | (extent.Lossy(exponent) ? kMark : 0));
+    bool lossy = most_of_all >= kMark;
+    if (lossy) {
+      most_of_all = largest(most_half);
+      if constexpr (kExact) {
+        bool lost = false;
+        for_words([&](int, float2 v, bool = true) {
+          lost |= IsLossy(v.x * scale) || IsLossy(v.y * scale);
+        });
+        lossy = largest(lost) != 0;
+      }
     }
-    if (seen.most > kLeast && seen.most < kMost && exponent < kMostExponent) {
+    if (most_of_all > kLeast && most_of_all < kMost &&
+        exponent < kMostExponent) {
       return lossy;
     }
     Extent exact;
@@ -132,7 +140,7 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
       const float* const from = plane(c);
       for (int i = tid; i < inputs; i += threads) exact.Add(from[i]);
     }
-    const uint32_t most = of_all(Seen{exact.Most()}).most;
+    const uint32_t most = largest(exact.Most());
     const int right = most == 0        ? exponent
                       : IsFinite(most) ? InputExponent(most)
                                        : kNotScalable;

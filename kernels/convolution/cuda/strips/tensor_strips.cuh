@@ -314,10 +314,10 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
       OutputOf<kPooled>(plan.H_out) * OutputOf<kPooled>(plan.W_out);
   const bool store_pairs =
       plan.W_out % 2 == 0 && reinterpret_cast<uintptr_t>(y) % 8 == 0;
-  const auto of_all = [](const Seen& seen) {
-    const Seen all = seen.OfWarp();
+  const auto largest = [](uint32_t v) {
+    v = __reduce_max_sync(0xffffffff, v);
     __syncwarp();
-    return all;
+    return v;
   };
   int exponent = kUsualExponent;  // of the strip before
   while (!walk.Done()) {
@@ -329,7 +329,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
     const auto plane = [&](int c) { return item.from + c * (plan.H * plan.W); };
     const bool lossy =
         SplitStrip<s.one_channel>(plan, plane, item.inputs, lane, 32, warp.high,
-                                  exponent, for_words, of_all);
+                                  exponent, for_words, largest);
     if (lane == 0) {
       ListIfDoubtful<kFilters>(plan, item, exponent, lossy, block->all_filters,
                                doubtful);

@@ -299,11 +299,11 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
   constexpr int kFilters = kS.filters(), kThreads = kWarpgroupThreads;
   extern __shared__ __align__(128) uint4 shared[];
-  __shared__ uint2 seen_by_warps[kS.warpgroups][2][4];
-  __shared__ AllFilters all_filters;
+  __shared__ uint32_t most[kS.warpgroups][2][4];
+  __shared__ __align__(8) AllFilters all_filters;
   __shared__ int doubtful_count;
   __shared__ uint64_t barriers[kS.warpgroups];  // `brought` of each
-  Warpgroup warpgroup(seen_by_warps[threadIdx.x / kThreads]);
+  Warpgroup warpgroup(most[threadIdx.x / kThreads]);
   const int tid = warpgroup.thread();
   const WarpgroupLane lane(tid);
   const int filter_vectors = plan.filter_bytes() / 16;
@@ -322,7 +322,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   __syncthreads();
 
   const StripsSizes<kPooled> sizes(plan, x, y);
-  const auto of_all = [&](const Seen& seen) { return warpgroup.OfAll(seen); };
+  const auto largest = [&](uint32_t v) { return warpgroup.Largest(v); };
   const int worker =
       blockIdx.x * plan.warpgroups + static_cast<int>(threadIdx.x) / kThreads;
   StridedWalk walk(plan, worker < plan.workers ? worker : plan.items(),
@@ -358,14 +358,17 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
       raw.ForWords(plan, item, words, sizes.load_pairs, tid, put);
     };
     const auto plane = [&](int c) { return raw.Plane(plan, item, c); };
+    // In registers before all meet, so that the products wait for no load.
+    const uint2 certain = LoadShared2(SharedAddress(&all_filters.least));
     const bool lossy =
         SplitStrip<true>(plan, plane, item.inputs, tid, kThreads, memory.high,
-                         exponent, for_words, of_all);
+                         exponent, for_words, largest);
     if (tid == 0) {
-      ListIfDoubtful<kFilters>(plan, item, exponent, lossy, all_filters,
-                               doubtful);
+      ListIfDoubtful<kFilters>(
+          plan, item, exponent, lossy,
+          {static_cast<int>(certain.x), static_cast<int>(certain.y)}, doubtful);
     }
-    // All have read these inputs, or Sync in OfAll would not have let this
+    // All have read these inputs, or Sync in Largest would not have let this
     // thread pass.
     walk.Advance(plan);
     bring();
