@@ -4,9 +4,9 @@
 //
 // Range. Each filter, and the inputs of each tile, are scaled by powers of two,
 // which is exact, so that the largest value comes below the largest half
-// (scaling.h). A kernel notes the tiles of which some outputs may have lost
-// more than float32 would, or which it cannot compute at all; after it a second
-// kernel mends those outputs (mend.cuh).
+// (scaling.h). A block notes those of its tiles of which some outputs may have
+// lost more than float32 would, or which it cannot compute at all; when it is
+// done it mends those outputs (mend.cuh).
 #ifndef KERNELS_CONVOLUTION_CUDA_LIB_HALVES_CUH_
 #define KERNELS_CONVOLUTION_CUDA_LIB_HALVES_CUH_
 
@@ -29,25 +29,32 @@ struct ScaledFilter {
   bool one_signed;  // whether weights of one sign have most of the magnitude
 };
 
-// A tile of which not all outputs are certain.
+// A tile of which not all outputs of these filters are certain.
 struct DoubtfulTile {
   int64_t index;
+  int first_filter, end_filter;
   int exponent;  // that its inputs were scaled by, or kNotScalable
   bool lossy;    // whether some of its inputs are
 };
 
-// A list of such tiles in device memory.
-struct DoubtfulTiles {
-  int* count;
-  DoubtfulTile* tiles;  // there is room for all
-
 #if __CUDA_ARCH__ >= 800
+
+// A block's list of such tiles.
+struct DoubtfulTiles {
+  int* count;           // in shared memory
+  DoubtfulTile* tiles;  // of all blocks, in device memory
+
+  // The blocks' lists are interleaved.
+  __device__ __forceinline__ DoubtfulTile& At(int i) const {
+    return tiles[int64_t{gridDim.x} * i + blockIdx.x];
+  }
   // One thread calls this for a tile.
   __device__ __forceinline__ void Add(const DoubtfulTile& tile) const {
-    tiles[atomicAdd(count, 1)] = tile;
+    At(atomicAdd(count, 1)) = tile;
   }
-#endif
 };
+
+#endif
 
 #if __CUDA_ARCH__ >= 800
 
@@ -93,6 +100,20 @@ struct Extent {
   }
   __device__ __forceinline__ bool Lossy(int exponent) const {
     return least < LeastKeptOf(exponent);
+  }
+};
+
+// What was seen of a tile's values: the largest magnitude, in whichever bits,
+// and whether some are lossy.
+struct Seen {
+  uint32_t most = 0, lossy = 0;
+
+  // By all lanes of a warp.
+  __device__ __forceinline__ Seen OfWarp() const {
+    Seen all;
+    all.most = __reduce_max_sync(0xffffffff, most);
+    all.lossy = __any_sync(0xffffffff, lossy != 0);
+    return all;
   }
 };
 
@@ -153,11 +174,9 @@ class FilterScale {
 
 // Chooses the scale of a filter, of which this is the block, and stores what is
 // known of it to *filter: `weights` weights from k on, or none for a column
-// without a filter. Empties the list of doubtful tiles. All threads of the
-// block call this together, and once only.
+// without a filter. All threads of the block call this together, and once only.
 __device__ __forceinline__ FilterScale ScaleFilter(const float* k, int weights,
-                                                   ScaledFilter* filter,
-                                                   DoubtfulTiles doubtful) {
+                                                   ScaledFilter* filter) {
   __shared__ uint32_t largest;
   __shared__ int lossy, sum, magnitude;
   if (threadIdx.x == 0) largest = 0, lossy = 0, sum = 0, magnitude = 0;
@@ -189,14 +208,19 @@ __device__ __forceinline__ FilterScale ScaleFilter(const float* k, int weights,
   if (threadIdx.x == 0) {
     *filter = {IsFinite(most) ? exponent : kNotScalable, lossy,
                abs(sum) > magnitude - magnitude / 4};
-    if (blockIdx.x == 0) *doubtful.count = 0;
   }
   return scale;
 }
 
+// A filter's exponent where a float has its own, modulo 2^32.
+__device__ __forceinline__ uint32_t ExponentBits(int filter_exponent) {
+  return static_cast<uint32_t>(filter_exponent) << 23;
+}
 // The factor that takes back the scales of inputs and filter, if CanScaleBack.
-__device__ __forceinline__ float ScaleBack(int exponent, int filter_exponent) {
-  return __int_as_float((127 - exponent - filter_exponent) << 23);
+__device__ __forceinline__ float ScaleBack(int exponent,
+                                           uint32_t filter_exponent_bits) {
+  return __uint_as_float((static_cast<uint32_t>(127 - exponent) << 23) -
+                         filter_exponent_bits);
 }
 
 // What is known of all filters together.
@@ -221,9 +245,9 @@ struct AllFilters {
             __reduce_min_sync(0xffffffff, high),
             __any_sync(0xffffffff, one_signed) != 0};
   }
-  // Whether some outputs of a tile may not be certain.
-  __device__ __forceinline__ bool Doubt(const DoubtfulTile& tile) const {
-    return tile.lossy || tile.exponent < least || tile.exponent > most;
+  // Whether some outputs of tiles with this exponent may not be certain.
+  __device__ __forceinline__ bool Doubt(int exponent) const {
+    return exponent < least || exponent > most;
   }
 };
 
@@ -234,13 +258,13 @@ struct AllFilters {
 // arranges one filter, those beyond M as zeros.
 static __global__ void ArrangeFiltersKernel(
     const float* k, char* arranged, ScaledFilter* filters,
-    const DoubtfulTiles doubtful, const __grid_constant__ FilterLayout layout) {
+    const __grid_constant__ FilterLayout layout) {
 #if __CUDA_ARCH__ >= 800
   LetNextKernelStart();
   const int m = blockIdx.x;
   const int weights = m < layout.M ? layout.C * layout.K * layout.K : 0;
   const FilterScale scale =
-      ScaleFilter(k + int64_t{m} * weights, weights, filters + m, doubtful);
+      ScaleFilter(k + int64_t{m} * weights, weights, filters + m);
   const int rows = layout.rows;
   const int steps = layout.row_pairs ? layout.chunks : layout.chunks / 2;
   for (int i = threadIdx.x; i < layout.shifts * steps * rows * 4;
@@ -277,32 +301,25 @@ static __global__ void ArrangeFiltersKernel(
 }
 
 // The filters in the order of a product's kernel, what is known of each, and
-// the list of the tiles that the kernel finds doubtful.
+// the lists of the tiles that the kernel's blocks find doubtful.
 class ArrangedFilters {
  public:
   // For `filters` filters, which fill the groups, so many bytes of them
-  // arranged, and `tiles` tiles.
+  // arranged, and `tiles` tiles: blocks times the most that one has.
   Error Allocate(int64_t filters, int64_t bytes, int64_t tiles) {
     filter_bytes_ = RoundUp(filters * sizeof(ScaledFilter), 256);
     data_bytes_ = RoundUp(bytes, 256);
-    return memory_.Allocate(kCountBytes + filter_bytes_ + data_bytes_ +
+    return memory_.Allocate(filter_bytes_ + data_bytes_ +
                             tiles * sizeof(DoubtfulTile));
   }
   // On the device.
-  DoubtfulTiles doubtful() const {
-    return {memory_.as<int>(),
-            reinterpret_cast<DoubtfulTile*>(data() + data_bytes_)};
+  DoubtfulTile* doubtful() const {
+    return reinterpret_cast<DoubtfulTile*>(data() + data_bytes_);
   }
-  ScaledFilter* filters() const {
-    return reinterpret_cast<ScaledFilter*>(memory_.as<char>() + kCountBytes);
-  }
-  char* data() const {
-    return memory_.as<char>() + kCountBytes + filter_bytes_;
-  }
+  ScaledFilter* filters() const { return memory_.as<ScaledFilter>(); }
+  char* data() const { return memory_.as<char>() + filter_bytes_; }
 
  private:
-  static constexpr int kCountBytes = 256;
-
   int64_t filter_bytes_ = 0, data_bytes_ = 0;
   Workspace memory_;
 };
@@ -321,7 +338,7 @@ class LaneFilters : public ArrangedFilters {
   // Queues the arrangement of the filters k.
   Error Arrange(const float* k, cudaStream_t stream) {
     ArrangeFiltersKernel<<<layout_.filters(), 256, 0, stream>>>(
-        k, data(), filters(), doubtful(), layout_);
+        k, data(), filters(), layout_);
     return CheckLaunch("ArrangeFiltersKernel");
   }
 

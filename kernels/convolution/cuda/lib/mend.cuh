@@ -2,14 +2,15 @@
 // have lost more than float32 would are computed again by the definition.
 // Needs compute capability 8.0.
 //
-// The kernel before has listed its doubtful tiles: those with lossy inputs, or
-// whose scales some filters' outputs do not go with. A block takes one after
-// the other. It finds the lossy inputs, looks at the outputs that they reach,
-// and computes those that are too small to be certain (scaling.h). Outputs of
-// filters with lossy weights are looked at all over the tile.
+// A block of the kernel lists its doubtful tiles: those with lossy inputs, or
+// whose scales some filters' outputs do not go with. When its outputs are
+// written it takes one of them after the other. It finds the lossy inputs,
+// looks at the outputs that they reach, and computes those that are too small
+// to be certain (scaling.h). Outputs of filters with lossy weights are looked
+// at all over the tile.
 //
-// So the kernel before pays for one comparison of each tile, and on ordinary
-// data there is little to look at.
+// So the kernel pays for one comparison of each tile, and on ordinary data
+// there is little to look at.
 #ifndef KERNELS_CONVOLUTION_CUDA_LIB_MEND_CUH_
 #define KERNELS_CONVOLUTION_CUDA_LIB_MEND_CUH_
 
@@ -18,7 +19,6 @@
 
 #include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
-#include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/output_tiles.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/scaling.h"
@@ -35,9 +35,26 @@ struct MendPlan {
   Epilogue epilogue;
 };
 
-constexpr int kMendThreads = 512;
-constexpr int kMendBlocks = 2;    // of a multiprocessor
+// What a kernel needs to mend its outputs.
+struct Mend {
+  const float* k;
+  const ScaledFilter* filters;
+  DoubtfulTile* tiles;
+  MendPlan plan;
+};
+
 constexpr int kMostLossy = 1024;  // inputs whose places a block remembers
+
+// The places, row * W + column, of the lossy inputs that a block has found, and
+// the bits of the largest loss; how many inputs are kept, zeros apart; and
+// whether all outputs of some filter are looked at.
+struct LossyInputs {
+  int count;
+  uint32_t lost;
+  int kept;
+  int all_over;
+  int places[kMostLossy];
+};
 
 #if __CUDA_ARCH__ >= 800
 
@@ -75,11 +92,13 @@ __device__ __forceinline__ float ExactSum(const MendPlan& plan, const float* in,
   return sum;
 }
 
-// What the threads of a block know of the tile that they mend.
+// What the threads that mend a tile know of it.
 struct Mending {
+  int thread, threads;
   const float *x, *k;
   float* y;
   const ScaledFilter* filters;
+  int first_filter, end_filter;
   TileArea area;
   int exponent;
   int lossy;   // inputs
@@ -105,9 +124,10 @@ struct Mending {
     const int terms = plan.C * plan.K * plan.K;
     const float sum = LeastCertainSum(filter.lossy) +
                       LeastCertainSum(min(lossy, terms), lost);
-    return sum == 0 ? 0
-                    : fmaxf(sum * ScaleBack(exponent, filter.exponent),
-                            __uint_as_float(1));
+    return sum == 0
+               ? 0
+               : fmaxf(sum * ScaleBack(exponent, ExponentBits(filter.exponent)),
+                       __uint_as_float(1));
   }
   __device__ __forceinline__ float* Output(const MendPlan& plan, int m, int h,
                                            int w) const {
@@ -157,6 +177,7 @@ struct Mending {
   __device__ __forceinline__ void ComputeFound(const MendPlan& plan, bool found,
                                                int m, int h, int w) const {
     constexpr int kMany = 8;
+    const int own_lane = thread % 32;
     uint32_t left = __ballot_sync(0xffffffff, found);
     if (__popc(left) > kMany) {
       if (found) Compute<1>(plan, m, h, w, 0);
@@ -167,7 +188,7 @@ struct Mending {
       const int lane = __ffs(left) - 1;
       Compute<32>(plan, __shfl_sync(0xffffffff, m, lane),
                   __shfl_sync(0xffffffff, h, lane),
-                  __shfl_sync(0xffffffff, w, lane), threadIdx.x % 32);
+                  __shfl_sync(0xffffffff, w, lane), own_lane);
     }
   }
 
@@ -178,12 +199,11 @@ struct Mending {
     if (least == 0) return;
     const int count = rows(plan) * columns(plan);
 #pragma unroll 1
-    for (int first = threadIdx.x / 32 * 32; first < count;
-         first += kMendThreads) {
-      const int e = first + threadIdx.x % 32;
+    for (int first = thread / 32 * 32; first < count; first += threads) {
+      const int e = first + thread % 32;
       const int h = e / columns(plan), w = e - h * columns(plan);
-      const bool found =
-          e < count && !IsCertain(plan, m, least, *Output(plan, m, h, w));
+      const bool found = e < count && !IsCertain(plan, m, least,
+                                                 __ldcg(Output(plan, m, h, w)));
       ComputeFound(plan, found, m, h, w);
     }
   }
@@ -196,21 +216,21 @@ struct Mending {
     // Outputs side by side that an input reaches, of which the last may be
     // none.
     const int span = (K + pool - 2) / pool + 1;
-    const int around = span * span * plan.M;
+    const int around = span * span * (end_filter - first_filter);
 #pragma unroll 1
-    for (int first = threadIdx.x / 32 * 32; first < count * around;
-         first += kMendThreads) {
-      const int e = first + threadIdx.x % 32;
+    for (int first = thread / 32 * 32; first < count * around;
+         first += threads) {
+      const int e = first + thread % 32;
       const int place = places[min(e / around, count - 1)];
       const int row = place / plan.W, column = place - row * plan.W;
-      const int m = e % around / span / span;
+      const int m = first_filter + e % around / span / span;
       const int h = max(row - K + 1, 0) / pool + e / span % span;
       const int w = max(column - K + 1, 0) / pool + e % span;
       bool found = false;
       if (e < count * around && h <= row / pool && h < rows(plan) &&
           w <= column / pool && w < columns(plan) && !LookAllOver(m)) {
-        found =
-            !IsCertain(plan, m, LeastCertain(plan, m), *Output(plan, m, h, w));
+        found = !IsCertain(plan, m, LeastCertain(plan, m),
+                           __ldcg(Output(plan, m, h, w)));
       }
       ComputeFound(plan, found, m, h, w);
     }
@@ -219,15 +239,6 @@ struct Mending {
   __device__ __forceinline__ bool LookAllOver(int m) const {
     return filters[m].lossy > 0 || !CanScaleBack(exponent, filters[m].exponent);
   }
-};
-
-// The places, row * W + column, of the lossy inputs that a block has found, and
-// the bits of the largest loss; and how many inputs are kept, zeros apart.
-struct LossyInputs {
-  int count;
-  uint32_t lost;
-  int kept;
-  int places[kMostLossy];
 };
 
 // Finds the lossy inputs of a tile. They are read in runs, which are all its
@@ -246,11 +257,11 @@ __device__ __forceinline__ void FindLossy(const MendPlan& plan,
   const float scale = PowerOfTwo(tile.exponent);
   int kept = 0;
 #pragma unroll 1
-  for (int i = threadIdx.x / 32; i < plan.C * channel_runs * pieces;
-       i += kMendThreads / 32) {
+  for (int i = tile.thread / 32; i < plan.C * channel_runs * pieces;
+       i += tile.threads / 32) {
     const int run = i / pieces;
     const int c = run / channel_runs, row = run - c * channel_runs;
-    const int first = (i - run * pieces) * kPiece + threadIdx.x % 32;
+    const int first = (i - run * pieces) * kPiece + tile.thread % 32;
     const float* const from =
         tile.Input(plan, row, first) + int64_t{c} * plan.H * plan.W;
     float v[kLoads];
@@ -271,57 +282,67 @@ __device__ __forceinline__ void FindLossy(const MendPlan& plan,
     }
   }
   kept = __reduce_add_sync(0xffffffff, kept);
-  if (threadIdx.x % 32 == 0) atomicAdd(&lossy->kept, kept);
+  if (tile.thread % 32 == 0) atomicAdd(&lossy->kept, kept);
 }
 
-#endif
-
-// Mends the outputs y of the doubtful tiles.
-static __global__ void __launch_bounds__(kMendThreads, kMendBlocks)
-    MendKernel(const float* x, const float* k, float* y,
-               const ScaledFilter* filters, const DoubtfulTiles doubtful,
-               const __grid_constant__ MendPlan plan) {
-#if __CUDA_ARCH__ >= 800
-  __shared__ LossyInputs lossy;
-  WaitForKernelBefore();
+// Mends the outputs y of the block's doubtful tiles, of which there are some.
+// So many threads of the block call this, whole warps that number themselves
+// from 0 on and have this barrier to themselves, when all see these outputs.
+// *lossy is shared memory that nobody uses any more. Never inlined: on ordinary
+// data it is not called.
+static __device__ __noinline__ void MendOutputs(
+    const Mend& mend, const float* x, float* y, DoubtfulTiles doubtful,
+    int thread, int threads, int barrier, LossyInputs* lossy) {
+  const MendPlan& plan = mend.plan;
   const int count = *doubtful.count;
 #pragma unroll 1
-  for (int i = blockIdx.x; i < count; i += gridDim.x) {
-    const DoubtfulTile tile = doubtful.tiles[i];
-    Mending mending = {
-        x, k, y, filters, plan.tiles.At(tile.index), tile.exponent};
-    __syncthreads();  // all have done the tile before
-    if (threadIdx.x == 0) lossy.count = lossy.lost = lossy.kept = 0;
-    __syncthreads();
+  for (int i = 0; i < count; ++i) {
+    const DoubtfulTile tile = doubtful.At(i);
+    Mending mending = {thread,
+                       threads,
+                       x,
+                       mend.k,
+                       y,
+                       mend.filters,
+                       tile.first_filter,
+                       tile.end_filter,
+                       plan.tiles.At(tile.index),
+                       tile.exponent};
+    SyncGroup(barrier, threads);  // all have done the tile before
+    if (thread == 0) {
+      lossy->count = lossy->lost = lossy->kept = lossy->all_over = 0;
+    }
+    SyncGroup(barrier, threads);
     if (tile.lossy && tile.exponent != kNotScalable) {
-      FindLossy(plan, mending, &lossy);
+      FindLossy(plan, mending, lossy);
     }
-    bool all_over = false;
-    for (int m = threadIdx.x; m < plan.M; m += kMendThreads) {
-      all_over |= mending.LookAllOver(m);
+    for (int m = tile.first_filter + thread; m < tile.end_filter;
+         m += threads) {
+      if (mending.LookAllOver(m)) lossy->all_over = 1;
     }
-    const bool some_all_over = __syncthreads_or(all_over);
-    mending.lossy = lossy.count;
-    mending.lost = __uint_as_float(lossy.lost);
-    mending.dominated = lossy.count / 64 > lossy.kept;
+    SyncGroup(barrier, threads);
+    mending.lossy = lossy->count;
+    mending.lost = __uint_as_float(lossy->lost);
+    mending.dominated = mending.lossy / 64 > lossy->kept;
     // If the places around the lossy inputs are most of the tile, or too many
     // to remember, all of it is looked at.
     const bool everywhere =
-        mending.dominated || lossy.count > kMostLossy ||
-        int64_t{lossy.count} * plan.K * plan.K >=
+        mending.dominated || mending.lossy > kMostLossy ||
+        int64_t{mending.lossy} * plan.K * plan.K >=
             int64_t{mending.area.rows} * mending.area.columns;
-    if (everywhere || some_all_over) {
+    if (everywhere || lossy->all_over != 0) {
 #pragma unroll 1
-      for (int m = 0; m < plan.M; ++m) {
+      for (int m = tile.first_filter; m < tile.end_filter; ++m) {
         if (everywhere || mending.LookAllOver(m)) mending.MendFilter(plan, m);
       }
     }
-    if (!everywhere) mending.MendAround(plan, lossy.places, lossy.count);
+    if (!everywhere) mending.MendAround(plan, lossy->places, mending.lossy);
   }
-#endif
 }
 
-// The plan for a kernel with these tiles, and its launch behind that kernel.
+#endif
+
+// What a kernel with these tiles needs to mend its outputs.
 class Mender {
  public:
   Mender() = default;
@@ -335,25 +356,18 @@ class Mender {
     plan_.epilogue = epilogue;
   }
 
-  Error Prepare(int64_t tiles, int multiprocessors) {
-    const int64_t most = int64_t{kMendBlocks} * multiprocessors;
-    blocks_ = tiles < most ? tiles : most;
-    overlaps_ = MayOverlap(reinterpret_cast<const void*>(MendKernel));
-    return {};
+  // For the convolution of the filters k, which are arranged.
+  Mend Arguments(const float* k, const ArrangedFilters& arranged) const {
+    return {k, arranged.filters(), arranged.doubtful(), plan_};
   }
-
-  // Queues the mending of y, which the kernel before computed.
-  Error Mend(const float* x, const float* k, float* y,
-             const ArrangedFilters& filters, cudaStream_t stream) const {
-    return LaunchOverlapping("MendKernel", MendKernel, overlaps_, blocks_,
-                             kMendThreads, /*shared_bytes=*/0, stream, x, k, y,
-                             filters.filters(), filters.doubtful(), plan_);
+  // The dynamic shared memory to launch with for a kernel that uses so much.
+  static constexpr int SharedBytes(int bytes) {
+    constexpr int kLeast = sizeof(LossyInputs);
+    return bytes < kLeast ? kLeast : bytes;
   }
 
  private:
   MendPlan plan_ = {};
-  int64_t blocks_ = 0;
-  bool overlaps_ = false;
 };
 
 }  // namespace convlab::cuda

@@ -42,6 +42,7 @@
 
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/split/multiply.cuh"
 #include "kernels/convolution/cuda/split/plan.h"
@@ -266,11 +267,9 @@ template <int kK, int kR, int kNT, bool kRowPairs, bool kFiltersShared,
           int kThreads>
 __global__ void __launch_bounds__(kThreads, 1)
     SplitKernel(const float* __restrict__ x, const char* __restrict__ arranged,
-                const ScaledFilter* __restrict__ scaled_filters,
-                const DoubtfulTiles doubtful, float* __restrict__ y,
+                const __grid_constant__ Mend mend, float* __restrict__ y,
                 const __grid_constant__ SplitPlan plan) {
 #if __CUDA_ARCH__ >= 800
-  LetNextKernelStart();
   const int64_t filter_bytes = kFiltersShared ? plan.filter_bytes() : 0;
   extern __shared__ uint4 shared[];
   const char* const filters =
@@ -282,9 +281,19 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   ClearInputs(plan, team);
   if (team.tid < kSplitMostWarps) team.shared->extents[team.tid] = Extent();
+  const ScaledFilter* const __restrict__ scaled_filters = mend.filters;
   const auto all_filters = AllFilters::Of(scaled_filters, plan.M);
-  if (team.tid == 0) team.shared->all_filters = all_filters;
+  if (team.tid == 0) {
+    team.shared->all_filters = all_filters;
+    team.shared->doubtful = 0;
+  }
   __syncthreads();
+  // The first team's count is the block's.
+  const DoubtfulTiles doubtful = {
+      &reinterpret_cast<SplitShared*>(reinterpret_cast<char*>(shared) +
+                                      filter_bytes)
+           ->doubtful,
+      mend.tiles};
 
   int exponent = kUsualExponent;  // of the tile before
   const SplitImage image = {
@@ -299,8 +308,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     const SplitTile tile = TileAt(plan, image, x, y, index);
     const bool lossy = LoadScaled(plan, team, tile, &exponent);
     if (team.tid == 0) {
-      const DoubtfulTile loaded = {index, exponent, lossy};
-      if (team.shared->all_filters.Doubt(loaded)) doubtful.Add(loaded);
+      if (lossy || team.shared->all_filters.Doubt(exponent)) {
+        doubtful.Add({index, 0, plan.M, exponent, lossy});
+      }
     }
     if (image.tiles == 1 && index + tile_step < tiles) {
       PrefetchImage(plan, team, tile.from + tile_step * plan.C * image.area,
@@ -337,6 +347,11 @@ __global__ void __launch_bounds__(kThreads, 1)
       ClearInputs(plan, team);
       team.Sync();
     }
+  }
+  __syncthreads();
+  if (*doubtful.count > 0) {
+    MendOutputs(mend, x, y, doubtful, threadIdx.x, blockDim.x, /*barrier=*/0,
+                reinterpret_cast<LossyInputs*>(shared));
   }
 #endif
 }

@@ -7,7 +7,7 @@
 // tensor cores cost a third of one in float32. Scaling both operands by powers
 // of two keeps them in the range of half precision. Outputs that small factors
 // may have spoiled all the same are found by a bound and computed from the
-// floats by a kernel behind this one (mend.cuh).
+// floats when the block is done (mend.cuh).
 //
 // Change against tensor_fp16. Each operand has two planes of halves instead of
 // one, and there are three products instead of one. A tap is an offset in
@@ -31,6 +31,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
@@ -60,8 +61,9 @@ class SplitConvolution : public Kernel {
         problem_, epilogue_,
         {plan_.H_out, plan_.W_out, tiles, plan_.tiles_x, plan_.tile_columns,
          /*units=*/1, /*band_units=*/1, plan_.tile_rows});
-    RETURN_IF_FAILED(mender_.Prepare(plan_.tiles(), limits.multiprocessors));
-    return arranged_.Allocate(LayoutOf(plan_), plan_.tiles());
+    return arranged_.Allocate(
+        LayoutOf(plan_), blocks_ * plan_.teams *
+                             CeilDivide(plan_.tiles(), blocks_ * plan_.teams));
   }
 
   Error Run(const float* x, const float* k, float* y,
@@ -72,11 +74,10 @@ class SplitConvolution : public Kernel {
       plan.linear = false;
     }
     RETURN_IF_FAILED(arranged_.Arrange(k, stream));
-    Function()<<<blocks_, 32 * plan.warps * plan.teams, plan.shared_bytes,
-                 stream>>>(x, arranged_.data(), arranged_.filters(),
-                           arranged_.doubtful(), y, plan);
-    RETURN_IF_FAILED(CheckLaunch("SplitKernel"));
-    return mender_.Mend(x, k, y, arranged_, stream);
+    Function()<<<blocks_, 32 * plan.warps * plan.teams,
+                 Mender::SharedBytes(plan.shared_bytes), stream>>>(
+        x, arranged_.data(), mender_.Arguments(k, arranged_), y, plan);
+    return CheckLaunch("SplitKernel");
   }
 
   static const char* Reject(const Problem& problem) {
@@ -99,8 +100,7 @@ class SplitConvolution : public Kernel {
   }
 
  private:
-  using FunctionPointer = void (*)(const float*, const char*,
-                                   const ScaledFilter*, DoubtfulTiles, float*,
+  using FunctionPointer = void (*)(const float*, const char*, Mend, float*,
                                    SplitPlan);
   template <int kShape>
   static constexpr FunctionPointer FunctionOf() {

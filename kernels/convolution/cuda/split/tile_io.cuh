@@ -17,6 +17,7 @@ namespace convlab::cuda {
 struct SplitShared {
   Extent extents[kSplitMostWarps];  // of what each has seen of a tile
   AllFilters all_filters;           // of the filters
+  int doubtful;                     // DoubtfulTiles::count
 };
 static_assert(sizeof(SplitShared) <= 4 * kSplitSharedWords);
 
@@ -245,8 +246,8 @@ __device__ __forceinline__ void StoreWholeRows(
           static_cast<int>(reinterpret_cast<uintptr_t>(to[i]) / 4 % 32);
       at[i] = m < filters ? lane - skew : 1 << 30;
       from[i] = stage + m * pitch;
-      scale[i] =
-          ScaleBack(exponent, scaled_filters[min(m, filters - 1)].exponent);
+      scale[i] = ScaleBack(
+          exponent, ExponentBits(scaled_filters[min(m, filters - 1)].exponent));
     }
     for (int l = 0; l < count + 31; l += 32) {
       float v[kAtOnce];
@@ -272,7 +273,8 @@ __device__ __forceinline__ void StorePartRows(
     int filters, int rows, int columns, int warp, int lane,
     const ScaledFilter* scaled_filters, int exponent) {
   for (int m = warp; m < filters; m += plan.warps) {
-    const float scale = ScaleBack(exponent, scaled_filters[m].exponent);
+    const float scale =
+        ScaleBack(exponent, ExponentBits(scaled_filters[m].exponent));
     for (int r = 0; r < rows; ++r) {
       for (int i = lane; i < columns; i += 32) {
         out[int64_t{m} * area + r * plan.W_out + i] =

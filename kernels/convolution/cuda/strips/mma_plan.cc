@@ -9,10 +9,6 @@
 
 namespace convlab::cuda {
 
-// Words that all warps of a block share: the number of items that they have
-// taken, and AllFilters.
-constexpr int64_t kBlockWords = 4;
-
 FilterLayout LayoutOf(const StripsPlan& plan) {
   const StripsShape& shape = kStripsShapes[plan.shape];
   FilterLayout layout;
@@ -82,9 +78,9 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int bands,
   plan->slab_words = RoundUp(image, 4);
   plan->stage_pitch = stage;
   plan->stage_words = stage * shape.filters();
-  const int64_t fit =
-      (limits.shared_per_block / 4 - kBlockWords - plan->filter_words()) /
-      plan->warp_words();
+  const int64_t fit = (limits.shared_per_block / 4 - plan->block_words() -
+                       plan->filter_words()) /
+                      plan->warp_words();
   if (fit < kStripsLeastWarps) return false;
   plan->warps =
       std::min<int64_t>(std::min<int64_t>(fit, kStripsMostWarps),
@@ -94,8 +90,8 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int bands,
                                        CeilDivide(plan->items(), plan->warps)));
   plan->thread_blocks = CeilDivide(plan->items(), plan->block_items);
   plan->shared_bytes =
-      4 * (plan->filter_words() + plan->warps * plan->warp_words()) +
-      4 * kBlockWords;
+      4 * (plan->filter_words() + plan->warps * plan->warp_words() +
+           plan->block_words());
   return true;
 }
 

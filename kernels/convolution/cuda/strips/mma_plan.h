@@ -137,6 +137,11 @@ struct StripsPlan {
   constexpr int filter_words() const {
     return filter_groups * filter_vectors * 4;
   }
+  // What else all warps of a block share: StripsBlock, and the exponents of
+  // the filters' scales, also of those that fill groups.
+  constexpr int block_words() const {
+    return 8 + filter_groups * kStripsShapes[shape].filters();
+  }
   // Shared memory of one warp; a multiple of 8.
   constexpr int warp_words() const { return stage_words + 2 * slab_words; }
 };

@@ -25,7 +25,8 @@ void CheckPlan(const Problem& problem, const StripsPlan& plan,
   const StripsShape& shape = kStripsShapes[plan.shape];
   EXPECT_LE(plan.shared_bytes, device.shared_per_block);
   EXPECT_EQ(plan.shared_bytes,
-            4 * (plan.filter_words() + plan.warps * plan.warp_words() + 4));
+            4 * (plan.filter_words() + plan.warps * plan.warp_words() +
+                 plan.block_words()));
   EXPECT_GE(plan.warps, 1);
   EXPECT_LE(plan.warps, kStripsMostWarps);
 

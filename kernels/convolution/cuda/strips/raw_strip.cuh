@@ -6,7 +6,6 @@
 
 #include <cstdint>
 
-#include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/convolution/cuda/strips/strips.cuh"
@@ -22,37 +21,32 @@ constexpr int kWarpgroupThreads = 128;
 // The 128 threads that multiply together.
 class Warpgroup {
  public:
-  // `extents` is shared memory of the warpgroup's own.
-  __device__ __forceinline__ Warpgroup(uint2 (*extents)[4])
+  // `most` is shared memory of the warpgroup's own.
+  __device__ __forceinline__ Warpgroup(uint32_t (*most)[4])
       : index_(__shfl_sync(kAllLanes, threadIdx.x / kWarpgroupThreads, 0)),
         thread_(threadIdx.x % kWarpgroupThreads),
-        extents_(extents) {}
+        most_(most) {}
   __device__ __forceinline__ int thread() const { return thread_; }
 
   __device__ __forceinline__ void Sync() const {
     SyncGroup(1 + index_, kWarpgroupThreads);
   }
 
-  // The extent of all threads' values. They all call this.
-  __device__ __forceinline__ Extent OfAll(Extent extent) {
-    extent = extent.OfWarp();
-    // Two sets of extents take turns, so that nobody has to wait for a warp
-    // that still reads those of the last call.
-    uint2* const of_warps = extents_[turn_];
+  // The largest v of all threads, which all call it.
+  __device__ __forceinline__ uint32_t Largest(uint32_t v) {
+    v = __reduce_max_sync(kAllLanes, v);
+    // Two sets of maxima take turns, so that nobody has to wait for a warp that
+    // still reads those of the last call.
+    uint32_t* const most = most_[turn_];
     turn_ ^= 1;
-    if (thread_ % 32 == 0) of_warps[thread_ / 32] = {extent.most, extent.least};
+    if (thread_ % 32 == 0) most[thread_ / 32] = v;
     Sync();
-#pragma unroll
-    for (int warp = 0; warp < 4; ++warp) {
-      extent.most = max(extent.most, of_warps[warp].x);
-      extent.least = min(extent.least, of_warps[warp].y);
-    }
-    return extent;
+    return max(max(most[0], most[1]), max(most[2], most[3]));
   }
 
  private:
   int index_, thread_, turn_ = 0;
-  uint2 (*extents_)[4];
+  uint32_t (*most_)[4];
 };
 
 // Where a thread stands in its warpgroup.

@@ -83,23 +83,23 @@ __device__ __forceinline__ float2 LoadWord(const Plan& plan, const float* from,
 // own largest input, or kNotScalable if there are infinities or NaN. Returns
 // whether inputs are lossy. for_words(put) calls put(i, v) for every word i of
 // this thread, one of `threads`, or put(i, {0, 0}, false) where there is none;
-// of_all(extent) returns the extent of all threads, which all call it; plane(c)
+// largest(v) returns the largest v of all threads, which all call it; plane(c)
 // points to the strip's `inputs` inputs of channel c. With kExact inputs are
 // not called lossy that merely are small but have few bits; that takes
 // for_words a second time, and registers where it has a loop.
 template <bool kExact, typename Plan, typename Plane, typename ForWords,
-          typename OfAll>
+          typename Largest>
 __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
                                            int inputs, int tid, int threads,
                                            uint32_t* high, int& exponent,
                                            const ForWords& for_words,
-                                           const OfAll& of_all) {
+                                           const Largest& largest) {
   uint32_t* const low = high + plan.slab_words;
   if (exponent == kNotScalable) exponent = kUsualExponent;
   for (;;) {
     const float scale = PowerOfTwo(exponent);
     __half2 most_halves = __half2half2(__ushort_as_half(0));
-    Extent extent;  // `most` is that of the high halves
+    Extent extent;
     for_words([&](int i, float2 v, bool is_there = true) {
       uint32_t h, l;
       Split(v.x * scale, v.y * scale, h, l);
@@ -113,18 +113,25 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
     // which it may have been rounded, the exponent is right.
     constexpr uint32_t kLeast = 0x6d00, kMost = 0x7900;
     constexpr int kMostExponent = 127;  // of InputExponent
-    extent.most = __half_as_ushort(
+    const uint32_t most_half = __half_as_ushort(
         __hmax_nan(__low2half(most_halves), __high2half(most_halves)));
-    extent = of_all(extent);
-    bool lossy = extent.Lossy(exponent);
-    if (kExact && lossy) {
-      Extent lost;
-      for_words([&](int, float2 v, bool = true) {
-        if (IsLossy(v.x * scale) || IsLossy(v.y * scale)) lost.least = 0;
-      });
-      lossy = of_all(lost).least == 0;
+    // The mark of small inputs stands above the bits of a half: both come from
+    // all threads at once, and the largest apart only where there is a mark.
+    constexpr uint32_t kMark = 0x10000;
+    uint32_t most_of_all =
+        largest(most_half | (extent.Lossy(exponent) ? kMark : 0));
+    bool lossy = most_of_all >= kMark;
+    if (lossy) {
+      most_of_all = largest(most_half);
+      if constexpr (kExact) {
+        bool lost = false;
+        for_words([&](int, float2 v, bool = true) {
+          lost |= IsLossy(v.x * scale) || IsLossy(v.y * scale);
+        });
+        lossy = largest(lost) != 0;
+      }
     }
-    if (extent.most > kLeast && extent.most < kMost &&
+    if (most_of_all > kLeast && most_of_all < kMost &&
         exponent < kMostExponent) {
       return lossy;
     }
@@ -133,7 +140,7 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
       const float* const from = plane(c);
       for (int i = tid; i < inputs; i += threads) exact.Add(from[i]);
     }
-    const uint32_t most = of_all(exact).Most();
+    const uint32_t most = largest(exact.Most());
     const int right = most == 0        ? exponent
                       : IsFinite(most) ? InputExponent(most)
                                        : kNotScalable;
@@ -143,15 +150,17 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
   }
 }
 
-// Lists an item's strip if some of its outputs may not be certain. Of those
-// that share the strip one item does. One thread of its worker calls this.
-__device__ __forceinline__ void ListIfDoubtful(const StripItem& item,
+// Lists an item's strip if some of its outputs may not be certain, where groups
+// have kFilters filters. One thread of its worker calls this.
+template <int kFilters, typename Plan>
+__device__ __forceinline__ void ListIfDoubtful(const Plan& plan,
+                                               const StripItem& item,
                                                int exponent, bool lossy,
                                                const AllFilters& all_filters,
                                                const DoubtfulTiles& doubtful) {
-  const DoubtfulTile tile = {item.strip, exponent, lossy};
-  if (item.first_group == 0 && all_filters.Doubt(tile)) {
-    doubtful.Add(tile);
+  if (lossy || all_filters.Doubt(exponent)) {
+    doubtful.Add({item.strip, item.first_group * kFilters,
+                  min(item.end_group * kFilters, plan.M), exponent, lossy});
   }
 }
 

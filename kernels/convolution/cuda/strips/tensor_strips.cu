@@ -67,19 +67,17 @@ class StripsConvolution : public Kernel {
     overlaps_ = MayOverlap(code);
     mender_ = Mender(problem_, epilogue_,
                      TilesOfRows(plan_.H_out, plan_.W_out, plan_.strip_rows()));
-    const int64_t strips = plan_.batch * plan_.strips;
-    RETURN_IF_FAILED(mender_.Prepare(strips, limits.multiprocessors));
-    return arranged_.Allocate(LayoutOf(plan_), strips);
+    return arranged_.Allocate(LayoutOf(plan_),
+                              plan_.thread_blocks * plan_.block_items);
   }
 
   Error Run(const float* x, const float* k, float* y,
             cudaStream_t stream) override {
     RETURN_IF_FAILED(arranged_.Arrange(k, stream));
-    RETURN_IF_FAILED(LaunchOverlapping(
+    return LaunchOverlapping(
         "StripsKernel", kernel_, overlaps_, plan_.thread_blocks,
-        32 * plan_.warps, plan_.shared_bytes, stream, x, arranged_.data(),
-        arranged_.filters(), arranged_.doubtful(), y, plan_));
-    return mender_.Mend(x, k, y, arranged_, stream);
+        32 * plan_.warps, Mender::SharedBytes(plan_.shared_bytes), stream, x,
+        arranged_.data(), mender_.Arguments(k, arranged_), y, plan_);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -119,8 +117,7 @@ class StripsConvolution : public Kernel {
   }
 
  private:
-  using FunctionPointer = void (*)(const float*, const char*,
-                                   const ScaledFilter*, DoubtfulTiles, float*,
+  using FunctionPointer = void (*)(const float*, const char*, Mend, float*,
                                    StripsPlan);
 
   template <int... kShapes>

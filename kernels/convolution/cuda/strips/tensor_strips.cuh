@@ -9,8 +9,8 @@
 //   has the copy engine write the stage, while it goes on (StoreStage).
 //
 // Shared memory holds the arranged filters; then for each warp its stage and
-// its slab, high halves before low ones; then the number of items that the
-// block's warps have taken, and AllFilters.
+// its slab, high halves before low ones; then what StripsBlock says, and the
+// exponents of the filters' scales.
 //
 // Nothing but the arrival of the filters is waited for by the whole block. A
 // warp's own lanes meet (__syncwarp) after the slab is written, before it is
@@ -22,6 +22,7 @@
 
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/strips/mma_plan.h"
 #include "kernels/convolution/cuda/strips/octet_outputs.cuh"
@@ -77,6 +78,14 @@ class DynamicWalk {
   int items_;              // of the block
   bool done_;
 };
+
+// What all warps of a block share.
+struct StripsBlock {
+  int taken;     // items
+  int doubtful;  // DoubtfulTiles::count
+  AllFilters all_filters;
+};
+static_assert(sizeof(StripsBlock) <= 8 * 4);  // StripsPlan::block_words
 
 // A warp's own shared memory, and which lane of the warp this is.
 struct StripsWarp {
@@ -196,14 +205,14 @@ __device__ __forceinline__ void ComputeOctet(
 }
 
 // Multiplies the strip in the slab, where the lane's first word is at `slab`,
-// by a group of filters, of which scaled_filters[0] is the first, and leaves
+// by a group of filters, whose ExponentBits begin at `exponents`, and leaves
 // the outputs in the stage. Inputs were scaled by 2^exponent. `units` are the
 // strip's, and `to` is the first output of the group.
 template <int kShape, bool kPooled>
 __device__ __forceinline__ void MultiplyGroup(
     const StripsPlan& plan, const StripsWarp& warp, const SlabAddress& slab,
     int units, int group, const GroupFilters<kShape>& filters,
-    const ScaledFilter* scaled_filters, int exponent, const float* to,
+    const uint32_t* exponents, int exponent, const float* to,
     bool store_pairs) {
   const int area =
       OutputOf<kPooled>(plan.H_out) * OutputOf<kPooled>(plan.W_out);
@@ -216,7 +225,7 @@ __device__ __forceinline__ void MultiplyGroup(
 #pragma unroll
   for (int n = 0; n < kNT; ++n) {
     const int m = (8 * n + 2 * t) / kShifts;
-    scale[n] = ScaleBack(exponent, scaled_filters[m].exponent);
+    scale[n] = ScaleBack(exponent, exponents[m]);
     lane_stage[n] =
         warp.stage + m * plan.stage_pitch + Skew(to + int64_t{m} * area);
   }
@@ -263,20 +272,20 @@ constexpr int kStripsThreads = 32 * kStripsMostWarps;
 template <int kShape, bool kPooled>
 __global__ void __launch_bounds__(kStripsThreads, 1)
     StripsKernel(const float* __restrict__ x, const char* arranged,
-                 const ScaledFilter* scaled_filters,
-                 const DoubtfulTiles doubtful, float* __restrict__ y,
+                 const __grid_constant__ Mend mend, float* __restrict__ y,
                  const __grid_constant__ StripsPlan plan) {
 #if __CUDA_ARCH__ >= 800
-  LetNextKernelStart();
   constexpr StripsShape s = kStripsShapes[kShape];
   constexpr int kFilters = s.filters();
   extern __shared__ __align__(128) uint4 shared[];
   const StripsWarp warp(plan, shared);
   const int lane = warp.lane;
-  int* const taken = reinterpret_cast<int*>(shared) + plan.filter_words() +
-                     plan.warps * plan.warp_words();
-  AllFilters* const all_filters = reinterpret_cast<AllFilters*>(taken + 1);
-  if (threadIdx.x == 0) *taken = plan.warps;
+  auto* const block = reinterpret_cast<StripsBlock*>(
+      reinterpret_cast<int*>(shared) + plan.filter_words() +
+      plan.warps * plan.warp_words());
+  uint32_t* const exponents = reinterpret_cast<uint32_t*>(block + 1);
+  const DoubtfulTiles doubtful = {&block->doubtful, mend.tiles};
+  if (threadIdx.x == 0) block->taken = plan.warps, block->doubtful = 0;
   const bool load_pairs =
       plan.W % 2 == 0 && reinterpret_cast<uintptr_t>(x) % 8 == 0;
   warp.ClearSlab(plan);
@@ -284,12 +293,16 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   for (int i = threadIdx.x; i < plan.filter_words() / 4; i += blockDim.x) {
     shared[i] = reinterpret_cast<const uint4*>(arranged)[i];
   }
-  const auto of_filters = AllFilters::Of(scaled_filters, plan.M);
-  if (threadIdx.x == 0) *all_filters = of_filters;
+  for (int m = threadIdx.x; m < plan.filter_groups * kFilters;
+       m += blockDim.x) {
+    exponents[m] = ExponentBits(mend.filters[m].exponent);
+  }
+  const auto of_filters = AllFilters::Of(mend.filters, plan.M);
+  if (threadIdx.x == 0) block->all_filters = of_filters;
   __syncthreads();
 
   const int strip_rows = plan.bands * s.rows;
-  DynamicWalk walk(plan, threadIdx.x / 32, taken);
+  DynamicWalk walk(plan, threadIdx.x / 32, &block->taken);
   float2 ahead[s.loads];
   if (!walk.Done()) {
     LoadAhead<s.one_channel>(plan, walk.Item<kPooled>(plan, strip_rows, x, y),
@@ -301,10 +314,10 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
       OutputOf<kPooled>(plan.H_out) * OutputOf<kPooled>(plan.W_out);
   const bool store_pairs =
       plan.W_out % 2 == 0 && reinterpret_cast<uintptr_t>(y) % 8 == 0;
-  const auto of_all = [](const Extent& extent) {
-    const Extent all = extent.OfWarp();
+  const auto largest = [](uint32_t v) {
+    v = __reduce_max_sync(0xffffffff, v);
     __syncwarp();
-    return all;
+    return v;
   };
   int exponent = kUsualExponent;  // of the strip before
   while (!walk.Done()) {
@@ -316,9 +329,10 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
     const auto plane = [&](int c) { return item.from + c * (plan.H * plan.W); };
     const bool lossy =
         SplitStrip<s.one_channel>(plan, plane, item.inputs, lane, 32, warp.high,
-                                  exponent, for_words, of_all);
+                                  exponent, for_words, largest);
     if (lane == 0) {
-      ListIfDoubtful(item, exponent, lossy, *all_filters, doubtful);
+      ListIfDoubtful<kFilters>(plan, item, exponent, lossy, block->all_filters,
+                               doubtful);
     }
     walk.Advance(plan);
     if (!walk.Done()) {
@@ -333,8 +347,8 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
           SharedAddress(shared + group * plan.filter_vectors + lane));
       float* const to = item.to + int64_t{group} * kFilters * area;
       MultiplyGroup<kShape, kPooled>(plan, warp, slab, units, group, filters,
-                                     scaled_filters + group * kFilters,
-                                     exponent, to, store_pairs);
+                                     exponents + group * kFilters, exponent, to,
+                                     store_pairs);
       StoreStage(warp.stage, plan.stage_pitch, to, area,
                  min(kFilters, plan.M - group * kFilters),
                  OutputOf<kPooled>(item.rows) * OutputOf<kPooled>(plan.W_out),
@@ -350,6 +364,11 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
 #if __CUDA_ARCH__ >= 900
   WaitForBulkStores();
 #endif
+  __syncthreads();
+  if (*doubtful.count > 0) {
+    MendOutputs(mend, x, y, doubtful, threadIdx.x, blockDim.x, /*barrier=*/0,
+                reinterpret_cast<LossyInputs*>(shared));
+  }
 #endif
 }
 

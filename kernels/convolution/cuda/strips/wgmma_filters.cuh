@@ -31,7 +31,6 @@ __device__ __forceinline__ int PlaceOf(int filter) {
 template <int kShape>
 __global__ void ArrangeWgmmaStripsFiltersKernel(
     const float* k, uint32_t* arranged, ScaledFilter* filters,
-    const DoubtfulTiles doubtful,
     const __grid_constant__ WgmmaStripsPlan plan) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
   LetNextKernelStart();
@@ -40,7 +39,7 @@ __global__ void ArrangeWgmmaStripsFiltersKernel(
   const int m = blockIdx.x;
   const int weights = m < plan.M ? plan.C * plan.K * plan.K : 0;
   const float* const weight = k + int64_t{m} * weights;
-  const FilterScale scale = ScaleFilter(weight, weights, filters + m, doubtful);
+  const FilterScale scale = ScaleFilter(weight, weights, filters + m);
 
   // An octet is some filters with every shift, moved down by octet % rows.
   constexpr int kOctetFilters = 8 / kS.shifts;

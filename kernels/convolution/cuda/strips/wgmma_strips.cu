@@ -71,24 +71,22 @@ class WgmmaStripsConvolution : public Kernel {
     overlaps_ = MayOverlap(code);
     mender_ = Mender(problem_, epilogue_,
                      TilesOfRows(plan_.H_out, plan_.W_out, plan_.strip_rows));
-    const int64_t strips = plan_.batch * plan_.strips;
-    RETURN_IF_FAILED(mender_.Prepare(strips, limits.multiprocessors));
-    return arranged_.Allocate(filters(), plan_.filter_bytes(), strips);
+    return arranged_.Allocate(
+        filters(), plan_.filter_bytes(),
+        blocks() * plan_.warpgroups * CeilDivide(plan_.items(), plan_.workers));
   }
 
   Error Run(const float* x, const float* k, float* y,
             cudaStream_t stream) override {
     Functions().arrange<<<filters(), 256, 0, stream>>>(
         k, reinterpret_cast<uint32_t*>(arranged_.data()), arranged_.filters(),
-        arranged_.doubtful(), plan_);
+        plan_);
     RETURN_IF_FAILED(CheckLaunch("ArrangeWgmmaStripsFiltersKernel"));
-    const int64_t blocks = CeilDivide(plan_.workers, plan_.warpgroups);
-    RETURN_IF_FAILED(
-        LaunchOverlapping("WgmmaStripsKernel", kernel_, overlaps_, blocks,
-                          128 * plan_.warpgroups, plan_.shared_bytes, stream, x,
-                          reinterpret_cast<const uint4*>(arranged_.data()),
-                          arranged_.filters(), arranged_.doubtful(), y, plan_));
-    return mender_.Mend(x, k, y, arranged_, stream);
+    return LaunchOverlapping("WgmmaStripsKernel", kernel_, overlaps_, blocks(),
+                             128 * plan_.warpgroups,
+                             Mender::SharedBytes(plan_.shared_bytes), stream, x,
+                             reinterpret_cast<const uint4*>(arranged_.data()),
+                             mender_.Arguments(k, arranged_), y, plan_);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -127,12 +125,10 @@ class WgmmaStripsConvolution : public Kernel {
   }
 
  private:
-  using KernelFunction = void (*)(const float*, const uint4*,
-                                  const ScaledFilter*, DoubtfulTiles, float*,
+  using KernelFunction = void (*)(const float*, const uint4*, Mend, float*,
                                   WgmmaStripsPlan);
   struct ShapeFunctions {
-    void (*arrange)(const float*, uint32_t*, ScaledFilter*, DoubtfulTiles,
-                    WgmmaStripsPlan);
+    void (*arrange)(const float*, uint32_t*, ScaledFilter*, WgmmaStripsPlan);
     KernelFunction kernel, pooled;
   };
   template <int... kShapes>
@@ -151,6 +147,7 @@ class WgmmaStripsConvolution : public Kernel {
         plan_.shape, std::make_integer_sequence<int, kWgmmaStripsShapeCount>());
   }
 
+  int64_t blocks() const { return CeilDivide(plan_.workers, plan_.warpgroups); }
   // Those that fill the groups.
   int64_t filters() const {
     return int64_t{plan_.filter_groups} *

@@ -27,6 +27,7 @@
 
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/convolution/cuda/strips/raw_strip.cuh"
@@ -204,7 +205,7 @@ __device__ __forceinline__ void PoolTile(
 }
 
 // Multiplies the strip in the slab, scaled by 2^exponent, by the group of
-// filters at `filters`, whose exponents begin at `exponents`, and leaves the
+// filters at `filters`, whose ExponentBits begin at `exponents`, and leaves the
 // outputs in the stage. `image` is the address of the lane's first word of the
 // slab, `units` are the strip's, and `to` is the first output of the group.
 template <int kShape, bool kPooled>
@@ -212,7 +213,7 @@ __device__ __forceinline__ void MultiplyGroup(
     const WgmmaStripsPlan& plan, const Warpgroup& warpgroup,
     const WarpgroupLane& lane, float* stage, const StripsSizes<kPooled>& sizes,
     uint32_t image, int units, int group, uint64_t filters,
-    const int* exponents, int exponent, const float* to) {
+    const uint32_t* exponents, int exponent, const float* to) {
   constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
   // Lane 4 * g + t has columns 2 * t and the next of an octet. Octets of kRows
   // rows are of the same filters.
@@ -237,18 +238,24 @@ __device__ __forceinline__ void MultiplyGroup(
                     : 0;
     }
   }
+  // Few stay in registers, since a tile's sums would wait for shared memory.
+  constexpr bool kHoldScales = kBases <= 3;
+  float scale[kBases];
+  const auto find_scales = [&] {
+#pragma unroll
+    for (int b = 0; b < kBases; ++b) {
+      const int place = b * (8 / kS.shifts) + 2 * lane.t / kS.shifts;
+      scale[b] = ScaleBack(exponent, exponents[place]);
+    }
+  };
+  if constexpr (kHoldScales) find_scales();
 #pragma unroll 1
   for (int first = 0; first < units; first += kWgmmaStripsUnits) {
     LaneUnits lane_units;
     lane_units.Find<kShape, kPooled>(plan, lane, sizes, image, first, units);
     float sum[4 * kS.octets];
     MultiplyTile<kShape>(plan, lane_units.in, sizes.low_offset, filters, sum);
-    float scale[kBases];
-#pragma unroll
-    for (int b = 0; b < kBases; ++b) {
-      const int place = b * (8 / kS.shifts) + 2 * lane.t / kS.shifts;
-      scale[b] = ScaleBack(exponent, exponents[place]);
-    }
+    if constexpr (!kHoldScales) find_scales();
     if (first == 0) {
       WaitForBulkReads();
       warpgroup.Sync();
@@ -286,36 +293,36 @@ __device__ __forceinline__ void StoreGroup(const WgmmaStripsPlan& plan,
 template <int kShape, bool kPooled>
 __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
     WgmmaStripsKernel(const float* __restrict__ x, const uint4* arranged,
-                      const ScaledFilter* scaled_filters,
-                      const DoubtfulTiles doubtful, float* __restrict__ y,
+                      const __grid_constant__ Mend mend, float* __restrict__ y,
                       const __grid_constant__ WgmmaStripsPlan plan) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
-  LetNextKernelStart();
   constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
   constexpr int kFilters = kS.filters(), kThreads = kWarpgroupThreads;
   extern __shared__ __align__(128) uint4 shared[];
-  __shared__ uint2 extents[kS.warpgroups][2][4];
-  __shared__ AllFilters all_filters;
+  __shared__ uint32_t most[kS.warpgroups][2][4];
+  __shared__ __align__(8) AllFilters all_filters;
+  __shared__ int doubtful_count;
   __shared__ uint64_t barriers[kS.warpgroups];  // `brought` of each
-  Warpgroup warpgroup(extents[threadIdx.x / kThreads]);
+  Warpgroup warpgroup(most[threadIdx.x / kThreads]);
   const int tid = warpgroup.thread();
   const WarpgroupLane lane(tid);
   const int filter_vectors = plan.filter_bytes() / 16;
-  int* const exponents = reinterpret_cast<int*>(shared + filter_vectors);
+  uint32_t* const exponents =
+      reinterpret_cast<uint32_t*>(shared + filter_vectors);
   const WarpgroupMemory memory(
       plan,
-      reinterpret_cast<uint32_t*>(exponents) + plan.exponent_words +
+      exponents + plan.exponent_words +
           threadIdx.x / kThreads * plan.warpgroup_words(),
       &barriers[threadIdx.x / kThreads]);
   const RawStrip& raw = memory.raw;
   memory.ClearSlab(plan, tid);
   if (tid == 0) InitBarrier(raw.brought, plan.C);
+  if (threadIdx.x == 0) doubtful_count = 0;
+  const DoubtfulTiles doubtful = {&doubtful_count, mend.tiles};
   __syncthreads();
 
   const StripsSizes<kPooled> sizes(plan, x, y);
-  const auto of_all = [&](const Extent& extent) {
-    return warpgroup.OfAll(extent);
-  };
+  const auto largest = [&](uint32_t v) { return warpgroup.Largest(v); };
   const int worker =
       blockIdx.x * plan.warpgroups + static_cast<int>(threadIdx.x) / kThreads;
   StridedWalk walk(plan, worker < plan.workers ? worker : plan.items(),
@@ -333,9 +340,9 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   for (int i = threadIdx.x; i < plan.filter_groups * kFilters;
        i += blockDim.x) {
     exponents[i / kFilters * kFilters + PlaceOf<kFilters>(i % kFilters)] =
-        scaled_filters[i].exponent;
+        ExponentBits(mend.filters[i].exponent);
   }
-  const auto of_filters = AllFilters::Of(scaled_filters, plan.M);
+  const auto of_filters = AllFilters::Of(mend.filters, plan.M);
   if (threadIdx.x == 0) all_filters = of_filters;
   FenceAsyncProxy();  // the tensor cores read filters as the engine does
   __syncthreads();
@@ -351,13 +358,17 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
       raw.ForWords(plan, item, words, sizes.load_pairs, tid, put);
     };
     const auto plane = [&](int c) { return raw.Plane(plan, item, c); };
+    // In registers before all meet, so that the products wait for no load.
+    const uint2 certain = LoadShared2(SharedAddress(&all_filters.least));
     const bool lossy =
         SplitStrip<true>(plan, plane, item.inputs, tid, kThreads, memory.high,
-                         exponent, for_words, of_all);
+                         exponent, for_words, largest);
     if (tid == 0) {
-      ListIfDoubtful(item, exponent, lossy, all_filters, doubtful);
+      ListIfDoubtful<kFilters>(
+          plan, item, exponent, lossy,
+          {static_cast<int>(certain.x), static_cast<int>(certain.y)}, doubtful);
     }
-    // All have read these inputs, or Sync in OfAll would not have let this
+    // All have read these inputs, or Sync in Largest would not have let this
     // thread pass.
     walk.Advance(plan);
     bring();
@@ -383,6 +394,11 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
     }
   }
   WaitForBulkStores();
+  __syncthreads();
+  if (doubtful_count > 0) {
+    MendOutputs(mend, x, y, doubtful, threadIdx.x, blockDim.x, /*barrier=*/0,
+                reinterpret_cast<LossyInputs*>(shared));
+  }
 #endif
 }
 

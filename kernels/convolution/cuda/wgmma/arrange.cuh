@@ -23,14 +23,14 @@ namespace convlab::cuda {
 template <int kParts>
 __global__ void ArrangeWgmmaFiltersKernel(
     const float* k, uint32_t* arranged, ScaledFilter* filters,
-    const DoubtfulTiles doubtful, const __grid_constant__ WgmmaPlan plan,
-    int octets, int shifts, int vector_rows, bool wide) {
+    const __grid_constant__ WgmmaPlan plan, int octets, int shifts,
+    int vector_rows, bool wide) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
   LetNextKernelStart();
   const int m = blockIdx.x;
   const int weights = m < plan.M ? plan.C * plan.K * plan.K : 0;
   const float* const weight = k + int64_t{m} * weights;
-  const FilterScale scale = ScaleFilter(weight, weights, filters + m, doubtful);
+  const FilterScale scale = ScaleFilter(weight, weights, filters + m);
   // What one part loses is within its class.
   if (kParts == 1 && threadIdx.x == 0) filters[m].lossy = 0;
 

@@ -53,6 +53,13 @@ struct WgmmaConstants {
   // thread holds.
   static constexpr int kVectors = kRows / kVectorRows;
   static constexpr int kSums = kVectorRows * kShifts * kOctets * 4;
+  // Whether some of the last large products are added to the small ones, and
+  // from which of a vector's rows on in a single last step (TileProduct::Run),
+  // for which there are not always registers.
+  static constexpr bool kSplits = kParts == 2 && !kOneSum;
+  static constexpr int kNoRow = kKernelSize + kVectorRows;
+  static constexpr int kSplitRow =
+      kSplits && kVectors * kSums <= 64 ? kNoRow / 2 : kNoRow;
   // The rows of an arranged filter: zeros stand before and after it, so that
   // one product can have several output rows. And the bytes of such a row for
   // one step.
@@ -147,13 +154,13 @@ __device__ __forceinline__ int StageOffset(const WgmmaPlan& plan, int target,
 }
 
 // What multipliers must know of a slab's conversion.
-struct SlabScale {
+struct alignas(8) SlabScale {
   int exponent;  // or kNotScalable
-  bool lossy;    // whether some inputs are
+  int lossy;     // whether some inputs are
 };
 
 // One block, as all its threads see it. Dynamic shared memory holds, in this
-// order, the exponents of the filters; the arranged filters; the halves of
+// order, ExponentBits of the filters; the arranged filters; the halves of
 // slab_buffers slabs, part by part; raw_buffers images as they came; and the
 // stages.
 template <int kShape>
@@ -170,7 +177,7 @@ struct Block {
         lane(threadIdx.x % 32),
         warp(__shfl_sync(0xffffffff, threadIdx.x / 32, 0)),
         slab_count(static_cast<int>(of_plan.slab_count())),
-        filter_exponents(reinterpret_cast<int*>(shared)),
+        filter_exponents(reinterpret_cast<uint32_t*>(shared)),
         filters(shared + of_plan.exponent_words / 4),
         filter_vectors(of_plan.filter_bytes(C::kParts) / 16),
         slabs(reinterpret_cast<uint32_t*>(filters + filter_vectors)),
@@ -183,6 +190,7 @@ struct Block {
         staged(empty + 8 * C::kMostBarriers),
         stored(staged + 8 * C::kMostBarriers),
         brought(stored + 8 * C::kMostBarriers),
+        written(brought + 8 * C::kMostBarriers),
         slab_barriers(C::Barriers(of_plan.slab_buffers)),
         stage_barriers(C::Barriers(of_plan.stages)) {}
 
@@ -192,7 +200,7 @@ struct Block {
   int lane, warp;
   int slab_count;  // of the batch
 
-  int* filter_exponents;  // by which the filters were scaled
+  uint32_t* filter_exponents;
   uint4* filters;
   int filter_vectors;
   uint32_t* slabs;
@@ -209,8 +217,10 @@ struct Block {
   //                                                    later
   //   stored   a stage was read      the writer        multipliers
   //   brought  an image has come     the copy engine   converters
+  //   written  all is stored         the writer        multipliers that mend
   // Every thread arrives for itself, but of the writer only the first lane.
-  uint32_t full, empty, staged, stored, brought;
+  // There is one barrier `written`.
+  uint32_t full, empty, staged, stored, brought, written;
   int slab_barriers, stage_barriers;
 
   __device__ __forceinline__ uint32_t* SlabBuffer(int buffer) const {
@@ -242,6 +252,7 @@ struct Block {
       for (int i = 0; i < plan.raw_buffers; ++i) {
         InitBarrier(brought + 8 * i, 1);
       }
+      InitBarrier(written, 1);
     }
   }
 };

@@ -56,18 +56,15 @@ struct SharedPixels {
 };
 
 // Splits kValues scaled values of a pixel and stores their halves at `to`, the
-// low ones `low_offset` bytes later. One part has no low halves. `extent` grows
-// by the values before scaling.
+// low ones `low_offset` bytes later. One part has no low halves.
 template <int kParts, int kValues>
 __device__ __forceinline__ void SplitPixel(const float* v, float scale,
-                                           uint32_t to, uint32_t low_offset,
-                                           Extent& extent) {
+                                           uint32_t to, uint32_t low_offset) {
   uint32_t h[kValues / 2], l[kValues / 2];
 #pragma unroll
   for (int j = 0; j < kValues / 2; ++j) {
     const float a = v[2 * j];
     const float b = v[2 * j + 1];
-    extent.Add(a), extent.Add(b);
     Split(a * scale, b * scale, h[j], l[j]);
   }
   if constexpr (kValues == 4) {
@@ -84,18 +81,42 @@ __device__ __forceinline__ void SplitPixel(const float* v, float scale,
   }
 }
 
+// Adds values to what was seen. Whether small ones are lossy is found out while
+// they are in registers: those that a network computed from large ones have few
+// bits.
+template <int kParts, int kRows, int kColumns>
+__device__ __forceinline__ void SeeValues(const float (&v)[kRows][kColumns],
+                                          float scale, uint32_t least_kept,
+                                          Seen& seen) {
+  Extent extent;
+  extent.most = seen.most;
+#pragma unroll
+  for (const auto& row : v) {
+#pragma unroll
+    for (const float value : row) extent.Add(value);
+  }
+  seen.most = extent.most;
+  if constexpr (kParts == 2) {
+    if (extent.least >= least_kept) return;
+#pragma unroll
+    for (const auto& row : v) {
+#pragma unroll
+      for (const float value : row) seen.lossy |= IsLossy(value * scale);
+    }
+  }
+}
+
 // Converts kUnits units of kValues channels of a slab, of which `channels`
 // exist, from `source` to `target`; `area` is the distance of channels in
 // floats. A thread starts sixteen loads at a time. Beyond the last channel it
-// loads that channel again: the filters have zeros there. `extent` grows by the
-// values.
+// loads that channel again: the filters have zeros there. `seen` grows by the
+// values, doubled bits of magnitudes before scaling, of which those below
+// least_kept may be lossy.
 template <int kParts, int kValues, int kUnits, int kThreads, typename Source>
-__device__ __forceinline__ void ConvertChannels(Source source, int area,
-                                                int channels, int pixels,
-                                                int pixel_bytes, float scale,
-                                                int tid, uint32_t target,
-                                                uint32_t low_offset,
-                                                Extent& extent) {
+__device__ __forceinline__ void ConvertChannels(
+    Source source, int area, int channels, int pixels, int pixel_bytes,
+    float scale, uint32_t least_kept, int tid, uint32_t target,
+    uint32_t low_offset, Seen& seen) {
   constexpr int kChannels = kUnits * kValues;
   constexpr int kAtOnce = 16 / kChannels;
   source.Advance(tid);
@@ -113,6 +134,7 @@ __device__ __forceinline__ void ConvertChannels(Source source, int area,
       });
     });
     source.Advance(kThreads * kAtOnce);
+    SeeValues<kParts>(v, scale, least_kept, seen);
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i, target += kThreads * pixel_bytes) {
       if (kThreads * i >= left) break;
@@ -120,8 +142,7 @@ __device__ __forceinline__ void ConvertChannels(Source source, int area,
       for (int unit = 0; unit < kUnits; ++unit) {
         if (unit > 0 && unit * kValues >= channels) break;
         SplitPixel<kParts, kValues>(&v[i][unit * kValues], scale,
-                                    target + unit * kValues * 2, low_offset,
-                                    extent);
+                                    target + unit * kValues * 2, low_offset);
       }
     }
   }
@@ -131,16 +152,16 @@ __device__ __forceinline__ void ConvertChannels(Source source, int area,
 template <int kShape>
 class Converter {
  public:
-  // group_extents: for a slab's values, three in shared memory, as they are at
+  // group_seen: for a slab's values, three in shared memory, as they are at
   // first.
   __device__ __forceinline__ Converter(const Block<kShape>& block, int group,
-                                       Extent* group_extents)
+                                       Seen* group_seen)
       : block_(block),
         plan_(block.plan),
         group_(group),
         tid_(threadIdx.x - 32 * C::kMultiplierWarps -
              group * C::kConverterThreads),
-        group_extents_(group_extents),
+        group_seen_(group_seen),
         first_slab_(blockIdx.x + gridDim.x * group),
         slab_step_(gridDim.x * C::kConverterGroups),
         area_(block.plan.H * block.plan.W),
@@ -204,44 +225,22 @@ class Converter {
   // want another one. Halves cannot stand for infinities and NaN.
   __device__ __forceinline__ SlabScale ScaleAndSplit(const Slab& slab,
                                                      int pixels) {
-    Extent extent;
+    Seen seen;
     for (;; turn_ = turn_ == 2 ? 0 : turn_ + 1) {
-      extent = ConvertSlab(slab, pixels, PowerOfTwo(exponent_));
-      if (C::kParts > 1 && extent.Lossy(exponent_) && !HasLossy(slab, pixels)) {
-        extent.least = Extent().least;
-      }
-      extent = OfGroup(extent);
-      if (extent.most == 0 || !IsFinite(extent.Most())) break;
-      const int right = InputExponent(extent.Most());
+      seen = OfGroup(ConvertSlab(slab, pixels));
+      if (seen.most == 0 || !IsFinite(seen.most / 2)) break;
+      const int right = InputExponent(seen.most / 2);
       if (right == exponent_) break;
       exponent_ = right;
     }
     turn_ = turn_ == 2 ? 0 : turn_ + 1;
-    return {IsFinite(extent.Most()) ? exponent_ : kNotScalable,
-            C::kParts > 1 && extent.Lossy(exponent_)};
+    return {IsFinite(seen.most / 2) ? exponent_ : kNotScalable,
+            static_cast<int>(seen.lossy)};
   }
 
-  // Whether this thread's part of a slab has lossy inputs. Small ones that a
-  // network computed from large ones have few bits.
-  __device__ __forceinline__ bool HasLossy(const Slab& slab, int pixels) const {
-    const float* from = plan_.raw_words > 0
-                            ? block_.raws + raw_ring_.buffer * plan_.raw_words
-                            : slab.Input(plan_, block_.x);
-    const float scale = PowerOfTwo(exponent_);
-    bool lossy = false;
-#pragma unroll 1
-    for (int c = 0; c < plan_.C; ++c, from += area_) {
-#pragma unroll 4
-      for (int i = tid_; i < pixels; i += C::kConverterThreads) {
-        lossy |= IsLossy(from[i] * scale);
-      }
-    }
-    return lossy;
-  }
-
-  // Converts this thread's part of a slab; returns its extent.
-  __device__ __forceinline__ Extent ConvertSlab(const Slab& slab, int pixels,
-                                                float scale) const {
+  // Converts this thread's part of a slab; returns what it saw.
+  __device__ __forceinline__ Seen ConvertSlab(const Slab& slab,
+                                              int pixels) const {
     constexpr int kManyUnits = WgmmaManyUnits(C::kValues);
     const bool many =
         WgmmaRounds(plan_.C, pixels, C::kValues, kManyUnits,
@@ -250,45 +249,47 @@ class Converter {
     if (plan_.raw_words > 0) {
       const SharedPixels source = {
           SharedAddress(block_.raws + raw_ring_.buffer * plan_.raw_words)};
-      return many ? ConvertFrom<kManyUnits>(source, pixels, scale)
-                  : ConvertFrom<1>(source, pixels, scale);
+      return many ? ConvertFrom<kManyUnits>(source, pixels)
+                  : ConvertFrom<1>(source, pixels);
     }
     const GlobalPixels source = {slab.Input(plan_, block_.x)};
-    return many ? ConvertFrom<kManyUnits>(source, pixels, scale)
-                : ConvertFrom<1>(source, pixels, scale);
+    return many ? ConvertFrom<kManyUnits>(source, pixels)
+                : ConvertFrom<1>(source, pixels);
   }
   template <int kUnits, typename Source>
-  __device__ __forceinline__ Extent ConvertFrom(Source source, int pixels,
-                                                float scale) const {
+  __device__ __forceinline__ Seen ConvertFrom(Source source, int pixels) const {
     constexpr int kChannels = kUnits * C::kValues;
     const uint32_t target = SharedAddress(block_.SlabBuffer(ring_.buffer));
-    Extent extent;
+    const float scale = PowerOfTwo(exponent_);
+    const uint32_t least_kept = Extent::LeastKeptOf(exponent_);
+    Seen seen;
 #pragma unroll 1
     for (int c = 0; c < plan_.C; c += kChannels) {
       ConvertChannels<C::kParts, C::kValues, kUnits, C::kConverterThreads>(
           source, area_, plan_.C - c, pixels, plan_.pixel_halves * 2, scale,
-          tid_, target + 2 * c, plan_.slab_words * 4, extent);
+          least_kept, tid_, target + 2 * c, plan_.slab_words * 4, seen);
       source.Advance(int64_t{kChannels} * area_);
     }
-    return extent;
+    return seen;
   }
 
-  // The extent of the group's threads; synchronizes them. Those of
-  // group_extents_ are used in turn, and each is empty when its turn comes.
-  __device__ __forceinline__ Extent OfGroup(Extent extent) const {
-    extent = extent.OfWarp();
+  // What the group's threads have seen; synchronizes them. Those of group_seen_
+  // are used in turn, and each is empty when its turn comes.
+  __device__ __forceinline__ Seen OfGroup(const Seen& seen) const {
+    const Seen of_warp = seen.OfWarp();
     if (block_.lane == 0) {
-      atomicMax(&group_extents_[turn_].most, extent.most);
-      // One part's losses are within its class.
-      if (C::kParts > 1) atomicMin(&group_extents_[turn_].least, extent.least);
+      atomicMax(&group_seen_[turn_].most, of_warp.most);
+      if (of_warp.lossy != 0) atomicOr(&group_seen_[turn_].lossy, 1);
     }
     SyncGroup(2 + group_, C::kConverterThreads);
-    const volatile Extent* const all = &group_extents_[turn_];
-    extent.most = all->most;
-    if (C::kParts > 1) extent.least = all->least;
+    const volatile Seen* const of_all = &group_seen_[turn_];
+    Seen all;
+    all.most = of_all->most;
+    // One part's losses are within its class.
+    if (C::kParts > 1) all.lossy = of_all->lossy;
     // All have read that of the turn before.
-    if (tid_ == 0) group_extents_[turn_ == 0 ? 2 : turn_ - 1] = Extent();
-    return extent;
+    if (tid_ == 0) group_seen_[turn_ == 0 ? 2 : turn_ - 1] = Seen();
+    return all;
   }
 
   // Leaves no infinities or NaN in the buffer: the next slab may not reach all
@@ -304,12 +305,12 @@ class Converter {
   const Block<kShape>& block_;
   const WgmmaPlan& plan_;
   const int group_, tid_;
-  Extent* const group_extents_;
+  Seen* const group_seen_;
   const int first_slab_, slab_step_;
   const int area_;  // of a channel
   WgmmaRing ring_, raw_ring_;
   int exponent_ = kUsualExponent;  // of the slab before
-  int turn_ = 0;                   // of group_extents_
+  int turn_ = 0;                   // of group_seen_
 };
 
 #endif  // __CUDA_ARCH_FEAT_SM90_ALL

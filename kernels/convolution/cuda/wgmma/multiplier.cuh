@@ -59,12 +59,23 @@ class Multiplier {
       const Slab slab = block_.SlabAt(index);
       slab_address_ = SharedAddress(block_.SlabBuffer(ring_.buffer));
       WaitFor(block_.full + 8 * ring_.barrier, ring_.parity);
-      const volatile SlabScale& scale = block_.slab_scales[ring_.buffer];
-      exponent_ = scale.exponent;
+      const uint2 scale =
+          LoadShared2(SharedAddress(&block_.slab_scales[ring_.buffer]));
+      // All lanes load both side by side, so that products wait for them once;
+      // without a stage there are no registers for it.
+      AllFilters all_filters = {};
+      if constexpr (!C::kDirect) {
+        const uint2 certain = LoadShared2(SharedAddress(&all_filters_->least));
+        all_filters.least = static_cast<int>(certain.x);
+        all_filters.most = static_cast<int>(certain.y);
+      }
+      exponent_ = static_cast<int>(scale.x);
+      const bool lossy = scale.y != 0;
       // One of the slab's multipliers lists it.
-      if (threadIdx.x == (C::kOwnSlabs ? 128 * warpgroup_ : 0)) {
-        const DoubtfulTile tile = {index, exponent_, scale.lossy};
-        if (all_filters_->Doubt(tile)) doubtful_.Add(tile);
+      if (threadIdx.x == (C::kOwnSlabs ? 128 * warpgroup_ : 0) &&
+          (lossy ||
+           (C::kDirect ? *all_filters_ : all_filters).Doubt(exponent_))) {
+        doubtful_.Add({index, 0, plan_.M, exponent_, lossy});
       }
       slab_held_ = true;
       for (int group = 0; group < plan_.groups;
@@ -111,7 +122,7 @@ class Multiplier {
     }
     for (int m = threadIdx.x; m < plan_.groups * C::kGroupFilters;
          m += kThreads) {
-      block_.filter_exponents[m] = scaled_filters[m].exponent;
+      block_.filter_exponents[m] = ExponentBits(scaled_filters[m].exponent);
     }
     const auto all_filters = AllFilters::Of(scaled_filters, plan_.M);
     if (threadIdx.x == 0) *all_filters_ = all_filters;
@@ -192,9 +203,9 @@ class Multiplier {
       const int steps = min(PassSteps(), plan_.steps - done);
       Product product(plan_, in, filters);
       if constexpr (C::kOneSum) {
-        product.Run(steps, main, main);
+        product.Run(steps, false, main, main);
       } else {
-        product.Run(steps, main, small);
+        product.Run(steps, steps == plan_.split_steps, main, small);
       }
       in[0] += 32 * steps, in[1] += 32 * steps;
       filters += steps * C::kFilterRows * C::kFilterRowBytes;
@@ -262,6 +273,16 @@ class Multiplier {
                                             const Tile& tile, float* out,
                                             const Sums& main,
                                             const Sums& small) const {
+    constexpr int kFilters = 2 * C::kOctets * C::kShifts;
+    float scale[kFilters];
+    const uint32_t exponents =
+        SharedAddress(block_.filter_exponents + phase.m0 + tile.first_filter);
+#pragma unroll
+    for (int i = 0; i < kFilters; i += 2) {
+      const uint2 pair = LoadShared2(exponents + 4 * FilterOf(i));
+      scale[i] = ScaleBack(exponent_, pair.x);
+      scale[i + 1] = ScaleBack(exponent_, pair.y);
+    }
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
       const Unit unit = UnitOf(slab, tile, e);
@@ -270,11 +291,9 @@ class Multiplier {
                                 ? slab.rows - unit.band * C::kRows
                                 : 0;
 #pragma unroll
-      for (int i = 0; i < 2 * C::kOctets * C::kShifts; ++i) {
+      for (int i = 0; i < kFilters; ++i) {
         const int m = tile.first_filter + FilterOf(i);
         const int rows = kWhole || phase.m0 + m < plan_.M ? rows_left : 0;
-        const float scale =
-            ScaleBack(exponent_, block_.filter_exponents[phase.m0 + m]);
         float* to =
             out +
             static_cast<uint32_t>(
@@ -290,7 +309,7 @@ class Multiplier {
           if constexpr (C::kParts == 2 && !C::kOneSum) {
             sum += small[row / C::kVectorRows][at];
           }
-          sum *= scale;
+          sum *= scale[i];
           if (kAdds && row < rows) sum += *to;
           if constexpr (C::kDirect) {
             StoreIfBelow(row, rows, to, sum);

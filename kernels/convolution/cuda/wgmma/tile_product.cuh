@@ -38,21 +38,34 @@ class TileProduct {
 
   // Multiplies `steps` steps. `main` becomes the sums of high * high, and with
   // two parts `small` those of high * low and low * high; they may be the same
-  // array.
-  __device__ __forceinline__ void Run(int steps, Sums& main, Sums& small) {
+  // array. If not, some of the last large products are added to `small`, so
+  // that fewer cut bits off a sum: those of half of the filter's rows if
+  // `steps` is odd, and those of the last two steps, which are even then, if
+  // `split_last` (WgmmaPlan::split_steps).
+  __device__ __forceinline__ void Run(int steps, bool split_last, Sums& main,
+                                      Sums& small) {
     Unroll<C::kAhead>([&](auto i) { Load<decltype(i)::value>(); });
     Take<0>();
+    const int last = C::kSplits && split_last ? 2 : 0;
     int step = steps;
 #pragma unroll 1
-    for (; step >= 2; step -= 2) {
+    for (; step >= 2 + last; step -= 2) {
       Unroll<2 * C::kInputRows>([&](auto i) {
         constexpr int kI = decltype(i)::value;
-        Multiply<kI>(kI < C::kInputRows ? step != steps : 1, main, small);
+        Multiply<kI, C::kNoRow>(kI < C::kInputRows ? step != steps : 1, main,
+                                small);
       });
+    }
+    if constexpr (C::kSplits) {
+      if (last > 0) {
+        Unroll<2 * C::kInputRows>(
+            [&](auto i) { Multiply<decltype(i)::value, 0>(1, main, small); });
+        step = 0;
+      }
     }
     if (step > 0) {
       Unroll<C::kInputRows>([&](auto i) {
-        Multiply<decltype(i)::value>(step != steps, main, small);
+        Multiply<decltype(i)::value, C::kSplitRow>(step != steps, main, small);
       });
     }
     WaitForProducts<0>();
@@ -102,7 +115,8 @@ class TileProduct {
   // Starts the products of an input row, and takes the next row once those of
   // the row before are done. If step_adds is 0 sums begin with the first
   // product that they meet, whatever they held: so it is in the first step.
-  template <int kI>
+  // From the vector's row kSplitRow on large products are added to `small`.
+  template <int kI, int kSplitRow>
   __device__ __forceinline__ void Multiply(int step_adds, Sums& main,
                                            Sums& small) {
     constexpr int kRow = kI % C::kInputRows;
@@ -123,8 +137,13 @@ class TileProduct {
         if constexpr (C::kParts == 2) {
           const uint64_t low = ColumnsAt(address + plan_.group_bytes);
           StartProduct(small[v], rows[0], low, adds);
-          StartProduct(main[v], rows[0], high, C::kOneSum ? 1 : adds);
-          StartProduct(small[v], rows[1], high);
+          if constexpr (kRow - kFirst < kSplitRow) {
+            StartProduct(main[v], rows[0], high, C::kOneSum ? 1 : adds);
+            StartProduct(small[v], rows[1], high);
+          } else {
+            StartProduct(small[v], rows[1], high);
+            StartProduct(small[v], rows[0], high);
+          }
         } else {
           StartProduct(main[v], rows[0], high, adds);
         }

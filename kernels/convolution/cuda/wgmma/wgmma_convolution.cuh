@@ -42,10 +42,9 @@ class WgmmaConvolution : public Kernel {
         Mender(problem_, epilogue_,
                {plan_.H_out, plan_.W_out, plan_.slabs, /*across=*/1,
                 plan_.W_out, plan_.slab_units, plan_.band_units, shape.rows});
-    RETURN_IF_FAILED(
-        mender_.Prepare(plan_.slab_count(), limits.multiprocessors));
-    return arranged_.Allocate(filters(), plan_.filter_bytes(kParts),
-                              plan_.slab_count());
+    return arranged_.Allocate(
+        filters(), plan_.filter_bytes(kParts),
+        blocks_ * CeilDivide(plan_.slab_count(), blocks_));
   }
 
   Error Run(const float* x, const float* k, float* y,
@@ -53,20 +52,18 @@ class WgmmaConvolution : public Kernel {
     const WgmmaShape& shape = kWgmmaShapes[plan_.shape];
     ArrangeWgmmaFiltersKernel<kParts><<<filters(), 256, 0, stream>>>(
         k, reinterpret_cast<uint32_t*>(arranged_.data()), arranged_.filters(),
-        arranged_.doubtful(), plan_, shape.octets, shape.shifts,
-        shape.vector_rows, shape.wide);
+        plan_, shape.octets, shape.shifts, shape.vector_rows, shape.wide);
     RETURN_IF_FAILED(CheckLaunch("ArrangeWgmmaFiltersKernel"));
     WgmmaPlan plan = plan_;
     // The copy engine takes addresses that are multiples of 16 bytes; without
     // it converters read the images themselves.
     if (reinterpret_cast<uintptr_t>(x) % 16 != 0)
       plan.raw_words = plan.raw_buffers = 0;
-    RETURN_IF_FAILED(
-        LaunchOverlapping("WgmmaKernel", Function(), overlaps_, blocks_,
-                          shape.threads, plan.shared_bytes, stream, x,
-                          reinterpret_cast<const uint4*>(arranged_.data()),
-                          arranged_.filters(), arranged_.doubtful(), y, plan));
-    return mender_.Mend(x, k, y, arranged_, stream);
+    return LaunchOverlapping("WgmmaKernel", Function(), overlaps_, blocks_,
+                             shape.threads,
+                             Mender::SharedBytes(plan.shared_bytes), stream, x,
+                             reinterpret_cast<const uint4*>(arranged_.data()),
+                             mender_.Arguments(k, arranged_), y, plan);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -89,8 +86,7 @@ class WgmmaConvolution : public Kernel {
   }
 
  private:
-  using FunctionPointer = void (*)(const float*, const uint4*,
-                                   const ScaledFilter*, DoubtfulTiles, float*,
+  using FunctionPointer = void (*)(const float*, const uint4*, Mend, float*,
                                    WgmmaPlan);
 
   static bool CompiledFor(int kernel_size) {

@@ -7,8 +7,8 @@
 //   warps 0 to 4 * kMultipliers - 1   Multiplier   slab -> stage
 //   the next kConverterWarps          Converter    device memory -> slab
 //   one more, if there are stages     RunWriter    stage -> device memory
-// Multipliers list doubtful slabs for mend.cuh. Converters give registers to
-// multipliers.
+// Multipliers list doubtful slabs and mend their outputs at the end (mend.cuh).
+// Converters give registers to multipliers.
 //
 // An operand has one or two parts: two if it is split into high and low halves,
 // which takes three products, or one, its values rounded to halves, which takes
@@ -18,6 +18,7 @@
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/convolution/cuda/wgmma/block.cuh"
@@ -31,24 +32,24 @@ namespace convlab::cuda {
 template <int kShape>
 __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
     WgmmaKernel(const float* __restrict__ x, const uint4* arranged,
-                const ScaledFilter* scaled_filters,
-                const DoubtfulTiles doubtful, float* __restrict__ y,
+                const __grid_constant__ Mend mend, float* __restrict__ y,
                 const __grid_constant__ WgmmaPlan plan) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
-  LetNextKernelStart();
   using C = WgmmaConstants<kShape>;
   extern __shared__ __align__(1024) uint4 shared[];
-  __shared__ uint64_t barriers[5 * C::kMostBarriers];
-  __shared__ AllFilters all_filters;
+  __shared__ uint64_t barriers[5 * C::kMostBarriers + 1];
+  __shared__ __align__(8) AllFilters all_filters;
   __shared__ SlabScale slab_scales[kWgmmaMostBuffers];
-  __shared__ Extent slab_extents[C::kConverterGroups][3];
+  __shared__ Seen slabs_seen[C::kConverterGroups][3];
+  __shared__ int doubtful_count;
 
   const Block<kShape> block(plan, x, y, shared, barriers, slab_scales);
   block.Initialize();
   if (threadIdx.x == 0) {
-    for (auto& turns : slab_extents) {
-      for (Extent& turn : turns) turn = Extent();
+    for (auto& turns : slabs_seen) {
+      for (Seen& turn : turns) turn = Seen();
     }
+    doubtful_count = 0;
   }
   FenceAsyncProxy();
   __syncthreads();
@@ -62,12 +63,20 @@ __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
     }
     const int group = warp / (C::kConverterWarps / C::kConverterGroups);
     if (group >= C::kConverterGroups) return;
-    Converter<kShape>(block, group, slab_extents[group]).Run();
+    Converter<kShape>(block, group, slabs_seen[group]).Run();
     return;
   }
   TakeRegisters<C::kMultiplierRegisters>();
-  Multiplier<kShape>(block, arranged, scaled_filters, &all_filters, doubtful)
+  const DoubtfulTiles doubtful = {&doubtful_count, mend.tiles};
+  Multiplier<kShape>(block, arranged, mend.filters, &all_filters, doubtful)
       .Run();
+  constexpr int kBarrier = 1, kThreads = 32 * C::kMultiplierWarps;
+  SyncGroup(kBarrier, kThreads);
+  if (doubtful_count > 0) {
+    if constexpr (!C::kDirect) WaitFor(block.written, 0);
+    MendOutputs(mend, x, y, doubtful, threadIdx.x, kThreads, kBarrier,
+                reinterpret_cast<LossyInputs*>(shared));
+  }
 #endif
 }
 

@@ -58,6 +58,8 @@ __device__ __forceinline__ void RunWriter(const Block<kShape>& block) {
     }
   }
   WaitForBulkStores();
+  __syncwarp();
+  if (block.lane == 0) Arrive(block.written);
 }
 
 #endif  // __CUDA_ARCH_FEAT_SM90_ALL
