@@ -28,7 +28,7 @@ symbols() {
 # What others define strongly: our objects, and the libraries that the program
 # is linked with.
 {
-  symbols "$others" | awk '$1 !~ /[VWvw]/ { print $2 }'
+  symbols "$others" | awk '$1 !~ /[VWuvw]/ { print $2 }'
   ldd "$program" | grep -o '/[^ ]*' | while read -r library; do
     nm --dynamic --defined-only --extern-only --format=posix "$library" |
       awk '$2 !~ /[VWvw]/ { sub(/@.*/, "", $1); print $1 }'
