@@ -71,6 +71,13 @@ TEST(LayersTable, HasOurFastestBesideTheLibrarysBest) {
       "| – |\n"
       "| alone | `fast` | 1.000 | 0.0100 | – | – | – | – | 3e-07 | – |\n"
       "\nGeometric mean over 2 layers: 4.00 times as fast as cuDNN.\n");
+  // A plan that breaks the contract is told beside it.
+  BenchRecord both = record;
+  both.rows.push_back(Row("b", 10, "cudnn", "NCHW FFT", "fp32-normwise", 0.1));
+  EXPECT_THAT(
+      LayersTable(both),
+      ::testing::HasSubstr("4.00 times as fast as cuDNN, and 2.00 times "
+                           "as fast as its fastest plans of all, "));
   const std::vector<LayerTimes> times = TimesOf(record);
   ASSERT_EQ(times.size(), 3u);
   EXPECT_EQ(times[0].ours, 0.5);
