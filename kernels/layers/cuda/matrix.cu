@@ -22,15 +22,15 @@
 // Cost. fa19's folded matrix, 13068 x 160, on 10,000 images: three products of
 // 41.8 GFLOP, 0.52 GB of inputs, 83 MB of partial sums, twice.
 //
-// Kernels. For few images one chunk a block, all of it in registers; for many by
-// warps; and for many by warpgroups, where the GPU has them: a warpgroup loads
-// chunks ahead, and two others split and multiply in turns. All give the same
-// bits.
+// Kernels. For few images one chunk a block, all of it in registers; for many
+// by warps; and for many by warpgroups, where the GPU has them: a warpgroup
+// loads chunks ahead, and two others split and multiply in turns. All give the
+// same bits.
 //
 // Bound. The second-level cache, which a block of 128 images asks for 73 KB in
 // each chunk, 32 KB of images and 41 of weights: 0.27 GB in all for 2,560
-// images, and as much again on the way between its halves and memory. The tensor
-// cores would take half of that time.
+// images, and as much again on the way between its halves and memory. The
+// tensor cores would take half of that time.
 //
 // Tried (H200): blocks in pairs that load their weights once for both
 // (multicast). No byte less was read, and it took longer.
