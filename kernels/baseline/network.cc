@@ -66,8 +66,7 @@ class BaselineNetwork : public DeviceNetwork {
       if (!std::holds_alternative<ConvolutionLayer>(network_.layers[i])) {
         continue;
       }
-      const Problem problem =
-          ConvolutionProblem(network_, convolution, count_);
+      const Problem problem = ConvolutionProblem(network_, convolution, count_);
       ASSIGN_OR_RETURN(own.convolution,
                        CreateCudnnPlan(problem, plans.at(convolution++)));
     }

@@ -88,8 +88,7 @@ void ExpectContract(const ContractCase& one) {
   for (const Variant* variant : Variants()) {
     if (variant->backend != one.backend ||
         variant->accuracy != AccuracyClass::kFp32 ||
-        IsKnownExcess(*variant, one) ||
-        (*failures)[variant] >= kMostFailures) {
+        IsKnownExcess(*variant, one) || (*failures)[variant] >= kMostFailures) {
       continue;
     }
     for (const CpuTarget target : SupportedCpuTargets()) {
