@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "common/files/files.h"
 #include "common/record/bench_record.h"
+#include "common/record/network_record.h"
 #include "common/status/status.h"
 #include "reports/importers/import.h"
 #include "reports/importers/ncu.h"
@@ -65,9 +66,11 @@ struct Files {
 };
 
 // The benchmark's records are skipped too, since they are not runs of a
-// network.
+// milestone.
 bool IsBenchRecord(absl::string_view content) {
-  return absl::StrContains(content.substr(0, 4096), kBenchSchema);
+  const absl::string_view head = content.substr(0, 4096);
+  return absl::StrContains(head, kBenchSchema) ||
+         absl::StrContains(head, kNetworkSchema);
 }
 
 absl::Status ReadJson(const fs::path& path, const ReadOptions& options,

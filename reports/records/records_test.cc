@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/files.h"
 #include "common/record/bench_record.h"
+#include "common/record/network_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "reports/records/test_records.h"
@@ -46,6 +47,7 @@ TEST_F(RecordsTest, FindsEverythingAtAnyDepth) {
         "\"0\",\"K\",\"(1, 1, 1)\",\"(1, 1, 1)\",\"5.5\"\n");
   Write("notes.txt", "not for us");
   Write("bench-fp32.json", ToJson(BenchRecord()));
+  Write("network.json", ToJson(NetworkRecord()));
   Write("other.csv", "a,b\n1,2\n");
   const auto records = ReadRecords(folder_, "");
   ASSERT_TRUE(records.ok()) << records.status();
