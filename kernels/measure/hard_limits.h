@@ -26,8 +26,8 @@ struct HardLimits {
 // arithmetic.
 HardLimits LimitsOf(const cuda::DeviceFacts& device);
 
-// A CPU has no data sheet here: the best rate at which the same run did nothing
-// but multiply-adds, and a tenth more, by which clocks may have changed.
+// A CPU has no data sheet here: twice the best rate at which the same run did
+// nothing but multiply-adds, which may have been slowed by another program.
 HardLimits LimitsOfCpu(double multiply_add_tflops);
 
 // DataLoss if a problem of `bytes` cannot have been done in `ns` by a kernel
