@@ -284,9 +284,13 @@ absl::StatusOr<std::vector<CompiledKernel>> CompileAll(
 absl::Status Prepare(Session& session, Shared& shared) {
   // On a CPU the compiler would disturb the times, and few images are run.
   if (session.backend != Backend::kCuda) return absl::OkStatus();
-  // Without the room, it is made when the first kernel needs it, or not at all.
-  shared.memory->Reserve(LayersOf(*session.line.network, session.size))
-      .IgnoreError();
+  // Touching gigabytes and timing the lessons both take a second or two, on the
+  // host and on the GPU. Without the room, it is made when the first kernel
+  // needs it, or not at all.
+  auto reserving = std::async(std::launch::async, [&] {
+    shared.memory->Reserve(LayersOf(*session.line.network, session.size))
+        .IgnoreError();
+  });
   if (shared.standing) return absl::OkStatus();
   ASSIGN_OR_RETURN(shared.standing, MeasureStanding(session));
   return absl::OkStatus();
