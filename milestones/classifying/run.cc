@@ -7,9 +7,7 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,6 +17,7 @@
 #include "common/dataset/fashion_mnist.h"
 #include "common/files/files.h"
 #include "common/record/usage.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "common/weights/weights.h"
 #include "kernels/compiled/compiled.h"
@@ -205,30 +204,21 @@ absl::Status Classify(const std::string& program,
   return TellPlan(options, *compiled, count, image_size, device, workers);
 }
 
-// Parses and runs, and turns the system's refusals into statuses.
 absl::Status ParseAndClassify(const std::vector<std::string>& command) {
-  try {
-    ASSIGN_OR_RETURN(
-        const ClassifyOptions options,
-        ParseClassifyOptions({command.begin() + 1, command.end()}));
-    if (options.help) {
-      std::fputs(ClassifyHelp().c_str(), stdout);
-      return absl::OkStatus();
-    }
-    return Classify(command.front(), options);
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("there is not enough memory");
-  } catch (const std::system_error& error) {
-    // Only the creation of threads throws this.
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot start the threads: ", error.what()));
+  ASSIGN_OR_RETURN(const ClassifyOptions options,
+                   ParseClassifyOptions({command.begin() + 1, command.end()}));
+  if (options.help) {
+    std::fputs(ClassifyHelp().c_str(), stdout);
+    return absl::OkStatus();
   }
+  return Classify(command.front(), options);
 }
 
 }  // namespace
 
 int RunClassify(int argc, char** argv) {
-  return FinishProgram("classify", ParseAndClassify({argv, argv + argc}));
+  return RunMain("classify",
+                 [&] { return ParseAndClassify({argv, argv + argc}); });
 }
 
 }  // namespace convlab
