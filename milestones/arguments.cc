@@ -1,5 +1,7 @@
 #include "milestones/arguments.h"
 
+#include <cstdlib>
+
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -31,6 +33,11 @@ absl::StatusOr<Device> ParseDevice(const std::string& text) {
   if (text == "gpu") return Device::kGpu;
   return absl::InvalidArgumentError(
       absl::StrCat("--device is '", text, "', expected auto, cpu or gpu"));
+}
+
+bool StrictByDefault() {
+  const char* const ci = std::getenv("CI");
+  return ci != nullptr && *ci != '\0';
 }
 
 absl::Status CheckRange(const char* flag, int value, int least, int most) {

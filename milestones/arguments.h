@@ -23,6 +23,10 @@ absl::StatusOr<int64_t> ParseSize(const std::string& text);
 // Whether a positional argument is a size, right or wrong.
 bool LooksLikeSize(absl::string_view text);
 
+// Whether an unexpected number of correct answers fails a run that does not say
+// so itself: where the environment sets CI.
+bool StrictByDefault();
+
 absl::Status CheckRange(const char* flag, int value, int least, int most);
 
 }  // namespace convlab

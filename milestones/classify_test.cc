@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -87,6 +88,32 @@ TEST_F(ClassifyTest, FolderFileAndStreamGiveTheSame) {
   for (const char* name : {"file.idx", "stream.idx"}) {
     EXPECT_EQ(*ReadFile(Path(name)), *ReadFile(Path("folder.idx"))) << name;
   }
+}
+
+TEST_F(ClassifyTest, AnUnexpectedNumberOfCorrectLabelsIsTold) {
+  WriteMiscounted("mine.safetensors");
+  const std::string line =
+      absl::StrCat(Runfile(kProgram), " sp19 100 --device=cpu ");
+  constexpr char kMine[] = "--weights=mine.safetensors";
+  constexpr char kSaid[] =
+      "classify: 90 correct answers, where the weight file says 91";
+  for (const auto& [command, status] :
+       {std::pair(absl::StrCat("unset CI; ", line, kMine), 0),
+        std::pair(absl::StrCat("unset CI; ", line, kMine, " --strict"), 1),
+        std::pair(absl::StrCat("CI=1 ", line, kMine), 1),
+        std::pair(absl::StrCat("CI=1 ", line, kMine, " --nostrict"), 0)}) {
+    const Outcome outcome = Shell(command);
+    EXPECT_EQ(outcome.exit_status, status) << command;
+    EXPECT_EQ(outcome.err.back(), kSaid) << command;
+  }
+  EXPECT_EQ(Shell(absl::StrCat(line, "--strict")).exit_status, 0);
+  // Nobody states how many of other images are right.
+  WriteImages(100);
+  EXPECT_EQ(Run("classify", absl::StrCat("sp19 images.idx --labels=labels.idx "
+                                         "--strict ",
+                                         kMine))
+                .exit_status,
+            0);
 }
 
 TEST_F(ClassifyTest, AllFormatsHoldTheSame) {

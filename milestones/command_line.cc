@@ -1,6 +1,5 @@
 #include "milestones/command_line.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -303,8 +302,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(
   }
   line.strict = FLAGS_strict;
   if (parsed.given.count("strict") == 0) {
-    const char* const ci = std::getenv("CI");
-    line.strict = !line.kernels.empty() || (ci != nullptr && *ci != '\0');
+    line.strict = !line.kernels.empty() || StrictByDefault();
   }
   line.fuse = FLAGS_fuse;
   line.cpu_target = FLAGS_cpu_target;

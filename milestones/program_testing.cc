@@ -56,6 +56,15 @@ std::string ProgramsTest::Write(absl::string_view name,
   return Path(name);
 }
 
+void ProgramsTest::WriteMiscounted(absl::string_view name) const {
+  std::string weights = *ReadFile(Model("sp19"));
+  const std::string stated = "\"correct_100\":\"90\"";
+  const size_t place = weights.find(stated);
+  ASSERT_NE(place, std::string::npos);
+  weights[place + stated.size() - 2] = '1';
+  Write(name, weights);
+}
+
 Outcome ProgramsTest::Run(absl::string_view program,
                           absl::string_view arguments) const {
   return Shell(

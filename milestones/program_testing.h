@@ -40,6 +40,10 @@ class ProgramsTest : public ::testing::Test {
   std::string Path(absl::string_view name) const;
   std::string Write(absl::string_view name, absl::string_view content) const;
 
+  // Writes weights of sp19 that say that 91 of the first 100 images are
+  // answered right, where 90 are.
+  void WriteMiscounted(absl::string_view name) const;
+
   // Arguments are separated by blanks and contain none.
   Outcome Run(absl::string_view program, absl::string_view arguments) const;
 

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <new>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "common/accuracy/accuracy.h"
 #include "common/record/statistics.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "kernels/baseline/convolution.h"
 #include "kernels/convolution/fastest.h"
@@ -197,25 +196,12 @@ absl::Status ParseAndRun(const Milestone& milestone,
   return session->counted;
 }
 
-// Calls ParseAndRun and turns the system's refusals into statuses.
-absl::Status ParseAndRunCatching(const Milestone& milestone,
-                                 const std::vector<std::string>& command) {
-  try {
-    return ParseAndRun(milestone, command);
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("there is not enough memory");
-  } catch (const std::system_error& error) {
-    // Only the creation of threads throws this.
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot start the threads: ", error.what()));
-  }
-}
-
 }  // namespace
 
 int RunMilestone(absl::string_view name, int argc, char** argv) {
-  return FinishProgram(
-      name, ParseAndRunCatching(FindMilestone(name), {argv, argv + argc}));
+  return RunMain(name, [&] {
+    return ParseAndRun(FindMilestone(name), {argv, argv + argc});
+  });
 }
 
 }  // namespace convlab

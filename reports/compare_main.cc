@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/flags/flags.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 #include "reports/comparison/comparison.h"
@@ -53,6 +54,7 @@ absl::Status Run(const std::vector<std::string>& args) {
 }  // namespace convlab
 
 int main(int argc, char** argv) {
-  return convlab::FinishProgram("compare",
-                                convlab::Run({argv + 1, argv + argc}));
+  return convlab::RunMain("compare", [&] {
+    return convlab::Run({argv + 1, argv + argc});
+  });
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "common/files/files.h"
 #include "common/flags/flags.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 #include "reports/importers/import.h"
@@ -70,6 +71,7 @@ absl::Status Run(const std::vector<std::string>& args) {
 }  // namespace convlab
 
 int main(int argc, char** argv) {
-  return convlab::FinishProgram("profile",
-                                convlab::Run({argv + 1, argv + argc}));
+  return convlab::RunMain("profile", [&] {
+    return convlab::Run({argv + 1, argv + argc});
+  });
 }

@@ -15,6 +15,7 @@
 #include "common/flags/flags.h"
 #include "common/network/network.h"
 #include "common/record/seal.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "common/weights/weights.h"
 #include "gflags/gflags.h"
@@ -160,6 +161,7 @@ absl::Status Run(const std::vector<std::string>& args, const char* program) {
 }  // namespace convlab
 
 int main(int argc, char** argv) {
-  return convlab::FinishProgram("ranking",
-                                convlab::Run({argv + 1, argv + argc}, argv[0]));
+  return convlab::RunMain("ranking", [&] {
+    return convlab::Run({argv + 1, argv + argc}, argv[0]);
+  });
 }

@@ -1,15 +1,17 @@
 // Regenerates the passages of README.md and docs/results.md, and their charts,
 // from the records in reports/measured: bazel run //reports:readme
-#include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "common/files/files.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "reports/passages.h"
+#include "reports/program.h"
 
 namespace convlab {
 namespace {
@@ -29,21 +31,30 @@ absl::Status Update() {
     RETURN_IF_ERROR(WriteFileAtomically(path, *updated));
   }
 
-  ASSIGN_OR_RETURN(const auto charts, PassageCharts(measured));
-  const std::string folder = std::string(workspace) + "/reports/charts";
+  ASSIGN_OR_RETURN(auto charts, PassageCharts(measured));
+  // Drawn elsewhere, so that no chart is ever half-drawn.
+  ASSIGN_OR_RETURN(const TemporaryFolder scratch, TemporaryFolder::Create());
+  std::vector<std::string> scripts;
   for (const auto& [name, content] : charts) {
     RETURN_IF_ERROR(
-        WriteFileAtomically(absl::StrCat(folder, "/", name), content));
+        WriteFileAtomically(absl::StrCat(scratch.path(), "/", name), content));
+    if (absl::EndsWith(name, ".gp")) scripts.push_back(name);
+  }
+  for (const std::string& script : scripts) {
+    const absl::Status drawn = RunProgram({"gnuplot", script}, scratch.path());
+    if (!drawn.ok()) {
+      return absl::InternalError(
+          absl::StrCat(drawn.message(), " (", script,
+                       "); is gnuplot installed as tools/setup.sh does it?"));
+    }
+    const std::string picture =
+        absl::StrCat(absl::StripSuffix(script, ".gp"), ".svg");
+    ASSIGN_OR_RETURN(charts[picture],
+                     ReadFile(absl::StrCat(scratch.path(), "/", picture)));
   }
   for (const auto& [name, content] : charts) {
-    if (!absl::EndsWith(name, ".gp")) continue;
-    const std::string draw =
-        absl::StrCat("cd '", folder, "' && gnuplot ", name);
-    if (std::system(draw.c_str()) != 0) {
-      return absl::InternalError(
-          absl::StrCat("gnuplot did not draw ", name,
-                       ": is it installed (tools/setup.sh)?"));
-    }
+    RETURN_IF_ERROR(WriteFileAtomically(
+        absl::StrCat(workspace, "/reports/charts/", name), content));
   }
   return absl::OkStatus();
 }
@@ -51,4 +62,4 @@ absl::Status Update() {
 }  // namespace
 }  // namespace convlab
 
-int main() { return convlab::FinishProgram("readme", convlab::Update()); }
+int main() { return convlab::RunMain("readme", convlab::Update); }

@@ -21,6 +21,7 @@
 #include "absl/strings/str_split.h"
 #include "common/files/files.h"
 #include "common/flags/flags.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 #include "reports/deliverables/deliverable.h"
@@ -76,10 +77,11 @@ std::vector<std::string> SplitNames(const std::string& names) {
   return list;
 }
 
-absl::Status FileError(absl::string_view what, const std::string& path,
-                       const std::error_code& error) {
-  return absl::PermissionDeniedError(
-      absl::StrCat("cannot ", what, " ", path, ": ", error.message()));
+// FileError of a call that may have failed.
+absl::Status FileStatus(absl::string_view action, const std::string& path,
+                        const std::error_code& error) {
+  if (!error) return absl::OkStatus();
+  return FileError(action, path, error.value());
 }
 
 constexpr char kUnfinished[] = ".unfinished-";
@@ -123,12 +125,11 @@ class Output {
     std::error_code error;
     const bool is_new = !fs::exists(out, error);
     fs::create_directories(out, error);
-    if (error) return FileError("make the folder", out, error);
+    RETURN_IF_ERROR(FileStatus("make the folder", out, error));
     RemoveUnfinished(out);
     std::string scratch = absl::StrCat(out, "/", kUnfinished, "XXXXXX");
     if (mkdtemp(scratch.data()) == nullptr) {
-      return FileError("write to", out,
-                       std::error_code(errno, std::generic_category()));
+      return FileError("write to", out, errno);
     }
     return Output(out, scratch, is_new, LockFolder(scratch));
   }
@@ -161,17 +162,15 @@ class Output {
       if (fs::exists(target, error) &&
           fs::is_directory(target, error) != entry->is_directory(error)) {
         return FileError("write", target,
-                         std::make_error_code(entry->is_directory()
-                                                  ? std::errc::not_a_directory
-                                                  : std::errc::is_a_directory));
+                         entry->is_directory() ? ENOTDIR : EISDIR);
       }
       entries.push_back(*entry);
     }
-    if (error) return FileError("read", scratch_, error);
+    RETURN_IF_ERROR(FileStatus("read", scratch_, error));
     for (const std::string& name : obsolete) {
       if (fs::exists(scratch_ + "/" + name, error)) continue;
       fs::remove(out_ + "/" + name, error);
-      if (error) return FileError("remove", out_ + "/" + name, error);
+      RETURN_IF_ERROR(FileStatus("remove", out_ + "/" + name, error));
     }
     for (const fs::directory_entry& entry : entries) {
       const std::string target = TargetOf(entry);
@@ -180,7 +179,7 @@ class Output {
       } else {
         fs::rename(entry.path(), target, error);
       }
-      if (error) return FileError("write", target, error);
+      RETURN_IF_ERROR(FileStatus("write", target, error));
     }
     return absl::OkStatus();
   }
@@ -211,7 +210,7 @@ absl::StatusOr<Drawings> DrawCharts(const std::vector<Chart>& charts,
   if (charts.empty()) return drawings;
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) return FileError("make the folder", folder, error);
+  RETURN_IF_ERROR(FileStatus("make the folder", folder, error));
   for (const Chart& chart : charts) {
     const std::string base = absl::StrCat(folder, "/", chart.name);
     RETURN_IF_ERROR(WriteFileAtomically(base + ".dat", chart.data));
@@ -325,6 +324,7 @@ absl::Status Run(const std::vector<std::string>& args) {
 }  // namespace convlab
 
 int main(int argc, char** argv) {
-  return convlab::FinishProgram("submission",
-                                convlab::Run({argv + 1, argv + argc}));
+  return convlab::RunMain("submission", [&] {
+    return convlab::Run({argv + 1, argv + argc});
+  });
 }

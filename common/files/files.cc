@@ -19,29 +19,6 @@
 namespace convlab {
 namespace {
 
-// Returns errno of a call on `path` as a status. Errors that are not failures
-// of the machine are the fault of the path that the user gave.
-absl::Status FileError(absl::string_view action, const std::string& path,
-                       int error) {
-  const std::string message =
-      absl::StrCat("cannot ", action, " ", path, ": ", std::strerror(error));
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-      return absl::NotFoundError(message);
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return absl::PermissionDeniedError(message);
-    case EISDIR:
-    case ENAMETOOLONG:
-    case ELOOP:
-      return absl::InvalidArgumentError(message);
-    default:
-      return absl::InternalError(message);
-  }
-}
-
 // The file that is written for `path`, and the permissions that it gets.
 struct Target {
   std::string path;  // not that of a link
@@ -77,17 +54,39 @@ absl::StatusOr<Target> FindTarget(const std::string& path) {
   return Target{target, info.st_mode & 0777};
 }
 
-// Creates a new file beside the target.
-absl::StatusOr<std::pair<std::string, FilePointer>> OpenTemporary(
-    const Target& target) {
-  std::string name = absl::StrCat(target.path, ".XXXXXX");
-  const int descriptor = mkstemp(name.data());
-  if (descriptor < 0) return FileError("write", target.path, errno);
-  fchmod(descriptor, target.mode);
-  return std::make_pair(name, FilePointer(fdopen(descriptor, "wb")));
+// A stream for the descriptor, which is closed if there is none.
+FilePointer OpenStream(int descriptor, const char* mode) {
+  FilePointer file(fdopen(descriptor, mode));
+  if (file == nullptr) {
+    const int error = errno;
+    close(descriptor);
+    errno = error;
+  }
+  return file;
 }
 
 }  // namespace
+
+absl::Status FileError(absl::string_view action, const std::string& path,
+                       int error) {
+  const std::string message =
+      absl::StrCat("cannot ", action, " ", path, ": ", std::strerror(error));
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return absl::NotFoundError(message);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(message);
+    case EISDIR:
+    case ENAMETOOLONG:
+    case ELOOP:
+      return absl::InvalidArgumentError(message);
+    default:
+      return absl::InternalError(message);
+  }
+}
 
 std::string UserPath(absl::string_view path) {
   const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
@@ -105,8 +104,8 @@ absl::StatusOr<TemporaryFolder> TemporaryFolder::Create(
                      : std::filesystem::path(parent);
   std::string path = (folder / "convlab-XXXXXX").string();
   if (none || mkdtemp(path.data()) == nullptr) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("cannot make a temporary folder ", path));
+    return FileError("make the temporary folder", path,
+                     none ? none.value() : errno);
   }
   return TemporaryFolder(std::move(path));
 }
@@ -118,9 +117,9 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 absl::StatusOr<FileReader> FileReader::Open(const std::string& path) {
-  std::FILE* const file = std::fopen(path.c_str(), "rb");
+  FilePointer file(std::fopen(path.c_str(), "rb"));
   if (file == nullptr) return FileError("read", path, errno);
-  return FileReader(path, file);
+  return FileReader(path, std::move(file));
 }
 
 absl::StatusOr<FileReader> FileReader::StandardInput() {
@@ -128,23 +127,28 @@ absl::StatusOr<FileReader> FileReader::StandardInput() {
   // A descriptor of its own, which the reader may close.
   const int descriptor = dup(STDIN_FILENO);
   if (descriptor < 0) return FileError("read", name, errno);
-  return FileReader(name, fdopen(descriptor, "rb"));
+  FilePointer file = OpenStream(descriptor, "rb");
+  if (file == nullptr) return FileError("read", name, errno);
+  return FileReader(name, std::move(file));
 }
 
-FileReader::FileReader(std::string path, std::FILE* file)
-    : path_(std::move(path)), file_(file) {
+FileReader::FileReader(std::string path, FilePointer file)
+    : path_(std::move(path)), file_(std::move(file)) {
   struct stat info;
-  if (fstat(fileno(file), &info) == 0 && S_ISREG(info.st_mode)) {
+  if (fstat(fileno(file_.get()), &info) == 0 && S_ISREG(info.st_mode)) {
     size_ = info.st_size;
   }
 }
 
 absl::StatusOr<size_t> FileReader::Read(void* out, size_t size) {
-  const size_t count = std::fread(out, 1, size, file_.get());
-  if (count < size && std::ferror(file_.get())) {
-    return FileError("read", path_, errno);
+  size_t count = 0;
+  for (;;) {
+    count += std::fread(static_cast<char*>(out) + count, 1, size - count,
+                        file_.get());
+    if (count == size || !std::ferror(file_.get())) return count;
+    if (errno != EINTR) return FileError("read", path_, errno);
+    std::clearerr(file_.get());
   }
-  return count;
 }
 
 absl::StatusOr<std::string> FileReader::ReadAll(int64_t most) {
@@ -169,9 +173,18 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t most) {
 
 absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& path) {
   ASSIGN_OR_RETURN(const Target target, FindTarget(path));
-  ASSIGN_OR_RETURN(auto temporary, OpenTemporary(target));
-  auto& [name, file] = temporary;
-  return AtomicFile(target.path, name, file.release());
+  // All of its memory is taken before there is a file to be removed.
+  AtomicFile file(target.path, absl::StrCat(target.path, ".XXXXXX"));
+  const int descriptor = mkstemp(file.temporary_path_.data());
+  if (descriptor < 0) return FileError("write", target.path, errno);
+  fchmod(descriptor, target.mode);
+  file.file_ = OpenStream(descriptor, "wb");
+  if (file.file_ == nullptr) {
+    const int error = errno;
+    std::remove(file.temporary_path_.c_str());
+    return FileError("write", target.path, error);
+  }
+  return file;
 }
 
 AtomicFile::~AtomicFile() {
@@ -207,10 +220,7 @@ absl::Status WriteFileAtomically(const std::string& path,
 }
 
 absl::Status CheckWritable(const std::string& path) {
-  ASSIGN_OR_RETURN(const Target target, FindTarget(path));
-  ASSIGN_OR_RETURN(const auto temporary, OpenTemporary(target));
-  std::remove(temporary.first.c_str());
-  return absl::OkStatus();
+  return AtomicFile::Create(path).status();
 }
 
 }  // namespace convlab

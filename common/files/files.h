@@ -20,6 +20,12 @@ namespace convlab {
 // is set, relative paths are resolved against it.
 std::string UserPath(absl::string_view path);
 
+// The error `error`, an errno, of a call on `path`: "cannot read a.json: No
+// such file or directory". NotFound, PermissionDenied or InvalidArgument if the
+// path that the user gave is at fault, otherwise Internal.
+absl::Status FileError(absl::string_view action, const std::string& path,
+                       int error);
+
 // Closes the file with the pointer.
 struct FileCloser {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -30,7 +36,7 @@ using FilePointer = std::unique_ptr<std::FILE, FileCloser>;
 class TemporaryFolder {
  public:
   // Creates it in `parent`; if that is empty, in the system's folder for
-  // temporary files. PermissionDenied, naming the folder, if that fails.
+  // temporary files. The error names the folder.
   static absl::StatusOr<TemporaryFolder> Create(const std::string& parent = "");
   TemporaryFolder(TemporaryFolder&& other) noexcept { path_.swap(other.path_); }
   ~TemporaryFolder();
@@ -63,7 +69,8 @@ class FileReader {
   int64_t size() const { return size_; }
 
  private:
-  FileReader(std::string path, std::FILE* file);
+  // Takes over an open file.
+  FileReader(std::string path, FilePointer file);
 
   std::string path_;
   FilePointer file_;
@@ -101,10 +108,8 @@ class AtomicFile {
   const std::string& temporary_path() const { return temporary_path_; }
 
  private:
-  AtomicFile(std::string path, std::string temporary_path, std::FILE* file)
-      : path_(std::move(path)),
-        temporary_path_(std::move(temporary_path)),
-        file_(file) {}
+  AtomicFile(std::string path, std::string temporary_path)
+      : path_(std::move(path)), temporary_path_(std::move(temporary_path)) {}
 
   std::string path_, temporary_path_;
   FilePointer file_;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "common/files/files.h"
 #include "common/record/trace_rules.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 
 namespace convlab {
@@ -24,10 +25,12 @@ absl::Status Check(const char* file) {
 }  // namespace convlab
 
 int main(int argc, char** argv) {
-  absl::Status status;
-  if (argc < 2) {
-    status = absl::InvalidArgumentError("expected the traces' files");
-  }
-  for (int i = 1; i < argc; ++i) status.Update(convlab::Check(argv[i]));
-  return convlab::FinishProgram("check_trace", status);
+  return convlab::RunMain("check_trace", [&] {
+    absl::Status status;
+    if (argc < 2) {
+      status = absl::InvalidArgumentError("expected the traces' files");
+    }
+    for (int i = 1; i < argc; ++i) status.Update(convlab::Check(argv[i]));
+    return status;
+  });
 }

@@ -1,12 +1,20 @@
 #include "common/status/status.h"
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
+#include <stdexcept>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/status/main.h"
 #include "gtest/gtest.h"
 
 namespace convlab {
@@ -116,6 +124,50 @@ TEST(Status, FinishProgramTellsOfStandardOutputThatCannotBeWritten) {
   // The program's own error is told first.
   EXPECT_EXIT(print(absl::NotFoundError("no file")),
               ::testing::ExitedWithCode(2), "^p: no file\n$");
+}
+
+// As an allocation without memory does.
+void Refuse() { std::get_new_handler()(); }
+
+void RefuseForGood() noexcept { Refuse(); }
+
+TEST(RunMain, WhatTheSystemRefusesIsOneLine) {
+  EXPECT_EQ(RunMain("p", [] { return absl::OkStatus(); }), 0);
+  const auto run = [](absl::FunctionRef<absl::Status()> program) {
+    std::_Exit(RunMain("p", program));
+  };
+  EXPECT_EXIT(run([] { return absl::NotFoundError("no file"); }),
+              ::testing::ExitedWithCode(2), "^p: no file\n$");
+  EXPECT_EXIT(run([] {
+                Refuse();
+                return absl::OkStatus();
+              }),
+              ::testing::ExitedWithCode(1),
+              "^p: there is not enough memory\n$");
+  EXPECT_EXIT(run([]() -> absl::Status {
+                throw std::system_error(EAGAIN, std::generic_category());
+              }),
+              ::testing::ExitedWithCode(1), "^p: cannot start the threads: ");
+  // Where no caller can be told.
+  EXPECT_EXIT(run([] {
+                RefuseForGood();
+                return absl::OkStatus();
+              }),
+              ::testing::ExitedWithCode(1),
+              "^status_test: there is not enough memory\n$");
+  EXPECT_EXIT(run([] {
+                std::thread(Refuse).join();
+                return absl::OkStatus();
+              }),
+              ::testing::ExitedWithCode(1),
+              "^status_test: there is not enough memory\n$");
+  // What is no lack of memory stays a crash, which tells its type.
+  EXPECT_EXIT(
+      run([] {
+        std::thread([] { throw std::runtime_error("a mistake"); }).join();
+        return absl::OkStatus();
+      }),
+      ::testing::KilledBySignal(SIGABRT), "a mistake");
 }
 
 }  // namespace

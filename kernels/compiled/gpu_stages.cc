@@ -202,9 +202,10 @@ absl::StatusOr<GpuStages::Memory> GpuStages::Allocate(int64_t images) const {
     // Fewer images may have more sums.
     constexpr int64_t kEvery = 128;
     for (int64_t count = images; count > 0; count -= kEvery) {
-      scratch = std::max(
-          scratch, cuda::FullyConnectedScratch(count, stage.input.values(),
-                                               stage.output.values()));
+      ASSIGN_OR_RETURN(const int64_t sums,
+                       cuda::FullyConnectedScratch(count, stage.input.values(),
+                                                   stage.output.values()));
+      scratch = std::max(scratch, sums);
     }
   }
   Memory memory;

@@ -20,6 +20,9 @@ class Answers {
   // Counts the answer of image `index`.
   void Add(int64_t index, const Answer& answer);
 
+  // Of the images so far; 0 without labels.
+  int64_t correct() const { return correct_; }
+
   // The lines for standard output: with labels the share of correct answers,
   // the confusion matrix and the most uncertain images, otherwise how often
   // each class was found.

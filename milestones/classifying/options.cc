@@ -31,6 +31,10 @@ DEFINE_string(out, "",
               "file to write the label found for each image to, by its name as "
               ".idx, .csv or .npy");
 DEFINE_bool(logits, false, "write the logits of all classes, not the label");
+DEFINE_bool(strict, false,
+            "fail if the number of correct labels is not the one that the "
+            "weight file states for a folder's images; also if not given, "
+            "where the environment sets CI (--nostrict: never)");
 DEFINE_bool(plan, false,
             "print the plan: its stages, what is folded and fused, operations "
             "and bytes, and each stage's time beside its floor");
@@ -124,6 +128,8 @@ absl::StatusOr<ClassifyOptions> ParseClassifyOptions(
     return absl::InvalidArgumentError(
         "--logits says what --out writes, expected --out too");
   }
+  options.strict =
+      parsed.given.count("strict") > 0 ? FLAGS_strict : StrictByDefault();
   options.plan = FLAGS_plan;
   options.plan_svg = UserPath(FLAGS_plan_svg);
   if (!options.out.empty() && options.out == options.plan_svg) {

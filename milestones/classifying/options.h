@@ -28,6 +28,7 @@ struct ClassifyOptions {
   std::string out;  // a file; empty: none
   AnswersFormat format = AnswersFormat::kIdx;
   bool logits = false;
+  bool strict = false;  // an unexpected number of right labels is a failure
   bool plan = false;
   std::string plan_svg;  // a file; empty: none
 };

@@ -7,18 +7,19 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/accuracy/accuracy.h"
 #include "common/dataset/fashion_mnist.h"
 #include "common/files/files.h"
+#include "common/record/run_record.h"
 #include "common/record/usage.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "common/weights/weights.h"
 #include "kernels/compiled/compiled.h"
@@ -31,6 +32,7 @@
 #include "milestones/classifying/options.h"
 #include "milestones/classifying/plan_report.h"
 #include "milestones/classifying/stream.h"
+#include "milestones/counts.h"
 #include "milestones/model.h"
 #include "milestones/progress.h"
 
@@ -148,6 +150,23 @@ absl::StatusOr<StreamTimes> RunStream(const ClassifyOptions& options,
   return ClassifyStream(images, compiled, stream, answers, file);
 }
 
+// Judges the number of correct labels as a milestone does, where the weight
+// file may state it: of a folder's images, with the folder's labels.
+absl::Status JudgeCount(const ClassifyOptions& options,
+                        const NetworkWeights& weights, int64_t count,
+                        int64_t correct) {
+  RunRecord record;
+  record.split = options.split;
+  record.size = count;
+  record.weights_metadata = weights.metadata;
+  const absl::Status judged =
+      JudgeCounts({correct}, MaxChangedAnswers(AccuracyClass::kFp32),
+                  options.strict, record);
+  // What is no failure is told; FinishProgram tells failures.
+  if (judged.ok() && !record.count_error.empty()) Tell(record.count_error);
+  return judged;
+}
+
 absl::Status Classify(const std::string& program,
                       const ClassifyOptions& options) {
   // Before any other thread begins, those of the CUDA driver too, which would
@@ -183,6 +202,7 @@ absl::Status Classify(const std::string& program,
   ASSIGN_OR_RETURN(const auto compiled,
                    Compile(device, network, weights, image_size, workers));
   const double compile_seconds = SecondsSince(start);
+  const bool counted = options.labels.empty() && !data.labels.empty();
   Answers answers(network.Classes(), std::move(data.labels));
   const Clock::time_point begin = Clock::now();
   ASSIGN_OR_RETURN(
@@ -202,33 +222,28 @@ absl::Status Classify(const std::string& program,
       CurrentUsage().max_resident_bytes / 1000000));
   for (const std::string& line : answers.Text()) std::puts(line.c_str());
   for (const std::string& line : answers.CloseText()) std::puts(line.c_str());
-  return TellPlan(options, *compiled, count, image_size, device, workers);
+  RETURN_IF_ERROR(
+      TellPlan(options, *compiled, count, image_size, device, workers));
+  if (!counted) return absl::OkStatus();
+  return JudgeCount(options, weights, count, answers.correct());
 }
 
-// Parses and runs, and turns the system's refusals into statuses.
 absl::Status ParseAndClassify(const std::vector<std::string>& command) {
-  try {
-    ASSIGN_OR_RETURN(
-        const ClassifyOptions options,
-        ParseClassifyOptions({command.begin() + 1, command.end()}));
-    if (options.help) {
-      std::fputs(ClassifyHelp().c_str(), stdout);
-      return absl::OkStatus();
-    }
-    return Classify(command.front(), options);
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("there is not enough memory");
-  } catch (const std::system_error& error) {
-    // Only the creation of threads throws this.
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot start the threads: ", error.what()));
+  ASSIGN_OR_RETURN(const ClassifyOptions options,
+                   ParseClassifyOptions({command.begin() + 1, command.end()}));
+  if (options.help) {
+    std::fputs(ClassifyHelp().c_str(), stdout);
+    return absl::OkStatus();
   }
+  return Classify(command.front(), options);
 }
 
 }  // namespace
 
 int RunClassify(int argc, char** argv) {
-  return FinishProgram("classify", ParseAndClassify({argv, argv + argc}));
+  return RunMain("classify", [&] {
+    return ParseAndClassify({argv, argv + argc});
+  });
 }
 
 }  // namespace convlab

@@ -304,6 +304,8 @@ absl::StatusOr<Participant> ReadParticipant(const std::string& folder,
   absl::StatusOr<Records> records = ReadRecords(folder, options);
   if (records.ok()) {
     participant.records = *std::move(records);
+  } else if (ExitStatus(records.status()) == 1) {
+    return records.status();
   } else {
     participant.records.folder = folder;
     participant.failure = std::string(records.status().message());

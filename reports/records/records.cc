@@ -31,9 +31,9 @@ absl::StatusOr<std::vector<fs::path>> FilesBelow(const std::string& folder) {
   std::error_code error;
   if (fs::is_regular_file(folder, error)) return std::vector<fs::path>{folder};
   if (!fs::is_directory(folder, error)) {
+    if (error) return FileError("read", folder, error.value());
     return absl::NotFoundError(absl::StrCat(
-        "cannot read ", folder, ": ",
-        error ? error.message() : "it is not a folder of run records"));
+        "cannot read ", folder, ": it is not a folder of run records"));
   }
   std::vector<fs::path> files;
   for (auto entry = fs::recursive_directory_iterator(folder, error);
@@ -41,10 +41,7 @@ absl::StatusOr<std::vector<fs::path>> FilesBelow(const std::string& folder) {
        entry.increment(error)) {
     if (entry->is_regular_file(error)) files.push_back(entry->path());
   }
-  if (error) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("cannot read ", folder, ": ", error.message()));
-  }
+  if (error) return FileError("read", folder, error.value());
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -166,7 +163,8 @@ absl::StatusOr<Records> ReadRecords(const std::string& folder,
       read = ReadCsv(path, files);
     }
     if (read.ok()) continue;
-    if (!options.keep_broken) return read;
+    // A file that the system did not let us read is not a broken one.
+    if (!options.keep_broken || ExitStatus(read) == 1) return read;
     absl::string_view reason = read.message();
     absl::ConsumePrefix(&reason, path.string() + ": ");
     files.records.broken.push_back({path.string(), std::string(reason)});

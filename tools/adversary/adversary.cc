@@ -12,6 +12,7 @@
 #include "common/files/files.h"
 #include "common/flags/flags.h"
 #include "common/parallel/parallel.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 #include "kernels/convolution/checking/finds.h"
@@ -188,6 +189,7 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
 }  // namespace convlab
 
 int main(int argc, char** argv) {
-  return convlab::FinishProgram("adversary",
-                                convlab::ParseAndRun({argv + 1, argv + argc}));
+  return convlab::RunMain("adversary", [&] {
+    return convlab::ParseAndRun({argv + 1, argv + argc});
+  });
 }

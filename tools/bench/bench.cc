@@ -2,7 +2,6 @@
 // with the hardware's ceilings in the same run.
 #include <cstdio>
 #include <memory>
-#include <new>
 #include <random>
 #include <set>
 #include <string>
@@ -20,6 +19,7 @@
 #include "common/record/bench_record.h"
 #include "common/record/build_info.h"
 #include "common/record/network_record.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 #include "kernels/cuda/device.h"
@@ -364,20 +364,12 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
                             : kernels->second);
 }
 
-// Calls ParseAndRun and turns the system's refusal into a status.
-absl::Status ParseAndRunCatching(const std::vector<std::string>& args) {
-  try {
-    return ParseAndRun(args);
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("there is not enough memory");
-  }
-}
-
 }  // namespace
 }  // namespace convlab
 
 int main(int argc, char** argv) {
   convlab::RunAsKernelProcessIfAsked(argc, argv);
-  return convlab::FinishProgram(
-      "bench", convlab::ParseAndRunCatching({argv + 1, argv + argc}));
+  return convlab::RunMain("bench", [&] {
+    return convlab::ParseAndRun({argv + 1, argv + argc});
+  });
 }

@@ -5,11 +5,13 @@ bundle=$TEST_TMPDIR/bundle
 mkdir -p "$bundle/tests" "$TEST_TMPDIR/bin"
 cp tools/bundle/convlab "$bundle/convlab"
 
-# Runs its arguments.
+# Runs its arguments, and finds something with the tool FINDS.
 cat >"$TEST_TMPDIR/bin/compute-sanitizer" <<'END'
 #!/bin/sh
+tool=$2
 shift 4
-exec "$@"
+"$@"
+if [ "$tool" = "${FINDS:-}" ]; then exit 9; fi
 END
 # Reports as many cases as CASES says, of which SKIPPED are skipped.
 cat >"$bundle/tests/parity_test" <<'END'
@@ -37,6 +39,16 @@ expect 0 5 0
 expect 0 5 4
 expect 3 5 5
 expect 3 0 0
+# All four run, whatever one finds.
+export FINDS=racecheck
+expect 1 5 0
+output=$(CASES=5 SKIPPED=0 "$bundle/convlab" sanitize 2>&1)
+if [ "$(grep -c '^== ' <<<"$output")" -ne 4 ]; then
+  echo "sanitize ends after the tool that has found something: $output"
+  failed=1
+fi
+CASES=5 SKIPPED=0 "$bundle/convlab" sanitize synccheck || failed=1
+unset FINDS
 
 mkdir -p "$bundle/bin"
 printf '#!/bin/sh\necho attacks "$@"\nexit 1\n' >"$bundle/bin/attacks"

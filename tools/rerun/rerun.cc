@@ -20,6 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "common/files/files.h"
 #include "common/flags/flags.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 #include "tools/cpp/runfiles/runfiles.h"
@@ -208,10 +209,7 @@ absl::Status Run(const std::vector<std::string>& args, const char* self) {
           folder, " is not empty: --out names a folder for this rerun"));
     }
     fs::create_directories(folder, error);
-    if (error) {
-      return absl::PermissionDeniedError(absl::StrCat(
-          "cannot make the folder ", folder, ": ", error.message()));
-    }
+    if (error) return FileError("make the folder", folder, error.value());
     ranking.push_back(folder);
     if (participant.failure.empty()) continue;
     absl::FPrintF(stderr, "%s\n",
@@ -230,6 +228,7 @@ absl::Status Run(const std::vector<std::string>& args, const char* self) {
 }  // namespace convlab
 
 int main(int argc, char** argv) {
-  return convlab::FinishProgram("rerun",
-                                convlab::Run({argv + 1, argv + argc}, argv[0]));
+  return convlab::RunMain("rerun", [&] {
+    return convlab::Run({argv + 1, argv + argc}, argv[0]);
+  });
 }

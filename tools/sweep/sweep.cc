@@ -12,6 +12,7 @@
 #include "common/flags/flags.h"
 #include "common/parallel/parallel.h"
 #include "common/record/statistics.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 #include "kernels/convolution/convolution.h"
@@ -153,6 +154,7 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
 }  // namespace convlab
 
 int main(int argc, char** argv) {
-  return convlab::FinishProgram("sweep",
-                                convlab::ParseAndRun({argv + 1, argv + argc}));
+  return convlab::RunMain("sweep", [&] {
+    return convlab::ParseAndRun({argv + 1, argv + argc});
+  });
 }

@@ -72,10 +72,11 @@ absl::Status PackWeights(int64_t inputs, int64_t outputs, const float* weight,
   return Synchronize();
 }
 
-int64_t FullyConnectedScratch(int64_t batch, int64_t inputs, int64_t outputs) {
-  DeviceLimits limits;
-  if (const auto shape = FindMatrix(inputs, outputs);
-      shape && !AskLimits(&limits).failed()) {
+absl::StatusOr<int64_t> FullyConnectedScratch(int64_t batch, int64_t inputs,
+                                              int64_t outputs) {
+  if (const auto shape = FindMatrix(inputs, outputs)) {
+    DeviceLimits limits;
+    RETURN_IF_ERROR(ToStatus(AskLimits(&limits)));
     if (const auto launches = Plan(*shape, batch, {}, limits, INT64_MAX)) {
       return launches->product.partial_floats();
     }

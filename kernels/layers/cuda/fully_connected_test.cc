@@ -124,7 +124,7 @@ TEST_F(FullyConnectedTest, IsCloseToDoublePrecision) {
     const Tensor<float> device_bias(bias);
     ConnectedLayers layers;
     layers.bias = device_bias.data();
-    const int64_t scratch = FullyConnectedScratch(batch, inputs, outputs);
+    const int64_t scratch = *FullyConnectedScratch(batch, inputs, outputs);
     const std::vector<float> first =
         Run(batch, in, weight, outputs, layers, scratch);
     EXPECT_EQ(Run(batch, in, weight, outputs, layers, scratch), first);
@@ -149,7 +149,7 @@ TEST_F(FullyConnectedTest, TakesValuesOfAnyScale) {
     }
     const std::vector<float> result =
         Run(batch, in, weight, outputs, {},
-            FullyConnectedScratch(batch, inputs, outputs));
+            *FullyConnectedScratch(batch, inputs, outputs));
     for (int64_t b = 0; b < batch; ++b) {
       for (int64_t o = 0; o < outputs; ++o) {
         double expected = 0, magnitudes = 0;
@@ -176,11 +176,11 @@ TEST_F(FullyConnectedTest, AnImagesOutputsDoNotDependOnTheOthers) {
   const std::vector<float> weight = Random(outputs * inputs);
   const std::vector<float> all =
       Run(most, in, weight, outputs, {},
-          FullyConnectedScratch(most, inputs, outputs));
+          *FullyConnectedScratch(most, inputs, outputs));
   for (const int64_t batch : {1, 17, 48, 49, 128, 300, 700}) {
     const std::vector<float> first(all.begin(), all.begin() + batch * outputs);
     for (const int64_t scratch :
-         {FullyConnectedScratch(batch, inputs, outputs), int64_t{200000}}) {
+         {*FullyConnectedScratch(batch, inputs, outputs), int64_t{200000}}) {
       EXPECT_EQ(Run(batch, in, weight, outputs, {}, scratch), first)
           << batch << " images, scratch for " << scratch;
     }
@@ -209,7 +209,7 @@ TEST_F(FullyConnectedTest, ComputesTheLayersBehindIt) {
     const std::vector<float> in = Random(batch * inputs);
     const std::vector<float> result =
         Run(batch, in, weight[0], outputs, layers,
-            FullyConnectedScratch(batch, inputs, outputs));
+            *FullyConnectedScratch(batch, inputs, outputs));
     for (int64_t b = 0; b < batch; ++b) {
       std::vector<double> values(&in[b * inputs], &in[b * inputs] + inputs);
       for (int i = 0; i < 3; ++i) {
@@ -238,7 +238,7 @@ TEST_F(FullyConnectedTest, ValuesThatAreNotFiniteStayInTheirImage) {
   in[40 * inputs + 69] = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> result =
       Run(batch, in, Random(outputs * inputs), outputs, {},
-          FullyConnectedScratch(batch, inputs, outputs));
+          *FullyConnectedScratch(batch, inputs, outputs));
   for (int64_t b = 0; b < batch; ++b) {
     for (int64_t o = 0; o < outputs; ++o) {
       EXPECT_EQ(std::isfinite(result[b * outputs + o]), b != 3 && b != 40);

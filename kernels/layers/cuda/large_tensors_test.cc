@@ -91,7 +91,7 @@ TEST_F(LargeCudaLayersTest, FullyConnected) {
       bias.data(), expected.data(), workers_);
   ConnectedLayers layers;
   layers.bias = device_bias.data();
-  const Tensor<float> scratch(FullyConnectedScratch(batch, inputs, outputs));
+  const Tensor<float> scratch(*FullyConnectedScratch(batch, inputs, outputs));
   for (const int64_t scratch_floats : {int64_t{0}, scratch.count()}) {
     out.Fill(0xff);
     ASSERT_TRUE(FullyConnected(batch, inputs, outputs, in.data(), packed.data(),

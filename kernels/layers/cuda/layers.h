@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/network/layer.h"
 #include "kernels/layers/cuda/connected_layers.h"
 
@@ -58,7 +59,8 @@ absl::Status FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
                             const ConnectedLayers& layers, float* out,
                             float* scratch, int64_t scratch_floats,
                             CUstream_st* stream = nullptr);
-int64_t FullyConnectedScratch(int64_t batch, int64_t inputs, int64_t outputs);
+absl::StatusOr<int64_t> FullyConnectedScratch(int64_t batch, int64_t inputs,
+                                              int64_t outputs);
 
 // Whether FullyConnected takes layers behind one of this size: otherwise it is
 // called for each of them.

@@ -1,5 +1,7 @@
 // Judges the attacks, and says which of them the judge did not see through and
 // which honest kernels it accused.
+#include "common/status/main.h"
+
 #include <chrono>
 #include <cstdio>
 #include <set>
@@ -129,16 +131,12 @@ absl::StatusOr<bool> RunAll(const std::vector<std::string>& names) {
   return different.empty();
 }
 
-int Main(const std::vector<std::string>& args) {
-  const auto run = [&]() -> absl::StatusOr<bool> {
-    ASSIGN_OR_RETURN(const ParsedFlags parsed, ParseFlags(args, __FILE__));
-    if (!parsed.help) return RunAll(parsed.positional);
-    absl::PrintF("%s%s", kUsage, DescribeFlags(__FILE__));
-    return true;
-  };
-  const absl::StatusOr<bool> done = run();
-  const int exit_status = FinishProgram("attacks", done.status());
-  return done.ok() && exit_status == 0 && !*done ? 1 : exit_status;
+// Whether all verdicts are those expected.
+absl::StatusOr<bool> ParseAndRun(const std::vector<std::string>& args) {
+  ASSIGN_OR_RETURN(const ParsedFlags parsed, ParseFlags(args, __FILE__));
+  if (!parsed.help) return RunAll(parsed.positional);
+  absl::PrintF("%s%s", kUsage, DescribeFlags(__FILE__));
+  return true;
 }
 
 }  // namespace
@@ -146,5 +144,11 @@ int Main(const std::vector<std::string>& args) {
 
 int main(int argc, char** argv) {
   convlab::RunAsKernelProcessIfAsked(argc, argv);
-  return convlab::Main({argv + 1, argv + argc});
+  bool as_expected = true;
+  const int exit_status = convlab::RunMain("attacks", [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(as_expected,
+                     convlab::ParseAndRun({argv + 1, argv + argc}));
+    return absl::OkStatus();
+  });
+  return exit_status == 0 && !as_expected ? 1 : exit_status;
 }

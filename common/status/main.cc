@@ -1,0 +1,73 @@
+#include "common/status/main.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <new>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "common/status/status.h"
+
+namespace convlab {
+namespace {
+
+constexpr char kNoMemory[] = "there is not enough memory";
+
+// Needs no memory itself.
+int TellNoMemory(absl::string_view program) {
+  std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(program.size()),
+               program.data(), kNoMemory);
+  return 1;
+}
+
+// Whether this thread has been refused memory.
+thread_local bool refused = false;
+
+void NoteRefusal() {
+  refused = true;
+  throw std::bad_alloc();
+}
+
+// Takes the place of std::terminate's end by a signal where an exception that
+// says that there is no memory cannot go on: nobody catches it in this thread,
+// or a function promises not to throw. (The system's library ends the program
+// there without the exception at hand.) No destructors run.
+void EndWithoutMemory() {
+  if (refused) _exit(TellNoMemory(program_invocation_short_name));
+  __gnu_cxx::__verbose_terminate_handler();
+}
+
+// Flags and tables need memory before main. (The priorities up to 100 are the
+// compiler's.)
+__attribute__((constructor(101))) void InstallHandlers() {
+  std::set_new_handler(NoteRefusal);
+  std::set_terminate(EndWithoutMemory);
+}
+
+}  // namespace
+
+int RunMain(absl::string_view program, absl::FunctionRef<absl::Status()> run) {
+  try {
+    absl::Status status;
+    try {
+      status = run();
+    } catch (const std::bad_alloc&) {
+      status = absl::ResourceExhaustedError(kNoMemory);
+    } catch (const std::filesystem::filesystem_error& error) {
+      status = absl::InternalError(error.what());
+    } catch (const std::system_error& error) {
+      // Only the creation of threads throws this.
+      status = absl::ResourceExhaustedError(
+          absl::StrCat("cannot start the threads: ", error.what()));
+    }
+    return FinishProgram(program, std::move(status));
+  } catch (const std::bad_alloc&) {
+    return TellNoMemory(program);
+  }
+}
+
+}  // namespace convlab
