@@ -41,6 +41,9 @@ namespace convlab {
 namespace {
 
 constexpr size_t kLargestInput = 1 << 18;
+// One of so many inputs is enlarged to more than the other number of bytes.
+constexpr size_t kEnlargedEvery = 100;
+constexpr size_t kEnlarged = 1 << 14;
 constexpr unsigned kMostSecondsPerInput = 10;
 
 // SplitMix64 (Steele, Lea and Flood, 2014), which is good from any starting
@@ -147,6 +150,20 @@ void Mutate(const std::vector<std::string>& seeds, Random& random,
   if (input.size() > kLargestInput) input.resize(kLargestInput);
 }
 
+// Repeats a range where it stands, so often that the input is larger than any
+// seed: counts and depths become large there, and what takes quadratic time
+// shows.
+void Enlarge(Random& random, std::string& input) {
+  if (input.empty()) return;
+  const size_t at = random.Below(input.size());
+  const std::string range = input.substr(at, random.Below(256) + 1);
+  const size_t least = kEnlarged << random.Below(5);
+  std::string repeated;
+  while (input.size() + repeated.size() <= least) repeated += range;
+  input.insert(at, repeated);
+  if (input.size() > kLargestInput) input.resize(kLargestInput);
+}
+
 std::string Input(const std::vector<std::string>& seeds, uint64_t index) {
   if (index < seeds.size()) return seeds[index];
   Random random(index);
@@ -155,6 +172,7 @@ std::string Input(const std::vector<std::string>& seeds, uint64_t index) {
   for (size_t i = random.Below(random.Below(6) + 1) + 1; i > 0; --i) {
     Mutate(seeds, random, input);
   }
+  if (random.Below(kEnlargedEvery) == 0) Enlarge(random, input);
   return input;
 }
 
