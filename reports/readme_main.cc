@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/files/files.h"
@@ -34,16 +33,6 @@ absl::Status Update() {
   for (const auto& [name, content] : charts) {
     RETURN_IF_ERROR(
         WriteFileAtomically(absl::StrCat(folder, "/", name), content));
-  }
-  for (const auto& [name, content] : charts) {
-    if (!absl::EndsWith(name, ".gp")) continue;
-    const std::string draw =
-        absl::StrCat("cd '", folder, "' && gnuplot ", name);
-    if (std::system(draw.c_str()) != 0) {
-      return absl::InternalError(
-          absl::StrCat("gnuplot did not draw ", name,
-                       ": is it installed (tools/setup.sh)?"));
-    }
   }
   return absl::OkStatus();
 }
