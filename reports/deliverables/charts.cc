@@ -171,13 +171,13 @@ Chart RooflineChart(const std::string& name, const std::string& title,
            absl::StrFormat("%s, convolution %d: %.2f TFLOP/s at %.1f FLOP/byte",
                            one.name, i + 1, rate, intensity)});
       if (plot.columns.size() <= i) {
-        plot.columns.emplace_back(absl::StrCat("convolution ", i + 1),
+        plot.columns.emplace_back(absl::StrCat("conv. ", i + 1),
                                   intensity);
       }
     }
   }
   plot.slope = peaks.memory_gbs.value_or(1) * 1e-3;
-  plot.slope_name = absl::StrFormat("device memory, %.2f TB/s", plot.slope);
+  plot.slope_name = absl::StrFormat("memory: %.2f TB/s", plot.slope);
   const auto add_roof = [&](const std::optional<double>& tflops,
                             const char* what) {
     if (!tflops) return;

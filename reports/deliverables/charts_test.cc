@@ -59,10 +59,10 @@ TEST(Charts, RooflineNamesEachPointAndRoof) {
                                 "11.4 FLOP/byte</title>"),
                       HasSubstr("<title>fast, convolution 2: 16.15 TFLOP/s at "
                                 "91.0 FLOP/byte</title>"),
-                      HasSubstr(">device memory, 4.80 TB/s</text>"),
+                      HasSubstr(">memory: 4.80 TB/s</text>"),
                       HasSubstr(">class fp32 by halves: 330</text>"),
                       HasSubstr(">float32 units: 67</text>"),
-                      HasSubstr(">convolution 2</text>")));
+                      HasSubstr(">conv. 2</text>")));
   }
 }
 

@@ -37,7 +37,7 @@ pre { font: .82rem/1.45 ui-monospace, "DejaVu Sans Mono", monospace;
   padding: .6rem .8rem; overflow-x: auto; margin: .7rem 0; }
 a { color: var(--accent); }
 .contents { columns: 2 20rem; list-style: none; padding: 0; margin: .8rem 0; }
-.contents li { break-inside: avoid; }
+.contents li { break-inside: avoid; margin: 0 0 .3rem; }
 .contents .sub { padding-left: 1.4rem; font-size: .92em; }
 .generated { border-left: 3px solid; border-left-color: var(--line);
   padding-left: .7rem; }
@@ -90,7 +90,7 @@ constexpr char kPrintStyle[] = R"css(
   .up { display: none; }
   p, ul { margin: 1.1mm 0; orphans: 3; widows: 3; }
   .contents { columns: 2; font-size: 8.5pt; margin: 1.5mm 0; }
-  .contents li { margin: .3mm 0; }
+  .contents li { margin: 0 0 .5mm; }
   figure { margin: 2mm 0; break-inside: avoid; }
   figure .wide { display: block; }
   figure .narrow { display: none; }

@@ -53,6 +53,7 @@ struct Label {
   double x = 0, y = 0;
   bool is_strong = false;
   Ink ink = Ink::kText;
+  bool is_right = false;  // ends at x, instead of standing beside a mark there
 };
 
 // Writes the labels beside their marks, moved apart, on one side.
@@ -66,6 +67,11 @@ void DrawLabels(Canvas& canvas, std::vector<Label> labels, bool is_left,
   const double sign = is_left ? -1 : 1;
   for (size_t i = 0; i < labels.size(); ++i) {
     const Label& label = labels[i];
+    if (label.is_right) {
+      canvas.TextOnPaper(label.x, moved[i] + 4, label.text,
+                         {label.ink, kTextSize, false, Anchor::kEnd});
+      continue;
+    }
     const double x = label.x + sign * 20;
     if (std::abs(moved[i] - label.y) > 1) {
       canvas.Line(label.x + sign * 6, label.y, x - sign * 2, moved[i],
@@ -77,6 +83,29 @@ void DrawLabels(Canvas& canvas, std::vector<Label> labels, bool is_left,
                        {label.ink, kTextSize, label.is_strong,
                         is_left ? Anchor::kEnd : Anchor::kStart});
   }
+}
+
+// The axis of intensities: room for the names of the first points on the left
+// and of the last ones on the right, and for where the roofs begin.
+Scale RoofAxis(const RoofPlot& plot, double left, double width) {
+  double least = HUGE_VAL, most = 0, names = 0, ridge = 0;
+  for (const RoofPlot::Point& point : plot.points) {
+    least = std::min(least, point.intensity);
+    most = std::max(most, point.intensity);
+    names = std::max(names, TextWidth(point.name) * 1.08);
+  }
+  for (const RoofPlot::Roof& roof : plot.roofs) {
+    ridge = std::max(ridge, roof.rate / plot.slope);
+  }
+  Scale axis = {/*is_log=*/true, least / 4, std::max(most * 4, ridge * 1.3),
+                left, width - 2};
+  if (least * 1.2 > most) return axis;
+  const double room = std::min(names + 24, (width - left) * 0.4);
+  const double pixels =
+      (axis.to - axis.from - 2 * room) / std::log(most / least);  // per e-fold
+  axis.low = least * std::exp(-room / pixels);
+  axis.high = std::max(most * std::exp(room / pixels), ridge * 1.3);
+  return axis;
 }
 
 }  // namespace
@@ -128,11 +157,9 @@ std::string Draw(const LinePlot& plot, double width) {
 std::string Draw(const RoofPlot& plot, double width) {
   Canvas canvas(width, plot.description);
   const double top = DrawHead(canvas, plot.title, plot.series) + 18;
-  double least_x = HUGE_VAL, most_x = 0, least_y = HUGE_VAL, most_y = 0;
+  double least_y = HUGE_VAL, most_y = 0;
   std::map<double, std::vector<const RoofPlot::Point*>> columns;
   for (const RoofPlot::Point& point : plot.points) {
-    least_x = std::min(least_x, point.intensity);
-    most_x = std::max(most_x, point.intensity);
     least_y = std::min(least_y, point.rate);
     most_y = std::max(most_y, point.rate);
     columns[point.intensity].push_back(&point);
@@ -143,36 +170,32 @@ std::string Draw(const RoofPlot& plot, double width) {
   }
   for (const RoofPlot::Roof& roof : plot.roofs) {
     most_y = std::max(most_y, roof.rate);
-    if (plot.slope > 0) most_x = std::max(most_x, roof.rate / plot.slope);
   }
   const double bottom = top + std::max(width < 500 ? 270.0 : 300.0,
                                        17.0 * static_cast<double>(tallest));
   const Scale y_axis = {/*is_log=*/true, least_y / 1.5, most_y * 1.5, bottom,
                         top};
   const double left = ValuesWidth(y_axis) + 10;
-  const Scale x_axis = {/*is_log=*/true, least_x / (width < 500 ? 6 : 4),
-                        most_x * (width < 500 ? 3 : 4), left, width - 2};
+  const Scale x_axis = RoofAxis(plot, left, width);
   canvas.BottomAxis(x_axis, top, bottom, plot.x_axis);
   LeftAxis(canvas, y_axis, left, x_axis.to);
   canvas.Text(0, top - 8, Shorten(plot.y_axis, width), {Ink::kText});
   // The memory's line rises to the highest roof; each roof begins on it.
   double highest = 0;
+  std::vector<Label> roofs;
   for (const RoofPlot::Roof& roof : plot.roofs) {
     highest = std::max(highest, roof.rate);
     const double x = std::max(x_axis.At(roof.rate / plot.slope), left);
     const double y = y_axis.At(roof.rate);
     canvas.Line(x, y, x_axis.to, y, Ink::kGreen, 1.8);
+    roofs.push_back({Shorten(roof.name, width - left - 4), x_axis.to, y - 9,
+                     false, Ink::kGreen, /*is_right=*/true});
   }
   const double begin = std::max(x_axis.low, y_axis.low / plot.slope);
   canvas.Line(x_axis.At(begin), y_axis.At(begin * plot.slope),
               x_axis.At(highest / plot.slope), y_axis.At(highest), Ink::kGreen,
               1.8);
-  for (const RoofPlot::Roof& roof : plot.roofs) {
-    canvas.TextOnPaper(x_axis.to, y_axis.At(roof.rate) - 6,
-                       Shorten(roof.name, width - left - 4),
-                       {Ink::kGreen, kTextSize, false, Anchor::kEnd});
-  }
-  canvas.Text(left + 6, top + 14,
+  canvas.Text(left + 6, top + 34,
               Shorten(plot.slope_name, x_axis.At(highest / plot.slope) - left),
               {Ink::kGreen});
   for (const auto& [name, intensity] : plot.columns) {
@@ -188,6 +211,7 @@ std::string Draw(const RoofPlot& plot, double width) {
     const bool is_left = ++column < columns.size();
     const double x = x_axis.At(intensity);
     std::vector<Label> labels;
+    if (!is_left) labels = roofs;
     for (const RoofPlot::Point* point : points) {
       const KeyEntry& series = plot.series[point->series];
       labels.push_back({point->name, x, y_axis.At(point->rate),
