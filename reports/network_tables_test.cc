@@ -71,21 +71,16 @@ TEST(NetworkTables, FiguresHaveALineForEachOfOurRows) {
 TEST(NetworkTables, ChartsHaveACurveForEachProviderAndPath) {
   const std::vector<Chart> charts = NetworkCharts(MadeUp());
   ASSERT_EQ(charts.size(), 2u);
-  EXPECT_EQ(charts[0].data,
-            "# images, throughput in million images/s; a block per line\n"
-            "# ours, in device memory\n1 0.099010\n100 5.000000\n10000 "
-            "9.900990\n\n\n"
-            "# ours, from host memory\n1 0.099010\n100 5.000000\n10000 "
-            "9.900990\n\n\n"
-            "# cuDNN 9, from host memory\n1 0.047619\n100 0.833333\n10000 "
-            "0.998004\n");
-  EXPECT_THAT(charts[0].script,
-              AllOf(HasSubstr("'fa19, NVIDIA X1'"),
-                    HasSubstr("set ylabel 'throughput, million images/s'")));
-  EXPECT_THAT(charts[1].data,
-              HasSubstr("# cuDNN 9, 99th percentile\n1 31.500000\n"));
-  EXPECT_THAT(charts[1].script,
-              HasSubstr("'fa19 from host memory, NVIDIA X1'"));
+  EXPECT_EQ(charts[0].name, "networks-rate");
+  EXPECT_THAT(charts[0].wide,
+              AllOf(HasSubstr(">fa19, NVIDIA X1</text>"),
+                    HasSubstr(">throughput, million images/s (logarithmic)<"),
+                    HasSubstr("<title>ours, in device memory: 5, images "
+                              "(logarithmic): 100</title>"),
+                    HasSubstr("<title>cuDNN 9, from host memory: 0.998, ")));
+  EXPECT_THAT(charts[1].wide,
+              AllOf(HasSubstr(">fa19 from host memory, NVIDIA X1</text>"),
+                    HasSubstr("<title>cuDNN 9, 99th percentile: 31.5, ")));
   NetworkRecord others;
   AddRow(others, "sp19", 4096, "convlab", kFloatsPath, 64);
   EXPECT_TRUE(NetworkCharts(others).empty());

@@ -15,6 +15,7 @@
 #include "reports/accuracy_tables.h"
 #include "reports/bench_tables.h"
 #include "reports/deliverables/charts.h"
+#include "reports/drawing/canvas.h"
 #include "reports/markers.h"
 #include "reports/network_tables.h"
 #include "reports/quantities.h"
@@ -230,8 +231,7 @@ absl::StatusOr<std::map<std::string, std::string>> PassageCharts(
   }
   std::map<std::string, std::string> files;
   for (const Chart& one : charts) {
-    files[one.name + ".dat"] = one.data;
-    files[one.name + ".gp"] = one.script;
+    files[one.name + ".svg"] = drawing::StandaloneFile(one.wide);
   }
   return files;
 }

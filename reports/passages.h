@@ -22,8 +22,7 @@ const std::vector<std::string>& GeneratedDocuments();
 absl::StatusOr<std::string> UpdatePassages(absl::string_view document,
                                            const std::string& measured);
 
-// Name and content of the data and script files in reports/charts, from which
-// gnuplot draws the SVG files beside them.
+// Name and content of the files in reports/charts.
 absl::StatusOr<std::map<std::string, std::string>> PassageCharts(
     const std::string& measured);
 

@@ -77,14 +77,14 @@ TEST(Passages, BenchmarksRecordsAreShownWhereTheyAre) {
   const auto without = UpdatePassages(document, measured);
   ASSERT_TRUE(without.ok()) << without.status();
   EXPECT_THAT(*without, HasSubstr("Not measured: `bench-fp32`, "));
-  EXPECT_EQ(PassageCharts(measured)->count("layers.gp"), 0);
+  EXPECT_EQ(PassageCharts(measured)->count("layers.svg"), 0);
   fs::create_symlink(fs::absolute(Source("reports/testdata/bench-fp32.json")),
                      measured + "/h200/bench-fp32.json");
   const auto with = UpdatePassages(document, measured);
   ASSERT_TRUE(with.ok()) << with.status();
   EXPECT_THAT(*with, HasSubstr("| fa19-L1 | `direct_tiled` | 0.796 |"));
   EXPECT_THAT(*with, HasSubstr("](../reports/charts/layers.svg)"));
-  EXPECT_EQ(PassageCharts(measured)->count("layers.gp"), 1);
+  EXPECT_EQ(PassageCharts(measured)->count("layers.svg"), 1);
 }
 
 TEST(Passages, ChangedNumbersAreFound) {

@@ -1,4 +1,4 @@
-// Runs the programs that finish reports: gnuplot and weasyprint.
+// Runs the program that finishes reports: weasyprint.
 #ifndef REPORTS_PROGRAM_H_
 #define REPORTS_PROGRAM_H_
 

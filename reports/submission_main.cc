@@ -41,8 +41,22 @@ DEFINE_string(network, "",
               "use only the records of this network, for a folder with "
               "several");
 DEFINE_string(optimizations, "",
-              "variants that m4 and final discuss, separated by commas; the "
-              "whole ladder if not given");
+              "variants that m4 and final discuss, in this order, separated by "
+              "commas; if not given, those that gain most");
+DEFINE_string(base, "",
+              "variant that the optimizations are compared with; if not given, "
+              "each with the one before");
+DEFINE_string(notes, "",
+              "your own words, a file in Markdown whose headings name the "
+              "sections in which they stand");
+DEFINE_string(notes_template, "",
+              "write a file with all headings that notes can have, and end");
+DEFINE_string(prose, "yes",
+              "yes or no: whether generated prose, which is marked as such, "
+              "stands beside the measurements");
+DEFINE_string(appendix, "yes",
+              "yes or no: whether the other rungs, raw outputs and long names "
+              "follow");
 DEFINE_string(participants, "",
               "folders of run records, one per participant, separated by "
               "commas, which the final report ranks");
@@ -56,14 +70,13 @@ std::string HelpText() {
   return absl::StrCat(
       "Usage: bazel run //reports:submission -- --milestone MILESTONE "
       "--records DIR\n    --out DIR [--flags]\n\n",
-      WrapText("Writes a milestone's submission as submission.md, "
-               "submission.html and submission.pdf, with charts/ beside them: "
-               "each chart, and the data and script that gnuplot drew it from. "
-               "What the records lack is named, with the command that makes "
-               "it. gnuplot draws the charts, weasyprint writes the PDF; "
-               "tools/setup.sh installs both, and without them the rest is "
-               "written.",
-               0, 0),
+      WrapText(
+          "Writes a milestone's submission as submission.md, "
+          "submission.html and submission.pdf, with the charts beside them "
+          "in charts/. What the records lack is named, with the command "
+          "that makes it. weasyprint writes the PDF; tools/setup.sh "
+          "installs it, and without it the rest is written.",
+          0, 0),
       "\n\n", DescribeFlags(__FILE__),
       "\nExit status: 0 done, 1 failed, 2 bad usage or bad records.\n");
 }
@@ -200,33 +213,24 @@ class Output {
   int lock_;
 };
 
-// Writes data and scripts, and draws the charts. `drawn_all` says whether
-// gnuplot is installed; without it nothing is drawn.
-absl::StatusOr<Drawings> DrawCharts(const std::vector<Chart>& charts,
-                                    const std::string& folder,
-                                    bool& drawn_all) {
-  Drawings drawings;
-  drawn_all = true;
-  if (charts.empty()) return drawings;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  RETURN_IF_ERROR(FileStatus("make the folder", folder, error));
-  for (const Chart& chart : charts) {
-    const std::string base = absl::StrCat(folder, "/", chart.name);
-    RETURN_IF_ERROR(WriteFileAtomically(base + ".dat", chart.data));
-    RETURN_IF_ERROR(WriteFileAtomically(base + ".gp", chart.script));
-    if (!drawn_all) continue;
-    const absl::Status drawn =
-        RunProgram({"gnuplot", chart.name + ".gp"}, folder);
-    if (absl::IsNotFound(drawn)) {
-      drawn_all = false;
-      drawings.clear();
-      continue;
-    }
-    RETURN_IF_ERROR(Annotate(drawn, chart.name));
-    ASSIGN_OR_RETURN(drawings[chart.name], ReadFile(base + ".svg"));
+absl::StatusOr<bool> YesOrNo(const char* flag, const std::string& value) {
+  if (value == "yes" || value == "true") return true;
+  if (value == "no" || value == "false") return false;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", flag, " is '", value, "', expected yes or no"));
+}
+
+absl::Status WriteTemplate(const std::string& content) {
+  const std::string path = UserPath(FLAGS_notes_template);
+  if (fs::exists(path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(FLAGS_notes_template,
+                     " is there already, and may hold your text: choose "
+                     "another name for --notes_template"));
   }
-  return drawings;
+  RETURN_IF_ERROR(WriteFileAtomically(path, content));
+  absl::PrintF("%s\n", FLAGS_notes_template);
+  return absl::OkStatus();
 }
 
 absl::Status CheckFlags(const ParsedFlags& flags) {
@@ -237,7 +241,8 @@ absl::Status CheckFlags(const ParsedFlags& flags) {
   for (const auto& [flag, value] : {std::pair("milestone", FLAGS_milestone),
                                     {"records", FLAGS_records},
                                     {"out", FLAGS_out}}) {
-    if (value.empty()) {
+    if (value.empty() &&
+        (FLAGS_notes_template.empty() || absl::string_view(flag) != "out")) {
       return absl::InvalidArgumentError(
           absl::StrCat("--", flag, " is missing; --help lists flags"));
     }
@@ -259,6 +264,13 @@ absl::Status Run(const std::vector<std::string>& args) {
   options.team = FLAGS_team;
   options.members = SplitNames(FLAGS_members);
   options.optimizations = SplitNames(FLAGS_optimizations);
+  options.base = FLAGS_base;
+  options.out = UserPath(FLAGS_out);
+  ASSIGN_OR_RETURN(options.has_prose, YesOrNo("prose", FLAGS_prose));
+  ASSIGN_OR_RETURN(options.has_appendix, YesOrNo("appendix", FLAGS_appendix));
+  if (!FLAGS_notes.empty()) {
+    ASSIGN_OR_RETURN(options.notes, ReadFile(UserPath(FLAGS_notes)));
+  }
   for (const std::string& folder : SplitNames(FLAGS_participants)) {
     ASSIGN_OR_RETURN(Participant participant, ReadParticipant(folder, ""));
     if (!participant.failure.empty()) {
@@ -266,57 +278,50 @@ absl::Status Run(const std::vector<std::string>& args) {
     }
     options.participants.push_back(std::move(participant));
   }
-  ASSIGN_OR_RETURN(const Submission submission,
-                   MakeSubmission(records, options));
+  absl::StatusOr<Submission> made = MakeSubmission(records, options);
+  if (!made.ok()) {
+    const bool is_of_notes = absl::StartsWith(made.status().message(), "line ");
+    return is_of_notes ? Annotate(made.status(), FLAGS_notes) : made.status();
+  }
+  const Submission submission = *std::move(made);
+  if (!FLAGS_notes_template.empty()) {
+    return WriteTemplate(submission.notes_template);
+  }
 
-  const std::string out = UserPath(FLAGS_out);
-  ASSIGN_OR_RETURN(Output output, Output::Begin(out));
+  ASSIGN_OR_RETURN(Output output, Output::Begin(options.out));
   const std::string& scratch = output.scratch();
-  const std::vector<Chart> charts = ChartsOf(submission.document);
-  bool drawn = true;
-  ASSIGN_OR_RETURN(const Drawings drawings,
-                   DrawCharts(charts, scratch + "/" + kChartsFolder, drawn));
-  RETURN_IF_ERROR(
-      WriteFileAtomically(scratch + "/submission.md",
-                          WriteMarkdown(submission.document, drawings)));
-  RETURN_IF_ERROR(WriteFileAtomically(
-      scratch + "/submission.html", WriteHtml(submission.document, drawings)));
-  std::vector<std::string> lacking;
-  if (!drawn) lacking.emplace_back("gnuplot");
+  const std::string charts = absl::StrCat(scratch, "/", kChartsFolder);
+  std::error_code error;
+  fs::create_directories(charts, error);
+  if (error) return FileError("make the folder", charts, error);
+  for (const auto& [name, svg] : ChartFiles(submission.document)) {
+    RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(charts, "/", name), svg));
+  }
+  RETURN_IF_ERROR(WriteFileAtomically(scratch + "/submission.md",
+                                      WriteMarkdown(submission.document)));
+  RETURN_IF_ERROR(WriteFileAtomically(scratch + "/submission.html",
+                                      WriteHtml(submission.document)));
   const absl::Status pdf = RunProgram(
       {"weasyprint", "--quiet", "submission.html", "submission.pdf"}, scratch);
-  if (absl::IsNotFound(pdf)) {
-    lacking.emplace_back("weasyprint");
-  } else {
-    RETURN_IF_ERROR(pdf);
-  }
-  // Files of an earlier report, which this one replaces.
-  std::vector<std::string> obsolete = {"submission.pdf"};
-  for (const Chart& chart : charts) {
-    obsolete.push_back(absl::StrCat(kChartsFolder, "/", chart.name, ".svg"));
-  }
-  RETURN_IF_ERROR(output.Finish(obsolete));
+  const bool has_pdf = !absl::IsNotFound(pdf);
+  if (has_pdf) RETURN_IF_ERROR(pdf);
+  // That of an earlier report is obsolete.
+  RETURN_IF_ERROR(output.Finish({"submission.pdf"}));
 
   for (const std::string& title : submission.incomplete) {
     absl::FPrintF(stderr, "submission: incomplete: %s\n", OneLine(title));
   }
-  if (!lacking.empty()) {
+  if (!has_pdf) {
     absl::FPrintF(
         stderr,
-        "submission: without %s here, %s missing; where "
+        "submission: without weasyprint here, the PDF is missing; where "
         "tools/setup.sh has run, this finishes the report: "
         "bazel run //reports:submission -- %s\n",
-        absl::StrJoin(lacking, " and "),
-        lacking.size() == 2       ? "charts and the PDF are"
-        : lacking[0] == "gnuplot" ? "charts are"
-                                  : "the PDF is",
         absl::StrJoin(args, " ", [](std::string* line, const std::string& arg) {
           line->append(ShellWord(arg));
         }));
   }
-  absl::PrintF(
-      "%s/submission.%s\n", FLAGS_out,
-      lacking.empty() || lacking.back() != "weasyprint" ? "pdf" : "html");
+  absl::PrintF("%s/submission.%s\n", FLAGS_out, has_pdf ? "pdf" : "html");
   return absl::OkStatus();
 }
 

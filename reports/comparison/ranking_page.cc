@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "reports/comparison/ranking.h"
 #include "reports/document/writers.h"
+#include "reports/drawing/canvas.h"
 #include "reports/quantities.h"
 
 namespace convlab {
@@ -34,32 +35,35 @@ std::vector<const History::Entry*> Counted(const History& history) {
 
 // A line over the runs, from 0 to the largest sum; the last one is labelled.
 std::string Line(const std::vector<const History::Entry*>& runs) {
-  constexpr int kWidth = 640, kHeight = 150, kLeft = 12, kRight = 90, kTop = 16;
-  constexpr int kBottom = kHeight - 12;
+  using drawing::Ink;
+  constexpr double kHeight = 150, kLeft = 12, kRight = 90, kTop = 16;
+  constexpr double kBottom = kHeight - 12;
+  drawing::Canvas canvas(640, "The sum of the op times of each run");
   double most = 0;
   for (const History::Entry* run : runs) most = std::max(most, run->sum_ns);
-  std::string line, points, last;
+  canvas.Line(kLeft, kBottom, canvas.width() - kRight, kBottom, Ink::kGrey);
+  std::string path;
+  const auto x_of = [&](size_t i) {
+    return kLeft + (canvas.width() - kLeft - kRight) * static_cast<double>(i) /
+                       static_cast<double>(runs.size() - 1);
+  };
+  const auto y_of = [&](size_t i) {
+    return kBottom - (kBottom - kTop) * runs[i]->sum_ns / most;
+  };
   for (size_t i = 0; i < runs.size(); ++i) {
-    const double x =
-        kLeft + static_cast<double>((kWidth - kLeft - kRight) * i) /
-                    static_cast<double>(runs.size() - 1);
-    const double y = kBottom - (kBottom - kTop) * runs[i]->sum_ns / most;
-    absl::StrAppendFormat(&line, "%.1f,%.1f ", x, y);
-    absl::StrAppendFormat(&points,
-                          "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"/>", x, y);
-    last = absl::StrFormat(
-        "<text x=\"%.1f\" y=\"%.1f\" font-size=\"14\" fill=\"#1b1f24\" "
-        "font-family=\"sans-serif\">%s ms</text>",
-        x + 9, y + 5, Milliseconds(runs[i]->sum_ns));
+    absl::StrAppend(&path, path.empty() ? "M" : "L",
+                    absl::StrFormat("%.1f %.1f", x_of(i), y_of(i)));
   }
-  return absl::StrFormat(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-      "viewBox=\"0 0 %d %d\"><path d=\"M%d %dV%dH%d\" fill=\"none\" "
-      "stroke=\"#8a94a3\"/><polyline points=\"%s\" fill=\"none\" "
-      "stroke=\"#1f4e8c\" stroke-width=\"2\"/><g fill=\"#1f4e8c\">%s</g>%s"
-      "</svg>\n",
-      kWidth, kHeight, kWidth, kHeight, kLeft, kTop - 8, kBottom,
-      kWidth - kRight, line, points, last);
+  canvas.Path(path, Ink::kBlue, 2);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    canvas.Mark(
+        x_of(i), y_of(i), drawing::Shape::kCircle, Ink::kBlue,
+        absl::StrCat(runs[i]->run, ": ", Milliseconds(runs[i]->sum_ns), " ms"));
+  }
+  const size_t last = runs.size() - 1;
+  canvas.Text(x_of(last) + 9, y_of(last) + 5,
+              Milliseconds(runs[last]->sum_ns) + " ms", {Ink::kText});
+  return canvas.Finish(kHeight);
 }
 
 Text ReportLinks(const History& history, const fs::path& folder) {
@@ -73,7 +77,7 @@ Text ReportLinks(const History& history, const fs::path& folder) {
 }
 
 void AddHistory(const History& history, size_t index, const fs::path& folder,
-                Document& document, Drawings& drawings) {
+                Document& document) {
   std::vector<Block>& blocks = document.blocks;
   blocks.push_back(Heading{3, history.name, HistoryId(index)});
   const Text links = ReportLinks(history, folder);
@@ -84,10 +88,8 @@ void AddHistory(const History& history, size_t index, const fs::path& folder,
   }
   const std::vector<const History::Entry*> counted = Counted(history);
   if (counted.size() > 1) {
-    const std::string name = HistoryId(index);
-    drawings[name] = Line(counted);
     blocks.push_back(
-        Figure{{name, "", ""},
+        Figure{{HistoryId(index), Line(counted), ""},
                "A line: the sum of the op times of each run that counts",
                absl::StrCat("Sum of the op times of the runs of class ",
                             counted.front()->accuracy_class,
@@ -142,12 +144,11 @@ std::string RankingPage(const Ranking& ranking, const RankingOptions& options,
   document.blocks = DescribeRanking(ranking, options);
   LinkTables(ranking, document.blocks);
   document.blocks.push_back(Heading{2, "Participants"});
-  Drawings drawings;
   const fs::path absolute = fs::absolute(folder).lexically_normal();
   for (size_t i = 0; i < ranking.histories.size(); ++i) {
-    AddHistory(ranking.histories[i], i, absolute, document, drawings);
+    AddHistory(ranking.histories[i], i, absolute, document);
   }
-  return WriteHtml(document, drawings);
+  return WriteHtml(document);
 }
 
 }  // namespace convlab

@@ -381,12 +381,12 @@ TEST(Ranking, ThePageHasHistoriesAndLinks) {
   }
   EXPECT_THAT(sums, ElementsAre(8 * kMs, 6 * kMs));
   const std::string page = RankingPage(ranking, {}, "/class/pages");
-  EXPECT_THAT(page, AllOf(HasSubstr("<table class=\"sortable\">"),
-                          HasSubstr("<script>"),
-                          HasSubstr("href=\"../ada/submission.html\""),
-                          HasSubstr("href=\"#history-1\">ada</a>"),
-                          HasSubstr("<h3 id=\"history-1\">ada</h3>"),
-                          HasSubstr("data:image/svg+xml;base64,")));
+  EXPECT_THAT(
+      page,
+      AllOf(HasSubstr("<table class=\"sortable\">"), HasSubstr("<script>"),
+            HasSubstr("href=\"../ada/submission.html\""),
+            HasSubstr("href=\"#history-1\">ada</a>"),
+            HasSubstr("<h3 id=\"history-1\">ada</h3>"), HasSubstr("<svg ")));
 }
 
 }  // namespace

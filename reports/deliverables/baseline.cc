@@ -138,39 +138,35 @@ int64_t Calls(const ProfileSection& section) {
   return calls;
 }
 
-}  // namespace
-
 Deliverable KernelList(const Source& source) {
   Deliverable deliverable = {
-      "Kernels that together take more than 90 % of the "
-      "GPU's time",
-      {}};
+      "Kernels that together take more than 90 % of the GPU's time", "kernels"};
   const RunRecord* record = TracedBaseline(source);
   if (record == nullptr) {
     AddMissingProfile(source, deliverable);
     return deliverable;
   }
-  AddShareList(record->profile->gpu_activities, *record,
+  AddShareList(source, record->profile->gpu_activities, *record,
                "kernels, copies and memsets", deliverable);
-  AddShareChart("m1-gpu-time", *record, deliverable);
   return deliverable;
 }
 
 Deliverable ApiList(const Source& source) {
   Deliverable deliverable = {
-      "CUDA API calls that together take more than 90 % of the API's time", {}};
+      "CUDA API calls that together take more than 90 % of the API's time",
+      "api-calls"};
   const RunRecord* record = TracedBaseline(source);
   if (record == nullptr) {
     AddMissingProfile(source, deliverable);
     return deliverable;
   }
-  AddShareList(record->profile->api_calls, *record, "API functions",
+  AddShareList(source, record->profile->api_calls, *record, "API functions",
                deliverable);
   return deliverable;
 }
 
 Deliverable KernelsAgainstApiCalls(const Source& source) {
-  Deliverable deliverable = {"How kernels differ from API calls", {}};
+  Deliverable deliverable = {"How kernels differ from API calls", "difference"};
   const RunRecord* record = TracedBaseline(source);
   if (record == nullptr) {
     AddMissingProfile(source, deliverable);
@@ -178,7 +174,7 @@ Deliverable KernelsAgainstApiCalls(const Source& source) {
   }
   const Profile& profile = *record->profile;
   std::vector<Block>& blocks = deliverable.blocks;
-  blocks.push_back(Paragraph{absl::StrCat(
+  blocks.push_back(Generated(absl::StrCat(
       "A kernel is a function that runs on the GPU, and its time is the GPU's. "
       "An API call is a function of the CUDA library that the host's program "
       "calls to prepare, start or await such work, and its time is the host's. "
@@ -188,7 +184,7 @@ Deliverable KernelsAgainstApiCalls(const Source& source) {
       FormatNanoseconds(Total(profile.gpu_activities)), " in ",
       Count(Calls(profile.gpu_activities)), " kernels, copies and memsets; ",
       Plural(Calls(profile.api_calls), "API call"), " took ",
-      FormatNanoseconds(Total(profile.api_calls)), " of the host's time.")});
+      FormatNanoseconds(Total(profile.api_calls)), " of the host's time.")));
   const ShareList list = LargestShares(profile.api_calls, 90);
   const ProfileEntry* context = ContextCall(profile);
   if (context != nullptr && !list.shares.empty()) {
@@ -206,7 +202,7 @@ Deliverable KernelsAgainstApiCalls(const Source& source) {
         "state for this process (address space, code, queues): the first call "
         "that needs one creates it, and the time is charged to that call, "
         "whatever its purpose.";
-    text += WhenCalled(FindTimeline(source, *record), context->name);
+    text += WhenCalled(FindTimeline(source, *record).events, context->name);
     const std::string leader = list.shares[0].entry.name;
     if (leader == context->name) {
       text +=
@@ -221,12 +217,12 @@ Deliverable KernelsAgainstApiCalls(const Source& source) {
       const std::string meaning = Meaning(leader);
       text += meaning.empty() ? "." : absl::StrCat(", ", meaning, ".");
     }
-    blocks.push_back(Paragraph{std::move(text)});
+    blocks.push_back(Generated(std::move(text)));
   } else {
-    blocks.push_back(Paragraph{
+    blocks.push_back(Generated(
         "The first call that needs CUDA's context pays for creating it. In "
         "this run only calls that load code or wait took 10 ms, so that this "
-        "cost cannot be separated from the rest."});
+        "cost cannot be separated from the rest."));
   }
   Table table = {{{"API call", false},
                   {"share, %"},
@@ -250,10 +246,10 @@ Deliverable KernelsAgainstApiCalls(const Source& source) {
                       : "–",
          meaning.empty() ? "–" : meaning});
   }
-  blocks.push_back(Paragraph{
+  blocks.push_back(Generated(
       "The times of API calls are of three kinds: preparing (the context, the "
       "kernels' code, memory), launching, which is short, and waiting, which "
-      "is the kernels' time again, seen from the host."});
+      "is the kernels' time again, seen from the host."));
   blocks.push_back(std::move(table));
   AddTimeline("m1-timeline", source, *record, deliverable);
   return deliverable;
@@ -264,7 +260,7 @@ Deliverable BaselineRun(const Source& source, absl::string_view device) {
   Deliverable deliverable = {
       absl::StrCat("Output and run time of the baseline on the ",
                    gpu ? "GPU" : "CPU"),
-      {}};
+      gpu ? "gpu-run" : "cpu-run"};
   const RunRecord* record = Find(*source.records, {"m1", device});
   if (record == nullptr) {
     AddMissing(
@@ -277,6 +273,40 @@ Deliverable BaselineRun(const Source& source, absl::string_view device) {
   }
   AddRun(*record, deliverable);
   return deliverable;
+}
+
+}  // namespace
+
+Parts Milestone1(const Source& source) {
+  Parts parts;
+  parts.asked =
+      "The network by the library's own operators, on the CPU, on the GPU and "
+      "under the profiler: which kernels and which API calls take the time, "
+      "how the two differ, and what the runs print and take.";
+  for (const char* device : {"cpu", "gpu"}) {
+    const RunRecord* run = Find(*source.records, {"m1", device});
+    if (run == nullptr) continue;
+    parts.reached.push_back(
+        Text(absl::StrCat("On the ", device[0] == 'c' ? "CPU" : "GPU", " ",
+                          Plural(run->size, "image"), " take ")) +
+        Strong(ProgramSeconds(*run) + " s") + "; " + CountText(*run) +
+        " are right.");
+  }
+  const RunRecord* traced = TracedBaseline(source);
+  if (traced != nullptr) {
+    parts.picture = SharePicture("m1-gpu-time", *traced);
+    parts.reached.push_back(
+        absl::StrCat("Of the traced run the GPU was at work for ",
+                     FormatNanoseconds(Total(traced->profile->gpu_activities)),
+                     ", and API calls took ",
+                     FormatNanoseconds(Total(traced->profile->api_calls)),
+                     " of the host's time."));
+  }
+  parts.sections = {KernelList(source), ApiList(source),
+                    KernelsAgainstApiCalls(source), BaselineRun(source, "cpu"),
+                    BaselineRun(source, "gpu")};
+  parts.appendix = {NamesInFull(traced), LongestEvents(source, traced)};
+  return parts;
 }
 
 }  // namespace convlab

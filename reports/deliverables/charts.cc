@@ -1,276 +1,216 @@
 #include "reports/deliverables/charts.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/accuracy/accuracy.h"
 #include "common/hardware/floor.h"
-#include "common/record/ladder_rows.h"
 #include "common/record/statistics.h"
-#include "common/status/status.h"
-#include "reports/deliverables/gnuplot.h"
-#include "reports/importers/kernel_names.h"
+#include "reports/importers/listing.h"
 #include "reports/quantities.h"
 
 namespace convlab {
 namespace {
 
-using gnuplot::BarName;
-using gnuplot::BarRows;
-using gnuplot::Begin;
-using gnuplot::DataString;
-using gnuplot::kBlue;
-using gnuplot::kCircles;
-using gnuplot::kGreen;
-using gnuplot::kGrey;
-using gnuplot::kOrange;
-using gnuplot::kRed;
-using gnuplot::Quote;
+using drawing::DotPlot;
+using drawing::Ink;
+using drawing::KeyEntry;
+using drawing::Shape;
+
+// The mark of an accuracy class.
+KeyEntry MarkOf(const std::string& accuracy_class) {
+  const std::string name = "class " + accuracy_class;
+  const std::optional<AccuracyClass> found = FindAccuracyClass(accuracy_class);
+  if (!found || IsFloat32(*found)) return {name, Shape::kCircle, Ink::kBlue};
+  if (*found == AccuracyClass::kTf32) {
+    return {name, Shape::kSquare, Ink::kGreen};
+  }
+  return {name, Shape::kTriangle, Ink::kPurple};
+}
+
+// The index of the contender's mark in the key, to which it is added.
+size_t SeriesOf(const Contender& contender, std::vector<KeyEntry>& key) {
+  KeyEntry mark = MarkOf(contender.accuracy_class);
+  if (contender.is_own) {
+    mark = {absl::StrCat("contributed, ", mark.name), Shape::kDiamond,
+            Ink::kOrange};
+  }
+  for (size_t i = 0; i < key.size(); ++i) {
+    if (key[i].name == mark.name) return i;
+  }
+  key.push_back(mark);
+  return key.size() - 1;
+}
 
 std::string LadderTitle(const RunRecord& ladder) {
   return absl::StrCat(ladder.network, ", ", Plural(ladder.size, "image"), ", ",
                       ladder.gpu.name);
 }
 
-}  // namespace
-
-Chart LadderChart(const std::string& name, const RunRecord& ladder) {
-  Chart chart = {name, "# variant, sum of the op times in ms\n", ""};
-  const LadderRows rows = RowsOf(ladder);
-  double least = HUGE_VAL, most = 0;
-  size_t bars = 0, contributed = 0;
-  for (const LadderRow& row : rows.rows) {
-    if (!row.times) continue;
-    const double sum = row.times->sum_ns;
-    absl::StrAppend(&chart.data, BarName(row.run->variant),
-                    absl::StrFormat(" %.4f\n", sum * 1e-6));
-    least = std::min(least, sum);
-    most = std::max(most, sum);
-    ++bars;
-    if (row.is_contributed) ++contributed;
-  }
-  struct Line {
-    std::string title;
-    double ns;
-    const char* color;
-    int dash;
-  };
-  std::vector<Line> lines;
-  if (rows.library && rows.library->times.sum_ns > 0) {
-    lines.push_back({rows.library->first_layer->library,
-                     rows.library->times.sum_ns, kRed, 2});
-  }
-  for (size_t i = 0; i < rows.floors.size(); ++i) {
-    lines.push_back({absl::StrCat("floor of ", rows.floors[i].classes),
-                     rows.floors[i].times.sum_ns, kGreen,
-                     i == 0 ? 1 : 2 + static_cast<int>(i)});
-  }
-  for (const Line& line : lines) least = std::min(least, line.ns);
-  const int keys = static_cast<int>(lines.size()) + (contributed > 0 ? 1 : 0);
-  const double left = least * 1e-6 / 1.6, right = most * 1e-6 * 2.5;
-  chart.script =
-      absl::StrCat(Begin(name, 98 + 22 * static_cast<int>(bars) + 21 * keys,
-                         LadderTitle(ladder), keys),
-                   BarRows(bars), "set logscale x\nset xrange [",
-                   absl::StrFormat("%.4g:%.4g", left, right),
-                   "]\nset xlabel 'sum of the op times, ms (logarithmic)'\n"
-                   "set grid x lc rgb '#dddddd'\nset border 3\n"
-                   "set style textbox opaque noborder margins 0.3,0.1\n"
-                   "plot '",
-                   name, ".dat' using (", absl::StrFormat("%.4g", left),
-                   "):0:(", absl::StrFormat("%.4g", left),
-                   "):2:($0-0.36):($0+0.36):ytic(1) with boxxyerror lc rgb '",
-                   kBlue, "' notitle");
-  if (contributed > 0) {
-    // Over the first bars.
-    absl::StrAppend(
-        &chart.script,
-        absl::StrFormat(", '%s.dat' using (%.4g):0:(%.4g):($0<%d?$2:NaN):"
-                        "($0-0.36):($0+0.36) with boxxyerror lc rgb '%s' "
-                        "title 'contributed'",
-                        name, left, left, contributed, kOrange));
-  }
-  for (const Line& line : lines) {
-    const double ms = line.ns * 1e-6;
-    absl::StrAppend(
-        &chart.script,
-        absl::StrFormat(
-            ", '+' using (%.4f):(%.1f):(0):(-%.1f) every ::::0 with "
-            "vectors nohead lw 2 dt %d lc rgb '%s' title ",
-            ms, static_cast<double>(bars) - 0.4,
-            static_cast<double>(bars) + 0.2, line.dash, line.color),
-        Quote(absl::StrFormat("%s: %.3g ms", ShortKernelName(line.title, 40),
-                              ms)));
-  }
-  absl::StrAppend(
-      &chart.script, ", '", name,
-      ".dat' using 2:0:(sprintf('%.3g', $2)) with labels left boxed "
-      "offset 0.4,0 notitle\n");
-  return chart;
+std::string TimeText(double ns) {
+  return absl::StrCat(drawing::Number(ns * 1e-6), " ms");
 }
 
-Chart OpTimeChart(const std::string& name, const std::string& title,
-                  const std::vector<TimeCurve>& times) {
-  std::vector<Curve> curves;
-  for (const TimeCurve& one : times) {
-    Curve& curve = curves.emplace_back(Curve{one.title, {}});
-    for (const auto& [images, ns] : one.points) {
-      curve.points.emplace_back(images, ns * 1e-6);
+// 2 digits are enough beside a mark.
+std::string SpeedupText(double ratio) {
+  return absl::StrFormat(ratio < 9.95 ? "%.2f×" : "%.1f×", ratio);
+}
+
+}  // namespace
+
+double Contender::sum_ns() const {
+  return std::accumulate(ns.begin(), ns.end(), 0.0);
+}
+
+std::vector<Contender> ContendersOf(const RunRecord& ladder) {
+  std::vector<Contender> contenders;
+  Contender* best = nullptr;
+  const LadderRows rows = RowsOf(ladder);
+  contenders.reserve(rows.rows.size());
+  for (const LadderRow& row : rows.rows) {
+    if (!row.times) continue;
+    Contender& one = contenders.emplace_back();
+    one.name = row.run->variant;
+    one.accuracy_class = row.variant->accuracy_class;
+    one.is_own = one.is_strong = row.is_contributed;
+    one.ns = row.times->ns;
+    for (const ConvolutionRecord& convolution : row.run->convolutions) {
+      one.flops.push_back(static_cast<double>(convolution.flops));
+      one.bytes.push_back(static_cast<double>(convolution.min_bytes));
+    }
+    if (one.accuracy_class == "fp32" &&
+        (best == nullptr || one.sum_ns() < best->sum_ns())) {
+      best = &one;
     }
   }
-  return CurvesChart(name, title, "op time", "ms", curves);
+  if (best != nullptr) best->is_strong = true;
+  return contenders;
+}
+
+Chart LadderChart(const std::string& name, const std::string& title,
+                  const std::vector<Contender>& contenders,
+                  const std::string& base, const LadderRows& rows) {
+  DotPlot plot;
+  plot.title = title;
+  plot.axis = "sum of the op times, ms (logarithmic)";
+  double base_ns = 0;
+  for (const Contender& one : contenders) {
+    if (one.name == base) base_ns = one.sum_ns();
+  }
+  std::string least_name;
+  double least = 0;
+  for (const Contender& one : contenders) {
+    const double sum = one.sum_ns();
+    if (least == 0 || sum < least) {
+      least = sum;
+      least_name = one.name;
+    }
+    std::string beside = TimeText(sum);
+    if (base_ns > 0 && one.name != base) {
+      absl::StrAppend(&beside, ", ", SpeedupText(base_ns / sum));
+    }
+    plot.rows.push_back(
+        {one.name,
+         {{SeriesOf(one, plot.series), sum * 1e-6,
+           absl::StrCat(one.name, ": ", MillisecondsOf(one.ns), " = ",
+                        Milliseconds(sum), " ms, class ", one.accuracy_class)}},
+         beside,
+         one.is_strong});
+  }
+  if (rows.library && rows.library->times.sum_ns > 0) {
+    plot.references.push_back({rows.library->first_layer->library,
+                               rows.library->times.sum_ns * 1e-6,
+                               Ink::kOrange});
+  }
+  for (const FloorRow& floor : rows.floors) {
+    plot.references.push_back({absl::StrCat("floor of ", floor.classes),
+                               floor.times.sum_ns * 1e-6, Ink::kGreen});
+  }
+  plot.description = absl::StrCat(
+      title, ": a dot for each of ",
+      Plural(static_cast<int64_t>(contenders.size()), "variant"),
+      ", the sum of its op times",
+      least > 0
+          ? absl::StrCat("; the least is ", TimeText(least), " by ", least_name)
+          : "");
+  return MakeChart(name, plot);
+}
+
+Chart LadderChart(const std::string& name, const RunRecord& ladder) {
+  const LadderRows rows = RowsOf(ladder);
+  std::string first;
+  for (const LadderRow& row : rows.rows) {
+    if (first.empty() && row.times && !row.is_contributed) {
+      first = row.run->variant;
+    }
+  }
+  return LadderChart(name, LadderTitle(ladder), ContendersOf(ladder), first,
+                     rows);
+}
+
+Chart RooflineChart(const std::string& name, const std::string& title,
+                    const std::vector<Contender>& contenders,
+                    const Rates& peaks) {
+  drawing::RoofPlot plot;
+  plot.title = title;
+  plot.description = absl::StrCat(
+      title,
+      ": roofline, FLOP per second of each variant against FLOP per byte, "
+      "under the GPU's limits");
+  plot.x_axis = "FLOP per byte that must move";
+  plot.y_axis = "TFLOP/s";
+  for (const Contender& one : contenders) {
+    for (size_t i = 0; i < one.ns.size(); ++i) {
+      if (one.ns[i] <= 0 || one.bytes[i] <= 0) continue;
+      const double rate = one.flops[i] / one.ns[i] * 1e-3;
+      const double intensity = one.flops[i] / one.bytes[i];
+      plot.points.push_back(
+          {one.name, SeriesOf(one, plot.series), intensity, rate, one.is_strong,
+           absl::StrFormat("%s, convolution %d: %.2f TFLOP/s at %.1f FLOP/byte",
+                           one.name, i + 1, rate, intensity)});
+      if (plot.columns.size() <= i) {
+        plot.columns.emplace_back(absl::StrCat("conv. ", i + 1),
+                                  intensity);
+      }
+    }
+  }
+  plot.slope = peaks.memory_gbs.value_or(1) * 1e-3;
+  plot.slope_name = absl::StrFormat("memory: %.2f TB/s", plot.slope);
+  const auto add_roof = [&](const std::optional<double>& tflops,
+                            const char* what) {
+    if (!tflops) return;
+    plot.roofs.push_back({absl::StrFormat("%s: %.0f", what, *tflops), *tflops});
+  };
+  add_roof(ClassTflops(AccuracyClass::kFp16, peaks), "tensor cores, halves");
+  add_roof(ClassTflops(AccuracyClass::kFp32, peaks), "class fp32 by halves");
+  add_roof(peaks.fp32_tflops, "float32 units");
+  return MakeChart(name, plot);
 }
 
 Chart CurvesChart(const std::string& name, const std::string& title,
                   const std::string& quantity, const std::string& unit,
                   const std::vector<Curve>& curves) {
-  Chart chart = {name,
-                 absl::StrCat("# images, ", quantity, " in ", unit,
-                              "; a block per line\n"),
-                 ""};
-  std::string plot;
-  constexpr const char* kColors[] = {kBlue, kRed, kGreen, kGrey};
-  int64_t fewest = std::numeric_limits<int64_t>::max(), most = 0;
-  double least = HUGE_VAL, largest = 0;
+  drawing::LinePlot plot;
+  plot.title = title;
+  plot.description = absl::StrCat(title, ": ", quantity, " in ", unit,
+                                  " against the number of images");
+  plot.x_axis = "images (logarithmic)";
+  plot.y_axis = absl::StrCat(quantity, ", ", unit, " (logarithmic)");
+  constexpr Ink kInks[] = {Ink::kBlue, Ink::kOrange, Ink::kGreen, Ink::kPurple};
+  constexpr Shape kShapes[] = {Shape::kCircle, Shape::kSquare, Shape::kTriangle,
+                               Shape::kDiamond};
   for (size_t i = 0; i < curves.size(); ++i) {
-    absl::StrAppend(&chart.data, i > 0 ? "\n\n" : "", "# ",
-                    OneLine(curves[i].title), "\n");
+    drawing::LinePlot::Curve& curve = plot.curves.emplace_back();
+    curve.name = curves[i].title;
+    curve.ink = kInks[i % std::size(kInks)];
+    curve.shape = kShapes[i % std::size(kShapes)];
     for (const auto& [images, value] : curves[i].points) {
-      fewest = std::min(fewest, images);
-      most = std::max(most, images);
-      least = std::min(least, value);
-      largest = std::max(largest, value);
-      absl::StrAppend(&chart.data, images, absl::StrFormat(" %.6f\n", value));
-    }
-    absl::StrAppend(&plot, i > 0 ? ", " : "", "'", name, ".dat' index ", i,
-                    " with lines lw 2 lc rgb '", kColors[i % 4], "' title ",
-                    Quote(curves[i].title), ", '' index ", i,
-                    " with circles lc rgb '", kColors[i % 4], "' notitle");
-  }
-  chart.script = absl::StrCat(
-      Begin(name, 360, title, static_cast<int>(curves.size())), kCircles,
-      "set logscale xy\nset xlabel 'images'\nset ylabel ",
-      Quote(absl::StrCat(quantity, ", ", unit)),
-      "\nset grid lc rgb '#dddddd'\n"
-      "set format x '%.0f'\nset format y '%g'\n",
-      absl::StrFormat("set xrange [%.4g:%.4g]\nset yrange [%.4g:%.4g]\n",
-                      static_cast<double>(fewest) / 1.3,
-                      static_cast<double>(most) * 1.3, least / 1.6,
-                      largest * 1.6),
-      "plot ", plot, "\n");
-  return chart;
-}
-
-Chart RooflineChart(const std::string& name, const RunRecord& ladder,
-                    const Rates& peaks) {
-  Chart chart = {name,
-                 "# FLOP per byte, TFLOP/s, rung, convolution, side of the "
-                 "label; a block per convolution\n",
-                 ""};
-  struct Point {
-    double intensity, rate;
-    int rung;
-  };
-  std::map<size_t, std::vector<Point>> layers;
-  double least_x = HUGE_VAL, most_x = 0, least_y = HUGE_VAL;
-  std::string contributed;  // a block of their own, labelled with their names
-  for (const LadderRun& run : ladder.ladder) {
-    if (!run.failure.empty()) continue;
-    const VariantRecord& variant = ladder.variants.at(run.variant);
-    for (size_t i = 0; i < run.convolutions.size(); ++i) {
-      const ConvolutionRecord& convolution = run.convolutions[i];
-      const double flops = static_cast<double>(convolution.flops);
-      const Point point = {flops / static_cast<double>(convolution.min_bytes),
-                           flops / Median(convolution.op_time_ns) * 1e-3,
-                           variant.rung};
-      least_x = std::min(least_x, point.intensity);
-      most_x = std::max(most_x, point.intensity);
-      least_y = std::min(least_y, point.rate);
-      if (IsContributed(variant)) {
-        absl::StrAppend(
-            &contributed,
-            absl::StrFormat("%.3f %.4f ", point.intensity, point.rate),
-            BarName(run.variant), "\n");
-      } else {
-        layers[i].push_back(point);
-      }
+      curve.points.emplace_back(static_cast<double>(images), value);
     }
   }
-  std::string plot;
-  constexpr const char* kColors[] = {kBlue, kRed};
-  for (auto& [layer, points] : layers) {
-    std::sort(points.begin(), points.end(),
-              [](const Point& a, const Point& b) { return a.rate < b.rate; });
-    absl::StrAppend(&chart.data, layer > 0 ? "\n\n" : "");
-    for (size_t i = 0; i < points.size(); ++i) {
-      const Point& point = points[i];
-      // Points close to each other have labels on different sides.
-      absl::StrAppend(
-          &chart.data,
-          absl::StrFormat("%.3f %.4f %d %d %d\n", point.intensity, point.rate,
-                          point.rung, layer + 1, i % 4));
-    }
-    const std::string color = kColors[layer % 2];
-    absl::StrAppend(&plot, ", '", name, ".dat' index ", layer,
-                    " using 1:2 with circles lc rgb '", color,
-                    "' title 'convolution ", layer + 1, "'");
-    // Right, left, further right, further left.
-    for (int side = 0; side < 4; ++side) {
-      const bool left = side % 2 == 1;
-      absl::StrAppend(
-          &plot, ", '' index ", layer,
-          absl::StrFormat(" using ($5==%d?$1:NaN):2:3 with labels %s offset "
-                          "%s%.1f,0 font ',11' textcolor rgb '%s' notitle",
-                          side, left ? "right" : "left", left ? "-" : "",
-                          side < 2 ? 0.7 : 2.7, color));
-    }
-  }
-  if (!contributed.empty()) {
-    absl::StrAppend(&chart.data, layers.empty() ? "" : "\n\n", contributed);
-    absl::StrAppend(
-        &plot, ", '", name, ".dat' index ", layers.size(),
-        absl::StrFormat(" using 1:2 with circles lc rgb '%s' title "
-                        "'contributed', '' index %d using 1:2:3 with labels "
-                        "left offset 0.8,0.6 font ',11' textcolor rgb '%s' "
-                        "notitle",
-                        kOrange, layers.size(), kOrange));
-  }
-  const double left = std::min(least_x / 4, 2.0), right = most_x * 8;
-  // The roofs: the memory's line up to the arithmetic's.
-  std::string roofs;
-  double highest = 0;
-  const double gbs = peaks.memory_gbs.value_or(0);
-  const auto add_roof = [&](const std::optional<double>& tflops, int dash,
-                            const char* color, const char* title) {
-    if (!tflops) return;
-    highest = std::max(highest, *tflops);
-    absl::StrAppend(
-        &roofs, roofs.empty() ? "" : ", ",
-        absl::StrFormat("(x*%.4g<%.4g?x*%.4g:%.4g) lw 2 dt %d lc rgb '%s' "
-                        "title '%s'",
-                        gbs * 1e-3, *tflops, gbs * 1e-3, *tflops, dash, color,
-                        title));
-  };
-  add_roof(ClassTflops(AccuracyClass::kFp16, peaks), 1, kGreen,
-           "tensor cores, one FP16 product");
-  add_roof(ClassTflops(AccuracyClass::kFp32, peaks), 3, kGreen,
-           "class fp32, three FP16 products");
-  add_roof(peaks.fp32_tflops, 2, kGrey, "float32 units");
-  chart.script = absl::StrCat(
-      Begin(
-          name, 580, LadderTitle(ladder),
-          3 + static_cast<int>(layers.size()) + (contributed.empty() ? 0 : 1)),
-      kCircles, "set logscale xy\nset samples 400\n",
-      absl::StrFormat("set xrange [%.3g:%.3g]\nset yrange [%.3g:%.4g]\n", left,
-                      right, least_y / 1.6, highest * 1.6),
-      "set xlabel 'FLOP per byte that must move'\nset ylabel 'TFLOP/s'\n"
-      "set grid lc rgb '#e4e4e4'\n"
-      "set format y '%g'\nplot ",
-      roofs, plot, "\n");
-  return chart;
+  return MakeChart(name, plot);
 }
 
 std::string OthersOf(const ShareList& list) {
@@ -280,83 +220,110 @@ std::string OthersOf(const ShareList& list) {
 
 Chart ShareChart(const std::string& name, const std::string& title,
                  const ShareList& list) {
-  Chart chart = {name, "# name, percent of the time\n", ""};
-  double others = 100 * list.listed, most = 0;
-  size_t rows = list.shares.size();
+  drawing::BarPlot plot;
+  plot.title = title;
+  plot.axis = "share of the time, %";
+  double others = 100 * list.listed;
+  const auto add = [&](const std::string& label, double percent, Ink ink,
+                       const std::string& more) {
+    plot.bars.push_back(
+        {label, std::max(percent, 0.0), absl::StrFormat("%.1f %%", percent),
+         ink, absl::StrFormat("%s: %.2f %%%s", label, percent, more)});
+  };
   for (const Share& share : list.shares) {
-    absl::StrAppend(&chart.data, BarName(share.entry.name),
-                    absl::StrFormat(" %.2f\n", 100 * share.share));
+    const ProfileEntry& entry = share.entry;
+    add(entry.name, 100 * share.share, Ink::kBlue,
+        entry.total_ns
+            ? ", " + FormatNanoseconds(static_cast<double>(*entry.total_ns))
+            : "");
     others -= 100 * share.share;
-    most = std::max(most, 100 * share.share);
   }
   if (list.entries > list.shares.size()) {
-    absl::StrAppend(&chart.data, DataString(OthersOf(list)),
-                    absl::StrFormat(" %.2f\n", others));
-    ++rows;
-    most = std::max(most, others);
+    add(OthersOf(list), others, Ink::kGrey, "");
   }
-  chart.script = absl::StrCat(
-      Begin(name, 110 + 26 * static_cast<int>(rows), title, 0), BarRows(rows),
-      absl::StrFormat("set xrange [0:%.4g]\n", most * 1.18),  // room for labels
-      "set xlabel 'share of the time, %'\nset grid x lc rgb '#dddddd'\n"
-      "set border 3\n"
-      "plot '",
-      name,
-      ".dat' using (0):0:(0):2:($0-0.36):($0+0.36):ytic(1) with boxxyerror lc "
-      "rgb '",
-      kBlue,
-      "' notitle, '' using 2:0:(sprintf('%.1f', $2)) with labels left offset "
-      "0.4,0 notitle\n");
-  return chart;
+  plot.description =
+      absl::StrCat(title, ": a bar for each entry, its share of the time",
+                   plot.bars.empty()
+                       ? ""
+                       : absl::StrCat("; the largest is ", plot.bars[0].hover));
+  return MakeChart(name, plot);
 }
 
 Chart LayersChart(const std::string& name, const std::string& title,
                   const std::string& peer,
                   const std::vector<LayerTimes>& layers) {
-  Chart chart = {name, "# layer, ms: ours, the library's, the floor\n", ""};
-  double least = HUGE_VAL, most = 0;
-  const auto cell = [&](const std::optional<double>& ms) {
-    if (!ms) return std::string(" ?");
-    least = std::min(least, *ms);
-    most = std::max(most, *ms);
-    return absl::StrFormat(" %.4f", *ms);
-  };
-  for (const LayerTimes& layer : layers) {
-    absl::StrAppend(&chart.data, DataString(layer.layer), cell(layer.ours),
-                    cell(layer.peer), cell(layer.floor), "\n");
-  }
-  // Bars begin at the left edge, where a logarithmic scale has no 0.
-  const std::string left = absl::StrFormat("%.4g", least / 2);
-  chart.script = absl::StrCat(
-      Begin(name, 150 + 54 * static_cast<int>(layers.size()), title, 3),
-      BarRows(layers.size()),
-      "set datafile missing '?'\nset logscale x\nset xrange [", left, ":",
-      absl::StrFormat("%.4g", most * 3),
-      "]\nset xlabel 'ms (logarithmic)'\nset grid x lc rgb '#dddddd'\n"
-      "set border 3\nplot ");
-  const auto bars = [&](int column, double row, const char* color,
-                        const std::string& key, bool first) {
-    absl::StrAppend(
-        &chart.script, first ? "" : ", ", "'", name, ".dat' using (", left,
-        "):0:(", left,
-        absl::StrFormat("):%d:($0%+.2f):($0%+.2f)", column, row - 0.13,
-                        row + 0.13),
-        first ? ":ytic(1)" : "", " with boxxyerror lc rgb '", color, "' title ",
-        Quote(key),
-        absl::StrFormat(", '' using %d:($0%+.2f):(sprintf('%%.3g', $%d)) with "
-                        "labels left offset 0.4,0 font ',10' notitle",
-                        column, row, column));
-  };
-  bars(2, -0.28, kBlue, "ours", true);
+  DotPlot plot;
+  plot.title = title;
+  plot.axis = "ms (logarithmic); beside: ours, and how many times as fast";
+  plot.description = absl::StrCat(
+      title, ": for each layer the time of our fastest kernel, of ",
+      peer.empty() ? "the library" : peer, ", and the floor");
+  plot.series = {{"ours", Shape::kCircle, Ink::kBlue}};
   const auto any = [&](std::optional<double> LayerTimes::*time) {
     return std::any_of(
         layers.begin(), layers.end(),
         [&](const LayerTimes& layer) { return (layer.*time).has_value(); });
   };
-  if (any(&LayerTimes::peer)) bars(3, 0, kRed, peer, false);
-  if (any(&LayerTimes::floor)) bars(4, 0.28, kGreen, "floor", false);
-  chart.script += "\n";
-  return chart;
+  const size_t peers = plot.series.size();
+  if (any(&LayerTimes::peer)) {
+    plot.series.push_back({peer, Shape::kSquare, Ink::kOrange});
+  }
+  const size_t floors = plot.series.size();
+  if (any(&LayerTimes::floor)) {
+    plot.series.push_back({"floor", Shape::kBar, Ink::kGreen});
+  }
+  for (const LayerTimes& layer : layers) {
+    DotPlot::Row& row = plot.rows.emplace_back();
+    row.label = layer.layer;
+    const auto add = [&](size_t series, double ms) {
+      row.dots.push_back(
+          {series, ms,
+           absl::StrCat(layer.layer, ", ", plot.series[series].name, ": ",
+                        absl::StrFormat("%.4f ms", ms))});
+    };
+    if (layer.floor) add(floors, *layer.floor);
+    if (layer.peer) add(peers, *layer.peer);
+    add(0, layer.ours);
+    row.beside = drawing::Number(layer.ours);
+    if (layer.peer) {
+      absl::StrAppend(&row.beside, ", ", SpeedupText(*layer.peer / layer.ours));
+    }
+  }
+  return MakeChart(name, plot);
+}
+
+drawing::StackPlot TimeParts(const RunRecord& record) {
+  drawing::StackPlot plot;
+  plot.title = absl::StrCat("Where the time of ", record.milestone, " goes, ",
+                            Plural(record.size, "image"));
+  const auto add = [&](const std::string& label, double ns) {
+    if (ns <= 0) return;
+    plot.parts.push_back(
+        {label, ns * 1e-6,
+         ns < 1e9 ? TimeText(ns) : absl::StrFormat("%.2f s", ns * 1e-9)});
+  };
+  double rest = static_cast<double>(record.usage.elapsed_ns);
+  add("reading images and weights", static_cast<double>(record.load_ns));
+  add("preparing the device", static_cast<double>(record.prepare_ns));
+  rest -= static_cast<double>(record.load_ns + record.prepare_ns);
+  double inference = 0;
+  for (const int64_t ns : record.inference_ns) {
+    inference += static_cast<double>(ns);
+  }
+  rest -= inference;
+  for (size_t i = 0; i < record.convolutions.size(); ++i) {
+    double ns = 0;
+    for (const int64_t one : record.convolutions[i].op_time_ns) {
+      ns += static_cast<double>(one);
+    }
+    add(absl::StrCat("convolution ", i + 1), ns);
+    inference -= ns;
+  }
+  add("other layers and copies", inference);
+  add("rest of the program", rest);
+  plot.description = absl::StrCat(
+      plot.title, ": one bar for the whole program, divided into its parts");
+  return plot;
 }
 
 }  // namespace convlab

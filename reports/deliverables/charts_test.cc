@@ -1,10 +1,12 @@
 #include "reports/deliverables/charts.h"
 
+#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "reports/document/writers.h"
 #include "reports/records/test_records.h"
 
 namespace convlab {
@@ -14,72 +16,102 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(Charts, LadderHasBarsLibraryAndFloor) {
+TEST(Charts, LadderHasDotsSpeedupsLibraryAndFloors) {
   const Chart chart = LadderChart("l", TestLadder(10000));
-  EXPECT_EQ(chart.data,
-            "# variant, sum of the op times in ms\n\"naive\" 40.0000\n\"fast\" "
-            "10.0000\n\"slow\" 20.0000\n");
-  EXPECT_THAT(chart.script, AllOf(HasSubstr("set output 'l.svg'"),
-                                  HasSubstr("'cuDNN 9: 4 ms'"),
-                                  HasSubstr("'floor of fp32: 0.844 ms'"),
-                                  HasSubstr("'floor of fp16: 0.754 ms'")));
+  for (const std::string& svg : {chart.wide, chart.narrow}) {
+    EXPECT_THAT(
+        svg,
+        AllOf(HasSubstr("<title>fast: 2.500 + 7.500 = 10.000 ms, class fp32<"),
+              HasSubstr(">10 ms, 4.00×</text>"), HasSubstr(">40 ms</text>"),
+              HasSubstr(">cuDNN 9: 4</text>"),
+              HasSubstr(">floor of fp32: 0.844</text>"),
+              HasSubstr(">class fp16</text>"),
+              HasSubstr("the least is 10 ms by fast\""),
+              Not(HasSubstr("contributed"))));
+  }
+  // The fastest of class fp32 stands out.
+  EXPECT_THAT(chart.wide, HasSubstr("font-weight=\"bold\">fast</text>"));
+  EXPECT_THAT(chart.wide, Not(HasSubstr("font-weight=\"bold\">slow</text>")));
   RunRecord alone = TestLadder(10000);
   alone.peers.clear();
   alone.gpu.name = "NVIDIA X1";
-  EXPECT_THAT(LadderChart("l", alone).script,
+  EXPECT_THAT(LadderChart("l", alone).wide,
               AllOf(Not(HasSubstr("cuDNN")), Not(HasSubstr("floor"))));
 }
 
-TEST(Charts, TextCannotEndItsQuotes) {
+TEST(Charts, TextIsOnlyText) {
   RunRecord record = TestLadder(100);
-  record.gpu.name = "it's `date` \"\n";
-  record.ladder[0].variant = "a\"b\\";
-  record.variants["a\"b\\"] = record.variants["naive"];
-  const Chart chart = LadderChart("l", record);
-  EXPECT_THAT(chart.data, HasSubstr("\"a'b/\" 0.4000\n"));
-  EXPECT_THAT(chart.script,
-              HasSubstr("set label 'fa19, 100 images, it''s `date` \"\\n' at"));
+  record.gpu.name = "<script>\"&\n";
+  record.ladder[0].variant = "a\"<b>";
+  record.variants["a\"<b>"] = record.variants["naive"];
+  const std::string svg = LadderChart("l", record).wide;
+  EXPECT_THAT(svg, AllOf(Not(HasSubstr("<script")), Not(HasSubstr("<b>")),
+                         HasSubstr("&lt;script&gt;&quot;&amp;\\n"),
+                         HasSubstr("a&quot;&lt;b&gt;")));
 }
 
-TEST(Charts, RooflineHasAPointForEachVariantAndConvolution) {
-  const Chart chart =
-      RooflineChart("r", TestLadder(10000), *DataSheetRates("NVIDIA H200"));
-  // Slowest first: 26.136 GFLOP in 10 ms, and 114.. bytes' share of them.
-  EXPECT_THAT(chart.data,
-              HasSubstr("11.429 2.6136 1 1 0\n11.429 5.2272 3 1 1\n11.429 "
-                        "10.4544 2 1 2\n\n\n91.048 4.0368 1 2 0\n"));
-  EXPECT_THAT(chart.script, AllOf(HasSubstr("(x*4.8<989.5?x*4.8:989.5)"),
-                                  HasSubstr("(x*4.8<329.8?x*4.8:329.8)"),
-                                  HasSubstr("'FLOP per byte that must move'"),
-                                  HasSubstr("'TFLOP/s'")));
+TEST(Charts, RooflineNamesEachPointAndRoof) {
+  const Chart chart = RooflineChart("r", "t", ContendersOf(TestLadder(10000)),
+                                    *DataSheetRates("NVIDIA H200"));
+  for (const std::string& svg : {chart.wide, chart.narrow}) {
+    EXPECT_THAT(svg,
+                AllOf(HasSubstr("<title>naive, convolution 1: 2.61 TFLOP/s at "
+                                "11.4 FLOP/byte</title>"),
+                      HasSubstr("<title>fast, convolution 2: 16.15 TFLOP/s at "
+                                "91.0 FLOP/byte</title>"),
+                      HasSubstr(">memory: 4.80 TB/s</text>"),
+                      HasSubstr(">class fp32 by halves: 330</text>"),
+                      HasSubstr(">float32 units: 67</text>"),
+                      HasSubstr(">conv. 2</text>")));
+  }
 }
 
-TEST(Charts, OpTimesAndShares) {
-  EXPECT_EQ(OpTimeChart("o", "t",
-                        {{"convolution 1", {{100, 5e5}, {1000, 4e6}}},
-                         {"convolution 2", {{100, 6e5}}}})
-                .data,
-            "# images, op time in ms; a block per line\n# convolution 1\n100 "
-            "0.500000\n1000 4.000000\n\n\n# convolution 2\n100 0.600000\n");
+TEST(Charts, SharesAndTheRest) {
   const RunRecord record = Traced(TestRecord("m3", "gpu", 100, "naive"));
-  EXPECT_EQ(
+  EXPECT_THAT(
       ShareChart("s", "t", LargestShares(record.profile->gpu_activities, 70))
-          .data,
-      "# name, percent of the time\n\"convlab::cuda::NaiveKer…\" "
-      "80.00\n\"2 others\" 20.00\n");
+          .wide,
+      AllOf(HasSubstr(">80.0 %</text>"), HasSubstr(">2 others</text>"),
+            HasSubstr("<title>2 others: 20.00 %</title>")));
 }
 
-TEST(Charts, LayersHaveThreeBarsAsFarAsMeasured) {
-  const Chart chart = LayersChart("c", "t", "cuDNN 9",
-                                  {{"a-L1", 0.5, 2, 0.25}, {"b", 1, {}, {}}});
-  EXPECT_EQ(chart.data,
-            "# layer, ms: ours, the library's, the floor\n\"a-L1\" 0.5000 "
-            "2.0000 0.2500\n\"b\" 1.0000 ? ?\n");
-  EXPECT_THAT(chart.script,
-              AllOf(HasSubstr("set xrange [0.125:6]"), HasSubstr("'ours'"),
-                    HasSubstr("'cuDNN 9'"), HasSubstr("'floor'")));
-  EXPECT_THAT(LayersChart("c", "t", "", {{"b", 1, {}, {}}}).script,
-              Not(HasSubstr("floor")));
+TEST(Charts, LayersHaveThreeDotsAsFarAsMeasured) {
+  const std::string svg =
+      LayersChart("c", "t", "cuDNN 9",
+                  {{"a-L1", 0.5, 2, 0.25}, {"b", 1, {}, {}}})
+          .wide;
+  EXPECT_THAT(svg, AllOf(HasSubstr("<title>a-L1, ours: 0.5000 ms</title>"),
+                         HasSubstr("<title>a-L1, cuDNN 9: 2.0000 ms</title>"),
+                         HasSubstr("<title>a-L1, floor: 0.2500 ms</title>"),
+                         HasSubstr(">0.5, 4.00×</text>"),
+                         Not(HasSubstr("<title>b, cuDNN"))));
+  EXPECT_THAT(LayersChart("c", "t", "", {{"b", 1, {}, {}}}).wide,
+              Not(HasSubstr(">floor</text>")));
+}
+
+TEST(Charts, TimePartsAddUpToTheProgram) {
+  RunRecord record = TestRecord("m3", "gpu", 1000, "naive");
+  record.load_ns = 100 * kMs;
+  record.prepare_ns = 200 * kMs;
+  record.inference_ns = {20 * kMs, 20 * kMs, 20 * kMs};
+  const drawing::StackPlot plot = TimeParts(record);
+  double sum = 0;
+  for (const auto& part : plot.parts) sum += part.value;
+  EXPECT_NEAR(sum, 1500, 1e-6);
+  ASSERT_EQ(plot.parts.size(), 6);
+  EXPECT_EQ(plot.parts[2].label, "convolution 1");
+  EXPECT_NEAR(plot.parts[2].value, 3, 1e-6);  // of three repetitions
+}
+
+// Values that no record has draw something, and end.
+TEST(Charts, DegenerateScalesHaveNoTicks) {
+  using drawing::Scale;
+  EXPECT_TRUE(drawing::Ticks(Scale{true, 0, 1, 0, 100}, 5).empty());
+  EXPECT_TRUE(drawing::Ticks(Scale{false, 2, 2, 0, 100}, 5).empty());
+  EXPECT_TRUE(drawing::Ticks(Scale{false, 0, HUGE_VAL, 0, 100}, 5).empty());
+  EXPECT_EQ(drawing::Ticks(Scale{true, 1, 100, 0, 100}, 7).size(), 7);
+  EXPECT_EQ(drawing::Number(12345.6), "12,346");
+  EXPECT_EQ(drawing::Number(0.0123), "0.0123");
 }
 
 }  // namespace

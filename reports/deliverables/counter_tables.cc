@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
+#include "reports/deliverables/charts.h"
 #include "reports/importers/launch_facts.h"
 #include "reports/importers/listing.h"
 #include "reports/quantities.h"
@@ -93,34 +93,19 @@ std::string Bound(const LaunchFacts& facts) {
   return wait;
 }
 
-// A row for each launch that takes a noticeable share of the time.
-void AddCountersTable(const std::vector<MeasuredLaunch>& launches,
-                      Deliverable& deliverable) {
+// Rows for each launch that takes a noticeable share of the time.
+void AddRows(const std::string& variant,
+             const std::vector<MeasuredLaunch>& launches, Table& table) {
   double total = 0;
   for (const MeasuredLaunch& launch : launches) {
     total += launch.facts.duration_ns.value_or(0);
   }
-  Table table = {{{"kernel", false},
-                  {"time"},
-                  {"DRAM traffic"},
-                  {"DRAM, %"},
-                  {"SM, %"},
-                  {"tensor, %"},
-                  {"occupancy, %"},
-                  {"registers"},
-                  {"shared"},
-                  {"longest wait", false}},
-                 {}};
-  size_t left_out = 0;
   for (const MeasuredLaunch& launch : launches) {
     const LaunchFacts& facts = launch.facts;
     constexpr double kWorthARow = 0.02;
-    if (facts.duration_ns.value_or(0) < kWorthARow * total) {
-      ++left_out;
-      continue;
-    }
+    if (facts.duration_ns.value_or(0) < kWorthARow * total) continue;
     table.rows.push_back(
-        {Code(KernelName(launch.kernel, 44)),
+        {Code(variant), Code(KernelName(launch.kernel, 36)),
          facts.duration_ns ? FormatNanoseconds(*facts.duration_ns) : "–",
          Bytes(facts.dram_bytes), Percent(facts.dram_percent),
          Percent(facts.sm_percent), Percent(facts.tensor_percent),
@@ -131,39 +116,38 @@ void AddCountersTable(const std::vector<MeasuredLaunch>& launches,
          Bytes(facts.shared_bytes_per_block),
          facts.stalls.empty()
              ? "–"
-             : absl::StrFormat("%s, %.1f cycles", facts.stalls[0].first,
+             : absl::StrFormat("%s, %.1f", facts.stalls[0].first,
                                facts.stalls[0].second)});
   }
-  deliverable.blocks.push_back(Paragraph{absl::StrCat(
-      "What the hardware counters show of each kernel that it launches (one "
-      "launch of each grid",
-      left_out == 0
-          ? ""
-          : absl::StrCat("; ", left_out, " shorter than 2 % left out"),
-      "):")});
-  deliverable.blocks.push_back(std::move(table));
 }
 
-// "multiprocessors 79.4 % (before: 60.1 %), ...".
-std::string Changes(const LaunchFacts& facts, const LaunchFacts& other) {
-  std::vector<std::string> changes;
-  const auto compare = [&](const char* what, const auto& now, const auto& then,
-                           auto format) {
-    if (now && then) {
-      changes.push_back(absl::StrCat(what, " ", format(now),
-                                     " (before: ", format(then), ")"));
+// A panel for each quantity that both launches have.
+std::vector<drawing::PanelPlot::Panel> PanelsOf(const LaunchFacts& before,
+                                                const LaunchFacts& after) {
+  std::vector<drawing::PanelPlot::Panel> panels;
+  const auto add = [&](const char* name, const std::optional<double>& then,
+                       const std::optional<double>& now, auto format) {
+    if (then && now) {
+      panels.push_back({name, *then, *now, format(then), format(now)});
     }
   };
   const auto percent = [](const std::optional<double>& value) {
     return Percent(value) + " %";
   };
-  compare("multiprocessors", facts.sm_percent, other.sm_percent, percent);
-  compare("device memory", facts.dram_percent, other.dram_percent, percent);
-  compare("occupancy", facts.occupancy_percent, other.occupancy_percent,
-          percent);
-  compare("DRAM traffic of that launch", facts.dram_bytes, other.dram_bytes,
-          Bytes);
-  return absl::StrJoin(changes, ", ");
+  add("time of that launch", before.duration_ns, after.duration_ns,
+      [](const std::optional<double>& ns) { return FormatNanoseconds(*ns); });
+  add("multiprocessors busy", before.sm_percent, after.sm_percent, percent);
+  add("device memory busy", before.dram_percent, after.dram_percent, percent);
+  add("occupancy", before.occupancy_percent, after.occupancy_percent, percent);
+  add("DRAM traffic", before.dram_bytes, after.dram_bytes, Bytes);
+  add("registers a thread", before.registers_per_thread,
+      after.registers_per_thread, [](const std::optional<double>& count) {
+        return absl::StrFormat("%.0f", *count);
+      });
+  add("L2 hits", before.l2_hit_percent, after.l2_hit_percent, percent);
+  add("tensor cores busy", before.tensor_percent, after.tensor_percent,
+      percent);
+  return panels;
 }
 
 // The time for which the busiest unit of the multiprocessors worked in a whole
@@ -190,58 +174,93 @@ std::optional<Work> WorkOf(const std::vector<MeasuredLaunch>& launches,
 
 }  // namespace
 
-void AddCounterRules(const Source& source, const RunRecord& ladder,
-                     Deliverable& deliverable) {
-  std::set<std::string> waits;
-  for (const LadderRun& run : ladder.ladder) {
-    for (const MeasuredLaunch& launch : LaunchesOf(source, run.variant)) {
-      if (launch.facts.stalls.empty()) continue;
-      waits.insert(launch.facts.stalls[0].first);
-    }
-  }
-  Text text = absl::StrCat(kSpreadRule, " ", kBoundRule);
-  List list;
-  for (const auto& [wait, meaning] : kWaits) {
-    if (waits.count(std::string(wait)) == 0) continue;
-    list.items.push_back(Strong(std::string(wait)) + ": " +
-                         std::string(meaning));
-  }
-  if (!list.items.empty()) text += absl::StrCat(" ", kColumnsRule);
-  deliverable.blocks.push_back(Paragraph{std::move(text)});
-  if (!list.items.empty()) deliverable.blocks.push_back(std::move(list));
-}
-
-void AddCounters(const Source& source, const std::string& variant,
-                 const LadderRun* before, Deliverable& deliverable) {
+bool AddCounters(const Source& source, const std::string& variant,
+                 const LadderRun* before, bool is_contributed,
+                 Deliverable& deliverable) {
   const std::vector<MeasuredLaunch> launches = LaunchesOf(source, variant);
   if (launches.empty()) {
+    // Those of a participant's kernel are read by hand.
+    if (is_contributed) return false;
     AddMissing(deliverable,
                absl::StrCat("there are no hardware counters of ", variant),
                absl::StrCat("tools/measure_ncu.sh BUNDLE ",
                             ShellWord(absl::StrCat(source.records->folder,
                                                    "/ncu-", source.network)),
                             " ", source.network, " ", variant));
-    return;
-  }
-  AddCountersTable(launches, deliverable);
-  const LaunchFacts& facts = launches[0].facts;
-  Text text;
-  if (const std::string bound = Bound(facts); !bound.empty()) {
-    text += Text("The longest kernel, ") +
-            Code(KernelName(launches[0].kernel, 44)) + ", is bound by " +
-            bound + ".";
+    return false;
   }
   const std::vector<MeasuredLaunch> others =
       before == nullptr ? std::vector<MeasuredLaunch>()
                         : LaunchesOf(source, before->variant);
-  const std::string changes =
-      others.empty() ? "" : Changes(facts, others[0].facts);
-  if (!changes.empty()) {
-    text += absl::StrCat(
-        text.empty() ? "" : " ",
-        "Compared with the longest kernel of the rung before: ", changes, ".");
+  if (others.empty()) return true;
+  drawing::PanelPlot plot;
+  plot.before = before->variant;
+  plot.after = variant;
+  plot.title = "The longest kernel, before and after";
+  plot.panels = PanelsOf(others[0].facts, launches[0].facts);
+  if (plot.panels.empty()) return true;
+  plot.description =
+      absl::StrCat("Hardware counters of the longest kernel of ", plot.before,
+                   " and of ", variant, ", a pair of bars for each");
+  deliverable.blocks.push_back(Figure{
+      MakeChart("counters-" + variant, plot),
+      "Pairs of bars: hardware counters before and after",
+      Text("One launch of ") + Code(KernelName(others[0].kernel, 44)) +
+          " and of " + Code(KernelName(launches[0].kernel, 44)) +
+          ", read by ncu. " +
+          AppendixNote(source, "All kernels: ", "the counters", "counters")});
+  return true;
+}
+
+Text BoundText(const Source& source, const std::string& variant) {
+  const std::vector<MeasuredLaunch> launches = LaunchesOf(source, variant);
+  if (launches.empty()) return {};
+  const std::string bound = Bound(launches[0].facts);
+  if (bound.empty()) return {};
+  return Text("Its longest kernel, ") +
+         Code(KernelName(launches[0].kernel, 44)) + ", is bound by " + bound +
+         ".";
+}
+
+Deliverable CountersOf(const Source& source,
+                       const std::vector<std::string>& variants) {
+  Deliverable part = {"The hardware counters", "counters"};
+  Table table = {{{"variant", false},
+                  {"kernel", false},
+                  {"time"},
+                  {"DRAM traffic"},
+                  {"DRAM, %"},
+                  {"SM, %"},
+                  {"tensor, %"},
+                  {"occupancy, %"},
+                  {"registers"},
+                  {"shared"},
+                  {"longest wait, cycles", false}},
+                 {}};
+  std::set<std::string> waits;
+  for (const std::string& variant : variants) {
+    const std::vector<MeasuredLaunch> launches = LaunchesOf(source, variant);
+    AddRows(variant, launches, table);
+    for (const MeasuredLaunch& launch : launches) {
+      if (launch.facts.stalls.empty()) continue;
+      waits.insert(launch.facts.stalls[0].first);
+    }
   }
-  if (!text.empty()) deliverable.blocks.push_back(Paragraph{std::move(text)});
+  if (table.rows.empty()) return part;
+  part.blocks.push_back(Paragraph{
+      "One launch of each grid; those shorter than 2 % are left out."});
+  part.blocks.emplace_back(std::move(table));
+  part.blocks.emplace_back(
+      Generated(absl::StrCat(kBoundRule, " ", kColumnsRule)));
+  List list;
+  list.is_generated = true;
+  for (const auto& [wait, meaning] : kWaits) {
+    if (waits.count(std::string(wait)) == 0) continue;
+    list.items.push_back(Strong(std::string(wait)) + ": " +
+                         std::string(meaning));
+  }
+  if (!list.items.empty()) part.blocks.emplace_back(std::move(list));
+  return part;
 }
 
 std::string WhyNotFaster(const Source& source, const LadderRun& run,
@@ -252,20 +271,21 @@ std::string WhyNotFaster(const Source& source, const LadderRun& run,
   const std::optional<Work> now = WorkOf(launches, run);
   const std::optional<Work> then = WorkOf(others, before);
   if (!now || !then) {
-    return " The counters do not show why: they have one launch of each grid, "
-           "which is not the whole operation here or in the rung before.";
+    return "The counters do not show why: they have one launch of each grid, "
+           "which is not the whole operation of both.";
   }
   const std::string busy = absl::StrFormat(
-      "the busiest unit of the multiprocessors is at work for %s, in the rung "
-      "before for %s",
-      FormatNanoseconds(now->busy_ns), FormatNanoseconds(then->busy_ns));
+      "the busiest unit of the multiprocessors is at work for %s, with %s for "
+      "%s",
+      FormatNanoseconds(now->busy_ns), before.variant,
+      FormatNanoseconds(then->busy_ns));
   const double waiting = now->whole_ns - now->busy_ns;
   const double waited = then->whole_ns - then->busy_ns;
   if (now->busy_ns - then->busy_ns > waiting - waited) {
-    return absl::StrCat(" The reason is more work than before: ", busy, ".");
+    return absl::StrCat("The reason is more work than before: ", busy, ".");
   }
   std::string why =
-      absl::StrCat(" The reason is longer waiting: ", busy,
+      absl::StrCat("The reason is longer waiting: ", busy,
                    "; the rest of the time, ", FormatNanoseconds(waiting),
                    " and before ", FormatNanoseconds(waited), ", is waiting");
   if (!launches[0].facts.stalls.empty()) {

@@ -1,12 +1,17 @@
 #include "reports/deliverables/deliverable.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "common/accuracy/accuracy.h"
 #include "reports/importers/kernel_names.h"
 #include "reports/quantities.h"
 
@@ -60,8 +65,13 @@ void AddMissing(Deliverable& deliverable, absl::string_view what,
                 ". This command measures it: " + Code(command)});
 }
 
-const std::vector<TimelineEvent>* FindTimeline(const Source& source,
-                                               const RunRecord& record) {
+Text AppendixNote(const Source& source, const std::string& before,
+                  const std::string& text, const std::string& id) {
+  if (!source.has_appendix) return {};
+  return Text(before) + Link(text, "#" + id) + ".";
+}
+
+FoundTimeline FindTimeline(const Source& source, const RunRecord& record) {
   std::string name;
   for (size_t i = 0; i < record.command.size(); ++i) {
     absl::string_view path = record.command[i];
@@ -71,7 +81,7 @@ const std::vector<TimelineEvent>* FindTimeline(const Source& source,
       name = FileName(record.command[i + 1]);
     }
   }
-  if (name.empty()) return nullptr;
+  if (name.empty()) return {};
   // A folder may hold several traces of that name; the one beside the record
   // counts.
   std::string beside;
@@ -79,12 +89,12 @@ const std::vector<TimelineEvent>* FindTimeline(const Source& source,
     if (&run.record != &record) continue;
     beside = run.path.substr(0, run.path.rfind('/') + 1) + name;
   }
-  const std::vector<TimelineEvent>* found = nullptr;
+  FoundTimeline found;
   for (const auto& [path, timeline] : source.timelines) {
-    if (path == beside) return &timeline;
+    if (path == beside) return {&timeline, path};
     if (FileName(path) != name) continue;
-    if (found != nullptr) return nullptr;
-    found = &timeline;
+    if (found.events != nullptr) return {};
+    found = {&timeline, path};
   }
   return found;
 }
@@ -121,6 +131,34 @@ Text DescribeVariant(const std::string& name, const VariantRecord& variant) {
   return text + variant.summary + " " + variant.reason;
 }
 
+Text CountText(int64_t correct, const std::optional<int64_t>& expected,
+               const std::vector<std::string>& accuracy_classes) {
+  if (!expected || *expected == correct) return Count(correct);
+  int64_t tolerance = 0;
+  for (const std::string& name : accuracy_classes) {
+    const std::optional<AccuracyClass> found = FindAccuracyClass(name);
+    if (found) tolerance = std::max(tolerance, MaxChangedAnswers(*found));
+  }
+  if (std::abs(correct - *expected) <= tolerance) {
+    return absl::StrCat(Count(correct), " (fp32: ", Count(*expected), ")");
+  }
+  return Strong("✗ " + Count(correct)) + ", expected " + Count(*expected);
+}
+
+Text CountText(const RunRecord& record) {
+  std::vector<std::string> classes;
+  for (const auto& [name, variant] : record.variants) {
+    classes.push_back(variant.accuracy_class);
+  }
+  return CountText(record.correct, ExpectedCorrect(record), classes);
+}
+
+std::string ProgramSeconds(const RunRecord& record) {
+  return record.usage.elapsed_ns > 0
+             ? absl::StrFormat("%.3f", record.usage.elapsed_ns * 1e-9)
+             : "–";
+}
+
 std::string KernelName(absl::string_view name, size_t width) {
   absl::ConsumePrefix(&name, "void ");
   return ShortKernelName(
@@ -131,17 +169,38 @@ std::string KernelName(absl::string_view name, size_t width) {
 
 std::string CommandText(const RunRecord& record) {
   std::vector<std::string> words;
-  for (absl::string_view word : record.command) {
-    // Returns the value of a flag of the form --name=value.
-    const size_t value = absl::StartsWith(word, "--") ? word.find('=') + 1 : 0;
-    if (words.empty() || absl::StartsWith(word.substr(value), "/")) {
-      words.push_back(ShellWord(
-          absl::StrCat(word.substr(0, value), FileName(word.substr(value)))));
-    } else {
-      words.push_back(ShellWord(word));
+  bool names_variant = record.convolutions.empty() ||
+                       record.milestone == "m1" || IsContributed(record);
+  for (size_t i = 1; i < record.command.size(); ++i) {
+    absl::string_view word = record.command[i];
+    if (i == 1 && word == record.milestone) continue;  // convlab m1
+    if (absl::StartsWith(word, "--record=")) continue;
+    if (word == "--record") {
+      ++i;
+      continue;
     }
+    names_variant |= word == "--variant" || word == "--kernel" ||
+                     absl::StartsWith(word, "--variant=") ||
+                     absl::StartsWith(word, "--kernel=");
+    // The value of a flag of the form --name=value.
+    const size_t value = absl::StartsWith(word, "--") ? word.find('=') + 1 : 0;
+    words.push_back(ShellWord(
+        absl::StartsWith(word.substr(value), "/")
+            ? absl::StrCat(word.substr(0, value), FileName(word.substr(value)))
+            : std::string(word)));
   }
-  return absl::StrJoin(words, " ");
+  if (!names_variant) {
+    std::vector<std::string> names;
+    for (const ConvolutionRecord& convolution : record.convolutions) {
+      names.push_back(convolution.variant);
+    }
+    const bool same = absl::c_all_of(
+        names, [&](const std::string& name) { return name == names[0]; });
+    words.push_back(absl::StrCat(
+        "--variant ", ShellWord(same ? names[0] : absl::StrJoin(names, ","))));
+  }
+  return absl::StrCat("bazel run //milestones:", record.milestone, " -- ",
+                      absl::StrJoin(words, " "));
 }
 
 }  // namespace convlab

@@ -18,21 +18,39 @@
 
 namespace convlab {
 
+// A section of the submission or of its appendix.
 struct Deliverable {
   std::string title;
-  std::vector<Block> blocks;
+  // Of links to it; letters and dashes.
+  std::string id;
+  std::vector<Block> blocks = {};
   bool complete = true;  // nothing is missing
+};
+
+// What a milestone hands in.
+struct Parts {
+  std::string asked;           // what the course asks for, as a sentence
+  std::vector<Text> reached;   // what was reached, a sentence each
+  std::vector<Block> picture;  // the summary's chart
+  std::vector<Deliverable> sections;
+  std::vector<Deliverable> appendix;
 };
 
 // The sources of the deliverables.
 struct Source {
   const Records* records = nullptr;
   std::string network;
-  // The optimizations to show; all of the ladder if empty.
+  // The optimizations to discuss, in this order; if empty, ChosenRungs takes
+  // some.
   std::vector<std::string> optimizations;
+  // The variant that all optimizations are compared with; if empty, each is
+  // compared with the one before.
+  std::string base;
   std::vector<Participant> participants;  // of the ranking
   // The traces in the records, by path.
   std::map<std::string, std::vector<TimelineEvent>> timelines;
+  bool has_appendix = true;
+  std::string out;  // the document's folder, from which links start
 };
 
 // The sizes at which a milestone is measured.
@@ -57,9 +75,17 @@ std::string LadderCommand(const Source& source, int64_t size);
 void AddMissing(Deliverable& deliverable, absl::string_view what,
                 const std::string& command);
 
-// The timeline of a traced run; nullptr if its file is missing.
-const std::vector<TimelineEvent>* FindTimeline(const Source& source,
-                                               const RunRecord& record);
+// A sentence that ends with a link to a part of the appendix; empty if there is
+// no appendix.
+Text AppendixNote(const Source& source, const std::string& before,
+                  const std::string& text, const std::string& id);
+
+// The timeline of a traced run, and its file's path; nullptr if it is missing.
+struct FoundTimeline {
+  const std::vector<TimelineEvent>* events = nullptr;
+  std::string path;
+};
+FoundTimeline FindTimeline(const Source& source, const RunRecord& record);
 
 // The newest run of the ladder with the most images, or with `size`; nullptr if
 // there is none in which a variant was timed.
@@ -75,34 +101,31 @@ Text VariantsText(const RunRecord& record);
 // a description, its interface.
 Text DescribeVariant(const std::string& name, const VariantRecord& variant);
 
+// A number of correct answers, marked and with the expected one beside it where
+// it is another one than that by more than classes that round differently may
+// change.
+Text CountText(int64_t correct, const std::optional<int64_t>& expected,
+               const std::vector<std::string>& accuracy_classes);
+// The same of a run, by the classes of its variants.
+Text CountText(const RunRecord& record);
+
+// The time of the whole program, in seconds.
+std::string ProgramSeconds(const RunRecord& record);
+
 // A kernel's name for a table: without our own namespaces, shortened to
 // `width`.
 std::string KernelName(absl::string_view name, size_t width);
 
-// The program and its arguments. Folders of the program and of absolute paths,
-// which are the machine's, are removed.
+// The command that repeats a run: it names the variants that ran, and not the
+// record. Folders of absolute paths, which are the machine's, are removed.
 std::string CommandText(const RunRecord& record);
 
-// Milestone 1.
-Deliverable KernelList(const Source& source);
-Deliverable ApiList(const Source& source);
-Deliverable KernelsAgainstApiCalls(const Source& source);
-Deliverable BaselineRun(const Source& source, absl::string_view device);
-// Milestone 2.
-Deliverable ProgramTime(const Source& source);
-Deliverable CpuOpTimes(const Source& source);
-// Milestone 3.
-Deliverable ThreeSizes(const Source& source);
-Deliverable KernelInProfile(const Source& source);
-// Milestone 4.
-Deliverable Ladder(const Source& source);
-std::vector<Deliverable> Optimizations(const Source& source);
-// Final.
-Deliverable FinalOpTimes(const Source& source);
-Deliverable LibraryComparison(const Source& source);
-// The error is RankParticipants'.
-absl::StatusOr<Deliverable> RankingOfAll(const Source& source);
-Deliverable References(const Source& source);
+// What each milestone hands in. The error is RankParticipants'.
+Parts Milestone1(const Source& source);
+Parts Milestone2(const Source& source);
+Parts Milestone3(const Source& source);
+Parts Milestone4(const Source& source);
+absl::StatusOr<Parts> FinalMilestone(const Source& source);
 
 }  // namespace convlab
 

@@ -9,17 +9,13 @@
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "reports/comparison/ranking.h"
-#include "reports/deliverables/deliverable.h"
+#include "reports/deliverables/counter_tables.h"
+#include "reports/deliverables/ladder_tables.h"
 #include "reports/deliverables/profile_tables.h"
 #include "reports/quantities.h"
 
 namespace convlab {
 namespace {
-
-// The participant's run, if there is one, or ours.
-const RunRecord* FinalRun(const Source& source) {
-  return Find(*source.records, {"final", "gpu"});
-}
 
 // That run, and after a participant's ours.
 std::vector<const RunRecord*> FinalRuns(const Source& source) {
@@ -37,6 +33,10 @@ std::vector<const RunRecord*> FinalRuns(const Source& source) {
 Text VariantOf(const RunRecord& record, const ConvolutionRecord& convolution) {
   return VariantText(convolution.variant,
                      record.variants.at(convolution.variant));
+}
+
+const RunRecord* TracedFinal(const Source& source) {
+  return Find(*source.records, {"final", "gpu", std::nullopt, /*traced=*/true});
 }
 
 std::string FinalCommand(const Source& source) {
@@ -73,10 +73,8 @@ void AddPeerRows(const RunRecord& record, const RunRecord& ladder,
                         Ratio(peer_sum, all ? sum : 0)});
 }
 
-}  // namespace
-
 Deliverable FinalOpTimes(const Source& source) {
-  Deliverable deliverable = {"Final op times", {}};
+  Deliverable deliverable = {"Final op times", "final-op-times"};
   std::vector<Block>& blocks = deliverable.blocks;
   const RunRecord* record = FinalRun(source);
   if (record == nullptr) {
@@ -124,31 +122,28 @@ Deliverable FinalOpTimes(const Source& source) {
   blocks.push_back(std::move(table));
   if (const std::optional<Rates> peaks = DataSheetRates(record->gpu.name)) {
     blocks.push_back(
-        Paragraph{FloorText(*peaks, "the peaks in the GPU's data sheet")});
+        Generated(FloorText(*peaks, "the peaks in the GPU's data sheet")));
   }
-  blocks.push_back(Paragraph{absl::StrFormat(
-      "%s of %s right (%.2f %%).", Count(record->correct),
-      Plural(record->size, "image"), 100.0 * record->correct / record->size)});
+  blocks.push_back(
+      Paragraph{CountText(*record) + " of " + Plural(record->size, "image") +
+                " right. The run: " + Code(CommandText(*record)) + "."});
   for (const auto& [name, variant] : record->variants) {
-    blocks.push_back(Paragraph{DescribeVariant(name, variant)});
+    blocks.push_back(Generated(DescribeVariant(name, variant)));
   }
-  AddRun(*record, deliverable);
-  const RunRecord* traced =
-      Find(*source.records, {"final", "gpu", std::nullopt, /*traced=*/true});
+  const RunRecord* traced = TracedFinal(source);
   if (traced == nullptr) {
     AddMissing(deliverable, "there is no traced final run",
                TracingCommand(source, "final"));
   } else {
-    AddShareList(traced->profile->gpu_activities, *traced,
+    AddShareList(source, traced->profile->gpu_activities, *traced,
                  "kernels, copies and memsets", deliverable);
-    AddShareChart("final-gpu-time", *traced, deliverable);
     AddTimeline("final-timeline", source, *traced, deliverable);
   }
   return deliverable;
 }
 
 Deliverable LibraryComparison(const Source& source) {
-  Deliverable deliverable = {"Comparison with cuDNN", {}};
+  Deliverable deliverable = {"Comparison with cuDNN", "library"};
   const RunRecord* record = FinalRun(source);
   if (record == nullptr) {
     AddMissing(deliverable, "there is no final run on the GPU",
@@ -185,7 +180,7 @@ Deliverable LibraryComparison(const Source& source) {
 }
 
 absl::StatusOr<Deliverable> RankingOfAll(const Source& source) {
-  Deliverable deliverable = {"Ranking", {}};
+  Deliverable deliverable = {"Ranking", "ranking"};
   const RunRecord* record = FinalRun(source);
   RankingOptions options;
   options.network = source.network;
@@ -239,8 +234,9 @@ absl::StatusOr<Deliverable> RankingOfAll(const Source& source) {
 }
 
 Deliverable References(const Source& source) {
-  Deliverable deliverable = {"References", {}};
+  Deliverable deliverable = {"References", "references"};
   List list;
+  list.is_generated = true;
   list.items = {
       Text("H. Xiao, K. Rasul, R. Vollgraf: Fashion-MNIST: a Novel Image "
            "Dataset "
@@ -277,6 +273,73 @@ Deliverable References(const Source& source) {
   }
   deliverable.blocks.push_back(std::move(list));
   return deliverable;
+}
+
+}  // namespace
+
+const RunRecord* FinalRun(const Source& source) {
+  return Find(*source.records, {"final", "gpu"});
+}
+
+absl::StatusOr<Parts> FinalMilestone(const Source& source) {
+  Parts parts;
+  parts.asked =
+      "Three more optimizations, each on its own, and the fastest combination: "
+      "its op times, its place among all, and references.";
+  std::vector<std::string> names;
+  const RunRecord* record = FinalRun(source);
+  if (record != nullptr) {
+    parts.reached.push_back(
+        VariantsText(*record) +
+        absl::StrCat(": the op times of ", Plural(record->size, "image"),
+                     " add up to ") +
+        Strong(Milliseconds(OpTimeSum(record->convolutions)) + " ms") + "; " +
+        CountText(*record) + " are right.");
+  }
+  const RunRecord* ladder = FindLadder(source);
+  if (ladder != nullptr) {
+    const LadderRows rows = RowsOf(*ladder);
+    const std::vector<ChosenRung> chosen =
+        ChosenRungs(source, *ladder, rows, /*is_final=*/true);
+    const std::vector<ComparedRow> compared =
+        ComparedRows(source, *ladder, rows, chosen);
+    const LadderRun* base = BaseOf(source, *ladder);
+    if (base != nullptr) names.push_back(base->variant);
+    if (base != nullptr && record != nullptr && base->failure.empty() &&
+        record->size == ladder->size) {
+      parts.reached.push_back(Text("That is ") +
+                              AsFast(OpTimeSum(base->convolutions) /
+                                     OpTimeSum(record->convolutions)) +
+                              " as " + Code(base->variant) + ".");
+    }
+    for (const ChosenRung& one : chosen) {
+      if (base == nullptr || one.row->run->variant != base->variant) {
+        names.push_back(one.row->run->variant);
+      }
+    }
+    parts.picture = {ComparedPicture(source, *ladder, rows, compared)};
+    parts.sections = Optimizations(source, *ladder, chosen);
+    for (const int64_t size : kSizes) {
+      if (parts.sections.empty() || FindLadder(source, size) != nullptr) {
+        continue;
+      }
+      AddMissing(parts.sections.front(),
+                 absl::StrCat("there is no run of the ladder with ",
+                              Plural(size, "image")),
+                 LadderCommand(source, size));
+    }
+    parts.appendix = {AllRungs(*ladder, rows)};
+    parts.appendix.push_back(CountersOf(source, names));
+  }
+  ASSIGN_OR_RETURN(Deliverable ranking, RankingOfAll(source));
+  for (Deliverable section : {FinalOpTimes(source), LibraryComparison(source),
+                              std::move(ranking), References(source)}) {
+    parts.sections.push_back(std::move(section));
+  }
+  if (record != nullptr) parts.appendix.push_back(Outputs({record}));
+  parts.appendix.push_back(NamesInFull(TracedFinal(source)));
+  parts.appendix.push_back(LongestEvents(source, TracedFinal(source)));
+  return parts;
 }
 
 }  // namespace convlab

@@ -1,18 +1,15 @@
-// Milestone 4: the ladder of optimizations as a whole.
+#include "reports/deliverables/ladder_tables.h"
+
 #include <algorithm>
 #include <optional>
-#include <string>
+#include <tuple>
 #include <utility>
-#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/hardware/floor.h"
-#include "common/record/ladder_rows.h"
+#include "absl/strings/str_join.h"
 #include "common/record/statistics.h"
-#include "reports/deliverables/charts.h"
-#include "reports/deliverables/counter_tables.h"
-#include "reports/deliverables/deliverable.h"
 #include "reports/quantities.h"
 
 namespace convlab {
@@ -22,35 +19,313 @@ std::string Percent(const std::optional<double>& share) {
   return share ? absl::StrFormat("%.1f %%", 100 * *share) : "–";
 }
 
-Text Intro(const RunRecord& ladder, const std::optional<Rates>& peaks) {
-  Text intro =
-      Text("Each variant was verified against float64, then timed: ") +
-      Code(CommandText(ladder)) +
-      ". Times are medians of op times: everything that the operation does, "
-      "between two synchronisations of the device. ";
-  if (peaks) {
-    return intro + FloorText(*peaks, "the peaks in the GPU's data sheet") +
-           " The share of the floor is the floor divided by the time: 100 % is "
-           "the limit.";
+const LadderRow* RowOf(const LadderRows& rows, const LadderRun* run) {
+  for (const LadderRow& row : rows.rows) {
+    if (row.run == run) return &row;
   }
-  return intro + absl::StrCat(
-                     "The floor is not known: this project has no data sheet "
-                     "of ",
-                     ladder.gpu.name, ".");
+  return nullptr;
 }
 
-// A contributed kernel is no rung.
-std::string RungText(const LadderRow& row) {
-  return row.is_contributed ? "–" : Count(row.variant->rung);
+Contender ContenderOf(std::string name, const std::string& accuracy_class,
+                      const std::vector<ConvolutionRecord>& convolutions) {
+  Contender one;
+  one.name = std::move(name);
+  one.accuracy_class = accuracy_class;
+  for (const ConvolutionRecord& convolution : convolutions) {
+    one.ns.push_back(Median(convolution.op_time_ns));
+    one.flops.push_back(static_cast<double>(convolution.flops));
+    one.bytes.push_back(static_cast<double>(convolution.min_bytes));
+  }
+  return one;
 }
 
-// A row for each variant, one for the library, and one for each floor.
-Table TimesTable(const LadderRows& rows) {
+std::optional<double> FloorShare(const RunRecord& record,
+                                 const std::vector<ConvolutionRecord>& from) {
+  std::optional<double> share = FloorNs(record, from);
+  if (share) *share /= OpTimeSum(from);
+  return share;
+}
+
+// The fastest rung of class fp32 in total, and for each convolution.
+struct Best {
+  const LadderRow* rung = nullptr;
+  std::vector<ConvolutionRecord> layers;
+};
+Best BestOf(const LadderRows& rows) {
+  Best best;
+  for (const LadderRow& row : rows.rows) {
+    if (!row.times || row.is_contributed ||
+        row.variant->accuracy_class != "fp32") {
+      continue;
+    }
+    if (best.rung == nullptr || row.times->sum_ns < best.rung->times->sum_ns) {
+      best.rung = &row;
+    }
+    if (best.layers.empty()) best.layers = row.run->convolutions;
+    const size_t layers =
+        std::min(best.layers.size(), row.run->convolutions.size());
+    for (size_t i = 0; i < layers; ++i) {
+      const ConvolutionRecord& other = row.run->convolutions[i];
+      if (Median(other.op_time_ns) < Median(best.layers[i].op_time_ns)) {
+        best.layers[i] = other;
+      }
+    }
+  }
+  return best;
+}
+
+// The rungs of class fp32 that are at least a tenth faster than every one
+// before them: the first three, or for the final report the next three, and
+// before them the one that they start from.
+std::pair<const LadderRun*, std::vector<const LadderRow*>> StepsOf(
+    const LadderRows& rows, bool is_final) {
+  std::vector<const LadderRow*> steps;
+  for (const LadderRow& row : rows.rows) {
+    if (!row.times || row.is_contributed ||
+        row.variant->accuracy_class != "fp32") {
+      continue;
+    }
+    if (steps.empty() ||
+        steps.back()->times->sum_ns > 1.1 * row.times->sum_ns) {
+      steps.push_back(&row);
+    }
+  }
+  constexpr size_t kEach = 3;
+  const size_t begin = is_final && steps.size() > kEach + 1 ? kEach : 0;
+  const size_t end = std::min(steps.size(), begin + kEach + 1);
+  if (steps.size() < 2) return {};
+  return {steps[begin]->run,
+          {steps.begin() + static_cast<long>(begin) + 1,
+           steps.begin() + static_cast<long>(end)}};
+}
+
+}  // namespace
+
+const LadderRun* RunOf(const RunRecord& ladder, absl::string_view variant) {
+  for (const LadderRun& run : ladder.ladder) {
+    if (run.variant == variant) return &run;
+  }
+  return nullptr;
+}
+
+const LadderRun* BaseOf(const Source& source, const RunRecord& ladder) {
+  if (!source.base.empty()) return RunOf(ladder, source.base);
+  for (const LadderRun& run : ladder.ladder) {
+    if (run.failure.empty() &&
+        !IsContributed(ladder.variants.at(run.variant))) {
+      return &run;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<ChosenRung> ChosenRungs(const Source& source,
+                                    const RunRecord& ladder,
+                                    const LadderRows& rows, bool is_final) {
+  std::vector<const LadderRow*> contributed, rungs;
+  const LadderRun* start = nullptr;
+  for (const LadderRow& row : rows.rows) {
+    if (row.is_contributed) contributed.push_back(&row);
+  }
+  if (!source.optimizations.empty()) {
+    for (const std::string& name : source.optimizations) {
+      const LadderRow* row = RowOf(rows, RunOf(ladder, name));
+      if (row != nullptr && !row->is_contributed) rungs.push_back(row);
+    }
+  } else if (contributed.empty()) {
+    std::tie(start, rungs) = StepsOf(rows, is_final);
+  }
+  std::vector<ChosenRung> chosen;
+  const LadderRun* base = BaseOf(source, ladder);
+  for (const auto* some : {&contributed, &rungs}) {
+    const LadderRun* before =
+        some == &rungs && start != nullptr && source.base.empty() ? start
+                                                                  : base;
+    for (const LadderRow* row : *some) {
+      const bool is_compared = row->times && before != nullptr &&
+                               before != row->run && before->failure.empty();
+      chosen.push_back({row, is_compared ? before : nullptr});
+      if (source.base.empty() && row->times) before = row->run;
+    }
+  }
+  return chosen;
+}
+
+std::vector<ComparedRow> ComparedRows(const Source& source,
+                                      const RunRecord& ladder,
+                                      const LadderRows& rows,
+                                      const std::vector<ChosenRung>& chosen) {
+  std::vector<ComparedRow> compared;
+  const std::optional<int64_t> expected = ExpectedCorrect(ladder);
+  const auto add_rung = [&](const LadderRow& row, const LadderRun* before,
+                            const char* note) {
+    const LadderRun& run = *row.run;
+    ComparedRow& one = compared.emplace_back();
+    one.contender =
+        ContenderOf(run.variant, row.variant->accuracy_class, run.convolutions);
+    one.contender.is_own = one.contender.is_strong = row.is_contributed;
+    one.name = VariantText(run.variant, *row.variant) + note;
+    one.failure = run.failure;
+    if (!row.times) return;
+    one.correct =
+        CountText(run.correct, expected, {row.variant->accuracy_class});
+    one.floor_share = row.floor_share;
+    one.error = run.relative_error;
+    if (before != nullptr) {
+      one.than_before = OpTimeSum(before->convolutions) / row.times->sum_ns;
+    }
+  };
+  const auto is_chosen = [&](const LadderRun* run) {
+    return absl::c_any_of(
+        chosen, [&](const ChosenRung& one) { return one.row->run == run; });
+  };
+  const LadderRow* base = RowOf(rows, BaseOf(source, ladder));
+  const auto add_base = [&] {
+    if (base == nullptr || is_chosen(base->run)) return;
+    add_rung(*base, nullptr, ", the base");
+  };
+  bool is_base_added = false;
+  for (const ChosenRung& one : chosen) {
+    if (!one.row->is_contributed && !is_base_added) {
+      add_base();
+      is_base_added = true;
+    }
+    // What it is compared with stands beside it.
+    const LadderRow* before = RowOf(rows, one.before);
+    if (before != nullptr && before != base && !is_chosen(one.before)) {
+      add_rung(*before, nullptr, ", the one before");
+    }
+    add_rung(*one.row, one.before, "");
+  }
+  if (!is_base_added) add_base();
+  const Best best = BestOf(rows);
+  if (best.rung != nullptr && !is_chosen(best.rung->run) && best.rung != base) {
+    add_rung(*best.rung, nullptr, ", the fastest rung of class fp32");
+  }
+  const std::string best_names = VariantNames(best.layers);
+  if (best.rung != nullptr && best_names != best.rung->run->variant) {
+    ComparedRow& one = compared.emplace_back();
+    one.contender = ContenderOf("best per layer", "fp32", best.layers);
+    one.name = Text("best per layer: ") + Code(best_names);
+    one.floor_share = FloorShare(ladder, best.layers);
+  }
+  const RunRecord* final_run = FinalRun(source);
+  if (final_run != nullptr && final_run->size == ladder.size &&
+      !final_run->convolutions.empty()) {
+    ComparedRow& one = compared.emplace_back();
+    one.contender =
+        ContenderOf("final",
+                    final_run->variants.at(final_run->convolutions[0].variant)
+                        .accuracy_class,
+                    final_run->convolutions);
+    one.contender.is_own = IsContributed(*final_run);
+    one.name = Code("final") + ": " + VariantsText(*final_run);
+    one.correct = CountText(*final_run);
+    one.floor_share = FloorShare(*final_run, final_run->convolutions);
+  }
+  // The fastest stands out, beside what is the participant's.
+  ComparedRow* fastest = nullptr;
+  for (ComparedRow& row : compared) {
+    if (row.contender.ns.empty() || !row.failure.empty()) continue;
+    if (fastest == nullptr ||
+        row.contender.sum_ns() < fastest->contender.sum_ns()) {
+      fastest = &row;
+    }
+  }
+  if (fastest != nullptr) fastest->contender.is_strong = true;
+  return compared;
+}
+
+Table ComparedTable(const Source& source, const RunRecord& ladder,
+                    const LadderRows& rows,
+                    const std::vector<ComparedRow>& compared) {
+  const LadderRun* base = BaseOf(source, ladder);
+  const double base_ns = base == nullptr || !base->failure.empty()
+                             ? 0
+                             : OpTimeSum(base->convolutions);
+  Table table = {{{"variant", false},
+                  {"class", false},
+                  {"op times, ms"},
+                  {"sum, ms"},
+                  {"over the one before"},
+                  {Text("over ") +
+                   (base == nullptr ? Text("the base") : Code(base->variant))},
+                  {"share of the floor"},
+                  {"error"},
+                  {"correct"}},
+                 {}};
+  for (const ComparedRow& row : compared) {
+    std::vector<Text>& cells = table.rows.emplace_back();
+    cells = {row.name, row.contender.accuracy_class};
+    if (!row.failure.empty() || row.contender.ns.empty()) {
+      cells.emplace_back(row.failure);
+      cells.resize(table.columns.size(), "–");
+      continue;
+    }
+    const double sum = row.contender.sum_ns();
+    cells.insert(cells.end(),
+                 {MillisecondsOf(row.contender.ns), Milliseconds(sum),
+                  Ratio(row.than_before),
+                  base != nullptr && row.contender.name == base->variant
+                      ? "–"
+                      : Ratio(base_ns, sum),
+                  Percent(row.floor_share),
+                  row.error ? absl::StrFormat("%.0e", *row.error) : "–",
+                  row.correct.empty() ? Text("–") : row.correct});
+  }
+  if (rows.library) {
+    const PeerRecord& peer = *rows.library->first_layer;
+    const LadderTimes& times = rows.library->times;
+    table.rows.push_back({absl::StrCat(peer.library, ", the best of ",
+                                       peer.plans, " plans, kernel time"),
+                          peer.accuracy_class, MillisecondsOf(times.ns),
+                          Milliseconds(times.sum_ns), "–",
+                          Ratio(base_ns, times.sum_ns), "–",
+                          absl::StrFormat("%.0e", peer.relative_error), "–"});
+  }
+  for (const FloorRow& floor : rows.floors) {
+    table.rows.push_back(
+        {"floor", floor.classes, MillisecondsOf(floor.times.ns),
+         Milliseconds(floor.times.sum_ns), "–",
+         Ratio(base_ns, floor.times.sum_ns), "100 %", "–", "–"});
+  }
+  if (!source.base.empty()) {  // every rung is compared with the base
+    table.columns.erase(table.columns.begin() + 4);
+    for (std::vector<Text>& row : table.rows) row.erase(row.begin() + 4);
+  }
+  return table;
+}
+
+Figure ComparedPicture(const Source& source, const RunRecord& ladder,
+                       const LadderRows& rows,
+                       const std::vector<ComparedRow>& compared) {
+  std::vector<Contender> contenders;
+  for (const ComparedRow& row : compared) {
+    if (row.failure.empty() && !row.contender.ns.empty()) {
+      contenders.push_back(row.contender);
+    }
+  }
+  const LadderRun* base = BaseOf(source, ladder);
+  const std::string name = base == nullptr ? "" : base->variant;
+  return {LadderChart(
+              "ladder",
+              absl::StrCat(ladder.network, ", ", Plural(ladder.size, "image"),
+                           ", ", ladder.gpu.name),
+              contenders, name, rows),
+          "Dots: the sum of the op times of each variant",
+          Text("The sum of the op times of each variant") +
+              (name.empty() ? Text(".")
+                            : Text(", and how many times as fast as ") +
+                                  Code(name) + " it is.")};
+}
+
+Deliverable AllRungs(const RunRecord& ladder, const LadderRows& rows) {
+  Deliverable part = {"All rungs", "all-rungs"};
+  const std::optional<int64_t> expected = ExpectedCorrect(ladder);
   Table table = {{{"rung"},
                   {"variant", false},
                   {"op times, ms"},
                   {"sum, ms"},
-                  {"speedup over the rung before"},
                   {"over the first"},
                   {"over the library"},
                   {"share of the floor"},
@@ -61,141 +336,57 @@ Table TimesTable(const LadderRows& rows) {
   for (const LadderRow& row : rows.rows) {
     const LadderRun& run = *row.run;
     std::vector<Text>& cells = table.rows.emplace_back();
-    cells = {RungText(row), VariantText(run.variant, *row.variant)};
+    // A contributed kernel is no rung.
+    cells = {row.is_contributed ? "–" : Count(row.variant->rung),
+             VariantText(run.variant, *row.variant)};
     if (!row.times) {
-      cells.push_back(run.failure);
+      cells.emplace_back(run.failure);
       cells.resize(table.columns.size(), "–");
       continue;
     }
     cells.insert(
         cells.end(),
         {MillisecondsOf(row.times->ns), Milliseconds(row.times->sum_ns),
-         Ratio(row.than_before), Ratio(row.times->than_first),
-         Ratio(row.times->than_library), Percent(row.floor_share),
-         row.variant->accuracy_class,
-         absl::StrFormat("%.0e", run.relative_error), Count(run.correct)});
+         Ratio(row.times->than_first), Ratio(row.times->than_library),
+         Percent(row.floor_share), row.variant->accuracy_class,
+         absl::StrFormat("%.0e", run.relative_error),
+         CountText(run.correct, expected, {row.variant->accuracy_class})});
   }
-  if (rows.library) {
-    const PeerRecord& peer = *rows.library->first_layer;
-    const LadderTimes& times = rows.library->times;
-    table.rows.push_back({"–",
-                          absl::StrCat(peer.library, ", the best of ",
-                                       peer.plans, " plans, kernel time"),
-                          MillisecondsOf(times.ns), Milliseconds(times.sum_ns),
-                          "–", Ratio(times.than_first), "–", "–",
-                          peer.accuracy_class,
-                          absl::StrFormat("%.0e", peer.relative_error), "–"});
-  }
-  for (const FloorRow& floor : rows.floors) {
-    table.rows.push_back(
-        {"–", "floor", MillisecondsOf(floor.times.ns),
-         Milliseconds(floor.times.sum_ns), "–", Ratio(floor.times.than_first),
-         Ratio(floor.times.than_library), "100 %", floor.classes, "–", "–"});
-  }
-  return table;
+  part.blocks.emplace_back(std::move(table));
+  part.blocks.emplace_back(
+      Figure{LadderChart("all-rungs", ladder),
+             "Dots: the sum of the op times of each variant",
+             "All rungs: the sum of the op times of each."});
+  return part;
 }
 
-// The numbers of the roofline's points.
-Table RooflineTable(const RunRecord& ladder) {
+Deliverable RooflineNumbers(const RunRecord& ladder,
+                            const std::vector<ComparedRow>& compared) {
+  Deliverable part = {"The roofline's numbers", "roofline-numbers"};
   size_t convolutions = 0;
   for (const LadderRun& run : ladder.ladder) {
     convolutions = std::max(convolutions, run.convolutions.size());
   }
-  Table table = {{{"rung"}, {"variant", false}}, {}};
+  Table table = {{{"variant", false}}, {}};
   for (size_t i = 0; i < convolutions; ++i) {
-    const std::string layer = absl::StrCat("conv. ", i + 1, ", ");
+    const std::string layer = absl::StrCat("convolution ", i + 1, ", ");
     table.columns.push_back({layer + "FLOP/byte"});
     table.columns.push_back({layer + "TFLOP/s"});
-    table.columns.push_back({layer + "share of the floor"});
   }
-  for (const LadderRow& variant : RowsOf(ladder).rows) {
-    if (!variant.times) continue;
+  for (const ComparedRow& compared_row : compared) {
+    const Contender& one = compared_row.contender;
+    if (one.ns.empty() || !compared_row.failure.empty()) continue;
     std::vector<Text>& row = table.rows.emplace_back();
-    row = {RungText(variant),
-           VariantText(variant.run->variant, *variant.variant)};
-    for (const ConvolutionRecord& convolution : variant.run->convolutions) {
-      const double time = Median(convolution.op_time_ns);
-      const double flops = static_cast<double>(convolution.flops);
-      std::optional<double> share = FloorNs(ladder, convolution);
-      if (share) *share /= time;
-      row.insert(
-          row.end(),
-          {absl::StrFormat("%.1f", flops / convolution.min_bytes),
-           absl::StrFormat("%.2f", flops / time * 1e-3), Percent(share)});
+    row.push_back(compared_row.name);
+    for (size_t i = 0; i < one.ns.size(); ++i) {
+      row.emplace_back(absl::StrFormat("%.1f", one.flops[i] / one.bytes[i]));
+      row.emplace_back(
+          absl::StrFormat("%.2f", one.flops[i] / one.ns[i] * 1e-3));
     }
     row.resize(table.columns.size(), "–");
   }
-  return table;
-}
-
-void AddRoofline(const RunRecord& ladder, const Rates& peaks,
-                 std::vector<Block>& blocks) {
-  blocks.push_back(Figure{
-      RooflineChart("roofline", ladder, peaks),
-      "Roofline: FLOP per second of each variant against FLOP per byte, under "
-      "the GPU's limits",
-      absl::StrFormat(
-          "Roofline. A point is a variant on one convolution, labelled with "
-          "its rung; the lines are the peaks of the data sheet: device memory, "
-          "%.2f TB/s, on the left; on the right arithmetic with one product of "
-          "halves on tensor cores, %.0f TFLOP/s, in class fp32, %.0f TFLOP/s, "
-          "and with the float32 units alone, %.0f TFLOP/s. The numbers:",
-          peaks.memory_gbs.value_or(0) * 1e-3,
-          ClassTflops(AccuracyClass::kFp16, peaks).value_or(0),
-          ClassTflops(AccuracyClass::kFp32, peaks).value_or(0),
-          peaks.fp32_tflops.value_or(0))});
-  blocks.push_back(RooflineTable(ladder));
-}
-
-void AddOverlaps(const RunRecord& ladder, std::vector<Block>& blocks) {
-  for (const OverlapRecord& overlap : ladder.overlaps) {
-    if (overlap.serial_ns.empty() || overlap.overlapped_ns.empty()) continue;
-    const double serial = Median(overlap.serial_ns);
-    const double overlapped = Median(overlap.overlapped_ns);
-    blocks.push_back(Paragraph{absl::StrFormat(
-        "Streams in a whole program: convolution %d of %s from and to host "
-        "memory in %d slices took %.3f ms one after the other and %.3f ms in "
-        "streams, %s as fast.",
-        overlap.layer, Plural(overlap.images, "image"), overlap.slices,
-        serial * 1e-6, overlapped * 1e-6, Ratio(serial, overlapped))});
-  }
-}
-
-}  // namespace
-
-Deliverable Ladder(const Source& source) {
-  Deliverable deliverable = {"The ladder", {}};
-  std::vector<Block>& blocks = deliverable.blocks;
-  const RunRecord* ladder = FindLadder(source);
-  if (ladder == nullptr) {
-    AddMissing(deliverable, "there is no run of the ladder on the GPU",
-               LadderCommand(source, kSizes[2]));
-    return deliverable;
-  }
-  const std::optional<Rates> peaks = DataSheetRates(ladder->gpu.name);
-  blocks.push_back(Paragraph{Intro(*ladder, peaks)});
-  blocks.push_back(TimesTable(RowsOf(*ladder)));
-  if (ladder->peers.empty()) {
-    deliverable.complete = false;
-    blocks.push_back(Paragraph{
-        Text("The library was not measured in this run: it needs cuDNN where "
-             "the program finds it. ") +
-        Code(LadderCommand(source, ladder->size)) + " measures it."});
-  }
-  blocks.push_back(Figure{LadderChart("ladder", *ladder),
-                          "Bars: the sum of the op times of each variant",
-                          "The ladder: sum of the op times of each variant."});
-  if (peaks) AddRoofline(*ladder, *peaks, blocks);
-  AddOverlaps(*ladder, blocks);
-  for (const int64_t size : kSizes) {
-    if (FindLadder(source, size) != nullptr) continue;
-    AddMissing(deliverable,
-               absl::StrCat("there is no run of the ladder with ",
-                            Plural(size, "image")),
-               LadderCommand(source, size));
-  }
-  AddCounterRules(source, *ladder, deliverable);
-  return deliverable;
+  part.blocks.emplace_back(std::move(table));
+  return part;
 }
 
 }  // namespace convlab

@@ -1,25 +1,24 @@
-// Milestone 4: each optimization of the ladder on its own.
+// The optimizations of milestone 4 and of the final report, each on its own:
+// the course's questions as headings, and below them what was measured.
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/record/ladder_rows.h"
 #include "common/record/statistics.h"
 #include "reports/deliverables/counter_tables.h"
-#include "reports/deliverables/deliverable.h"
+#include "reports/deliverables/ladder_tables.h"
 #include "reports/quantities.h"
 
 namespace convlab {
 namespace {
 
-const LadderRun* RunOf(const RunRecord& ladder, absl::string_view variant) {
-  for (const LadderRun& run : ladder.ladder) {
-    if (run.variant == variant) return &run;
-  }
-  return nullptr;
-}
+constexpr char kWhat[] = "What is it?", kWhy[] = "Why should it help?",
+               kTimes[] = "What are its op times at three sizes?",
+               kProfile[] = "What does the profiler show?",
+               kHelped[] = "Did it help?",
+               kReason[] = "Why did it, or why not?";
 
 std::string OpTimes(const LadderRun& run) {
   std::vector<double> times;
@@ -29,9 +28,9 @@ std::string OpTimes(const LadderRun& run) {
   return MillisecondsOf(times);
 }
 
-// Op times at every size, compared with the rung before.
-void AddSizes(const Source& source, const std::string& variant,
-              const LadderRun* before, Deliverable& deliverable) {
+// Op times at every size, compared with those of `before`.
+Table SizesTable(const Source& source, const std::string& variant,
+                 const LadderRun* before) {
   Table table = {{{"images"}, {"op times, ms"}, {"sum, ms"}}, {}};
   if (before != nullptr) {
     table.columns.push_back({Code(before->variant) + ", ms"});
@@ -39,75 +38,63 @@ void AddSizes(const Source& source, const std::string& variant,
     table.columns.push_back({"speedup"});
     table.columns.push_back({"the difference is", false});
   }
+  table.columns.push_back({"correct"});
   for (const int64_t size : kSizes) {
     const RunRecord* ladder = FindLadder(source, size);
     const LadderRun* run =
         ladder == nullptr ? nullptr : RunOf(*ladder, variant);
     if (run == nullptr) continue;  // explained once, above the sections
     std::vector<Text>& row = table.rows.emplace_back();
-    row.push_back(Count(size));
+    row.emplace_back(Count(size));
     if (!run->failure.empty()) {
-      row.push_back(run->failure);
+      row.emplace_back(run->failure);
       row.resize(table.columns.size(), "–");
       continue;
     }
-    row.push_back(OpTimes(*run));
-    row.push_back(Milliseconds(OpTimeSum(run->convolutions)));
-    if (before == nullptr) continue;
-    const LadderRun* other = RunOf(*ladder, before->variant);
-    if (other == nullptr || !other->failure.empty()) {
-      row.resize(table.columns.size(), "–");
-      continue;
+    row.emplace_back(OpTimes(*run));
+    row.emplace_back(Milliseconds(OpTimeSum(run->convolutions)));
+    const LadderRun* other =
+        before == nullptr ? nullptr : RunOf(*ladder, before->variant);
+    if (other != nullptr && other->failure.empty()) {
+      row.emplace_back(OpTimes(*other));
+      row.emplace_back(Milliseconds(OpTimeSum(other->convolutions)));
+      row.emplace_back(
+          Ratio(OpTimeSum(other->convolutions), OpTimeSum(run->convolutions)));
+      row.emplace_back(Name(Compare(SpreadOfSum(run->convolutions),
+                                    SpreadOfSum(other->convolutions))));
     }
-    row.push_back(OpTimes(*other));
-    row.push_back(Milliseconds(OpTimeSum(other->convolutions)));
-    row.push_back(
-        Ratio(OpTimeSum(other->convolutions), OpTimeSum(run->convolutions)));
-    row.push_back(Name(Compare(SpreadOfSum(run->convolutions),
-                               SpreadOfSum(other->convolutions))));
+    row.resize(table.columns.size() - 1, "–");
+    row.push_back(CountText(run->correct, ExpectedCorrect(*ladder),
+                            {ladder->variants.at(variant).accuracy_class}));
   }
-  deliverable.blocks.push_back(std::move(table));
+  return table;
 }
 
-// Says whether the variant helped, compared with the rung before and the first
-// one.
-std::string Verdict(const Source& source, const RunRecord& ladder,
-                    const LadderRow& row) {
-  if (row.before == nullptr) {
-    return "It is the first rung, which the others are compared with.";
+// Whether the variant helped, compared with `before`.
+std::string Verdict(const RunRecord& ladder, const LadderRow& row,
+                    const LadderRun* before) {
+  if (before == nullptr) {
+    return "It is the base, which the others are compared with.";
   }
-  const LadderRun& run = *row.run;
-  const LadderRun& before = *row.before;
   const double now = row.times->sum_ns;
-  const double then = OpTimeSum(before.convolutions);
-  const Difference difference =
-      Compare(SpreadOfSum(run.convolutions), SpreadOfSum(before.convolutions));
-  const auto as_fast = [](double ratio) {
-    return ratio > 1 ? absl::StrFormat("%.2f times as fast", ratio)
-                     : absl::StrFormat("%.2f times as slow", 1 / ratio);
-  };
-  std::string verdict = difference == Difference::kWithinSpread
-                            ? "It made no difference beyond the spread"
-                        : now < then ? "It helped"
-                                     : "It did not help";
-  absl::StrAppend(
-      &verdict, " at ", Plural(ladder.size, "image"), ": the op times' sum is ",
-      Milliseconds(now), " ms, the rung before has ", Milliseconds(then),
-      " ms, so it is ", as_fast(*row.than_before), " (", Name(difference), ")");
-  if (row.times->than_first && &before != &ladder.ladder.front()) {
-    absl::StrAppend(&verdict, "; it is ", as_fast(*row.times->than_first),
-                    " as the first rung");
-  }
-  verdict += ".";
-  if (now >= then) verdict += WhyNotFaster(source, run, before);
-  return verdict;
+  const double then = OpTimeSum(before->convolutions);
+  const Difference difference = Compare(SpreadOfSum(row.run->convolutions),
+                                        SpreadOfSum(before->convolutions));
+  return absl::StrCat(
+      difference == Difference::kWithinSpread
+          ? "It made no difference beyond the spread"
+      : now < then ? "It helped"
+                   : "It did not help",
+      " at ", Plural(ladder.size, "image"), ": the op times' sum is ",
+      Milliseconds(now), " ms, ", before->variant, " has ", Milliseconds(then),
+      " ms, so it is ", AsFast(then / now), " (", Name(difference), ").");
 }
 
 // What a contributed kernel is and what the judge found.
 void AddVerdict(const VariantRecord& variant, std::vector<Block>& blocks) {
   const VerificationRecord& found = *variant.verification;
   std::string text = absl::StrCat(
-      " Interface: ", found.kernel->kernel_interface, ". The judge calls it ",
+      "Interface: ", found.kernel->kernel_interface, ". The judge calls it ",
       found.outcome, " on ", found.problems_right, " of ",
       Plural(found.problems_tried, "problem"), ", with a relative error of ",
       absl::StrFormat("%.0e", found.relative_error), ", class ",
@@ -118,137 +105,98 @@ void AddVerdict(const VariantRecord& variant, std::vector<Block>& blocks) {
     absl::StrAppend(&text, " Its op time does not count: ", found.op_time_note,
                     ".");
   }
-  blocks.push_back(Paragraph{Strong("What was found.") + " " + text.substr(1)});
-  if (found.reason.empty()) return;
-  blocks.push_back(Verbatim{found.reason});
+  blocks.push_back(Paragraph{std::move(text)});
+  if (!found.reason.empty()) blocks.push_back(Verbatim{found.reason});
 }
 
-// Places a contributed kernel among the rungs: beside the first, the fastest of
-// its class, and the library.
-void AddPlace(const RunRecord& ladder, const LadderRows& rows,
-              const LadderRow& kernel, std::vector<Block>& blocks) {
-  Table table = {{{"beside", false},
-                  {"class", false},
-                  {"sum, ms"},
-                  {"this kernel's speedup over it"},
-                  {"the difference is", false}},
-                 {}};
-  const LadderRow* first = nullptr;
-  const LadderRow* fastest = nullptr;
+// A contributed kernel's place among the rungs of its class.
+std::string PlaceOf(const RunRecord& ladder, const LadderRow& kernel) {
   int slower = 0, rungs = 0;
-  for (const LadderRow& row : rows.rows) {
-    if (!row.times || row.is_contributed) continue;
-    if (first == nullptr) first = &row;
-    if (row.variant->accuracy_class != kernel.variant->accuracy_class) continue;
+  for (const LadderRow& row : RowsOf(ladder).rows) {
+    if (!row.times || row.is_contributed ||
+        row.variant->accuracy_class != kernel.variant->accuracy_class) {
+      continue;
+    }
     ++rungs;
     if (row.times->sum_ns > kernel.times->sum_ns) ++slower;
-    if (fastest == nullptr || row.times->sum_ns < fastest->times->sum_ns) {
-      fastest = &row;
-    }
   }
-  const auto add = [&](const LadderRow* row, const char* what) {
-    if (row == nullptr) return;
-    table.rows.push_back({Code(row->run->variant) + what,
-                          row->variant->accuracy_class,
-                          Milliseconds(row->times->sum_ns),
-                          Ratio(row->times->sum_ns, kernel.times->sum_ns),
-                          Name(Compare(SpreadOfSum(kernel.run->convolutions),
-                                       SpreadOfSum(row->run->convolutions)))});
-  };
-  add(first, ", the first rung");
-  if (fastest != first) add(fastest, ", the fastest rung of its class");
-  if (rows.library) {
-    table.rows.push_back(
-        {rows.library->first_layer->library + ", kernel time",
-         rows.library->first_layer->accuracy_class,
-         Milliseconds(rows.library->times.sum_ns),
-         Ratio(rows.library->times.sum_ns, kernel.times->sum_ns), "–"});
-  }
-  blocks.push_back(Paragraph{
-      Strong("Its place.") +
-      absl::StrFormat(" At %s its op times' sum is %s ms: faster than %d of "
-                      "the %d rungs of class %s.",
-                      Plural(ladder.size, "image"),
-                      Milliseconds(kernel.times->sum_ns), slower, rungs,
-                      kernel.variant->accuracy_class)});
-  blocks.push_back(std::move(table));
+  return absl::StrFormat(
+      "At %s its op times' sum is %s ms: faster than %d of the %d rungs of "
+      "class %s.",
+      Plural(ladder.size, "image"), Milliseconds(kernel.times->sum_ns), slower,
+      rungs, kernel.variant->accuracy_class);
 }
 
-// The section of one contributed kernel.
-Deliverable KernelSection(const Source& source, const RunRecord& ladder,
-                          const LadderRows& rows, const LadderRow& row) {
-  const LadderRun& run = *row.run;
-  Deliverable deliverable = {absl::StrCat("Contributed kernel: ", run.variant),
-                             {}};
-  AddVerdict(*row.variant, deliverable.blocks);
-  if (!row.times) {
-    deliverable.blocks.push_back(
-        Paragraph{Strong("It was not timed.") + " " + run.failure});
-    return deliverable;
-  }
-  AddPlace(ladder, rows, row, deliverable.blocks);
-  std::string rates =
+// The rate that it reaches, and its share of the floor.
+std::string RateOf(const LadderRow& row) {
+  std::string text =
       absl::StrFormat("%.2f TFLOP/s", row.flops / row.times->sum_ns * 1e-3);
   if (row.floor_share) {
-    absl::StrAppendFormat(&rates, ", %.1f %% of the floor",
+    absl::StrAppendFormat(&text, ", %.1f %% of the floor",
                           100 * *row.floor_share);
   }
-  deliverable.blocks.push_back(
-      Paragraph{Strong("Results.") + " " + rates + "."});
-  AddSizes(source, run.variant, /*before=*/nullptr, deliverable);
-  // Counters of it are read by hand; those that are there are shown.
-  if (source.records->counters.count(run.variant) > 0) {
-    AddCounters(source, run.variant, /*before=*/nullptr, deliverable);
-  }
-  return deliverable;
+  return text;
 }
 
 }  // namespace
 
-std::vector<Deliverable> Optimizations(const Source& source) {
-  std::vector<Deliverable> deliverables;
-  const RunRecord* ladder = FindLadder(source);
-  if (ladder == nullptr) return deliverables;
-  const LadderRows rows = RowsOf(*ladder);
-  const int last_rung = rows.rows.back().variant->rung;
-  for (const LadderRow& row : rows.rows) {
+std::string AsFast(double ratio) {
+  return ratio > 1 ? absl::StrFormat("%.2f times as fast", ratio)
+                   : absl::StrFormat("%.2f times as slow", 1 / ratio);
+}
+
+std::vector<Deliverable> Optimizations(const Source& source,
+                                       const RunRecord& ladder,
+                                       const std::vector<ChosenRung>& chosen) {
+  std::vector<Deliverable> sections;
+  for (const ChosenRung& one : chosen) {
+    const LadderRow& row = *one.row;
     const LadderRun& run = *row.run;
-    if (row.is_contributed) {
-      deliverables.push_back(KernelSection(source, *ladder, rows, row));
-      continue;
-    }
-    if (!source.optimizations.empty() &&
-        !absl::c_linear_search(source.optimizations, run.variant)) {
-      continue;
-    }
     const VariantRecord& variant = *row.variant;
-    Deliverable& deliverable = deliverables.emplace_back();
-    deliverable.title = absl::StrCat("Rung ", variant.rung, ": ", run.variant);
-    std::vector<Block>& blocks = deliverable.blocks;
-    blocks.push_back(
-        Paragraph{Strong("What it does.") + " " + variant.summary});
-    blocks.push_back(
-        Paragraph{Strong("Why it should help.") + " " + variant.reason});
+    Deliverable& section = sections.emplace_back();
+    section.title = absl::StrCat(
+        row.is_contributed ? "Contributed kernel: " : "Optimization: ",
+        run.variant);
+    section.id = absl::StrCat("optimization-", sections.size());
+    std::vector<Block>& blocks = section.blocks;
+    const auto ask = [&](const char* question) {
+      blocks.push_back(Heading{3, question});
+    };
+    ask(kWhat);
+    if (row.is_contributed) AddVerdict(variant, blocks);
+    if (!variant.summary.empty()) blocks.push_back(Generated(variant.summary));
+    ask(kWhy);
+    if (!variant.reason.empty()) blocks.push_back(Generated(variant.reason));
+    ask(kTimes);
     if (!row.times) {
       blocks.push_back(
-          Paragraph{Strong("It was not timed.") + " " + run.failure});
+          Paragraph{Strong("It was not timed:") + " " + run.failure + "."});
       continue;
     }
-    Text place = absl::StrFormat(
-        "Rung %d of %d, class %s (largest relative error %.0e), %.2f TFLOP/s",
-        variant.rung, last_rung, variant.accuracy_class, run.relative_error,
-        row.flops / row.times->sum_ns * 1e-3);
-    if (row.floor_share) {
-      place +=
-          absl::StrFormat(", %.1f %% of the floor", 100 * *row.floor_share);
+    blocks.emplace_back(SizesTable(source, run.variant, one.before));
+    ask(kProfile);
+    const bool is_counted = AddCounters(source, run.variant, one.before,
+                                        row.is_contributed, section);
+    if (is_counted && one.before == nullptr && source.has_appendix) {
+      blocks.push_back(Paragraph{
+          AppendixNote(source, "Its kernels: ", "the counters", "counters")});
     }
-    blocks.push_back(Paragraph{Strong("Results.") + " " + place + "."});
-    AddSizes(source, run.variant, row.before, deliverable);
-    AddCounters(source, run.variant, row.before, deliverable);
-    blocks.push_back(Paragraph{Strong("Did it help?") + " " +
-                               Verdict(source, *ladder, row)});
+    ask(kHelped);
+    blocks.push_back(Generated(absl::StrCat(Verdict(ladder, row, one.before),
+                                            " It reaches ", RateOf(row), ".")));
+    if (row.is_contributed) {
+      blocks.push_back(Generated(PlaceOf(ladder, row)));
+    }
+    ask(kReason);
+    Text reason = BoundText(source, run.variant);
+    if (one.before != nullptr &&
+        row.times->sum_ns >= OpTimeSum(one.before->convolutions)) {
+      const std::string why = WhyNotFaster(source, run, *one.before);
+      if (!why.empty()) reason += (reason.empty() ? "" : " ") + why;
+    }
+    if (!reason.empty()) blocks.push_back(Generated(std::move(reason)));
   }
-  return deliverables;
+  return sections;
 }
 
 }  // namespace convlab

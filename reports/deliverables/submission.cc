@@ -1,61 +1,37 @@
 #include "reports/deliverables/submission.h"
 
-#include <map>
-#include <set>
+#include <iterator>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "common/status/status.h"
 #include "reports/deliverables/deliverable.h"
+#include "reports/deliverables/facts.h"
+#include "reports/deliverables/notes.h"
 #include "reports/quantities.h"
 
 namespace convlab {
 namespace {
 
-struct Part {
-  const char* milestone;
+struct Milestone {
+  const char* name;
   const char* title;
-  absl::StatusOr<std::vector<Deliverable>> (*deliverables)(const Source&);
+  absl::StatusOr<Parts> (*parts)(const Source&);
 };
 
-absl::StatusOr<std::vector<Deliverable>> Milestone1(const Source& source) {
-  return std::vector<Deliverable>{
-      KernelList(source), ApiList(source), KernelsAgainstApiCalls(source),
-      BaselineRun(source, "cpu"), BaselineRun(source, "gpu")};
+template <Parts (*kParts)(const Source&)>
+absl::StatusOr<Parts> Always(const Source& source) {
+  return kParts(source);
 }
 
-absl::StatusOr<std::vector<Deliverable>> Milestone2(const Source& source) {
-  return std::vector<Deliverable>{ProgramTime(source), CpuOpTimes(source)};
-}
-
-absl::StatusOr<std::vector<Deliverable>> Milestone3(const Source& source) {
-  return std::vector<Deliverable>{ThreeSizes(source), KernelInProfile(source)};
-}
-
-absl::StatusOr<std::vector<Deliverable>> Milestone4(const Source& source) {
-  std::vector<Deliverable> deliverables = {Ladder(source)};
-  for (Deliverable& optimization : Optimizations(source)) {
-    deliverables.push_back(std::move(optimization));
-  }
-  return deliverables;
-}
-
-absl::StatusOr<std::vector<Deliverable>> Final(const Source& source) {
-  ASSIGN_OR_RETURN(Deliverable ranking, RankingOfAll(source));
-  return std::vector<Deliverable>{FinalOpTimes(source),
-                                  LibraryComparison(source), std::move(ranking),
-                                  References(source)};
-}
-
-// The course's order; each milestone hands in those before it too.
-constexpr Part kParts[] = {
-    {"m1", "Profile of the baseline", Milestone1},
-    {"m2", "CPU convolution", Milestone2},
-    {"m3", "GPU convolution", Milestone3},
-    {"m4", "Optimizations", Milestone4},
-    {"final", "The fastest convolution", Final},
+// The course's order, from which sections have their numbers.
+constexpr Milestone kMilestones[] = {
+    {"m1", "Profile of the baseline", Always<Milestone1>},
+    {"m2", "CPU convolution", Always<Milestone2>},
+    {"m3", "GPU convolution", Always<Milestone3>},
+    {"m4", "Optimizations", Always<Milestone4>},
+    {"final", "The fastest convolution", FinalMilestone},
 };
 
 std::string MilestoneName(absl::string_view milestone) {
@@ -63,175 +39,160 @@ std::string MilestoneName(absl::string_view milestone) {
                               : absl::StrCat("Milestone ", milestone.substr(1));
 }
 
-// The machines, revisions and dates of the runs.
-Table Facts(const Records& records, const SubmissionOptions& options) {
-  Table table = {{{"", false}, {"", false}}, {}};
-  const auto add = [&](const char* name, Text value) {
-    if (!value.empty()) table.rows.push_back({name, std::move(value)});
-  };
-  if (!options.team.empty()) add("Team", options.team);
-  if (!options.members.empty()) {
-    add("Members", absl::StrJoin(options.members, ", "));
-  }
-  const RunRecord* on_gpu = nullptr;
-  const RunRecord* on_cpu = nullptr;
-  std::set<std::string> revisions;
-  std::map<std::string, std::string> kernels;
-  std::string first, last;
-  for (const NamedRecord& run : records.runs) {
-    const RunRecord& record = run.record;
-    const RunRecord*& newest = record.device == "gpu" ? on_gpu : on_cpu;
-    if (newest == nullptr || newest->started < record.started) {
-      newest = &record;
-    }
-    for (const auto& [name, variant] : record.variants) {
-      if (!IsContributed(variant)) continue;
-      const VerificationRecord& found = *variant.verification;
-      kernels[name] = absl::StrCat(
-          name, ", ", found.kernel->kernel_interface, ": ", found.outcome,
-          " on ", found.problems_right, " of ", found.problems_tried,
-          " problems, class ", found.accuracy_class, ", source ",
-          found.kernel->digest.substr(0, 12));
-    }
-    if (!record.git_revision.empty()) revisions.insert(record.git_revision);
-    if (record.started.empty()) continue;
-    const std::string day = record.started.substr(0, 10);
-    if (first.empty() || day < first) first = day;
-    if (day > last) last = day;
-  }
-  for (const auto& [name, text] : kernels) add("Kernel", text);
-  const RunRecord& any = records.runs.front().record;
-  add("Network", absl::StrCat(any.network, ", weights ", any.weights));
-  if (on_gpu != nullptr) {
-    const GpuFacts& gpu = on_gpu->gpu;
-    std::string text = gpu.name;
-    if (gpu.compute_capability > 0) {
-      absl::StrAppend(&text, ", compute capability ",
-                      gpu.compute_capability / 10, ".",
-                      gpu.compute_capability % 10);
-    }
-    if (gpu.multiprocessors > 0) {
-      absl::StrAppend(&text, ", ",
-                      Plural(gpu.multiprocessors, "multiprocessor"));
-    }
-    if (gpu.multiprocessor_clock_khz > 0) {
-      absl::StrAppend(&text, ", up to ", gpu.multiprocessor_clock_khz / 1000,
-                      " MHz");
-    }
-    if (gpu.driver_version > 0) {
-      absl::StrAppend(&text, ", driver for CUDA ", gpu.driver_version / 1000,
-                      ".", gpu.driver_version % 1000 / 10);
-    }
-    add("GPU", std::move(text));
-  }
-  const RunRecord& host = on_cpu != nullptr ? *on_cpu : *on_gpu;
-  std::string cpu = host.host.cpu;
-  if (host.host.cores > 0) {
-    absl::StrAppend(&cpu, ", ", Plural(host.host.cores, "core"));
-  }
-  if (on_cpu != nullptr && !host.cpu_target.empty()) {
-    absl::StrAppend(&cpu, ", vectors by ", host.cpu_target);
-  }
-  if (!host.host.operating_system.empty()) {
-    absl::StrAppend(&cpu, ", ", host.host.operating_system);
-  }
-  add("CPU", std::move(cpu));
-  if (!first.empty()) {
-    add("Measured", first == last ? first : absl::StrCat(first, " to ", last));
-  }
-  if (!revisions.empty()) add("Revision", absl::StrJoin(revisions, ", "));
-  return table;
-}
-
-}  // namespace
-
-absl::StatusOr<Submission> MakeSubmission(const Records& records,
-                                          const SubmissionOptions& options) {
-  size_t parts = 0;
-  while (parts < std::size(kParts) &&
-         options.milestone != kParts[parts].milestone) {
-    ++parts;
-  }
-  if (parts++ == std::size(kParts)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown milestone '", options.milestone,
-                     "', expected m1, m2, m3, m4 or final"));
-  }
-  RETURN_IF_ERROR(CheckSameMachine(records));
-  Source source;
-  source.records = &records;
-  source.network = records.runs.front().record.network;
-  source.optimizations = options.optimizations;
-  source.participants = options.participants;
-  for (const std::string& name : options.optimizations) {
+// Every name is of a variant that a ladder of the records compared.
+absl::Status CheckVariants(const Records& records,
+                           const std::vector<std::string>& names,
+                           const char* what) {
+  for (const std::string& name : names) {
     bool known = false;
     for (const NamedRecord& run : records.runs) {
       for (const LadderRun& rung : run.record.ladder) {
         known |= rung.variant == name;
       }
     }
-    if (!known) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "no record of the ladder has the optimization '", name, "'"));
-    }
+    if (known) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no record of the ladder has the ", what, " '", name, "'"));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Source> SourceOf(const Records& records,
+                                const SubmissionOptions& options) {
+  RETURN_IF_ERROR(CheckSameMachine(records));
+  RETURN_IF_ERROR(
+      CheckVariants(records, options.optimizations, "optimization"));
+  if (!options.base.empty()) {
+    RETURN_IF_ERROR(CheckVariants(records, {options.base}, "base"));
+  }
+  Source source;
+  source.records = &records;
+  source.network = records.runs.front().record.network;
+  source.optimizations = options.optimizations;
+  source.base = options.base;
+  source.participants = options.participants;
+  source.has_appendix = options.has_appendix;
+  source.out = options.out;
   for (const auto& [name, content] : records.traces) {
     absl::StatusOr<std::vector<TimelineEvent>> events = ReadTimeline(content);
     if (!events.ok()) return Annotate(events.status(), name);
     source.timelines[name] = *std::move(events);
   }
-
-  Submission submission;
-  Document& document = submission.document;
-  std::vector<Block> body;
-  int total = 0;
-  for (size_t i = 0; i < parts; ++i) {
-    body.push_back(Heading{2, absl::StrCat(MilestoneName(kParts[i].milestone),
-                                           ": ", kParts[i].title)});
-    int number = 0;
-    ASSIGN_OR_RETURN(std::vector<Deliverable> deliverables,
-                     kParts[i].deliverables(source));
-    for (Deliverable& deliverable : deliverables) {
-      const std::string title =
-          absl::StrCat(i + 1, ".", ++number, " ", deliverable.title);
-      ++total;
-      if (!deliverable.complete) submission.incomplete.push_back(title);
-      body.push_back(Heading{3, title});
-      Append(body, std::move(deliverable.blocks));
-    }
-  }
-  document.title = absl::StrCat(MilestoneName(options.milestone), ": ",
-                                kParts[parts - 1].title, ", ", source.network);
-  document.blocks.push_back(Facts(records, options));
-  if (submission.incomplete.empty()) {
-    document.blocks.push_back(
-        Paragraph{absl::StrCat("All ", total, " parts are complete.")});
-  } else {
-    document.blocks.push_back(Paragraph{
-        absl::StrCat(total - submission.incomplete.size(), " of ", total,
-                     " parts are complete. Each of these says what it lacks "
-                     "and the command "
-                     "that makes it; in the bundle, ") +
-        Code("./convlab m3") + " stands for " +
-        Code("bazel run //milestones:m3 --") + ":"});
-    List list;
-    for (const std::string& title : submission.incomplete) {
-      list.items.emplace_back(title);
-    }
-    document.blocks.push_back(std::move(list));
-  }
-  Append(document.blocks, std::move(body));
-  return submission;
+  return source;
 }
 
-std::vector<Chart> ChartsOf(const Document& document) {
-  std::vector<Chart> charts;
-  for (const Block& block : document.blocks) {
-    if (const Figure* figure = std::get_if<Figure>(&block)) {
-      charts.push_back(figure->chart);
+std::vector<Block> Summary(Parts& parts,
+                           const std::vector<std::string>& incomplete) {
+  std::vector<Block> blocks = {Heading{2, "Summary", "summary"}};
+  blocks.push_back(Generated(Strong("What was asked.") + " " + parts.asked));
+  List reached;
+  for (Text& text : parts.reached) reached.items.push_back(std::move(text));
+  if (!reached.items.empty()) blocks.emplace_back(std::move(reached));
+  Append(blocks, std::move(parts.picture));
+  if (incomplete.empty()) return blocks;
+  blocks.push_back(Paragraph{
+      absl::StrCat(incomplete.size(), " of ", parts.sections.size(),
+                   " parts are not complete. Each says what it lacks and the "
+                   "command that makes it; in the bundle, ") +
+      Code("./convlab m3") + " stands for " +
+      Code("bazel run //milestones:m3 --") + ":"});
+  List list;
+  for (const std::string& title : incomplete) list.items.emplace_back(title);
+  blocks.emplace_back(std::move(list));
+  return blocks;
+}
+
+bool IsGenerated(const Block& block) {
+  if (const Paragraph* paragraph = std::get_if<Paragraph>(&block)) {
+    return paragraph->is_generated;
+  }
+  const List* list = std::get_if<List>(&block);
+  return list != nullptr && list->is_generated;
+}
+
+// Says below headings without a text that the student has the word.
+void FillEmpty(std::vector<Block>& blocks) {
+  std::vector<Block> filled;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const Heading* heading = std::get_if<Heading>(&blocks[i]);
+    const Heading* next =
+        i + 1 < blocks.size() ? std::get_if<Heading>(&blocks[i + 1]) : nullptr;
+    const bool is_empty = heading != nullptr &&
+                          (i + 1 == blocks.size() ||
+                           (next != nullptr && next->level <= heading->level));
+    filled.push_back(std::move(blocks[i]));
+    if (is_empty) {
+      filled.push_back(Paragraph{Text("Not answered yet: ") + Code("--notes") +
+                                 " puts your text here."});
     }
   }
-  return charts;
+  blocks = std::move(filled);
+}
+
+// Tables of several rows are sorted by their readers.
+void MakeSortable(std::vector<Block>& blocks) {
+  for (Block& block : blocks) {
+    Table* table = std::get_if<Table>(&block);
+    if (table != nullptr) table->sortable = table->rows.size() > 2;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Submission> MakeSubmission(const Records& records,
+                                          const SubmissionOptions& options) {
+  const Milestone* const milestone = absl::c_find_if(
+      kMilestones,
+      [&](const Milestone& one) { return options.milestone == one.name; });
+  if (milestone == std::end(kMilestones)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown milestone '", options.milestone,
+                     "', expected m1, m2, m3, m4 or final"));
+  }
+  ASSIGN_OR_RETURN(const Source source, SourceOf(records, options));
+  ASSIGN_OR_RETURN(Parts parts, milestone->parts(source));
+
+  Submission submission;
+  std::vector<Block> body;
+  int number = 0;
+  for (Deliverable& section : parts.sections) {
+    const std::string title =
+        absl::StrCat(milestone - std::begin(kMilestones) + 1, ".", ++number,
+                     " ", section.title);
+    if (!section.complete) submission.incomplete.push_back(title);
+    body.push_back(Heading{2, title, section.id});
+    Append(body, std::move(section.blocks));
+  }
+  char letter = 'A';
+  for (Deliverable& part : parts.appendix) {
+    if (!options.has_appendix || part.blocks.empty()) continue;
+    body.push_back(Heading{
+        2,
+        absl::StrCat("Appendix ", std::string(1, letter++), ": ", part.title),
+        part.id});
+    Append(body, std::move(part.blocks));
+  }
+  Document& document = submission.document;
+  document.title = absl::StrCat(MilestoneName(milestone->name), ": ",
+                                milestone->title, ", ", source.network);
+  document.blocks = Summary(parts, submission.incomplete);
+  document.blocks.emplace_back(Contents{});
+  document.blocks.emplace_back(FactsOf(records, options.team, options.members));
+  Append(document.blocks, std::move(body));
+  MakeSortable(document.blocks);
+  submission.notes_template = NotesTemplate(document);
+
+  ASSIGN_OR_RETURN(const Notes notes, Notes::Parse(options.notes));
+  RETURN_IF_ERROR(notes.InsertInto(document.blocks));
+  if (!options.has_prose) {
+    std::vector<Block> kept;
+    for (Block& block : document.blocks) {
+      if (!IsGenerated(block)) kept.push_back(std::move(block));
+    }
+    document.blocks = std::move(kept);
+  }
+  FillEmpty(document.blocks);
+  return submission;
 }
 
 }  // namespace convlab

@@ -20,21 +20,20 @@ Submission Made(const Records& records, const SubmissionOptions& options) {
 }
 
 std::string Markdown(const Records& records, const std::string& milestone) {
-  return WriteMarkdown(Made(records, For(milestone)).document, {});
+  return WriteMarkdown(Made(records, For(milestone)).document);
 }
 
-// Returns the text between the heading that contains `title` and the next one.
 std::string Section(const std::string& markdown, const std::string& title) {
-  const size_t begin = markdown.find(title);
+  const size_t begin = markdown.find("</a>" + title);
   if (begin == std::string::npos) return "no section " + title;
-  return markdown.substr(begin, markdown.find("\n##", begin) - begin);
+  return markdown.substr(begin, markdown.find("\n## ", begin) - begin);
 }
 
 std::vector<std::string> Headings(const Document& document) {
   std::vector<std::string> headings;
   for (const Block& block : document.blocks) {
     if (const Heading* heading = std::get_if<Heading>(&block)) {
-      if (heading->level == 3) {
+      if (heading->level == 2) {
         headings.push_back(heading->text.spans()[0].text);
       }
     }

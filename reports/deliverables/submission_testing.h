@@ -18,10 +18,10 @@ Submission Made(const Records& records, const SubmissionOptions& options);
 
 std::string Markdown(const Records& records, const std::string& milestone);
 
-// What stands between the heading that holds `title` and the next one.
+// What stands between the section whose title begins so and the next one.
 std::string Section(const std::string& markdown, const std::string& title);
 
-// The headings of the deliverables.
+// The headings of the summary, the deliverables and the appendix.
 std::vector<std::string> Headings(const Document& document);
 
 }  // namespace convlab

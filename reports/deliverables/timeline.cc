@@ -8,7 +8,8 @@
 #include "absl/strings/str_format.h"
 #include "common/json/json_fields.h"
 #include "common/status/status.h"
-#include "reports/deliverables/gnuplot.h"
+#include "reports/drawing/plots.h"
+#include "reports/importers/kernel_names.h"
 
 namespace convlab {
 namespace {
@@ -85,47 +86,36 @@ absl::StatusOr<std::vector<TimelineEvent>> ReadTimeline(
 
 Chart TimelineChart(const std::string& name, const std::string& title,
                     const std::vector<TimelineEvent>& events) {
-  Chart chart = {name, "# start and end in ms; a block per row\n", ""};
+  drawing::SpanPlot plot;
+  plot.title = title;
+  plot.axis = "time since the first API call, ms";
+  plot.description =
+      absl::StrCat(title, ": when API calls, kernels and copies ran");
+  plot.rows = {{"API calls", drawing::Ink::kGrey, {}},
+               {"kernels", drawing::Ink::kBlue, {}},
+               {"copies", drawing::Ink::kOrange, {}}};
   double end = 0;
   for (const TimelineEvent& event : events) end = std::max(end, event.end_ms);
-  const double pixel = end / 1000;  // finer than a pixel
-  constexpr const char* kColors[] = {gnuplot::kGrey, gnuplot::kBlue,
-                                     gnuplot::kRed};
-  std::string plot;
-  for (int row = 0; row < 3; ++row) {
-    absl::StrAppend(&chart.data, row > 0 ? "\n\n" : "");
-    double start = -1, stop = -1;  // not yet written
-    const auto flush = [&] {
-      if (start < 0) return;
-      absl::StrAppend(&chart.data, absl::StrFormat("%.4f %.4f\n", start, stop));
-    };
-    for (const TimelineEvent& event : events) {
-      if (static_cast<int>(event.row) != row) continue;
-      if (start >= 0 && event.start_ms - stop < pixel) {
-        stop = std::max(stop, event.end_ms);
-      } else {
-        flush();
-        start = event.start_ms;
-        stop = event.end_ms;
-      }
+  const double pixel = end / 1500;  // finer than a pixel
+  std::vector<int64_t> counts(plot.rows.size());
+  for (const TimelineEvent& event : events) {
+    const auto row = static_cast<size_t>(event.row);
+    std::vector<drawing::SpanPlot::Span>& spans = plot.rows[row].spans;
+    if (!spans.empty() && event.start_ms - spans.back().end < pixel) {
+      spans.back().end = std::max(spans.back().end, event.end_ms);
+      spans.back().hover = absl::StrFormat(
+          "%d events from %.3f to %.3f ms, the first: %s", ++counts[row],
+          spans.back().start, spans.back().end,
+          spans.back().hover.substr(spans.back().hover.rfind(": ") + 2));
+      continue;
     }
-    flush();
-    if (start < 0) chart.data += "-1 -1\n";  // a block has a line at least
-    absl::StrAppend(
-        &plot, row > 0 ? ", " : "", "'", name, ".dat' index ", row,
-        absl::StrFormat(" using 1:(%d):1:2:(%d-0.32):(%d+0.32) with boxxyerror "
-                        "lw 0.5 lc rgb '%s' notitle",
-                        row, row, row, kColors[row]));
+    counts[row] = 1;
+    spans.push_back(
+        {event.start_ms, event.end_ms,
+         absl::StrFormat("%.3f to %.3f ms: %s", event.start_ms, event.end_ms,
+                         ShortKernelName(event.name, 60))});
   }
-  chart.script = absl::StrCat(
-      gnuplot::Begin(name, 230, title, 0),
-      absl::StrFormat("set xrange [0:%.4f]\n", end * 1.01),
-      "set yrange [2.6:-0.6]\nset ytics scale 0 ('API calls' 0, 'kernels' 1, "
-      "'copies' 2)\nset style fill solid border\n"
-      "set xlabel 'time since the first API call, ms'\n"
-      "set grid x lc rgb '#dddddd'\nplot ",
-      plot, "\n");
-  return chart;
+  return {name, Draw(plot, drawing::kWide), Draw(plot, drawing::kNarrow)};
 }
 
 }  // namespace convlab

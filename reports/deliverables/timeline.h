@@ -25,7 +25,7 @@ struct TimelineEvent {
 absl::StatusOr<std::vector<TimelineEvent>> ReadTimeline(
     absl::string_view trace);
 // Draws all events to scale; events that are too close to be distinguished
-// become one box.
+// become one box, and long stretches in which the GPU is idle are cut.
 Chart TimelineChart(const std::string& name, const std::string& title,
                     const std::vector<TimelineEvent>& events);
 

@@ -1,10 +1,16 @@
 #include "reports/deliverables/timeline.h"
 
+#include <string>
+
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "reports/records/test_records.h"
 
 namespace convlab {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 TEST(Timeline, EventsCountFromTheFirst) {
   const auto events =
@@ -14,9 +20,15 @@ TEST(Timeline, EventsCountFromTheFirst) {
   EXPECT_EQ((*events)[0].start_ms, 0);
   EXPECT_EQ((*events)[0].end_ms, 128);
   EXPECT_EQ((*events)[2].row, TimelineEvent::Row::kKernel);
-  EXPECT_EQ(TimelineChart("t", "t", *events).data,
-            "# start and end in ms; a block per row\n0.0000 128.0000\n\n\n"
-            "149.0000 209.0000\n\n\n129.0000 144.0000\n");
+  const Chart chart = TimelineChart("t", "t", *events);
+  EXPECT_EQ(chart.name, "t");
+  for (const std::string& svg : {chart.wide, chart.narrow}) {
+    EXPECT_THAT(
+        svg,
+        AllOf(HasSubstr("<title>0.000 to 128.000 ms: cudaFree</title>"),
+              HasSubstr("<title>149.000 to 209.000 ms: NaiveKernel(float*)<"),
+              HasSubstr("ms cut</text>")));
+  }
 }
 
 TEST(Timeline, DamagedTracesAreRefused) {

@@ -59,12 +59,11 @@ inline Text Link(std::string text, std::string target) {
   return Text(Span{Span::Kind::kLink, std::move(text), std::move(target)});
 }
 
-// The data and the script from which gnuplot draws a figure. The script reads
-// NAME.dat and writes NAME.svg in the folder in which it runs.
+// A drawing as SVG (reports/drawing). A page shows the wide one on paper and on
+// wide screens, and the narrow one, if there is one, on a phone's.
 struct Chart {
-  std::string name;
-  std::string data;
-  std::string script;
+  std::string name;  // of its file, without ".svg"
+  std::string wide, narrow;
 };
 
 struct Heading {
@@ -72,11 +71,16 @@ struct Heading {
   Text text;
   std::string id = {};  // of links to it: letters, digits and dashes
 };
+// The headings that have an id, as links to them.
+struct Contents {};
+// Prose that a program wrote, for anybody's numbers, is marked as such.
 struct Paragraph {
   Text text;
+  bool is_generated = false;
 };
 struct List {
   std::vector<Text> items;
+  bool is_generated = false;
 };
 struct Table {
   struct Column {
@@ -96,12 +100,17 @@ struct Figure {
 struct Verbatim {
   std::vector<std::string> lines;
 };
-using Block = std::variant<Heading, Paragraph, List, Table, Figure, Verbatim>;
+using Block =
+    std::variant<Heading, Contents, Paragraph, List, Table, Figure, Verbatim>;
 
 struct Document {
   std::string title;
   std::vector<Block> blocks;
 };
+
+inline Paragraph Generated(Text text) {
+  return {std::move(text), /*is_generated=*/true};
+}
 
 inline void Append(std::vector<Block>& blocks, std::vector<Block> more) {
   for (Block& block : more) blocks.push_back(std::move(block));

@@ -126,19 +126,40 @@ std::string TableText(const Table& table, bool padded) {
   return text;
 }
 
+// Begins what a program wrote.
+constexpr char kGenerated[] = "*Generated:* ";
+
 struct Writer {
-  const Drawings& drawings;
+  const std::vector<Block>& blocks;
   bool padded = false;
 
   std::string operator()(const Heading& heading) const {
-    return absl::StrCat(std::string(heading.level, '#'), " ",
-                        Inline(heading.text), "\n");
+    return absl::StrCat(
+        std::string(heading.level, '#'), " ",
+        heading.id.empty()
+            ? ""
+            : absl::StrCat("<a id=\"", EscapeHtml(heading.id), "\"></a>"),
+        Inline(heading.text), "\n");
+  }
+  std::string operator()(const Contents&) const {
+    std::string text;
+    for (const Block& block : blocks) {
+      const Heading* heading = std::get_if<Heading>(&block);
+      if (heading == nullptr || heading->id.empty()) continue;
+      absl::StrAppend(&text, std::string(2 * (heading->level - 2), ' '), "- [",
+                      Inline(heading->text), "](#", heading->id, ")\n");
+    }
+    return text;
   }
   std::string operator()(const Paragraph& paragraph) const {
+    if (paragraph.is_generated) {
+      return absl::StrCat(kGenerated, Inline(paragraph.text), "\n");
+    }
     return Line(paragraph.text) + "\n";
   }
   std::string operator()(const List& list) const {
-    std::string text;
+    std::string text =
+        list.is_generated ? absl::StrCat(kGenerated, "\n\n") : "";
     for (const Text& item : list.items) {
       absl::StrAppend(&text, "- ", Line(item), "\n");
     }
@@ -148,15 +169,10 @@ struct Writer {
     return TableText(table, padded);
   }
   std::string operator()(const Figure& figure) const {
-    const std::string& name = figure.chart.name;
-    const std::string file = absl::StrCat(kChartsFolder, "/", name);
-    if (drawings.count(name) == 0) {
-      return absl::StrCat("Chart, not drawn yet: data `", file,
-                          ".dat`, script `", file, ".gp`. ",
-                          Inline(figure.caption), "\n");
-    }
-    return absl::StrCat("![", EscapeMarkdown(figure.description), "](", file,
-                        ".svg)\n\n", Line(figure.caption), "\n");
+    return absl::StrCat(
+        "![", EscapeMarkdown(figure.description), "](",
+        EscapeUrl(absl::StrCat(kChartsFolder, "/", figure.chart.name, ".svg")),
+        ")\n\n", Line(figure.caption), "\n");
   }
   std::string operator()(const Verbatim& verbatim) const {
     const std::string lines = absl::StrJoin(verbatim.lines, "\n");
@@ -186,15 +202,15 @@ std::string WriteBlocks(const std::vector<Block>& blocks) {
   std::string text;
   for (const Block& block : blocks) {
     absl::StrAppend(&text, text.empty() ? "" : "\n",
-                    std::visit(Writer{{}, /*padded=*/true}, block));
+                    std::visit(Writer{blocks, /*padded=*/true}, block));
   }
   return Printable(text);
 }
 
-std::string WriteMarkdown(const Document& document, const Drawings& drawings) {
+std::string WriteMarkdown(const Document& document) {
   std::string text = absl::StrCat("# ", EscapeMarkdown(document.title), "\n");
   for (const Block& block : document.blocks) {
-    absl::StrAppend(&text, "\n", std::visit(Writer{drawings}, block));
+    absl::StrAppend(&text, "\n", std::visit(Writer{document.blocks}, block));
   }
   return Printable(text);
 }

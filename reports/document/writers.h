@@ -14,20 +14,19 @@ namespace convlab {
 // The figures' folder, beside the document.
 inline constexpr char kChartsFolder[] = "charts";
 
-// The drawn charts: SVG by chart name. A missing figure is replaced by the
-// names of its data and script.
-using Drawings = std::map<std::string, std::string>;
+// GitHub's Markdown; figures are links to files in kChartsFolder.
+std::string WriteMarkdown(const Document& document);
 
-// GitHub's Markdown; figures are links into kChartsFolder.
-std::string WriteMarkdown(const Document& document, const Drawings& drawings);
+// The content of those files, SVG by name.
+std::map<std::string, std::string> ChartFiles(const Document& document);
 
 // Formats blocks without a document, for a terminal: the columns of tables are
 // padded to equal widths.
 std::string WriteBlocks(const std::vector<Block>& blocks);
 
 // One self-contained file with style and figures. It fits screens from 390
-// pixels and A4 paper.
-std::string WriteHtml(const Document& document, const Drawings& drawings);
+// pixels and A4 paper, and is dark where the reader's screen is.
+std::string WriteHtml(const Document& document);
 
 // Escapes text so that it is not read as markup.
 std::string EscapeMarkdown(absl::string_view text);
