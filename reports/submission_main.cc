@@ -293,7 +293,7 @@ absl::Status Run(const std::vector<std::string>& args) {
   const std::string charts = absl::StrCat(scratch, "/", kChartsFolder);
   std::error_code error;
   fs::create_directories(charts, error);
-  if (error) return FileError("make the folder", charts, error);
+  RETURN_IF_ERROR(FileStatus("make the folder", charts, error));
   for (const auto& [name, svg] : ChartFiles(submission.document)) {
     RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(charts, "/", name), svg));
   }
