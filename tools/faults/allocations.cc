@@ -1,0 +1,177 @@
+// Loaded before a program (LD_PRELOAD), makes its memory allocations fail:
+//
+//   CONVLAB_FAULT=7    the seventh fails
+//   CONVLAB_FAULT=7+   the seventh and all that follow fail
+//   CONVLAB_FAULT=0    none fails
+//   CONVLAB_FAULT_LOG=FILE  gets, when the program ends, how many there were,
+//     and the numbers of those whose stack of calls was new, one a line
+//
+// Counting begins with main: before it, NVIDIA's runtime registers kernels and
+// does not expect to be refused. Programs that the program starts are left
+// alone. Under the address sanitizer the allocations are the sanitizer's, so
+// that it finds leaks.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+namespace {
+
+constexpr int kMostStacks = 1 << 16;
+
+bool counting = false;  // set before other threads begin
+long first_failing = 0, last_failing = 0;
+char log_path[4096];
+std::atomic<long> count{0};
+
+// Hashes of the stacks that have been seen, as an open hash table, and the
+// allocations in which they were.
+std::atomic<uint64_t> stacks[kMostStacks];
+long first_with_stack[kMostStacks];
+std::atomic<int> stack_count{0};
+
+// What happens while an allocation is looked at is not counted.
+thread_local bool looking = false;
+
+_Unwind_Reason_Code AddFrame(_Unwind_Context* context, void* hash) {
+  auto& value = *static_cast<uint64_t*>(hash);
+  value = (value ^ _Unwind_GetIP(context)) * 0x9e3779b97f4a7c15u;
+  value ^= value >> 29;
+  return _URC_NO_REASON;
+}
+
+void NoteStack(long number) {
+  uint64_t hash = 1;
+  _Unwind_Backtrace(AddFrame, &hash);
+  for (size_t i = hash % kMostStacks;; i = (i + 1) % kMostStacks) {
+    uint64_t none = 0;
+    if (stacks[i].compare_exchange_strong(none, hash)) {
+      const int index = stack_count++;
+      if (index < kMostStacks / 2) first_with_stack[index] = number;
+      return;
+    }
+    if (none == hash || stack_count >= kMostStacks / 2) return;
+  }
+}
+
+bool Fails() {
+  if (!counting || looking) return false;
+  looking = true;
+  const long number = ++count;
+  if (log_path[0] != '\0') NoteStack(number);
+  looking = false;
+  if (number < first_failing || number > last_failing) return false;
+  errno = ENOMEM;
+  return true;
+}
+
+template <typename Function>
+Function Next(const char* name) {
+  // A sanitizer's library, or the system's.
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+using MainFunction = int (*)(int, char**, char**);
+MainFunction program_main = nullptr;
+
+int BeginMain(int argc, char** argv, char** environment) {
+  const char* const fault = getenv("CONVLAB_FAULT");
+  if (fault == nullptr) return program_main(argc, argv, environment);
+  char* end = nullptr;
+  first_failing = strtol(fault, &end, 10);
+  last_failing = *end == '+' ? __LONG_MAX__ : first_failing;
+  if (const char* const path = getenv("CONVLAB_FAULT_LOG")) {
+    snprintf(log_path, sizeof(log_path), "%s", path);
+  }
+  unsetenv("LD_PRELOAD");
+  unsetenv("CONVLAB_FAULT");
+  counting = true;
+  return program_main(argc, argv, environment);
+}
+
+__attribute__((destructor)) void End() {
+  counting = false;
+  if (log_path[0] == '\0') return;
+  const int file = open(log_path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  if (file < 0) return;
+  dprintf(file, "%ld\n", count.load());
+  for (int i = 0; i < stack_count && i < kMostStacks / 2; ++i) {
+    dprintf(file, "%ld\n", first_with_stack[i]);
+  }
+  close(file);
+}
+
+}  // namespace
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+EXPORTED int __libc_start_main(MainFunction main, int argc, char** argv,
+                               void (*begin)(), void (*end)(),
+                               void (*loader_end)(), void* stack_end) {
+  program_main = main;
+  return Next<int (*)(MainFunction, int, char**, void (*)(), void (*)(),
+                      void (*)(), void*)>("__libc_start_main")(
+      BeginMain, argc, argv, begin, end, loader_end, stack_end);
+}
+
+EXPORTED void* malloc(size_t size) {
+  static auto* const next = Next<void* (*)(size_t)>("malloc");
+  return Fails() ? nullptr : next(size);
+}
+
+EXPORTED void* calloc(size_t items, size_t size) {
+  static auto* const next = Next<void* (*)(size_t, size_t)>("calloc");
+  return Fails() ? nullptr : next(items, size);
+}
+
+EXPORTED void* realloc(void* old, size_t size) {
+  static auto* const next = Next<void* (*)(void*, size_t)>("realloc");
+  return Fails() ? nullptr : next(old, size);
+}
+
+EXPORTED void* memalign(size_t alignment, size_t size) {
+  static auto* const next = Next<void* (*)(size_t, size_t)>("memalign");
+  return Fails() ? nullptr : next(alignment, size);
+}
+
+EXPORTED void* aligned_alloc(size_t alignment, size_t size) {
+  static auto* const next = Next<void* (*)(size_t, size_t)>("aligned_alloc");
+  return Fails() ? nullptr : next(alignment, size);
+}
+
+EXPORTED int posix_memalign(void** out, size_t alignment, size_t size) {
+  static auto* const next =
+      Next<int (*)(void**, size_t, size_t)>("posix_memalign");
+  return Fails() ? ENOMEM : next(out, alignment, size);
+}
+
+// The sanitizer's would not call malloc.
+void* operator new(size_t size) {
+  for (;;) {
+    if (void* const memory = malloc(size)) return memory;
+    const std::new_handler handler = std::get_new_handler();
+    if (handler == nullptr) throw std::bad_alloc();
+    handler();
+  }
+}
+void* operator new(size_t size, std::align_val_t alignment) {
+  for (;;) {
+    void* const memory = memalign(static_cast<size_t>(alignment), size);
+    if (memory != nullptr) return memory;
+    const std::new_handler handler = std::get_new_handler();
+    if (handler == nullptr) throw std::bad_alloc();
+    handler();
+  }
+}
+void* operator new[](size_t size) { return operator new(size); }
+void* operator new[](size_t size, std::align_val_t alignment) {
+  return operator new(size, alignment);
+}
