@@ -1,9 +1,11 @@
-// Tests the use of GPU variants: several at a time, in streams, on a device
-// other than the current one, and with tensors of more than 2^31 elements.
+// Tests the use of GPU variants: several at a time, in streams and from
+// threads, on a device other than the current one, and with tensors of more
+// than 2^31 elements.
 #include <cmath>
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -37,6 +39,20 @@ class OnGpu : public ::testing::TestWithParam<const Variant*> {
     return *std::move(convolution);
   }
 
+  static cuda::DeviceStream CreateStream() {
+    auto stream = cuda::DeviceStream::Create();
+    EXPECT_TRUE(stream.ok()) << stream.status();
+    return *std::move(stream);
+  }
+
+  // With the sign -1 the weights, and thus the outputs, are negated.
+  static Tensors SignedTensors(const Problem& problem, int sign) {
+    Tensors tensors = TensorsOf(problem, 0);
+    for (float& weight : tensors.k) weight *= sign;
+    for (double& value : tensors.y) value *= sign;
+    return tensors;
+  }
+
   static void Run(Convolution& convolution, const DeviceTensors& tensors,
                   Stream stream) {
     const absl::Status ran = convolution.Run(
@@ -51,6 +67,16 @@ class OnGpu : public ::testing::TestWithParam<const Variant*> {
     return RelativeError(got.data(), expected.y);
   }
 };
+
+// What a variant does not take is skipped elsewhere, so that a wrong refusal
+// would pass. A small problem with any number of filters is taken or is not.
+TEST_P(OnGpu, ASmallProblemIsTakenWithAnyNumberOfFilters) {
+  const bool taken = Takes({2, 3, 16, 16, 1, 5});
+  for (int64_t filters = 2; filters <= 64; ++filters) {
+    ASSERT_EQ(Takes({2, 3, 16, 16, filters, 5}), taken)
+        << "with " << filters << " filters";
+  }
+}
 
 // Attributes belong to a kernel, not to a convolution: a later convolution must
 // not reduce the shared memory of an earlier one.
@@ -80,17 +106,11 @@ TEST_P(OnGpu, ConvolutionsRunAtTheSameTimeInDifferentStreams) {
     std::unique_ptr<Convolution> convolutions[2];
     std::vector<cuda::DeviceStream> streams;
     for (int i = 0; i < 2; ++i) {
-      tensors[i] = TensorsOf(problem, 0);
-      // The second convolution has the negated weights and thus the negated
-      // output.
-      for (float& weight : tensors[i].k) weight *= 1 - 2 * i;
-      for (double& value : tensors[i].y) value *= 1 - 2 * i;
+      tensors[i] = SignedTensors(problem, 1 - 2 * i);
       device[i] = Upload(tensors[i]);
       ASSERT_TRUE(device[i].ok()) << device[i].status();
       convolutions[i] = Create(problem);
-      auto stream = cuda::DeviceStream::Create();
-      ASSERT_TRUE(stream.ok()) << stream.status();
-      streams.push_back(*std::move(stream));
+      streams.push_back(CreateStream());
     }
     ASSERT_TRUE(cuda::Synchronize().ok());
     for (int turn = 0; turn < 20; ++turn) {
@@ -102,6 +122,46 @@ TEST_P(OnGpu, ConvolutionsRunAtTheSameTimeInDifferentStreams) {
     for (int i = 0; i < 2; ++i) {
       EXPECT_LE(ErrorOf(*device[i], tensors[i]), MaxError(variant(), problem))
           << "in stream " << i << ", " << ToString(problem);
+    }
+  }
+}
+
+// The same from two threads. Every turn has an output of its own, so that one
+// turn with the other's weights is enough.
+TEST_P(OnGpu, ConvolutionsRunAtTheSameTimeInDifferentThreads) {
+  constexpr int kTurns = 30;
+  const Problem problem = {4, 1, 48, 48, 16, 5};
+  if (!Takes(problem)) GTEST_SKIP() << "does not take the problem";
+  Tensors tensors[2];
+  std::vector<DeviceTensors> devices[2];
+  std::unique_ptr<Convolution> convolutions[2];
+  std::vector<cuda::DeviceStream> streams;
+  for (int i = 0; i < 2; ++i) {
+    tensors[i] = SignedTensors(problem, 1 - 2 * i);
+    for (int turn = 0; turn < kTurns; ++turn) {
+      auto device = Upload(tensors[i]);
+      ASSERT_TRUE(device.ok()) << device.status();
+      devices[i].push_back(*std::move(device));
+    }
+    convolutions[i] = Create(problem);
+    streams.push_back(CreateStream());
+  }
+  ASSERT_TRUE(cuda::Synchronize().ok());
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] {
+      for (const DeviceTensors& device : devices[i]) {
+        Run(*convolutions[i], device, streams[i].get());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_TRUE(cuda::Synchronize().ok());
+  for (int i = 0; i < 2; ++i) {
+    for (int turn = 0; turn < kTurns; ++turn) {
+      ASSERT_LE(ErrorOf(devices[i][turn], tensors[i]),
+                MaxError(variant(), problem))
+          << "in thread " << i << ", turn " << turn;
     }
   }
 }

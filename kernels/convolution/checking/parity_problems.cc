@@ -83,6 +83,8 @@ std::vector<Problem> ParityProblems(Backend backend) {
       {8767, 2, 9, 8, 5, 3},   // a batch that nothing divides
       {70000, 1, 5, 4, 3, 3},  // more images than a grid has in y or z
       {3, 1, 5, 5, 70000, 3},  // and more filters
+      // Many channels of many positions: an image is unrolled in parts.
+      {1, 60, 161, 170, 3, 7},
       // Batches so large that a persistent block of threads computes ten pieces
       // of work and more.
       {3000, 6, 22, 22, 16, 5},

@@ -131,6 +131,19 @@ WgmmaPlan PlanFor(const Problem& problem, int parts) {
   return plan;
 }
 
+TEST(Divide, IsExactUpToItsLimit) {
+  for (const uint32_t d : {1u, 2u, 3u, 7u, 10u, 641u, 1000u, 65535u}) {
+    const uint32_t magic = DivisionMagic(d);
+    // The largest n, a multiple, and the number before it. They fit into an
+    // int.
+    const uint32_t most = std::min<uint64_t>(std::numeric_limits<int>::max(),
+                                             ((uint64_t{1} << 32) - 1) / d);
+    for (const uint32_t n : {most, most / d * d, most / d * d - 1}) {
+      EXPECT_EQ(Divide(n, magic), static_cast<int>(n / d)) << n << " / " << d;
+    }
+  }
+}
+
 TEST(Divisor, IsExactUpToTheLargestInt) {
   constexpr int kMost = std::numeric_limits<int>::max();
   std::mt19937 random(1);
