@@ -43,10 +43,11 @@ TEST_F(ProgramsTest, M2PrintsTheCoursesLines) {
                   MatchesRegex(kUsageLine)));
   EXPECT_THAT(
       outcome.err,
-      ElementsAre(HasSubstr("m2: running on the CPU"),
-                  MatchesRegex("m2: convolutions [0-9.]+ s; the other layers "
-                               "and enlarging [0-9.]+ s, reading [0-9.]+ s, "
-                               "preparing [0-9.]+ s")));
+      ElementsAre(
+          HasSubstr("m2: running on the CPU"),
+          MatchesRegex("m2: convolutions by naive [0-9.]+ s; the other "
+                       "layers and enlarging [0-9.]+ s, reading [0-9.]+ s, "
+                       "preparing [0-9.]+ s")));
 }
 
 TEST_F(ProgramsTest, TheOldestTermAnnouncesFirstAndHasOneConvolution) {
@@ -265,7 +266,8 @@ TEST_F(ProgramsTest, TheGpuGivesTheCpusAnswers) {
   ASSERT_EQ(Run("m2", "fa20 500 --record cpu.json").exit_status, 0);
   const Outcome outcome = Run("m3", "fa20 500 --repeat 2 --record gpu.json");
   EXPECT_EQ(outcome.exit_status, 0);
-  EXPECT_THAT(outcome.err, ElementsAre("m3: running on the GPU, " + gpu->name));
+  EXPECT_THAT(outcome.err, ElementsAre("m3: running on the GPU, " + gpu->name,
+                                       "m3: convolutions by naive"));
   const auto on_cpu = ReadRunRecord(Path("cpu.json"));
   const auto on_gpu = ReadRunRecord(Path("gpu.json"));
   ASSERT_TRUE(on_cpu.ok()) << on_cpu.status();

@@ -67,9 +67,10 @@ std::string DescribeDevice(const Session& session) {
   if (session.backend == Backend::kCuda) {
     return absl::StrCat("the GPU, ", session.gpu.name);
   }
-  std::string text = absl::StrCat("the CPU, ", session.line.threads, " thread",
-                                  session.line.threads == 1 ? "" : "s", ", ",
-                                  Name(ChosenCpuTarget()));
+  // What there is: a variant may use less of it.
+  std::string text = absl::StrCat(
+      "the CPU, up to ", session.line.threads, " thread",
+      session.line.threads == 1 ? "" : "s", " and ", Name(ChosenCpuTarget()));
   const Milestone& milestone = session.milestone;
   if (milestone.hardware == Hardware::kGpu && !session.ladder &&
       session.line.variants.empty()) {

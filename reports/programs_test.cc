@@ -298,6 +298,28 @@ TEST_F(ReportsTest, ASealKeyIsAskedFor) {
               HasSubstr("sealed with a key, which --seal\\_key names"));
 }
 
+TEST_F(ReportsTest, ExploreWritesOnePageOfAllRecords) {
+  fs::create_directories(folder_ + "/in/ada");
+  RunRecord evil = TestRecord("m3", "gpu", 1000, "</script><b>");
+  Write("in/ada/x.json", ToJson(evil));
+  Write("in/broken.json", "{\"schema\": \"convlab.run/1\", \"x");
+  const Outcome run = Run("explore", "$in --out $out");
+  EXPECT_EQ(run.exit_status, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("broken.json left out: "));
+  const std::string page = Read("out");
+  EXPECT_LT(page.size(), 2'000'000);
+  EXPECT_THAT(page, AllOf(HasSubstr("; 1 files are no records."),
+                          HasSubstr("\"who\":\"ada\""),
+                          HasSubstr("\\u003c/script\\u003e\\u003cb\\u003e"),
+                          Not(HasSubstr("</script><b>")),
+                          HasSubstr("\"ms\":[2.5,7.5]"), Not(HasSubstr("src=")),
+                          HasSubstr("\"NVIDIA H200\":{\"memory\":4800.0")));
+  fs::remove(folder_ + "/out");
+  ExpectRefused("explore", "", "0 folders are given");
+  ExpectRefused("explore", "$in/none --out $out", "in/none");
+  ExpectRefused("explore", "$in/broken.json --out $out", "broken.json");
+}
+
 TEST_F(ReportsTest, CompareAndRanking) {
   Outcome run = Run("compare", "$in/4.json $in/4.json");
   EXPECT_EQ(run.exit_status, 0) << run.err;
@@ -312,7 +334,7 @@ TEST_F(ReportsTest, CompareAndRanking) {
   ExpectRefused("ranking", "$in --network fa99", "fa99");
   ExpectRefused("ranking", "$in --size 7", "no run of fa19 with 7 images");
   ExpectRefused("ranking", "$in $in/../in/", "both be ranked as 'in'");
-  for (const char* program : {"submission", "compare", "ranking"}) {
+  for (const char* program : {"submission", "compare", "ranking", "explore"}) {
     run = Run(program, "--help");
     EXPECT_EQ(run.exit_status, 0);
     EXPECT_THAT(run.err, IsEmpty());

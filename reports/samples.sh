@@ -2,7 +2,8 @@
 # Writes the sample submission in reports/samples anew from the H200's records:
 #   bazel run //reports:samples
 # With --check FOLDER, compares the one there with what the records give now.
-# With --pages CHECKER, makes every milestone's page and hands all to CHECKER.
+# With --pages CHECKER, makes every milestone's page, and the explorer's, and
+# hands all to CHECKER.
 set -eu
 
 # make MILESTONE FOLDER: into reports/samples/MILESTONE of FOLDER, from the
@@ -40,7 +41,8 @@ case ${1-} in
       make "$milestone" "$scratch"
       pages+=("$scratch/reports/samples/$milestone/submission.html")
     done
-    "$2" "${pages[@]}"
+    reports/explore reports/measured --out "$scratch/explore.html" >/dev/null
+    "$2" "${pages[@]}" "$scratch/explore.html"
     ;;
   *)
     root=${BUILD_WORKSPACE_DIRECTORY:?run it as bazel run //reports:samples}

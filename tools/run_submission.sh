@@ -10,22 +10,31 @@ usage() {
 Usage: ./convlab submission MILESTONE [NETWORK] [flags]
        bazel run //tools:submission -- MILESTONE [NETWORK] [flags]
 
-Makes all runs of MILESTONE (m1, m2, m3, m4 or final) and of those before it on
-NETWORK (default fa19), and writes the report. A step that fails is told, and the
-rest goes on; the report says what is missing.
+Makes all runs of MILESTONE (m1, m2, m3, m4 or final) on NETWORK (default fa19),
+and writes the report. A step that fails is told, and the rest goes on; the
+report says what is missing. Where there is no GPU, steps that need one are left
+out.
 
   --kernel FILE    a kernel of your own, which the runs of m2 (.cc, .cpp, .h) or
                    of m3, m4 and final (.cu, .cuh, .so, a folder) are made with
                    too; once for each kernel
-  --out DIR        folder to write to (default submission-MILESTONE-NETWORK):
-                   records/, logs/, submission.md, .html, .pdf and charts/
+  --out DIR        folder to write to (default submission-MILESTONE-NETWORK),
+                   which git ignores: records/, logs/, submission.md, .html,
+                   .pdf and charts/
   --team NAME      name of the team
   --members A,B    names, with commas between
   --optimizations A,B
-                   variants that m4 and final discuss; all if not given
+                   variants that m4 and final discuss; if not given, those that
+                   gain most
+  --base NAME      variant that they are compared with; if not given, each with
+                   the one before
+  --notes FILE     your own words, in Markdown
+  --prose no, --appendix no
+                   leave generated prose or the appendix out
   --sizes A,B,C    images of the timed runs (default 100,1000,10000)
 
-Exit status: 0 done, 1 a step failed, 2 wrong usage.
+Exit status: 0 done, 1 a step failed, 2 wrong usage, 3 done as far as that is
+possible without a GPU.
 END
 }
 
@@ -42,7 +51,8 @@ while [ $# -gt 0 ]; do
       usage
       exit 0
       ;;
-    --kernel | --out | --team | --members | --optimizations | --sizes)
+    --kernel | --out | --team | --members | --optimizations | --sizes | \
+      --base | --notes | --prose | --appendix)
       [ $# -ge 2 ] || fail "$1 needs a value; --help lists flags"
       set -- "$1=$2" "${@:3}"
       continue
@@ -50,7 +60,8 @@ while [ $# -gt 0 ]; do
     --kernel=*) kernels+=("${1#*=}") ;;
     --out=*) out=${1#*=} ;;
     --sizes=*) sizes=${1#*=} ;;
-    --team=* | --members=* | --optimizations=*) report_flags+=("$1") ;;
+    --team=* | --members=* | --optimizations=* | --base=* | --notes=* | \
+      --prose=* | --appendix=*) report_flags+=("$1") ;;
     -*) fail "unknown flag $1; --help lists flags" ;;
     *)
       if [ -z "$milestone" ]; then
@@ -108,15 +119,21 @@ logs=$place/logs
 if ! mkdir -p "$place/records" "$logs" 2>/dev/null || [ ! -w "$place" ]; then
   fail "cannot write to $out"
 fi
+# Records say whether the tree was changed, so that what is written here must not
+# count as a change.
+[ -e "$place/.gitignore" ] || echo '*' >"$place/.gitignore"
 
 # All steps in order, each by `step NAME COMMAND...`, which is defined twice:
 # first it counts the steps, then it runs them.
 timed() {
   step "$1" "$program" "${@:2}" --record "$out/records/$1.json"
 }
+timed_on_gpu() {
+  gpu_step "$1" "$program" "${@:2}" --record "$out/records/$1.json"
+}
 # A traced run's times include the cost of tracing, so it is one more run.
 traced() {
-  step "$1-traced" "$program" "${@:2}" --record "$out/records/$1-traced.json" \
+  gpu_step "$1-traced" "$program" "${@:2}" --record "$out/records/$1-traced.json" \
     --profile "$out/records/$1.trace.json"
 }
 # The participant's kernels that a milestone takes: m2 runs on the CPU.
@@ -139,73 +156,95 @@ with_own() {
     "$1" "$2-kernel$((n + 1))" "${@:3}" --kernel "${own[n]}"
   done
 }
-all_steps() {
-  local part size
-  for part in m1 m2 m3 m4 final; do
-    case $part in
-      m1)
-        timed "m1-$network-cpu" m1 "$network" --device cpu
-        timed "m1-$network-gpu" m1 "$network" --device gpu
-        traced "m1-$network" m1 "$network" --device gpu
-        ;;
-      m2)
-        for size in "${sizes[@]}"; do
-          timed "m2-$network-$size" m2 "$network" "$size"
-          with_own timed "m2-$network-$size" m2 "$network" "$size"
-        done
-        ;;
-      m3)
-        for size in "${sizes[@]}"; do
-          timed "m3-$network-$size" m3 "$network" "$size"
-          with_own timed "m3-$network-$size" m3 "$network" "$size"
-        done
-        traced "m3-$network" m3 "$network"
-        with_own traced "m3-$network" m3 "$network"
-        ;;
-      m4)
-        kernels_of m4
-        for size in "${sizes[@]}"; do
-          timed "m4-$network-$size" m4 "$network" "$size" "${own[@]/#/--kernel=}"
-        done
-        step counters "$measure" "$bundle" "$place/records/ncu-$network" "$network"
-        ;;
-      final)
-        timed "final-$network" final "$network" --device gpu --repeat 5
-        with_own timed "final-$network" final "$network" --device gpu
-        traced "final-$network" final "$network" --device gpu
-        with_own traced "final-$network" final "$network" --device gpu
-        ;;
-    esac
-    [ "$part" != "$milestone" ] || break
+ladder_steps() {
+  local size
+  kernels_of m4
+  for size in "${sizes[@]}"; do
+    timed_on_gpu "m4-$network-$size" m4 "$network" "$size" "${own[@]/#/--kernel=}"
   done
+  gpu_step counters "$measure" "$bundle" "$place/records/ncu-$network" "$network"
+}
+all_steps() {
+  local size
+  case $milestone in
+    m1)
+      timed "m1-$network-cpu" m1 "$network" --device cpu
+      timed_on_gpu "m1-$network-gpu" m1 "$network" --device gpu
+      traced "m1-$network" m1 "$network" --device gpu
+      ;;
+    m2)
+      for size in "${sizes[@]}"; do
+        timed "m2-$network-$size" m2 "$network" "$size"
+        with_own timed "m2-$network-$size" m2 "$network" "$size"
+      done
+      ;;
+    m3)
+      for size in "${sizes[@]}"; do
+        timed_on_gpu "m3-$network-$size" m3 "$network" "$size"
+        with_own timed_on_gpu "m3-$network-$size" m3 "$network" "$size"
+      done
+      traced "m3-$network" m3 "$network"
+      with_own traced "m3-$network" m3 "$network"
+      ;;
+    m4) ladder_steps ;;
+    final)
+      ladder_steps
+      timed_on_gpu "final-$network" final "$network" --device gpu --repeat 5
+      with_own timed_on_gpu "final-$network" final "$network" --device gpu
+      traced "final-$network" final "$network" --device gpu
+      with_own traced "final-$network" final "$network" --device gpu
+      ;;
+  esac
   step report "$report" --milestone "$milestone" --records "$out/records" \
     --out "$out" "${report_flags[@]}"
 }
 
-count=0 number=0 failed=0
+count=0 number=0 failed=0 left_out=0
 step() { count=$((count + 1)); }
+gpu_step() { step; }
 all_steps
 
+# announce NAME
+announce() {
+  number=$((number + 1))
+  printf '[%*d/%d] %-20s ' "${#count}" "$number" "$count" "$1"
+}
 step() {
   local name=$1 started=$SECONDS status=0
   local log=$logs/$name.log
   shift
-  number=$((number + 1))
-  printf '[%*d/%d] %-20s ' "${#count}" "$number" "$count" "$name"
+  announce "$name"
   "$@" >"$log" 2>&1 </dev/null || status=$?
   if [ $status -eq 0 ]; then
     echo "done, $((SECONDS - started)) s"
     # Messages of a successful step: counters are not permitted, or the report
     # is incomplete.
     grep -hE '^(measure_ncu.sh|submission): ' "$log" | sed 's/^/    /'
+  elif [ $status -eq 3 ]; then
+    left_out=$((left_out + 1))
+    echo "left out: $(grep -v '^ *$' "$log" | tail -n 1)"
   else
     failed=$((failed + 1))
     echo "FAILED, status $status: $(grep -v '^ *$' "$log" | tail -n 1)"
   fi
 }
+# The first that finds no GPU says so for all.
+gpu_step() {
+  if [ $left_out -eq 0 ]; then
+    step "$@"
+    return
+  fi
+  left_out=$((left_out + 1))
+  announce "$1"
+  echo 'left out'
+}
 all_steps
 if [ $failed -gt 0 ]; then
   echo "submission: $failed of $count steps failed; $logs has what they said" >&2
 fi
+if [ $left_out -gt 0 ]; then
+  echo "submission: without a GPU, $left_out of $count steps were left out; the report names their commands" >&2
+fi
 [ ! -f "$place/submission.html" ] || echo "$out/submission.html"
-[ $failed -eq 0 ]
+[ $failed -eq 0 ] || exit 1
+[ $left_out -eq 0 ] || exit 3

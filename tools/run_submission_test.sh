@@ -30,23 +30,52 @@ expect 2 "unexpected argument 'more'" m1 sp19 more
 expect 2 "--kernel is 'none.cu', but there is no such file" m3 --kernel none.cu
 expect 2 'cannot write to /proc/none' m1 --out /proc/none
 
-# All steps of milestone 2; those that need a GPU may fail and must not stop the
-# others.
-output=$("$program" m2 sp19 --sizes 10,20 --out "$out" --team 'a|b <script>' 2>&1)
-for step in '[1/6] m1-sp19-cpu ' '[2/6] m1-sp19-gpu ' '[4/6] m2-sp19-10 ' \
-  '[5/6] m2-sp19-20 ' '[6/6] report '; do
+# All steps of milestone 2 and no other's, in a folder that git ignores.
+output=$("$program" m2 sp19 --sizes 10,20 --out "$out" --team 'a|b <script>' 2>&1) ||
+  error "m2 failed: $output"
+for step in '[1/3] m2-sp19-10 ' '[2/3] m2-sp19-20 ' '[3/3] report '; do
   [[ $output == *"$step"* ]] || error "no step '$step' in: $output"
 done
 [[ $output == *'m2-sp19-20           done'* ]] || error "m2 did not run: $output"
 [[ $output == *'report               done'* ]] || error "no report: $output"
 [ -f "$out/records/m2-sp19-10.json" ] || error "no record in $(ls -R "$out")"
-grep -q 'm2 sp19 20 ' "$out/submission.md" || error "the report lacks the run"
+[ "$(cat "$out/.gitignore")" = '*' ] || error "git sees the submission"
 grep -q '&lt;script>' "$out/submission.html" && error "'>' is not escaped"
 grep -q 'a|b &lt;script&gt;' "$out/submission.html" || error "no team"
-if [[ $output == *'m1-sp19-gpu          FAILED'* ]]; then
-  grep -q 'Not measured: there is no run of the baseline on the GPU' \
-    <<<"$(tr -d '*' <"$out/submission.md")" || error "the report does not say what is missing"
+
+# Every command that the report prints gives what the report shows: the same
+# variant and the same number of correct answers.
+# shellcheck disable=SC2016 # the report's backticks
+grep -o '`bazel run //milestones:[^`]*`' "$out/submission.md" | sort -u >"$TEST_TMPDIR/commands"
+[ -s "$TEST_TMPDIR/commands" ] || error "the report prints no command"
+while IFS= read -r command; do
+  # shellcheck disable=SC2016
+  words=${command#'`bazel run //milestones:'}
+  words=${words%'`'}
+  read -ra printed <<<"${words/ -- / }"
+  again=$(milestones/convlab "${printed[@]}" --record "$TEST_TMPDIR/again.json" 2>&1) ||
+    error "$words: $again"
+  size=${printed[2]}
+  for field in correct variant; do
+    shown=$(grep -m1 "\"$field\":" "$out/records/m2-sp19-$size.json")
+    [ "$shown" = "$(grep -m1 "\"$field\":" "$TEST_TMPDIR/again.json")" ] ||
+      error "$words: gives another $field than the report's $shown"
+  done
+  correctness=$(grep -o 'Correctness: [0-9.]*' <<<"$again")
+  grep -qF "$correctness" "$out/submission.md" || [ "$size" != 20 ] ||
+    error "$words: $correctness is not in the report"
+done <"$TEST_TMPDIR/commands"
+
+# Without a GPU that is said once, and is no failure.
+output=$(CUDA_VISIBLE_DEVICES='' "$program" m1 sp19 --out "$TEST_TMPDIR/m1" 2>&1)
+status=$?
+if [ $status -ne 3 ] || [[ $output == *FAILED* ]] ||
+  [[ $output != *'[3/4] m1-sp19-traced       left out'* ]] ||
+  [[ $output != *'submission: without a GPU, 2 of 4 steps were left out'* ]]; then
+  error "m1 without a GPU: status $status: $output"
 fi
+grep -q 'Not measured: there is no run of the baseline on the GPU' \
+  <<<"$(tr -d '*' <"$TEST_TMPDIR/m1/submission.md")" || error "the report does not say what is missing"
 
 # With a kernel of the participant's own.
 cat >"$TEST_TMPDIR/loops.cc" <<'END'

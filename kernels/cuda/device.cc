@@ -27,9 +27,15 @@ absl::StatusOr<int> DeviceCount() {
   if (count > 0) return count;
   const cudaError_t code = cudaGetDeviceCount(&count);
   if (code == cudaSuccess && count > 0) return known = count;
-  return absl::UnavailableError(absl::StrCat(
-      "no NVIDIA GPU can be used: ",
-      code == cudaSuccess ? "the driver sees none" : cudaGetErrorString(code)));
+  // Without a driver CUDA calls it too old.
+  int driver = 0;
+  const bool has_driver =
+      cudaDriverGetVersion(&driver) != cudaSuccess || driver > 0;
+  return absl::UnavailableError(
+      absl::StrCat("no NVIDIA GPU can be used: ",
+                   !has_driver           ? "no NVIDIA driver is installed"
+                   : code == cudaSuccess ? "the driver sees none"
+                                         : cudaGetErrorString(code)));
 }
 
 }  // namespace

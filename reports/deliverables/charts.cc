@@ -171,8 +171,7 @@ Chart RooflineChart(const std::string& name, const std::string& title,
            absl::StrFormat("%s, convolution %d: %.2f TFLOP/s at %.1f FLOP/byte",
                            one.name, i + 1, rate, intensity)});
       if (plot.columns.size() <= i) {
-        plot.columns.emplace_back(absl::StrCat("conv. ", i + 1),
-                                  intensity);
+        plot.columns.emplace_back(absl::StrCat("conv. ", i + 1), intensity);
       }
     }
   }

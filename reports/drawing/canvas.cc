@@ -67,6 +67,15 @@ bool ContinuesCharacter(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
 }
 
+std::string Rules(const char* Colour::*shade) {
+  std::string rules;
+  for (const Colour& colour : kColours) {
+    absl::StrAppend(&rules, "svg .f-", colour.name, "{fill:", colour.*shade,
+                    "}svg .s-", colour.name, "{stroke:", colour.*shade, "}");
+  }
+  return rules;
+}
+
 }  // namespace
 
 std::string EscapeMarkup(absl::string_view text) {
@@ -77,14 +86,9 @@ std::string EscapeMarkup(absl::string_view text) {
                                     {"'", "&#39;"}});
 }
 
-std::string DarkRules() {
-  std::string rules;
-  for (const Colour& colour : kColours) {
-    absl::StrAppend(&rules, "svg .f-", colour.name, "{fill:", colour.dark,
-                    "}svg .s-", colour.name, "{stroke:", colour.dark, "}");
-  }
-  return rules;
-}
+std::string DarkRules() { return Rules(&Colour::dark); }
+
+std::string LightRules() { return Rules(&Colour::light); }
 
 std::string StandaloneFile(const std::string& svg) {
   const size_t begin = svg.find('>') + 1;  // of what is in the element

@@ -37,8 +37,10 @@ inline constexpr double kTextSize = 12, kTitleSize = 13.5;
 // Escapes what XML and HTML read as markup.
 std::string EscapeMarkup(absl::string_view text);
 
-// The style sheet's rules for pages whose reader prefers dark ones.
+// The style sheet's rules for pages whose reader prefers dark ones, and for
+// drawings that a page's script makes, whose elements have no attributes.
 std::string DarkRules();
+std::string LightRules();
 
 // A drawing as a file of its own, which carries these rules.
 std::string StandaloneFile(const std::string& svg);
