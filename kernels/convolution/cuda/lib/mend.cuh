@@ -288,11 +288,14 @@ __device__ __forceinline__ void FindLossy(const MendPlan& plan,
 // Mends the outputs y of the block's doubtful tiles, of which there are some.
 // So many threads of the block call this, whole warps that number themselves
 // from 0 on and have this barrier to themselves, when all see these outputs.
-// *lossy is shared memory that nobody uses any more. Never inlined: on ordinary
-// data it is not called.
-static __device__ __noinline__ void MendOutputs(
-    const Mend& mend, const float* x, float* y, DoubtfulTiles doubtful,
-    int thread, int threads, int barrier, LossyInputs* lossy) {
+// *lossy is shared memory that nobody uses any more. Inlined, although on
+// ordinary data it is not reached: in a kernel that calls a function the
+// compiler may keep what is the same for all lanes, such as the descriptors of
+// products, in registers of each lane.
+__device__ __forceinline__ void MendOutputs(const Mend& mend, const float* x,
+                                            float* y, DoubtfulTiles doubtful,
+                                            int thread, int threads,
+                                            int barrier, LossyInputs* lossy) {
   const MendPlan& plan = mend.plan;
   const int count = *doubtful.count;
 #pragma unroll 1
@@ -338,6 +341,13 @@ static __device__ __noinline__ void MendOutputs(
     }
     if (!everywhere) mending.MendAround(plan, lossy->places, mending.lossy);
   }
+}
+
+// The same by a call, for kernels that are faster so.
+inline __device__ __noinline__ void CallMendOutputs(
+    const Mend& mend, const float* x, float* y, DoubtfulTiles doubtful,
+    int thread, int threads, int barrier, LossyInputs* lossy) {
+  MendOutputs(mend, x, y, doubtful, thread, threads, barrier, lossy);
 }
 
 #endif
