@@ -272,9 +272,10 @@ __device__ __forceinline__ void FindLossy(const MendPlan& plan,
 #pragma unroll
     for (int j = 0; j < kLoads; ++j) {
       kept += v[j] != 0;
-      if (!IsLossy(v[j] * scale)) continue;
+      const float scaled = v[j] * scale;
+      if (!IsLossy(v[j], scaled)) continue;
       --kept;
-      atomicMax(&lossy->lost, __float_as_uint(LostOf(v[j] * scale)));
+      atomicMax(&lossy->lost, __float_as_uint(LostOf(v[j], scaled)));
       const int at = atomicAdd(&lossy->count, 1);
       if (at < kMostLossy) {
         lossy->places[at] = row * plan.W + first + 32 * j;

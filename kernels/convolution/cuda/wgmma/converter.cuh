@@ -101,7 +101,9 @@ __device__ __forceinline__ void SeeValues(const float (&v)[kRows][kColumns],
 #pragma unroll
     for (const auto& row : v) {
 #pragma unroll
-      for (const float value : row) seen.lossy |= IsLossy(value * scale);
+      for (const float value : row) {
+        seen.lossy |= IsLossy(value, value * scale);
+      }
     }
   }
 }
