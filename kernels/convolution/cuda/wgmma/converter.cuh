@@ -88,16 +88,16 @@ template <int kParts, int kRows, int kColumns>
 __device__ __forceinline__ void SeeValues(const float (&v)[kRows][kColumns],
                                           float scale, uint32_t least_kept,
                                           Seen& seen) {
-  Extent extent;
-  extent.most = seen.most;
+  // Two, so that a minimum need not wait for the one before it.
+  Extent extents[2];
+  extents[0].most = seen.most;
 #pragma unroll
-  for (const auto& row : v) {
-#pragma unroll
-    for (const float value : row) extent.Add(value);
+  for (int i = 0; i < kRows * kColumns; ++i) {
+    extents[i % 2].Add(v[i / kColumns][i % kColumns]);
   }
-  seen.most = extent.most;
+  seen.most = max(extents[0].most, extents[1].most);
   if constexpr (kParts == 2) {
-    if (extent.least >= least_kept) return;
+    if (min(extents[0].least, extents[1].least) >= least_kept) return;
 #pragma unroll
     for (const auto& row : v) {
 #pragma unroll
