@@ -243,36 +243,54 @@ class Converter {
   // Converts this thread's part of a slab; returns what it saw.
   __device__ __forceinline__ Seen ConvertSlab(const Slab& slab,
                                               int pixels) const {
-    constexpr int kManyUnits = WgmmaManyUnits(C::kValues);
-    const bool many =
-        WgmmaRounds(plan_.C, pixels, C::kValues, kManyUnits,
-                    C::kConverterThreads) <
-        WgmmaRounds(plan_.C, pixels, C::kValues, 1, C::kConverterThreads);
     if (plan_.raw_words > 0) {
-      const SharedPixels source = {
-          SharedAddress(block_.raws + raw_ring_.buffer * plan_.raw_words)};
-      return many ? ConvertFrom<kManyUnits>(source, pixels)
-                  : ConvertFrom<1>(source, pixels);
+      return ConvertFrom(SharedPixels{SharedAddress(
+                             block_.raws + raw_ring_.buffer * plan_.raw_words)},
+                         pixels);
     }
-    const GlobalPixels source = {slab.Input(plan_, block_.x)};
-    return many ? ConvertFrom<kManyUnits>(source, pixels)
-                : ConvertFrom<1>(source, pixels);
+    return ConvertFrom(GlobalPixels{slab.Input(plan_, block_.x)}, pixels);
   }
+  template <typename Source>
+  __device__ __forceinline__ Seen ConvertFrom(const Source& source,
+                                              int pixels) const {
+    constexpr int kThreads = C::kConverterThreads;
+    Seen seen;
+    if constexpr (C::kByPixel) {
+      const int first =
+          WgmmaPixelsByUnit(plan_.C, pixels, C::kValues, kThreads);
+      ConvertPixels<1>(source, 0, first, seen);
+      ConvertPixels<16 / C::kValues>(source, first, pixels - first, seen);
+    } else {
+      constexpr int kManyUnits = WgmmaManyUnits(C::kValues);
+      if (WgmmaRounds(plan_.C, pixels, C::kValues, kManyUnits, kThreads) <
+          WgmmaRounds(plan_.C, pixels, C::kValues, 1, kThreads)) {
+        ConvertPixels<kManyUnits>(source, 0, pixels, seen);
+      } else {
+        ConvertPixels<1>(source, 0, pixels, seen);
+      }
+    }
+    return seen;
+  }
+  // Converts the thread's part of `count` pixels from `first` on, kUnits units
+  // of channels at a time.
   template <int kUnits, typename Source>
-  __device__ __forceinline__ Seen ConvertFrom(Source source, int pixels) const {
+  __device__ __forceinline__ void ConvertPixels(Source source, int first,
+                                                int count, Seen& seen) const {
+    if (C::kByPixel && count == 0) return;
     constexpr int kChannels = kUnits * C::kValues;
-    const uint32_t target = SharedAddress(block_.SlabBuffer(ring_.buffer));
+    const int pixel_bytes = plan_.pixel_halves * 2;
+    const uint32_t target =
+        SharedAddress(block_.SlabBuffer(ring_.buffer)) + first * pixel_bytes;
     const float scale = PowerOfTwo(exponent_);
     const uint32_t least_kept = Extent::LeastKeptOf(exponent_);
-    Seen seen;
+    source.Advance(first);
 #pragma unroll 1
     for (int c = 0; c < plan_.C; c += kChannels) {
       ConvertChannels<C::kParts, C::kValues, kUnits, C::kConverterThreads>(
-          source, area_, plan_.C - c, pixels, plan_.pixel_halves * 2, scale,
-          least_kept, tid_, target + 2 * c, plan_.slab_words * 4, seen);
+          source, area_, plan_.C - c, count, pixel_bytes, scale, least_kept,
+          tid_, target + 2 * c, plan_.slab_words * 4, seen);
       source.Advance(int64_t{kChannels} * area_);
     }
-    return seen;
   }
 
   // What the group's threads have seen; synchronizes them. Those of group_seen_
