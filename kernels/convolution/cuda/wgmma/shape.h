@@ -28,8 +28,8 @@ struct WgmmaShape {
   // Of an operand: 2, its high halves and its low ones, for three products; or
   // 1, its values rounded to halves, for one.
   int parts = 2;
-  // The small products are added to the sums of the large ones. This takes half
-  // the registers, but three times as many products cut bits off a sum.
+  // The large products are added to the sums of the small ones, all of which
+  // come first. This takes half the registers, but input rows are loaded twice.
   bool one_sum = false;
   // Rows of operands that are loaded before they are multiplied: 2, or 3 where
   // there are registers for it.
@@ -213,6 +213,9 @@ constexpr WgmmaShape kWgmmaShapes[] = {
     Wgmma(9, 4, 2).VectorRows(2).Wide().Multipliers(3).Threads(640).OnePart(),
     Wgmma(9, 4, 2).VectorRows(2).Multipliers(3).Threads(640).OnePart(),
 };
+// The steps of a pass with one sum: their groups of products follow each other
+// without a loop.
+constexpr int kWgmmaOneSumSteps = 2;
 constexpr int kWgmmaShapeCount = sizeof(kWgmmaShapes) / sizeof(WgmmaShape);
 
 }  // namespace convlab::cuda
