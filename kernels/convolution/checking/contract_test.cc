@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/checking/families.h"
 #include "kernels/convolution/checking/finds.h"
@@ -37,13 +36,6 @@ void PrintTo(const ContractCase& one, std::ostream* out) {
 
 // A wrong variant fails in hundreds of cases; so many are reported.
 constexpr int kMostFailures = 10;
-
-// What is known to exceed the contract, by a tenth (docs/numerics.md, "Known
-// excess").
-bool IsKnownExcess(const Variant& variant, const ContractCase& one) {
-  return absl::string_view(variant.name) == "tensor_wgmma" &&
-         one.name == "faint-weights";
-}
 
 // The data with their reference, and a bias of zeros.
 struct Contracts {
@@ -88,7 +80,7 @@ void ExpectContract(const ContractCase& one) {
   for (const Variant* variant : Variants()) {
     if (variant->backend != one.backend ||
         variant->accuracy != AccuracyClass::kFp32 ||
-        IsKnownExcess(*variant, one) || (*failures)[variant] >= kMostFailures) {
+        (*failures)[variant] >= kMostFailures) {
       continue;
     }
     for (const CpuTarget target : SupportedCpuTargets()) {

@@ -24,6 +24,13 @@ __device__ __forceinline__ RowScale ScaleOf(uint32_t most) {
   const bool finite = IsFiniteMagnitude(most);
   return {finite ? PowerOf2(e) : 0, finite ? PowerOf2(-e - 14) : NotANumber()};
 }
+// The same for a row that four neighbouring lanes share, each of which has the
+// largest of its own part.
+__device__ __forceinline__ RowScale ScaleOfFourLanes(uint32_t most) {
+  most = max(most, __shfl_xor_sync(0xffffffff, most, 1));
+  most = max(most, __shfl_xor_sync(0xffffffff, most, 2));
+  return ScaleOf(most);
+}
 
 // A lane's words of a tile's weights in one step.
 __device__ __forceinline__ uint4 LoadTile(const uint32_t* tile) {
@@ -335,13 +342,8 @@ __global__ void __launch_bounds__(kFewThreads)
       most[i % 2] = LargerMagnitude(LargerMagnitude(most[i % 2], v.x), v.y);
     }
   }
-  RowScale scales[2];
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    most[i] = max(most[i], __shfl_xor_sync(0xffffffff, most[i], 1));
-    most[i] = max(most[i], __shfl_xor_sync(0xffffffff, most[i], 2));
-    scales[i] = ScaleOf(most[i]);
-  }
+  const RowScale scales[2] = {ScaleOfFourLanes(most[0]),
+                              ScaleOfFourLanes(most[1])};
   float sums[kFewTiles][4] = {};
 #pragma unroll
   for (int s = 0; s < kChunkSteps; ++s) {

@@ -147,13 +147,8 @@ class WarpgroupProduct {
           most[j % 2] = LargerMagnitude(LargerMagnitude(most[j % 2], v.x), v.y);
         }
       }
-      RowScale scales[2];
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        most[r] = max(most[r], __shfl_xor_sync(0xffffffff, most[r], 1));
-        most[r] = max(most[r], __shfl_xor_sync(0xffffffff, most[r], 2));
-        scales[r] = ScaleOf(most[r]);
-      }
+      const RowScale scales[2] = {ScaleOfFourLanes(most[0]),
+                                  ScaleOfFourLanes(most[1])};
       uint32_t high[kChunkSteps][4], low[kChunkSteps][4];
 #pragma unroll
       for (int s = 0; s < kChunkSteps; ++s) {

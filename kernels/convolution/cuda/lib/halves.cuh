@@ -127,13 +127,16 @@ __device__ __forceinline__ void Split(float a, float b, uint32_t& high,
   low = reinterpret_cast<const uint32_t&>(l);
 }
 
-// What the halves of a scaled value lose.
-__device__ __forceinline__ float LostOf(float v) {
+// What halves lose of a value that was scaled to v. Where v is zero because
+// float has no number as small, that is said to be the least one that it has.
+__device__ __forceinline__ float LostOf(float value, float v) {
   const float rest = v - __half2float(__float2half_rn(v));
-  return fabsf(rest - __half2float(__float2half_rn(rest)));
+  return v == 0 && value != 0
+             ? __uint_as_float(1)
+             : fabsf(rest - __half2float(__float2half_rn(rest)));
 }
-__device__ __forceinline__ bool IsLossy(float v) {
-  return LostOf(v) > fabsf(v) * kKeptShare;
+__device__ __forceinline__ bool IsLossy(float value, float v) {
+  return LostOf(value, v) > fabsf(v) * kKeptShare;
 }
 
 // The largest magnitude among v[first], v[first + step] and so on below
@@ -191,9 +194,9 @@ __device__ __forceinline__ FilterScale ScaleFilter(const float* k, int weights,
   // Integers, so that it does not matter in which order threads add.
   int of_thread[3] = {};
   for (int i = threadIdx.x; i < weights; i += blockDim.x) {
-    const float v = scale(k[i]);
+    const float weight = k[i], v = scale(weight);
     const int rounded = __float2int_rn(v / 32);
-    of_thread[0] += IsLossy(v);
+    of_thread[0] += IsLossy(weight, v);
     of_thread[1] += rounded;
     of_thread[2] += abs(rounded);
   }

@@ -272,9 +272,10 @@ __device__ __forceinline__ void FindLossy(const MendPlan& plan,
 #pragma unroll
     for (int j = 0; j < kLoads; ++j) {
       kept += v[j] != 0;
-      if (!IsLossy(v[j] * scale)) continue;
+      const float scaled = v[j] * scale;
+      if (!IsLossy(v[j], scaled)) continue;
       --kept;
-      atomicMax(&lossy->lost, __float_as_uint(LostOf(v[j] * scale)));
+      atomicMax(&lossy->lost, __float_as_uint(LostOf(v[j], scaled)));
       const int at = atomicAdd(&lossy->count, 1);
       if (at < kMostLossy) {
         lossy->places[at] = row * plan.W + first + 32 * j;
@@ -288,11 +289,14 @@ __device__ __forceinline__ void FindLossy(const MendPlan& plan,
 // Mends the outputs y of the block's doubtful tiles, of which there are some.
 // So many threads of the block call this, whole warps that number themselves
 // from 0 on and have this barrier to themselves, when all see these outputs.
-// *lossy is shared memory that nobody uses any more. Never inlined: on ordinary
-// data it is not called.
-static __device__ __noinline__ void MendOutputs(
-    const Mend& mend, const float* x, float* y, DoubtfulTiles doubtful,
-    int thread, int threads, int barrier, LossyInputs* lossy) {
+// *lossy is shared memory that nobody uses any more. Inlined, although on
+// ordinary data it is not reached: in a kernel that calls a function the
+// compiler may keep what is the same for all lanes, such as the descriptors of
+// products, in registers of each lane.
+__device__ __forceinline__ void MendOutputs(const Mend& mend, const float* x,
+                                            float* y, DoubtfulTiles doubtful,
+                                            int thread, int threads,
+                                            int barrier, LossyInputs* lossy) {
   const MendPlan& plan = mend.plan;
   const int count = *doubtful.count;
 #pragma unroll 1
@@ -338,6 +342,13 @@ static __device__ __noinline__ void MendOutputs(
     }
     if (!everywhere) mending.MendAround(plan, lossy->places, mending.lossy);
   }
+}
+
+// The same by a call, for kernels that are faster so.
+inline __device__ __noinline__ void CallMendOutputs(
+    const Mend& mend, const float* x, float* y, DoubtfulTiles doubtful,
+    int thread, int threads, int barrier, LossyInputs* lossy) {
+  MendOutputs(mend, x, y, doubtful, thread, threads, barrier, lossy);
 }
 
 #endif

@@ -1,6 +1,7 @@
 // How a warpgroup of wgmma_strips brings the inputs of a strip: whole vectors
 // of 16 bytes by the copy engine, while the strip before is multiplied, and
-// what is left at the ends by threads, when the strip is wanted.
+// what is left at the ends by threads, when the strip is wanted. They are a
+// part of the warpgroup's own shared memory.
 #ifndef KERNELS_CONVOLUTION_CUDA_STRIPS_RAW_STRIP_CUH_
 #define KERNELS_CONVOLUTION_CUDA_STRIPS_RAW_STRIP_CUH_
 
@@ -153,6 +154,28 @@ struct RawStrip {
       all(true);
     } else {
       all(false);
+    }
+  }
+};
+
+// A warpgroup's own shared memory.
+struct WarpgroupMemory {
+  float* stage;
+  RawStrip raw;
+  uint32_t* high;  // the slab's high halves; low ones plan.slab_words on
+
+  __device__ __forceinline__ WarpgroupMemory(const WgmmaStripsPlan& plan,
+                                             uint32_t* own, uint64_t* brought)
+      : stage(reinterpret_cast<float*>(own)),
+        raw{stage + plan.stage_words, SharedAddress(brought)},
+        high(reinterpret_cast<uint32_t*>(raw.at) + plan.raw_words) {}
+
+  // Writes zeros to the whole slab, also where no strip puts inputs: units that
+  // reach beyond a row's end multiply those by zero.
+  __device__ __forceinline__ void ClearSlab(const WgmmaStripsPlan& plan,
+                                            int thread) const {
+    for (int i = thread; i < 2 * plan.slab_words; i += kWarpgroupThreads) {
+      high[i] = 0;
     }
   }
 };

@@ -126,7 +126,7 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
       if constexpr (kExact) {
         bool lost = false;
         for_words([&](int, float2 v, bool = true) {
-          lost |= IsLossy(v.x * scale) || IsLossy(v.y * scale);
+          lost |= IsLossy(v.x, v.x * scale) || IsLossy(v.y, v.y * scale);
         });
         lossy = largest(lost) != 0;
       }

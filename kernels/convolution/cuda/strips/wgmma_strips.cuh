@@ -72,28 +72,6 @@ class StridedWalk {
   int rest_, rest_step_;  // strips and parts of an image
 };
 
-// A warpgroup's own shared memory.
-struct WarpgroupMemory {
-  float* stage;
-  RawStrip raw;
-  uint32_t* high;  // the slab's high halves; low ones plan.slab_words on
-
-  __device__ __forceinline__ WarpgroupMemory(const WgmmaStripsPlan& plan,
-                                             uint32_t* own, uint64_t* brought)
-      : stage(reinterpret_cast<float*>(own)),
-        raw{stage + plan.stage_words, SharedAddress(brought)},
-        high(reinterpret_cast<uint32_t*>(raw.at) + plan.raw_words) {}
-
-  // Writes zeros to the whole slab, also where no strip puts inputs: units that
-  // reach beyond a row's end multiply those by zero.
-  __device__ __forceinline__ void ClearSlab(const WgmmaStripsPlan& plan,
-                                            int thread) const {
-    for (int i = thread; i < 2 * plan.slab_words; i += kWarpgroupThreads) {
-      high[i] = 0;
-    }
-  }
-};
-
 // What all strips have in common.
 template <bool kPooled>
 struct StripsSizes {

@@ -28,6 +28,7 @@ struct WgmmaConstants {
   static constexpr int kParts = kWgmmaShapes[kShape].parts;
   static constexpr bool kOneSum = kWgmmaShapes[kShape].one_sum;
   static constexpr int kAhead = kWgmmaShapes[kShape].ahead;
+  static constexpr bool kByPixel = kWgmmaShapes[kShape].by_pixel;
   static constexpr int kValues = kWgmmaShapes[kShape].values();
   static constexpr int kMostBarriers = kWgmmaShapes[kShape].most_barriers();
 

@@ -88,20 +88,22 @@ template <int kParts, int kRows, int kColumns>
 __device__ __forceinline__ void SeeValues(const float (&v)[kRows][kColumns],
                                           float scale, uint32_t least_kept,
                                           Seen& seen) {
-  Extent extent;
-  extent.most = seen.most;
+  // Two, so that a minimum need not wait for the one before it.
+  Extent extents[2];
+  extents[0].most = seen.most;
 #pragma unroll
-  for (const auto& row : v) {
-#pragma unroll
-    for (const float value : row) extent.Add(value);
+  for (int i = 0; i < kRows * kColumns; ++i) {
+    extents[i % 2].Add(v[i / kColumns][i % kColumns]);
   }
-  seen.most = extent.most;
+  seen.most = max(extents[0].most, extents[1].most);
   if constexpr (kParts == 2) {
-    if (extent.least >= least_kept) return;
+    if (min(extents[0].least, extents[1].least) >= least_kept) return;
 #pragma unroll
     for (const auto& row : v) {
 #pragma unroll
-      for (const float value : row) seen.lossy |= IsLossy(value * scale);
+      for (const float value : row) {
+        seen.lossy |= IsLossy(value, value * scale);
+      }
     }
   }
 }
@@ -241,36 +243,54 @@ class Converter {
   // Converts this thread's part of a slab; returns what it saw.
   __device__ __forceinline__ Seen ConvertSlab(const Slab& slab,
                                               int pixels) const {
-    constexpr int kManyUnits = WgmmaManyUnits(C::kValues);
-    const bool many =
-        WgmmaRounds(plan_.C, pixels, C::kValues, kManyUnits,
-                    C::kConverterThreads) <
-        WgmmaRounds(plan_.C, pixels, C::kValues, 1, C::kConverterThreads);
     if (plan_.raw_words > 0) {
-      const SharedPixels source = {
-          SharedAddress(block_.raws + raw_ring_.buffer * plan_.raw_words)};
-      return many ? ConvertFrom<kManyUnits>(source, pixels)
-                  : ConvertFrom<1>(source, pixels);
+      return ConvertFrom(SharedPixels{SharedAddress(
+                             block_.raws + raw_ring_.buffer * plan_.raw_words)},
+                         pixels);
     }
-    const GlobalPixels source = {slab.Input(plan_, block_.x)};
-    return many ? ConvertFrom<kManyUnits>(source, pixels)
-                : ConvertFrom<1>(source, pixels);
+    return ConvertFrom(GlobalPixels{slab.Input(plan_, block_.x)}, pixels);
   }
+  template <typename Source>
+  __device__ __forceinline__ Seen ConvertFrom(const Source& source,
+                                              int pixels) const {
+    constexpr int kThreads = C::kConverterThreads;
+    Seen seen;
+    if constexpr (C::kByPixel) {
+      const int first =
+          WgmmaPixelsByUnit(plan_.C, pixels, C::kValues, kThreads);
+      ConvertPixels<1>(source, 0, first, seen);
+      ConvertPixels<16 / C::kValues>(source, first, pixels - first, seen);
+    } else {
+      constexpr int kManyUnits = WgmmaManyUnits(C::kValues);
+      if (WgmmaRounds(plan_.C, pixels, C::kValues, kManyUnits, kThreads) <
+          WgmmaRounds(plan_.C, pixels, C::kValues, 1, kThreads)) {
+        ConvertPixels<kManyUnits>(source, 0, pixels, seen);
+      } else {
+        ConvertPixels<1>(source, 0, pixels, seen);
+      }
+    }
+    return seen;
+  }
+  // Converts the thread's part of `count` pixels from `first` on, kUnits units
+  // of channels at a time.
   template <int kUnits, typename Source>
-  __device__ __forceinline__ Seen ConvertFrom(Source source, int pixels) const {
+  __device__ __forceinline__ void ConvertPixels(Source source, int first,
+                                                int count, Seen& seen) const {
+    if (C::kByPixel && count == 0) return;
     constexpr int kChannels = kUnits * C::kValues;
-    const uint32_t target = SharedAddress(block_.SlabBuffer(ring_.buffer));
+    const int pixel_bytes = plan_.pixel_halves * 2;
+    const uint32_t target =
+        SharedAddress(block_.SlabBuffer(ring_.buffer)) + first * pixel_bytes;
     const float scale = PowerOfTwo(exponent_);
     const uint32_t least_kept = Extent::LeastKeptOf(exponent_);
-    Seen seen;
+    source.Advance(first);
 #pragma unroll 1
     for (int c = 0; c < plan_.C; c += kChannels) {
       ConvertChannels<C::kParts, C::kValues, kUnits, C::kConverterThreads>(
-          source, area_, plan_.C - c, pixels, plan_.pixel_halves * 2, scale,
-          least_kept, tid_, target + 2 * c, plan_.slab_words * 4, seen);
+          source, area_, plan_.C - c, count, pixel_bytes, scale, least_kept,
+          tid_, target + 2 * c, plan_.slab_words * 4, seen);
       source.Advance(int64_t{kChannels} * area_);
     }
-    return seen;
   }
 
   // What the group's threads have seen; synchronizes them. Those of group_seen_

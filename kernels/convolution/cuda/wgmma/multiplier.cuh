@@ -203,7 +203,9 @@ class Multiplier {
       const int steps = min(PassSteps(), plan_.steps - done);
       Product product(plan_, in, filters);
       if constexpr (C::kOneSum) {
-        product.Run(steps, false, main, main);
+        static_assert(kWgmmaOneSumSteps == 2);
+        steps == 2 ? product.template RunOneSum<2>(main)
+                   : product.template RunOneSum<1>(main);
       } else {
         product.Run(steps, steps == plan_.split_steps, main, small);
       }

@@ -57,10 +57,11 @@ bool SetProducts(const Problem& problem, const Cut& cut, WgmmaPlan* plan) {
   }
   plan->steps =
       CeilDivide(int64_t{K + shape.shifts - 1} * plan->pixel_halves, 16);
-  plan->passes = shape.parts == 1
-                     ? 1
-                     : CeilDivide(plan->steps,
-                                  kMostProducts / (shape.one_sum ? 3 * K : K));
+  plan->passes =
+      shape.parts == 1
+          ? 1
+          : CeilDivide(plan->steps,
+                       shape.one_sum ? kWgmmaOneSumSteps : kMostProducts / K);
   plan->pass_steps = CeilDivide(plan->steps, plan->passes);
   if (shape.parts == 2 && !shape.one_sum && plan->pass_steps % 2 == 0 &&
       plan->pass_steps * K > kMostLargeProducts) {

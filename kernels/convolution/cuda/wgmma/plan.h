@@ -84,6 +84,17 @@ constexpr int WgmmaRounds(int channels, int pixels, int values, int units,
 // The units of eight channels: a thread loads few pixels of these, or many
 // pixels of one unit.
 constexpr int WgmmaManyUnits(int values) { return 8 / values; }
+// With WgmmaShape::by_pixel, the first pixels of a slab, of which converters
+// load one unit at a time. Of the others, which would leave most threads idle,
+// a thread loads 16 channels of one pixel.
+constexpr int WgmmaPixelsByUnit(int channels, int pixels, int values,
+                                int threads) {
+  const int rest = pixels % (16 / values * threads);
+  return WgmmaRounds(channels, rest, values, 16 / values, threads) <
+                 WgmmaRounds(channels, rest, values, 1, threads)
+             ? pixels - rest
+             : pixels;
+}
 
 // The plan of least cost with a shape of so many parts, or false if there is
 // none: the filter's size was not compiled, or the filters or the smallest slab

@@ -215,6 +215,18 @@ TEST(WgmmaPlan, CountsRounds) {
   EXPECT_EQ(WgmmaRounds(7, 450, 2, WgmmaManyUnits(2), 225), 1);
 }
 
+// Pixels that would leave most threads idle are loaded 16 channels at a time.
+TEST(WgmmaPlan, LoadsTheLastPixelsByPixel) {
+  EXPECT_EQ(WgmmaPixelsByUnit(12, 900, 4, 225), 900);
+  // One round for 225 pixels instead of three.
+  EXPECT_EQ(WgmmaPixelsByUnit(12, 901, 4, 225), 900);
+  EXPECT_EQ(WgmmaPixelsByUnit(12, 1125, 4, 225), 900);
+  EXPECT_EQ(WgmmaPixelsByUnit(12, 196, 4, 225), 0);
+  // No fewer rounds.
+  EXPECT_EQ(WgmmaPixelsByUnit(4, 901, 4, 225), 901);
+  EXPECT_EQ(WgmmaPixelsByUnit(12, 900 + 3 * 225, 4, 225), 900 + 3 * 225);
+}
+
 // One image is divided, so that several multiprocessors work on it.
 TEST(WgmmaPlan, DividesASingleImage) {
   for (const int parts : kParts) {

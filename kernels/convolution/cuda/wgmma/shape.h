@@ -28,12 +28,16 @@ struct WgmmaShape {
   // Of an operand: 2, its high halves and its low ones, for three products; or
   // 1, its values rounded to halves, for one.
   int parts = 2;
-  // The small products are added to the sums of the large ones. This takes half
-  // the registers, but three times as many products cut bits off a sum.
+  // The large products are added to the sums of the small ones, all of which
+  // come first. This takes half the registers, but input rows are loaded twice.
   bool one_sum = false;
   // Rows of operands that are loaded before they are multiplied: 2, or 3 where
   // there are registers for it.
   int ahead = 2;
+  // Converters load the pixels of a slab that would leave most of them idle
+  // with 16 channels at a time (WgmmaPixelsByUnit). Measured to pay for few of
+  // the shapes.
+  bool by_pixel = false;
 
   // This shape with another choice. Defined before its use, as constant
   // expressions of the table below need it.
@@ -71,6 +75,9 @@ struct WgmmaShape {
   }
   constexpr WgmmaShape ThreeAhead() const {
     return With(&WgmmaShape::ahead, 3);
+  }
+  constexpr WgmmaShape ByPixel() const {
+    return With(&WgmmaShape::by_pixel, true);
   }
 
   constexpr int products() const { return 2 * parts - 1; }
@@ -138,7 +145,7 @@ constexpr WgmmaShape kWgmmaShapes[] = {
     Wgmma(3, 6, 2).VectorRows(2).Wide(),
     Wgmma(3, 6, 2).VectorRows(2),
     Wgmma(3, 6, 2).VectorRows(2).ConverterGroups(2).OwnSlabs(),
-    Wgmma(5, 5, 3).Wide().ThreeAhead(),
+    Wgmma(5, 5, 3).Wide().ThreeAhead().ByPixel(),
     Wgmma(5, 5, 3),
     Wgmma(5, 5, 3).ConverterGroups(2).OwnSlabs(),
     Wgmma(5, 4, 2).VectorRows(2).Wide().Multipliers(3),
@@ -206,6 +213,9 @@ constexpr WgmmaShape kWgmmaShapes[] = {
     Wgmma(9, 4, 2).VectorRows(2).Wide().Multipliers(3).Threads(640).OnePart(),
     Wgmma(9, 4, 2).VectorRows(2).Multipliers(3).Threads(640).OnePart(),
 };
+// The steps of a pass with one sum: their groups of products follow each other
+// without a loop.
+constexpr int kWgmmaOneSumSteps = 2;
 constexpr int kWgmmaShapeCount = sizeof(kWgmmaShapes) / sizeof(WgmmaShape);
 
 }  // namespace convlab::cuda

@@ -36,12 +36,22 @@ class TileProduct {
         filters_(filters),
         in_{first[0], first[1]} {}
 
+  // Multiplies kSteps steps, all of whose products add up in one sum: first the
+  // small ones, which cut nothing off the large ones then.
+  template <int kSteps>
+  __device__ __forceinline__ void RunOneSum(Sums& sum) {
+    Unroll<C::kAhead>([&](auto i) { LoadGroup<kSteps, decltype(i)::value>(); });
+    Take<0>();
+    Unroll<OneSum<kSteps>::kGroups>(
+        [&](auto i) { MultiplyGroup<kSteps, decltype(i)::value>(sum); });
+    WaitForProducts<0>();
+  }
+
   // Multiplies `steps` steps. `main` becomes the sums of high * high, and with
-  // two parts `small` those of high * low and low * high; they may be the same
-  // array. If not, some of the last large products are added to `small`, so
-  // that fewer cut bits off a sum: those of half of the filter's rows if
-  // `steps` is odd, and those of the last two steps, which are even then, if
-  // `split_last` (WgmmaPlan::split_steps).
+  // two parts `small` those of high * low and low * high. Some of the last
+  // large products are added to `small`, so that fewer cut bits off a sum:
+  // those of half of the filter's rows if `steps` is odd, and those of the last
+  // two steps, which are even then, if `split_last` (WgmmaPlan::split_steps).
   __device__ __forceinline__ void Run(int steps, bool split_last, Sums& main,
                                       Sums& small) {
     Unroll<C::kAhead>([&](auto i) { Load<decltype(i)::value>(); });
@@ -72,6 +82,106 @@ class TileProduct {
   }
 
  private:
+  // The order of RunOneSum: a group of products for each input row of each
+  // step, of its high halves and of its low ones, and then one for each two of
+  // these rows, of their high halves.
+  template <int kSteps>
+  struct OneSum {
+    static constexpr int kRows = kSteps * C::kInputRows;
+    static constexpr int kGroups = kRows + (kRows + 1) / 2;
+    static constexpr bool IsLarge(int group) { return group >= kRows; }
+    // Of the two operands of a group. The last group may have one.
+    static constexpr int Row(int group, int operand) {
+      return IsLarge(group) ? 2 * (group - kRows) + operand : group;
+    }
+  };
+
+  // Starts to load the operands of a group.
+  template <int kSteps, int kG>
+  __device__ __forceinline__ void LoadGroup() {
+    using Order = OneSum<kSteps>;
+    if constexpr (kG < Order::kGroups) {
+      Unroll<2>([&](auto operand_index) {
+        constexpr int kOperand = decltype(operand_index)::value;
+        constexpr int kRow = Order::Row(kG, kOperand);
+        constexpr bool kLow = !Order::IsLarge(kG) && kOperand == 1;
+        if constexpr (kRow < Order::kRows) {
+#pragma unroll
+          for (int e = 0; e < 2; ++e) {
+            if constexpr (!kLow) MoveTo<kRow>(e);
+            LoadHalves<kG % C::kAhead, kOperand>(
+                e, at_[e] + (kLow ? low_offset_ : 0));
+          }
+        }
+      });
+    }
+  }
+
+  // Starts the products of a group, and takes the next operands once those of
+  // the group before are done.
+  template <int kSteps, int kG>
+  __device__ __forceinline__ void MultiplyGroup(Sums& sum) {
+    using Order = OneSum<kSteps>;
+    const uint32_t(&rows)[2][4] = rows_[kG % 2];
+    // Or else the compiler keeps the descriptors of all filter rows.
+    if constexpr (Order::Row(kG, 0) % C::kInputRows == 0 ||
+                  Order::Row(kG, 1) % C::kInputRows == 0) {
+      filters_ += plan_.zero;
+    }
+    FenceProducts();
+    Unroll<C::kVectors>([&](auto v_index) {
+      constexpr int v = decltype(v_index)::value;
+      Unroll<2>([&](auto operand_index) {
+        constexpr int kOperand = decltype(operand_index)::value;
+        constexpr int kStep = Order::Row(kG, kOperand) / C::kInputRows;
+        constexpr int kRow = Order::Row(kG, kOperand) % C::kInputRows -
+                             v * C::kVectorRows;  // among the vector's
+        if constexpr (kStep < kSteps && kRow >= 0 &&
+                      kRow < C::kVectorRows + C::kKernelSize - 1) {
+          const uint32_t address =
+              filters_ + (kStep * C::kFilterRows + C::kKernelSize +
+                          C::kVectorRows - 2 - kRow) *
+                             C::kFilterRowBytes;
+          constexpr bool kByLow = !Order::IsLarge(kG) && kOperand == 0;
+          constexpr bool kFirst = kByLow && kStep == 0 && kRow == 0;
+          StartProduct(sum[v], rows[kOperand],
+                       ColumnsAt(address + (kByLow ? plan_.group_bytes : 0)),
+                       kFirst ? 0 : 1);
+        }
+      });
+    });
+    CommitProducts();
+    LoadGroup<kSteps, kG + C::kAhead>();
+    WaitForProducts<1>();
+    if constexpr (kG + 1 < Order::kGroups) Take<kG + 1>();
+  }
+
+  // Moves the address of unit e to a row, from the one before. The compiler
+  // must not know that rows come again, or else it keeps all their addresses.
+  template <int kRow>
+  __device__ __forceinline__ void MoveTo(int e) {
+    if constexpr (kRow % C::kInputRows == 0) {
+      at_[e] = in_[e] + 32 * (kRow / C::kInputRows);
+      in_[e] += plan_.zero;
+    } else {
+      at_[e] += pitch_;
+    }
+  }
+
+  // Starts to load the operand's rows of unit e from the address `from`.
+  template <int kBuffer, int kOperand>
+  __device__ __forceinline__ void LoadHalves(int e, uint32_t from) {
+    uint32_t(&to)[4] = next_[kBuffer][kOperand];
+    if constexpr (C::kWide) {
+      const uint2 words = LoadShared2(from);
+      to[e] = words.x;
+      to[e + 2] = words.y;
+    } else {
+      to[e] = LoadShared<0>(from);
+      to[e + 2] = LoadShared<16>(from);
+    }
+  }
+
   // Starts to load an input row.
   template <int kI>
   __device__ __forceinline__ void Load() {
@@ -82,21 +192,13 @@ class TileProduct {
     } else {
       at_[0] += pitch_, at_[1] += pitch_;
     }
-#pragma unroll
-    for (int part = 0; part < C::kParts; ++part) {
+    Unroll<C::kParts>([&](auto part) {
+      constexpr int kPart = decltype(part)::value;
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        const uint32_t from = at_[e] + part * low_offset_;
-        if constexpr (C::kWide) {
-          const uint2 words = LoadShared2(from);
-          next_[kBuffer][part][e] = words.x;
-          next_[kBuffer][part][e + 2] = words.y;
-        } else {
-          next_[kBuffer][part][e] = LoadShared<0>(from);
-          next_[kBuffer][part][e + 2] = LoadShared<16>(from);
-        }
+        LoadHalves<kBuffer, kPart>(e, at_[e] + kPart * low_offset_);
       }
-    }
+    });
   }
 
   // Moves an input row to the registers that products read, by an instruction
@@ -138,7 +240,7 @@ class TileProduct {
           const uint64_t low = ColumnsAt(address + plan_.group_bytes);
           StartProduct(small[v], rows[0], low, adds);
           if constexpr (kRow - kFirst < kSplitRow) {
-            StartProduct(main[v], rows[0], high, C::kOneSum ? 1 : adds);
+            StartProduct(main[v], rows[0], high, adds);
             StartProduct(small[v], rows[1], high);
           } else {
             StartProduct(small[v], rows[1], high);

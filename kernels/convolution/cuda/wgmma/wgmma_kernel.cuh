@@ -74,8 +74,8 @@ __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
   SyncGroup(kBarrier, kThreads);
   if (doubtful_count > 0) {
     if constexpr (!C::kDirect) WaitFor(block.written, 0);
-    MendOutputs(mend, x, y, doubtful, threadIdx.x, kThreads, kBarrier,
-                reinterpret_cast<LossyInputs*>(shared));
+    CallMendOutputs(mend, x, y, doubtful, threadIdx.x, kThreads, kBarrier,
+                    reinterpret_cast<LossyInputs*>(shared));
   }
 #endif
 }
