@@ -1,7 +1,7 @@
 // The GPU's way through a plan. Images come and logits go through pinned
-// memory, piece by piece; two slots take turns, so that a piece is copied while
-// the one before it is computed. A piece's work is recorded once for each
-// number of images, and then started as a whole.
+// memory, piece by piece. Several slots take turns, so that the host copies
+// ahead, and one piece's copies and kernels run beside another's. A piece's
+// work is recorded once for each number of images, and then started as a whole.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -25,6 +25,9 @@ namespace {
 // So few images are read from pinned memory where they are, and their logits
 // written there: a copy would take longer to start.
 constexpr int64_t kFewImages = 256;
+// Of several pieces the first has only one in so many of the images: the GPU
+// waits for its copies.
+constexpr int64_t kFirstShare = 4;
 // The numbers of images for which a slot keeps what it prepared.
 constexpr size_t kMostPrepared = 16;
 // What a thread copies at a time.
@@ -63,7 +66,7 @@ class GpuCompiled : public CompiledNetwork {
         piece_(piece),
         workers_(workers) {}
 
-  // The second slot is made when a call has more than one piece.
+  // Slots but the first are made when a call has so many pieces.
   absl::Status MakeSlot() {
     ASSIGN_OR_RETURN(auto stream, cuda::DeviceStream::Create());
     auto slot = std::make_unique<Slot>(std::move(stream));
@@ -106,12 +109,16 @@ class GpuCompiled : public CompiledNetwork {
 
  private:
   absl::Status RunPieces(const uint8_t* images, int64_t count, float* logits) {
-    for (int64_t first = 0; first < count; first += piece_) {
-      const size_t turn = first / piece_ % 2;
+    size_t turn = 0;
+    for (int64_t first = 0, part = 0; first < count; first += part, ++turn) {
+      turn %= GpuStages::kPieces;
       if (turn == slots_.size()) RETURN_IF_ERROR(MakeSlot());
       Slot& slot = *slots_[turn];
       RETURN_IF_ERROR(Collect(slot));
-      const int64_t part = std::min(piece_, count - first);
+      part = std::min(piece_, count - first);
+      if (first == 0 && count > piece_) {
+        part = std::max<int64_t>(1, piece_ / kFirstShare);
+      }
       Copy(images + first * image_bytes_, part * image_bytes_,
            static_cast<uint8_t*>(slot.images.data()));
       slot.out = logits + first * classes_;

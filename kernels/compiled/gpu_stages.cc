@@ -172,8 +172,9 @@ absl::StatusOr<int64_t> GpuStages::PieceImages(const Network& network) {
   // several.
   constexpr int64_t kMostImages = 2560;
   ASSIGN_OR_RETURN(const int64_t free, cuda::FreeMemory());
-  // A quarter for each of two pieces.
-  return std::clamp<int64_t>(free / 4 / ImageBytes(network), 1, kMostImages);
+  // Half of it for all pieces.
+  return std::clamp<int64_t>(free / (2 * kPieces) / ImageBytes(network), 1,
+                             kMostImages);
 }
 
 int64_t GpuStages::ImageBytes(const Network& network) {

@@ -53,6 +53,8 @@ class GpuStages {
       const Network& network, const Plan& plan, const NetworkWeights& weights,
       int image_size, Workers& workers, Pixels pixels = Pixels::kBytes);
 
+  // The pieces that are under way at the same time, at most.
+  static constexpr int kPieces = 4;
   // The images that are computed as one piece, at most: fewer where the current
   // GPU's free memory is short.
   static absl::StatusOr<int64_t> PieceImages(const Network& network);
