@@ -59,7 +59,9 @@ FrontLaunch MakeFrontLaunch(const FrontShape& shape, int64_t images,
   while (launch.rows > kFewestRows && launch.shared_bytes() > kSharedBytes) {
     --launch.rows;
   }
+  // Rows that memory has no room for make more strips, of as many rows each.
   launch.strips = CeilDivide(shape.pooled, launch.rows);
+  launch.rows = static_cast<int>(CeilDivide(shape.pooled, launch.strips));
   launch.blocks = std::min(images * launch.strips, own);
   return launch;
 }
