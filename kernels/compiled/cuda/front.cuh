@@ -97,11 +97,10 @@ class FrontBlock {
       const int row = min(2 * pair, launch_.rows - 2);
       runs_[i] = {row * 2 * kFrontWords + x, row * shape().pooled + x};
     }
-    // Columns beyond the image stay zeros: only weights of 0 meet them.
-    for (int i = own; i < launch_.source_rows() * kFrontPitch;
-         i += kFrontThreads) {
-      across_[i] = 0;
-    }
+    // Columns beyond the image stay zeros: only weights of 0 meet them. So do
+    // those of the source's border. One lies behind the other.
+    const int floats = launch_.source_rows() * (kFrontPitch + size() + 2);
+    for (int i = own; i < floats; i += kFrontThreads) across_[i] = 0;
   }
 
   // The rows of pixels from `first` on, as halves.
@@ -146,10 +145,30 @@ class FrontBlock {
     }
   }
 
-  // Rows of the source, counted with a border of zeros.
+  // Rows of the source, counted with a border of zeros. Images may be in the
+  // host's memory, so that every wait counts: words are loaded where all rows
+  // consist of them.
   __device__ void LoadSource(int64_t image, int first, int rows) {
     const uint8_t* const from = images_ + image * size() * size();
     const int pitch = size() + 2;
+    if (shape().words_magic != 0 &&
+        reinterpret_cast<uintptr_t>(images_) % 4 == 0) {
+      const int row_words = size() / 4, begin = (first - 1) * row_words;
+      const auto* const words = reinterpret_cast<const uint32_t*>(from) + begin;
+#pragma unroll 2
+      for (int i = threadIdx.x; i < rows * row_words; i += kFrontThreads) {
+        const bool inside = i + begin >= 0 && i + begin < size() * row_words;
+        const uint32_t word = inside ? words[i] : 0;
+        // Two floats of a row are its border.
+        const int row = Divide(i, shape().words_magic);
+        float* const to = source_ + 4 * i + 2 * row + 1;
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          to[j] = static_cast<float>(word >> (8 * j) & 0xff);
+        }
+      }
+      return;
+    }
 #pragma unroll 4
     for (int i = threadIdx.x; i < rows * pitch; i += kFrontThreads) {
       const int row = Divide(i, shape().source_magic);

@@ -35,6 +35,9 @@ bool MakeFrontShape(const FrontProblem& problem, FrontShape* shape) {
       RoundUp(std::max(problem.enlarged, 2 * shape->pooled + 6), 2);
   static_assert(kMostPixels + 8 <= kFrontPitch);
   shape->source_magic = DivisionMagic(problem.size + 2);
+  // Of less than two words DivisionMagic is 0, too.
+  shape->words_magic =
+      problem.size % 4 == 0 ? DivisionMagic(problem.size / 4) : 0;
   shape->enlarged_magic = DivisionMagic(problem.enlarged);
   shape->pairs_magic = DivisionMagic(shape->columns / 2);
   return true;

@@ -40,9 +40,10 @@ struct FrontShape {
   int tiles;    // of two filters, that a warp computes together: a group
   int groups;   // of filters
   int columns;  // of pixels, with those beyond the image that are read
-  // For Divide: by the columns of the source with its border, by those of the
-  // enlarged image, and by pairs of `columns`.
-  uint32_t source_magic, enlarged_magic, pairs_magic;
+  // For Divide: by the columns of the source with its border, by its words of
+  // four (0: its rows are not whole words), by the columns of the enlarged
+  // image, and by pairs of `columns`.
+  uint32_t source_magic, words_magic, enlarged_magic, pairs_magic;
 
   // Vectors of 16 bytes of the filters, [group][step][tile][lane]: {high of
   // row 2 step, high of row 2 step + 1, low of both}, words of two halves of

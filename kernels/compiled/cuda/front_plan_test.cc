@@ -52,6 +52,11 @@ void ExpectComplete(const FrontLaunch& launch) {
   for (int i = 0; i < bordered * bordered; ++i) {
     ASSERT_EQ(Divide(i, shape.source_magic), i / bordered);
   }
+  // Only whole words are loaded as words.
+  EXPECT_TRUE(shape.words_magic == 0 || problem.size % 4 == 0);
+  for (int i = 0; shape.words_magic != 0 && i < bordered * bordered; ++i) {
+    ASSERT_EQ(Divide(i, shape.words_magic), i / (problem.size / 4));
+  }
   EXPECT_EQ(shape.groups % launch.wide, 0);
   EXPECT_EQ(launch.runs_at() % 8, 0);
   // Pixels of a strip are mixed from rows that have room.
