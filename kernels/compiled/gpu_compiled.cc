@@ -25,8 +25,8 @@ namespace {
 // So few images are read from pinned memory where they are, and their logits
 // written there: a copy would take longer to start.
 constexpr int64_t kFewImages = 256;
-// Of several pieces the first has only one in so many of the images: the GPU
-// waits for its copies.
+// The GPU waits for the copies of the first piece: it may have only one in so
+// many of a piece's images.
 constexpr int64_t kFirstShare = 4;
 // The numbers of images for which a slot keeps what it prepared.
 constexpr size_t kMostPrepared = 16;
@@ -110,24 +110,37 @@ class GpuCompiled : public CompiledNetwork {
  private:
   absl::Status RunPieces(const uint8_t* images, int64_t count, float* logits) {
     size_t turn = 0;
-    for (int64_t first = 0, part = 0; first < count; first += part, ++turn) {
-      turn %= GpuStages::kPieces;
-      if (turn == slots_.size()) RETURN_IF_ERROR(MakeSlot());
-      Slot& slot = *slots_[turn];
-      RETURN_IF_ERROR(Collect(slot));
-      part = std::min(piece_, count - first);
-      if (first == 0 && count > piece_) {
-        part = std::max<int64_t>(1, piece_ / kFirstShare);
-      }
-      Copy(images + first * image_bytes_, part * image_bytes_,
-           static_cast<uint8_t*>(slot.images.data()));
-      slot.out = logits + first * classes_;
-      slot.running = part;
-      RETURN_IF_ERROR(Start(slot, part));
-      last_count_ = part;
+    int64_t next = 0;
+    // Of many pieces one more goes first, with few images.
+    if (count > 2 * piece_ && !stages_->convolves()) {
+      next = std::max<int64_t>(1, piece_ / kFirstShare);
+      RETURN_IF_ERROR(RunPiece(turn++, images, next, logits));
+    }
+    const int64_t part =
+        count == 0 ? 1 : GpuStages::EvenPiece(count - next, piece_);
+    for (; next < count; next += part) {
+      const int64_t first = std::min(next, count - part);
+      RETURN_IF_ERROR(RunPiece(turn++, images + first * image_bytes_, part,
+                               logits + first * classes_));
     }
     for (const auto& slot : slots_) RETURN_IF_ERROR(Collect(*slot));
     all_images_ += count;
+    return absl::OkStatus();
+  }
+
+  // Starts the piece of this number in the call, as soon as its slot is free.
+  absl::Status RunPiece(size_t piece, const uint8_t* images, int64_t count,
+                        float* logits) {
+    const size_t turn = piece % GpuStages::kPieces;
+    if (turn == slots_.size()) RETURN_IF_ERROR(MakeSlot());
+    Slot& slot = *slots_[turn];
+    RETURN_IF_ERROR(Collect(slot));
+    Copy(images, count * image_bytes_,
+         static_cast<uint8_t*>(slot.images.data()));
+    slot.out = logits;
+    slot.running = count;
+    RETURN_IF_ERROR(Start(slot, count));
+    last_count_ = count;
     return absl::OkStatus();
   }
 

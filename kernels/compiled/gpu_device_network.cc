@@ -34,28 +34,30 @@ class GpuDeviceNetwork : public DeviceNetwork {
         classes_(classes) {}
 
   absl::Status Prepare(int64_t count) override {
-    for (const int64_t part : {std::min(piece_, count), count % piece_}) {
-      if (part == 0 || prepared_.count(part) > 0) continue;
-      ASSIGN_OR_RETURN(prepared_[part], stages_->MakeConvolutions(part));
-    }
+    if (count == 0) return absl::OkStatus();
+    const int64_t part = GpuStages::EvenPiece(count, piece_);
+    if (prepared_.count(part) > 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(prepared_[part], stages_->MakeConvolutions(part));
     return absl::OkStatus();
   }
 
   absl::Status Queue(const void* images, int64_t count, float* logits,
                      uint8_t* labels, Stream stream) override {
+    if (count == 0) return absl::OkStatus();
     RETURN_IF_ERROR(Prepare(count));
     const auto* const bytes = static_cast<const uint8_t*>(images);
-    const bool branches = count > piece_;
+    const int64_t part = GpuStages::EvenPiece(count, piece_);
+    const bool branches = count > part;
     if (branches) RETURN_IF_ERROR(side_.Fork(stream));
     bool side = false;
-    for (int64_t first = 0; first < count; first += piece_, side = !side) {
-      const int64_t part = std::min(piece_, count - first);
+    for (int64_t next = 0; next < count; next += part, side = !side) {
+      const int64_t first = std::min(next, count - part);
       RETURN_IF_ERROR(stages_->Queue(
           part, bytes + first * image_bytes_, logits + first * classes_,
           memory_[side], prepared_.at(part), side ? side_.get() : stream, {}));
     }
     if (branches) RETURN_IF_ERROR(side_.Join(stream));
-    if (labels == nullptr || count == 0) return absl::OkStatus();
+    if (labels == nullptr) return absl::OkStatus();
     return cuda::Label(count, classes_, logits, labels, stream);
   }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "common/math/rounding.h"
 #include "common/status/status.h"
 #include "kernels/compiled/cuda/front.h"
 #include "kernels/compiled/fold.h"
@@ -175,6 +176,16 @@ absl::StatusOr<int64_t> GpuStages::PieceImages(const Network& network) {
   // Half of it for all pieces.
   return std::clamp<int64_t>(free / (2 * kPieces) / ImageBytes(network), 1,
                              kMostImages);
+}
+
+int64_t GpuStages::EvenPiece(int64_t count, int64_t most) {
+  return CeilDivide(count, CeilDivide(count, most));
+}
+
+bool GpuStages::convolves() const {
+  return std::any_of(steps_.begin(), steps_.end(), [](const Step& step) {
+    return step.kind == Kind::kConvolve;
+  });
 }
 
 int64_t GpuStages::ImageBytes(const Network& network) {
