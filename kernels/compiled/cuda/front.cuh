@@ -10,6 +10,7 @@
 #include "kernels/compiled/cuda/front_plan.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/cuda/activation.cuh"
+#include "kernels/cuda/async_copy.cuh"
 #include "kernels/cuda/split.cuh"
 #include "kernels/cuda/tanh.cuh"
 #include "kernels/layers/cuda/enlarge.cuh"
@@ -58,6 +59,8 @@ class FrontBlock {
       // Its barriers part the strips: who is in it first writes only what
       // nobody reads after them.
       Enlarge(image, 2 * first);
+      // For the factors, which come while the first strip is enlarged.
+      WaitForCopies<0>();
       __syncthreads();
       Convolve(image, first);
     }
@@ -84,8 +87,11 @@ class FrontBlock {
     }
     const int factors = 2 * kTiles * launch_.wide;
     for (int i = own; i < factors; i += kFrontThreads) {
-      scales_[i] = scales[static_cast<int>(blockIdx.y) * factors + i];
+      StartCopy<sizeof(FrontScale)>(
+          scales_ + i, scales + static_cast<int>(blockIdx.y) * factors + i,
+          true);
     }
+    CommitCopies();
     for (int i = own; i < enlarged(); i += kFrontThreads) {
       taps_[i] = enlarging_.TapOf(i);
     }
