@@ -123,7 +123,10 @@ class GpuCompiled : public CompiledNetwork {
       RETURN_IF_ERROR(RunPiece(turn++, images + first * image_bytes_, part,
                                logits + first * classes_));
     }
-    for (const auto& slot : slots_) RETURN_IF_ERROR(Collect(*slot));
+    // In the order of pieces, so that logits are copied while the last compute.
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      RETURN_IF_ERROR(Collect(*slots_[(turn + i) % slots_.size()]));
+    }
     all_images_ += count;
     return absl::OkStatus();
   }
