@@ -136,9 +136,10 @@ TEST_P(CompiledTest, InDeviceMemoryAnswersAreThoseFromTheHost) {
   auto compiled = Compile(workers_);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const int classes = network_.Classes();
-  // More than one piece, the last images among them.
+  // More than one piece, the last images among them, and no whole number of
+  // equal pieces.
   ImageSet many = images_;
-  many.count = 3000;
+  many.count = 3001;
   many.pixels.assign(many.count * 28 * 28, 77);
   std::copy(images_.pixels.begin(), images_.pixels.end(),
             many.pixels.end() - images_.pixels.size());

@@ -1,7 +1,7 @@
 // The GPU's way through a plan. Images come and logits go through pinned
-// memory, piece by piece; two slots take turns, so that a piece is copied while
-// the one before it is computed. A piece's work is recorded once for each
-// number of images, and then started as a whole.
+// memory, piece by piece. Several slots take turns, so that the host copies
+// ahead, and one piece's copies and kernels run beside another's. A piece's
+// work is recorded once for each number of images, and then started as a whole.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -25,6 +25,9 @@ namespace {
 // So few images are read from pinned memory where they are, and their logits
 // written there: a copy would take longer to start.
 constexpr int64_t kFewImages = 256;
+// The GPU waits for the copies of the first piece: it may have only one in so
+// many of a piece's images.
+constexpr int64_t kFirstShare = 4;
 // The numbers of images for which a slot keeps what it prepared.
 constexpr size_t kMostPrepared = 16;
 // What a thread copies at a time.
@@ -63,7 +66,7 @@ class GpuCompiled : public CompiledNetwork {
         piece_(piece),
         workers_(workers) {}
 
-  // The second slot is made when a call has more than one piece.
+  // Slots but the first are made when a call has so many pieces.
   absl::Status MakeSlot() {
     ASSIGN_OR_RETURN(auto stream, cuda::DeviceStream::Create());
     auto slot = std::make_unique<Slot>(std::move(stream));
@@ -106,21 +109,41 @@ class GpuCompiled : public CompiledNetwork {
 
  private:
   absl::Status RunPieces(const uint8_t* images, int64_t count, float* logits) {
-    for (int64_t first = 0; first < count; first += piece_) {
-      const size_t turn = first / piece_ % 2;
-      if (turn == slots_.size()) RETURN_IF_ERROR(MakeSlot());
-      Slot& slot = *slots_[turn];
-      RETURN_IF_ERROR(Collect(slot));
-      const int64_t part = std::min(piece_, count - first);
-      Copy(images + first * image_bytes_, part * image_bytes_,
-           static_cast<uint8_t*>(slot.images.data()));
-      slot.out = logits + first * classes_;
-      slot.running = part;
-      RETURN_IF_ERROR(Start(slot, part));
-      last_count_ = part;
+    size_t turn = 0;
+    int64_t next = 0;
+    // Of many pieces one more goes first, with few images.
+    if (count > 2 * piece_ && !stages_->convolves()) {
+      next = std::max<int64_t>(1, piece_ / kFirstShare);
+      RETURN_IF_ERROR(RunPiece(turn++, images, next, logits));
     }
-    for (const auto& slot : slots_) RETURN_IF_ERROR(Collect(*slot));
+    const int64_t part =
+        count == 0 ? 1 : GpuStages::EvenPiece(count - next, piece_);
+    for (; next < count; next += part) {
+      const int64_t first = std::min(next, count - part);
+      RETURN_IF_ERROR(RunPiece(turn++, images + first * image_bytes_, part,
+                               logits + first * classes_));
+    }
+    // In the order of pieces, so that logits are copied while the last compute.
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      RETURN_IF_ERROR(Collect(*slots_[(turn + i) % slots_.size()]));
+    }
     all_images_ += count;
+    return absl::OkStatus();
+  }
+
+  // Starts the piece of this number in the call, as soon as its slot is free.
+  absl::Status RunPiece(size_t piece, const uint8_t* images, int64_t count,
+                        float* logits) {
+    const size_t turn = piece % GpuStages::kPieces;
+    if (turn == slots_.size()) RETURN_IF_ERROR(MakeSlot());
+    Slot& slot = *slots_[turn];
+    RETURN_IF_ERROR(Collect(slot));
+    Copy(images, count * image_bytes_,
+         static_cast<uint8_t*>(slot.images.data()));
+    slot.out = logits;
+    slot.running = count;
+    RETURN_IF_ERROR(Start(slot, count));
+    last_count_ = count;
     return absl::OkStatus();
   }
 

@@ -1,5 +1,9 @@
-// A plan in device memory, piece by piece, and the recording of a call.
+// A plan in device memory, and the recording of a call. Pieces take turns in
+// two streams, so that one piece's kernels fill what another's leave idle: the
+// front of a network waits for instructions, its matrix for memory, and each
+// has a last round of blocks that does not fill the GPU.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -9,6 +13,7 @@
 #include "kernels/compiled/plan.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/graph.h"
+#include "kernels/cuda/side_stream.h"
 #include "kernels/inference/inference.h"
 #include "kernels/layers/cuda/layers.h"
 
@@ -17,39 +22,49 @@ namespace {
 
 class GpuDeviceNetwork : public DeviceNetwork {
  public:
-  GpuDeviceNetwork(std::unique_ptr<GpuStages> stages, GpuStages::Memory memory,
-                   int64_t piece, int64_t image_bytes, int classes)
+  GpuDeviceNetwork(std::unique_ptr<GpuStages> stages,
+                   std::array<GpuStages::Memory, 2> memory,
+                   cuda::SideStream side, int64_t piece, int64_t image_bytes,
+                   int classes)
       : stages_(std::move(stages)),
         memory_(std::move(memory)),
+        side_(std::move(side)),
         piece_(piece),
         image_bytes_(image_bytes),
         classes_(classes) {}
 
   absl::Status Prepare(int64_t count) override {
-    for (const int64_t part : {std::min(piece_, count), count % piece_}) {
-      if (part == 0 || prepared_.count(part) > 0) continue;
-      ASSIGN_OR_RETURN(prepared_[part], stages_->MakeConvolutions(part));
-    }
+    if (count == 0) return absl::OkStatus();
+    const int64_t part = GpuStages::EvenPiece(count, piece_);
+    if (prepared_.count(part) > 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(prepared_[part], stages_->MakeConvolutions(part));
     return absl::OkStatus();
   }
 
   absl::Status Queue(const void* images, int64_t count, float* logits,
                      uint8_t* labels, Stream stream) override {
+    if (count == 0) return absl::OkStatus();
     RETURN_IF_ERROR(Prepare(count));
     const auto* const bytes = static_cast<const uint8_t*>(images);
-    for (int64_t first = 0; first < count; first += piece_) {
-      const int64_t part = std::min(piece_, count - first);
-      RETURN_IF_ERROR(stages_->Queue(part, bytes + first * image_bytes_,
-                                     logits + first * classes_, memory_,
-                                     prepared_.at(part), stream, {}));
+    const int64_t part = GpuStages::EvenPiece(count, piece_);
+    const bool branches = count > part;
+    if (branches) RETURN_IF_ERROR(side_.Fork(stream));
+    bool side = false;
+    for (int64_t next = 0; next < count; next += part, side = !side) {
+      const int64_t first = std::min(next, count - part);
+      RETURN_IF_ERROR(stages_->Queue(
+          part, bytes + first * image_bytes_, logits + first * classes_,
+          memory_[side], prepared_.at(part), side ? side_.get() : stream, {}));
     }
-    if (labels == nullptr || count == 0) return absl::OkStatus();
+    if (branches) RETURN_IF_ERROR(side_.Join(stream));
+    if (labels == nullptr) return absl::OkStatus();
     return cuda::Label(count, classes_, logits, labels, stream);
   }
 
  private:
   const std::unique_ptr<GpuStages> stages_;
-  const GpuStages::Memory memory_;
+  const std::array<GpuStages::Memory, 2> memory_;
+  const cuda::SideStream side_;
   const int64_t piece_;
   const int64_t image_bytes_;
   const int classes_;
@@ -71,10 +86,14 @@ absl::StatusOr<std::unique_ptr<DeviceNetwork>> CompileForDevice(
   ASSIGN_OR_RETURN(auto stages,
                    GpuStages::Create(network, MakePlan(network), weights, size,
                                      workers, pixels));
-  ASSIGN_OR_RETURN(GpuStages::Memory memory, stages->Allocate(piece));
+  std::array<GpuStages::Memory, 2> memory;
+  for (GpuStages::Memory& one : memory) {
+    ASSIGN_OR_RETURN(one, stages->Allocate(piece));
+  }
+  ASSIGN_OR_RETURN(cuda::SideStream side, cuda::SideStream::Create());
   const int64_t pixel_bytes = floats ? sizeof(float) : 1;
   return std::make_unique<GpuDeviceNetwork>(
-      std::move(stages), std::move(memory), piece,
+      std::move(stages), std::move(memory), std::move(side), piece,
       pixel_bytes * size * size * network.image_channels, network.Classes());
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "common/math/rounding.h"
 #include "common/status/status.h"
 #include "kernels/compiled/cuda/front.h"
 #include "kernels/compiled/fold.h"
@@ -172,8 +173,19 @@ absl::StatusOr<int64_t> GpuStages::PieceImages(const Network& network) {
   // several.
   constexpr int64_t kMostImages = 2560;
   ASSIGN_OR_RETURN(const int64_t free, cuda::FreeMemory());
-  // A quarter for each of two pieces.
-  return std::clamp<int64_t>(free / 4 / ImageBytes(network), 1, kMostImages);
+  // Half of it for all pieces.
+  return std::clamp<int64_t>(free / (2 * kPieces) / ImageBytes(network), 1,
+                             kMostImages);
+}
+
+int64_t GpuStages::EvenPiece(int64_t count, int64_t most) {
+  return CeilDivide(count, CeilDivide(count, most));
+}
+
+bool GpuStages::convolves() const {
+  return std::any_of(steps_.begin(), steps_.end(), [](const Step& step) {
+    return step.kind == Kind::kConvolve;
+  });
 }
 
 int64_t GpuStages::ImageBytes(const Network& network) {

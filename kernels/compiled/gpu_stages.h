@@ -53,9 +53,18 @@ class GpuStages {
       const Network& network, const Plan& plan, const NetworkWeights& weights,
       int image_size, Workers& workers, Pixels pixels = Pixels::kBytes);
 
+  // The pieces that are under way at the same time, at most.
+  static constexpr int kPieces = 4;
   // The images that are computed as one piece, at most: fewer where the current
   // GPU's free memory is short.
   static absl::StatusOr<int64_t> PieceImages(const Network& network);
+  // The images of each piece of a call with `count` images, not 0, where a
+  // piece has `most` at most. All have as many, and the last one computes some
+  // of those before it again: which kernels convolve depends on the number, and
+  // with them an image's last bits, which may not depend on its piece.
+  static int64_t EvenPiece(int64_t count, int64_t most);
+  // Whether a piece's number of images makes such a difference.
+  bool convolves() const;
 
   absl::StatusOr<Memory> Allocate(int64_t images) const;
   absl::StatusOr<Convolutions> MakeConvolutions(int64_t images) const;

@@ -12,19 +12,20 @@
 // window are four columns, with the filter shifted by a row, a column, or both.
 // They read the same pixels, which therefore are loaded once for four outputs
 // of all filters: lanes read words of two pixels at even columns, from rows
-// that need no arrangement. And pooling is a maximum of two of a lane's own
-// sums, then of its neighbour's.
+// that need no arrangement. Two positions one below the other share most of
+// their rows, too. Pooling is a maximum of a lane's own sums, but for the last
+// two of six filters, whose windows two lanes have.
 //
 // Shape of the launch. A warp keeps the filters of a group, at most six, in
-// registers. A block has eight warps, for one group or for two side by side;
-// three blocks share a multiprocessor, and each goes through as many images as
-// there are. While one enlarges, another multiplies. For few images, an image
-// is cut into strips.
+// registers. A block has four warps, for one group or for two side by side;
+// four or five blocks share a multiprocessor, and each goes through as many
+// images as there are. While one enlarges, another multiplies. For few images,
+// an image is cut into strips.
 //
 // Cost. fa19 on 10,000 images: 26.1 GFLOP, as products with two halves and
 // zeros 102 GFLOP; 7.8 MB read, 523 MB written; 131 million tanh.
 //
-// Bound. Instructions: 27,000 of a warp for each image, of which a tenth are
+// Bound. Instructions: 19,000 of a warp for each image, of which an eighth are
 // products, while writing takes 0.12 ms on an H200 and the products 0.175 ms
 // at one mma.m16n8k16 in 6.5 cycles of a multiprocessor's quarter. The result
 // is written as floats, not as the two halves that the matrix behind it
@@ -77,7 +78,7 @@ Error LaunchFront(const FrontLaunch& launch, const uint8_t* images,
   const FrontShape& shape = launch.shape;
   const Kernel kernel =
       shape.steps == 3 ? KernelOf<3>(shape.tiles) : KernelOf<4>(shape.tiles);
-  const dim3 grid(launch.blocks, shape.groups / shape.wide);
+  const dim3 grid(launch.blocks, shape.groups / launch.wide);
   kernel<<<grid, kFrontThreads, launch.shared_bytes(), stream>>>(
       images, static_cast<const uint4*>(packed),
       ScalesOf(shape, const_cast<void*>(packed)), out, launch);

@@ -40,19 +40,28 @@ void ExpectComplete(const FrontLaunch& launch) {
   EXPECT_EQ(launch.pixel_rows(), 2 * (launch.rows - 1) + 2 * shape.steps);
   EXPECT_GE(launch.rows * launch.strips, shape.pooled);
   EXPECT_LT(launch.rows * (launch.strips - 1), shape.pooled);
+  // What the last strip repeats is less than a row for each strip.
+  EXPECT_LT(launch.rows * launch.strips, shape.pooled + launch.strips);
   EXPECT_LE(launch.shared_bytes(), 48 << 10);
   EXPECT_GE(launch.blocks, 1);
   EXPECT_LE(launch.blocks, launch.images * launch.strips);
-  for (int i = 0; i < launch.rows * shape.pooled; ++i) {
-    ASSERT_EQ(Divide(i, shape.pooled_magic), i / shape.pooled);
-  }
+  EXPECT_GE(launch.rows, 2);
+  EXPECT_LE(launch.rows, shape.pooled);
+  EXPECT_GE(2 * launch.runs(), launch.rows * shape.pooled);
   const int bordered = problem.size + 2;
   for (int i = 0; i < bordered * bordered; ++i) {
     ASSERT_EQ(Divide(i, shape.source_magic), i / bordered);
   }
-  EXPECT_EQ(shape.groups % shape.wide, 0);
+  // Only whole words are loaded as words.
+  EXPECT_TRUE(shape.words_magic == 0 || problem.size % 4 == 0);
+  for (int i = 0; shape.words_magic != 0 && i < bordered * bordered; ++i) {
+    ASSERT_EQ(Divide(i, shape.words_magic), i / (problem.size / 4));
+  }
+  EXPECT_EQ(shape.groups % launch.wide, 0);
+  EXPECT_EQ(launch.runs_at() % 8, 0);
   // Pixels of a strip are mixed from rows that have room.
-  for (int row = 0; row < shape.pooled; row += launch.rows) {
+  for (int strip = 0; strip < launch.strips; ++strip) {
+    const int row = std::min(strip * launch.rows, shape.pooled - launch.rows);
     const auto tap = [&](int i) {
       return ((2 * i + 1) * problem.size + problem.enlarged) /
              (2 * problem.enlarged);
@@ -80,7 +89,7 @@ TEST(FrontPlan, TakesEveryNetworkOfTheTable) {
 
 TEST(FrontPlan, TakesOtherSizes) {
   for (int kernel_size = 1; kernel_size <= 7; ++kernel_size) {
-    for (const int enlarged : {8, 9, 33, 128}) {
+    for (const int enlarged : {10, 11, 33, 128}) {
       for (const int filters : {1, 7, 64}) {
         const int size = kernel_size % 2 == 0 ? 28 : enlarged;
         const int convolved = enlarged - kernel_size + 1;
@@ -107,7 +116,9 @@ TEST(FrontPlan, RefusesWhatItCannotDo) {
   EXPECT_EQ(shape.steps, 3);
   EXPECT_EQ(shape.tiles, 3);
   EXPECT_EQ(shape.groups, 2);
-  EXPECT_EQ(shape.wide, 2);
+  // Two groups share an image where there are enough of them.
+  EXPECT_EQ(MakeFrontLaunch(shape, 1, kMultiprocessors).wide, 1);
+  EXPECT_EQ(MakeFrontLaunch(shape, 1000, kMultiprocessors).wide, 2);
   const auto refused = [&](auto change) {
     FrontProblem problem = fa19;
     change(problem);
@@ -115,6 +126,7 @@ TEST(FrontPlan, RefusesWhatItCannotDo) {
   };
   EXPECT_TRUE(refused([](FrontProblem& p) { p.kernel_size = 8; }));
   EXPECT_TRUE(refused([](FrontProblem& p) { p.enlarged = 129; }));
+  EXPECT_TRUE(refused([](FrontProblem& p) { p.enlarged = 7; }));
   EXPECT_TRUE(refused([](FrontProblem& p) { p.size = 129; }));
   EXPECT_TRUE(refused([](FrontProblem& p) { p.pool = {}; }));
   EXPECT_TRUE(refused([](FrontProblem& p) { p.pool = {2, 1, false}; }));

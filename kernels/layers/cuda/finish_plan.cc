@@ -50,7 +50,9 @@ bool MakeFinishLaunch(const MatrixLaunch& product,
   if (floats > kSharedFloats || width * kMostBlocks < shape.outputs) {
     return false;
   }
-  const int64_t spread = product.rows / (int64_t{2} * multiprocessors);
+  // As many blocks as run at the same time: they mostly wait for memory.
+  constexpr int64_t kBlocks = 4;  // on a multiprocessor
+  const int64_t spread = CeilDivide(product.rows, kBlocks * multiprocessors);
   const int64_t images = std::clamp<int64_t>(
       spread, 1, std::min<int64_t>(kFinishImages, kSharedFloats / floats));
   launch->images = static_cast<int>(images);
