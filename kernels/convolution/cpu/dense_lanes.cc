@@ -239,6 +239,8 @@ class DenseLanes : public Convolution {
                     : workers.count() * group_ * problem.output_height() *
                           problem.output_width()) {}
 
+  void UseBias(const float* bias) override { epilogue_.bias = bias; }
+
   absl::Status Run(const float* x, const float* k, float* y, Stream) override {
     const int64_t taps = taps_.size();
     GroupFilters(k, problem_.filters, taps, group_, weights_.data());
@@ -339,7 +341,7 @@ class DenseLanes : public Convolution {
   }
 
   const Problem problem_;
-  const Epilogue epilogue_;
+  Epilogue epilogue_;
   Workers& workers_;
   const Kernel kernel_;
   const int64_t group_;  // filters of a block, but for the last
