@@ -195,14 +195,19 @@ class OnAGpuWithPyTorch(unittest.TestCase):
     def test_is_captured_in_a_graph(self):
         x = torch.ones(2, 3, 16, 16, device="cuda")
         w = torch.ones(4, 3, 3, 3, device="cuda")
-        convlab.conv2d(x, w, kernel="general")
+        convlab.conv2d(x, w, capturable=True)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            y = convlab.conv2d(x, w, kernel="general")
+            y = convlab.conv2d(x, w, capturable=True)
         x.fill_(2)
         graph.replay()
         torch.cuda.synchronize()
         self.assertTrue(bool((y == 54).all()))
+
+    def test_refuses_gradients(self):
+        x = torch.ones(1, 1, 5, 5, device="cuda", requires_grad=True)
+        with self.assertRaisesRegex(ValueError, "requires a gradient"):
+            convlab.conv2d(x, x.detach())
 
     def test_refuses_arrays_of_two_devices(self):
         x, w = torch.ones(1, 1, 5, 5, device="cuda"), torch.ones(1, 1, 3, 3)

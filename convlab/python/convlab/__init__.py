@@ -61,6 +61,7 @@ def conv2d(
     stream=None,
     kernel=None,
     threads=0,
+    capturable=False,
 ):
     """Returns the convolution of x with the filters w, plus what follows it.
 
@@ -83,6 +84,8 @@ def conv2d(
         PyTorch or CuPy has chosen, for their arrays, or else the default stream.
       kernel: the name of a kernel; None: the fastest by its estimate.
       threads: of the CPU; 0: one for each core.
+      capturable: whether the call is captured into a CUDA graph, which some
+        kernels cannot be.
 
     Raises:
       ConvlabError: with the library's message.
@@ -143,7 +146,12 @@ def conv2d(
         ("pool_ceil", int(windows[2])),
     )
     plan = _plan(
-        problem, device=device, accuracy=accuracy, kernel=kernel, threads=threads
+        problem,
+        device=device,
+        accuracy=accuracy,
+        kernel=kernel,
+        threads=threads,
+        capturable=capturable,
     )
 
     shape = (batch, filters, plan.output_height, plan.output_width)
@@ -168,6 +176,6 @@ def conv2d(
         bias_array,
         out_array,
         workspace_array,
-        x_array.stream if stream is None else stream,
+        x_array.stream() if stream is None else stream,
     )
     return out

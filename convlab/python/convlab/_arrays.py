@@ -36,20 +36,20 @@ def _is_dense(shape, strides):
 class Array:
     """Where a float32 array of `dimensions` (None: any) is.
 
-    Attributes: name, pointer, bytes, shape, device (-1: the CPU), and stream,
-    the one that the array's library works in, as a number or None.
+    Attributes: name, pointer, bytes, shape, device (-1: the CPU).
 
     Raises TypeError or ValueError for anything else than such an array.
     """
 
     def __init__(self, name, array, dimensions, written=False):
         self.name = name
-        self._keep = array
-        self.stream = None
-        if hasattr(array, "__cuda_array_interface__"):
+        self._array = array
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(array, torch.Tensor):
+            self._read_torch(array, torch)
+        elif hasattr(array, "__cuda_array_interface__"):
             self._read_cuda(array.__cuda_array_interface__)
             self.device = self._device_of(array)
-            self.stream = self._stream_of(array)
         elif hasattr(array, "__array_interface__"):
             self._read_interface(array.__array_interface__, written)
             self.device = _CPU
@@ -73,6 +73,40 @@ class Array:
 
     def place(self):
         return "the CPU" if self.device == _CPU else f"GPU {self.device}"
+
+    def stream(self):
+        """The stream that the array's library works in, as a number or None."""
+        if self.device == _CPU:
+            return None
+        library = type(self._array).__module__.partition(".")[0]
+        module = sys.modules.get(library)
+        if library == "torch":
+            return module.cuda.current_stream(self.device).cuda_stream
+        if library == "cupy":
+            return module.cuda.get_current_stream().ptr
+        # By the protocol 1 is the legacy default stream, 2 that of the thread;
+        # CUDA has handles of these numbers.
+        interface = getattr(self._array, "__cuda_array_interface__", None)
+        return 1 if interface is None else interface.get("stream")
+
+    def _read_torch(self, tensor, torch):
+        # Faster than its interfaces, which make a dictionary or a capsule.
+        if tensor.dtype is not torch.float32:
+            self._fail_type(tensor.dtype)
+        if tensor.device.type not in ("cuda", "cpu"):
+            raise TypeError(
+                f"{self.name} is on {tensor.device}, expected a CPU or an NVIDIA GPU"
+            )
+        if tensor.requires_grad and torch.is_grad_enabled():
+            raise ValueError(
+                f"{self.name} requires a gradient, which convlab does not compute: "
+                "detach it"
+            )
+        if not tensor.is_contiguous():
+            self._fail_dense()
+        self.shape = tuple(tensor.shape)
+        self.pointer = tensor.data_ptr()
+        self.device = tensor.get_device()  # -1 on the CPU
 
     def _fail_type(self, what):
         raise TypeError(f"{self.name} has elements of type {what}, expected float32")
@@ -99,25 +133,9 @@ class Array:
         self._read_interface(interface, False)
 
     def _device_of(self, array):
-        # PyTorch's is a torch.device, CuPy's a Device with an id.
-        device = getattr(array, "device", None)
-        for attribute in ("index", "id"):
-            number = getattr(device, attribute, None)
-            if isinstance(number, int):
-                return number
-        return 0
-
-    def _stream_of(self, array):
-        """What the array's library works in: it need not be said in the interface."""
-        library = type(array).__module__.partition(".")[0]
-        module = sys.modules.get(library)
-        if library == "torch":
-            return module.cuda.current_stream(array.device).cuda_stream
-        if library == "cupy":
-            return module.cuda.get_current_stream().ptr
-        # By the protocol 1 is the legacy default stream, 2 that of the thread;
-        # CUDA has handles of these numbers.
-        return array.__cuda_array_interface__.get("stream")
+        # CuPy's is a Device with an id. The driver is asked for others' by run.
+        number = getattr(getattr(array, "device", None), "id", None)
+        return number if isinstance(number, int) else 0
 
     def _read_dlpack(self, array):
         device_type, device = array.__dlpack_device__()
@@ -129,12 +147,11 @@ class Array:
             )
         # By the protocol the producer makes the default stream wait for the data.
         if device_type in _DLPACK_CUDA:
-            self.stream = 1
             capsule = array.__dlpack__(stream=1)
         else:
             capsule = array.__dlpack__()
         # The capsule frees what it manages when it goes.
-        self._keep = (array, capsule)
+        self._capsule = capsule
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype = ctypes.c_void_p
         get.argtypes = [ctypes.py_object, ctypes.c_char_p]
