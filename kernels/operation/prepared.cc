@@ -163,7 +163,7 @@ absl::StatusOr<const Variant*> ChooseVariant(const Operation& operation,
     return variant;
   }
   if (!takes.ok()) return nullptr;
-  const absl::StatusOr<const Variant*> variant = FastestVariant(
+  absl::StatusOr<const Variant*> variant = FastestVariant(
       target.backend, PaddedProblem(operation), target.resources);
   if (absl::IsUnimplemented(variant.status())) return nullptr;
   return variant;

@@ -10,12 +10,12 @@
 #ifndef CONVLAB_CONVLAB_HPP_
 #define CONVLAB_CONVLAB_HPP_
 
-#include <convlab/convlab.h>
-
-#include <cstdint>
+#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <string>
+
+#include "convlab.h"
 
 namespace convlab {
 // Inline, so that programs may hold parts that were compiled with other
