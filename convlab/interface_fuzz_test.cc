@@ -57,11 +57,13 @@ bool IsLarge(const convlab_problem& p) {
 }
 
 bool InRange(const convlab_problem& p) {
-  for (const int64_t size :
-       {p.batch, p.channels, p.height, p.width, p.filters, p.kernel_height,
-        p.kernel_width, p.padding_top + 1, p.padding_bottom + 1,
-        p.padding_left + 1, p.padding_right + 1}) {
+  for (const int64_t size : {p.batch, p.channels, p.height, p.width, p.filters,
+                             p.kernel_height, p.kernel_width}) {
     if (size < 1 || size > INT32_MAX) return false;
+  }
+  for (const int64_t padding :
+       {p.padding_top, p.padding_bottom, p.padding_left, p.padding_right}) {
+    if (padding < 0 || padding > INT32_MAX) return false;
   }
   return true;
 }
