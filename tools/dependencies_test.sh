@@ -1,6 +1,6 @@
 #!/bin/bash
-# Dependencies go one way: common <- kernels <- milestones, and reports <-
-# common alone. Asks Bazel for the dependencies of each part; one against the
+# Dependencies go one way: common <- kernels <- milestones and convlab, and
+# reports <- common alone. Asks Bazel for the dependencies of each part; one against the
 # direction fails, and the test prints its path.
 set -u
 
@@ -38,8 +38,9 @@ if [ -z "$(query 'deps(//kernels/...) intersect //common/...')" ]; then
   exit 1
 fi
 
-forbid common "//kernels/... + //milestones/... + //reports/..."
-forbid kernels "//milestones/... + //reports/..."
-forbid milestones "//reports/..."
-forbid reports "//kernels/... + //milestones/..."
+forbid common "//kernels/... + //milestones/... + //convlab/... + //reports/..."
+forbid kernels "//milestones/... + //convlab/... + //reports/..."
+forbid milestones "//convlab/... + //reports/..."
+forbid convlab "//milestones/... + //reports/..."
+forbid reports "//kernels/... + //milestones/... + //convlab/..."
 exit $failed

@@ -63,6 +63,9 @@ struct Resources {
   int device = 0;              // of Backend::kCuda, as the CUDA runtime counts
   // Whether Run will be recorded in a CUDA graph, which replays it.
   bool recorded = false;
+  // Whether a convolution on a GPU leaves its workspace to the caller
+  // (Convolution::UseWorkspace) instead of allocating it.
+  bool callers_workspace = false;
 };
 
 // A variant that is prepared for one problem, with its workspace allocated.
@@ -78,6 +81,17 @@ class Convolution {
   // the time of Run is that of the whole operation.
   virtual absl::Status Run(const float* x, const float* k, float* y,
                            Stream stream) = 0;
+
+  // The bytes of device memory that the caller provides for a Run until its
+  // work is complete; 0 unless Resources::callers_workspace.
+  virtual int64_t workspace_bytes() const { return 0; }
+  // Where they are from the next Run on, at a multiple of 256 bytes. Runs of
+  // this convolution and of others may share memory if they take turns.
+  virtual void UseWorkspace(void* /*workspace*/) {}
+
+  // The bias from the next Run on, which replaces that of an epilogue with one
+  // and is not null. Only for a convolution with an epilogue.
+  virtual void UseBias(const float* /*bias*/) {}
 };
 
 // One implementation. Its rung is its place in the table of variants.h.

@@ -35,10 +35,10 @@ VARIANTS = [
         "//kernels/simd:cpu_target",
     ]),
     _row("dense_lanes", "cpu", [
+        ":dense_lanes_block",
         ":dense_lanes_plan",
         ":filter_groups",
         "//kernels/layers",
-        "//kernels/simd:cpu_target",
     ]),
 
     # The lessons on the GPU, one path.

@@ -59,7 +59,15 @@ _sanitized_test = rule(
     },
 )
 
-def fuzz_test(name, srcs, deps, runs = 100000, corpus = [], size = "small", tags = []):
+def fuzz_test(
+        name,
+        srcs,
+        deps,
+        runs = 100000,
+        corpus = [],
+        size = "small",
+        tags = [],
+        target_compatible_with = []):
     """A test that calls a fuzz target on mutations of its seeds.
 
     Args:
@@ -72,6 +80,7 @@ def fuzz_test(name, srcs, deps, runs = 100000, corpus = [], size = "small", tags
         (tools/fuzz/long) has found is kept there.
       size: the test's size.
       tags: the test's tags.
+      target_compatible_with: as everywhere.
     """
     native.cc_binary(
         name = name + "_binary",
@@ -85,6 +94,7 @@ def fuzz_test(name, srcs, deps, runs = 100000, corpus = [], size = "small", tags
             "//conditions:default": ["//tools/fuzz:driver"],
         }),
         data = corpus,
+        target_compatible_with = target_compatible_with,
     )
     _sanitized_test(
         name = name,
@@ -92,4 +102,5 @@ def fuzz_test(name, srcs, deps, runs = 100000, corpus = [], size = "small", tags
         binary = ":%s_binary" % name,
         size = size,
         tags = tags,
+        target_compatible_with = target_compatible_with,
     )

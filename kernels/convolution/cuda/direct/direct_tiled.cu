@@ -93,7 +93,7 @@ class DirectTiled : public Kernel {
       return {"DirectTiled::Prepare", "the instance does not take the problem"};
     }
     if (tile().constant_filters) {
-      RETURN_IF_FAILED(arranged_.Allocate(sizeof(float) * kConstantFloats));
+      arranged_.Reserve(sizeof(float) * kConstantFloats);
     }
     return PrepareDirectLaunch(kTable.kernels[instance_], limits, plan_,
                                &launch_);
@@ -162,7 +162,8 @@ class DirectTiled : public Kernel {
   int instance_;
   DirectPlan plan_ = {};
   DirectLaunch launch_;
-  Workspace arranged_;  // the filters on their way to constant memory
+  // The filters on their way to constant memory.
+  Workspace arranged_{memory_};
 };
 
 const char* Reject(const Problem& problem) {

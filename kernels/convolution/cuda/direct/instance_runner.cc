@@ -32,10 +32,10 @@ absl::StatusOr<std::unique_ptr<Convolution>> MakeDirectTiledConvolution(
   const CurrentDevice current(kDevice);
   RETURN_IF_ERROR(current.status());
   Error error;
-  auto convolution =
-      WrapKernel(MakeDirectTiledInstance(instance, problem, &error), kDevice);
-  RETURN_IF_ERROR(ToStatus(error));
-  return convolution;
+  Kernel* const kernel = MakeDirectTiledInstance(instance, problem, &error);
+  Resources resources;
+  resources.device = kDevice;
+  return WrapKernel(kernel, error, resources);
 }
 
 absl::StatusOr<DirectTiledUsage> FindDirectTiledUsage(int instance,

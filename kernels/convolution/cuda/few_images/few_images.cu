@@ -146,6 +146,8 @@ class FewImages : public Kernel {
     return CheckLaunch("FewImagesTileKernel");
   }
 
+  void UseBias(const float* bias) override { tile_plan_.epilogue.bias = bias; }
+
   static const char* Reject(const Problem& problem) {
     if (const char* const reason = RejectHugeImages(problem)) return reason;
     if (problem.batch > kMaxGridX) return kTooManyBlocks;

@@ -45,7 +45,7 @@ class TensorCore : public Kernel {
     if (shape_ < 0) return {"TensorCore::Prepare", "no tile fits"};
     words_ = int64_t{plan_.chunks} * plan_.filter_blocks *
              plan_.filter_words(kImplicitShapes[shape_].tiles_n);
-    RETURN_IF_FAILED(arranged_.Allocate(4 * words_));
+    arranged_.Reserve(4 * words_);
     const auto kernel =
         reinterpret_cast<const void*>(kTensorCoreTable<Words>.kernels[shape_]);
     RETURN_IF_FAILED(AllowAllSharedMemory(kernel));
@@ -89,7 +89,7 @@ class TensorCore : public Kernel {
  private:
   int shape_ = -1;
   ImplicitPlan plan_ = {};
-  Workspace arranged_;
+  Workspace arranged_{memory_};
   int64_t words_ = 0;  // of all filters, arranged
   int64_t blocks_ = 0;
 };

@@ -278,7 +278,8 @@ class Fft : public Kernel {
   using Kernel::Kernel;
 
   Error Prepare() override {
-    return spectra_.Allocate(Filters() * kSpectrum * sizeof(float2));
+    spectra_.Reserve(Filters() * kSpectrum * sizeof(float2));
+    return {};
   }
 
   Error Run(const float* x, const float* k, float* y,
@@ -299,7 +300,7 @@ class Fft : public Kernel {
   // Two-dimensional filters, one for each pair of channels.
   int64_t Filters() const { return problem_.filters * problem_.channels; }
 
-  Workspace spectra_;
+  Workspace spectra_{memory_};
 };
 
 const char* Reject(const Problem& p) {

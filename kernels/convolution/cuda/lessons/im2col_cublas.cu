@@ -72,8 +72,7 @@ class Im2colCublas : public Kernel {
     columns_ = std::clamp<int64_t>(floats / rows_, 1, positions_);
     images_ =
         std::clamp<int64_t>(floats / (rows_ * columns_), 1, problem_.batch);
-    RETURN_IF_FAILED(
-        unrolled_.Allocate(images_ * rows_ * columns_ * sizeof(float)));
+    unrolled_.Reserve(images_ * rows_ * columns_ * sizeof(float));
     return cublas_.Create();
   }
 
@@ -108,7 +107,7 @@ class Im2colCublas : public Kernel {
   const int64_t positions_;  // of the output of one image
   int64_t columns_ = 0;      // of U, for one image
   int64_t images_ = 0;       // unrolled at a time
-  Workspace unrolled_;
+  Workspace unrolled_{memory_};
   Cublas cublas_;
 };
 

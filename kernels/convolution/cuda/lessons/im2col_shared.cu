@@ -104,7 +104,8 @@ class Im2colShared : public Kernel {
   Error Prepare() override {
     const int64_t fit = kMaxWorkspaceBytes / ColumnBytes(problem_);
     slice_ = std::min(total(), fit);
-    return workspace_.Allocate(slice_ * ColumnBytes(problem_));
+    workspace_.Reserve(slice_ * ColumnBytes(problem_));
+    return {};
   }
 
   Error Run(const float* x, const float* k, float* y,
@@ -135,7 +136,7 @@ class Im2colShared : public Kernel {
     return problem_.batch * problem_.output_height() * problem_.output_width();
   }
 
-  Workspace workspace_;
+  Workspace workspace_{memory_};
   int64_t slice_ = 0;  // columns that are unrolled at a time
 };
 

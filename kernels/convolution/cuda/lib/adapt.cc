@@ -1,5 +1,7 @@
 #include "kernels/convolution/cuda/lib/adapt.h"
 
+#include <utility>
+
 #include "common/status/status.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
@@ -10,14 +12,26 @@ namespace {
 
 class KernelConvolution : public Convolution {
  public:
-  KernelConvolution(Kernel* kernel, int device)
-      : device_(device), kernel_(kernel) {}
+  KernelConvolution(std::unique_ptr<Kernel> kernel, DeviceBuffer memory,
+                    const Resources& resources)
+      : device_(resources.device),
+        workspace_bytes_(resources.callers_workspace ? kernel->memory().bytes()
+                                                     : 0),
+        kernel_(std::move(kernel)),
+        memory_(std::move(memory)) {}
 
-  // Workspaces are freed on their own device.
+  // Memory is freed on its own device.
   ~KernelConvolution() override {
     const CurrentDevice current(device_);
     kernel_.reset();
+    memory_ = DeviceBuffer();
   }
+
+  int64_t workspace_bytes() const override { return workspace_bytes_; }
+  void UseWorkspace(void* workspace) override {
+    if (workspace_bytes_ > 0) kernel_->memory().Place(workspace);
+  }
+  void UseBias(const float* bias) override { kernel_->UseBias(bias); }
 
   absl::Status Run(const float* x, const float* k, float* y,
                    Stream stream) override {
@@ -28,7 +42,9 @@ class KernelConvolution : public Convolution {
 
  private:
   const int device_;
+  const int64_t workspace_bytes_;  // of the caller's workspace
   std::unique_ptr<Kernel> kernel_;
+  DeviceBuffer memory_;  // otherwise
 };
 
 }  // namespace
@@ -53,13 +69,12 @@ absl::Status Fuses(const KernelVariant& kernel, const Problem& problem,
 
 absl::StatusOr<std::unique_ptr<Convolution>> MakeConvolution(
     const KernelVariant& kernel, const Problem& problem,
-    const Epilogue& epilogue, int device) {
-  const CurrentDevice current(device);
+    const Epilogue& epilogue, const Resources& resources) {
+  const CurrentDevice current(resources.device);
   RETURN_IF_ERROR(current.status());
   Error error;
-  auto convolution = WrapKernel(kernel.make(problem, epilogue, &error), device);
-  RETURN_IF_ERROR(ToStatus(error));
-  return convolution;
+  Kernel* const made = kernel.make(problem, epilogue, &error);
+  return WrapKernel(made, error, resources);
 }
 
 std::optional<double> EstimateNs(const KernelVariant& kernel,
@@ -101,8 +116,18 @@ bool HasEpilogues(const KernelVariant& kernel) {
   return kernel.reject_epilogue != nullptr;
 }
 
-std::unique_ptr<Convolution> WrapKernel(Kernel* kernel, int device) {
-  return std::make_unique<KernelConvolution>(kernel, device);
+absl::StatusOr<std::unique_ptr<Convolution>> WrapKernel(
+    Kernel* kernel, const Error& error, const Resources& resources) {
+  std::unique_ptr<Kernel> owned(kernel);
+  RETURN_IF_ERROR(ToStatus(error));
+  DeviceBuffer memory;
+  const int64_t bytes = kernel->memory().bytes();
+  if (bytes > 0 && !resources.callers_workspace) {
+    ASSIGN_OR_RETURN(memory, DeviceBuffer::Allocate(bytes));
+    kernel->memory().Place(memory.data());
+  }
+  return std::make_unique<KernelConvolution>(std::move(owned),
+                                             std::move(memory), resources);
 }
 
 absl::StatusOr<DeviceLimits> FindLimits(int device) {

@@ -15,6 +15,7 @@
 namespace convlab::cuda {
 
 class Kernel;
+struct Error;
 struct KernelVariant;
 
 absl::Status Supports(const KernelVariant& kernel, const Problem& problem,
@@ -23,7 +24,7 @@ absl::Status Fuses(const KernelVariant& kernel, const Problem& problem,
                    const Epilogue& epilogue, int device);
 absl::StatusOr<std::unique_ptr<Convolution>> MakeConvolution(
     const KernelVariant& kernel, const Problem& problem,
-    const Epilogue& epilogue, int device);
+    const Epilogue& epilogue, const Resources& resources);
 std::optional<double> EstimateNs(const KernelVariant& kernel,
                                  const Problem& problem, int device);
 // Adds the kernel's estimate by its name, if it has one for the problem.
@@ -35,8 +36,11 @@ Variant Describe(const KernelVariant& kernel);
 bool IsCandidate(const KernelVariant& kernel);
 bool HasEpilogues(const KernelVariant& kernel);
 
-// Takes ownership of a kernel that was made for `device`.
-std::unique_ptr<Convolution> WrapKernel(Kernel* kernel, int device);
+// Takes ownership of a kernel that was made for the device, which is the
+// current one, or returns the error that it was made with. Allocates its
+// memory, unless the caller of Run provides it.
+absl::StatusOr<std::unique_ptr<Convolution>> WrapKernel(
+    Kernel* kernel, const Error& error, const Resources& resources);
 
 // The limits of the device; Unavailable if it cannot be asked.
 absl::StatusOr<DeviceLimits> FindLimits(int device);
@@ -51,7 +55,7 @@ Variant Adapt(bool recordable = true) {
   };
   variant.make = [](const Problem& problem, const Epilogue& epilogue,
                     const Resources& resources) {
-    return MakeConvolution(kernel, problem, epilogue, resources.device);
+    return MakeConvolution(kernel, problem, epilogue, resources);
   };
   if (HasEpilogues(kernel)) {
     variant.fuses = [](const Problem& problem, const Epilogue& epilogue,

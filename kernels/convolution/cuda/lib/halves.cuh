@@ -307,13 +307,14 @@ static __global__ void ArrangeFiltersKernel(
 // the lists of the tiles that the kernel's blocks find doubtful.
 class ArrangedFilters {
  public:
+  explicit ArrangedFilters(KernelMemory& memory) : memory_(memory) {}
+
   // For `filters` filters, which fill the groups, so many bytes of them
   // arranged, and `tiles` tiles: blocks times the most that one has.
-  Error Allocate(int64_t filters, int64_t bytes, int64_t tiles) {
+  void Reserve(int64_t filters, int64_t bytes, int64_t tiles) {
     filter_bytes_ = RoundUp(filters * sizeof(ScaledFilter), 256);
     data_bytes_ = RoundUp(bytes, 256);
-    return memory_.Allocate(filter_bytes_ + data_bytes_ +
-                            tiles * sizeof(DoubtfulTile));
+    memory_.Reserve(filter_bytes_ + data_bytes_ + tiles * sizeof(DoubtfulTile));
   }
   // On the device.
   DoubtfulTile* doubtful() const {
@@ -330,13 +331,14 @@ class ArrangedFilters {
 // As ArrangeFiltersKernel arranges them.
 class LaneFilters : public ArrangedFilters {
  public:
-  Error Allocate(const FilterLayout& layout, int64_t tiles) {
+  using ArrangedFilters::ArrangedFilters;
+
+  void Reserve(const FilterLayout& layout, int64_t tiles) {
     layout_ = layout;
-    return ArrangedFilters::Allocate(layout.filters(),
-                                     int64_t{layout.filter_groups} *
-                                         layout.filter_vectors *
-                                         kSplitVectorBytes,
-                                     tiles);
+    ArrangedFilters::Reserve(layout.filters(),
+                             int64_t{layout.filter_groups} *
+                                 layout.filter_vectors * kSplitVectorBytes,
+                             tiles);
   }
   // Queues the arrangement of the filters k.
   Error Arrange(const float* k, cudaStream_t stream) {

@@ -15,6 +15,48 @@
 
 namespace convlab::cuda {
 
+// The device memory of a kernel besides its arguments: one block, of which each
+// Workspace is a part. Prepare says how large it is; whoever runs the kernel
+// provides it, so that several kernels can use the same memory in turns.
+class KernelMemory {
+ public:
+  // Where each part begins is a multiple of it.
+  static constexpr int64_t kAlignment = 256;
+
+  int64_t bytes() const { return bytes_; }
+  // Its place from now on, a multiple of kAlignment.
+  void Place(void* data) { data_ = static_cast<char*>(data); }
+
+ private:
+  friend class Workspace;
+  char* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+// A part of a kernel's memory.
+class Workspace {
+ public:
+  explicit Workspace(KernelMemory& memory) : memory_(memory) {}
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  // Called once, by Prepare.
+  void Reserve(int64_t bytes) {
+    offset_ = memory_.bytes_;
+    memory_.bytes_ += (bytes + KernelMemory::kAlignment - 1) /
+                      KernelMemory::kAlignment * KernelMemory::kAlignment;
+  }
+  // In Run.
+  template <typename T>
+  T* as() const {
+    return reinterpret_cast<T*>(memory_.data_ + offset_);
+  }
+
+ private:
+  KernelMemory& memory_;
+  int64_t offset_ = 0;
+};
+
 // A convolution made ready for one problem on the current device.
 class Kernel {
  public:
@@ -24,7 +66,7 @@ class Kernel {
   Kernel& operator=(const Kernel&) = delete;
   virtual ~Kernel() = default;
 
-  // Called once, before Run: allocates workspace, raises limits.
+  // Called once, before Run: reserves workspace, raises limits.
   virtual Error Prepare() { return {}; }
 
   // Queues the convolution of x with k, and the epilogue, into y, all on the
@@ -33,9 +75,16 @@ class Kernel {
   virtual Error Run(const float* x, const float* k, float* y,
                     cudaStream_t stream) = 0;
 
+  // The bias of the following runs, in place of the epilogue's, which is not
+  // null. Overridden by kernels whose plans hold a copy of the epilogue.
+  virtual void UseBias(const float* bias) { epilogue_.bias = bias; }
+
+  KernelMemory& memory() { return memory_; }
+
  protected:
   const Problem problem_;
-  const Epilogue epilogue_;
+  Epilogue epilogue_;
+  KernelMemory memory_;
 };
 
 // The GPU's counterpart of Variant (convolution.h), with the same meaning. All
@@ -87,27 +136,6 @@ Kernel* Make(const Problem& problem, const Epilogue& epilogue, Error* error) {
   *error = kernel->Prepare();
   return kernel;
 }
-
-// Device memory of a kernel's own.
-class Workspace {
- public:
-  Workspace() = default;
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
-  ~Workspace() { cudaFree(data_); }
-
-  Error Allocate(int64_t bytes) {
-    RETURN_IF_CUDA_ERROR(cudaMalloc(&data_, bytes));
-    return {};
-  }
-  template <typename T>
-  T* as() const {
-    return static_cast<T*>(data_);
-  }
-
- private:
-  void* data_ = nullptr;
-};
 
 // The largest grid in x, and in y and z.
 constexpr int64_t kMaxGridX = 0x7fffffff;

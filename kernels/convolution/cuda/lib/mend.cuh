@@ -367,6 +367,8 @@ class Mender {
     plan_.epilogue = epilogue;
   }
 
+  void UseBias(const float* bias) { plan_.epilogue.bias = bias; }
+
   // For the convolution of the filters k, which are arranged.
   Mend Arguments(const float* k, const ArrangedFilters& arranged) const {
     return {k, arranged.filters(), arranged.doubtful(), plan_};

@@ -61,9 +61,10 @@ class SplitConvolution : public Kernel {
         problem_, epilogue_,
         {plan_.H_out, plan_.W_out, tiles, plan_.tiles_x, plan_.tile_columns,
          /*units=*/1, /*band_units=*/1, plan_.tile_rows});
-    return arranged_.Allocate(
-        LayoutOf(plan_), blocks_ * plan_.teams *
-                             CeilDivide(plan_.tiles(), blocks_ * plan_.teams));
+    arranged_.Reserve(LayoutOf(plan_),
+                      blocks_ * plan_.teams *
+                          CeilDivide(plan_.tiles(), blocks_ * plan_.teams));
+    return {};
   }
 
   Error Run(const float* x, const float* k, float* y,
@@ -122,7 +123,7 @@ class SplitConvolution : public Kernel {
   }
 
   SplitPlan plan_ = {};
-  LaneFilters arranged_;
+  LaneFilters arranged_{memory_};
   Mender mender_;
   int64_t blocks_ = 0;
 };

@@ -67,8 +67,8 @@ class StripsConvolution : public Kernel {
     overlaps_ = MayOverlap(code);
     mender_ = Mender(problem_, epilogue_,
                      TilesOfRows(plan_.H_out, plan_.W_out, plan_.strip_rows()));
-    return arranged_.Allocate(LayoutOf(plan_),
-                              plan_.thread_blocks * plan_.block_items);
+    arranged_.Reserve(LayoutOf(plan_), plan_.thread_blocks * plan_.block_items);
+    return {};
   }
 
   Error Run(const float* x, const float* k, float* y,
@@ -78,6 +78,11 @@ class StripsConvolution : public Kernel {
         "StripsKernel", kernel_, overlaps_, plan_.thread_blocks,
         32 * plan_.warps, Mender::SharedBytes(plan_.shared_bytes), stream, x,
         arranged_.data(), mender_.Arguments(k, arranged_), y, plan_);
+  }
+
+  void UseBias(const float* bias) override {
+    plan_.epilogue.bias = bias;
+    mender_.UseBias(bias);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -136,7 +141,7 @@ class StripsConvolution : public Kernel {
   StripsPlan plan_ = {};
   FunctionPointer kernel_ = nullptr;
   bool overlaps_ = false;
-  LaneFilters arranged_;
+  LaneFilters arranged_{memory_};
   Mender mender_;
 };
 

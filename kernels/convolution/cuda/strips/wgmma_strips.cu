@@ -71,9 +71,10 @@ class WgmmaStripsConvolution : public Kernel {
     overlaps_ = MayOverlap(code);
     mender_ = Mender(problem_, epilogue_,
                      TilesOfRows(plan_.H_out, plan_.W_out, plan_.strip_rows));
-    return arranged_.Allocate(
+    arranged_.Reserve(
         filters(), plan_.filter_bytes(),
         blocks() * plan_.warpgroups * CeilDivide(plan_.items(), plan_.workers));
+    return {};
   }
 
   Error Run(const float* x, const float* k, float* y,
@@ -87,6 +88,11 @@ class WgmmaStripsConvolution : public Kernel {
                              Mender::SharedBytes(plan_.shared_bytes), stream, x,
                              reinterpret_cast<const uint4*>(arranged_.data()),
                              mender_.Arguments(k, arranged_), y, plan_);
+  }
+
+  void UseBias(const float* bias) override {
+    plan_.epilogue.bias = bias;
+    mender_.UseBias(bias);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -157,7 +163,7 @@ class WgmmaStripsConvolution : public Kernel {
   WgmmaStripsPlan plan_ = {};
   KernelFunction kernel_ = nullptr;
   bool overlaps_ = false;
-  ArrangedFilters arranged_;
+  ArrangedFilters arranged_{memory_};
   Mender mender_;
 };
 

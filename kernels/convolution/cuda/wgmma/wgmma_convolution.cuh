@@ -42,9 +42,9 @@ class WgmmaConvolution : public Kernel {
         Mender(problem_, epilogue_,
                {plan_.H_out, plan_.W_out, plan_.slabs, /*across=*/1,
                 plan_.W_out, plan_.slab_units, plan_.band_units, shape.rows});
-    return arranged_.Allocate(
-        filters(), plan_.filter_bytes(kParts),
-        blocks_ * CeilDivide(plan_.slab_count(), blocks_));
+    arranged_.Reserve(filters(), plan_.filter_bytes(kParts),
+                      blocks_ * CeilDivide(plan_.slab_count(), blocks_));
+    return {};
   }
 
   Error Run(const float* x, const float* k, float* y,
@@ -130,7 +130,7 @@ class WgmmaConvolution : public Kernel {
 
   WgmmaPlan plan_ = {};
   bool overlaps_ = false;
-  ArrangedFilters arranged_;
+  ArrangedFilters arranged_{memory_};
   Mender mender_;
   int64_t blocks_ = 0;
 };

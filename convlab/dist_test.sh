@@ -1,0 +1,73 @@
+#!/bin/bash
+# The archive as its users have it: its size, the symbols that it shows, and the
+# example project, built outside of the tree by pkg-config and by CMake.
+# Usage: dist_test.sh ARCHIVE SYMBOLS
+set -u -o pipefail
+archive=$(readlink -f "$1") symbols=$(readlink -f "$2")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() {
+  echo "$1"
+  exit 1
+}
+
+size=$(stat --dereference --format=%s "$archive")
+echo "the archive has $size bytes"
+[ "$size" -lt 30000000 ] || fail "expected less than 30 MB"
+tar --extract --directory "$work" --file "$archive" || exit 1
+root=$(echo "$work"/convlab-*)
+
+# The functions of the interface, each with the version that brought it, and no
+# others: what the library contains must not meet its user's own copies.
+nm --dynamic --defined-only --extern-only --with-symbol-versions "$root/lib/libconvlab.so" |
+  awk '$2 != "A" { print $3 }' | sort >"$work/shared"
+sed 's/$/@@CONVLAB_1/' "$symbols" | sort >"$work/expected"
+diff "$work/expected" "$work/shared" || fail "libconvlab.so shows other symbols"
+# objcopy cannot hide the few constants of headers (type u) of which C++ has one
+# in a process, whoever defines it.
+nm --defined-only --extern-only "$root/lib/libconvlab.a" |
+  awk 'NF == 3 && $2 != "u" { print $3 }' | sort | diff "$symbols" - ||
+  fail "libconvlab.a shows other symbols"
+readelf --dynamic "$root/lib/libconvlab.so" |
+  grep -q 'SONAME.*\[libconvlab.so.1\]' || fail "found no soname libconvlab.so.1"
+
+# Programs that are running can open it (abseil_shared.cc).
+if readelf --dynamic "$root/lib/libconvlab.so" | grep -q STATIC_TLS; then
+  fail "libconvlab.so has thread-local variables that a process must know before"
+fi
+
+cp -r "$root/share/convlab/example" "$work/project"
+cd "$work/project" || exit 1
+export PKG_CONFIG_PATH=$root/lib/pkgconfig LD_LIBRARY_PATH=$root/lib
+# Flags are lists of words.
+# shellcheck disable=SC2046
+g++ -std=c++17 -Wall -Wextra -Wpedantic -Wshadow -Werror example.cc -o example_cc \
+  $(pkg-config --cflags --libs convlab) || fail "example.cc was not built"
+# shellcheck disable=SC2046
+gcc -std=c99 -Wall -Wextra -Wpedantic -Wshadow -Werror example.c -o example_c \
+  $(pkg-config --cflags convlab) "$root/lib/libconvlab.a" \
+  -lstdc++ -lpthread -ldl -lrt -lm || fail "example.c was not built"
+
+# check PROGRAM LINE: what it prints.
+check() {
+  local got
+  got=$("$1") || fail "$1 failed"
+  case $got in
+    "convlab "*", kernel $2") ;;
+    *) fail "$1 printed '$got', expected '... kernel $2'" ;;
+  esac
+}
+check ./example_cc "general: output 14x14, first 75.5"
+check ./example_c "general: corner 4.000, inside 9.000"
+
+if command -v cmake >/dev/null; then
+  if ! cmake -S . -B build -DCMAKE_PREFIX_PATH="$root" >log 2>&1 ||
+    ! cmake --build build >>log 2>&1; then
+    cat log
+    fail "CMake did not build the project"
+  fi
+  check build/example_cc "general: output 14x14, first 75.5"
+  check build/example_c "general: corner 4.000, inside 9.000"
+else
+  echo "there is no cmake: its files were not tried"
+fi

@@ -1,0 +1,221 @@
+// The functions of convlab.h. No exception leaves them.
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/parallel/parallel.h"
+#include "common/status/status.h"
+#include "convlab/arguments.h"
+#include "convlab/include/convlab/convlab.h"
+#include "kernels/cuda/device.h"
+#include "kernels/operation/operation.h"
+#include "kernels/operation/prepared.h"
+
+namespace convlab {
+namespace {
+
+static_assert(static_cast<int>(AccuracyClass::kFp32) == CONVLAB_FP32 &&
+              static_cast<int>(AccuracyClass::kFp16) == CONVLAB_FP16);
+
+// Threads that plans share: each run uses all of them, so that runs take turns.
+struct Pool {
+  explicit Pool(int threads) : workers(threads) {}
+  Workers workers;
+  std::mutex mutex;
+};
+
+// The pool of so many threads, which lives as long as a plan has it. One thread
+// is the caller's own, for which nobody need wait.
+std::shared_ptr<Pool> FindPool(int threads) {
+  const int count = threads == 0 ? Workers::Available() : threads;
+  if (count == 1) return std::make_shared<Pool>(1);
+  static std::mutex& mutex = *new std::mutex;
+  static auto& pools = *new std::map<int, std::weak_ptr<Pool>>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::weak_ptr<Pool>& known = pools[count];
+  std::shared_ptr<Pool> pool = known.lock();
+  if (pool == nullptr) known = pool = std::make_shared<Pool>(count);
+  return pool;
+}
+
+// Not a string, since an error may be that memory ran out.
+thread_local char last_error[512] = "";
+
+convlab_status Fail(convlab_status status, const char* function,
+                    absl::string_view message) {
+  const absl::string_view parts[] = {function, ": ", message};
+  char* end = last_error;
+  for (const absl::string_view part : parts) {
+    const size_t space =
+        static_cast<size_t>(last_error + sizeof(last_error) - 1 - end);
+    const size_t count = std::min(part.size(), space);
+    std::memcpy(end, part.data(), count);
+    end += count;
+  }
+  *end = '\0';
+  return status;
+}
+
+convlab_status CodeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+      return CONVLAB_INVALID_ARGUMENT;
+    case absl::StatusCode::kUnimplemented:
+      return CONVLAB_UNSUPPORTED;
+    case absl::StatusCode::kUnavailable:
+      return CONVLAB_NO_DEVICE;
+    case absl::StatusCode::kResourceExhausted:
+      return CONVLAB_OUT_OF_MEMORY;
+    default:
+      return CONVLAB_DEVICE_ERROR;
+  }
+}
+
+// Runs the body of an interface function, which returns a status.
+template <typename Body>
+convlab_status Guard(const char* function, const Body& body) noexcept {
+  try {
+    const absl::Status status = body();
+    if (status.ok()) return CONVLAB_OK;
+    return Fail(CodeOf(status), function, status.message());
+  } catch (const std::bad_alloc&) {
+    return Fail(CONVLAB_OUT_OF_MEMORY, function, "out of memory");
+  } catch (const std::system_error& error) {
+    return Fail(CONVLAB_OUT_OF_MEMORY, function, error.what());
+  } catch (const std::exception& error) {
+    // Vectors of more elements than an address space has.
+    return Fail(CONVLAB_OUT_OF_MEMORY, function, error.what());
+  }
+}
+
+}  // namespace
+}  // namespace convlab
+
+struct convlab_plan {
+  convlab::Operation operation;
+  convlab::Target target;
+  bool trusts_pointers = false;
+  std::shared_ptr<convlab::Pool> pool;  // of the CPU
+  std::unique_ptr<convlab::PreparedOperation> prepared;
+  std::mutex mutex;  // of the GPU: one thread at a time queues work
+
+  std::mutex& turn() { return pool == nullptr ? mutex : pool->mutex; }
+};
+
+using convlab::Guard;
+
+extern "C" {
+
+const char* convlab_version(void) { return CONVLAB_VERSION; }
+
+const char* convlab_status_name(convlab_status status) {
+  switch (status) {
+    case CONVLAB_OK:
+      return "ok";
+    case CONVLAB_INVALID_ARGUMENT:
+      return "invalid argument";
+    case CONVLAB_UNSUPPORTED:
+      return "unsupported";
+    case CONVLAB_NO_DEVICE:
+      return "no device";
+    case CONVLAB_OUT_OF_MEMORY:
+      return "out of memory";
+    case CONVLAB_DEVICE_ERROR:
+      return "device error";
+    default:
+      return "unknown status";
+  }
+}
+
+const char* convlab_last_error(void) { return convlab::last_error; }
+
+int32_t convlab_count_gpus(void) {
+  int32_t count = 0;
+  const convlab_status status = Guard("convlab_count_gpus", [&] {
+    count = convlab::cuda::CountDevices();
+    return absl::OkStatus();
+  });
+  return status == CONVLAB_OK ? count : 0;
+}
+
+convlab_status convlab_plan_create(const convlab_problem* problem,
+                                   const convlab_options* options,
+                                   convlab_plan** plan) {
+  return Guard("convlab_plan_create", [&]() -> absl::Status {
+    if (plan == nullptr) return absl::InvalidArgumentError("plan is null");
+    *plan = nullptr;
+    auto made = std::make_unique<convlab_plan>();
+    ASSIGN_OR_RETURN(made->operation, convlab::ReadProblem(problem));
+    ASSIGN_OR_RETURN(made->target, convlab::ReadOptions(options));
+    made->trusts_pointers = (options->flags & CONVLAB_TRUST_POINTERS) != 0;
+    RETURN_IF_ERROR(convlab::CheckOperation(made->operation));
+    if (made->target.backend == convlab::Backend::kCpu) {
+      made->pool = convlab::FindPool(options->threads);
+      made->target.resources.workers = &made->pool->workers;
+    }
+    ASSIGN_OR_RETURN(made->prepared,
+                     convlab::PrepareOperation(made->operation, made->target));
+    *plan = made.release();
+    return absl::OkStatus();
+  });
+}
+
+void convlab_plan_destroy(convlab_plan* plan) { delete plan; }
+
+convlab_status convlab_plan_query(const convlab_plan* plan,
+                                  convlab_info* info) {
+  return Guard("convlab_plan_query", [&]() -> absl::Status {
+    if (plan == nullptr) return absl::InvalidArgumentError("plan is null");
+    if (info == nullptr) return absl::InvalidArgumentError("info is null");
+    if (info->struct_size < sizeof(convlab_info)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "info->struct_size is ", info->struct_size, ", expected ",
+          sizeof(convlab_info), ": initialize it by CONVLAB_INFO_INIT"));
+    }
+    const convlab::Operation& o = plan->operation;
+    info->workspace_bytes = plan->prepared->workspace_bytes();
+    info->output_height = o.output_height();
+    info->output_width = o.output_width();
+    info->input_bytes = 4 * o.input_elements();
+    info->weight_bytes = 4 * o.kernel_elements();
+    info->output_bytes = 4 * o.output_elements();
+    info->estimated_ns = plan->prepared->estimated_ns();
+    info->accuracy = static_cast<int32_t>(plan->prepared->accuracy());
+    info->capturable = plan->target.backend == convlab::Backend::kCuda &&
+                       plan->prepared->recordable();
+    info->kernel = plan->prepared->kernel().c_str();
+    return absl::OkStatus();
+  });
+}
+
+convlab_status convlab_run(convlab_plan* plan, const float* x,
+                           const float* weights, const float* bias, float* y,
+                           void* workspace, size_t workspace_bytes,
+                           void* stream) {
+  return Guard("convlab_run", [&]() -> absl::Status {
+    if (plan == nullptr) return absl::InvalidArgumentError("plan is null");
+    const convlab::PreparedOperation::Tensors tensors = {x, weights, bias, y,
+                                                         workspace};
+    RETURN_IF_ERROR(convlab::CheckTensors(
+        plan->operation, plan->target, *plan->prepared, tensors,
+        workspace_bytes, !plan->trusts_pointers));
+    const auto queue = static_cast<convlab::Stream>(stream);
+    if (!plan->prepared->recordable() &&
+        plan->target.backend == convlab::Backend::kCuda) {
+      RETURN_IF_ERROR(convlab::CheckNotCaptured(queue));
+    }
+    const std::lock_guard<std::mutex> lock(plan->turn());
+    return plan->prepared->Run(tensors, queue);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,13 @@
+set(PACKAGE_VERSION "@VERSION@")
+# The interface of one major version only grows.
+string(REGEX MATCH "^[0-9]+" _convlab_major "${PACKAGE_VERSION}")
+if(PACKAGE_FIND_VERSION_MAJOR EQUAL _convlab_major
+   AND NOT PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION)
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+  if(PACKAGE_VERSION VERSION_EQUAL PACKAGE_FIND_VERSION)
+    set(PACKAGE_VERSION_EXACT TRUE)
+  endif()
+else()
+  set(PACKAGE_VERSION_COMPATIBLE FALSE)
+endif()
+unset(_convlab_major)

@@ -1,0 +1,110 @@
+// What stands around a variant where an operation has more than it computes: a
+// padded copy of the input before it, pooling, bias and activation after it.
+//
+// Bound. Memory: each value is read and written once. A block takes a part of
+// one plane after the other, so that all divisions are of 32 bits.
+#include <algorithm>
+#include <cstdint>
+
+#include "common/math/rounding.h"
+#include "kernels/cuda/activation.cuh"
+#include "kernels/operation/cuda/launches.h"
+
+namespace convlab::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kThreadValues = 4;  // where planes are large enough
+constexpr int64_t kMostBlocks = 1 << 16, kMostParts = 1 << 10;
+
+// Blocks for planes of `count` values: x take turns with planes, y share one.
+dim3 Blocks(int64_t planes, int count) {
+  const int64_t parts = CeilDivide<int64_t>(count, kThreads * kThreadValues);
+  return dim3(static_cast<unsigned>(std::min(planes, kMostBlocks)),
+              static_cast<unsigned>(std::min(parts, kMostParts)));
+}
+
+// The first of a thread's values in a plane, and the distance to the next.
+__device__ int FirstValue() {
+  return static_cast<int>(blockIdx.y * kThreads + threadIdx.x);
+}
+__device__ int ValueStep() { return static_cast<int>(gridDim.y) * kThreads; }
+
+__global__ void __launch_bounds__(kThreads)
+    PadKernel(const float* __restrict__ x, float* __restrict__ padded,
+              Padding padding) {
+  const int count = padding.padded_height * padding.padded_width;
+  for (int64_t plane = blockIdx.x; plane < padding.planes; plane += gridDim.x) {
+    const float* const from =
+        x + plane * (int64_t{padding.height} * padding.width);
+    float* const to = padded + plane * count;
+    for (int i = FirstValue(); i < count; i += ValueStep()) {
+      const int padded_row = i / padding.padded_width;
+      const int row = padded_row - padding.top;
+      const int column = i - padded_row * padding.padded_width - padding.left;
+      const bool inside =
+          static_cast<unsigned>(row) < static_cast<unsigned>(padding.height) &&
+          static_cast<unsigned>(column) < static_cast<unsigned>(padding.width);
+      to[i] = inside ? from[int64_t{row} * padding.width + column] : 0;
+    }
+  }
+}
+
+// The largest value of a window that begins at (top, left).
+__device__ float LargestOf(const Finish& finish, const float* plane, int top,
+                           int left) {
+  const int bottom = min(top + finish.pool.size, finish.height);
+  const int right = min(left + finish.pool.size, finish.width);
+  float largest = plane[int64_t{top} * finish.width + left];
+  for (int row = top; row < bottom; ++row) {
+    for (int column = left; column < right; ++column) {
+      largest = MaxOrNan(plane[int64_t{row} * finish.width + column], largest);
+    }
+  }
+  return largest;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    FinishKernel(const float* sums, const float* __restrict__ bias, float* y,
+                 Finish finish) {
+  const int count = finish.out_height * finish.out_width;
+  for (int64_t plane = blockIdx.x; plane < finish.planes; plane += gridDim.x) {
+    const float* const from =
+        sums + plane * (int64_t{finish.height} * finish.width);
+    const float added =
+        bias == nullptr ? 0 : bias[static_cast<int>(plane % finish.channels)];
+    for (int i = FirstValue(); i < count; i += ValueStep()) {
+      float value;
+      if (finish.pool.size == 0) {
+        value = from[i];
+      } else {
+        const int row = i / finish.out_width;
+        const int column = i - row * finish.out_width;
+        value = LargestOf(finish, from, row * finish.pool.stride,
+                          column * finish.pool.stride);
+      }
+      if (bias != nullptr) value += added;
+      y[plane * count + i] = Apply(finish.activation, value);
+    }
+  }
+}
+
+}  // namespace
+
+Error LaunchPad(const Padding& padding, const float* x, float* padded,
+                cudaStream_t stream) {
+  const int count = padding.padded_height * padding.padded_width;
+  PadKernel<<<Blocks(padding.planes, count), kThreads, 0, stream>>>(x, padded,
+                                                                    padding);
+  return CheckLaunch("PadKernel");
+}
+
+Error LaunchFinish(const Finish& finish, const float* sums, const float* bias,
+                   float* y, cudaStream_t stream) {
+  const int count = finish.out_height * finish.out_width;
+  FinishKernel<<<Blocks(finish.planes, count), kThreads, 0, stream>>>(
+      sums, bias, y, finish);
+  return CheckLaunch("FinishKernel");
+}
+
+}  // namespace convlab::cuda

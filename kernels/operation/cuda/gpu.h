@@ -1,0 +1,40 @@
+// An operation's own kernels on the current device. Null is the device's
+// default stream. In a build without CUDA there is no device.
+#ifndef KERNELS_OPERATION_CUDA_GPU_H_
+#define KERNELS_OPERATION_CUDA_GPU_H_
+
+#include "absl/status/status.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/operation/operation.h"
+
+namespace convlab::cuda {
+
+// Unimplemented, with the reason, unless the kernels below take the valid
+// operation: they count within an image and within the filters in 32 bits.
+absl::Status CheckSizes(const Operation& operation);
+
+// Copies x, amid zeros, to the padded_elements() at `padded`.
+absl::Status PadInput(const Operation& operation, const float* x, float* padded,
+                      Stream stream);
+
+// The sums by the general kernel, with bias and activation unless the
+// operation pools: then they follow the pooling.
+absl::Status ConvolveGenerally(const Operation& operation, const float* x,
+                               const float* k, const float* bias, float* sums,
+                               Stream stream);
+
+// Applies the epilogue to the sums. Without pooling y may be the sums.
+absl::Status FinishSums(const Operation& operation, const float* sums,
+                        const float* bias, float* y, Stream stream);
+
+// InvalidArgument, beginning with `name`, unless it is memory of that device or
+// managed memory.
+absl::Status CheckDeviceMemory(int device, const char* name,
+                               const void* memory);
+
+// InvalidArgument if the stream is being captured into a graph.
+absl::Status CheckNotCaptured(Stream stream);
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_OPERATION_CUDA_GPU_H_

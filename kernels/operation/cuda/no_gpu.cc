@@ -1,0 +1,31 @@
+// Implements gpu.h in a build without the CUDA Toolkit: there is no device, so
+// that these functions are never reached.
+#include "kernels/operation/cuda/gpu.h"
+
+namespace convlab::cuda {
+namespace {
+
+absl::Status NoCuda() {
+  return absl::UnavailableError("this program was built without CUDA");
+}
+
+}  // namespace
+
+absl::Status CheckSizes(const Operation&) { return NoCuda(); }
+absl::Status PadInput(const Operation&, const float*, float*, Stream) {
+  return NoCuda();
+}
+absl::Status ConvolveGenerally(const Operation&, const float*, const float*,
+                               const float*, float*, Stream) {
+  return NoCuda();
+}
+absl::Status FinishSums(const Operation&, const float*, const float*, float*,
+                        Stream) {
+  return NoCuda();
+}
+absl::Status CheckDeviceMemory(int, const char*, const void*) {
+  return NoCuda();
+}
+absl::Status CheckNotCaptured(Stream) { return NoCuda(); }
+
+}  // namespace convlab::cuda

@@ -1,0 +1,218 @@
+#include "kernels/operation/prepared.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/accuracy/accuracy.h"
+#include "common/math/rounding.h"
+#include "common/status/status.h"
+#include "kernels/convolution/fastest.h"
+#include "kernels/convolution/variants.h"
+#include "kernels/cuda/device.h"
+#include "kernels/operation/cpu/general.h"
+#include "kernels/operation/cuda/gpu.h"
+
+namespace convlab {
+namespace {
+
+int64_t PartBytes(int64_t floats) {
+  return RoundUp(floats * static_cast<int64_t>(sizeof(float)),
+                 PreparedOperation::kWorkspaceAlignment);
+}
+
+// The epilogue, with a place where a bias will be. It is never read there:
+// UseBias names the bias before each run.
+Epilogue EpilogueOf(const Operation& operation) {
+  static constexpr float kLater = 0;
+  return {operation.bias ? &kLater : nullptr, operation.activation,
+          operation.pool};
+}
+
+class GeneralOnCpu : public PreparedOperation {
+ public:
+  GeneralOnCpu(const Operation& operation, Workers& workers)
+      : convolution_(operation, workers) {}
+
+  absl::Status Run(const Tensors& tensors, Stream) override {
+    convolution_.Run(tensors.x, tensors.k, tensors.bias, tensors.y);
+    return absl::OkStatus();
+  }
+
+ private:
+  cpu::GeneralConvolution convolution_;
+};
+
+// A variant, and on a GPU what stands around it.
+class ByVariant : public PreparedOperation {
+ public:
+  ByVariant(const Operation& operation, const Target& target,
+            const Variant& variant, bool fuses,
+            std::unique_ptr<Convolution> convolution)
+      : operation_(operation),
+        target_(target),
+        fuses_(fuses),
+        convolution_(std::move(convolution)) {
+    kernel_ = variant.name;
+    accuracy_ = variant.accuracy;
+    recordable_ = variant.recordable;
+    if (variant.estimate_ns != nullptr) {
+      estimated_ns_ =
+          variant.estimate_ns(PaddedProblem(operation), target.resources)
+              .value_or(0);
+    }
+    if (operation.padded()) {
+      padded_bytes_ = PartBytes(operation.padded_elements());
+    }
+    if (!fuses && operation.pool.size > 0) {
+      sums_bytes_ = PartBytes(operation.sums_elements());
+    }
+    workspace_bytes_ =
+        padded_bytes_ + sums_bytes_ + convolution_->workspace_bytes();
+  }
+
+  absl::Status Run(const Tensors& tensors, Stream stream) override {
+    char* const workspace = static_cast<char*>(tensors.workspace);
+    if (fuses_ && operation_.bias) convolution_->UseBias(tensors.bias);
+    if (target_.backend == Backend::kCpu) {
+      return convolution_->Run(tensors.x, tensors.k, tensors.y, stream);
+    }
+    const cuda::CurrentDevice current(target_.resources.device);
+    RETURN_IF_ERROR(current.status());
+    const float* x = tensors.x;
+    if (padded_bytes_ > 0) {
+      float* const padded = reinterpret_cast<float*>(workspace);
+      RETURN_IF_ERROR(cuda::PadInput(operation_, x, padded, stream));
+      x = padded;
+    }
+    float* const sums =
+        sums_bytes_ > 0 ? reinterpret_cast<float*>(workspace + padded_bytes_)
+                        : tensors.y;
+    convolution_->UseWorkspace(workspace + padded_bytes_ + sums_bytes_);
+    RETURN_IF_ERROR(convolution_->Run(x, tensors.k, sums, stream));
+    if (fuses_ || !operation_.has_epilogue()) return absl::OkStatus();
+    return cuda::FinishSums(operation_, sums, tensors.bias, tensors.y, stream);
+  }
+
+ private:
+  const Operation operation_;
+  const Target target_;
+  const bool fuses_;  // the whole epilogue
+  const std::unique_ptr<Convolution> convolution_;
+  int64_t padded_bytes_ = 0, sums_bytes_ = 0;
+};
+
+class GeneralOnGpu : public PreparedOperation {
+ public:
+  GeneralOnGpu(const Operation& operation, int device)
+      : operation_(operation), device_(device) {
+    if (operation.pool.size > 0) {
+      workspace_bytes_ = PartBytes(operation.sums_elements());
+    }
+  }
+
+  absl::Status Run(const Tensors& tensors, Stream stream) override {
+    const cuda::CurrentDevice current(device_);
+    RETURN_IF_ERROR(current.status());
+    const bool pools = operation_.pool.size > 0;
+    float* const sums =
+        pools ? static_cast<float*>(tensors.workspace) : tensors.y;
+    RETURN_IF_ERROR(cuda::ConvolveGenerally(operation_, tensors.x, tensors.k,
+                                            tensors.bias, sums, stream));
+    if (!pools) return absl::OkStatus();
+    return cuda::FinishSums(operation_, sums, tensors.bias, tensors.y, stream);
+  }
+
+ private:
+  const Operation operation_;
+  const int device_;
+};
+
+// Whether a variant takes the operation on the target, as far as padding,
+// strides and the filters' shape decide; otherwise Unimplemented.
+absl::Status CheckForVariants(const Operation& operation,
+                              const Target& target) {
+  if (!IsProblem(operation)) {
+    return absl::UnimplementedError(
+        "variants take stride 1 and square filters only");
+  }
+  if (target.backend == Backend::kCpu && operation.padded()) {
+    return absl::UnimplementedError(
+        "variants on the CPU take no padding; the general kernel does");
+  }
+  return absl::OkStatus();
+}
+
+// The variant for the operation, or null for the general kernel.
+absl::StatusOr<const Variant*> ChooseVariant(const Operation& operation,
+                                             const Target& target) {
+  if (target.kernel == kGeneralKernel) return nullptr;
+  const absl::Status takes = CheckForVariants(operation, target);
+  if (!target.kernel.empty()) {
+    ASSIGN_OR_RETURN(const Variant* const variant,
+                     FindVariant(target.backend, target.kernel));
+    RETURN_IF_ERROR(Annotate(takes, target.kernel));
+    if (variant->accuracy > target.accuracy) {
+      return absl::UnimplementedError(
+          absl::StrCat(target.kernel, " is of class ", Name(variant->accuracy),
+                       ", expected ", Name(target.accuracy), " or better"));
+    }
+    if (target.resources.recorded && !variant->recordable) {
+      return absl::UnimplementedError(
+          absl::StrCat(target.kernel, " cannot be recorded in a CUDA graph"));
+    }
+    return variant;
+  }
+  if (!takes.ok()) return nullptr;
+  absl::StatusOr<const Variant*> variant = FastestVariant(
+      target.backend, PaddedProblem(operation), target.resources);
+  if (absl::IsUnimplemented(variant.status())) return nullptr;
+  return variant;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
+    const Operation& operation, const Target& target) {
+  RETURN_IF_ERROR(CheckOperation(operation));
+  const bool gpu = target.backend == Backend::kCuda;
+  if (gpu) {
+    const cuda::CurrentDevice current(target.resources.device);
+    RETURN_IF_ERROR(current.status());
+    RETURN_IF_ERROR(cuda::CheckSizes(operation));
+  }
+  ASSIGN_OR_RETURN(const Variant* const variant,
+                   ChooseVariant(operation, target));
+  if (variant == nullptr) {
+    if (gpu) {
+      return std::make_unique<GeneralOnGpu>(operation, target.resources.device);
+    }
+    return std::make_unique<GeneralOnCpu>(operation, *target.resources.workers);
+  }
+  const Problem problem = PaddedProblem(operation);
+  Epilogue epilogue = EpilogueOf(operation);
+  const absl::Status fuses =
+      variant->Check(problem, target.resources, epilogue);
+  // On a GPU a kernel of its own follows.
+  if (!fuses.ok()) {
+    if (!gpu) return fuses;
+    epilogue = {};
+  }
+  Target kept = target;
+  kept.resources.callers_workspace = true;
+  ASSIGN_OR_RETURN(auto convolution,
+                   variant->Create(problem, kept.resources, epilogue));
+  return std::make_unique<ByVariant>(operation, kept, *variant, fuses.ok(),
+                                     std::move(convolution));
+}
+
+absl::Status CheckMemory(const Target& target, const char* name,
+                         const void* memory) {
+  if (target.backend == Backend::kCpu) return absl::OkStatus();
+  return cuda::CheckDeviceMemory(target.resources.device, name, memory);
+}
+
+absl::Status CheckNotCaptured(Stream stream) {
+  return cuda::CheckNotCaptured(stream);
+}
+
+}  // namespace convlab

@@ -1,0 +1,87 @@
+// An operation that is ready to run on a device: by the fastest variant that
+// takes it, with a padded copy of the input and a kernel for the epilogue where
+// the variant needs them, or by the general kernel.
+//
+//   Target target;
+//   target.backend = Backend::kCuda;
+//   ASSIGN_OR_RETURN(auto prepared, PrepareOperation(operation, target));
+//   ... allocate prepared->workspace_bytes() on the device ...
+//   RETURN_IF_ERROR(prepared->Run({x, k, bias, y, workspace}, stream));
+#ifndef KERNELS_OPERATION_PREPARED_H_
+#define KERNELS_OPERATION_PREPARED_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/operation/operation.h"
+
+namespace convlab {
+
+// Where, and by what.
+struct Target {
+  Backend backend = Backend::kCpu;
+  Resources resources;  // must outlive what is prepared
+  // The loosest class that will do.
+  AccuracyClass accuracy = AccuracyClass::kFp32;
+  // A variant of the backend, kGeneralKernel, or, if it is empty, what is
+  // estimated to be the fastest.
+  std::string kernel;
+};
+
+inline constexpr char kGeneralKernel[] = "general";
+
+// Thread safety: one Run at a time.
+class PreparedOperation {
+ public:
+  struct Tensors {
+    const float* x;
+    const float* k;
+    const float* bias;  // null unless the operation has one
+    float* y;
+    void* workspace;  // a multiple of kWorkspaceAlignment
+  };
+  static constexpr int64_t kWorkspaceAlignment = 256;
+
+  virtual ~PreparedOperation() = default;
+
+  // The name of the kernel, the bytes of device memory that a run needs (0 on
+  // the CPU), the class, whether Run may be recorded in a CUDA graph, and the
+  // estimated time of the variant, or 0 if it has no estimate.
+  const std::string& kernel() const { return kernel_; }
+  int64_t workspace_bytes() const { return workspace_bytes_; }
+  AccuracyClass accuracy() const { return accuracy_; }
+  bool recordable() const { return recordable_; }
+  double estimated_ns() const { return estimated_ns_; }
+
+  // As Convolution::Run. Nothing is allocated on the device, and nothing waits.
+  virtual absl::Status Run(const Tensors& tensors, Stream stream) = 0;
+
+ protected:
+  std::string kernel_ = kGeneralKernel;
+  int64_t workspace_bytes_ = 0;
+  AccuracyClass accuracy_ = AccuracyClass::kFp32;
+  bool recordable_ = true;
+  double estimated_ns_ = 0;
+};
+
+// InvalidArgument for an operation that is not valid or the name of no kernel;
+// Unimplemented, with the reason, if the kernel does not take the operation or
+// is less accurate than asked for; Unavailable if there is no such device.
+absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
+    const Operation& operation, const Target& target);
+
+// InvalidArgument, beginning with `name`, unless the memory belongs to the
+// device of the target: device memory, or managed memory, for a GPU.
+absl::Status CheckMemory(const Target& target, const char* name,
+                         const void* memory);
+
+// InvalidArgument if the stream is being captured into a CUDA graph.
+absl::Status CheckNotCaptured(Stream stream);
+
+}  // namespace convlab
+
+#endif  // KERNELS_OPERATION_PREPARED_H_
