@@ -12,6 +12,7 @@ import collections
 import functools
 import os
 import re
+import sys
 
 Mutant = collections.namedtuple("Mutant", "number kind path line before after")
 
@@ -36,17 +37,38 @@ def write_list(path, heading, mutants):
                        f"-{one.before}\n+{one.after}\n")
 
 
-def apply(mutant, tree, overlay):
-    """Writes the mutant's file to `overlay`; false if its line is gone.
+def find(mutant, tree):
+    """(the lines of the mutant's file, the index of its line); None if one is gone.
 
     A line that has moved is found where it is nearest to its old place.
     """
-    with open(os.path.join(tree, mutant.path)) as file:
+    path = os.path.join(tree, mutant.path)
+    if not os.path.exists(path):
+        return None
+    with open(path) as file:
         lines = file.read().split("\n")
     places = [i for i, line in enumerate(lines) if line == mutant.before]
     if not places:
+        return None
+    return lines, min(places, key=lambda i: abs(i + 1 - mutant.line))
+
+
+def warn_of_stale(mutants, tree):
+    """Returns those that are there, and says how many are not."""
+    present = [one for one in mutants if find(one, tree)]
+    gone = sorted(one.number for one in mutants if one not in present)
+    if gone:
+        print(f"{len(gone)} of {len(mutants)} mutants are of lines that are gone, "
+              f"tools/mutants/draw draws anew: {gone}", file=sys.stderr)
+    return present
+
+
+def apply(mutant, tree, overlay):
+    """Writes the mutant's file to `overlay`; false if its line is gone."""
+    found = find(mutant, tree)
+    if found is None:
         return False
-    place = min(places, key=lambda i: abs(i + 1 - mutant.line))
+    lines, place = found
     lines[place] = mutant.after
     target = os.path.join(overlay, mutant.path)
     os.makedirs(os.path.dirname(target), exist_ok=True)
