@@ -1,7 +1,9 @@
-// Checks that the measured files hold the counters that the documents cite.
+// Checks that the measured files hold the counters that the documents cite, and
+// that traces and records agree.
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -54,6 +56,31 @@ TEST(Counters, EachLaunchHasEveryCounter) {
       }
       // ncu shows more than 100 for launches of a few microseconds.
       EXPECT_GT(facts.l2_hit_percent.value_or(0), 0);
+    }
+  }
+}
+
+// The trace of --profile holds what the record's profile sums up.
+TEST(Traces, GiveTheProfilesOfTheirRecords) {
+  const std::string folder = "reports/measured/h200/";
+  for (const char* name : {"m1-fa19", "m3-fa19", "final-fa19"}) {
+    SCOPED_TRACE(name);
+    const auto trace = ImportProfile(folder + name + ".trace.json");
+    const auto record = ImportProfile(folder + name + "-traced.json");
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    ASSERT_TRUE(record.ok()) << record.status();
+    EXPECT_EQ(trace->tool, record->tool);
+    for (const auto& [a, b] :
+         {std::pair(trace->gpu_activities, record->gpu_activities),
+          std::pair(trace->api_calls, record->api_calls)}) {
+      ASSERT_EQ(a.entries.size(), b.entries.size());
+      for (size_t i = 0; i < a.entries.size(); ++i) {
+        SCOPED_TRACE(b.entries[i].name);
+        EXPECT_EQ(a.entries[i].name, b.entries[i].name);
+        EXPECT_EQ(a.entries[i].calls, b.entries[i].calls);
+        EXPECT_EQ(a.entries[i].total_ns, b.entries[i].total_ns);
+        EXPECT_EQ(a.entries[i].bytes, b.entries[i].bytes);
+      }
     }
   }
 }

@@ -30,7 +30,7 @@ std::string HelpText() {
                "launches. Files are recognized by their content:",
                0, 0),
       "\n\n"
-      "  a run record, of a run with --record and --profile\n"
+      "  a run record, of a run with --record and --profile, or its trace\n"
       "  nvprof's summary, as text or with --csv\n"
       "  nsys stats REPORT, as text or with --format csv\n"
       "  nsys export --type sqlite REPORT\n"

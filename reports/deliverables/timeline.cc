@@ -1,76 +1,32 @@
 #include "reports/deliverables/timeline.h"
 
 #include <algorithm>
-#include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/json/json_fields.h"
 #include "common/status/status.h"
 #include "reports/drawing/plots.h"
+#include "reports/importers/chrome_trace.h"
 #include "reports/importers/kernel_names.h"
 
 namespace convlab {
-namespace {
-
-// An event as the format has it, times in microseconds.
-struct ChromeEvent {
-  std::string phase;  // "X" for what has a begin and a length
-  std::string category, name;
-  std::optional<double> start_us, length_us;
-};
-
-struct ChromeTrace {
-  std::vector<ChromeEvent> events;
-};
-
-template <typename Visitor>
-void Fields(Visitor& visit, ChromeEvent& event) {
-  visit("ph", event.phase);
-  visit("cat", event.category);
-  visit("name", event.name);
-  visit("ts", event.start_us);
-  visit("dur", event.length_us);
-}
-
-template <typename Visitor>
-void Fields(Visitor& visit, ChromeTrace& trace) {
-  visit("traceEvents", trace.events);
-}
-
-}  // namespace
-
 absl::StatusOr<std::vector<TimelineEvent>> ReadTimeline(
     absl::string_view trace) {
-  const auto bad = [](const absl::Status& why) {
-    return Annotate(why, "not a Chrome trace");
-  };
-  ASSIGN_OR_RETURN(const json_fields::ParsedJson json,
-                   json_fields::Parse("Chrome trace", trace));
-  ChromeTrace read;
-  if (absl::Status status = json_fields::Reader::Decode(json, "trace", read);
-      !status.ok()) {
-    return bad(status);
-  }
+  ASSIGN_OR_RETURN(const Activities activities, ReadChromeTrace(trace));
   std::vector<TimelineEvent> events;
-  for (ChromeEvent& entry : read.events) {
-    if (entry.phase != "X") continue;
-    if (!entry.start_us || !entry.length_us) {
-      return bad(absl::InvalidArgumentError(
-          "an event has no numbers \"ts\" and \"dur\""));
-    }
-    TimelineEvent event;
-    event.row = entry.category == "api"      ? TimelineEvent::Row::kApi
-                : entry.category == "kernel" ? TimelineEvent::Row::kKernel
-                                             : TimelineEvent::Row::kCopy;
-    event.name = std::move(entry.name);
-    event.start_ms = *entry.start_us * 1e-3;
-    event.end_ms = event.start_ms + *entry.length_us * 1e-3;
-    events.push_back(std::move(event));
+  const auto add = [&](TimelineEvent::Row row, const auto& activity) {
+    events.push_back({row, activity.name,
+                      static_cast<double>(activity.start_ns) * 1e-6,
+                      static_cast<double>(activity.end_ns) * 1e-6});
+  };
+  for (const ApiCall& call : activities.api) {
+    add(TimelineEvent::Row::kApi, call);
   }
-  if (events.empty()) {
-    return bad(absl::InvalidArgumentError("it holds no event"));
+  for (const GpuActivity& activity : activities.gpu) {
+    add(activity.kind == GpuActivity::Kind::kKernel
+            ? TimelineEvent::Row::kKernel
+            : TimelineEvent::Row::kCopy,
+        activity);
   }
   std::stable_sort(events.begin(), events.end(),
                    [](const TimelineEvent& a, const TimelineEvent& b) {

@@ -10,6 +10,7 @@
 #include "common/files/files.h"
 #include "common/record/run_record.h"
 #include "common/status/status.h"
+#include "reports/importers/chrome_trace.h"
 #include "reports/importers/ncu.h"
 #include "reports/importers/nsys_sqlite.h"
 #include "reports/importers/nsys_stats.h"
@@ -74,7 +75,8 @@ absl::Status Unknown(absl::string_view content) {
   }
   return absl::InvalidArgumentError(
       "no profile found: expected the summary of nvprof, nsys stats (text or "
-      "CSV), an nsys SQLite export, ncu --csv, or a run record");
+      "CSV), an nsys SQLite export, ncu --csv, a run record, or the trace of "
+      "--profile");
 }
 
 }  // namespace
@@ -83,7 +85,8 @@ absl::StatusOr<Profile> ParseProfile(absl::string_view content) {
   if (IsSqlite(content)) return ParseNsysSqlite(content);
   absl::ConsumePrefix(&content, "\xEF\xBB\xBF");  // a byte order mark
   if (absl::StartsWith(absl::StripLeadingAsciiWhitespace(content), "{")) {
-    return ParseRecordedProfile(content);
+    return IsChromeTrace(content) ? ParseChromeTrace(content)
+                                  : ParseRecordedProfile(content);
   }
   const std::vector<Heading> header = FirstSummaryHeader(content);
   if (HasNcuHeader(content)) {
