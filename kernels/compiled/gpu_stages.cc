@@ -331,17 +331,19 @@ absl::Status GpuStages::QueueConvolve(const Step& step, int64_t count,
   float* const values = pools ? raw : out;
   const TensorShape shape = network_.Shapes()[stage.first + 1];
   RETURN_IF_ERROR(convolution.Run(in, filters, values, stream));
+  if (pools) {
+    const cuda::PlaneBias bias = {step.bias.floats(),
+                                  static_cast<int>(shape.channels)};
+    return cuda::PoolMax(stage.pool, stage.activation, count * shape.channels,
+                         shape.size, values, out, stream, bias);
+  }
   if (stage.bias) {
     RETURN_IF_ERROR(cuda::AddBias(count, shape.channels,
                                   shape.size * shape.size, step.bias.floats(),
                                   values, stream));
   }
-  if (!pools) {
-    return cuda::Activate(stage.activation, count * shape.values(), values,
-                          stream);
-  }
-  return cuda::PoolMax(stage.pool, stage.activation, count * shape.channels,
-                       shape.size, values, out, stream);
+  return cuda::Activate(stage.activation, count * shape.values(), values,
+                        stream);
 }
 
 absl::Status GpuStages::QueuePool(const Step& step, int64_t count,

@@ -10,6 +10,7 @@
 #include "kernels/cuda/error.h"
 #include "kernels/layers/cuda/finish_plan.h"
 #include "kernels/layers/cuda/matrix_plan.h"
+#include "kernels/layers/cuda/plane_bias.h"
 
 namespace convlab::cuda {
 
@@ -19,9 +20,9 @@ Error LaunchAddBias(int64_t batch, int64_t channels, int64_t area,
                     const float* bias, float* values, cudaStream_t stream);
 Error LaunchActivate(Activation activation, int64_t count, float* values,
                      cudaStream_t stream);
-Error LaunchPoolMax(const MaxPool& pool, Activation activation, int64_t planes,
-                    int64_t size, const float* in, float* out,
-                    cudaStream_t stream);
+Error LaunchPoolMax(const MaxPool& pool, const PlaneBias& bias,
+                    Activation activation, int64_t planes, int64_t size,
+                    const float* in, float* out, cudaStream_t stream);
 
 // A fully connected layer in float32 without tensor cores, from the weights as
 // they are.

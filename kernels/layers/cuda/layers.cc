@@ -22,9 +22,9 @@ absl::Status Activate(Activation activation, int64_t count, float* values,
 
 absl::Status PoolMax(const MaxPool& pool, Activation activation, int64_t planes,
                      int64_t size, const float* in, float* out,
-                     CUstream_st* stream) {
+                     CUstream_st* stream, const PlaneBias& bias) {
   return ToStatus(
-      LaunchPoolMax(pool, activation, planes, size, in, out, stream));
+      LaunchPoolMax(pool, bias, activation, planes, size, in, out, stream));
 }
 
 absl::Status Softmax(int64_t batch, int classes, float* values) {

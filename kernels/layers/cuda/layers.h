@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "common/network/layer.h"
 #include "kernels/layers/cuda/connected_layers.h"
+#include "kernels/layers/cuda/plane_bias.h"
 
 struct CUstream_st;  // cudaStream_t is a pointer to one
 
@@ -35,11 +36,12 @@ absl::Status AddBias(int64_t batch, int64_t channels, int64_t area,
 absl::Status Activate(Activation activation, int64_t count, float* values,
                       CUstream_st* stream = nullptr);
 
-// PoolMax of layers.h followed by the activation: activations are monotonic, so
-// the maximum may be taken first, and a pooled image needs far fewer of them.
+// PoolMax of layers.h followed by the bias and the activation: both are
+// monotonic, so the maximum may be taken first, and a pooled image needs far
+// fewer of them.
 absl::Status PoolMax(const MaxPool& pool, Activation activation, int64_t planes,
                      int64_t size, const float* in, float* out,
-                     CUstream_st* stream = nullptr);
+                     CUstream_st* stream = nullptr, const PlaneBias& bias = {});
 
 // The floats of a fully connected layer's weights [outputs, inputs] as
 // FullyConnected reads them on the current device, and how they become so. They

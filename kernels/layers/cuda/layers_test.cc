@@ -172,6 +172,30 @@ TEST_F(LayersTest, PoolsAsOnTheCpu) {
   }
 }
 
+// To the bit as if the bias were added before.
+TEST_F(LayersTest, PoolingAddsTheBiasOfAChannel) {
+  const int64_t images = 300;
+  const int channels = 7;
+  const std::vector<float> bias = Random(channels);
+  const Tensor<float> device_bias(bias);
+  for (const auto& [pool, size] : std::vector<std::pair<MaxPool, int64_t>>{
+           {{2, 2, false}, 10}, {{4, 4, true}, 34}, {{3, 2, true}, 9}}) {
+    const int64_t planes = images * channels, pooled = pool.Output(size);
+    std::vector<float> in = Random(planes * size * size);
+    const Tensor<float> device_in(in), out(planes * pooled * pooled);
+    ASSERT_TRUE(PoolMax(pool, Activation::kRelu, planes, size, device_in.data(),
+                        out.data(), nullptr, {device_bias.data(), channels})
+                    .ok());
+    for (size_t i = 0; i < in.size(); ++i) {
+      in[i] += bias[i / (size * size) % channels];
+    }
+    std::vector<float> expected(planes * pooled * pooled);
+    convlab::PoolMax(pool, Activation::kRelu, planes, size, in.data(),
+                     expected.data(), workers_);
+    EXPECT_EQ(out.Read(), expected) << "windows of " << pool.size;
+  }
+}
+
 TEST_F(LayersTest, PoolingPropagatesNan) {
   for (const int64_t size : {4, 5}) {  // both kernels
     const int64_t pooled = size / 2;

@@ -78,15 +78,16 @@ __device__ float WindowMax(const float* image, int size, MaxPool pool, int h,
 }
 
 // Windows of kWindow x kWindow next to each other, or any for 0.
-template <Activation kActivation, int kWindow>
+template <Activation kActivation, int kWindow, bool kBias>
 __global__ void PoolMaxKernel(MaxPool pool, int64_t count, int size, int pooled,
-                              const float* in, float* out) {
+                              PlaneBias bias, const float* in, float* out) {
   const int64_t first = int64_t{blockIdx.x} * (kThreads * kPerThread);
   const int last = min(count - first, int64_t{kThreads * kPerThread}) - 1;
   // 64-bit division is slow; once per thread is enough.
   const unsigned area = pooled * pooled;
   const int64_t first_plane = first / area;
   const unsigned offset = first - first_plane * area;
+  const unsigned first_channel = kBias ? first_plane % bias.channels : 0;
   // All loads precede the first store, which may alias them for the compiler,
   // and have no branches, so that they are in flight together.
   float largest[kPerThread];
@@ -100,6 +101,10 @@ __global__ void PoolMaxKernel(MaxPool pool, int64_t count, int size, int pooled,
     largest[j] = kWindow == 2   ? HalvingMax(image + 2 * h * size + 2 * w, size)
                  : kWindow == 4 ? QuarteringMax(image, size, h, w)
                                 : WindowMax(image, size, pool, h, w);
+    // Rounding is monotonic, so the largest sum is the sum of the largest.
+    if (kBias) {
+      largest[j] += bias.values[(first_channel + i / area) % bias.channels];
+    }
   }
 #pragma unroll
   for (int j = 0; j < kPerThread; ++j) {
@@ -108,19 +113,29 @@ __global__ void PoolMaxKernel(MaxPool pool, int64_t count, int size, int pooled,
   }
 }
 
-template <Activation kActivation>
-Error Pool(const MaxPool& pool, int64_t planes, int64_t size, const float* in,
-           float* out, cudaStream_t stream) {
+template <Activation kActivation, bool kBias>
+Error Pool(const MaxPool& pool, const PlaneBias& bias, int64_t planes,
+           int64_t size, const float* in, float* out, cudaStream_t stream) {
   const int64_t pooled = pool.Output(size);
   const int64_t count = planes * pooled * pooled;
   const int64_t blocks = CeilDivide(count, kThreads * kPerThread);
   const bool pairs = pool.size == pool.stride && size % 2 == 0 &&
                      reinterpret_cast<uintptr_t>(in) % sizeof(float2) == 0;
-  const auto kernel = pairs && pool.size == 2   ? PoolMaxKernel<kActivation, 2>
-                      : pairs && pool.size == 4 ? PoolMaxKernel<kActivation, 4>
-                                                : PoolMaxKernel<kActivation, 0>;
-  kernel<<<blocks, kThreads, 0, stream>>>(pool, count, size, pooled, in, out);
+  const auto kernel =
+      pairs && pool.size == 2   ? PoolMaxKernel<kActivation, 2, kBias>
+      : pairs && pool.size == 4 ? PoolMaxKernel<kActivation, 4, kBias>
+                                : PoolMaxKernel<kActivation, 0, kBias>;
+  kernel<<<blocks, kThreads, 0, stream>>>(pool, count, size, pooled, bias, in,
+                                          out);
   return CheckLaunch("PoolMaxKernel");
+}
+
+template <Activation kActivation>
+Error Pool(const MaxPool& pool, const PlaneBias& bias, int64_t planes,
+           int64_t size, const float* in, float* out, cudaStream_t stream) {
+  const auto run = bias.values == nullptr ? Pool<kActivation, false>
+                                          : Pool<kActivation, true>;
+  return run(pool, bias, planes, size, in, out, stream);
 }
 
 }  // namespace
@@ -143,16 +158,16 @@ Error LaunchActivate(Activation activation, int64_t count, float* values,
   return CheckLaunch("ActivateKernel");
 }
 
-Error LaunchPoolMax(const MaxPool& pool, Activation activation, int64_t planes,
-                    int64_t size, const float* in, float* out,
-                    cudaStream_t stream) {
+Error LaunchPoolMax(const MaxPool& pool, const PlaneBias& bias,
+                    Activation activation, int64_t planes, int64_t size,
+                    const float* in, float* out, cudaStream_t stream) {
   switch (activation) {
     case Activation::kTanh:
-      return Pool<Activation::kTanh>(pool, planes, size, in, out, stream);
+      return Pool<Activation::kTanh>(pool, bias, planes, size, in, out, stream);
     case Activation::kRelu:
-      return Pool<Activation::kRelu>(pool, planes, size, in, out, stream);
+      return Pool<Activation::kRelu>(pool, bias, planes, size, in, out, stream);
     default:
-      return Pool<Activation::kNone>(pool, planes, size, in, out, stream);
+      return Pool<Activation::kNone>(pool, bias, planes, size, in, out, stream);
   }
 }
 
