@@ -62,8 +62,9 @@ absl::StatusOr<GuardedMemory> MapGuardedMemory(int64_t bytes) {
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   CALL(cuMemSetAccess, begin, mapped,
        static_cast<const CUmemAccessDesc*>(&access), size_t{1});
-  return GuardedMemory{reinterpret_cast<char*>(begin),
-                       static_cast<int64_t>(mapped)};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a CUdeviceptr is an address
+  char* const address = reinterpret_cast<char*>(begin);
+  return GuardedMemory{address, static_cast<int64_t>(mapped)};
 }
 
 }  // namespace convlab::cuda

@@ -76,12 +76,13 @@ def fuzz_test(
       deps: what they need.
       runs: how many inputs, the same ones each time; `--first` continues:
         bazel run TARGET -- --first=100000 --runs=5000000
-      corpus: files of the package that run before these inputs: what a long run
-        (tools/fuzz/long) has found is kept there.
+      corpus: files of the package that run before these inputs, beside those of
+        testdata/fuzz/NAME, where tools/fuzz/long --keep puts what it has found.
       size: the test's size.
       tags: the test's tags.
       target_compatible_with: as everywhere.
     """
+    corpus = corpus + native.glob(["testdata/fuzz/%s/*" % name], allow_empty = True)
     native.cc_binary(
         name = name + "_binary",
         testonly = True,
