@@ -153,8 +153,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > 0) {
     std::memcpy(&input, data, size < sizeof(input) ? size : sizeof(input));
   }
-  // Threads are few, and the name is one of a table.
-  if (input.options.threads > 1) input.options.threads = 1;
+  // The caller's thread alone, and a name of a table.
+  if (input.options.threads >= 0) input.options.threads = 1;
   input.options.kernel = kKernels[input.kernel % 5];
   if (InRange(input.problem) && IsLarge(input.problem)) return 0;
   convlab_plan* plan = nullptr;

