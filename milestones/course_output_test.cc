@@ -42,6 +42,7 @@ TEST(CourseOutput, TheTermsFromFa20OnPrintMilliseconds) {
 TEST(Progress, DrawsShareAndTimeLeft) {
   EXPECT_EQ(ProgressLine(0.5, 3),
             "[###############               ]  50 %, 3 s left");
+  EXPECT_EQ(ProgressLine(0.5, 3, 34), "[#####     ]  50 %, 3 s left");
   EXPECT_EQ(ProgressLine(0, 0), "[                              ]   0 %");
   EXPECT_EQ(ProgressLine(1, 90),
             "[##############################] 100 %, 0 s left");

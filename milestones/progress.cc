@@ -1,7 +1,9 @@
 #include "milestones/progress.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -22,15 +24,21 @@ void ProgressBar::Show(double share) {
   if (!visible_) return;
   const std::chrono::duration<double> elapsed =
       std::chrono::steady_clock::now() - start_;
+  // A line that is longer than the terminal is wide would not be replaced.
+  winsize size = {};
+  const bool is_known =
+      ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   std::fprintf(stderr, "\r%s\x1b[K",
-               ProgressLine(share, elapsed.count()).c_str());
+               ProgressLine(share, elapsed.count(), is_known ? size.ws_col : 80)
+                   .c_str());
 }
 
-std::string ProgressLine(double share, double seconds) {
-  constexpr int kWidth = 30;
-  const int filled = static_cast<int>(share * kWidth);
+std::string ProgressLine(double share, double seconds, int columns) {
+  constexpr int kWidest = 30, kText = 24;  // what stands behind the bar
+  const int width = std::clamp(columns - kText, 1, kWidest);
+  const int filled = static_cast<int>(share * width);
   std::string line =
-      absl::StrFormat("[%-*s] %3.0f %%", kWidth, std::string(filled, '#'),
+      absl::StrFormat("[%-*s] %3.0f %%", width, std::string(filled, '#'),
                       std::floor(share * 100));
   if (share > 0) {
     const double left = seconds * (1 - share) / share;

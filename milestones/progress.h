@@ -22,7 +22,7 @@ class ProgressBar {
 
 // Formats the bar, "[######      ]  50 %, 3 s left", from the share of the work
 // and the seconds that it took.
-std::string ProgressLine(double share, double seconds);
+std::string ProgressLine(double share, double seconds, int columns = 80);
 
 }  // namespace convlab
 

@@ -12,6 +12,7 @@
 #include "gflags/gflags.h"
 #include "reports/comparison/comparison.h"
 #include "reports/document/writers.h"
+#include "reports/program.h"
 #include "reports/quantities.h"
 #include "reports/records/records.h"
 
@@ -46,7 +47,7 @@ absl::Status Run(const std::vector<std::string>& args) {
                    ReadRecords(flags.positional[1], FLAGS_network));
   ASSIGN_OR_RETURN(const std::vector<Block> blocks,
                    CompareRecords(a, b, FLAGS_force));
-  std::fputs(WriteBlocks(blocks).c_str(), stdout);
+  std::fputs(WriteBlocks(blocks, TerminalWidth()).c_str(), stdout);
   return absl::OkStatus();
 }
 

@@ -1,5 +1,8 @@
 #include "reports/program.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -27,6 +30,13 @@ absl::Status RunProgram(const std::vector<std::string>& arguments,
   if (result.exit_status == 0) return absl::OkStatus();
   return absl::InternalError(
       absl::StrCat(arguments[0], " failed: ", LastLine(result.output)));
+}
+
+size_t TerminalWidth() {
+  winsize size = {};
+  const bool is_known = isatty(STDOUT_FILENO) != 0 &&
+                        ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  return is_known ? size.ws_col : 0;
 }
 
 }  // namespace convlab

@@ -1,7 +1,9 @@
-// Runs the program that finishes reports: weasyprint.
+// What reports' programs need of the system: the program that finishes reports
+// (weasyprint), and the terminal.
 #ifndef REPORTS_PROGRAM_H_
 #define REPORTS_PROGRAM_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,10 @@ namespace convlab {
 // with the last line of its output, if its exit status is not 0.
 absl::Status RunProgram(const std::vector<std::string>& arguments,
                         const std::string& folder);
+
+// How many characters a line of standard output has room for; 0 if that is no
+// terminal.
+size_t TerminalWidth();
 
 }  // namespace convlab
 

@@ -21,6 +21,7 @@
 #include "gflags/gflags.h"
 #include "reports/comparison/ranking.h"
 #include "reports/document/writers.h"
+#include "reports/program.h"
 #include "tools/cpp/runfiles/runfiles.h"
 
 DEFINE_string(network, "fa19", "network whose runs are ranked");
@@ -153,7 +154,9 @@ absl::Status Run(const std::vector<std::string>& args, const char* program) {
     RETURN_IF_ERROR(
         WriteFileAtomically(page, RankingPage(ranking, options, folder)));
   }
-  std::fputs(WriteBlocks(DescribeRanking(ranking, options)).c_str(), stdout);
+  std::fputs(
+      WriteBlocks(DescribeRanking(ranking, options), TerminalWidth()).c_str(),
+      stdout);
   return absl::OkStatus();
 }
 

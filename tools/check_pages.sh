@@ -2,11 +2,11 @@
 # Loads pages from disk in headless Chromium, as their readers do:
 #   check_pages.sh [--screenshots DIR] [--axe AXE.JS] PAGE.html...
 # Fails unless the console stays silent, every image is drawn, and the page does
-# not scroll sideways at 390 and at 1280 pixels, nor on a dark screen. The narrow page is in a frame,
+# not scroll sideways at 390 and at 1280 pixels. The narrow page is in a frame,
 # since the browser's window is at least 500 wide. With --screenshots, DIR gets
-# a picture of each. With --axe, the file of that name from npm's package
-# axe-core checks each page for what keeps people from reading it, and a serious
-# finding fails.
+# a picture of each, and of a dark screen. With --axe, the file of that name
+# from npm's package axe-core checks each page for what keeps people from
+# reading it, and a serious finding fails.
 set -u
 # Reads the facts from outside, because the page has no script.
 read -r -d '' probe <<'END'
@@ -67,10 +67,12 @@ browse() {
     --virtual-time-budget=5000 --window-size="$width,$height" "$@" 2>"$scratch/log"
 }
 
+more=()
+if [ -n "$screenshots$axe" ]; then more=(dark); fi
 failed=0
 for page; do
   file=$(readlink -f "$page")
-  for look in 390 1280 dark; do
+  for look in 390 1280 "${more[@]}"; do
     width=${look/dark/1280}
     scheme=()
     if [ "$look" = dark ]; then

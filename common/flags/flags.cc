@@ -1,5 +1,6 @@
 #include "common/flags/flags.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -127,7 +128,8 @@ std::string DescribeFlags(absl::string_view source_file,
                           const std::set<std::string>& without) {
   std::vector<gflags::CommandLineFlagInfo> flags;
   gflags::GetAllFlags(&flags);
-  std::string text;
+  std::vector<std::pair<std::string, std::string>> lines;  // head, description
+  size_t widest = 0;
   for (const gflags::CommandLineFlagInfo& flag : flags) {
     if (flag.filename != source_file || without.count(flag.name) > 0) continue;
     const char* const value = flag.type == "bool"     ? ""
@@ -140,11 +142,14 @@ std::string DescribeFlags(absl::string_view source_file,
         flag.default_value != "0") {
       absl::StrAppend(&description, " (default ", flag.default_value, ")");
     }
-    constexpr size_t kIndent = 19;
-    absl::StrAppend(
-        &text,
-        absl::StrFormat("  %-16s ", absl::StrCat("--", flag.name, value)),
-        WrapText(description, kIndent, kIndent), "\n");
+    lines.emplace_back(absl::StrCat("  --", flag.name, value), description);
+    widest = std::max(widest, lines.back().first.size());
+  }
+  std::string text;
+  const size_t indent = widest + 2;
+  for (const auto& [head, description] : lines) {
+    absl::StrAppend(&text, head, std::string(indent - head.size(), ' '),
+                    WrapText(description, indent, indent), "\n");
   }
   return text;
 }

@@ -3,6 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "gflags/gflags.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -81,6 +84,18 @@ TEST_F(FlagsTest, FlagsOfLibrariesAreNotOffered) {
   EXPECT_THAT(help, HasSubstr("--count N"));
   EXPECT_THAT(help, HasSubstr("how many (default 3)"));
   EXPECT_THAT(help, Not(HasSubstr("flagfile")));
+}
+
+TEST_F(FlagsTest, DescriptionsBeginInOneColumn) {
+  const std::string help = DescribeFlags(__FILE__);
+  size_t column = 0;
+  for (const absl::string_view line : absl::StrSplit(help, '\n')) {
+    if (!absl::StartsWith(line, "  --")) continue;
+    const size_t here = line.find_first_not_of(' ', line.find("  ", 2));
+    if (column == 0) column = here;
+    EXPECT_EQ(here, column) << line;
+  }
+  EXPECT_GT(column, 0);
 }
 
 TEST_F(FlagsTest, FlagsCanBeLeftOutOfTheDescription) {

@@ -82,11 +82,13 @@ struct Writer {
   }
   std::string operator()(const List& list) const {
     std::string html =
-        list.is_generated ? "<ul class=\"generated\">\n" : "<ul>\n";
+        list.is_generated
+            ? absl::StrCat("<div class=\"generated\">", kBy, "<ul>\n")
+            : "<ul>\n";
     for (const Text& item : list.items) {
       absl::StrAppend(&html, "<li>", Inline(item), "</li>\n");
     }
-    return html + "</ul>\n";
+    return html + (list.is_generated ? "</ul></div>\n" : "</ul>\n");
   }
   std::string operator()(const Table& table) const {
     // The frame scrolls, so that keys have to reach it.

@@ -86,7 +86,34 @@ size_t Width(absl::string_view text) {
   });
 }
 
-std::string TableText(const Table& table, bool padded) {
+// Cuts the widest columns until a line has at most `width` characters.
+void CutColumns(std::vector<std::vector<std::string>>& lines,
+                std::vector<size_t>& widths, size_t width) {
+  constexpr size_t kLeast = 8;
+  size_t total = 1;
+  for (const size_t one : widths) total += one + 3;
+  while (total > width) {
+    const auto widest = std::max_element(widths.begin(), widths.end());
+    if (*widest <= kLeast) return;
+    --*widest;
+    --total;
+  }
+  for (std::vector<std::string>& cells : lines) {
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (Width(cells[i]) <= widths[i]) continue;
+      std::string cut;
+      size_t kept = 0;
+      for (const char c : cells[i]) {
+        kept += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+        if (kept >= widths[i]) break;
+        cut += c;
+      }
+      cells[i] = cut + "…";
+    }
+  }
+}
+
+std::string TableText(const Table& table, bool padded, size_t width) {
   std::vector<std::vector<std::string>> lines(1);
   for (const Table::Column& column : table.columns) {
     lines[0].push_back(Cell(column.heading));
@@ -102,13 +129,14 @@ std::string TableText(const Table& table, bool padded) {
         widths[i] = std::max(widths[i], Width(cells[i]));
       }
     }
+    if (width > 0) CutColumns(lines, widths, width);
   }
   std::string text;
   for (const std::vector<std::string>& cells : lines) {
     text += "|";
     for (size_t i = 0; i < cells.size(); ++i) {
-      const size_t width = Width(cells[i]);
-      const std::string blanks(widths[i] > width ? widths[i] - width : 0, ' ');
+      const size_t used = Width(cells[i]);
+      const std::string blanks(widths[i] > used ? widths[i] - used : 0, ' ');
       const bool right = table.columns[i].number;
       absl::StrAppend(&text, " ", right ? blanks : "", cells[i],
                       right ? "" : blanks, " |");
@@ -132,6 +160,7 @@ constexpr char kGenerated[] = "*Generated:* ";
 struct Writer {
   const std::vector<Block>& blocks;
   bool padded = false;
+  size_t width = 0;
 
   std::string operator()(const Heading& heading) const {
     return absl::StrCat(
@@ -166,7 +195,7 @@ struct Writer {
     return text;
   }
   std::string operator()(const Table& table) const {
-    return TableText(table, padded);
+    return TableText(table, padded, width);
   }
   std::string operator()(const Figure& figure) const {
     return absl::StrCat(
@@ -198,11 +227,11 @@ std::string EscapeMarkdown(absl::string_view text) {
   return escaped;
 }
 
-std::string WriteBlocks(const std::vector<Block>& blocks) {
+std::string WriteBlocks(const std::vector<Block>& blocks, size_t width) {
   std::string text;
   for (const Block& block : blocks) {
     absl::StrAppend(&text, text.empty() ? "" : "\n",
-                    std::visit(Writer{blocks, /*padded=*/true}, block));
+                    std::visit(Writer{blocks, /*padded=*/true, width}, block));
   }
   return Printable(text);
 }

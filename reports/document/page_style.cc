@@ -43,7 +43,6 @@ a { color: var(--accent); }
   padding-left: .7rem; }
 .generated > .by { color: var(--muted); font-size: .78em; float: right;
   margin-left: .8em; }
-ul.generated { padding-left: 2rem; }
 .table { overflow-x: auto; margin: .7rem 0;
   background:
     linear-gradient(to right, var(--paper) 30%, transparent) left / 2.5rem,

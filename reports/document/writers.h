@@ -2,6 +2,7 @@
 #ifndef REPORTS_DOCUMENT_WRITERS_H_
 #define REPORTS_DOCUMENT_WRITERS_H_
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,8 +22,9 @@ std::string WriteMarkdown(const Document& document);
 std::map<std::string, std::string> ChartFiles(const Document& document);
 
 // Formats blocks without a document, for a terminal: the columns of tables are
-// padded to equal widths.
-std::string WriteBlocks(const std::vector<Block>& blocks);
+// padded to equal widths. Where a table is wider than `width` characters, its
+// widest columns are cut; 0: none is.
+std::string WriteBlocks(const std::vector<Block>& blocks, size_t width = 0);
 
 // One self-contained file with style and figures. It fits screens from 390
 // pixels and A4 paper, and is dark where the reader's screen is.

@@ -78,6 +78,17 @@ TEST(Markdown, TablesAreAlignedOnATerminal) {
             "| b     | 22.5 |\n\nend\n");
 }
 
+TEST(Markdown, TablesFitATerminalThatIsNarrow) {
+  const std::vector<Block> blocks = {
+      Table{{{"name", false}, {"ms"}},
+            {{"ö123456789012345678901234567890", "12.3"}}}};
+  EXPECT_EQ(WriteBlocks(blocks, 24),
+            "| name          |   ms |\n"
+            "| ------------- |-----:|\n"
+            "| ö12345678901… | 12.3 |\n");
+  EXPECT_EQ(WriteBlocks(blocks, 200), WriteBlocks(blocks));
+}
+
 TEST(Writers, ContentsAreTheHeadingsWithAnId) {
   Document document;
   document.blocks = {Contents{}, Heading{2, "1.1 First", "first"},

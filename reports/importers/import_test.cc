@@ -168,7 +168,10 @@ TEST(Import, WhatHoldsNoProfile) {
   EXPECT_THAT(Error(""), HasSubstr("the file is empty"));
   EXPECT_THAT(Error("hello\n"), HasSubstr("no profile found: expected"));
   EXPECT_THAT(Error(ToJson(RunRecord())), HasSubstr("holds no profile"));
-  EXPECT_THAT(Error("{\"traceEvents\": []}"), HasSubstr("no field \"schema\""));
+  EXPECT_THAT(Error("{\"events\": []}"), HasSubstr("no field \"schema\""));
+  EXPECT_THAT(Error("{\"traceEvents\": []}"), HasSubstr("holds no event"));
+  EXPECT_THAT(Error(R"({"traceEvents":[{"ph":"X","name":"k","ts":1}]})"),
+              HasSubstr("no times \"ts\" and \"dur\""));
   EXPECT_THAT(Error(absl::string_view("\x7F"
                                       "ELF\0\0",
                                       6)),
