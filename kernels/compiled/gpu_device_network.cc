@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "common/status/status.h"
 #include "kernels/compiled/device_network.h"
@@ -36,8 +37,12 @@ class GpuDeviceNetwork : public DeviceNetwork {
   absl::Status Prepare(int64_t count) override {
     if (count == 0) return absl::OkStatus();
     const int64_t part = GpuStages::EvenPiece(count, piece_);
-    if (prepared_.count(part) > 0) return absl::OkStatus();
-    ASSIGN_OR_RETURN(prepared_[part], stages_->MakeConvolutions(part));
+    std::vector<GpuStages::Convolutions>& prepared = prepared_[part];
+    const size_t streams = count > part ? 2 : 1;
+    while (prepared.size() < streams) {
+      ASSIGN_OR_RETURN(auto convolutions, stages_->MakeConvolutions(part));
+      prepared.push_back(std::move(convolutions));
+    }
     return absl::OkStatus();
   }
 
@@ -52,9 +57,10 @@ class GpuDeviceNetwork : public DeviceNetwork {
     bool side = false;
     for (int64_t next = 0; next < count; next += part, side = !side) {
       const int64_t first = std::min(next, count - part);
-      RETURN_IF_ERROR(stages_->Queue(
-          part, bytes + first * image_bytes_, logits + first * classes_,
-          memory_[side], prepared_.at(part), side ? side_.get() : stream, {}));
+      RETURN_IF_ERROR(stages_->Queue(part, bytes + first * image_bytes_,
+                                     logits + first * classes_, memory_[side],
+                                     prepared_.at(part)[side],
+                                     side ? side_.get() : stream, {}));
     }
     if (branches) RETURN_IF_ERROR(side_.Join(stream));
     if (labels == nullptr) return absl::OkStatus();
@@ -68,7 +74,9 @@ class GpuDeviceNetwork : public DeviceNetwork {
   const int64_t piece_;
   const int64_t image_bytes_;
   const int classes_;
-  std::map<int64_t, GpuStages::Convolutions> prepared_;  // by images
+  // By images. Each stream has its own, whose workspace no other one's pieces
+  // write at the same time.
+  std::map<int64_t, std::vector<GpuStages::Convolutions>> prepared_;
 };
 
 }  // namespace
