@@ -1,4 +1,4 @@
-// A submission from end to end: any run record that is accepted may stand among
+// Submissions from end to end: any run record that is accepted may stand among
 // the others.
 #include <cstdlib>
 
@@ -34,14 +34,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!complete.ok()) return 0;
   Records records = CompleteRecords();
   records.runs.push_back({"runs/fuzzed.json", *std::move(record)});
-  SubmissionOptions options;
-  options.milestone = "final";
-  const auto submission = MakeSubmission(records, options);
-  if (!submission.ok()) return 0;
-  WriteHtml(submission->document, {});
-  const std::string markdown = WriteMarkdown(submission->document, {});
-  for (const char c : markdown) {
-    if (c != '\n' && c >= 0 && c < ' ') std::abort();
+  for (const char* milestone : {"m1", "m2", "m3", "m4", "final"}) {
+    SubmissionOptions options;
+    options.milestone = milestone;
+    const auto submission = MakeSubmission(records, options);
+    if (!submission.ok()) continue;
+    WriteHtml(submission->document);
+    const std::string markdown = WriteMarkdown(submission->document);
+    for (const char c : markdown) {
+      if (c != '\n' && c >= 0 && c < ' ') std::abort();
+    }
   }
   return 0;
 }
