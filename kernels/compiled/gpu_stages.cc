@@ -174,8 +174,8 @@ absl::StatusOr<int64_t> GpuStages::PieceImages(const Network& network) {
   constexpr int64_t kMostImages = 2560;
   ASSIGN_OR_RETURN(const int64_t free, cuda::FreeMemory());
   // Half of it for all pieces.
-  return std::clamp<int64_t>(free / (2 * kPieces) / ImageBytes(network), 1,
-                             kMostImages);
+  return std::clamp<int64_t>(
+      free / (int64_t{2} * kPieces) / ImageBytes(network), 1, kMostImages);
 }
 
 int64_t GpuStages::EvenPiece(int64_t count, int64_t most) {

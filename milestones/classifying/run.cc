@@ -159,7 +159,7 @@ absl::Status JudgeCount(const ClassifyOptions& options,
   record.split = options.split;
   record.size = count;
   record.weights_metadata = weights.metadata;
-  const absl::Status judged =
+  absl::Status judged =
       JudgeCounts({correct}, MaxChangedAnswers(AccuracyClass::kFp32),
                   options.strict, record);
   // What is no failure is told; FinishProgram tells failures.

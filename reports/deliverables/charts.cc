@@ -55,7 +55,8 @@ std::string TimeText(double ns) {
 
 // 2 digits are enough beside a mark.
 std::string SpeedupText(double ratio) {
-  return absl::StrFormat(ratio < 9.95 ? "%.2f×" : "%.1f×", ratio);
+  return ratio < 9.95 ? absl::StrFormat("%.2f×", ratio)
+                      : absl::StrFormat("%.1f×", ratio);
 }
 
 }  // namespace

@@ -175,8 +175,8 @@ struct Writer {
     for (const Block& block : blocks) {
       const Heading* heading = std::get_if<Heading>(&block);
       if (heading == nullptr || heading->id.empty()) continue;
-      absl::StrAppend(&text, std::string(2 * (heading->level - 2), ' '), "- [",
-                      Inline(heading->text), "](#", heading->id, ")\n");
+      absl::StrAppend(&text, std::string(size_t{2} * (heading->level - 2), ' '),
+                      "- [", Inline(heading->text), "](#", heading->id, ")\n");
     }
     return text;
   }

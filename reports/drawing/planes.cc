@@ -62,6 +62,7 @@ void DrawLabels(Canvas& canvas, std::vector<Label> labels, bool is_left,
   std::stable_sort(labels.begin(), labels.end(),
                    [](const Label& a, const Label& b) { return a.y < b.y; });
   std::vector<double> ys;
+  ys.reserve(labels.size());
   for (const Label& label : labels) ys.push_back(label.y);
   const std::vector<double> moved = MoveApart(ys, 14, top, bottom);
   const double sign = is_left ? -1 : 1;

@@ -170,8 +170,9 @@ std::string Draw(const PanelPlot& plot, double width) {
   const auto count = static_cast<int>(plot.panels.size());
   for (int i = 0; i < count; ++i) {
     const PanelPlot::Panel& one = plot.panels[i];
+    const int row_above = i / columns;
     const double x = (i % columns) * (panel + gap);
-    const double y = top + (i / columns) * kPanel;
+    const double y = top + row_above * kPanel;
     canvas.Text(x, y + 12, Shorten(one.name, panel), {Ink::kText});
     const double texts =
         std::max(TextWidth(one.before_text), TextWidth(one.after_text)) + 6;
@@ -188,7 +189,8 @@ std::string Draw(const PanelPlot& plot, double width) {
       row += 17;
     }
   }
-  return canvas.Finish(top + kPanel * ((count + columns - 1) / columns));
+  const int rows = (count + columns - 1) / columns;
+  return canvas.Finish(top + kPanel * rows);
 }
 
 }  // namespace convlab::drawing
