@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "common/files/files.h"
 #include "common/flags/flags.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 #include "reports/explorer/explorer.h"
@@ -65,6 +66,7 @@ absl::Status Run(const std::vector<std::string>& args) {
 }  // namespace convlab
 
 int main(int argc, char** argv) {
-  return convlab::FinishProgram("explore",
-                                convlab::Run({argv + 1, argv + argc}));
+  return convlab::RunMain("explore", [&] {
+    return convlab::Run({argv + 1, argv + argc});
+  });
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "convlab/include/convlab/convlab.hpp"
 #include "kernels/cuda/device.h"
@@ -118,4 +119,4 @@ absl::Status Print() {
 }  // namespace
 }  // namespace convlab
 
-int main() { return convlab::FinishProgram("overhead", convlab::Print()); }
+int main() { return convlab::RunMain("overhead", convlab::Print); }
