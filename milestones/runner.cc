@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -65,20 +64,6 @@ absl::StatusOr<std::vector<const Variant*>> ChooseVariants(
   return variants;
 }
 
-// "convolutions by naive", or by each of them if they differ.
-std::string ConvolutionsText(const RunRecord& record) {
-  std::vector<std::string> names;
-  for (const ConvolutionRecord& convolution : record.convolutions) {
-    names.push_back(convolution.variant);
-  }
-  if (absl::c_all_of(names, [&](const std::string& name) {
-        return name == names.front();
-      })) {
-    names.resize(std::min<size_t>(names.size(), 1));
-  }
-  return absl::StrCat("convolutions by ", absl::StrJoin(names, " + "));
-}
-
 // Prints the time of the convolutions on the CPU, and of everything else.
 std::string Shares(const RunRecord& record) {
   std::vector<int64_t> others = record.inference_ns;
@@ -88,9 +73,9 @@ std::string Shares(const RunRecord& record) {
     }
   }
   return absl::StrFormat(
-      "%s %.3f s; the other layers and enlarging %.3f s, reading %.3f s, "
-      "preparing %.3f s",
-      ConvolutionsText(record), OpTimeSum(record.convolutions) * 1e-9,
+      "convolutions by %s %.3f s; the other layers and enlarging %.3f s, "
+      "reading %.3f s, preparing %.3f s",
+      VariantNames(record.convolutions), OpTimeSum(record.convolutions) * 1e-9,
       Median(others) * 1e-9, record.load_ns * 1e-9, record.prepare_ns * 1e-9);
 }
 
@@ -144,8 +129,10 @@ absl::Status RunOnce(Session& session,
   record.device_memory_peak_bytes = result.device_memory_peak_bytes;
   record.inference_ns = result.inference_ns;
   record.prepare_ns = result.prepare_ns;
-  session.Tell(session.backend == Backend::kCpu ? Shares(record)
-                                                : ConvolutionsText(record));
+  session.Tell(session.backend == Backend::kCpu
+                   ? Shares(record)
+                   : absl::StrCat("convolutions by ",
+                                  VariantNames(record.convolutions)));
   if (session.line.fuse) session.Tell(FusedText(record));
   session.TellFarSample(record.convolutions);
   if (session.milestone.baseline) {

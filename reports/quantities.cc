@@ -98,19 +98,6 @@ Spread SpreadOfSum(const std::vector<ConvolutionRecord>& convolutions,
   return spread;
 }
 
-std::string VariantNames(const std::vector<ConvolutionRecord>& convolutions) {
-  std::vector<std::string> names;
-  names.reserve(convolutions.size());
-  for (const ConvolutionRecord& convolution : convolutions) {
-    names.push_back(convolution.variant);
-  }
-  const bool same = std::all_of(
-      names.begin(), names.end(),
-      [&](const std::string& name) { return name == names.front(); });
-  if (same && !names.empty()) return names.front();
-  return absl::StrJoin(names, " + ");
-}
-
 Difference Compare(const Spread& a, const Spread& b) {
   if (std::min(a.samples, b.samples) < kSamplesForSpread) {
     return Difference::kUnknown;

@@ -61,9 +61,6 @@ Spread SpreadOfSum(const std::vector<ConvolutionRecord>& convolutions,
                    std::vector<int64_t> ConvolutionRecord::*samples =
                        &ConvolutionRecord::op_time_ns);
 
-// "direct_tiled + whole_image", or one name where all are the same.
-std::string VariantNames(const std::vector<ConvolutionRecord>& convolutions);
-
 enum class Difference { kUnknown, kWithinSpread, kBeyondSpread };
 
 // A difference counts where the middle halves of the samples (first to third

@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/accuracy/accuracy.h"
 #include "common/files/files.h"
 #include "common/hardware/floor.h"
@@ -222,6 +223,19 @@ bool RunRecord::fuses() const {
                      [](const ConvolutionRecord& convolution) {
                        return !convolution.fused.empty();
                      });
+}
+
+std::string VariantNames(const std::vector<ConvolutionRecord>& convolutions) {
+  std::vector<std::string> names;
+  names.reserve(convolutions.size());
+  for (const ConvolutionRecord& convolution : convolutions) {
+    names.push_back(convolution.variant);
+  }
+  const bool same = std::all_of(
+      names.begin(), names.end(),
+      [&](const std::string& name) { return name == names.front(); });
+  if (same && !names.empty()) return names.front();
+  return absl::StrJoin(names, " + ");
 }
 
 double OpTimeSum(const std::vector<ConvolutionRecord>& convolutions) {

@@ -204,6 +204,9 @@ struct RunRecord {
 // recorded, or what the weight file's metadata says for this many test images.
 std::optional<int64_t> ExpectedCorrect(const RunRecord& record);
 
+// "direct_tiled + whole_image", or one name where all are the same.
+std::string VariantNames(const std::vector<ConvolutionRecord>& convolutions);
+
 // The course's measure: the sum over the network's convolutions of the median
 // op time, in ns. Each convolution has at least one sample.
 double OpTimeSum(const std::vector<ConvolutionRecord>& convolutions);
