@@ -12,7 +12,6 @@
 #ifndef COMMON_JSON_JSON_FIELDS_H_
 #define COMMON_JSON_JSON_FIELDS_H_
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -47,14 +46,34 @@ inline constexpr int kDeepestNesting = 64;
 // Of a record: parsed values take up to 20 times as much memory.
 inline constexpr size_t kLargestRecord = size_t{32} << 20;
 
+// A value's JSON; null for NaN and infinity, which JSON does not have.
+Json ToJson(bool value);
+Json ToJson(int64_t value);
+Json ToJson(uint64_t value);
+Json ToJson(double value);
+Json ToJson(const std::string& value);
+
+// Read a value of one kind. InvalidArgument says that what stands at `where` is
+// of another kind, too long, or not from `min` to `max`.
+absl::Status FromJson(const ParsedJson& json, const std::string& where,
+                      bool& value);
+absl::Status FromJson(const ParsedJson& json, const std::string& where,
+                      int64_t min, int64_t max, int64_t& value);
+absl::Status FromJson(const ParsedJson& json, const std::string& where,
+                      uint64_t max, uint64_t& value);
+absl::Status FromJson(const ParsedJson& json, const std::string& where,
+                      double& value);
+absl::Status FromJson(const ParsedJson& json, const std::string& where,
+                      std::string& value);
+absl::Status CheckArray(const ParsedJson& json, const std::string& where);
+absl::Status CheckObject(const ParsedJson& json, const std::string& where);
+
 // Converts the fields that it visits to JSON.
 class Writer {
  public:
   template <typename T>
   void operator()(const char* name, T& field) {
-    Json encoded = Encode(field);
-    // An absent value is left out.
-    if (!encoded.is_null()) json_[name] = std::move(encoded);
+    Set(name, Encode(field));
   }
   Json Take() { return std::move(json_); }
 
@@ -62,6 +81,9 @@ class Writer {
   static Json Encode(T& value);
 
  private:
+  // An absent value, null, is left out.
+  void Set(const char* name, Json encoded);
+
   Json json_ = Json::object();
 };
 
@@ -73,10 +95,8 @@ class Reader {
 
   template <typename T>
   void operator()(const char* name, T& field) {
-    const auto found = json_.find(name);
-    if (status_.ok() && found != json_.end()) {
-      status_ = Decode(*found, absl::StrCat(where_, ".", name), field);
-    }
+    const ParsedJson* found = Find(name);
+    if (found != nullptr) status_ = Decode(*found, WhereIs(name), field);
   }
   absl::Status Take() { return status_; }
 
@@ -85,6 +105,10 @@ class Reader {
                              T& value);
 
  private:
+  // Null if there is no such field, or an error has been found before.
+  const ParsedJson* Find(const char* name) const;
+  std::string WhereIs(const char* name) const;
+
   const ParsedJson& json_;
   const std::string where_;
   absl::Status status_;
@@ -104,14 +128,17 @@ struct IsOptional : std::false_type {};
 template <typename T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 
+// The functions above stand in for all types of a kind: each use of nlohmann's
+// in a template costs the compiler much time.
 template <typename T>
 Json Writer::Encode(T& value) {
-  if constexpr (std::is_floating_point_v<T>) {
-    // JSON has neither NaN nor infinity.
-    return std::isfinite(value) ? Json(value) : Json();
-  } else if constexpr (std::is_arithmetic_v<T> ||
-                       std::is_same_v<T, std::string>) {
-    return value;
+  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>) {
+    return ToJson(value);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return ToJson(double{value});
+  } else if constexpr (std::is_integral_v<T>) {
+    using Widest = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+    return ToJson(Widest{value});
   } else if constexpr (IsVector<T>::value) {
     Json list = Json::array();
     for (auto& element : value) list.push_back(Encode(element));
@@ -132,51 +159,35 @@ Json Writer::Encode(T& value) {
 template <typename T>
 absl::Status Reader::Decode(const ParsedJson& json, const std::string& where,
                             T& value) {
-  const auto wrong_type = [&](absl::string_view expected) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(where, " is ", json.type_name(), ", expected ", expected));
-  };
-  [[maybe_unused]] const auto too_long = [&](size_t size,
-                                             absl::string_view unit) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(where, " has ", size, " ", unit, ", expected at most ",
-                     unit == "bytes" ? kLongestText : kLongestArray));
-  };
-  if constexpr (std::is_same_v<T, std::string>) {
-    if (!json.is_string()) return wrong_type("a string");
-    value = json.get<std::string>();
-    if (value.size() > kLongestText) return too_long(value.size(), "bytes");
-  } else if constexpr (std::is_same_v<T, bool>) {
-    if (!json.is_boolean()) return wrong_type("true or false");
-    value = json.get<bool>();
-  } else if constexpr (std::is_integral_v<T>) {
-    using Limits = std::numeric_limits<T>;
-    if (!json.is_number_integer()) return wrong_type("an integer");
-    const bool fits = json.is_number_unsigned()
-                          ? json.get<uint64_t>() <= uint64_t{Limits::max()}
-                          : json.get<int64_t>() >= Limits::min();
-    if (!fits) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(where, " is ", json.dump(), ", expected ", Limits::min(),
-                       " to ", Limits::max()));
-    }
-    value = json.get<T>();
+  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>) {
+    return FromJson(json, where, value);
   } else if constexpr (std::is_floating_point_v<T>) {
-    if (!json.is_number()) return wrong_type("a number");
-    value = json.get<T>();
+    double number = 0;
+    RETURN_IF_ERROR(FromJson(json, where, number));
+    value = static_cast<T>(number);
+  } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+    using Limits = std::numeric_limits<T>;
+    int64_t number = 0;
+    RETURN_IF_ERROR(
+        FromJson(json, where, Limits::min(), Limits::max(), number));
+    value = static_cast<T>(number);
+  } else if constexpr (std::is_integral_v<T>) {
+    uint64_t number = 0;
+    RETURN_IF_ERROR(
+        FromJson(json, where, std::numeric_limits<T>::max(), number));
+    value = static_cast<T>(number);
   } else if constexpr (IsVector<T>::value) {
-    if (!json.is_array()) return wrong_type("an array");
-    if (json.size() > kLongestArray) return too_long(json.size(), "elements");
+    RETURN_IF_ERROR(CheckArray(json, where));
     value.assign(json.size(), {});
     for (size_t i = 0; i < value.size(); ++i) {
       RETURN_IF_ERROR(
           Decode(json[i], absl::StrCat(where, "[", i, "]"), value[i]));
     }
   } else if constexpr (IsMap<T>::value) {
-    if (!json.is_object()) return wrong_type("an object");
-    if (json.size() > kLongestArray) return too_long(json.size(), "elements");
+    RETURN_IF_ERROR(CheckObject(json, where));
     value.clear();
-    for (const auto& [key, element] : json.items()) {
+    for (const auto& [key, element] :
+         json.get_ref<const ParsedJson::object_t&>()) {
       RETURN_IF_ERROR(
           Decode(element, absl::StrCat(where, ".", key), value[key]));
     }
@@ -184,7 +195,7 @@ absl::Status Reader::Decode(const ParsedJson& json, const std::string& where,
     value.reset();
     if (!json.is_null()) return Decode(json, where, value.emplace());
   } else {
-    if (!json.is_object()) return wrong_type("an object");
+    RETURN_IF_ERROR(CheckObject(json, where));
     Reader reader(json, where);
     Fields(reader, value);
     return reader.Take();
@@ -192,66 +203,18 @@ absl::Status Reader::Decode(const ParsedJson& json, const std::string& where,
   return absl::OkStatus();
 }
 
-// Finds the place where JSON is malformed.
-struct ErrorFinder : nlohmann::json_sax<ParsedJson> {
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(size_t) override { return true; }
-  bool key(string_t&) override { return true; }
-  bool end_object() override { return true; }
-  bool start_array(size_t) override { return true; }
-  bool end_array() override { return true; }
-  bool parse_error(size_t position, const std::string&,
-                   const ParsedJson::exception&) override {
-    byte = position;
-    return false;
-  }
-  size_t byte = 0;
-};
-
-// The first byte that is nested more deeply than kDeepestNesting, or npos.
-inline size_t FindDeepNesting(absl::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      in_string = c != '"';
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kDeepestNesting) return i;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return absl::string_view::npos;
-}
-
 // Parses any JSON. InvalidArgument says at which byte the text is not valid or
 // nested too deeply; `what` names the expected content ("run record").
-inline absl::StatusOr<ParsedJson> Parse(absl::string_view what,
-                                        absl::string_view text) {
-  if (const size_t deep = FindDeepNesting(text);
-      deep != absl::string_view::npos) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("not a ", what, ": nested more than ", kDeepestNesting,
-                     " deep at byte ", deep));
-  }
-  ParsedJson parsed = ParsedJson::parse(text.begin(), text.end(), nullptr,
-                                        /*allow_exceptions=*/false);
-  if (!parsed.is_discarded()) return parsed;
-  ErrorFinder finder;
-  ParsedJson::sax_parse(text.begin(), text.end(), &finder);
-  return absl::InvalidArgumentError(
-      absl::StrCat("not a ", what, ": not valid JSON at byte ", finder.byte));
-}
+absl::StatusOr<ParsedJson> Parse(absl::string_view what,
+                                 absl::string_view text);
+
+// The text of an object with the field "schema" first.
+std::string Print(const char* schema, const Json& record);
+
+// Parses a text of at most kLargestRecord bytes with that schema.
+absl::StatusOr<ParsedJson> ParseRecord(absl::string_view what,
+                                       const char* schema,
+                                       absl::string_view text);
 
 }  // namespace json_fields
 
@@ -259,11 +222,7 @@ inline absl::StatusOr<ParsedJson> Parse(absl::string_view what,
 template <typename T>
 std::string ToJsonText(const char* schema, const T& record) {
   T copy = record;  // Fields takes mutable references
-  json_fields::Json json = {{"schema", schema}};
-  json.update(json_fields::Writer::Encode(copy));
-  // Command lines and paths may hold bytes that are not UTF-8.
-  using Handler = json_fields::Json::error_handler_t;
-  return json.dump(1, ' ', false, Handler::replace) + "\n";
+  return json_fields::Print(schema, json_fields::Writer::Encode(copy));
 }
 
 // Parses such a text. A missing field keeps its default. InvalidArgument if the
@@ -272,22 +231,8 @@ std::string ToJsonText(const char* schema, const T& record) {
 template <typename T>
 absl::StatusOr<T> ParseJsonText(absl::string_view what, const char* schema,
                                 absl::string_view text) {
-  if (text.size() > json_fields::kLargestRecord) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("not a ", what, ": ", text.size(),
-                     " bytes, expected at most ", json_fields::kLargestRecord));
-  }
   ASSIGN_OR_RETURN(const json_fields::ParsedJson parsed,
-                   json_fields::Parse(what, text));
-  const auto found = parsed.find("schema");
-  if (!parsed.is_object() || found == parsed.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("not a ", what, ": it has no field \"schema\""));
-  }
-  if (*found != schema) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "unknown schema ", found->dump(), ", expected \"", schema, "\""));
-  }
+                   json_fields::ParseRecord(what, schema, text));
   T record;
   RETURN_IF_ERROR(json_fields::Reader::Decode(parsed, "record", record));
   return record;
