@@ -7,7 +7,6 @@ compiled once more with the address and undefined-behaviour sanitizers.
 _FLAGS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 
 _COPTS = _FLAGS + [
-    "-O1",
     "-g1",
     "-fno-omit-frame-pointer",
     # Undoes Bazel's -c opt flags: asserts stay, and the sanitizer checks.
@@ -27,7 +26,11 @@ def _sanitized_impl(settings, _attr):
         option: [flag for flag in settings[option] if flag != "-fsanitize=thread"]
         for option in [_COPT, _LINKOPT]
     }
-    return {_COPT: kept[_COPT] + _COPTS, _LINKOPT: kept[_LINKOPT] + _FLAGS}
+
+    # The checks make optimized code three times as slow to compile; only long runs
+    # (the configuration libfuzzer) are worth it.
+    level = "-O1" if "-fsanitize=fuzzer-no-link" in settings[_COPT] else "-O0"
+    return {_COPT: kept[_COPT] + _COPTS + [level], _LINKOPT: kept[_LINKOPT] + _FLAGS}
 
 _sanitized = transition(
     implementation = _sanitized_impl,
