@@ -14,7 +14,6 @@
 #include "absl/strings/str_split.h"
 #include "common/accuracy/accuracy.h"
 #include "common/files/files.h"
-#include "common/record/ladder_rows.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "kernels/baseline/convolution.h"
@@ -23,6 +22,7 @@
 #include "kernels/measure/overlap.h"
 #include "milestones/counts.h"
 #include "milestones/course_output.h"
+#include "milestones/ladder_text.h"
 #include "milestones/progress.h"
 #include "milestones/rung_process.h"
 
@@ -259,27 +259,6 @@ absl::Status RunRungsInProcesses(Session& session,
   return absl::OkStatus();
 }
 
-std::string Milliseconds(double nanoseconds) {
-  return absl::StrFormat("%10.3f", nanoseconds * 1e-6);
-}
-
-// "12.30x", or a dash if there is nothing to compare with.
-std::string Ratio(const std::optional<double>& ratio) {
-  return ratio ? absl::StrFormat("%8.2fx", *ratio)
-               : absl::StrFormat("%9s", "-");
-}
-
-// The columns that variants and the library share.
-std::string TimesText(const LadderTimes& times,
-                      const std::optional<double>& than_before) {
-  std::string text;
-  for (const double ns : times.ns) {
-    absl::StrAppend(&text, " ", Milliseconds(ns));
-  }
-  return absl::StrCat(text, " ", Milliseconds(times.sum_ns), " ",
-                      Ratio(than_before), " ", Ratio(times.than_first), "  ");
-}
-
 // Whether all are wrong in the same way: the others are compared with the
 // first.
 void JudgeFirst(Session& session) {
@@ -339,57 +318,6 @@ absl::Status RunLadder(Session& session) {
   if (failed.empty()) return absl::OkStatus();
   return absl::InternalError(
       absl::StrCat("failed: ", absl::StrJoin(failed, ", ")));
-}
-
-std::string LadderText(const RunRecord& record) {
-  const LadderRows rows = RowsOf(record);
-  size_t layers = 0;
-  for (const LadderRow& row : rows.rows) {
-    layers = std::max(layers, row.run->convolutions.size());
-  }
-  std::string text = absl::StrFormat("%-18s", "variant");
-  for (size_t i = 0; i < layers; ++i) {
-    absl::StrAppend(
-        &text, absl::StrFormat(" %10s", absl::StrCat("op ", i + 1, " ms")));
-  }
-  absl::StrAppend(&text, absl::StrFormat(" %10s %9s %9s  %-13s %8s %9s\n",
-                                         "sum ms", "vs before", "vs first",
-                                         "class", "error", "correct"));
-  for (const LadderRow& row : rows.rows) {
-    absl::StrAppend(&text, absl::StrFormat("%-18s", row.run->variant));
-    if (!row.times) {
-      absl::StrAppend(&text, " ", row.run->failure, "\n");
-      continue;
-    }
-    absl::StrAppend(
-        &text, TimesText(*row.times, row.than_before),
-        absl::StrFormat("%-13s %8.1e %9d\n", row.variant->accuracy_class,
-                        row.run->relative_error, row.run->correct));
-  }
-  if (rows.library) {
-    absl::StrAppend(
-        &text, absl::StrFormat("%-18s", rows.library->first_layer->library),
-        TimesText(rows.library->times, std::nullopt),
-        rows.library->first_layer->accuracy_class,
-        "  (the best of its algorithms, kernel time)\n");
-  }
-  for (const OverlapRecord& overlap : record.overlaps) {
-    const double serial = Median(overlap.serial_ns);
-    const double overlapped = Median(overlap.overlapped_ns);
-    absl::StrAppend(
-        &text, absl::StrFormat(
-                   "convolution %d of %d images from and to host memory, %d "
-                   "slices: %.3f ms one after the other, %.3f ms in "
-                   "streams, %.2fx\n",
-                   overlap.layer, overlap.images, overlap.slices, serial * 1e-6,
-                   overlapped * 1e-6, serial / overlapped));
-  }
-  if (record.profile.has_value()) {
-    absl::StrAppend(&text, "traced: times include the cost of tracing\n");
-  }
-  // Printed as one line of the transcript.
-  text.pop_back();
-  return text;
 }
 
 }  // namespace convlab

@@ -2,10 +2,7 @@
 #ifndef MILESTONES_LADDER_RUN_H_
 #define MILESTONES_LADDER_RUN_H_
 
-#include <string>
-
 #include "absl/status/status.h"
-#include "common/record/run_record.h"
 #include "milestones/rung_process.h"
 #include "milestones/session.h"
 
@@ -21,9 +18,6 @@ absl::Status RunLadder(Session& session);
 
 // Runs the rungs that RunLadder asked this process for.
 void RunRungs(Session& session, const RungReporter& reporter);
-
-// The final table: a line per variant, and one for the peer.
-std::string LadderText(const RunRecord& record);
 
 }  // namespace convlab
 

@@ -24,10 +24,11 @@ absl::Status Run(const std::vector<std::string>& args) {
     absl::PrintF(
         "Usage: bazel run //reports:explore -- DIR [--flags]\n\n%s\n\n%s"
         "\nExit status: 0 done, 1 failed, 2 bad usage or bad records.\n",
-        WrapText("Writes one page of at most 2 MB with all run records below "
-                 "DIR, for a browser without a network: filters, ladder, "
-                 "roofline, times over the number of images, accuracy, and two "
-                 "runs side by side. The folders in DIR are the participants.",
+        WrapText("Writes one page of at most 2 MB with all records below DIR, "
+                 "of runs and of benchmarks, for a browser without a network: "
+                 "filters, ladder, roofline, times over the number of images, "
+                 "accuracy, whole networks, and two records side by side. The "
+                 "folders in DIR are the participants.",
                  0, 0),
         DescribeFlags(__FILE__));
     return absl::OkStatus();
@@ -38,9 +39,11 @@ absl::Status Run(const std::vector<std::string>& args) {
   }
   ReadOptions options;
   options.keep_broken = true;
+  options.benchmarks = true;
   ASSIGN_OR_RETURN(const Records records,
                    ReadRecords(flags.positional[0], options));
-  if (records.runs.empty()) {
+  if (records.runs.empty() && records.benches.empty() &&
+      records.networks.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(records.broken[0].path, ": ", records.broken[0].reason));
   }

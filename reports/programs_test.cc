@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/files/files.h"
+#include "common/record/network_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "reports/records/test_records.h"
@@ -302,17 +303,42 @@ TEST_F(ReportsTest, ExploreWritesOnePageOfAllRecords) {
   RunRecord evil = TestRecord("m3", "gpu", 1000, "</script><b>");
   Write("in/ada/x.json", ToJson(evil));
   Write("in/broken.json", "{\"schema\": \"convlab.run/1\", \"x");
+  Write("in/ada/bench.json", *ReadFile("reports/testdata/bench-fp32.json"));
+  NetworkRecord networks;
+  networks.device = "gpu";
+  networks.gpu.name = "NVIDIA H200";
+  networks.peer = "cuDNN <9>";
+  NetworkRow& row = networks.rows.emplace_back();
+  row.network = "fa19";
+  row.provider = "convlab";
+  row.path = kHostPath;
+  row.images = 100;
+  row.samples = 20;
+  row.least_us = row.p50_us = 40;
+  row.p90_us = row.p99_us = 50;
+  row.images_per_s = 2.5e6;
+  Write("in/ada/network.json", ToJson(networks));
   const Outcome run = Run("explore", "$in --out $out");
   EXPECT_EQ(run.exit_status, 0) << run.err;
   EXPECT_THAT(run.err, HasSubstr("broken.json left out: "));
   const std::string page = Read("out");
   EXPECT_LT(page.size(), 2'000'000);
-  EXPECT_THAT(page, AllOf(HasSubstr("; 1 files are no records."),
-                          HasSubstr("\"who\":\"ada\""),
-                          HasSubstr("\\u003c/script\\u003e\\u003cb\\u003e"),
-                          Not(HasSubstr("</script><b>")),
-                          HasSubstr("\"ms\":[2.5,7.5]"), Not(HasSubstr("src=")),
-                          HasSubstr("\"NVIDIA H200\":{\"memory\":4800.0")));
+  EXPECT_THAT(
+      page,
+      AllOf(HasSubstr("; 1 other could not be read."),
+            HasSubstr("\"who\":\"ada\""),
+            HasSubstr("\\u003c/script\\u003e\\u003cb\\u003e"),
+            Not(HasSubstr("</script><b>")), HasSubstr("\"ms\":[2.5,7.5]"),
+            Not(HasSubstr("src=")), HasSubstr("\"milestone\":\"bench\""),
+            HasSubstr("\"variant\":\"tensor_split\""),
+            HasSubstr("\"variant\":\"cuDNN 9.19.0\""),
+            HasSubstr("\"peer\":\"cuDNN \\u003c9\\u003e\""),
+            HasSubstr(
+                "\"images\":100,\"provider\":\"convlab\",\"from\":\"host\""),
+            HasSubstr("\"NVIDIA H200\":{\"memory\":4800.0")));
+  fs::remove(folder_ + "/out");
+  // Benchmarks alone are enough.
+  EXPECT_EQ(Run("explore", "$in/ada/network.json --out $out").exit_status, 0);
   fs::remove(folder_ + "/out");
   ExpectRefused("explore", "", "0 folders are given");
   ExpectRefused("explore", "$in/none --out $out", "in/none");

@@ -63,10 +63,11 @@ std::string Plural(int64_t count, const char* noun) {
 
 std::string DeviceOf(const RunRecord& record, bool with_target) {
   if (record.device == "gpu") return record.gpu.name;
-  std::string text =
-      absl::StrCat(record.host.cpu, ", ", Plural(record.threads, "thread"));
+  // What there was: a variant may use less of it.
+  std::string text = absl::StrCat(record.host.cpu, ", up to ",
+                                  Plural(record.threads, "thread"));
   if (with_target && !record.cpu_target.empty()) {
-    absl::StrAppend(&text, ", ", record.cpu_target);
+    absl::StrAppend(&text, " and ", record.cpu_target);
   }
   return text;
 }

@@ -27,7 +27,7 @@
 #include "reports/deliverables/deliverable.h"
 #include "reports/deliverables/submission.h"
 #include "reports/document/writers.h"
-#include "reports/program.h"
+#include "reports/pdf.h"
 #include "reports/records/records.h"
 
 DEFINE_string(milestone, "", "m1, m2, m3, m4 or final");
@@ -301,8 +301,8 @@ absl::Status Run(const std::vector<std::string>& args) {
                                       WriteMarkdown(submission.document)));
   RETURN_IF_ERROR(WriteFileAtomically(scratch + "/submission.html",
                                       WriteHtml(submission.document)));
-  const absl::Status pdf = RunProgram(
-      {"weasyprint", "--quiet", "submission.html", "submission.pdf"}, scratch);
+  const absl::Status pdf =
+      WritePdf(submission.document, scratch, "submission.pdf");
   const bool has_pdf = !absl::IsNotFound(pdf);
   if (has_pdf) RETURN_IF_ERROR(pdf);
   // That of an earlier report is obsolete.

@@ -1,47 +1,82 @@
 #!/bin/bash
 # Loads pages from disk in headless Chromium, as their readers do:
 #   check_pages.sh [--screenshots DIR] [--axe AXE.JS] PAGE.html...
-# Fails unless the console stays silent, every image is drawn, and the page does
-# not scroll sideways at 390 and at 1280 pixels. The narrow page is in a frame,
-# since the browser's window is at least 500 wide. With --screenshots, DIR gets
-# a picture of each, and of a dark screen. With --axe, the file of that name
-# from npm's package axe-core checks each page for what keeps people from
-# reading it, and a serious finding fails.
+# Fails unless the console stays silent, every image is drawn, no page scrolls
+# sideways at 390 and at 1280 pixels, whatever its reader chooses, and axe-core
+# (npm install --global axe-core, or --axe) finds nothing serious that keeps
+# people from reading it, light and dark. The pages are in frames, since the
+# browser's window is at least 500 wide. With --screenshots, DIR gets a picture
+# of each, and of a dark screen.
 set -u
-# Reads the facts from outside, because the page has no script.
+# Reads the facts from outside, because a report has hardly a script.
 read -r -d '' probe <<'END'
-<!DOCTYPE html><meta charset="utf-8"><style>body{margin:0}iframe{border:0}</style>
-<iframe id="page" src="PAGE" width="WIDTH" height="HEIGHT"></iframe>
-<script>
-document.getElementById("page").addEventListener("load", (event) => {
-  const frame = event.target;
-  const page = frame.contentDocument;
-  const images = [...page.images];
-  const broken = images.filter((i) => !(i.complete && i.naturalWidth > 0));
+<!DOCTYPE html><meta charset="utf-8"><style>body{margin:0}iframe{border:0;display:block}</style>
+<body><script>
+const kWidths = [WIDTHS], kHeight = HEIGHT, kAxe = "AXE";
+// Makes every choice once, and sorts every table; returns by how much the page
+// is at most wider than its frame.
+function exercise(page) {
   const root = page.documentElement;
-  document.title = `images=${images.length} broken=${broken.length} ` +
-      `overflow=${Math.max(root.scrollWidth, page.body.scrollWidth) - root.clientWidth} ` +
-      `height=${root.scrollHeight}`;
-  if (!"AXE") return;
-  const script = page.createElement("script");
-  script.src = "AXE";
-  script.onload = async () => {
-    const found = await frame.contentWindow.axe.run(page);
-    const serious = found.violations.filter(
-        (one) => ["serious", "critical"].includes(one.impact));
-    document.title += ` serious=${serious.length} ` + found.violations.map(
-        (one) => `[${one.impact}: ${one.id} ${one.nodes[0].target}]`).join(" ");
+  let most = 0;
+  const look = () => {
+    most = Math.max(most, root.scrollWidth - root.clientWidth, page.body.scrollWidth - root.clientWidth);
   };
-  page.head.append(script);
+  look();
+  for (const select of page.querySelectorAll("select")) {
+    for (let i = select.options.length - 1; i >= 0; --i) {
+      select.selectedIndex = i;
+      select.dispatchEvent(new Event("change"));
+      look();
+    }
+  }
+  for (const button of page.querySelectorAll("th button")) button.click();
+  look();
+  return most;
+}
+async function accessibility(frame) {
+  const script = frame.contentDocument.createElement("script");
+  script.src = kAxe;
+  const loaded = new Promise((resolve) => { script.onload = resolve; });
+  frame.contentDocument.head.append(script);
+  await loaded;
+  const found = await frame.contentWindow.axe.run(frame.contentDocument);
+  const serious = found.violations.filter((one) => ["serious", "critical"].includes(one.impact));
+  return ` serious=${serious.length} ` +
+      found.violations.map((one) => `[${one.impact}: ${one.id} ${one.nodes[0].target}]`).join(" ");
+}
+for (const name of [PAGES]) {
+  for (const width of kWidths) {
+    const frame = document.createElement("iframe");
+    Object.assign(frame, { src: name, width, height: kHeight, title: name });
+    document.body.append(frame);
+  }
+}
+window.addEventListener("load", async () => {
+  const lines = [];
+  for (const frame of SCREENSHOT ? [] : document.querySelectorAll("iframe")) {
+    const page = frame.contentDocument;
+    const images = [...page.images];
+    const broken = images.filter((i) => !(i.complete && i.naturalWidth > 0));
+    const height = page.documentElement.scrollHeight;
+    let facts = `images=${images.length} broken=${broken.length} overflow=${exercise(page)} height=${height}`;
+    if (kAxe) facts += await accessibility(frame);
+    lines.push(`FACTS ${frame.title} ${frame.width}: ${facts} `);
+  }
+  const pre = document.createElement("pre");
+  pre.textContent = `\n${lines.join("\n")}\n`;
+  document.body.append(pre);
 });
-</script>
+</script></body>
 END
 
 screenshots='' axe=''
+for place in /usr/local/lib /usr/lib; do
+  [ ! -f $place/node_modules/axe-core/axe.min.js ] || axe=$place/node_modules/axe-core/axe.min.js
+done
 while [[ ${1-} == --* ]] && [ $# -gt 1 ]; do
   case $1 in
     --screenshots) screenshots=$2 && mkdir -p "$screenshots" ;;
-    --axe) axe=file://$(readlink -e "$2") || exit 2 ;;
+    --axe) axe=$(readlink -e "$2") || exit 2 ;;
     *) break ;;
   esac
   shift 2
@@ -54,55 +89,60 @@ if ! command -v chromium >/dev/null; then
   echo "check_pages.sh: SKIPPED, chromium is not installed (tools/setup.sh --developer)"
   exit 0
 fi
+looks=(light)
+if [ -n "$axe" ]; then
+  looks=(light dark)
+else
+  echo "check_pages.sh: accessibility SKIPPED, axe-core is not installed (npm install --global axe-core)"
+fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# browse WIDTH HEIGHT FLAGS... FILE
+# browse LOOK WIDTH HEIGHT FLAGS... FILE
 browse() {
-  local width=$1 height=$2
-  shift 2
+  local look=$1 width=$2 height=$3 scheme=()
+  shift 3
+  if [ "$look" = dark ]; then
+    scheme=(--force-dark-mode --blink-settings=preferredColorScheme=0)
+  fi
   HOME=$scratch chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
     --allow-file-access-from-files --enable-logging=stderr --log-level=0 \
-    --user-data-dir="$scratch/profile" --hide-scrollbars \
-    --virtual-time-budget=5000 --window-size="$width,$height" "$@" 2>"$scratch/log"
+    --user-data-dir="$scratch/profile" --hide-scrollbars "${scheme[@]}" \
+    --virtual-time-budget=60000 --window-size="$width,$height" "$@" 2>"$scratch/log"
+}
+# wrap WIDTHS HEIGHT IS_SCREENSHOT PAGE...
+wrap() {
+  local widths=$1 height=$2 shot=$3 page pages=''
+  shift 3
+  for page; do pages+="\"file://$(readlink -f "$page")\","; done
+  sed -e "s|WIDTHS|$widths|; s|HEIGHT|$height|; s|SCREENSHOT|$shot|; s|AXE|${axe:+file://$axe}|; s|PAGES|$pages|" \
+    <<<"$probe" >"$scratch/probe.html"
 }
 
-more=()
-if [ -n "$screenshots$axe" ]; then more=(dark); fi
 failed=0
-for page; do
-  file=$(readlink -f "$page")
-  for look in 390 1280 "${more[@]}"; do
-    width=${look/dark/1280}
-    scheme=()
-    if [ "$look" = dark ]; then
-      scheme=(--force-dark-mode --blink-settings=preferredColorScheme=0)
-    fi
-    window=$((width < 500 ? 500 : width))
-    height=900
-    wrap() {
-      sed -e "s|PAGE|file://$file|; s|WIDTH|$width|; s|HEIGHT|$height|; s|AXE|$axe|" \
-        <<<"$probe" >"$scratch/probe.html"
-    }
-    wrap
-    facts=$(browse $window $height "${scheme[@]}" --dump-dom "file://$scratch/probe.html" |
-      sed -n 's|.*<title>\(.*\)</title>.*|\1|p')
-    console=$(grep -i ':CONSOLE' "$scratch/log")
-    if [[ $facts != *"broken=0 overflow=0 "* ]] || [ -n "$console" ] ||
-      [[ -n $axe && $facts != *" serious=0 "* ]]; then
-      failed=1
-      echo "$page, $look: ${facts:-not loaded} $console"
-    else
-      echo "$page, $look: $facts"
-    fi
-    if [ -n "$screenshots" ]; then
-      height=${facts##*height=}
-      height=${height%% *}
-      wrap
-      name=$(basename "$(dirname "$file")")-$(basename "$file" .html)-$look.png
-      browse $window "$height" "${scheme[@]}" --screenshot="$screenshots/$name" \
-        "file://$scratch/probe.html" >/dev/null
-    fi
-  done
+for look in "${looks[@]}"; do
+  wrap 390,1280 900 false "$@"
+  browse "$look" 1400 900 --dump-dom "file://$scratch/probe.html" |
+    sed -n 's/^FACTS //p' >"$scratch/facts"
+  console=$(grep -i ':CONSOLE' "$scratch/log")
+  wrong=$(grep -v 'broken=0 overflow=0 ' "$scratch/facts")
+  [ -z "$axe" ] || wrong+=$(grep -v ' serious=0 ' "$scratch/facts")
+  sed "s/^/$look: /; s|file://||" "$scratch/facts"
+  if [ "$(wc -l <"$scratch/facts")" -ne $((2 * $#)) ] || [ -n "$wrong$console" ]; then
+    failed=1
+    echo "FAILED, $look: ${wrong:-not all pages were loaded} $console"
+  fi
 done
+if [ -n "$screenshots" ]; then
+  for page; do
+    name=$screenshots/$(basename "$(dirname "$(readlink -f "$page")")")-$(basename "$page" .html)
+    for look in 390 1280 dark; do
+      width=${look/dark/1280}
+      height=$(sed -n "s|^file://$(readlink -f "$page") $width: .* height=\([0-9]*\).*|\1|p" "$scratch/facts")
+      wrap "$width" "$height" true "$page"
+      browse $look $((width < 500 ? 500 : width)) "$height" \
+        --screenshot="$name-$look.png" "file://$scratch/probe.html" >/dev/null
+    done
+  done
+fi
 exit $failed

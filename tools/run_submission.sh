@@ -195,13 +195,14 @@ all_steps() {
       with_own traced "final-$network" final "$network" --device gpu
       ;;
   esac
-  step report "$report" --milestone "$milestone" --records "$out/records" \
+  report_step "$report" --milestone "$milestone" --records "$out/records" \
     --out "$out" "${report_flags[@]}"
 }
 
 count=0 number=0 failed=0 left_out=0
 step() { count=$((count + 1)); }
 gpu_step() { step; }
+report_step() { step; }
 all_steps
 
 # announce NAME
@@ -238,12 +239,24 @@ gpu_step() {
   announce "$1"
   echo 'left out'
 }
+# Without a run there is nothing to report.
+report_step() {
+  if [ $left_out -eq 0 ] || compgen -G "$place/records/*.json" >/dev/null; then
+    step report "$@"
+    return
+  fi
+  left_out=$((left_out + 1))
+  announce report
+  echo 'left out: nothing was measured'
+}
 all_steps
 if [ $failed -gt 0 ]; then
   echo "submission: $failed of $count steps failed; $logs has what they said" >&2
 fi
 if [ $left_out -gt 0 ]; then
-  echo "submission: without a GPU, $left_out of $count steps were left out; the report names their commands" >&2
+  echo "submission: without a GPU, $left_out of $count steps were left out$(
+    [ ! -f "$place/submission.html" ] || echo '; the report names their commands'
+  )" >&2
 fi
 [ ! -f "$place/submission.html" ] || echo "$out/submission.html"
 [ $failed -eq 0 ] || exit 1

@@ -2,6 +2,7 @@
 # Tests tools/run_submission.sh as a user runs it, on a machine that may have no
 # GPU: with a few images on the CPU, the report says what is missing.
 set -u
+root=$PWD
 program=tools/run_submission.sh
 out="$TEST_TMPDIR/the submission"
 failed=0
@@ -43,28 +44,47 @@ done
 grep -q '&lt;script>' "$out/submission.html" && error "'>' is not escaped"
 grep -q 'a|b &lt;script&gt;' "$out/submission.html" || error "no team"
 
-# Every command that the report prints gives what the report shows: the same
-# variant and the same number of correct answers.
-# shellcheck disable=SC2016 # the report's backticks
-grep -o '`bazel run //milestones:[^`]*`' "$out/submission.md" | sort -u >"$TEST_TMPDIR/commands"
-[ -s "$TEST_TMPDIR/commands" ] || error "the report prints no command"
-while IFS= read -r command; do
-  # shellcheck disable=SC2016
-  words=${command#'`bazel run //milestones:'}
-  words=${words%'`'}
-  read -ra printed <<<"${words/ -- / }"
-  again=$(milestones/convlab "${printed[@]}" --record "$TEST_TMPDIR/again.json" 2>&1) ||
-    error "$words: $again"
-  size=${printed[2]}
-  for field in correct variant; do
-    shown=$(grep -m1 "\"$field\":" "$out/records/m2-sp19-$size.json")
-    [ "$shown" = "$(grep -m1 "\"$field\":" "$TEST_TMPDIR/again.json")" ] ||
-      error "$words: gives another $field than the report's $shown"
-  done
-  correctness=$(grep -o 'Correctness: [0-9.]*' <<<"$again")
-  grep -qF "$correctness" "$out/submission.md" || [ "$size" != 20 ] ||
-    error "$words: $correctness is not in the report"
-done <"$TEST_TMPDIR/commands"
+# check_commands REPORT RECORDS: every command of a milestone that the report
+# prints gives what it shows: the same variant and the same number of correct
+# answers as the record of that run. Those for a GPU are right commands: without
+# one they end for that reason alone.
+checked=0
+check_commands() {
+  local report=$1 records=$2 command words again status field shown record
+  # shellcheck disable=SC2016 # the report's backticks
+  grep -o '`bazel run //milestones:[a-z0-9]* -- [^`]*`' "$report" | sort -u >"$TEST_TMPDIR/commands"
+  [ -s "$TEST_TMPDIR/commands" ] || error "$report prints no command"
+  while IFS= read -r command; do
+    # shellcheck disable=SC2016
+    words=${command#'`bazel run //milestones:'}
+    words=${words%'`'}
+    words=${words/ -- / }
+    # Not over the record that it names.
+    words=$(sed -E "s/--record ('[^']*'|[^ ]*)//" <<<"$words")
+    again=$TEST_TMPDIR/again.json
+    status=0
+    # The words are quoted for a shell.
+    output=$(cd "$TEST_TMPDIR" && CUDA_VISIBLE_DEVICES='' \
+      eval "'$root/milestones/convlab' $words --record '$again'" 2>&1) || status=$?
+    case $status,$words in
+      3,*) [[ $output == *'no NVIDIA'* ]] || error "$words: $output" ;;
+      0,*)
+        record=$(grep -lZ "\"size\": $(grep -m1 -o '"size": [0-9]*' "$again" | cut -c9-)," "$records/${words%% *}"-*.json |
+          xargs -0r grep -l "\"variant\": $(grep -m1 -o '"variant": .*' "$again" | cut -c12-)" | head -n 1)
+        [ -n "$record" ] || error "$words: gives what no record holds"
+        for field in correct variant network; do
+          shown=$(grep -m1 "\"$field\":" "$record")
+          [ "$shown" = "$(grep -m1 "\"$field\":" "$again")" ] ||
+            error "$words: gives another $field than the report's $shown"
+        done
+        checked=$((checked + 1))
+        ;;
+      *) error "$words: status $status: $output" ;;
+    esac
+  done <"$TEST_TMPDIR/commands"
+}
+check_commands "$out/submission.md" "$out/records"
+[ $checked -ge 1 ] || error "no command of m2 was run"
 
 # Without a GPU that is said once, and is no failure.
 output=$(CUDA_VISIBLE_DEVICES='' "$program" m1 sp19 --out "$TEST_TMPDIR/m1" 2>&1)
@@ -76,6 +96,21 @@ if [ $status -ne 3 ] || [[ $output == *FAILED* ]] ||
 fi
 grep -q 'Not measured: there is no run of the baseline on the GPU' \
   <<<"$(tr -d '*' <"$TEST_TMPDIR/m1/submission.md")" || error "the report does not say what is missing"
+checked=0
+check_commands "$TEST_TMPDIR/m1/submission.md" "$TEST_TMPDIR/m1/records"
+[ $checked -eq 1 ] || error "the command of m1 on the CPU was not run"
+for milestone in m3 m4 final; do
+  output=$(CUDA_VISIBLE_DEVICES='' "$program" $milestone sp19 --out "$TEST_TMPDIR/none" 2>&1)
+  status=$?
+  if [ $status -ne 3 ] || [[ $output == *FAILED* || $output != *'nothing was measured'* ]]; then
+    error "$milestone without a GPU: status $status: $output"
+  fi
+  # From records of a GPU.
+  (cd "$TEST_TMPDIR" && PATH=$TEST_TMPDIR "$root/reports/submission" --milestone $milestone \
+    --records "$root/reports/measured/h200" --network sp19 --out "of-$milestone" >/dev/null 2>&1) ||
+    error "no report of $milestone from the records"
+  check_commands "$TEST_TMPDIR/of-$milestone/submission.md" reports/measured/h200
+done
 
 # With a kernel of the participant's own.
 cat >"$TEST_TMPDIR/loops.cc" <<'END'

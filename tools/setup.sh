@@ -11,7 +11,7 @@ Fashion-MNIST data set among them. Does nothing, and needs neither root nor the
 network, when all are there.
 
   --check       install nothing; list what is missing and exit 1 if anything is
-  --developer   also the tools that .ci/run checks format and style with
+  --developer   also the tools that .ci/run checks format, style and pages with
 END
 }
 
@@ -30,10 +30,14 @@ bubblewrap weasyprint fonts-dejavu-core dataset-fashion-mnist"
 developer_packages="clang-format clang-tidy shellcheck chromium"
 
 check=false
+developer=false
 for argument; do
   case $argument in
     --check) check=true ;;
-    --developer) packages="$packages $developer_packages" ;;
+    --developer)
+      packages="$packages $developer_packages"
+      developer=true
+      ;;
     -h | --help) usage; exit 0 ;;
     *)
       echo "tools/setup.sh: unknown argument '$argument'; --help lists them" >&2
@@ -47,6 +51,15 @@ if ! command -v dpkg-query >/dev/null; then
   exit 1
 fi
 
+# What checks pages for obstacles to their readers is no Debian package; without
+# npm that check is skipped.
+get_axe() {
+  if ! $developer || $check || ! command -v npm >/dev/null; then return; fi
+  if [ -f "$(npm root --global 2>/dev/null)/axe-core/axe.min.js" ]; then return; fi
+  npm install --global --silent axe-core >/dev/null 2>&1 ||
+    echo "tools/setup.sh: npm cannot install axe-core; the pages' accessibility will not be checked"
+}
+
 missing=
 count=0
 for package in $packages; do
@@ -56,6 +69,7 @@ for package in $packages; do
 done
 
 if [ -z "$missing" ]; then
+  get_axe
   echo "tools/setup.sh: all $count packages are installed"
   exit 0
 fi
@@ -79,4 +93,5 @@ $as_root apt-get update --quiet
 # shellcheck disable=SC2086
 $as_root env DEBIAN_FRONTEND=noninteractive \
   apt-get install --quiet --yes --no-install-recommends $missing
+get_axe
 echo "tools/setup.sh: done"

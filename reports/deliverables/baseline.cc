@@ -272,6 +272,7 @@ Deliverable BaselineRun(const Source& source, absl::string_view device) {
     return deliverable;
   }
   AddRun(*record, deliverable);
+  if (gpu) deliverable.blocks.emplace_back(TimePicture("m1-time", *record));
   return deliverable;
 }
 

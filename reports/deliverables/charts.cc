@@ -46,7 +46,7 @@ size_t SeriesOf(const Contender& contender, std::vector<KeyEntry>& key) {
 
 std::string LadderTitle(const RunRecord& ladder) {
   return absl::StrCat(ladder.network, ", ", Plural(ladder.size, "image"), ", ",
-                      ladder.gpu.name);
+                      DeviceOf(ladder));
 }
 
 std::string TimeText(double ns) {
@@ -149,6 +149,34 @@ Chart LadderChart(const std::string& name, const RunRecord& ladder) {
   }
   return LadderChart(name, LadderTitle(ladder), ContendersOf(ladder), first,
                      rows);
+}
+
+Chart SpeedupChart(const std::string& name, const std::string& title,
+                   const std::vector<Contender>& contenders,
+                   const std::string& base) {
+  drawing::BarPlot plot;
+  plot.title = title;
+  plot.axis = absl::StrCat("times as fast as ", base);
+  double base_ns = 0;
+  for (const Contender& one : contenders) {
+    if (one.name == base) base_ns = one.sum_ns();
+  }
+  double most = 0;
+  for (const Contender& one : contenders) {
+    const double ratio = base_ns / one.sum_ns();
+    most = std::max(most, ratio);
+    plot.bars.push_back(
+        {one.name, ratio, SpeedupText(ratio),
+         one.is_own         ? Ink::kOrange
+         : one.name == base ? Ink::kGrey
+                            : MarkOf(one.accuracy_class).ink,
+         absl::StrCat(one.name, ": ", TimeText(one.sum_ns()), ", ",
+                      SpeedupText(ratio), ", class ", one.accuracy_class)});
+  }
+  plot.description = absl::StrCat(
+      title, ": a bar for each variant, how many times as fast as ", base,
+      " it is; the most is ", SpeedupText(most));
+  return MakeChart(name, plot);
 }
 
 Chart RooflineChart(const std::string& name, const std::string& title,

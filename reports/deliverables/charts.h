@@ -50,6 +50,12 @@ Chart LadderChart(const std::string& name, const std::string& title,
 // The same of the whole ladder, against its first variant.
 Chart LadderChart(const std::string& name, const RunRecord& ladder);
 
+// A bar from zero for each, how many times as fast as the one named `base` it
+// is, which is among them.
+Chart SpeedupChart(const std::string& name, const std::string& title,
+                   const std::vector<Contender>& contenders,
+                   const std::string& base);
+
 // FLOP per second against FLOP per byte that must move: a named point for each
 // contender and convolution, under the peaks of the GPU's data sheet.
 Chart RooflineChart(const std::string& name, const std::string& title,

@@ -39,6 +39,16 @@ TEST(Charts, LadderHasDotsSpeedupsLibraryAndFloors) {
               AllOf(Not(HasSubstr("cuDNN")), Not(HasSubstr("floor"))));
 }
 
+TEST(Charts, SpeedupsAreBarsFromZero) {
+  const std::vector<Contender> contenders = ContendersOf(TestLadder(10000));
+  const std::string svg = SpeedupChart("s", "t", contenders, "naive").wide;
+  EXPECT_THAT(svg,
+              AllOf(HasSubstr("<title>fast: 10 ms, 4.00×, class fp32</title>"),
+                    HasSubstr(">1.00×</text>"), HasSubstr(">2.00×</text>"),
+                    HasSubstr(">times as fast as naive</text>"),
+                    HasSubstr(">0</text>"), HasSubstr("the most is 4.00×")));
+}
+
 TEST(Charts, TextIsOnlyText) {
   RunRecord record = TestLadder(100);
   record.gpu.name = "<script>\"&\n";

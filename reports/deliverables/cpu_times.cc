@@ -8,6 +8,7 @@
 #include "common/record/statistics.h"
 #include "reports/deliverables/charts.h"
 #include "reports/deliverables/deliverable.h"
+#include "reports/deliverables/ladder_tables.h"
 #include "reports/deliverables/profile_tables.h"
 #include "reports/deliverables/time_tables.h"
 #include "reports/quantities.h"
@@ -34,7 +35,7 @@ Deliverable ProgramTime(const Source& source) {
   if (runs.empty()) return deliverable;
   Table table = {{{"variant", false},
                   {"images"},
-                  {"threads"},
+                  {"threads, at most"},
                   {"program, s"},
                   {"user, s"},
                   {"system, s"},
@@ -104,6 +105,10 @@ Parts Milestone2(const Source& source) {
       "The network with a convolution of our own on the CPU: what the whole "
       "program takes, and the op time of each convolution.";
   parts.sections = {ProgramTime(source), CpuOpTimes(source)};
+  Wanted wanted = {"m4", "cpu"};
+  wanted.ladder = true;
+  const RunRecord* ladder = Find(*source.records, wanted);
+  if (ladder != nullptr) parts.appendix = {AllRungs(*ladder, RowsOf(*ladder))};
   std::vector<const RunRecord*> runs =
       ContributedFirst(FindAll(*source.records, {"m2", "cpu"}));
   if (runs.empty()) return parts;
@@ -155,7 +160,7 @@ Parts Milestone2(const Source& source) {
   for (const RunRecord* run : runs) {
     if (IsContributed(*run) == IsContributed(*last)) last = run;
   }
-  parts.appendix = {Outputs({last})};
+  parts.appendix.push_back(Outputs({last}));
   return parts;
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/record/statistics.h"
@@ -120,6 +121,7 @@ Deliverable FinalOpTimes(const Source& source) {
                           floor_share(FloorNs(*run, run->convolutions), sum)});
   }
   blocks.push_back(std::move(table));
+  blocks.emplace_back(TimePicture("final-time", *record));
   if (const std::optional<Rates> peaks = DataSheetRates(record->gpu.name)) {
     blocks.push_back(
         Generated(FloorText(*peaks, "the peaks in the GPU's data sheet")));
@@ -224,6 +226,14 @@ absl::StatusOr<Deliverable> RankingOfAll(const Source& source) {
           absl::StrFormat("%s of %s right.", Count(own.correct),
                           Plural(options.size, "image"))});
     }
+    // Why a run of this milestone is not the entry.
+    for (const Refusal& refusal : ranking.refusals) {
+      if (!absl::StartsWith(refusal.run, "final: ")) continue;
+      blocks.push_back(
+          Paragraph{Strong("Not counted:") + " " + Code(refusal.run) + ": " +
+                    refusal.reason +
+                    ". To run it again: " + Code(FinalCommand(source)) + "."});
+    }
   }
   blocks.push_back(Paragraph{
       Text("The ranking itself needs all participants' records, a folder "
@@ -297,6 +307,7 @@ absl::StatusOr<Parts> FinalMilestone(const Source& source) {
         CountText(*record) + " are right.");
   }
   const RunRecord* ladder = FindLadder(source);
+  std::vector<Block> speedups;
   if (ladder != nullptr) {
     const LadderRows rows = RowsOf(*ladder);
     const std::vector<ChosenRung> chosen =
@@ -318,6 +329,7 @@ absl::StatusOr<Parts> FinalMilestone(const Source& source) {
       }
     }
     parts.picture = {ComparedPicture(source, *ladder, rows, compared)};
+    speedups = SpeedupPicture(source, *ladder, compared);
     parts.sections = Optimizations(source, *ladder, chosen);
     for (const int64_t size : kSizes) {
       if (parts.sections.empty() || FindLadder(source, size) != nullptr) {
@@ -331,8 +343,10 @@ absl::StatusOr<Parts> FinalMilestone(const Source& source) {
     parts.appendix = {AllRungs(*ladder, rows)};
     parts.appendix.push_back(CountersOf(source, names));
   }
+  Deliverable op_times = FinalOpTimes(source);
+  Append(op_times.blocks, std::move(speedups));
   ASSIGN_OR_RETURN(Deliverable ranking, RankingOfAll(source));
-  for (Deliverable section : {FinalOpTimes(source), LibraryComparison(source),
+  for (Deliverable section : {std::move(op_times), LibraryComparison(source),
                               std::move(ranking), References(source)}) {
     parts.sections.push_back(std::move(section));
   }

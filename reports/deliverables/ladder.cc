@@ -38,6 +38,7 @@ Deliverable Ladder(const Source& source, const RunRecord& ladder,
       Code(CommandText(ladder)) + ". Times are medians of op times. " +
       AppendixNote(source, "The other rungs: ", "all rungs", "all-rungs")});
   blocks.emplace_back(ComparedTable(source, ladder, rows, compared));
+  Append(blocks, SpeedupPicture(source, ladder, compared));
   if (ladder.peers.empty()) {
     section.complete = false;
     blocks.push_back(Paragraph{
@@ -51,17 +52,11 @@ Deliverable Ladder(const Source& source, const RunRecord& ladder,
                            "sheet of ",
                            ladder.gpu.name, ".")));
   if (peaks) {
-    std::vector<Contender> contenders;
-    for (const ComparedRow& row : compared) {
-      if (row.failure.empty() && !row.contender.ns.empty()) {
-        contenders.push_back(row.contender);
-      }
-    }
     blocks.push_back(Figure{
         RooflineChart(
             "roofline",
             absl::StrCat("Roofline of ", ladder.network, ", ", ladder.gpu.name),
-            contenders, *peaks),
+            TimedOf(compared), *peaks),
         "Roofline: FLOP per second of each variant against FLOP per byte, "
         "under the GPU's limits",
         Text("A point for each variant and convolution, under the peaks of "

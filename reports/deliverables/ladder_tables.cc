@@ -296,29 +296,6 @@ Table ComparedTable(const Source& source, const RunRecord& ladder,
   return table;
 }
 
-Figure ComparedPicture(const Source& source, const RunRecord& ladder,
-                       const LadderRows& rows,
-                       const std::vector<ComparedRow>& compared) {
-  std::vector<Contender> contenders;
-  for (const ComparedRow& row : compared) {
-    if (row.failure.empty() && !row.contender.ns.empty()) {
-      contenders.push_back(row.contender);
-    }
-  }
-  const LadderRun* base = BaseOf(source, ladder);
-  const std::string name = base == nullptr ? "" : base->variant;
-  return {LadderChart(
-              "ladder",
-              absl::StrCat(ladder.network, ", ", Plural(ladder.size, "image"),
-                           ", ", ladder.gpu.name),
-              contenders, name, rows),
-          "Dots: the sum of the op times of each variant",
-          Text("The sum of the op times of each variant") +
-              (name.empty() ? Text(".")
-                            : Text(", and how many times as fast as ") +
-                                  Code(name) + " it is.")};
-}
-
 Deliverable AllRungs(const RunRecord& ladder, const LadderRows& rows) {
   Deliverable part = {"All rungs", "all-rungs"};
   const std::optional<int64_t> expected = ExpectedCorrect(ladder);

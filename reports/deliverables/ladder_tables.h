@@ -47,6 +47,9 @@ std::vector<ComparedRow> ComparedRows(const Source& source,
                                       const LadderRows& rows,
                                       const std::vector<ChosenRung>& chosen);
 
+// Those that were timed.
+std::vector<Contender> TimedOf(const std::vector<ComparedRow>& compared);
+
 // Their table, with the library and the floors, and their charts.
 Table ComparedTable(const Source& source, const RunRecord& ladder,
                     const LadderRows& rows,
@@ -54,6 +57,10 @@ Table ComparedTable(const Source& source, const RunRecord& ladder,
 Figure ComparedPicture(const Source& source, const RunRecord& ladder,
                        const LadderRows& rows,
                        const std::vector<ComparedRow>& compared);
+
+// How many times as fast as the base they are; nothing without a base.
+std::vector<Block> SpeedupPicture(const Source& source, const RunRecord& ladder,
+                                  const std::vector<ComparedRow>& compared);
 
 // The newest final run on the GPU, of a participant's kernel if there is one.
 const RunRecord* FinalRun(const Source& source);

@@ -63,8 +63,8 @@ TEST(Milestones, RunsAreVerbatimWithTheirTimes) {
   const std::string markdown = Markdown(CompleteRecords(), "m1");
   EXPECT_THAT(
       Section(markdown, "1.4 Output"),
-      AllOf(HasSubstr("`bazel run //milestones:m1 -- fa19 10000` on A CPU, 16 "
-                      "threads"),
+      AllOf(HasSubstr("`bazel run //milestones:m1 -- fa19 10000` on A CPU, "
+                      "up to 16 threads"),
             HasSubstr("```\nNew Inference\nOp Time: 0.001000\nran m1 on the "
                       "cpu\n```"),
             HasSubstr("**1.500 s**")));
@@ -89,6 +89,33 @@ TEST(Milestones, LinesOverSizesAreOfOneVariant) {
                                        "(logarithmic): 10,000</title>")));
   records.runs.push_back({"d", TestRecord("m2", "cpu", 20000, "alone")});
   EXPECT_EQ(lines(), "no chart");
+}
+
+TEST(Milestones, ALadderOfTheCpuStandsInTheAppendix) {
+  Records records = CompleteRecords();
+  RunRecord ladder = TestLadder(1000);
+  ladder.device = "cpu";
+  ladder.gpu = {};
+  ladder.peers.clear();
+  ladder.host = records.runs[0].record.host;
+  records.runs.push_back({"l", ladder});
+  EXPECT_THAT(Section(Markdown(records, "m2"), "Appendix A: All rungs"),
+              AllOf(HasSubstr("| `fast` | 0.250 + 0.750 | 1.000 | 4.00× |"),
+                    HasSubstr("charts/all-rungs.svg")));
+  EXPECT_THAT(Markdown(records, "m2"), HasSubstr("Appendix B: What the runs"));
+}
+
+TEST(Milestones, FinalSaysWhyItsOwnRunDoesNotCount) {
+  Records records = CompleteRecords();
+  for (NamedRecord& run : records.runs) {
+    if (run.record.milestone == "m3") run.record = Verified(run.record);
+    if (run.record.milestone == "final") run.record.correct = 1;
+  }
+  EXPECT_THAT(
+      Section(Markdown(records, "final"), "5.4 Ranking"),
+      AllOf(HasSubstr("**Not counted:** `final: fast`: "),
+            HasSubstr("To run it again: `bazel run //milestones:final -- fa19 "
+                      "--device gpu --repeat 5 --record ")));
 }
 
 // Variants of one size are a ladder of the CPU.

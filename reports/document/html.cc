@@ -1,3 +1,7 @@
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -12,7 +16,8 @@
 namespace convlab {
 namespace {
 
-std::string Inline(const Text& text) {
+// On paper, links to files beside the document lead nowhere and are left out.
+std::string Inline(const Text& text, bool on_paper) {
   std::string line;
   for (const Span& span : text.spans()) {
     const std::string escaped = EscapeHtml(span.text);
@@ -27,6 +32,10 @@ std::string Inline(const Text& text) {
         absl::StrAppend(&line, "<strong>", escaped, "</strong>");
         break;
       case Span::Kind::kLink:
+        if (on_paper && !absl::StartsWith(span.target, "#")) {
+          absl::StrAppend(&line, "<code>", escaped, "</code>");
+          break;
+        }
         absl::StrAppend(&line, "<a href=\"", EscapeHtml(EscapeUrl(span.target)),
                         "\">", escaped, "</a>");
         break;
@@ -35,13 +44,26 @@ std::string Inline(const Text& text) {
   return line;
 }
 
+// Tables with more columns are set smaller on paper.
+constexpr size_t kManyColumns = 9;
+
 // A cell is a number, a name, or text that may be broken into lines.
 std::string CellClass(const Table& table, size_t column, const Text& cell) {
   size_t length = 0;
   for (const Span& span : cell.spans()) length += span.text.size();
-  constexpr size_t kShort = 30;
-  if (length > kShort) return " class=\"words\"";
+  const size_t most = table.columns.size() > kManyColumns ? 20 : 30;
+  if (length > most) return " class=\"words\"";
   return table.columns[column].number ? " class=\"number\"" : "";
+}
+
+// " class=..." of those that apply; empty if none does.
+std::string ClassOf(std::initializer_list<std::pair<const char*, bool>> some) {
+  std::vector<const char*> names;
+  for (const auto& [name, applies] : some) {
+    if (applies) names.push_back(name);
+  }
+  if (names.empty()) return "";
+  return absl::StrCat(" class=\"", absl::StrJoin(names, " "), "\"");
 }
 
 // Marks what a program wrote.
@@ -49,6 +71,7 @@ constexpr char kBy[] = "<span class=\"by\">generated</span>";
 
 struct Writer {
   const std::vector<Block>& blocks;
+  bool on_paper = false;
 
   std::string operator()(const Heading& heading) const {
     const std::string tag = absl::StrCat("h", heading.level);
@@ -82,20 +105,23 @@ struct Writer {
   }
   std::string operator()(const List& list) const {
     std::string html =
-        list.is_generated
-            ? absl::StrCat("<div class=\"generated\">", kBy, "<ul>\n")
-            : "<ul>\n";
+        list.is_generated ? "<ul class=\"generated\">\n" : "<ul>\n";
+    // The mark in the first item, so that they stay together on paper.
+    const char* by = list.is_generated ? kBy : "";
     for (const Text& item : list.items) {
-      absl::StrAppend(&html, "<li>", Inline(item), "</li>\n");
+      absl::StrAppend(&html, "<li>", std::exchange(by, ""), Inline(item),
+                      "</li>\n");
     }
-    return html + (list.is_generated ? "</ul></div>\n" : "</ul>\n");
+    return html + "</ul>\n";
   }
   std::string operator()(const Table& table) const {
     // The frame scrolls, so that keys have to reach it.
     std::string html = absl::StrCat(
         "<div class=\"table\" tabindex=\"0\" role=\"group\" "
         "aria-label=\"table\"><table",
-        table.sortable ? " class=\"sortable\"" : "", ">\n");
+        ClassOf({{"sortable", table.sortable},
+                 {"dense", table.columns.size() > kManyColumns}}),
+        ">\n");
     const bool has_head =
         absl::c_any_of(table.columns, [](const Table::Column& column) {
           return !column.heading.empty() &&
@@ -139,12 +165,37 @@ struct Writer {
   }
 
  private:
+  std::string Inline(const Text& text) const {
+    return convlab::Inline(text, on_paper);
+  }
   bool HasContents() const {
     return absl::c_any_of(blocks, [](const Block& block) {
       return std::holds_alternative<Contents>(block);
     });
   }
 };
+
+std::string Page(const Document& document, double print_scale,
+                 const std::string& end) {
+  const std::string title = EscapeHtml(document.title);
+  const bool sortable = absl::c_any_of(document.blocks, [](const Block& block) {
+    const Table* table = std::get_if<Table>(&block);
+    return table != nullptr && table->sortable;
+  });
+  std::string html = absl::StrCat(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, "
+      "initial-scale=1\">\n<title>",
+      title, "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>",
+      PageStyle(print_scale), "</style>\n</head>\n<body>\n<main>\n<h1>", title,
+      "</h1>\n");
+  for (const Block& block : document.blocks) {
+    html += std::visit(Writer{document.blocks, !end.empty()}, block);
+  }
+  absl::StrAppend(&html, end, "</main>\n");
+  if (sortable) absl::StrAppend(&html, "<script>", SortScript(), "</script>\n");
+  return html + "</body>\n</html>\n";
+}
 
 }  // namespace
 
@@ -165,23 +216,13 @@ std::string EscapeUrl(absl::string_view target) {
 }
 
 std::string WriteHtml(const Document& document) {
-  const std::string title = EscapeHtml(document.title);
-  const bool sortable = absl::c_any_of(document.blocks, [](const Block& block) {
-    const Table* table = std::get_if<Table>(&block);
-    return table != nullptr && table->sortable;
-  });
-  std::string html = absl::StrCat(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, "
-      "initial-scale=1\">\n<title>",
-      title, "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>",
-      PageStyle(), "</style>\n</head>\n<body>\n<main>\n<h1>", title, "</h1>\n");
-  for (const Block& block : document.blocks) {
-    html += std::visit(Writer{document.blocks}, block);
-  }
-  html += "</main>\n";
-  if (sortable) absl::StrAppend(&html, "<script>", SortScript(), "</script>\n");
-  return html + "</body>\n</html>\n";
+  return Page(document, /*print_scale=*/1, /*end=*/"");
+}
+
+std::string WritePrintHtml(const Document& document, double scale) {
+  return Page(document, scale,
+              absl::StrCat("<p class=\"end\"><a id=\"", kEndId, "\" href=\"#",
+                           kEndId, "\">&#8203;</a></p>\n"));
 }
 
 std::map<std::string, std::string> ChartFiles(const Document& document) {

@@ -1,6 +1,11 @@
 #include "reports/document/page_style.h"
 
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "reports/drawing/canvas.h"
 
 namespace convlab {
@@ -41,7 +46,8 @@ a { color: var(--accent); }
 .contents .sub { padding-left: 1.4rem; font-size: .92em; }
 .generated { border-left: 3px solid; border-left-color: var(--line);
   padding-left: .7rem; }
-.generated > .by { color: var(--muted); font-size: .78em; float: right;
+ul.generated { padding-left: 1.6rem; }
+.generated .by { color: var(--muted); font-size: .78em; float: right;
   margin-left: .8em; }
 .table { overflow-x: auto; margin: .7rem 0;
   background:
@@ -60,6 +66,7 @@ td { white-space: nowrap; }
 td.words { white-space: normal; min-width: 14rem; }
 th { border-bottom: 2px solid; border-bottom-color: var(--muted); vertical-align: bottom; }
 th.number, td.number { text-align: right; }
+th code { white-space: nowrap; }
 th button { all: unset; cursor: pointer; }
 th button:focus-visible { outline: 2px solid var(--accent); }
 th[aria-sort=ascending] button::after { content: " \25b2"; }
@@ -88,6 +95,8 @@ constexpr char kPrintStyle[] = R"css(
   h1, h2, h3, h4 { break-after: avoid; }
   .up { display: none; }
   p, ul { margin: 1.1mm 0; orphans: 3; widows: 3; }
+  p.generated, li { break-inside: avoid; }
+  .end { margin: 0; font-size: 1pt; line-height: 1; }
   .contents { columns: 2; font-size: 8.5pt; margin: 1.5mm 0; }
   .contents li { margin: 0 0 .5mm; }
   figure { margin: 2mm 0; break-inside: avoid; }
@@ -103,6 +112,8 @@ constexpr char kPrintStyle[] = R"css(
   td.words code { white-space: normal; }
   th button::after { content: none !important; }
   .table { margin: 1.5mm 0; background: none; }
+  .dense { font-size: 7pt; }
+  .dense th, .dense td { padding: .6mm .8mm; }
   .table, pre { overflow: visible; }
   pre { white-space: pre-wrap; font-size: 7.6pt; padding: 1.5mm 2mm;
     margin: 1.5mm 0; break-inside: avoid; break-before: avoid; }
@@ -139,16 +150,44 @@ for (const table of document.querySelectorAll("table.sortable")) {
 }
 )js";
 
+// kPrintStyle with its lengths multiplied.
+std::string PrintStyle(double scale) {
+  std::string style;
+  absl::string_view rest = kPrintStyle;
+  const size_t page = rest.find("@media");  // margins of the page stay
+  absl::StrAppend(&style, rest.substr(0, page));
+  rest.remove_prefix(page);
+  while (!rest.empty()) {
+    const size_t begin = rest.find_first_of(".0123456789");
+    absl::StrAppend(&style, rest.substr(0, begin));
+    if (begin == absl::string_view::npos) break;
+    rest.remove_prefix(begin);
+    const size_t length =
+        std::min(rest.find_first_not_of(".0123456789"), rest.size());
+    const absl::string_view number = rest.substr(0, length);
+    rest.remove_prefix(length);
+    double value = 0;
+    const bool is_length =
+        absl::StartsWith(rest, "pt") || absl::StartsWith(rest, "mm");
+    if (is_length && absl::SimpleAtod(number, &value)) {
+      absl::StrAppendFormat(&style, "%.4g", value * scale);
+    } else {
+      absl::StrAppend(&style, number);
+    }
+  }
+  return style;
+}
+
 }  // namespace
 
-std::string PageStyle() {
+std::string PageStyle(double print_scale) {
   return absl::StrCat(
       kStyle,
       "@media screen and (prefers-color-scheme: dark) {\n"
       ":root { color-scheme: dark; --ink: #e6e8eb; --muted: #a6b0ba;\n"
       "  --paper: #14171b; --line: #363d46; --code: #22272e;\n"
       "  --accent: #7fb6f5; --shade: rgba(0, 0, 0, .7); }\n",
-      drawing::DarkRules(), "\n}\n", kPrintStyle);
+      drawing::DarkRules(), "\n}\n", PrintStyle(print_scale));
 }
 
 std::string SortScript() { return kSortScript; }

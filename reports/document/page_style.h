@@ -7,8 +7,9 @@
 namespace convlab {
 
 // The content of <style>: light or dark as the reader's screen is, from 390
-// pixels to wide screens, and A4 paper.
-std::string PageStyle();
+// pixels to wide screens, and A4 paper, on which letters and distances can be
+// scaled.
+std::string PageStyle(double print_scale = 1);
 
 // The content of <script>: tables of class "sortable" are sorted by a click on
 // a column's heading.

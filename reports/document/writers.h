@@ -29,6 +29,10 @@ std::string WriteBlocks(const std::vector<Block>& blocks, size_t width = 0);
 // One self-contained file with style and figures. It fits screens from 390
 // pixels and A4 paper, and is dark where the reader's screen is.
 std::string WriteHtml(const Document& document);
+// The same for the program that makes a PDF of it: letters and distances on
+// paper are scaled, and a link to itself, kEndId, marks the end of the text.
+std::string WritePrintHtml(const Document& document, double scale);
+inline constexpr char kEndId[] = "end-of-text";
 
 // Escapes text so that it is not read as markup.
 std::string EscapeMarkdown(absl::string_view text);

@@ -1,6 +1,7 @@
 // All records of a folder as one page that needs nothing else: its reader
 // chooses network, machine, variant and participant, and sees the ladder, the
-// roofline, the times over the batch, the accuracy, and two runs side by side.
+// roofline, the times over the batch, the accuracy, whole networks, and two
+// records side by side.
 #ifndef REPORTS_EXPLORER_EXPLORER_H_
 #define REPORTS_EXPLORER_EXPLORER_H_
 

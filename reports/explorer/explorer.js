@@ -1,154 +1,3 @@
-"use strict";
-const data = JSON.parse(document.getElementById("data").textContent);
-const byId = (id) => document.getElementById(id);
-const sum = (values) => values.reduce((a, b) => a + b, 0);
-const timed = (row) => !row.failure && row.ms.length > 0;
-const shorten = (text, most) => text.length > most ? text.slice(0, most - 1) + "…" : text;
-
-// Digits as the reports have them: "9,843", "12.3", "0.0123".
-function number(value) {
-  if (Math.abs(value) >= 99.5) return Math.round(value).toLocaleString("en");
-  return String(Number(value.toPrecision(3)));
-}
-
-// ---- Elements. Text is only ever set as text.
-
-function element(name, text, attributes = {}) {
-  const made = document.createElement(name);
-  if (text !== undefined) made.textContent = text;
-  for (const key in attributes) made.setAttribute(key, attributes[key]);
-  return made;
-}
-
-function shape(parent, name, attributes, hover) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const key in attributes) made.setAttribute(key, attributes[key]);
-  if (hover) shape(made, "title", {}).textContent = hover;
-  parent.append(made);
-  return made;
-}
-
-function write(svg, x, y, text, more = {}) {
-  const { ink = "text", ...rest } = more;
-  const attributes = { x, y, class: `f-${ink}`, "font-size": 12, ...rest };
-  shape(svg, "text", attributes).textContent = text;
-}
-
-function line(svg, x1, y1, x2, y2, ink, more = {}) {
-  shape(svg, "path", { d: `M${x1} ${y1}L${x2} ${y2}`, class: `s-${ink}`, fill: "none", ...more });
-}
-
-// Shape and colour by accuracy class; a participant's kernel has its own.
-function inkOf(row) {
-  if (row.own) return "orange";
-  if (row.class.startsWith("fp32")) return "blue";
-  return row.class === "tf32" ? "green" : "purple";
-}
-
-function mark(svg, x, y, row, hover) {
-  const ink = inkOf(row), r = 4.6;
-  const d = {
-    blue: `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`,
-    green: `M${x - r} ${y - r}h${2 * r}v${2 * r}h${-2 * r}z`,
-    purple: `M${x} ${y - 1.2 * r}l${1.15 * r} ${2.2 * r}h${-2.3 * r}z`,
-    orange: `M${x} ${y - 1.4 * r}l${1.4 * r} ${1.4 * r}l${-1.4 * r} ${1.4 * r}l${-1.4 * r} ${-1.4 * r}z`,
-  }[ink];
-  shape(svg, "path", { d, class: `f-${ink}` }, hover);
-}
-
-const empty = (id, text) => byId(id).replaceChildren(element("p", text));
-
-function canvas(id, height, label) {
-  const width = Math.max(byId(id).clientWidth, 300);
-  const svg = shape(byId(id), "svg", {
-    viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label,
-    "font-family": "system-ui, sans-serif",
-  });
-  byId(id).replaceChildren(svg);
-  return { svg, width };
-}
-
-// A logarithmic axis: powers of ten, and 2 and 5 times them where there is room.
-function logScale(values, from, to, margin = 1.3) {
-  const low = Math.min(...values) / margin, high = Math.max(...values) * margin;
-  const at = (value) => from + (Math.log(value / low) / Math.log(high / low)) * (to - from);
-  let ticks = [];
-  for (const factors of [[1, 2, 5], [1]]) {
-    ticks = [];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); ++power) {
-      for (const factor of factors) {
-        const value = factor * 10 ** power;
-        if (value >= low && value <= high) ticks.push(value);
-      }
-    }
-    if (ticks.length <= Math.max(4, Math.abs(to - from) / 60)) break;
-  }
-  return { at, ticks, low, high };
-}
-
-function axes(svg, x, y, box, xName, yName) {
-  for (const value of x.ticks) {
-    line(svg, x.at(value), box.top, x.at(value), box.bottom, "grid");
-    write(svg, x.at(value), box.bottom + 16, number(value), { ink: "muted", "text-anchor": "middle" });
-  }
-  write(svg, box.right, box.bottom + 33, xName, { "text-anchor": "end" });
-  if (!y) return;
-  for (const value of y.ticks) {
-    line(svg, box.left, y.at(value), box.right, y.at(value), "grid");
-    write(svg, box.left - 6, y.at(value) + 4, number(value), { ink: "muted", "text-anchor": "end" });
-  }
-  write(svg, 0, box.top - 8, yName);
-}
-
-// Texts that stand one above the other, at least a line apart.
-function names(svg, labels, bottom) {
-  labels.sort((a, b) => a.y - b.y);
-  let free = -Infinity;
-  for (const label of labels) { label.to = Math.max(label.y, free); free = label.to + 14; }
-  let limit = bottom;
-  for (const label of labels.reverse()) { label.to = Math.min(label.to, limit); limit = label.to - 14; }
-  for (const label of labels) {
-    const x = label.x + (label.left ? -20 : 20);
-    line(svg, label.x + (label.left ? -6 : 6), label.y, x, label.to, "grey", { "stroke-width": 0.6 });
-    write(svg, x + (label.left ? -2 : 2), label.to + 4, shorten(label.text, 22),
-          { ink: label.ink || "text", "text-anchor": label.left ? "end" : "start" });
-  }
-}
-
-function table(id, headings, rows) {
-  const made = element("table", undefined, { class: "sortable" });
-  const head = element("tr");
-  headings.forEach((heading, column) => {
-    const cell = element("th");
-    const button = element("button", heading);
-    button.addEventListener("click", () => {
-      const down = cell.getAttribute("aria-sort") === "ascending";
-      head.querySelectorAll("th").forEach((one) => one.removeAttribute("aria-sort"));
-      cell.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const value = (row) => {
-        const text = row.cells[column].textContent, parsed = parseFloat(text.replace(/,/g, ""));
-        return [Number.isNaN(parsed) ? Infinity : parsed, text];
-      };
-      const body = made.tBodies[0];
-      body.append(...[...body.rows].sort((p, q) => {
-        const [a, b] = [value(p), value(q)];
-        const order = a[0] === b[0] ? a[1].localeCompare(b[1]) : a[0] - b[0];
-        return down ? -order : order;
-      }));
-    });
-    cell.append(button);
-    head.append(cell);
-  });
-  made.append(element("thead"), element("tbody"));
-  made.tHead.append(head);
-  for (const row of rows) {
-    const line = element("tr");
-    for (const cell of row) line.append(element("td", cell));
-    made.tBodies[0].append(line);
-  }
-  byId(id).replaceChildren(made);
-}
-
 // ---- What is chosen.
 
 const chosen = (id) => byId(id).value;
@@ -167,11 +16,23 @@ function frequent(values) {
   return [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a));
 }
 
+// The times of a row that the chosen convolution, or all of them, have; 0 where
+// one was not timed.
+const times = (row) => chosen("layer") ? [row.ms[chosen("layer") - 1] || 0] : row.ms;
+const total = (row) => sum(times(row));
+const timed = (row) => !row.failure && row.ms.length > 0 && times(row).every((ms) => ms > 0);
+const anyTimed = (run) => run.rows.some((row) => !row.failure && row.ms.some((ms) => ms > 0));
+const what = () => chosen("layer") ? `op time of convolution ${chosen("layer")}` : "sum of the op times";
+
+// Runs of milestones and of benchmarks are measured in different ways.
+const sourceOf = (run) => run.milestone === "bench" ? "benchmark" : "milestones";
+
+const ofMachine = (one) => one.machine === chosen("machine") && (!chosen("who") || one.who === chosen("who"));
+
 function matching(except = "") {
-  return data.runs.filter((run) =>
-    run.network === chosen("network") && run.machine === chosen("machine") &&
-    (except === "images" || String(run.images) === chosen("images")) &&
-    (!chosen("who") || run.who === chosen("who")));
+  return data.runs.filter((run) => ofMachine(run) && run.network === chosen("network") &&
+    (except === "source" || sourceOf(run) === chosen("source")) &&
+    (except || String(run.images) === chosen("images")));
 }
 
 const wanted = (row) => row.variant.toLowerCase().includes(chosen("variant").toLowerCase());
@@ -181,7 +42,7 @@ function newest(runs, key = () => "") {
   const found = new Map();
   for (const run of runs) {
     for (const row of run.rows) {
-      const name = `${run.who}\n${row.variant}\n${key(run)}`;
+      const name = `${run.who}\n${row.variant}\n${row.class}\n${key(run)}`;
       if (timed(row) && wanted(row) && !found.has(name)) found.set(name, { run, row });
     }
   }
@@ -194,24 +55,26 @@ const nameOf = ({ run, row }) =>
 // ---- The views.
 
 function drawLadder() {
-  const rows = newest(matching()).sort((a, b) => sum(b.row.ms) - sum(a.row.ms));
+  const rows = newest(matching()).sort((a, b) => total(b.row) - total(a.row));
   if (rows.length === 0) return empty("ladder", "No timed run of this choice.");
   const { svg, width } = canvas("ladder", 54 + 21 * rows.length,
-    `The sum of the op times of ${rows.length} variants; the least is ${number(sum(rows.at(-1).row.ms))} ms by ${nameOf(rows.at(-1))}`);
+    `The ${what()} of ${rows.length} variants; the least is ${number(total(rows.at(-1).row))} ms by ${nameOf(rows.at(-1))}`);
   const left = Math.min(width * 0.44, 8 + 7 * Math.max(...rows.map((one) => nameOf(one).length)));
   // Speedups are over the naive variant, if it is there.
-  const base = sum((rows.find((one) => one.row.variant === "naive") || rows[0]).row.ms);
+  const base = total((rows.find((one) => one.row.variant === "naive") || rows[0]).row);
   const box = { left, right: width - 130, top: 4, bottom: 10 + 21 * rows.length };
-  const x = logScale(rows.map((one) => sum(one.row.ms)), left + 8, box.right, 1.15);
-  axes(svg, x, null, { ...box, right: width }, "sum of the op times, ms (logarithmic)");
+  const x = logScale(rows.map((one) => total(one.row)), left + 8, box.right, 1.15);
+  axes(svg, x, null, { ...box, right: width }, `${what()}, ms (logarithmic)`);
   rows.forEach((one, i) => {
-    const y = 18 + 21 * i, total = sum(one.row.ms);
+    const y = 18 + 21 * i, ms = total(one.row);
     const name = nameOf(one);
     write(svg, 0, y + 4, shorten(name, Math.floor(left / 7)));
-    const spread = one.row.low ? `, quartiles ${number(one.row.low)} to ${number(one.row.high)}` : "";
-    mark(svg, x.at(total), y, one.row,
-      `${name}: ${one.row.ms.map(number).join(" + ")} ms${spread}, class ${one.row.class}, ${one.run.path}`);
-    write(svg, x.at(total) + 9, y + 4, `${number(total)} ms, ${number(base / total)}×`);
+    const all = !chosen("layer");
+    const spread = all && one.row.low ? `, quartiles ${number(one.row.low)} to ${number(one.row.high)}` : "";
+    const kind = one.row.library ? "kernel time, " : "";
+    mark(svg, x.at(ms), y, one.row,
+      `${name}: ${times(one.row).map(number).join(" + ")} ms${spread}, ${kind}class ${one.row.class}, ${one.run.path}`);
+    write(svg, x.at(ms) + 9, y + 4, `${number(ms)} ms, ${number(base / ms)}×`);
   });
 }
 
@@ -219,7 +82,7 @@ function drawRoofline() {
   const peaks = data.machines[chosen("machine")];
   const points = newest(matching()).flatMap((one) => one.row.ms.map((ms, i) => ({
     ...one, layer: i + 1, rate: one.row.gflop[i] / ms, intensity: one.row.gflop[i] * 1e3 / one.row.mb[i],
-  })));
+  }))).filter((one) => one.rate > 0 && one.intensity > 0 && (!chosen("layer") || String(one.layer) === chosen("layer")));
   if (points.length === 0) return empty("roofline", "No timed run of this choice.");
   const columns = frequent(points.map((point) => point.intensity));
   const most = Math.max(...columns.map((column) => points.filter((p) => p.intensity === column).length));
@@ -251,7 +114,9 @@ function drawRoofline() {
       mark(svg, x.at(column), y.at(point.rate), point.row,
         `${nameOf(point)}, convolution ${point.layer}: ${number(point.rate)} TFLOP/s`);
     }
-    names(svg, here.map((point) => ({
+    // Where there is little room, the fastest have their names.
+    const named = width < 500 ? here.sort((a, b) => b.rate - a.rate).slice(0, 7) : here;
+    names(svg, named.map((point) => ({
       x: x.at(column), y: y.at(point.rate), text: nameOf(point), left: column < last,
     })), box.bottom - 6);
   }
@@ -265,7 +130,7 @@ function drawBatches() {
   for (const one of rows) {
     const name = nameOf(one);
     if (!curves.has(name)) curves.set(name, []);
-    curves.get(name).push([one.run.images, sum(one.row.ms)]);
+    curves.get(name).push([one.run.images, total(one.row)]);
   }
   for (const [name, points] of curves) {
     if (new Set(points.map((point) => point[0])).size < 2) curves.delete(name);
@@ -273,12 +138,12 @@ function drawBatches() {
   }
   if (curves.size === 0) return empty("batches", "No variant was timed with two numbers of images.");
   const height = Math.max(320, 90 + 15 * curves.size);
-  const { svg, width } = canvas("batches", height, "The sum of the op times over the number of images");
+  const { svg, width } = canvas("batches", height, `The ${what()} over the number of images`);
   const all = [...curves.values()].flat();
   const box = { left: 52, right: width - Math.min(170, width * 0.4), top: 26, bottom: height - 40 };
   const x = logScale(all.map((point) => point[0]), box.left, box.right, 1.15);
   const y = logScale(all.map((point) => point[1]), box.bottom, box.top);
-  axes(svg, x, y, box, "images (logarithmic)", "sum of the op times, ms (logarithmic)");
+  axes(svg, x, y, box, "images (logarithmic)", `${what()}, ms (logarithmic)`);
   const labels = [];
   let i = 0;
   for (const [name, points] of curves) {
@@ -302,96 +167,212 @@ function drawAccuracy() {
   if (points.length < 2) {
     empty("accuracy", "Fewer than two variants of this choice have a measured error.");
   } else {
-    const { svg, width } = canvas("accuracy", 340, "Relative error against the sum of the op times");
+    const { svg, width } = canvas("accuracy", 340, `Relative error against the ${what()}`);
     const box = { left: 60, right: width - Math.min(150, width * 0.36), top: 26, bottom: 300 };
-    const x = logScale(points.map((one) => sum(one.row.ms)), box.left, box.right);
+    const x = logScale(points.map((one) => total(one.row)), box.left, box.right);
     const y = logScale(points.map((one) => one.row.error), box.bottom, box.top, 2);
-    axes(svg, x, { ...y, ticks: [] }, box, "sum of the op times, ms (logarithmic)", "relative error (logarithmic)");
+    axes(svg, x, { ...y, ticks: [] }, box, `${what()}, ms (logarithmic)`, "relative error (logarithmic)");
     for (const value of y.ticks.filter((tick) => Number.isInteger(Math.log10(tick)) || y.ticks.length < 6)) {
       line(svg, box.left, y.at(value), box.right, y.at(value), "grid");
       write(svg, box.left - 6, y.at(value) + 4, value.toExponential(0), { ink: "muted", "text-anchor": "end" });
     }
     for (const one of points) {
-      mark(svg, x.at(sum(one.row.ms)), y.at(one.row.error), one.row,
-        `${nameOf(one)}: error ${one.row.error.toExponential(1)}, ${number(sum(one.row.ms))} ms, class ${one.row.class}`);
+      mark(svg, x.at(total(one.row)), y.at(one.row.error), one.row,
+        `${nameOf(one)}: error ${one.row.error.toExponential(1)}, ${number(total(one.row))} ms, class ${one.row.class}`);
     }
     // Names of those that no other is both faster and more accurate than.
     const front = points.filter((one) => !points.some((other) =>
-      sum(other.row.ms) < sum(one.row.ms) && other.row.error <= one.row.error));
-    names(svg, front.map((one) => ({ x: x.at(sum(one.row.ms)), y: y.at(one.row.error), text: nameOf(one) })), box.bottom);
+      total(other.row) < total(one.row) && other.row.error <= one.row.error));
+    names(svg, front.map((one) => ({ x: x.at(total(one.row)), y: y.at(one.row.error), text: nameOf(one) })), box.bottom);
   }
   table("answers", ["variant", "class", "error", "right answers", "expected"], rows.map((one) => {
     const wrong = Math.abs(one.row.correct - (one.run.expected ?? one.row.correct)) > one.row.allowed;
     return [nameOf(one), one.row.class, one.row.error ? one.row.error.toExponential(1) : "–",
-            (wrong ? "✗ " : "") + number(one.row.correct),
+            one.row.correct ? (wrong ? "✗ " : "") + number(one.row.correct) : "–",
             one.run.expected === undefined ? "–" : number(one.run.expected)];
   }));
 }
 
-function drawPair() {
-  const [a, b] = [data.runs[chosen("left")], data.runs[chosen("right")]];
-  if (!a || !b) return empty("pair", "No timed run of this choice.");
-  const rows = [];
-  for (const row of a.rows.filter(timed)) {
-    const other = b.rows.find((one) => one.variant === row.variant && timed(one)) ||
-        (a.rows.length === 1 && b.rows.length === 1 && timed(b.rows[0]) ? b.rows[0] : null);
-    if (!other) continue;
-    const spread = !row.low || !other.low ? "spread not known"
-        : row.high < other.low || other.high < row.low ? "beyond the spread" : "within the spread";
-    rows.push([row.variant === other.variant ? row.variant : `${row.variant} : ${other.variant}`,
-               row.ms.map(number).join(" + "), other.ms.map(number).join(" + "),
-               number(sum(row.ms)), number(sum(other.ms)), `${number(sum(row.ms) / sum(other.ms))}×`, spread]);
+// The worst outputs of every variant on families of data, of any network.
+function drawContract() {
+  const found = new Map();
+  for (const contract of data.contracts.filter(ofMachine)) {
+    for (const row of contract.rows.filter(wanted)) {
+      if (!found.has(row.variant + row.class)) found.set(row.variant + row.class, row);
+    }
   }
-  if (rows.length === 0) return empty("pair", "The two runs have no timed variant in common.");
+  if (found.size === 0) return empty("contract", "No benchmark of the accuracy on this machine.");
+  table("contract", ["variant", "class", "families", "broken", "worst c", "allowed c", "on", "of layer"],
+    [...found.values()].map((row) => [
+      row.variant, row.class, number(row.families), number(row.broken),
+      row.c === undefined ? "without bound" : number(row.c), number(row.allowed), row.family, row.layer,
+    ]));
+}
+
+const kPaths = {
+  host: "bytes in host memory to labels there",
+  device: "bytes in device memory to labels there",
+  floats: "floats in device memory to logits there",
+};
+const theWholes = () => data.wholes.filter((one) => ofMachine(one) && one.network === chosen("network"));
+
+function drawWholes() {
+  const found = new Map();
+  const peer = (theWholes().find((one) => one.peer) || {}).peer;
+  for (const whole of theWholes()) {
+    for (const row of whole.rows.filter((one) => one.from === chosen("from"))) {
+      const key = `${row.provider}\n${row.images}`;
+      if (!found.has(key)) found.set(key, { whole, row });
+    }
+  }
+  byId("calls").replaceChildren();
+  if (found.size === 0) return empty("wholes", "No benchmark of this network as a whole on this machine.");
+  const all = [...found.values()].sort((a, b) => a.row.images - b.row.images);
+  const curves = new Map();
+  for (const { row } of all) {
+    const name = row.provider === "convlab" ? "Convlab" : peer || row.provider;
+    if (!curves.has(name)) curves.set(name, []);
+    curves.get(name).push(row);
+  }
+  const { svg, width } = canvas("wholes", 320, "The time of a call over the number of images");
+  const box = { left: 56, right: width - Math.min(130, width * 0.3), top: 26, bottom: 280 };
+  const x = logScale(all.map(({ row }) => row.images), box.left, box.right, 1.15);
+  const y = logScale(all.flatMap(({ row }) => [row.least, row.p99]), box.bottom, box.top);
+  axes(svg, x, y, box, "images (logarithmic)", "time of a call, µs: median, and least to 99th percentile (logarithmic)");
+  const labels = [];
+  for (const [name, rows] of curves) {
+    const ink = name === "Convlab" ? "blue" : "orange";
+    shape(svg, "path", {
+      d: rows.map((row, k) => `${k ? "L" : "M"}${x.at(row.images)} ${y.at(row.p50)}`).join(""),
+      class: `s-${ink}`, fill: "none", "stroke-width": 1.8,
+    });
+    for (const row of rows) {
+      const [cx, cy] = [x.at(row.images), y.at(row.p50)];
+      line(svg, cx, y.at(row.least), cx, y.at(row.p99), ink);
+      const hover = `${name}, ${number(row.images)} images: ${number(row.p50)} µs, 99 % within ${number(row.p99)} µs`;
+      if (ink === "blue") shape(svg, "circle", { cx, cy, r: 4, class: "f-blue" }, hover);
+      else shape(svg, "rect", { x: cx - 4, y: cy - 4, width: 8, height: 8, class: "f-orange" }, hover);
+    }
+    labels.push({ x: x.at(rows.at(-1).images), y: y.at(rows.at(-1).p50), text: name, ink });
+  }
+  names(svg, labels, box.bottom);
+  const ours = all.filter(({ row }) => row.provider === "convlab");
+  table("calls", ["images", "median, µs", "90 %, µs", "99 %, µs", "images/s", `${peer || "library"}, µs`, "speedup", "record"],
+    ours.map(({ whole, row }) => {
+      const other = all.find((one) => one.row.provider !== "convlab" && one.row.images === row.images);
+      return [number(row.images), number(row.p50), number(row.p90), number(row.p99), number(row.images / row.p50 * 1e6),
+              other ? number(other.row.p50) : "–", other ? `${number(other.row.p50 / row.p50)}×` : "–", whole.path];
+    }));
+}
+
+// ---- Two records.
+
+// What a record has timed, in ms, by what can be compared.
+function itemsOf(one) {
+  const items = new Map();
+  for (const row of one.rows) {
+    if (row.from) {
+      items.set(`${row.provider}, ${row.from}, ${number(row.images)} images`,
+                { ms: [row.p50 / 1e3], low: row.least / 1e3, high: row.p90 / 1e3 });
+    } else if (!row.failure && row.ms.length > 0 && row.ms.every((ms) => ms > 0)) {
+      const half = row.iqr ? row.iqr / 2 : 0, ms = sum(row.ms);
+      const name = items.has(row.variant) ? `${row.variant}, ${row.class}` : row.variant;
+      items.set(name, { ms: row.ms, low: row.low || (half && ms - half), high: row.high || (half && ms + half) });
+    }
+  }
+  return items;
+}
+
+const compared = () => [...data.runs.filter(anyTimed), ...data.wholes];
+
+function drawPair() {
+  const [a, b] = [compared()[chosen("left")], compared()[chosen("right")]];
+  if (!a || !b) return empty("pair", "No timed run of this choice.");
+  const [left, right] = [itemsOf(a), itemsOf(b)];
+  const rows = [];
+  for (const [name, one] of left) {
+    const isPair = left.size === 1 && right.size === 1;
+    const [otherName, other] = right.has(name) ? [name, right.get(name)] : isPair ? [...right][0] : [];
+    if (!other) continue;
+    const spread = !one.low || !other.low ? "spread not known"
+        : one.high < other.low || other.high < one.low ? "beyond the spread" : "within the spread";
+    rows.push([name === otherName ? name : `${name} : ${otherName}`,
+               one.ms.map(number).join(" + "), other.ms.map(number).join(" + "),
+               number(sum(one.ms)), number(sum(other.ms)), `${number(sum(one.ms) / sum(other.ms))}×`, spread]);
+  }
+  if (rows.length === 0) return empty("pair", "The two have nothing timed in common.");
   const apart = a.images === b.images ? "" : ` (${number(a.images)} and ${number(b.images)} images)`;
   table("pair", [`variant${apart}`, "A, ms", "B, ms", "A, sum", "B, sum", "B is faster by", "the difference is"], rows);
 }
 
 function drawRecords() {
-  const rows = matching("images").map((run) => [
-    run.path, run.who || "–", run.milestone, number(run.images),
-    run.traced ? "traced" : run.rows.length === 1 ? run.rows[0].variant : `${run.rows.length} variants`,
-    run.rows.length === 1 && timed(run.rows[0]) ? number(sum(run.rows[0].ms)) : "–",
-    run.correct === undefined ? "–" : (run.count_error ? "✗ " : "") + number(run.correct),
-    number(run.seconds), run.started, run.revision,
-  ]);
-  table("records", ["record", "participant", "milestone", "images", "variant", "sum, ms", "right", "program, s",
+  const rows = matching("source").map((run) => {
+    const one = run.rows.length === 1 ? run.rows[0] : null;
+    return [
+      run.path, run.who || "–", run.milestone, number(run.images),
+      run.traced ? "traced" : one ? one.variant : `${run.rows.length} variants`,
+      one && timed(one) ? number(total(one)) : "–",
+      run.correct === undefined ? "–" : (run.count_error ? "✗ " : "") + number(run.correct),
+      run.seconds ? number(run.seconds) : "–", run.started, run.revision,
+    ];
+  });
+  for (const whole of theWholes()) {
+    rows.push([whole.path, whole.who || "–", "whole network", "–", "–", "–", "–", "–", whole.started, whole.revision]);
+  }
+  table("records", ["record", "participant", "milestone", "images", "variant", "ms", "right", "program, s",
                     "started", "revision"], rows);
 }
 
 function draw() {
-  for (const view of [drawLadder, drawRoofline, drawBatches, drawAccuracy, drawRecords]) view();
-  byId("said").textContent = `${matching("images").length} records of ${chosen("network")} on ${chosen("machine")}.`;
+  const views = [drawLadder, drawRoofline, drawBatches, drawAccuracy, drawContract, drawWholes, drawRecords];
+  for (const view of views) view();
+  const records = new Set([...matching("source"), ...theWholes()].map((one) => one.path));
+  byId("said").textContent = `${records.size} records of ${chosen("network")} on ${chosen("machine")}.`;
 }
 
-// What can be chosen depends on what is chosen before it.
-function choose() {
-  fill("machine", frequent(data.runs.filter((run) => run.network === chosen("network")).map((run) => run.machine)));
-  const runs = data.runs.filter((run) => run.network === chosen("network") && run.machine === chosen("machine"));
-  fill("who", frequent(runs.map((run) => run.who)).filter((who) => who).sort(), "all");
+// ---- What can be chosen depends on what is chosen before it.
+
+function chooseImages() {
+  const runs = matching("images").filter(anyTimed);
   const rows = new Map();
-  for (const run of runs) {
-    const count = run.rows.filter(timed).length;
-    if (count > 0) rows.set(String(run.images), (rows.get(String(run.images)) || 0) + count);
-  }
+  for (const run of runs) rows.set(String(run.images), (rows.get(String(run.images)) || 0) + run.rows.length);
   fill("images", [...rows.keys()].sort((a, b) => rows.get(b) - rows.get(a) || b - a));
-  // Runs of many variants first: they have the most in common.
-  const timedRuns = runs.filter((run) => run.rows.some(timed))
-      .sort((a, b) => b.rows.length - a.rows.length || b.images - a.images);
-  for (const [id, at] of [["left", 0], ["right", 1]]) {
-    const before = chosen(id);
-    byId(id).replaceChildren(...timedRuns.map((run) =>
-      element("option", `${run.path}, ${run.milestone}, ${number(run.images)} images`, { value: data.runs.indexOf(run) })));
-    byId(id).selectedIndex = Math.min(at, timedRuns.length - 1);
-    if (timedRuns.some((run) => String(data.runs.indexOf(run)) === before)) byId(id).value = before;
-  }
-  drawPair();
+  const layers = Math.max(1, ...runs.flatMap((run) => run.rows.map((row) => row.ms.length)));
+  fill("layer", layers < 2 ? [] : Array.from({ length: layers }, (_, i) => String(i + 1)), "all");
   draw();
 }
 
-fill("network", frequent(data.runs.map((run) => run.network)));
+function choose() {
+  const everything = [...data.runs, ...data.wholes].filter((one) => one.network === chosen("network"));
+  fill("machine", frequent(everything.map((one) => one.machine)));
+  const here = everything.filter((one) => one.machine === chosen("machine"));
+  fill("who", frequent(here.map((one) => one.who)).filter((who) => who).sort(), "all");
+  fill("source", frequent(here.filter((one) => one.milestone && anyTimed(one)).map(sourceOf)).sort().reverse());
+  fill("from", Object.keys(kPaths).filter((path) => here.some((one) => one.rows.some((row) => row.from === path))));
+  for (const option of byId("from").options) option.textContent = kPaths[option.value];
+  // Runs of many variants first: they have the most in common.
+  const all = compared();
+  const timedRuns = here.filter((one) => all.includes(one))
+      .sort((a, b) => (b.milestone ? b.rows.length : 0) - (a.milestone ? a.rows.length : 0) || b.images - a.images);
+  for (const [id, at] of [["left", 0], ["right", 1]]) {
+    const before = chosen(id);
+    byId(id).replaceChildren(...timedRuns.map((run) => element("option",
+      `${run.path}, ${run.milestone ? `${run.milestone}, ${number(run.images)} images` : "whole network"}`,
+      { value: all.indexOf(run) })));
+    byId(id).selectedIndex = Math.min(at, timedRuns.length - 1);
+    if (timedRuns.some((run) => String(all.indexOf(run)) === before)) byId(id).value = before;
+  }
+  drawPair();
+  chooseImages();
+}
+
+// Those without a run of a milestone, as single convolutions, last.
+const networks = frequent([...data.runs, ...data.wholes].map((one) => one.network));
+fill("network", networks.sort((a, b) => a.includes(",") - b.includes(",")));
 for (const id of ["network", "machine"]) byId(id).addEventListener("change", choose);
-for (const id of ["images", "who"]) byId(id).addEventListener("change", draw);
+for (const id of ["source", "who"]) byId(id).addEventListener("change", chooseImages);
+for (const id of ["images", "layer"]) byId(id).addEventListener("change", draw);
+byId("from").addEventListener("change", drawWholes);
 for (const id of ["left", "right"]) byId(id).addEventListener("change", drawPair);
 byId("variant").addEventListener("input", draw);
 window.addEventListener("resize", draw);

@@ -13,8 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/files/files.h"
-#include "common/record/bench_record.h"
-#include "common/record/network_record.h"
 #include "common/status/status.h"
 #include "reports/importers/import.h"
 #include "reports/importers/ncu.h"
@@ -62,12 +60,24 @@ struct Files {
   std::vector<Counters> counters;
 };
 
-// The benchmark's records are skipped too, since they are not runs of a
-// milestone.
-bool IsBenchRecord(absl::string_view content) {
-  const absl::string_view head = content.substr(0, 4096);
-  return absl::StrContains(head, kBenchSchema) ||
-         absl::StrContains(head, kNetworkSchema);
+// Reads the record of a benchmark. Returns whether it is one.
+absl::StatusOr<bool> ReadBenchmark(const fs::path& path,
+                                   const std::string& content,
+                                   const ReadOptions& options,
+                                   Records& records) {
+  const absl::string_view head = absl::string_view(content).substr(0, 4096);
+  const bool is_bench = absl::StrContains(head, kBenchSchema);
+  const bool is_network = absl::StrContains(head, kNetworkSchema);
+  if (is_bench && options.benchmarks) {
+    absl::StatusOr<BenchRecord> record = ParseBenchRecord(content);
+    if (!record.ok()) return Annotate(record.status(), path.string());
+    records.benches.push_back({path.string(), *std::move(record)});
+  } else if (is_network && options.benchmarks) {
+    absl::StatusOr<NetworkRecord> record = ParseNetworkRecord(content);
+    if (!record.ok()) return Annotate(record.status(), path.string());
+    records.networks.push_back({path.string(), *std::move(record)});
+  }
+  return is_bench || is_network;
 }
 
 absl::Status ReadJson(const fs::path& path, const ReadOptions& options,
@@ -77,7 +87,9 @@ absl::Status ReadJson(const fs::path& path, const ReadOptions& options,
     files.records.traces[path.string()] = std::move(content);
     return absl::OkStatus();
   }
-  if (IsBenchRecord(content)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool is_benchmark,
+                   ReadBenchmark(path, content, options, files.records));
+  if (is_benchmark) return absl::OkStatus();
   absl::StatusOr<RunRecord> record = ParseRunRecord(content);
   if (!record.ok()) return Annotate(record.status(), path.string());
   files.networks.insert(record->network);
@@ -171,7 +183,8 @@ absl::StatusOr<Records> ReadRecords(const std::string& folder,
   }
   if (!files.records.runs.empty()) {
     RETURN_IF_ERROR(TakeCounters(files));
-  } else if (files.records.broken.empty()) {
+  } else if (files.records.broken.empty() && files.records.benches.empty() &&
+             files.records.networks.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         folder, " holds no run record",
         options.network.empty() ? "" : absl::StrCat(" of ", options.network),

@@ -11,6 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/record/bench_record.h"
+#include "common/record/network_record.h"
 #include "common/record/profile.h"
 #include "common/record/run_record.h"
 #include "common/record/seal.h"
@@ -23,7 +25,17 @@ struct NamedRecord {
   SealState seal = SealState::kUnsealed;
 };
 
-// A file that should be a run record and is not.
+// The records of benchmarks: of single convolutions, and of whole networks.
+struct NamedBench {
+  std::string path;
+  BenchRecord record;
+};
+struct NamedNetworks {
+  std::string path;
+  NetworkRecord record;
+};
+
+// A file that should be a record and is not.
 struct BrokenFile {
   std::string path;
   std::string reason;
@@ -38,6 +50,8 @@ struct Records {
   // Chrome traces by the path of their file.
   std::map<std::string, std::string> traces;
   // Empty unless they were asked for.
+  std::vector<NamedBench> benches;
+  std::vector<NamedNetworks> networks;
   std::vector<BrokenFile> broken;
 };
 
@@ -47,12 +61,14 @@ struct ReadOptions {
   // Files that are damaged or no run records are listed in Records::broken
   // instead of ending the reading.
   bool keep_broken = false;
+  // The benchmarks' records are read too.
+  bool benchmarks = false;
 };
 
 // Reads everything below `folder`, or the one record that it names: run records
-// and Chrome traces (*.json), and ncu's counters (*.csv); other files,
-// including the benchmark's records, are skipped. With `network`, only its
-// records are read. Counters do not name their network: those in a folder
+// and Chrome traces (*.json), and ncu's counters (*.csv); other files, and the
+// benchmarks' records unless they are asked for, are skipped. With `network`,
+// only its runs are read. Counters do not name their network: those in a folder
 // ncu-NETWORK are that network's, others are used if all records are of one
 // network. The error names the file that is not a record or is damaged, or says
 // that there is no record, or that a variant has two files of counters.
