@@ -10,6 +10,7 @@ cat >"$TEST_TMPDIR/bin/compute-sanitizer" <<'END'
 #!/bin/sh
 tool=$2
 shift 4
+if [ "$1" = --padding ]; then shift 2; fi
 "$@"
 if [ "$tool" = "${FINDS:-}" ]; then exit 9; fi
 END

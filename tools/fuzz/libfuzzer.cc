@@ -44,8 +44,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size,
     std::memmove(data, data + random.Below(size - kUsual), kUsual);
     size = kUsual;
   }
-  size = LLVMFuzzerMutate(data, size,
-                          std::min(max_size, std::max(size, kUsual)));
+  size =
+      LLVMFuzzerMutate(data, size, std::min(max_size, std::max(size, kUsual)));
   if (random.Below(kEnlargedEvery) > 0) return size;
   std::string input(reinterpret_cast<const char*>(data), size);
   Enlarge(random, input);
