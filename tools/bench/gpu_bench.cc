@@ -53,11 +53,13 @@ class GpuBench {
           report_.Add(layer, *measured, record_.ceilings);
           continue;
         }
-        // A variant may decline the problem; any other error is a failure.
+        // A variant may decline the problem, or need more memory than there is;
+        // any other error is a failure.
+        const bool memory = absl::IsResourceExhausted(measured.status());
         report_.Omit(layer, "convlab", variant->name, variant->accuracy,
                      measured.status().message(),
-                     !absl::IsUnimplemented(measured.status()) &&
-                         !absl::IsResourceExhausted(measured.status()));
+                     !memory && !absl::IsUnimplemented(measured.status()));
+        if (memory) TellOutOfMemory(layer, variant->name, measured.status());
         // A failed launch would make all later ones fail.
         RETURN_IF_ERROR(cuda::Synchronize());
       }
@@ -152,6 +154,13 @@ class GpuBench {
     return times;
   }
 
+  // Not a failure, but no row of the table where somebody expects one.
+  void TellOutOfMemory(const NamedLayer& layer, absl::string_view name,
+                       const absl::Status& status) {
+    report_.Tell(absl::StrCat("not measured: ", layer.name, ", ", name, ": ",
+                              OneLine(status.message())));
+  }
+
   uint64_t NextRandom() {
     return Mix(static_cast<uint64_t>(record_.check_seed), random_++);
   }
@@ -165,10 +174,11 @@ class GpuBench {
     const auto measured =
         MeasureCudnn(layer.problem, accuracy, workers_, search);
     if (!measured.ok()) {
-      const bool missing = absl::IsUnavailable(measured.status()) ||
-                           absl::IsResourceExhausted(measured.status());
+      const bool memory = absl::IsResourceExhausted(measured.status());
+      const bool missing = memory || absl::IsUnavailable(measured.status());
       report_.Omit(layer, "cudnn", "", accuracy, measured.status().message(),
                    !missing);
+      if (memory) TellOutOfMemory(layer, "cudnn", measured.status());
       return missing ? absl::OkStatus() : cuda::Synchronize();
     }
     record_.peer = absl::StrCat("cuDNN ", measured->version);

@@ -11,6 +11,7 @@
 // the parent writes the input to a file and says how to run it again.
 
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/files/files.h"
+#include "tools/fuzz/enlarge.h"
 #include "tools/fuzz/seeds.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
@@ -40,29 +42,10 @@ extern "C" const char* __asan_default_options() {
 namespace convlab {
 namespace {
 
-constexpr size_t kLargestInput = 1 << 18;
-// One of so many inputs is enlarged to more than the other number of bytes.
+// One of so many inputs is enlarged.
 constexpr size_t kEnlargedEvery = 100;
-constexpr size_t kEnlarged = 1 << 14;
-constexpr unsigned kMostSecondsPerInput = 10;
-
-// SplitMix64 (Steele, Lea and Flood, 2014), which is good from any starting
-// state.
-class Random {
- public:
-  explicit Random(uint64_t state) : state_(state) {}
-  uint64_t Next() {
-    uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-  }
-  // A number from 0 to `end` - 1; `end` is at least 1.
-  size_t Below(size_t end) { return Next() % end; }
-
- private:
-  uint64_t state_;
-};
+// Of the processor's time, however busy the machine is.
+constexpr int kMostSecondsPerInput = 10;
 
 // A value at which lengths, counts and offsets often fail.
 uint64_t InterestingInteger(Random& random, size_t input_size) {
@@ -150,20 +133,6 @@ void Mutate(const std::vector<std::string>& seeds, Random& random,
   if (input.size() > kLargestInput) input.resize(kLargestInput);
 }
 
-// Repeats a range where it stands, so often that the input is larger than any
-// seed: counts and depths become large there, and what takes quadratic time
-// shows.
-void Enlarge(Random& random, std::string& input) {
-  if (input.empty()) return;
-  const size_t at = random.Below(input.size());
-  const std::string range = input.substr(at, random.Below(256) + 1);
-  const size_t least = kEnlarged << random.Below(5);
-  std::string repeated;
-  while (input.size() + repeated.size() <= least) repeated += range;
-  input.insert(at, repeated);
-  if (input.size() > kLargestInput) input.resize(kLargestInput);
-}
-
 std::string Input(const std::vector<std::string>& seeds, uint64_t index) {
   if (index < seeds.size()) return seeds[index];
   Random random(index);
@@ -219,7 +188,8 @@ int RunMany(uint64_t first, uint64_t runs) {
   if (child == 0) {
     for (uint64_t i = first; i < first + runs; ++i) {
       *current = i;
-      alarm(kMostSecondsPerInput);
+      const itimerval limit = {{}, {kMostSecondsPerInput, 0}};
+      setitimer(ITIMER_PROF, &limit, nullptr);
       RunOne(Input(seeds, i));
     }
     *current = first + runs;
@@ -238,7 +208,7 @@ int RunMany(uint64_t first, uint64_t runs) {
   }
   if (WIFSIGNALED(status)) {
     std::fprintf(stderr, "Stopped by signal %d (%s).\n", WTERMSIG(status),
-                 WTERMSIG(status) == SIGALRM ? "an input took too long"
+                 WTERMSIG(status) == SIGPROF ? "an input took too long"
                                              : strsignal(WTERMSIG(status)));
   }
   if (*current == first + runs) {

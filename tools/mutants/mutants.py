@@ -59,7 +59,7 @@ def warn_of_stale(mutants, tree):
     gone = sorted(one.number for one in mutants if one not in present)
     if gone:
         print(f"{len(gone)} of {len(mutants)} mutants are of lines that are gone, "
-              f"tools/mutants/draw draws anew: {gone}", file=sys.stderr)
+              f"tools/mutants/draw --renew draws others: {gone}", file=sys.stderr)
     return present
 
 

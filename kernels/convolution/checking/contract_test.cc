@@ -2,8 +2,11 @@
 // each family of data, and on the data that the search for the worst has found.
 #include "kernels/convolution/checking/contract.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -39,10 +42,10 @@ constexpr int kMostFailures = 10;
 
 // The data with their reference, and a bias of zeros.
 struct Contracts {
-  explicit Contracts(const ContractCase& one)
-      : data(MakeData(one.problem, one.recipe)),
-        sums(one.problem, data.x.data(), data.k.data(), TestWorkers()),
-        no_bias(one.problem.filters) {}
+  Contracts(const Problem& problem, ConvolutionData values)
+      : data(std::move(values)),
+        sums(problem, data.x.data(), data.k.data(), TestWorkers()),
+        no_bias(problem.filters) {}
 
   ConvolutionData data;
   ContractReference sums;
@@ -50,18 +53,17 @@ struct Contracts {
 };
 
 // Runs the variant with the epilogue, if it takes it.
-absl::Status CheckContract(const Variant& variant, const ContractCase& one,
-                           const Contracts& contracts,
+absl::Status CheckContract(const Variant& variant, const Problem& problem,
+                           const std::string& name, const Contracts& contracts,
                            const Epilogue& epilogue) {
-  if (!variant.Check(one.problem, TestResources(), epilogue).ok()) {
+  if (!variant.Check(problem, TestResources(), epilogue).ok()) {
     return absl::OkStatus();
   }
   const auto y =
-      RunOnHostTensors(variant, one.problem, TestResources(), contracts.data.x,
+      RunOnHostTensors(variant, problem, TestResources(), contracts.data.x,
                        contracts.data.k, /*runs=*/1, true, epilogue);
   if (!y.ok()) return y.status();
-  const std::string data = absl::StrCat(one.name, ": ", ToString(one.recipe),
-                                        "; fused: ", ToString(epilogue));
+  const std::string data = absl::StrCat(name, "; fused: ", ToString(epilogue));
   return epilogue.pool.size == 0
              ? contracts.sums.Check(y->data(), variant.name, data,
                                     TestWorkers())
@@ -71,14 +73,14 @@ absl::Status CheckContract(const Variant& variant, const ContractCase& one,
 
 // Runs all variants of class fp32 that take the problem, alone and with what
 // leaves the sums to be compared: a bias of zeros, and pooling.
-void ExpectContract(const ContractCase& one) {
+void ExpectContract(Backend backend, const Problem& problem,
+                    const std::string& name, const Contracts& contracts) {
   static auto* const failures = new std::map<const Variant*, int>;
-  const Contracts contracts(one);
   Epilogue epilogues[3];
   epilogues[1].bias = contracts.no_bias.data();
   epilogues[2].pool = {2, 2, false};
   for (const Variant* variant : Variants()) {
-    if (variant->backend != one.backend ||
+    if (variant->backend != backend ||
         variant->accuracy != AccuracyClass::kFp32 ||
         (*failures)[variant] >= kMostFailures) {
       continue;
@@ -87,7 +89,7 @@ void ExpectContract(const ContractCase& one) {
       ASSERT_TRUE(ForceCpuTarget(Name(target)).ok());
       for (const Epilogue& epilogue : epilogues) {
         const absl::Status status =
-            CheckContract(*variant, one, contracts, epilogue);
+            CheckContract(*variant, problem, name, contracts, epilogue);
         EXPECT_TRUE(status.ok()) << status;
         if (!status.ok()) ++(*failures)[variant];
       }
@@ -153,7 +155,11 @@ class Contract : public ::testing::TestWithParam<ContractCase> {
   }
 };
 
-TEST_P(Contract, EachOutputKeepsIt) { ExpectContract(GetParam()); }
+TEST_P(Contract, EachOutputKeepsIt) {
+  const auto& [backend, problem, name, recipe] = GetParam();
+  ExpectContract(backend, problem, absl::StrCat(name, ": ", ToString(recipe)),
+                 {problem, MakeData(problem, recipe)});
+}
 
 INSTANTIATE_TEST_SUITE_P(Cpu, Contract,
                          ::testing::ValuesIn(ContractCases(Backend::kCpu)),
@@ -161,6 +167,77 @@ INSTANTIATE_TEST_SUITE_P(Cpu, Contract,
 INSTANTIATE_TEST_SUITE_P(Gpu, Contract,
                          ::testing::ValuesIn(ContractCases(Backend::kCuda)),
                          CaseName);
+
+// Beside one value of 1, one that is so small that scaled halves lose most of
+// it: it is found wherever it stands, at the ends too.
+class OneFaintValue : public ::testing::TestWithParam<Backend> {
+ protected:
+  static constexpr float kFaint = 0x1.8bcdefp-30f;
+  static constexpr Problem kProblems[] = {
+      {2, 1, 20, 22, 6, 5}, {3, 4, 20, 23, 17, 7}, {2, 3, 40, 131, 7, 4}};
+
+  void SetUp() override {
+    if (GetParam() != Backend::kCuda) return;
+    const auto device = cuda::FindDevice();
+    if (!device.ok()) GTEST_SKIP() << device.status().message();
+  }
+};
+
+TEST_P(OneFaintValue, OfTheInputs) {
+  for (const Problem& p : kProblems) {
+    const int64_t image = p.input_elements() / p.batch;
+    for (const int64_t place : {int64_t{0}, p.width - 1, image - p.width,
+                                image - 1, image - p.height * p.width}) {
+      ConvolutionData data = MakeData(p, *ParseRecipe("seed=1"));
+      std::fill(data.x.begin(), data.x.end(), 0.f);
+      for (int64_t b = 0; b < p.batch; ++b) {
+        data.x[b * image + p.height / 2 * p.width + p.width / 2] = 1;
+        data.x[b * image + place] = kFaint;
+      }
+      ExpectContract(GetParam(), p, absl::StrCat("at ", place),
+                     {p, std::move(data)});
+    }
+  }
+}
+
+// More tiles than there are blocks, all of which have to be mended: what lists
+// them has room for all. compute-sanitizer sees where it has not.
+TEST_P(OneFaintValue, OfFiltersOfManyImages) {
+  if (GetParam() == Backend::kCpu) GTEST_SKIP() << "has no such lists";
+  const Problem p = {700, 1, 20, 20, 4, 5};
+  ConvolutionData data = MakeData(p, *ParseRecipe("seed=1"));
+  for (int64_t m = 0; m < p.filters; ++m) data.k[m * 25] = kFaint;
+  ExpectContract(GetParam(), p, "many images", {p, std::move(data)});
+}
+
+TEST_P(OneFaintValue, OfAFilter) {
+  for (const Problem& p : kProblems) {
+    const int64_t image = p.input_elements() / p.batch;
+    const int64_t filter = p.kernel_elements() / p.filters;
+    for (const bool last : {false, true}) {
+      ConvolutionData data = MakeData(p, *ParseRecipe("seed=1"));
+      std::fill(data.k.begin(), data.k.end(), 1.f);
+      std::fill(data.x.begin(), data.x.end(), 0.f);
+      for (int64_t m = 0; m < p.filters; ++m) {
+        data.k[m * filter + (last ? filter - 1 : 0)] = kFaint;
+      }
+      // Which has all weights of its channel.
+      const int64_t plane = p.height * p.width;
+      for (int64_t b = 0; b < p.batch; ++b) {
+        data.x[b * image + (last ? image - plane : 0) + p.height / 2 * p.width +
+               p.width / 2] = 1;
+      }
+      ExpectContract(GetParam(), p, last ? "the last" : "the first",
+                     {p, std::move(data)});
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, OneFaintValue,
+                         ::testing::Values(Backend::kCpu, Backend::kCuda),
+                         [](const auto& one) {
+                           return one.param == Backend::kCpu ? "cpu" : "cuda";
+                         });
 
 // On both backends, whichever the find is from.
 std::vector<ContractCase> FindCases() {

@@ -78,6 +78,27 @@ TEST_P(OnGpu, ASmallProblemIsTakenWithAnyNumberOfFilters) {
   }
 }
 
+// So would a refusal of a filter's size.
+TEST(Strips, AreTakenWithFiltersOfTheirSizes) {
+  constexpr struct {
+    const char* variant;
+    int64_t least, most;
+  } kSizes[] = {{"tensor_strips", 3, 11}, {"wgmma_strips", 2, 9}};
+  const auto device = cuda::FindDevice();
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  if (device->compute_capability != 90) GTEST_SKIP() << "for an H200";
+  for (const auto& [name, least, most] : kSizes) {
+    const auto variant = FindVariant(Backend::kCuda, name);
+    ASSERT_TRUE(variant.ok()) << variant.status();
+    for (int64_t K = 1; K <= 12; ++K) {
+      const absl::Status status =
+          (*variant)->supports({2, 1, 48, 48, 4, K}, Resources());
+      EXPECT_EQ(status.ok(), least <= K && K <= most)
+          << name << " with K = " << K << ": " << status;
+    }
+  }
+}
+
 // Attributes belong to a kernel, not to a convolution: a later convolution must
 // not reduce the shared memory of an earlier one.
 TEST_P(OnGpu, LaterConvolutionsDoNotDisturbEarlierOnes) {
