@@ -46,7 +46,7 @@ class GeneralOnCpu : public PreparedOperation {
 class ByVariant : public PreparedOperation {
  public:
   ByVariant(const Operation& operation, const Target& target,
-            const Variant& variant, bool fuses,
+            const Variant& variant, bool fuses, double estimated_ns,
             std::unique_ptr<Convolution> convolution)
       : operation_(operation),
         target_(target),
@@ -55,11 +55,7 @@ class ByVariant : public PreparedOperation {
     kernel_ = variant.name;
     accuracy_ = variant.accuracy;
     recordable_ = variant.recordable;
-    if (variant.estimate_ns != nullptr) {
-      estimated_ns_ =
-          variant.estimate_ns(PaddedProblem(operation), target.resources)
-              .value_or(0);
-    }
+    estimated_ns_ = estimated_ns;
     if (operation.padded()) {
       padded_bytes_ = PartBytes(operation.padded_elements());
     }
@@ -103,28 +99,33 @@ class ByVariant : public PreparedOperation {
 
 class GeneralOnGpu : public PreparedOperation {
  public:
-  GeneralOnGpu(const Operation& operation, int device)
-      : operation_(operation), device_(device) {
+  GeneralOnGpu(const Operation& operation, int device,
+               const cuda::GeneralConvolution& convolution)
+      : operation_(operation), device_(device), convolution_(convolution) {
+    estimated_ns_ = convolution.estimated_ns;
     if (operation.pool.size > 0) {
       workspace_bytes_ = PartBytes(operation.sums_elements());
+      estimated_ns_ += cuda::EstimateFinishNs(operation);
     }
   }
 
   absl::Status Run(const Tensors& tensors, Stream stream) override {
     const cuda::CurrentDevice current(device_);
     RETURN_IF_ERROR(current.status());
-    const bool pools = operation_.pool.size > 0;
-    float* const sums =
-        pools ? static_cast<float*>(tensors.workspace) : tensors.y;
-    RETURN_IF_ERROR(cuda::ConvolveGenerally(operation_, tensors.x, tensors.k,
-                                            tensors.bias, sums, stream));
-    if (!pools) return absl::OkStatus();
+    if (operation_.pool.size == 0) {
+      return cuda::ConvolveGenerally(convolution_, tensors.x, tensors.k,
+                                     tensors.bias, tensors.y, stream);
+    }
+    float* const sums = static_cast<float*>(tensors.workspace);
+    RETURN_IF_ERROR(cuda::ConvolveGenerally(convolution_, tensors.x, tensors.k,
+                                            /*bias=*/nullptr, sums, stream));
     return cuda::FinishSums(operation_, sums, tensors.bias, tensors.y, stream);
   }
 
  private:
   const Operation operation_;
   const int device_;
+  const cuda::GeneralConvolution convolution_;
 };
 
 // Whether a variant takes the operation on the target, as far as padding,
@@ -142,7 +143,7 @@ absl::Status CheckForVariants(const Operation& operation,
   return absl::OkStatus();
 }
 
-// The variant for the operation, or null for the general kernel.
+// The variant for the operation, or null for the general kernel alone.
 absl::StatusOr<const Variant*> ChooseVariant(const Operation& operation,
                                              const Target& target) {
   if (target.kernel == kGeneralKernel) return nullptr;
@@ -169,23 +170,39 @@ absl::StatusOr<const Variant*> ChooseVariant(const Operation& operation,
   return variant;
 }
 
+// Of the variant with what stands around it; 0 if it has no estimate.
+double EstimateNs(const Operation& operation, const Target& target,
+                  const Variant& variant, bool fuses) {
+  if (variant.estimate_ns == nullptr) return 0;
+  double ns = variant.estimate_ns(PaddedProblem(operation), target.resources)
+                  .value_or(0);
+  if (target.backend == Backend::kCpu || ns == 0) return ns;
+  if (operation.padded()) ns += cuda::EstimatePaddingNs(operation);
+  if (!fuses && operation.has_epilogue()) {
+    ns += cuda::EstimateFinishNs(operation);
+  }
+  return ns;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
     const Operation& operation, const Target& target) {
   RETURN_IF_ERROR(CheckOperation(operation));
   const bool gpu = target.backend == Backend::kCuda;
+  std::unique_ptr<PreparedOperation> general;
   if (gpu) {
     const cuda::CurrentDevice current(target.resources.device);
     RETURN_IF_ERROR(current.status());
-    RETURN_IF_ERROR(cuda::CheckSizes(operation));
+    ASSIGN_OR_RETURN(const cuda::GeneralConvolution convolution,
+                     cuda::PrepareGenerally(operation));
+    general = std::make_unique<GeneralOnGpu>(operation, target.resources.device,
+                                             convolution);
   }
   ASSIGN_OR_RETURN(const Variant* const variant,
                    ChooseVariant(operation, target));
   if (variant == nullptr) {
-    if (gpu) {
-      return std::make_unique<GeneralOnGpu>(operation, target.resources.device);
-    }
+    if (gpu) return general;
     return std::make_unique<GeneralOnCpu>(operation, *target.resources.workers);
   }
   const Problem problem = PaddedProblem(operation);
@@ -197,11 +214,15 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
     if (!gpu) return fuses;
     epilogue = {};
   }
+  const double ns = EstimateNs(operation, target, *variant, fuses.ok());
+  if (gpu && target.kernel.empty() && general->estimated_ns() < ns) {
+    return general;
+  }
   Target kept = target;
   kept.resources.callers_workspace = true;
   ASSIGN_OR_RETURN(auto convolution,
                    variant->Create(problem, kept.resources, epilogue));
-  return std::make_unique<ByVariant>(operation, kept, *variant, fuses.ok(),
+  return std::make_unique<ByVariant>(operation, kept, *variant, fuses.ok(), ns,
                                      std::move(convolution));
 }
 

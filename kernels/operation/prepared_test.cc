@@ -321,6 +321,23 @@ TEST_P(Prepared, InfinitiesAndNanAreWhereTheDefinitionHasThem) {
   }
 }
 
+// Filters that do not fit into a GPU's shared memory: all channels, one
+// channel, a row.
+TEST_P(Prepared, LargeFilters) {
+  Operation many = MakeOperation(2, 40, 12, 20, 70, 5, 5);
+  many.stride_x = 2, many.left = 2;
+  for (const Operation& o : {many, MakeOperation(1, 2, 205, 62, 20, 200, 60),
+                             MakeOperation(1, 1, 2, 9010, 3, 1, 9000)}) {
+    if (!Takes(o)) continue;
+    SCOPED_TRACE(ToString(o));
+    const auto x = Integers(o.input_elements(), 3, 1);
+    const auto k = Integers(o.kernel_elements(), 3, 2);
+    const auto expected = Finished(o, DefinitionOf(o, x, k), nullptr);
+    const auto y = Run(o, x, k, {});
+    for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], expected[i]) << i;
+  }
+}
+
 TEST_P(Prepared, FirstLayerOfAKnownNetwork) {
   Operation o = MakeOperation(1, 3, 224, 224, 64, 7, 7);
   o.stride_y = o.stride_x = 2;

@@ -3,7 +3,8 @@
 #include <cuda_runtime_api.h>
 
 #include "absl/strings/str_cat.h"
-#include "common/math/rounding.h"
+#include "common/status/status.h"
+#include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/cuda/device.h"
 #include "kernels/operation/cuda/launches.h"
 
@@ -12,38 +13,6 @@ namespace {
 
 // Blocks of threads reach beyond the end by less than the difference to 2^31.
 constexpr int64_t kMostElements = (int64_t{1} << 31) - (1 << 20);
-constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
-
-// Of an operation whose sizes have been checked.
-GeneralPlan MakePlan(const Operation& o) {
-  GeneralPlan plan = {};
-  plan.C = static_cast<int>(o.channels);
-  plan.H = static_cast<int>(o.height);
-  plan.W = static_cast<int>(o.width);
-  plan.M = static_cast<int>(o.filters);
-  plan.KH = static_cast<int>(o.kernel_height);
-  plan.KW = static_cast<int>(o.kernel_width);
-  plan.stride_y = static_cast<int>(o.stride_y);
-  plan.stride_x = static_cast<int>(o.stride_x);
-  plan.top = static_cast<int>(o.top);
-  plan.left = static_cast<int>(o.left);
-  plan.OH = static_cast<int>(o.sums_height());
-  plan.OW = static_cast<int>(o.sums_width());
-  plan.taps = static_cast<int>(o.taps());
-  const int filters = GeneralTileFilters(o.filters);
-  plan.filter_tiles = static_cast<int>(CeilDivide<int64_t>(o.filters, filters));
-  plan.sums = o.batch * plan.OH * plan.OW;
-  plan.blocks = CeilDivide<int64_t>(plan.sums, GeneralTilePositions(filters)) *
-                plan.filter_tiles;
-  plan.by_filter = Divisor(plan.KH * plan.KW);
-  plan.by_filter_row = Divisor(plan.KW);
-  plan.by_plane = Divisor(plan.OH * plan.OW);
-  plan.by_row = Divisor(plan.OW);
-  plan.activation = o.pool.size == 0 ? o.activation : Activation::kNone;
-  return plan;
-}
-
-}  // namespace
 
 absl::Status CheckSizes(const Operation& o) {
   const struct {
@@ -59,12 +28,42 @@ absl::Status CheckSizes(const Operation& o) {
                        " elements, expected less than ", kMostElements));
     }
   }
-  if (MakePlan(o).blocks > kMostBlocks) {
-    return absl::UnimplementedError(
-        absl::StrCat("operation ", ToString(o), ": needs more than ",
-                     kMostBlocks, " blocks of threads"));
-  }
   return absl::OkStatus();
+}
+
+// Of a kernel that reads and writes so many floats, behind another one.
+double EstimateCopyNs(int64_t floats) {
+  constexpr double kLaunchNs = 1500, kSustained = 0.7;
+  DeviceLimits limits;
+  if (AskLimits(&limits).failed() || limits.memory_gbs <= 0) return kLaunchNs;
+  return kLaunchNs +
+         4 * static_cast<double>(floats) / (kSustained * limits.memory_gbs);
+}
+
+}  // namespace
+
+absl::StatusOr<GeneralConvolution> PrepareGenerally(const Operation& o) {
+  RETURN_IF_ERROR(CheckSizes(o));
+  DeviceLimits limits;
+  RETURN_IF_ERROR(ToStatus(AskLimits(&limits)));
+  GeneralConvolution convolution;
+  if (!MakeGeneralPlan(o, limits, &convolution.plan)) {
+    return absl::UnimplementedError(
+        absl::StrCat("operation ", ToString(o),
+                     ": needs more blocks of threads than there "
+                     "can be"));
+  }
+  RETURN_IF_ERROR(ToStatus(PrepareGeneral(convolution.plan)));
+  convolution.estimated_ns = EstimateGeneralNs(convolution.plan, limits);
+  return convolution;
+}
+
+double EstimatePaddingNs(const Operation& o) {
+  return EstimateCopyNs(o.input_elements() + o.padded_elements());
+}
+
+double EstimateFinishNs(const Operation& o) {
+  return EstimateCopyNs(o.sums_elements() + o.output_elements());
 }
 
 absl::Status PadInput(const Operation& o, const float* x, float* padded,
@@ -79,12 +78,10 @@ absl::Status PadInput(const Operation& o, const float* x, float* padded,
   return ToStatus(LaunchPad(padding, x, padded, stream));
 }
 
-absl::Status ConvolveGenerally(const Operation& operation, const float* x,
-                               const float* k, const float* bias, float* sums,
-                               Stream stream) {
-  return ToStatus(LaunchGeneral(MakePlan(operation), x, k,
-                                operation.pool.size == 0 ? bias : nullptr, sums,
-                                stream));
+absl::Status ConvolveGenerally(const GeneralConvolution& convolution,
+                               const float* x, const float* k,
+                               const float* bias, float* sums, Stream stream) {
+  return ToStatus(LaunchGeneral(convolution.plan, x, k, bias, sums, stream));
 }
 
 absl::Status FinishSums(const Operation& o, const float* sums,

@@ -11,12 +11,16 @@ absl::Status NoCuda() {
 
 }  // namespace
 
-absl::Status CheckSizes(const Operation&) { return NoCuda(); }
+absl::StatusOr<GeneralConvolution> PrepareGenerally(const Operation&) {
+  return NoCuda();
+}
+double EstimatePaddingNs(const Operation&) { return 0; }
+double EstimateFinishNs(const Operation&) { return 0; }
 absl::Status PadInput(const Operation&, const float*, float*, Stream) {
   return NoCuda();
 }
-absl::Status ConvolveGenerally(const Operation&, const float*, const float*,
-                               const float*, float*, Stream) {
+absl::Status ConvolveGenerally(const GeneralConvolution&, const float*,
+                               const float*, const float*, float*, Stream) {
   return NoCuda();
 }
 absl::Status FinishSums(const Operation&, const float*, const float*, float*,
