@@ -13,13 +13,16 @@ GPU, where only the caller knows how to allocate, unless x has the method
 new_empty (PyTorch) or its module the function empty (CuPy).
 """
 
+import importlib
+
 from convlab._arrays import Array, new_array
 from convlab._library import ConvlabError, Plan, count_gpus, version
 
 __all__ = ["ConvlabError", "Plan", "conv2d", "count_gpus", "version"]
 __version__ = version()
 
-# Plans by what they were made for. The oldest goes when there are too many.
+# Plans and the shapes of what they compute, by what they were made for. The
+# oldest goes when there are too many.
 _plans = {}
 _MOST_PLANS = 256
 
@@ -35,15 +38,84 @@ def _pair(name, value):
     return pair
 
 
-def _plan(problem, **options):
-    key = (problem, tuple(sorted(options.items())))
-    plan = _plans.get(key)
-    if plan is None:
-        plan = Plan(dict(problem), **options)
-        if len(_plans) >= _MOST_PLANS:
-            _plans.pop(next(iter(_plans)), None)
-        _plans[key] = plan
-    return plan
+def problem_of(x_shape, w_shape, biased, stride, padding, activation, pool):
+    """The problem, for Plan, of conv2d with arguments of these shapes."""
+    batch, channels, height, width = x_shape
+    filters, its_channels, kernel_height, kernel_width = w_shape
+    if its_channels != channels:
+        raise ValueError(f"w has {its_channels} channels, x has {channels}")
+    stride_y, stride_x = _pair("stride", stride)
+    try:
+        sides = tuple(padding)
+    except TypeError:
+        sides = (padding,) * 4
+    if len(sides) == 2:
+        sides = (sides[0], sides[0], sides[1], sides[1])
+    if len(sides) != 4:
+        raise ValueError(f"padding is {padding!r}, expected a number, two or four")
+    windows = (0, 0, 0)
+    if pool is not None:
+        windows = tuple(pool) if hasattr(pool, "__len__") else (pool, pool)
+        windows = (windows + (False,))[:3] if len(windows) in (2, 3) else windows
+        if len(windows) != 3:
+            raise ValueError(f"pool is {pool!r}, expected a size, two or three")
+    return {
+        "batch": batch,
+        "channels": channels,
+        "height": height,
+        "width": width,
+        "filters": filters,
+        "kernel_height": kernel_height,
+        "kernel_width": kernel_width,
+        "stride_height": stride_y,
+        "stride_width": stride_x,
+        "padding_top": sides[0],
+        "padding_bottom": sides[1],
+        "padding_left": sides[2],
+        "padding_right": sides[3],
+        "has_bias": int(biased),
+        "activation": activation,
+        "pool_size": windows[0],
+        "pool_stride": windows[1],
+        "pool_ceil": int(windows[2]),
+    }
+
+
+def _find_plan(key):
+    """(plan, shape of y) for the arguments of problem_of and of Plan."""
+    try:
+        return _plans[key]
+    except KeyError:
+        pass
+    except TypeError:  # a list
+        key = tuple(tuple(part) if isinstance(part, list) else part for part in key)
+        if key in _plans:
+            return _plans[key]
+    device, accuracy, kernel, threads, capturable = key[7:]
+    plan = Plan(
+        problem_of(*key[:7]),
+        device=device,
+        accuracy=accuracy,
+        kernel=kernel,
+        threads=threads,
+        capturable=capturable,
+    )
+    made = plan, (key[0][0], key[1][0], plan.output_height, plan.output_width)
+    if len(_plans) >= _MOST_PLANS:
+        _plans.pop(next(iter(_plans)), None)
+    _plans[key] = made
+    return made
+
+
+def __getattr__(name):
+    """convlab.torch, which needs PyTorch, is imported when it is used."""
+    if name == "torch":
+        return importlib.import_module("convlab.torch")
+    raise AttributeError(f"module 'convlab' has no attribute {name!r}")
+
+
+def _fail_place(array, x_array):
+    raise ValueError(f"{array.name} is on {array.place()}, expected {x_array.place()}")
 
 
 def conv2d(
@@ -92,69 +164,34 @@ def conv2d(
       TypeError, ValueError: for what are no such arrays.
     """
     x_array, w_array = Array("x", x, 4), Array("w", w, 4)
-    arrays = [x_array, w_array]
+    device = x_array.device
     bias_array = None
     if bias is not None:
         bias_array = Array("bias", bias, 1)
-        arrays.append(bias_array)
-    device = x_array.device
-    for array in arrays:
-        if array.device != device:
+        if bias_array.device != device:
+            _fail_place(bias_array, x_array)
+        if bias_array.shape[0] != w_array.shape[0]:
             raise ValueError(
-                f"{array.name} is on {array.place()}, expected {x_array.place()}"
+                f"bias has {bias_array.shape[0]} numbers, w {w_array.shape[0]} filters"
             )
-    batch, channels, height, width = x_array.shape
-    filters, its_channels, kernel_height, kernel_width = w_array.shape
-    if its_channels != channels:
-        raise ValueError(f"w has {its_channels} channels, x has {channels}")
-    if bias_array is not None and bias_array.shape != (filters,):
-        raise ValueError(f"bias has {bias_array.shape[0]} numbers, w {filters} filters")
-
-    stride_y, stride_x = _pair("stride", stride)
-    try:
-        sides = tuple(padding)
-    except TypeError:
-        sides = (padding,) * 4
-    if len(sides) == 2:
-        sides = (sides[0], sides[0], sides[1], sides[1])
-    if len(sides) != 4:
-        raise ValueError(f"padding is {padding!r}, expected a number, two or four")
-    windows = (0, 0, 0)
-    if pool is not None:
-        windows = tuple(pool) if hasattr(pool, "__len__") else (pool, pool)
-        windows = (windows + (False,))[:3] if len(windows) in (2, 3) else windows
-        if len(windows) != 3:
-            raise ValueError(f"pool is {pool!r}, expected a size, two or three")
-    problem = (
-        ("batch", batch),
-        ("channels", channels),
-        ("height", height),
-        ("width", width),
-        ("filters", filters),
-        ("kernel_height", kernel_height),
-        ("kernel_width", kernel_width),
-        ("stride_height", stride_y),
-        ("stride_width", stride_x),
-        ("padding_top", sides[0]),
-        ("padding_bottom", sides[1]),
-        ("padding_left", sides[2]),
-        ("padding_right", sides[3]),
-        ("has_bias", int(bias is not None)),
-        ("activation", activation),
-        ("pool_size", windows[0]),
-        ("pool_stride", windows[1]),
-        ("pool_ceil", int(windows[2])),
+    if w_array.device != device:
+        _fail_place(w_array, x_array)
+    plan, shape = _find_plan(
+        (
+            x_array.shape,
+            w_array.shape,
+            bias is not None,
+            stride,
+            padding,
+            activation,
+            pool,
+            device,
+            accuracy,
+            kernel,
+            threads,
+            capturable,
+        )
     )
-    plan = _plan(
-        problem,
-        device=device,
-        accuracy=accuracy,
-        kernel=kernel,
-        threads=threads,
-        capturable=capturable,
-    )
-
-    shape = (batch, filters, plan.output_height, plan.output_width)
     if out is None:
         out = new_array(x, x_array, shape)
     out_array = Array("out", out, 4, written=True)

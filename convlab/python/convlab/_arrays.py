@@ -1,6 +1,7 @@
 """Arrays of other libraries: where they are in memory, without a copy."""
 
 import ctypes
+import math
 import sys
 
 _CPU = -1
@@ -33,6 +34,11 @@ def _is_dense(shape, strides):
     return True
 
 
+def _is_numpy(array):
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(array, numpy.ndarray)
+
+
 class Array:
     """Where a float32 array of `dimensions` (None: any) is.
 
@@ -44,9 +50,16 @@ class Array:
     def __init__(self, name, array, dimensions, written=False):
         self.name = name
         self._array = array
+        self._torch = None
+        count = None
         torch = sys.modules.get("torch")
         if torch is not None and isinstance(array, torch.Tensor):
+            self._torch = torch
             self._read_torch(array, torch)
+            count = array.numel()
+        elif _is_numpy(array):
+            self._read_interface(array.__array_interface__, written)
+            self.device = _CPU
         elif hasattr(array, "__cuda_array_interface__"):
             self._read_cuda(array.__cuda_array_interface__)
             self.device = self._device_of(array)
@@ -64,9 +77,8 @@ class Array:
             raise ValueError(
                 f"{name} has shape {self.shape}, expected {dimensions} dimensions"
             )
-        count = 1
-        for size in self.shape:
-            count *= size
+        if count is None:
+            count = math.prod(self.shape)
         if count == 0:
             raise ValueError(f"{name} has shape {self.shape}, which is empty")
         self.bytes = 4 * count
@@ -78,10 +90,11 @@ class Array:
         """The stream that the array's library works in, as a number or None."""
         if self.device == _CPU:
             return None
+        if self._torch is not None:
+            # Without the object that current_stream would make.
+            return self._torch._C._cuda_getCurrentRawStream(self.device)
         library = type(self._array).__module__.partition(".")[0]
         module = sys.modules.get(library)
-        if library == "torch":
-            return module.cuda.current_stream(self.device).cuda_stream
         if library == "cupy":
             return module.cuda.get_current_stream().ptr
         # By the protocol 1 is the legacy default stream, 2 that of the thread;
@@ -104,7 +117,7 @@ class Array:
             )
         if not tensor.is_contiguous():
             self._fail_dense()
-        self.shape = tuple(tensor.shape)
+        self.shape = tensor.shape  # a tuple, too
         self.pointer = tensor.data_ptr()
         self.device = tensor.get_device()  # -1 on the CPU
 
