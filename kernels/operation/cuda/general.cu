@@ -25,32 +25,45 @@
 // the products. Positions of a tile that lie outside of the image, and filters
 // beyond the last, compute nothing of use.
 //
+// Layouts. Distances between neighbours are the plan's, so that channels may
+// come first or last; halves become floats on their way to shared memory, by
+// way of registers.
+//
 // Accuracy. Each sum adds its taps by fused multiply-adds in the order c, p, q,
 // as the plain loop does: the contract of class fp32 holds as it does there.
 //
 // Bound. Float32 arithmetic, where there are a few dozen taps; memory below.
 #include <cstdint>
+#include <utility>
 
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/cuda/activation.cuh"
 #include "kernels/cuda/async_copy.cuh"
 #include "kernels/operation/cuda/launches.h"
+#include "kernels/operation/cuda/outputs.cuh"
 
 namespace convlab::cuda {
 namespace {
 
 constexpr int kFloat = sizeof(float);
+// Threads that copy a row together: what a sector of memory holds.
+constexpr int kGroup = 8;
 
 extern __shared__ __align__(16) unsigned char general_shared[];
 
-// Brings an element, or zero, to shared memory before the next barrier behind
-// WaitForCopies.
-__device__ __forceinline__ void Bring(float* to, const float* from,
-                                      bool exists) {
+// Brings element `i` of floats or halves, or zero, to shared memory before the
+// next barrier behind WaitForCopies.
+__device__ __forceinline__ void Bring(float* to, const void* from, int64_t i,
+                                      bool exists, bool halves) {
+  if (halves) {
+    *to = exists ? __half2float(static_cast<const __half*>(from)[i]) : 0;
+    return;
+  }
+  const float* const floats = static_cast<const float*>(from);
 #if __CUDA_ARCH__ >= 800
-  StartCopy<4>(to, from, exists);
+  StartCopy<4>(to, floats + (exists ? i : 0), exists);
 #else
-  *to = exists ? __ldg(from) : 0;
+  *to = exists ? __ldg(floats + i) : 0;
 #endif
 }
 
@@ -61,13 +74,13 @@ struct Tile {
 };
 
 __device__ __forceinline__ Tile FindTile(const GeneralPlan& plan) {
-  int block = static_cast<int>(blockIdx.x);
+  const int block = static_cast<int>(blockIdx.x);
   Tile tile;
-  const int place = block / plan.filter_groups;
+  const int place = plan.by_filter_groups.Quotient(block);
   tile.filter = (block - place * plan.filter_groups) * plan.filters;
-  const int line = place / plan.tiles_x;
+  const int line = plan.by_tiles_x.Quotient(place);
   tile.column = (place - line * plan.tiles_x) * plan.columns;
-  const int group = line / plan.tiles_y;
+  const int group = plan.by_tiles_y.Quotient(line);
   tile.row = (line - group * plan.tiles_y) * plan.rows;
   tile.image = int64_t{group} * plan.images;
   return tile;
@@ -81,8 +94,8 @@ struct Chunk {
 };
 
 __device__ __forceinline__ Chunk FindChunk(const GeneralPlan& plan, int chunk) {
-  const int line = chunk / plan.column_chunks;
-  const int group = line / plan.row_chunks;
+  const int line = plan.by_column_chunks.Quotient(chunk);
+  const int group = plan.by_row_chunks.Quotient(line);
   Chunk found;
   found.column = (chunk - line * plan.column_chunks) * plan.chunk_columns;
   found.row = (line - group * plan.row_chunks) * plan.chunk_rows;
@@ -97,16 +110,15 @@ __device__ __forceinline__ Chunk FindChunk(const GeneralPlan& plan, int chunk) {
 __device__ __forceinline__ void BringInputs(const GeneralPlan& plan,
                                             const Tile& tile,
                                             const Chunk& chunk,
-                                            const float* __restrict__ x,
+                                            const void* __restrict__ x,
                                             float* to) {
   const int t = static_cast<int>(threadIdx.x);
   const int first_row = tile.row * plan.stride_y - plan.top + chunk.row;
   const int first_column =
       tile.column * plan.stride_x - plan.left + chunk.column;
   const int rows = chunk.channels * plan.images * plan.in_rows;
-  const int row_step = static_cast<int>(blockDim.x) / plan.row_lanes;
-  const int lane = t & (plan.row_lanes - 1);
-  for (int r = t / plan.row_lanes; r < rows; r += row_step) {
+  const int row_step = static_cast<int>(blockDim.x) / kGroup;
+  for (int r = t / kGroup; r < rows; r += row_step) {
     const int c = plan.by_rows_of_channel.Quotient(r);
     const int rest = r - c * (plan.images * plan.in_rows);
     const int image = plan.by_in_rows.Quotient(rest);
@@ -115,38 +127,37 @@ __device__ __forceinline__ void BringInputs(const GeneralPlan& plan,
     const bool row_exists =
         tile.image + image < plan.batch &&
         static_cast<unsigned>(h) < static_cast<unsigned>(plan.H);
-    const float* const from = x + (tile.image + image) * plan.in.b +
-                              int64_t{chunk.channel + c} * plan.in.c +
-                              int64_t{h} * plan.in.h;
+    const int64_t from = (tile.image + image) * plan.in.b +
+                         int64_t{chunk.channel + c} * plan.in.c +
+                         int64_t{h} * plan.in.h;
     float* const row_to = to + c * plan.channel_pitch +
                           image * plan.image_pitch + row * plan.row_pitch;
-    for (int column = lane; column < plan.in_columns;
-         column += plan.row_lanes) {
+    for (int column = t % kGroup; column < plan.in_columns; column += kGroup) {
       const int w = first_column + column;
       const bool exists = row_exists && static_cast<unsigned>(w) <
                                             static_cast<unsigned>(plan.W);
       const int place = plan.by_stride.Quotient(column);
       const int phase = column - place * plan.stride_x;
-      Bring(row_to + phase * plan.phase_pitch + place,
-            exists ? from + int64_t{w} * plan.in.w : x, exists);
+      Bring(row_to + phase * plan.phase_pitch + place, x,
+            from + int64_t{w} * plan.in.w, exists, plan.halves_in);
     }
   }
 }
 
-// Eight threads take neighbouring taps, the next eight another filter.
+// A group of threads takes neighbouring taps, the next one another filter.
 __device__ __forceinline__ void BringWeights(const GeneralPlan& plan,
                                              const Tile& tile,
                                              const Chunk& chunk,
-                                             const float* __restrict__ k,
+                                             const void* __restrict__ k,
                                              float* to) {
   const int t = static_cast<int>(threadIdx.x);
-  for (int m = t / 8; m < plan.filters; m += static_cast<int>(blockDim.x) / 8) {
+  for (int m = t / kGroup; m < plan.filters;
+       m += static_cast<int>(blockDim.x) / kGroup) {
     const bool exists = tile.filter + m < plan.M;
-    const float* const from =
-        exists ? k + int64_t{tile.filter + m} * plan.taps + chunk.first : k;
-    for (int tap = t % 8; tap < chunk.taps; tap += 8) {
-      Bring(to + tap * plan.weight_pitch + m, from + (exists ? tap : 0),
-            exists);
+    const int64_t from = int64_t{tile.filter + m} * plan.taps + chunk.first;
+    for (int tap = t % kGroup; tap < chunk.taps; tap += kGroup) {
+      Bring(to + tap * plan.weight_pitch + m, k, from + tap, exists,
+            plan.halves_in);
     }
   }
 }
@@ -187,10 +198,49 @@ __device__ __forceinline__ Position FindPosition(const GeneralPlan& plan,
   return found;
 }
 
+// Finishes a thread's sums and stores them; few instructions, because each is
+// executed once for each block and has to be fetched.
 template <int kFilters, int kPositions>
-__global__ void __launch_bounds__(kGeneralMostThreads, 2)
-    GeneralKernel(const float* __restrict__ x, const float* __restrict__ k,
-                  const float* __restrict__ bias, float* __restrict__ y,
+struct Finishing {
+  const GeneralPlan& plan;
+  const void* bias;
+  int first;  // filter
+
+  // to[j] is where filter 0's output of position j goes, if it exists.
+  template <Activation kActivation, typename T>
+  __device__ __forceinline__ void Store(
+      const float (&sums)[kFilters][kPositions], unsigned exist,
+      const int64_t (&to)[kPositions], T* y) const {
+    const int filters = min(kFilters, plan.M - first);
+    float added[kFilters];
+#pragma unroll
+    for (int f = 0; f < kFilters; ++f) {
+      added[f] = bias != nullptr && f < filters
+                     ? LoadBias(bias, first + f, plan.halves_in)
+                     : 0;
+    }
+    T* at[kPositions];
+#pragma unroll
+    for (int j = 0; j < kPositions; ++j) {
+      at[j] = y + (to[j] + int64_t{first} * plan.out.c);
+    }
+#pragma unroll
+    for (int f = 0; f < kFilters; ++f) {
+#pragma unroll
+      for (int j = 0; j < kPositions; ++j) {
+        const float value = Apply<kActivation>(sums[f][j] + added[f]);
+        if ((exist >> j & 1) != 0 && f < filters) StoreOutput(at[j], value);
+        at[j] += plan.out.c;
+      }
+    }
+  }
+};
+
+template <int kFilters, int kPositions, int kThreads>
+__global__ void __launch_bounds__(kGeneralMostThreads,
+                                  kThreads / kGeneralMostThreads)
+    GeneralKernel(const void* __restrict__ x, const void* __restrict__ k,
+                  const void* __restrict__ bias, void* __restrict__ y,
                   const __grid_constant__ GeneralPlan plan) {
   int* const table = reinterpret_cast<int*>(general_shared);
   float* const stages = reinterpret_cast<float*>(table + plan.chunk_taps);
@@ -198,7 +248,8 @@ __global__ void __launch_bounds__(kGeneralMostThreads, 2)
   const Tile tile = FindTile(plan);
   const auto bring = [&](int index) {
     const Chunk chunk = FindChunk(plan, index);
-    float* const stage = stages + index % plan.stages * plan.stage_floats;
+    float* const stage =
+        stages + (index & (plan.stages - 1)) * plan.stage_floats;
     BringInputs(plan, tile, chunk, x, stage);
     BringWeights(plan, tile, chunk, k, stage + plan.input_floats);
   };
@@ -240,7 +291,7 @@ __global__ void __launch_bounds__(kGeneralMostThreads, 2)
     __syncthreads();
     const int taps = FindChunk(plan, index).taps;
     const float* const inputs =
-        stages + index % plan.stages * plan.stage_floats;
+        stages + (index & (plan.stages - 1)) * plan.stage_floats;
     const float* weights = inputs + plan.input_floats + filter;
     const auto multiply = [&](int distance) {
       const char* const from = reinterpret_cast<const char*>(inputs) + distance;
@@ -272,67 +323,61 @@ __global__ void __launch_bounds__(kGeneralMostThreads, 2)
     if (index + 1 < plan.chunks) __syncthreads();
   }
 
+  int64_t to[kPositions];
+  unsigned exist = 0;  // a bit for each
 #pragma unroll
   for (int j = 0; j < kPositions; ++j) {
     const Position position = FindPosition(plan, first_position + 32 * j);
     const int64_t image = tile.image + position.image;
     const int row = tile.row + position.row;
     const int column = tile.column + position.column;
-    if (!position.exists || image >= plan.batch || row >= plan.OH ||
-        column >= plan.OW) {
-      continue;
+    if (position.exists && image < plan.batch && row < plan.OH &&
+        column < plan.OW) {
+      exist |= 1u << j;
     }
-    float* const to = y + image * plan.out.b + int64_t{row} * plan.out.h +
-                      int64_t{column} * plan.out.w;
-#pragma unroll
-    for (int f = 0; f < kFilters; ++f) {
-      const int m = tile.filter + filter + f;
-      if (m >= plan.M) continue;
-      const float value =
-          bias == nullptr ? sums[f][j] : sums[f][j] + __ldg(bias + m);
-      to[int64_t{m} * plan.out.c] = Apply(plan.activation, value);
-    }
+    to[j] = image * plan.out.b + int64_t{row} * plan.out.h +
+            int64_t{column} * plan.out.w;
   }
+  WithActivation(plan.activation, [&](auto activation) {
+    const Finishing<kFilters, kPositions> finish = {plan, bias,
+                                                    tile.filter + filter};
+    if (plan.halves_out) {
+      finish.template Store<decltype(activation)::value>(
+          sums, exist, to, static_cast<__half*>(y));
+    } else {
+      finish.template Store<decltype(activation)::value>(
+          sums, exist, to, static_cast<float*>(y));
+    }
+  });
 }
 
-using Function = void (*)(const float*, const float*, const float*, float*,
+using Function = void (*)(const void*, const void*, const void*, void*,
                           GeneralPlan);
 
-Function FunctionOf(int shape) {
-  static_assert(sizeof(kGeneralShapes) / sizeof(kGeneralShapes[0]) == 6);
-  switch (shape) {
-    case 0:
-      return GeneralKernel<kGeneralShapes[0].filters,
-                           kGeneralShapes[0].positions>;
-    case 1:
-      return GeneralKernel<kGeneralShapes[1].filters,
-                           kGeneralShapes[1].positions>;
-    case 2:
-      return GeneralKernel<kGeneralShapes[2].filters,
-                           kGeneralShapes[2].positions>;
-    case 3:
-      return GeneralKernel<kGeneralShapes[3].filters,
-                           kGeneralShapes[3].positions>;
-    case 4:
-      return GeneralKernel<kGeneralShapes[4].filters,
-                           kGeneralShapes[4].positions>;
-    default:
-      return GeneralKernel<kGeneralShapes[5].filters,
-                           kGeneralShapes[5].positions>;
-  }
+template <int... kShapes>
+Function FunctionOf(int shape, std::integer_sequence<int, kShapes...>) {
+  constexpr Function kFunctions[] = {
+      GeneralKernel<kGeneralShapes[kShapes].filters,
+                    kGeneralShapes[kShapes].positions,
+                    kGeneralShapes[kShapes].threads>...};
+  return kFunctions[shape];
+}
+
+Function FunctionOf(const GeneralPlan& plan) {
+  return FunctionOf(plan.shape,
+                    std::make_integer_sequence<int, kGeneralShapeCount>());
 }
 
 }  // namespace
 
 Error PrepareGeneral(const GeneralPlan& plan) {
-  return AllowAllSharedMemory(
-      reinterpret_cast<const void*>(FunctionOf(plan.shape)));
+  return AllowAllSharedMemory(reinterpret_cast<const void*>(FunctionOf(plan)));
 }
 
-Error LaunchGeneral(const GeneralPlan& plan, const float* x, const float* k,
-                    const float* bias, float* y, cudaStream_t stream) {
-  FunctionOf(plan.shape)<<<static_cast<unsigned>(plan.blocks), 32 * plan.warps,
-                           plan.shared_bytes, stream>>>(x, k, bias, y, plan);
+Error LaunchGeneral(const GeneralPlan& plan, const void* x, const void* k,
+                    const void* bias, void* y, cudaStream_t stream) {
+  FunctionOf(plan)<<<static_cast<unsigned>(plan.blocks), 32 * plan.warps,
+                     plan.shared_bytes, stream>>>(x, k, bias, y, plan);
   return CheckLaunch("GeneralKernel");
 }
 

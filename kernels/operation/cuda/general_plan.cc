@@ -12,8 +12,6 @@ namespace {
 
 constexpr int kWarp = 32;
 constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
-// Registers allow so many threads at a time.
-constexpr int kThreadsAtATime = 512;
 constexpr int kFloat = sizeof(float);
 constexpr int kTooManyBytes = 1 << 30;
 // Of channels, filter rows or columns of a chunk: more do not fit in any case.
@@ -87,38 +85,41 @@ bool FitChunk(int shared_bytes, GeneralPlan* plan) {
   return columns > 0 && fits(1, 1, EvenPart(p.KW, columns), 2);
 }
 
-// Blocks that a multiprocessor holds at a time.
+// Blocks that a multiprocessor's registers allow at a time.
+int ResidentByRegisters(const GeneralPlan& plan) {
+  return kGeneralShapes[plan.shape].threads / (kWarp * plan.warps);
+}
+
 int Resident(const GeneralPlan& plan, const DeviceLimits& limits) {
-  return std::max(1, std::min(kThreadsAtATime / (kWarp * plan.warps),
-                              limits.shared_per_multiprocessor /
-                                  (plan.shared_bytes + 1024)));
+  return std::max(
+      1, std::min(ResidentByRegisters(plan), limits.shared_per_multiprocessor /
+                                                 (plan.shared_bytes + 1024)));
 }
 
 // Cycles of the multiprocessors' clock.
 double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
   const GeneralShape shape = kGeneralShapes[p.shape];
-  // What a warp issues for a tap, and the turns of shared memory for those of
-  // all four schedulers, with the conflicts where rows end.
-  const double vectors = (shape.filters + 3) / 4;
-  const double issued =
-      shape.filters * shape.positions + 2 * shape.positions + vectors + 1;
+  // What a warp issues for a tap. Shared memory brings a number to all threads
+  // of a warp in a cycle, for four schedulers, and more slowly where rows end.
+  const double issued = shape.filters * shape.positions + 2 * shape.positions +
+                        shape.filters / 4.0 + 1;
   const double conflicts = 1 + 0.5 * std::min(1.0, 31.0 / p.columns);
-  const double turns = 4 * (shape.positions * conflicts + vectors);
+  const double brought = 4 * (shape.positions * conflicts + shape.filters);
   const double warps = p.warps / 4.0;
-  const double products = warps * p.taps * std::max(issued, turns);
+  const double products = warps * p.taps * std::max(issued, brought);
   const double copied = p.chunks *
-                        (14.0 * p.chunk_channels * p.images * p.in_rows *
-                             RoundUp(p.in_columns, p.row_lanes) +
-                         6.0 * p.chunk_taps * p.filters) /
+                        (20.0 * p.chunk_channels * p.images * p.in_rows *
+                             RoundUp(p.in_columns, 8) +
+                         10.0 * p.chunk_taps * p.filters) /
                         128;
-  const double stored = warps * shape.filters * shape.positions * 4;
+  const double stored = warps * shape.filters * shape.positions * 5;
   const double block = products + copied + stored;
   const double blocks = static_cast<double>(
       CeilDivide<int64_t>(p.blocks, limits.multiprocessors));
   const int resident = Resident(p, limits);
   const double at_a_time = std::min<double>(blocks, resident) * warps;
   const double idle = at_a_time <= 1 ? 1.6 : at_a_time <= 2 ? 1.25 : 1.1;
-  constexpr double kBlockCycles = 1500;  // until the first inputs are there
+  constexpr double kBlockCycles = 2500;  // until the first inputs are there
   return blocks * block * idle +
          kBlockCycles * (p.chunks > 1 ? 1.5 : 1) * std::ceil(blocks / resident);
 }
@@ -135,18 +136,21 @@ bool SetTile(int images, int rows, int columns, const DeviceLimits& limits,
   if (blocks > static_cast<double>(kMostBlocks)) return false;
   p.blocks = static_cast<int64_t>(blocks);
   // As many blocks at a time as registers allow, if that leaves a channel.
-  const int resident = kThreadsAtATime / (kWarp * p.warps);
+  const int resident = ResidentByRegisters(p);
+  if (resident == 0) return false;
   if (!FitChunk(limits.shared_per_multiprocessor / resident - 1024, plan) &&
       !FitChunk(limits.shared_per_block, plan)) {
     return false;
   }
-  p.row_lanes = 1;
-  while (p.row_lanes < kWarp && p.row_lanes < p.in_columns) p.row_lanes *= 2;
   return true;
 }
 
 void SetDivisors(GeneralPlan* plan) {
   GeneralPlan& p = *plan;
+  p.by_filter_groups = Divisor(p.filter_groups);
+  p.by_tiles_x = Divisor(p.tiles_x), p.by_tiles_y = Divisor(p.tiles_y);
+  p.by_row_chunks = Divisor(p.row_chunks);
+  p.by_column_chunks = Divisor(p.column_chunks);
   p.by_tile = Divisor(p.rows * p.columns);
   p.by_columns = Divisor(p.columns);
   p.by_rows_of_channel = Divisor(p.images * p.in_rows);
@@ -169,20 +173,21 @@ GeneralPlan PlanOf(const Operation& o) {
   p.stride_x = static_cast<int>(o.stride_x);
   p.top = static_cast<int>(o.top), p.left = static_cast<int>(o.left);
   p.taps = static_cast<int>(o.taps());
-  p.activation = o.pool.size == 0 ? o.activation : Activation::kNone;
-  p.in = {o.channels * o.height * o.width, p.H * p.W, p.W, 1};
-  p.out = {o.filters * p.OH * p.OW, p.OH * p.OW, p.OW, 1};
+  const bool pools = o.pool.size > 0;
+  p.activation = pools ? Activation::kNone : o.activation;
+  p.in = StepsOf(o.channels_last, o.channels, o.height, o.width);
+  // Sums that are pooled later are plain.
+  p.out = StepsOf(o.channels_last && !pools, o.filters, p.OH, p.OW);
+  p.halves_in = o.halves, p.halves_out = o.halves && !pools;
   return p;
 }
 
-}  // namespace
-
-bool MakeGeneralPlan(const Operation& operation, const DeviceLimits& limits,
-                     GeneralPlan* plan) {
-  double least = std::numeric_limits<double>::max();
+// Calls visit(plan) for the plans that fit, without their divisors.
+template <typename Visit>
+void ForPlans(const Operation& operation, const DeviceLimits& limits,
+              const Visit& visit) {
   GeneralPlan p = PlanOf(operation);
-  for (p.shape = 0; p.shape < static_cast<int>(std::size(kGeneralShapes));
-       ++p.shape) {
+  for (p.shape = 0; p.shape < kGeneralShapeCount; ++p.shape) {
     const GeneralShape shape = kGeneralShapes[p.shape];
     for (p.warps = 4; p.warps <= kGeneralMostThreads / kWarp; p.warps *= 2) {
       for (p.filter_warps = 1; p.filter_warps <= p.warps; p.filter_warps *= 2) {
@@ -200,13 +205,29 @@ bool MakeGeneralPlan(const Operation& operation, const DeviceLimits& limits,
           if (columns == p.OW && rows == p.OH) {
             images = EvenPart(p.batch, positions / (rows * columns));
           }
-          if (!SetTile(images, rows, columns, limits, &p)) continue;
-          const double cost = CostOf(p, limits);
-          if (cost < least) least = cost, *plan = p;
+          if (SetTile(images, rows, columns, limits, &p)) visit(p);
         }
       }
     }
   }
+}
+
+}  // namespace
+
+Steps StepsOf(bool channels_last, int64_t channels, int64_t height,
+              int64_t width) {
+  const int c = static_cast<int>(channels), w = static_cast<int>(width);
+  if (channels_last) return {channels * height * width, 1, w * c, c};
+  return {channels * height * width, static_cast<int>(height * width), w, 1};
+}
+
+bool MakeGeneralPlan(const Operation& operation, const DeviceLimits& limits,
+                     GeneralPlan* plan) {
+  double least = std::numeric_limits<double>::max();
+  ForPlans(operation, limits, [&](const GeneralPlan& p) {
+    const double cost = CostOf(p, limits);
+    if (cost < least) least = cost, *plan = p;
+  });
   if (least == std::numeric_limits<double>::max()) return false;
   SetDivisors(plan);
   return true;
@@ -219,7 +240,8 @@ double EstimateGeneralNs(const GeneralPlan& p, const DeviceLimits& limits) {
       kFloat * (static_cast<double>(p.batch) * (double{1} * p.C * p.H * p.W +
                                                 double{1} * p.M * p.OH * p.OW) +
                 double{1} * p.M * p.taps);
-  const double memory_ns = bytes / (kSustained * limits.memory_gbs);
+  const double memory_ns =
+      (p.halves_in ? 0.5 : 1) * bytes / (kSustained * limits.memory_gbs);
   return kLaunchNs + std::pow(std::pow(arithmetic_ns, kOverlap) +
                                   std::pow(memory_ns, kOverlap),
                               1 / kOverlap);

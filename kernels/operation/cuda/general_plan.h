@@ -16,12 +16,16 @@ struct Operation;
 
 namespace convlab::cuda {
 
-// Sums of a thread: so many filters at so many positions.
+// Sums of a thread: so many filters at so many positions. Its registers allow
+// so many threads of a multiprocessor at a time.
 struct GeneralShape {
-  int filters, positions;
+  int filters, positions, threads;
 };
-constexpr GeneralShape kGeneralShapes[] = {{16, 4}, {8, 8}, {8, 4},
-                                           {4, 8},  {2, 8}, {1, 8}};
+constexpr GeneralShape kGeneralShapes[] = {
+    {16, 8, 256}, {16, 4, 512}, {8, 8, 512}, {8, 4, 768},
+    {4, 8, 512},  {2, 8, 768},  {1, 8, 768}};
+constexpr int kGeneralShapeCount =
+    sizeof(kGeneralShapes) / sizeof(kGeneralShapes[0]);
 
 constexpr int kGeneralMostThreads = 256;
 
@@ -32,6 +36,9 @@ struct Steps {
   int c, h, w;
 };
 
+Steps StepsOf(bool channels_last, int64_t channels, int64_t height,
+              int64_t width);
+
 struct GeneralPlan {
   // Of the operation. A tap is a (channel, filter row, filter column).
   int64_t batch;
@@ -39,7 +46,8 @@ struct GeneralPlan {
   int stride_y, stride_x, top, left;
   int taps;
   Activation activation;
-  Steps in, out;
+  Steps in, out;  // of x, and of the sums
+  bool halves_in, halves_out;
 
   // A block computes a tile of outputs for its filters. Its warps are
   // filter_warps with the same positions, and as often as they fit.
@@ -61,8 +69,9 @@ struct GeneralPlan {
   int input_floats, stage_floats;
   int chunk_taps;  // rounded up to vectors
   int shared_bytes;
-  int row_lanes;  // that copy one row, a power of two
 
+  Divisor by_filter_groups, by_tiles_x, by_tiles_y;  // blocks
+  Divisor by_row_chunks, by_column_chunks;
   Divisor by_tile, by_columns;             // positions
   Divisor by_rows_of_channel, by_in_rows;  // rows of inputs
   Divisor by_stride;

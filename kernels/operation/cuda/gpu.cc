@@ -79,21 +79,24 @@ absl::Status PadInput(const Operation& o, const float* x, float* padded,
 }
 
 absl::Status ConvolveGenerally(const GeneralConvolution& convolution,
-                               const float* x, const float* k,
-                               const float* bias, float* sums, Stream stream) {
+                               const void* x, const void* k, const void* bias,
+                               void* sums, Stream stream) {
   return ToStatus(LaunchGeneral(convolution.plan, x, k, bias, sums, stream));
 }
 
-absl::Status FinishSums(const Operation& o, const float* sums,
-                        const float* bias, float* y, Stream stream) {
-  const Finish finish = {o.batch * o.filters,
-                         static_cast<int>(o.filters),
-                         static_cast<int>(o.sums_height()),
-                         static_cast<int>(o.sums_width()),
-                         static_cast<int>(o.output_height()),
-                         static_cast<int>(o.output_width()),
-                         o.pool,
-                         o.activation};
+absl::Status FinishSums(const Operation& o, const float* sums, const void* bias,
+                        void* y, Stream stream) {
+  const Finish finish = {
+      o.batch * o.filters,
+      static_cast<int>(o.filters),
+      static_cast<int>(o.sums_height()),
+      static_cast<int>(o.sums_width()),
+      static_cast<int>(o.output_height()),
+      static_cast<int>(o.output_width()),
+      o.pool,
+      o.activation,
+      StepsOf(o.channels_last, o.filters, o.output_height(), o.output_width()),
+      o.halves};
   return ToStatus(LaunchFinish(finish, sums, bias, y, stream));
 }
 
@@ -116,6 +119,50 @@ absl::Status CheckDeviceMemory(int device, const char* name,
                      ", expected that of GPU ", device));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckStream(int device, Stream stream) {
+#if CUDART_VERSION >= 12080
+  // The default streams, which have handles of small numbers, are the current
+  // device's.
+  if (reinterpret_cast<uintptr_t>(stream) <= 2) return absl::OkStatus();
+  int its_device = 0;
+  if (const Error error = Check(cudaStreamGetDevice(stream, &its_device),
+                                "cudaStreamGetDevice");
+      error.failed()) {
+    return ToStatus(error);
+  }
+  if (its_device != device) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the stream is one of GPU ", its_device,
+                     ", expected one of GPU ", device));
+  }
+#else
+  static_cast<void>(device), static_cast<void>(stream);
+#endif
+  return absl::OkStatus();
+}
+
+uint64_t ContextNumber() {
+#if CUDART_VERSION >= 12050
+  // CUresult cuCtxGetId(CUcontext, unsigned long long*), null for the current.
+  using GetId = int (*)(void*, unsigned long long*);
+  static const GetId get_id = [] {
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult result;
+    if (cudaGetDriverEntryPointByVersion("cuCtxGetId", &function, 12000,
+                                         cudaEnableDefault,
+                                         &result) != cudaSuccess ||
+        result != cudaDriverEntryPointSuccess) {
+      cudaGetLastError();
+      function = nullptr;
+    }
+    return reinterpret_cast<GetId>(function);
+  }();
+  unsigned long long number = 0;
+  if (get_id != nullptr && get_id(nullptr, &number) == 0) return number;
+#endif
+  return 0;
 }
 
 absl::Status CheckNotCaptured(Stream stream) {

@@ -3,6 +3,8 @@
 #ifndef KERNELS_OPERATION_CUDA_GPU_H_
 #define KERNELS_OPERATION_CUDA_GPU_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/convolution/convolution.h"
@@ -32,20 +34,27 @@ absl::Status PadInput(const Operation& operation, const float* x, float* padded,
 // The sums by the general kernel, with bias (unless it is null) and activation
 // unless the operation pools: then they follow the pooling.
 absl::Status ConvolveGenerally(const GeneralConvolution& convolution,
-                               const float* x, const float* k,
-                               const float* bias, float* sums, Stream stream);
+                               const void* x, const void* k, const void* bias,
+                               void* sums, Stream stream);
 
 // Applies the epilogue to the sums. Without pooling y may be the sums.
 absl::Status FinishSums(const Operation& operation, const float* sums,
-                        const float* bias, float* y, Stream stream);
+                        const void* bias, void* y, Stream stream);
 
 // InvalidArgument, beginning with `name`, unless it is memory of that device or
 // managed memory.
 absl::Status CheckDeviceMemory(int device, const char* name,
                                const void* memory);
 
+// InvalidArgument unless the stream is one of that device; null is.
+absl::Status CheckStream(int device, Stream stream);
+
 // InvalidArgument if the stream is being captured into a graph.
 absl::Status CheckNotCaptured(Stream stream);
+
+// What tells the current device's context from those that were there before the
+// device was reset; 0 if the driver does not say.
+uint64_t ContextNumber();
 
 }  // namespace convlab::cuda
 

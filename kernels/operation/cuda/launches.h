@@ -14,8 +14,8 @@ namespace convlab::cuda {
 // Once, on the current device, before the plan's first launch.
 Error PrepareGeneral(const GeneralPlan& plan);
 // y = activation(sums + bias); bias may be null.
-Error LaunchGeneral(const GeneralPlan& plan, const float* x, const float* k,
-                    const float* bias, float* y, cudaStream_t stream);
+Error LaunchGeneral(const GeneralPlan& plan, const void* x, const void* k,
+                    const void* bias, void* y, cudaStream_t stream);
 
 // A copy of `planes` planes of height x width amid zeros.
 struct Padding {
@@ -34,9 +34,11 @@ struct Finish {
   int out_height, out_width;
   MaxPool pool;
   Activation activation;
+  Steps out;    // of y
+  bool halves;  // y and the bias
 };
-Error LaunchFinish(const Finish& finish, const float* sums, const float* bias,
-                   float* y, cudaStream_t stream);
+Error LaunchFinish(const Finish& finish, const float* sums, const void* bias,
+                   void* y, cudaStream_t stream);
 
 }  // namespace convlab::cuda
 

@@ -19,17 +19,19 @@ double EstimateFinishNs(const Operation&) { return 0; }
 absl::Status PadInput(const Operation&, const float*, float*, Stream) {
   return NoCuda();
 }
-absl::Status ConvolveGenerally(const GeneralConvolution&, const float*,
-                               const float*, const float*, float*, Stream) {
+absl::Status ConvolveGenerally(const GeneralConvolution&, const void*,
+                               const void*, const void*, void*, Stream) {
   return NoCuda();
 }
-absl::Status FinishSums(const Operation&, const float*, const float*, float*,
+absl::Status FinishSums(const Operation&, const float*, const void*, void*,
                         Stream) {
   return NoCuda();
 }
 absl::Status CheckDeviceMemory(int, const char*, const void*) {
   return NoCuda();
 }
+absl::Status CheckStream(int, Stream) { return NoCuda(); }
 absl::Status CheckNotCaptured(Stream) { return NoCuda(); }
+uint64_t ContextNumber() { return 0; }
 
 }  // namespace convlab::cuda
