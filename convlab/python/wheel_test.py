@@ -105,6 +105,22 @@ class OnTheCpu(unittest.TestCase):
         self.assertIs(convlab.conv2d(x, w, out=out), out)
         numpy.testing.assert_array_equal(out, convlab.conv2d(x, w))
 
+    def test_takes_other_layouts_and_halves(self):
+        x = self.random.integers(-3, 4, (2, 3, 9, 10)).astype(numpy.float32)
+        w = self.random.integers(-3, 4, (5, 3, 3, 3)).astype(numpy.float32)
+        bias = self.random.integers(-3, 4, 5).astype(numpy.float32)
+        arguments = (2, 1, "relu", 2)
+        expected = convlab.conv2d(x, w, bias, *arguments)
+        x_last = numpy.ascontiguousarray(x.transpose(0, 2, 3, 1))
+        for kind in (numpy.float32, numpy.float16):
+            x_, w_, bias_ = (a.astype(kind) for a in (x, w, bias))
+            y = convlab.conv2d(x_, w_, bias_, *arguments)
+            self.assertEqual(y.dtype, kind)
+            numpy.testing.assert_array_equal(y, expected)
+            y = convlab.conv2d(x_last.astype(kind), w_, bias_, *arguments, layout="NHWC")
+            self.assertEqual(y.dtype, kind)
+            numpy.testing.assert_array_equal(y.transpose(0, 3, 1, 2), expected)
+
     def test_takes_dlpack(self):
         class Other:
             """An array of which nothing but DLPack is known."""
@@ -139,6 +155,7 @@ class OnTheCpu(unittest.TestCase):
             ("activation is 'elu'", (x, w, None, 1, 0, "elu")),
             ("accuracy is 'fp8'", (x, w, None, 1, 0, None, None, "fp8")),
             ("expected an integer", (x, w, None, 1, 0.5)),
+            ("w is float16 on the CPU, expected float32", (x, w.astype("f2"))),
         ):
             with self.assertRaisesRegex(
                 (TypeError, ValueError, convlab.ConvlabError), message
@@ -212,7 +229,7 @@ class OnAGpuWithPyTorch(unittest.TestCase):
 
     def test_refuses_arrays_of_two_devices(self):
         x, w = torch.ones(1, 1, 5, 5, device="cuda"), torch.ones(1, 1, 3, 3)
-        with self.assertRaisesRegex(ValueError, "w is on the CPU, expected GPU 0"):
+        with self.assertRaisesRegex(ValueError, "w is float32 on the CPU, expected float32 on GPU 0"):
             convlab.conv2d(x, w)
 
 
@@ -280,15 +297,30 @@ class InPyTorch(unittest.TestCase):
             expected = torch.nn.functional.max_pool2d(torch.relu(conv), 2)
             torch.testing.assert_close(y, expected, rtol=0, atol=1e-5)
 
+    def test_operator_takes_channels_last_and_halves(self):
+        for device in self.devices:
+            x = torch.randint(-3, 4, (2, 3, 17, 20), device=device).float()
+            w = torch.randint(-3, 4, (7, 3, 3, 5), device=device).float()
+            expected = torch.nn.functional.conv2d(x, w, None, 2, 1)
+            for kind in (torch.float32, torch.float16):
+                for order in (torch.contiguous_format, torch.channels_last):
+                    x_ = x.to(kind).to(memory_format=order)
+                    w_ = w.to(kind).to(memory_format=order)
+                    y = convlab.torch.conv2d(x_, w_, None, 2, 1)
+                    self.assertTrue(y.is_contiguous(memory_format=order))
+                    torch.testing.assert_close(y, expected.to(kind), rtol=0, atol=0)
+
     def test_operator_passes_pytorchs_own_checks(self):
         for device in self.devices:
             x, w = torch.rand(2, 3, 9, 9, device=device), torch.rand(4, 3, 3, 3).to(device)
             for pool in ([], [3, 2, 1]):
-                torch.library.opcheck(
-                    torch.ops.convlab.conv2d.default,
-                    (x, w, None, [1, 2], [1, 1, 0, 2], "tanh", pool, "fp32"),
-                    test_utils=("test_schema", "test_faketensor"),
-                )
+                for order in (torch.contiguous_format, torch.channels_last):
+                    ordered = x.to(memory_format=order)
+                    torch.library.opcheck(
+                        torch.ops.convlab.conv2d.default,
+                        (ordered, w, None, [1, 2], [1, 1, 0, 2], "tanh", pool, ""),
+                        test_utils=("test_schema", "test_faketensor"),
+                    )
 
     def test_accelerated_model_equals_the_model(self):
         for device in self.devices:
@@ -306,6 +338,7 @@ class InPyTorch(unittest.TestCase):
             self.assertEqual(
                 [len(module._convlab_after) for module in changed], [2, 2]
             )
+            # A model's first convolution has one channel: both orders are one.
             x = torch.rand(3, 1, 28, 28, device=device)
             with torch.no_grad():
                 torch.testing.assert_close(accelerated(x), model(x))

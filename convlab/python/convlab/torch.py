@@ -7,7 +7,7 @@ accelerate changes a model's Conv2d, each with the ReLU or Tanh and the MaxPool2
 that follow it in a Sequential. For each shape of input a changed layer takes the
 way that was faster when it met the shape first: Convlab's, or PyTorch's own,
 which it takes in all other cases, too: where gradients are wanted, under autocast,
-and for what Convlab does not compute.
+and for what Convlab does not compute. print(model) tells the times.
 
 conv2d is the operator torch.ops.convlab.conv2d, which torch.compile keeps as it
 is and CUDA graphs record. It has no gradient.
@@ -34,16 +34,24 @@ _library.define(
 )
 
 
+def _is_channels_last(x):
+    return not x.is_contiguous() and x.is_contiguous(
+        memory_format=torch.channels_last
+    )
+
+
 def _compute(x, w, bias, stride, padding, activation, pool, accuracy):
+    if not _is_channels_last(x):
+        x = x.contiguous()
     return convlab.conv2d(
-        x.detach().contiguous(),
+        x.detach(),
         w.detach().contiguous(),
         None if bias is None else bias.detach().contiguous(),
         tuple(stride),
         tuple(padding),
         activation or None,
         tuple(pool) or None,
-        accuracy,
+        accuracy or None,
         capturable=x.is_cuda,
     )
 
@@ -65,7 +73,14 @@ def _shape(x, w, bias, stride, padding, activation, pool, accuracy):
         size, step, ceil = pool
         height = _windows(height, size, step, ceil)
         width = _windows(width, size, step, ceil)
-    return x.new_empty((x.shape[0], w.shape[0], height, width))
+    return torch.empty(
+        (x.shape[0], w.shape[0], height, width),
+        dtype=x.dtype,
+        device=x.device,
+        memory_format=(
+            torch.channels_last if _is_channels_last(x) else torch.contiguous_format
+        ),
+    )
 
 
 def conv2d(
@@ -76,11 +91,11 @@ def conv2d(
     padding=0,
     activation=None,
     pool=None,
-    accuracy="fp32",
+    accuracy=None,
 ):
     """convlab.conv2d of tensors as an operator; the arguments are its."""
     problem = convlab.problem_of(
-        x.shape, w.shape, bias is not None, stride, padding, activation, pool
+        x.shape, w.shape, bias is not None, stride, padding, activation, pool, 0, 0
     )
     return torch.ops.convlab.conv2d(
         x,
@@ -92,7 +107,7 @@ def conv2d(
         [problem["pool_" + what] for what in ("size", "stride", "ceil")]
         if pool is not None
         else [],
-        accuracy,
+        accuracy or "",
     )
 
 
@@ -125,9 +140,10 @@ class _Convolution(nn.Conv2d):
             list(_padding_of(self)),
             activation or "",
             [] if pool is None else [int(value) for value in pool],
-            accuracy,
+            accuracy or "",
         )
-        self._convlab_faster = {}  # by the input's shape and device
+        self._convlab_faster = {}  # by what the input is
+        self._convlab_times = {}  # what decided it: (Convlab's, PyTorch's) ns
 
     def _by_pytorch(self, x):
         y = super().forward(x)
@@ -143,7 +159,7 @@ class _Convolution(nn.Conv2d):
         with torch.no_grad():
             return convlab.conv2d(
                 x,
-                self.weight,
+                self.weight.contiguous(),
                 self.bias,
                 capturable=x.is_cuda,
                 **self._convlab_arguments,
@@ -153,8 +169,8 @@ class _Convolution(nn.Conv2d):
         weight = self.weight
         return (
             x.dim() == 4
-            and x.dtype == torch.float32
-            and weight.dtype == torch.float32
+            and x.dtype in (torch.float32, torch.float16)
+            and weight.dtype == x.dtype
             and x.device == weight.device
             and not (
                 torch.is_grad_enabled()
@@ -164,15 +180,14 @@ class _Convolution(nn.Conv2d):
                     or (self.bias is not None and self.bias.requires_grad)
                 )
             )
-            and x.is_contiguous()
-            and weight.is_contiguous()
+            and (x.is_contiguous() or _is_channels_last(x))
             and not torch.is_autocast_enabled(x.device.type)
         )
 
     def forward(self, x):
         if not self._may_take(x):
             return self._by_pytorch(x)
-        key = (tuple(x.shape), x.get_device())
+        key = (tuple(x.shape), x.get_device(), x.dtype, x.is_contiguous())
         faster = self._convlab_faster.get(key)
         if faster is None and not torch.compiler.is_compiling():
             faster = self._compare(x, key)
@@ -189,9 +204,22 @@ class _Convolution(nn.Conv2d):
         except convlab.ConvlabError:
             faster = False  # no kernel takes it
         else:
-            faster = ours < _median_ns(self._by_pytorch, x)
+            theirs = _median_ns(self._by_pytorch, x)
+            faster = ours < theirs
+            self._convlab_times[key] = ours, theirs
         self._convlab_faster[key] = faster
         return faster
+
+    def extra_repr(self):
+        """Conv2d's, and for each input what was faster."""
+        return "; ".join(
+            [super().extra_repr()]
+            + [
+                f"{tuple(key[0])}: convlab {ours / 1e3:.1f} us, "
+                f"pytorch {theirs / 1e3:.1f} us"
+                for key, (ours, theirs) in self._convlab_times.items()
+            ]
+        )
 
 
 _ACTIVATIONS = {nn.ReLU: "relu", nn.Tanh: "tanh"}
@@ -263,7 +291,7 @@ def _is_taken(module):
     )
 
 
-def accelerate(model, *example, accuracy="fp32"):
+def accelerate(model, *example, accuracy=None):
     """Makes a model use Convlab where that is faster, and returns the model.
 
     Args:
