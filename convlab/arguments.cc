@@ -104,7 +104,12 @@ absl::StatusOr<Operation> ReadProblem(const convlab_problem* problem) {
   }
   if (p.pool_size < 0) return Wrong("pool_size", p.pool_size, "0 or more");
   o.pool = {p.pool_size, p.pool_stride, p.pool_ceil == 1};
-  if (p.reserved != 0) return Wrong("reserved", p.reserved, "0");
+  if ((p.format & ~(CONVLAB_NHWC | CONVLAB_HALF)) != 0) {
+    return Wrong("format", p.format,
+                 "0 or a sum of CONVLAB_NHWC and CONVLAB_HALF");
+  }
+  o.channels_last = (p.format & CONVLAB_NHWC) != 0;
+  o.halves = (p.format & CONVLAB_HALF) != 0;
   return o;
 }
 
@@ -143,7 +148,7 @@ absl::Status CheckTensors(const Operation& operation, const Target& target,
                           const PreparedOperation& prepared,
                           const PreparedOperation::Tensors& tensors,
                           size_t workspace_bytes, bool ask_driver) {
-  constexpr int64_t kFloat = sizeof(float);
+  const int64_t size = operation.element_bytes();
   const int64_t needed = prepared.workspace_bytes();
   if (!operation.bias && tensors.bias != nullptr) {
     return absl::InvalidArgumentError(
@@ -154,15 +159,14 @@ absl::Status CheckTensors(const Operation& operation, const Target& target,
         absl::StrCat("the workspace has ", workspace_bytes, " bytes, expected ",
                      needed, " or more"));
   }
-  const Memory y = {"y", tensors.y, kFloat * operation.output_elements(),
-                    kFloat};
+  const Memory y = {"y", tensors.y, size * operation.output_elements(), size};
   const Memory workspace = {"the workspace", tensors.workspace, needed,
                             PreparedOperation::kWorkspaceAlignment};
   const Memory read[] = {
-      {"x", tensors.x, kFloat * operation.input_elements(), kFloat},
-      {"weights", tensors.k, kFloat * operation.kernel_elements(), kFloat},
-      {"bias", tensors.bias, operation.bias ? kFloat * operation.filters : 0,
-       kFloat}};
+      {"x", tensors.x, size * operation.input_elements(), size},
+      {"weights", tensors.k, size * operation.kernel_elements(), size},
+      {"bias", tensors.bias, operation.bias ? size * operation.filters : 0,
+       size}};
   const auto check = [&](const Memory& memory) -> absl::Status {
     if (memory.bytes == 0) return absl::OkStatus();
     RETURN_IF_ERROR(CheckOne(memory));

@@ -1,9 +1,12 @@
 // Tests the C interface, on the CPU and, where there is one, on a GPU: results,
 // errors, threads, streams and graphs. What is computed, the tests of
 // kernels/operation compare with the definition in float64.
+#include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <optional>
 #include <string>
 #include <thread>
@@ -16,8 +19,22 @@
 #include "gtest/gtest.h"
 #include "kernels/cuda/device.h"
 #ifdef CONVLAB_TEST_GRAPHS
+#include <cuda_runtime_api.h>
+
 #include "kernels/cuda/graph.h"
 #endif
+
+// Counts what this program takes from the heap by C++'s means.
+static std::atomic<int64_t> allocations{0};
+
+void* operator new(std::size_t bytes) {
+  ++allocations;
+  void* const memory = std::malloc(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -105,6 +122,37 @@ TEST(CInterface, RunsVariantsOnTheCpu) {
   t.y.resize(kImages * kFilters * 25);
   plan.Run(t.x.data(), t.weights.data(), t.bias.data(), t.y.data());
   EXPECT_EQ(t.y, std::vector<float>(t.y.size(), 9 * kChannels + 0.5f));
+}
+
+// By both kernels, with one thread and with several, also past the caches.
+TEST(CInterface, RunsOnTheCpuAllocateNothing) {
+  convlab_problem large = SomeProblem();
+  large.batch = 64, large.height = large.width = 130;
+  large.padding_top = large.padding_bottom = 0;
+  large.padding_left = large.padding_right = 0;
+  large.has_bias = large.activation = 0;
+  large.pool_size = large.pool_stride = 0;
+  convlab_problem fused = large;
+  fused.activation = CONVLAB_TANH, fused.pool_size = fused.pool_stride = 2;
+  for (const convlab_problem& problem : {SomeProblem(), large, fused}) {
+    for (const int threads : {1, 3}) {
+      convlab::Options options;
+      options.threads = threads;
+      const convlab::Plan plan(problem, options);
+      const convlab_info& info = plan.info();
+      const std::vector<float> x(info.input_bytes / 4, 1);
+      const std::vector<float> weights(info.weight_bytes / 4, 1);
+      const std::vector<float> bias(kFilters, 1);
+      std::vector<float> y(info.output_bytes / 4);
+      const float* const added = problem.has_bias ? bias.data() : nullptr;
+      plan.Run(x.data(), weights.data(), added, y.data());
+      const int64_t before = allocations;
+      for (int i = 0; i < 3; ++i) {
+        plan.Run(x.data(), weights.data(), added, y.data());
+      }
+      EXPECT_EQ(allocations, before) << info.kernel << " " << threads;
+    }
+  }
 }
 
 TEST(CInterface, ThreadsShareAPlan) {
@@ -366,6 +414,53 @@ TEST_F(OnGpu, RefusesWrongMemory) {
   ASSERT_TRUE(convlab::cuda::Synchronize().ok());
   EXPECT_EQ(Download(t.y), host.y);
 }
+
+#ifdef CONVLAB_TEST_GRAPHS
+TEST_F(OnGpu, RefusesAnotherDevicesStream) {
+  if (convlab_count_gpus() < 2) GTEST_SKIP() << "there is one GPU";
+  const convlab::Plan plan(SomeProblem(), OnDevice(1));
+  const auto stream = convlab::cuda::DeviceStream::Create();  // of GPU 0
+  ASSERT_TRUE(stream.ok());
+  const convlab::cuda::CurrentDevice current(1);
+  Tensors t(plan);
+  try {
+    t.Run(plan, stream->get());
+    ADD_FAILURE() << "ran";
+  } catch (const convlab::Error& error) {
+    EXPECT_EQ(error.status(), CONVLAB_INVALID_ARGUMENT);
+    EXPECT_THAT(error.what(), HasSubstr("stream is one of GPU 0"));
+  }
+  ASSERT_TRUE(convlab::cuda::Synchronize().ok());
+  EXPECT_EQ(Download(t.y), HostTensors().y);
+}
+
+// In a process of its own, because others' memory and streams go, too.
+TEST_F(OnGpu, RefusesAPlanThatWasMadeBeforeAReset) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto use_after_reset = [] {
+    const convlab::Plan plan(SomeProblem(), OnDevice(0));
+    { Tensors(plan).Run(plan, nullptr); }
+    if (cudaDeviceReset() != cudaSuccess) std::_Exit(2);
+    Tensors t(plan);
+    try {
+      t.Run(plan, nullptr);
+    } catch (const convlab::Error& error) {
+      const bool right =
+          error.status() == CONVLAB_INVALID_ARGUMENT &&
+          std::strstr(error.what(), "has been reset") != nullptr &&
+          convlab::cuda::Synchronize().ok() && Download(t.y) == HostTensors().y;
+      const convlab::Plan later(SomeProblem(), OnDevice(0));
+      t.Run(later, nullptr);
+      std::_Exit(right && convlab::cuda::Synchronize().ok() &&
+                         Download(t.y) == ExpectedOnes(0.5f)
+                     ? 0
+                     : 3);
+    }
+    std::_Exit(4);
+  };
+  EXPECT_EXIT(use_after_reset(), testing::ExitedWithCode(0), "");
+}
+#endif
 
 TEST_F(OnGpu, RefusesASmallWorkspace) {
   const convlab_problem problem = SomeProblem();

@@ -1,6 +1,7 @@
 // The functions of convlab.h. No exception leaves them.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -114,6 +115,7 @@ struct convlab_plan {
   convlab::Operation operation;
   convlab::Target target;
   bool trusts_pointers = false;
+  uint64_t context = 0;                 // of the GPU, when the plan was made
   std::shared_ptr<convlab::Pool> pool;  // of the CPU
   std::unique_ptr<convlab::PreparedOperation> prepared;
   std::mutex mutex;  // of the GPU: one thread at a time queues work
@@ -174,6 +176,7 @@ convlab_status convlab_plan_create(const convlab_problem* problem,
     }
     ASSIGN_OR_RETURN(made->prepared,
                      convlab::PrepareOperation(made->operation, made->target));
+    made->context = convlab::ContextOf(made->target);
     *plan = made.release();
     return absl::OkStatus();
   });
@@ -195,9 +198,9 @@ convlab_status convlab_plan_query(const convlab_plan* plan,
     info->workspace_bytes = plan->prepared->workspace_bytes();
     info->output_height = o.output_height();
     info->output_width = o.output_width();
-    info->input_bytes = 4 * o.input_elements();
-    info->weight_bytes = 4 * o.kernel_elements();
-    info->output_bytes = 4 * o.output_elements();
+    info->input_bytes = o.element_bytes() * o.input_elements();
+    info->weight_bytes = o.element_bytes() * o.kernel_elements();
+    info->output_bytes = o.element_bytes() * o.output_elements();
     info->estimated_ns = plan->prepared->estimated_ns();
     info->accuracy = static_cast<int32_t>(plan->prepared->accuracy());
     info->capturable = plan->target.backend == convlab::Backend::kCuda &&
@@ -207,22 +210,23 @@ convlab_status convlab_plan_query(const convlab_plan* plan,
   });
 }
 
-convlab_status convlab_run(convlab_plan* plan, const float* x,
-                           const float* weights, const float* bias, float* y,
+convlab_status convlab_run(convlab_plan* plan, const void* x,
+                           const void* weights, const void* bias, void* y,
                            void* workspace, size_t workspace_bytes,
                            void* stream) {
   return Guard("convlab_run", [&]() -> absl::Status {
     if (plan == nullptr) return absl::InvalidArgumentError("plan is null");
     const convlab::PreparedOperation::Tensors tensors = {x, weights, bias, y,
                                                          workspace};
+    const auto queue = static_cast<convlab::Stream>(stream);
+    const bool recordable = plan->prepared->recordable();
+    if (!plan->trusts_pointers || !recordable) {
+      RETURN_IF_ERROR(
+          convlab::CheckQueue(plan->target, plan->context, recordable, queue));
+    }
     RETURN_IF_ERROR(convlab::CheckTensors(
         plan->operation, plan->target, *plan->prepared, tensors,
         workspace_bytes, !plan->trusts_pointers));
-    const auto queue = static_cast<convlab::Stream>(stream);
-    if (!plan->prepared->recordable() &&
-        plan->target.backend == convlab::Backend::kCuda) {
-      RETURN_IF_ERROR(convlab::CheckNotCaptured(queue));
-    }
     const std::lock_guard<std::mutex> lock(plan->turn());
     return plan->prepared->Run(tensors, queue);
   });

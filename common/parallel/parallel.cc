@@ -101,11 +101,14 @@ void Workers::For(int64_t items, int64_t grain, const Work& work) {
                           count_, std::max<int64_t>(pieces, 1))) -
                       1;
   Eigen::Barrier done(helpers);
-  for (int helper = 0; helper < helpers; ++helper) {
-    pool_->Schedule([&, helper] {
-      run(helper);
-      done.Notify();
-    });
+  std::atomic<int> helper{0};
+  const auto help = [&] {
+    run(helper.fetch_add(1, std::memory_order_relaxed));
+    done.Notify();
+  };
+  // A function of one pointer is kept without memory of its own.
+  for (int i = 0; i < helpers; ++i) {
+    pool_->Schedule([&help] { help(); });
   }
   run(count_ - 1);
   done.Wait();

@@ -1,67 +1,30 @@
-"""Times convlab beside PyTorch's cuDNN on problems that people have: compare.py
+"""Times convlab beside PyTorch's cuDNN on problems that people have:
+
+    compare.py [FILE]          measures, and writes FILE, a JSON record
+    compare.py --table FILE    prints a record as the table of docs/library.md
 
 The first layers of known networks, stems, digits, frames of audio and radar, and
 inputs of depth and segmentation, in float32 (TF32 off, cudnn.benchmark on): the
 GPU's time of a call, of TURN in a row that are replayed as a CUDA graph, by events,
-the median of ROUNDS. The calls find their data in the L2 cache if it fits. Each result is compared with float64 before. One
-line per problem:
-
-    name batch channels size filters kernel stride padding | kernel us | cudnn us | ratio
-
-and the geometric mean of the ratios. Exit status 1 if a result is wrong, 3 if
+the median of ROUNDS. The calls find their data in the L2 cache if it fits. Each
+result is compared with float64 before. Prints a line for each problem and the
+geometric mean of the ratios. Exit status 1 if a result is wrong, 3 if
 there is no PyTorch with a GPU.
 """
 
-import math
+import ast
+import json
+import pathlib
 import statistics
 import sys
-
-import convlab
 
 TURN, ROUNDS = 10, 15
 
 # name, batch, channels, height, width, filters, kernel, stride, padding
 PROBLEMS = [
-    ("lenet5-c1", 256, 1, 28, 28, 6, 5, 1, 2),
-    ("lenet5-c3", 256, 6, 14, 14, 16, 5, 1, 0),
-    ("mnist-3x3", 256, 1, 28, 28, 32, 3, 1, 0),
-    ("mnist-3x3-same", 256, 1, 28, 28, 16, 3, 1, 1),
-    ("cifar-stem", 128, 3, 32, 32, 16, 3, 1, 1),
-    ("cifar-resnet", 128, 16, 32, 32, 16, 3, 1, 1),
-    ("cifar-down", 128, 16, 32, 32, 32, 3, 2, 1),
-    ("cifar-5x5", 128, 3, 32, 32, 32, 5, 1, 2),
-    ("svhn-7x7", 128, 3, 32, 32, 24, 7, 1, 3),
-    ("alexnet", 16, 3, 224, 224, 64, 11, 4, 2),
-    ("vgg-1", 8, 3, 224, 224, 64, 3, 1, 1),
-    ("resnet-stem", 16, 3, 224, 224, 64, 7, 2, 3),
-    ("resnet-stem-1", 1, 3, 224, 224, 64, 7, 2, 3),
-    ("mobilenet-stem", 16, 3, 224, 224, 32, 3, 2, 1),
-    ("efficientnet-stem", 16, 3, 224, 224, 40, 3, 2, 1),
-    ("inception-stem", 16, 3, 299, 299, 32, 3, 2, 0),
-    ("squeezenet-stem", 16, 3, 224, 224, 64, 3, 2, 0),
-    ("densenet-stem-bw", 16, 1, 224, 224, 64, 7, 2, 3),
-    ("yolo-stem", 4, 3, 416, 416, 16, 3, 1, 1),
-    ("yolo-stem-2", 4, 3, 416, 416, 32, 3, 2, 1),
-    ("patch-4", 16, 3, 224, 224, 96, 4, 4, 0),
-    ("unet-1", 2, 1, 572, 572, 64, 3, 1, 0),
-    ("unet-rgb", 2, 3, 256, 256, 32, 3, 1, 1),
-    ("srcnn-1", 4, 1, 256, 256, 64, 9, 1, 4),
-    ("srcnn-3", 4, 32, 256, 256, 1, 5, 1, 2),
-    ("espcn-1", 4, 1, 256, 256, 64, 5, 1, 2),
-    ("denoise-bw", 4, 1, 180, 180, 64, 3, 1, 1),
-    ("audio-mel", 32, 1, 128, 400, 16, 3, 1, 1),
-    ("audio-mel-2", 32, 1, 64, 100, 32, 3, 2, 1),
-    ("audio-vggish", 64, 1, 96, 64, 64, 3, 1, 1),
-    ("keyword", 100, 1, 99, 40, 28, 5, 1, 0),
-    ("radar-frame", 64, 2, 64, 64, 8, 3, 1, 1),
-    ("radar-cube", 16, 8, 128, 128, 16, 3, 1, 1),
-    ("depth-1", 8, 1, 240, 320, 32, 5, 2, 2),
-    ("rgbd-stem", 8, 4, 240, 320, 32, 7, 2, 3),
-    ("segment-4", 8, 4, 128, 128, 16, 3, 1, 1),
-    ("segment-8", 8, 8, 128, 128, 16, 5, 1, 2),
-    ("segment-16", 8, 16, 128, 128, 16, 3, 1, 1),
-    ("atari", 64, 4, 84, 84, 32, 8, 4, 0),
-    ("atari-2", 64, 32, 20, 20, 64, 4, 2, 0),
+    ast.literal_eval(f"({line.strip().strip('{},')})")
+    for line in pathlib.Path(__file__).with_name("problems.inc").read_text().splitlines()
+    if line.startswith("{")
 ]
 
 
@@ -84,7 +47,29 @@ def median_us(torch, call):
     return statistics.median(times)
 
 
+def print_table(record):
+    print("| problem | x | filters | kernel | µs | cuDNN µs | times as fast |")
+    print("|---|---|---|---|---|---|---|")
+    for row in record["rows"]:
+        batch, c, h, w, m, k, stride, padding = row["problem"]
+        ratio = row["cudnn_us"] / row["us"]
+        filters = f"{m}, {k}×{k}"
+        filters += f", stride {stride}" if stride > 1 else ""
+        filters += f", padding {padding}" if padding > 0 else ""
+        print(
+            f"| {row['name']} | {batch}×{c}×{h}×{w} | {filters} | {row['kernel']} | "
+            f"{row['us']:.1f} | {row['cudnn_us']:.1f} | "
+            f"{'' if ratio >= 1 else '**'}{ratio:.2f}{'' if ratio >= 1 else '**'} |"
+        )
+
+
 def main():
+    if sys.argv[1:2] == ["--table"]:
+        with open(sys.argv[2]) as file:
+            print_table(json.load(file))
+        return 0
+    import convlab
+
     try:
         import torch
     except ImportError:
@@ -97,7 +82,7 @@ def main():
     torch.manual_seed(1)
     conv2d = torch.nn.functional.conv2d
     print(torch.cuda.get_device_name(), "cuDNN", torch.backends.cudnn.version())
-    logarithms, failed = [], False
+    rows, failed = [], False
     for name, batch, c, h, w, m, k, stride, padding in PROBLEMS:
         x = torch.rand(batch, c, h, w, device="cuda") * 2 - 1
         filters = torch.rand(m, c, k, k, device="cuda") * 2 - 1
@@ -128,13 +113,39 @@ def main():
             continue
         ours = median_us(torch, call)
         theirs = median_us(torch, lambda: conv2d(x, filters, None, stride, padding))
-        logarithms.append(math.log(theirs / ours))
+        rows.append(
+            {
+                "name": name,
+                "problem": [batch, c, h, w, m, k, stride, padding],
+                "kernel": plan.kernel,
+                "estimated_us": plan.estimated_ns / 1e3,
+                "us": ours,
+                "cudnn_us": theirs,
+                "relative_error": error,
+            }
+        )
         print(
             f"{name} {batch} {c} {h}x{w} {m} {k} {stride} {padding} | "
             f"{plan.kernel} {ours:.1f} | {theirs:.1f} | {theirs / ours:.2f}"
         )
-    mean = math.exp(statistics.fmean(logarithms)) if logarithms else 0
-    print(f"geometric mean over {len(logarithms)} problems: {mean:.2f}")
+    ratios = [row["cudnn_us"] / row["us"] for row in rows]
+    mean = statistics.geometric_mean(ratios) if ratios else 0
+    print(
+        f"geometric mean over {len(rows)} problems: {mean:.2f}; as fast or faster "
+        f"on {sum(ratio >= 1 for ratio in ratios)}"
+    )
+    if len(sys.argv) > 1:
+        record = {
+            "schema": "convlab.compare/1",
+            "gpu": torch.cuda.get_device_name(),
+            "torch": torch.__version__,
+            "cudnn": torch.backends.cudnn.version(),
+            "convlab": convlab.version(),
+            "method": f"median of {ROUNDS} replays of {TURN} calls in a row, warm L2",
+            "rows": rows,
+        }
+        with open(sys.argv[1], "w") as file:
+            json.dump(record, file, indent=1)
     return 1 if failed else 0
 
 

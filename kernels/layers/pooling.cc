@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/container/fixed_array.h"
 #include "kernels/layers/layers.h"
 #include "kernels/simd/cpu_target.h"
 
@@ -209,7 +210,8 @@ void FinishPlanes(const MaxPool& pool, Activation activation, const float* bias,
   const pooling::Kernel kernel =
       ChosenKernel(pooling::Kernels(), pool.Output(width));
   const int64_t pooled = pool.Output(height) * pool.Output(width);
-  std::vector<float> row(width);
+  // On the stack, unless rows are very long: callers do not allocate.
+  absl::FixedArray<float, 4096> row(width);
   for (int64_t plane = 0; plane < planes; ++plane) {
     float* const to = out + plane * pooled;
     if (pool.size > 0) {

@@ -100,6 +100,8 @@ std::string ToString(const Operation& o) {
     absl::StrAppend(&text, " padding ", o.top, ",", o.bottom, ",", o.left, ",",
                     o.right);
   }
+  if (o.channels_last) absl::StrAppend(&text, " NHWC");
+  if (o.halves) absl::StrAppend(&text, " of halves");
   if (!o.has_epilogue()) return text;
   static constexpr float kSome = 0;
   const Epilogue epilogue = {o.bias ? &kSome : nullptr, o.activation, o.pool};
@@ -107,7 +109,8 @@ std::string ToString(const Operation& o) {
 }
 
 bool IsProblem(const Operation& operation) {
-  return operation.stride_y == 1 && operation.stride_x == 1 &&
+  return operation.is_plain() && operation.stride_y == 1 &&
+         operation.stride_x == 1 &&
          operation.kernel_height == operation.kernel_width;
 }
 

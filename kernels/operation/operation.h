@@ -6,10 +6,11 @@
 //   s[b,m,i,j] = sum over c,p,q of x[b,c,i*stride_y+p,j*stride_x+q] *
 //   k[m,c,p,q]
 //
-// where x is padded, and y is s with the epilogue applied. x is NCHW, k is
-// [M, C, kernel_height, kernel_width], y is NCHW, all row-major float32. The
-// zeros of the padding take part as other inputs do: times an infinite weight
-// they are NaN.
+// where x is padded, and y is s with the epilogue applied. x and y are NCHW or
+// both NHWC, k is [M, C, kernel_height, kernel_width], all row-major and all of
+// float32 or of halves, which are rounded once, when y is stored. The zeros of
+// the padding take part as other inputs do: times an infinite weight they are
+// NaN.
 #ifndef KERNELS_OPERATION_OPERATION_H_
 #define KERNELS_OPERATION_OPERATION_H_
 
@@ -30,6 +31,8 @@ struct Operation {
   bool bias = false;
   Activation activation = Activation::kNone;
   MaxPool pool;
+  bool channels_last = false;  // NHWC
+  bool halves = false;
 
   int64_t padded_height() const { return top + height + bottom; }
   int64_t padded_width() const { return left + width + right; }
@@ -50,6 +53,10 @@ struct Operation {
   }
   // Products of each sum.
   int64_t taps() const { return channels * kernel_height * kernel_width; }
+
+  // Whether the tensors are what a Problem has: NCHW of float32.
+  bool is_plain() const { return !channels_last && !halves; }
+  int64_t element_bytes() const { return halves ? 2 : 4; }
 
   // Elements.
   int64_t input_elements() const { return batch * channels * height * width; }
@@ -77,8 +84,8 @@ absl::Status CheckOperation(const Operation& operation);
 // "B=8 C=3 224x224 M=64 7x7 stride 2x2 padding 3,3,3,3", with the epilogue.
 std::string ToString(const Operation& operation);
 
-// Whether the sums are those of a Problem over the padded input: stride 1 and
-// square filters.
+// Whether the sums are those of a Problem over the padded input: stride 1,
+// square filters and plain tensors.
 bool IsProblem(const Operation& operation);
 // That problem.
 Problem PaddedProblem(const Operation& operation);

@@ -1,6 +1,7 @@
 #include "kernels/operation/prepared.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/accuracy/accuracy.h"
@@ -10,6 +11,7 @@
 #include "kernels/convolution/variants.h"
 #include "kernels/cuda/device.h"
 #include "kernels/operation/cpu/general.h"
+#include "kernels/operation/cpu/plain.h"
 #include "kernels/operation/cuda/gpu.h"
 
 namespace convlab {
@@ -28,13 +30,18 @@ Epilogue EpilogueOf(const Operation& operation) {
           operation.pool};
 }
 
+const float* Floats(const void* tensor) {
+  return static_cast<const float*>(tensor);
+}
+
 class GeneralOnCpu : public PreparedOperation {
  public:
   GeneralOnCpu(const Operation& operation, Workers& workers)
       : convolution_(operation, workers) {}
 
   absl::Status Run(const Tensors& tensors, Stream) override {
-    convolution_.Run(tensors.x, tensors.k, tensors.bias, tensors.y);
+    convolution_.Run(Floats(tensors.x), Floats(tensors.k), Floats(tensors.bias),
+                     static_cast<float*>(tensors.y));
     return absl::OkStatus();
   }
 
@@ -42,11 +49,60 @@ class GeneralOnCpu : public PreparedOperation {
   cpu::GeneralConvolution convolution_;
 };
 
+// What is prepared for plain tensors, with copies before and after it.
+class ConvertedOnCpu : public PreparedOperation {
+ public:
+  ConvertedOnCpu(const Operation& operation, Workers& workers,
+                 std::unique_ptr<PreparedOperation> plain)
+      : operation_(operation),
+        workers_(workers),
+        plain_(std::move(plain)),
+        x_(operation.input_elements()),
+        k_(operation.halves ? operation.kernel_elements() : 0),
+        bias_(operation.halves && operation.bias ? operation.filters : 0),
+        y_(operation.output_elements()) {
+    kernel_ = plain_->kernel();
+    accuracy_ = operation.halves ? AccuracyClass::kFp16 : plain_->accuracy();
+    estimated_ns_ = plain_->estimated_ns();
+  }
+
+  absl::Status Run(const Tensors& tensors, Stream stream) override {
+    const Operation& o = operation_;
+    Tensors plain = tensors;
+    cpu::MakePlain(
+        {o.batch, o.channels, o.height * o.width, o.channels_last, o.halves},
+        tensors.x, x_.data(), workers_);
+    plain.x = x_.data();
+    plain.y = y_.data();
+    if (o.halves) {
+      cpu::MakePlain({1, 1, o.kernel_elements(), false, true}, tensors.k,
+                     k_.data(), workers_);
+      plain.k = k_.data();
+    }
+    if (o.halves && o.bias) {
+      cpu::MakePlain({1, 1, o.filters, false, true}, tensors.bias, bias_.data(),
+                     workers_);
+      plain.bias = bias_.data();
+    }
+    RETURN_IF_ERROR(plain_->Run(plain, stream));
+    cpu::StorePlain({o.batch, o.filters, o.output_height() * o.output_width(),
+                     o.channels_last, o.halves},
+                    y_.data(), tensors.y, workers_);
+    return absl::OkStatus();
+  }
+
+ private:
+  const Operation operation_;
+  Workers& workers_;
+  const std::unique_ptr<PreparedOperation> plain_;
+  std::vector<float> x_, k_, bias_, y_;
+};
+
 // A variant, and on a GPU what stands around it.
 class ByVariant : public PreparedOperation {
  public:
   ByVariant(const Operation& operation, const Target& target,
-            const Variant& variant, bool fuses,
+            const Variant& variant, bool fuses, double estimated_ns,
             std::unique_ptr<Convolution> convolution)
       : operation_(operation),
         target_(target),
@@ -55,11 +111,7 @@ class ByVariant : public PreparedOperation {
     kernel_ = variant.name;
     accuracy_ = variant.accuracy;
     recordable_ = variant.recordable;
-    if (variant.estimate_ns != nullptr) {
-      estimated_ns_ =
-          variant.estimate_ns(PaddedProblem(operation), target.resources)
-              .value_or(0);
-    }
+    estimated_ns_ = estimated_ns;
     if (operation.padded()) {
       padded_bytes_ = PartBytes(operation.padded_elements());
     }
@@ -72,13 +124,17 @@ class ByVariant : public PreparedOperation {
 
   absl::Status Run(const Tensors& tensors, Stream stream) override {
     char* const workspace = static_cast<char*>(tensors.workspace);
-    if (fuses_ && operation_.bias) convolution_->UseBias(tensors.bias);
+    const float* const k = Floats(tensors.k);
+    float* const y = static_cast<float*>(tensors.y);
+    if (fuses_ && operation_.bias) {
+      convolution_->UseBias(Floats(tensors.bias));
+    }
+    const float* x = Floats(tensors.x);
     if (target_.backend == Backend::kCpu) {
-      return convolution_->Run(tensors.x, tensors.k, tensors.y, stream);
+      return convolution_->Run(x, k, y, stream);
     }
     const cuda::CurrentDevice current(target_.resources.device);
     RETURN_IF_ERROR(current.status());
-    const float* x = tensors.x;
     if (padded_bytes_ > 0) {
       float* const padded = reinterpret_cast<float*>(workspace);
       RETURN_IF_ERROR(cuda::PadInput(operation_, x, padded, stream));
@@ -86,11 +142,11 @@ class ByVariant : public PreparedOperation {
     }
     float* const sums =
         sums_bytes_ > 0 ? reinterpret_cast<float*>(workspace + padded_bytes_)
-                        : tensors.y;
+                        : y;
     convolution_->UseWorkspace(workspace + padded_bytes_ + sums_bytes_);
-    RETURN_IF_ERROR(convolution_->Run(x, tensors.k, sums, stream));
+    RETURN_IF_ERROR(convolution_->Run(x, k, sums, stream));
     if (fuses_ || !operation_.has_epilogue()) return absl::OkStatus();
-    return cuda::FinishSums(operation_, sums, tensors.bias, tensors.y, stream);
+    return cuda::FinishSums(operation_, sums, tensors.bias, y, stream);
   }
 
  private:
@@ -103,28 +159,34 @@ class ByVariant : public PreparedOperation {
 
 class GeneralOnGpu : public PreparedOperation {
  public:
-  GeneralOnGpu(const Operation& operation, int device)
-      : operation_(operation), device_(device) {
+  GeneralOnGpu(const Operation& operation, int device,
+               const cuda::GeneralConvolution& convolution)
+      : operation_(operation), device_(device), convolution_(convolution) {
+    estimated_ns_ = convolution.estimated_ns;
+    if (operation.halves) accuracy_ = AccuracyClass::kFp16;
     if (operation.pool.size > 0) {
       workspace_bytes_ = PartBytes(operation.sums_elements());
+      estimated_ns_ += cuda::EstimateFinishNs(operation);
     }
   }
 
   absl::Status Run(const Tensors& tensors, Stream stream) override {
     const cuda::CurrentDevice current(device_);
     RETURN_IF_ERROR(current.status());
-    const bool pools = operation_.pool.size > 0;
-    float* const sums =
-        pools ? static_cast<float*>(tensors.workspace) : tensors.y;
-    RETURN_IF_ERROR(cuda::ConvolveGenerally(operation_, tensors.x, tensors.k,
-                                            tensors.bias, sums, stream));
-    if (!pools) return absl::OkStatus();
+    if (operation_.pool.size == 0) {
+      return cuda::ConvolveGenerally(convolution_, tensors.x, tensors.k,
+                                     tensors.bias, tensors.y, stream);
+    }
+    float* const sums = static_cast<float*>(tensors.workspace);
+    RETURN_IF_ERROR(cuda::ConvolveGenerally(convolution_, tensors.x, tensors.k,
+                                            /*bias=*/nullptr, sums, stream));
     return cuda::FinishSums(operation_, sums, tensors.bias, tensors.y, stream);
   }
 
  private:
   const Operation operation_;
   const int device_;
+  const cuda::GeneralConvolution convolution_;
 };
 
 // Whether a variant takes the operation on the target, as far as padding,
@@ -133,7 +195,7 @@ absl::Status CheckForVariants(const Operation& operation,
                               const Target& target) {
   if (!IsProblem(operation)) {
     return absl::UnimplementedError(
-        "variants take stride 1 and square filters only");
+        "variants take stride 1, square filters and NCHW of float32 only");
   }
   if (target.backend == Backend::kCpu && operation.padded()) {
     return absl::UnimplementedError(
@@ -142,7 +204,7 @@ absl::Status CheckForVariants(const Operation& operation,
   return absl::OkStatus();
 }
 
-// The variant for the operation, or null for the general kernel.
+// The variant for the operation, or null for the general kernel alone.
 absl::StatusOr<const Variant*> ChooseVariant(const Operation& operation,
                                              const Target& target) {
   if (target.kernel == kGeneralKernel) return nullptr;
@@ -169,23 +231,51 @@ absl::StatusOr<const Variant*> ChooseVariant(const Operation& operation,
   return variant;
 }
 
+// Of the variant with what stands around it; 0 if it has no estimate.
+double EstimateNs(const Operation& operation, const Target& target,
+                  const Variant& variant, bool fuses) {
+  if (variant.estimate_ns == nullptr) return 0;
+  double ns = variant.estimate_ns(PaddedProblem(operation), target.resources)
+                  .value_or(0);
+  if (target.backend == Backend::kCpu || ns == 0) return ns;
+  if (operation.padded()) ns += cuda::EstimatePaddingNs(operation);
+  if (!fuses && operation.has_epilogue()) {
+    ns += cuda::EstimateFinishNs(operation);
+  }
+  return ns;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
     const Operation& operation, const Target& target) {
   RETURN_IF_ERROR(CheckOperation(operation));
+  if (operation.halves && target.accuracy < AccuracyClass::kFp16) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensors of halves are of class fp16, expected ",
+                     Name(target.accuracy), " or better"));
+  }
+  if (target.backend == Backend::kCpu && !operation.is_plain()) {
+    Operation plain = operation;
+    plain.channels_last = plain.halves = false;
+    ASSIGN_OR_RETURN(auto prepared, PrepareOperation(plain, target));
+    return std::make_unique<ConvertedOnCpu>(
+        operation, *target.resources.workers, std::move(prepared));
+  }
   const bool gpu = target.backend == Backend::kCuda;
+  std::unique_ptr<PreparedOperation> general;
   if (gpu) {
     const cuda::CurrentDevice current(target.resources.device);
     RETURN_IF_ERROR(current.status());
-    RETURN_IF_ERROR(cuda::CheckSizes(operation));
+    ASSIGN_OR_RETURN(const cuda::GeneralConvolution convolution,
+                     cuda::PrepareGenerally(operation));
+    general = std::make_unique<GeneralOnGpu>(operation, target.resources.device,
+                                             convolution);
   }
   ASSIGN_OR_RETURN(const Variant* const variant,
                    ChooseVariant(operation, target));
   if (variant == nullptr) {
-    if (gpu) {
-      return std::make_unique<GeneralOnGpu>(operation, target.resources.device);
-    }
+    if (gpu) return general;
     return std::make_unique<GeneralOnCpu>(operation, *target.resources.workers);
   }
   const Problem problem = PaddedProblem(operation);
@@ -197,11 +287,15 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
     if (!gpu) return fuses;
     epilogue = {};
   }
+  const double ns = EstimateNs(operation, target, *variant, fuses.ok());
+  if (gpu && target.kernel.empty() && general->estimated_ns() < ns) {
+    return general;
+  }
   Target kept = target;
   kept.resources.callers_workspace = true;
   ASSIGN_OR_RETURN(auto convolution,
                    variant->Create(problem, kept.resources, epilogue));
-  return std::make_unique<ByVariant>(operation, kept, *variant, fuses.ok(),
+  return std::make_unique<ByVariant>(operation, kept, *variant, fuses.ok(), ns,
                                      std::move(convolution));
 }
 
@@ -211,8 +305,24 @@ absl::Status CheckMemory(const Target& target, const char* name,
   return cuda::CheckDeviceMemory(target.resources.device, name, memory);
 }
 
-absl::Status CheckNotCaptured(Stream stream) {
-  return cuda::CheckNotCaptured(stream);
+absl::Status CheckQueue(const Target& target, uint64_t context, bool recordable,
+                        Stream stream) {
+  if (target.backend == Backend::kCpu) return absl::OkStatus();
+  const int device = target.resources.device;
+  if (context != ContextOf(target)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("GPU ", device,
+                     " has been reset since the plan was made, expected a plan "
+                     "that was made later"));
+  }
+  RETURN_IF_ERROR(cuda::CheckStream(device, stream));
+  return recordable ? absl::OkStatus() : cuda::CheckNotCaptured(stream);
+}
+
+uint64_t ContextOf(const Target& target) {
+  if (target.backend == Backend::kCpu) return 0;
+  const cuda::CurrentDevice current(target.resources.device);
+  return current.status().ok() ? cuda::ContextNumber() : 0;
 }
 
 }  // namespace convlab

@@ -37,11 +37,12 @@ inline constexpr char kGeneralKernel[] = "general";
 // Thread safety: one Run at a time.
 class PreparedOperation {
  public:
+  // Of float32, or of halves if the operation is.
   struct Tensors {
-    const float* x;
-    const float* k;
-    const float* bias;  // null unless the operation has one
-    float* y;
+    const void* x;
+    const void* k;
+    const void* bias;  // null unless the operation has one
+    void* y;
     void* workspace;  // a multiple of kWorkspaceAlignment
   };
   static constexpr int64_t kWorkspaceAlignment = 256;
@@ -79,8 +80,16 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
 absl::Status CheckMemory(const Target& target, const char* name,
                          const void* memory);
 
-// InvalidArgument if the stream is being captured into a CUDA graph.
-absl::Status CheckNotCaptured(Stream stream);
+// InvalidArgument unless a run on the target may be queued in the stream: if it
+// is another device's, and if it is being captured into a CUDA graph and
+// `recordable` is false. `context` is what ContextOf returned when the run was
+// prepared: InvalidArgument, too, if the device has been reset since then.
+absl::Status CheckQueue(const Target& target, uint64_t context, bool recordable,
+                        Stream stream);
+
+// A number that changes when the target's device is reset; 0 on the CPU, and if
+// the driver does not tell.
+uint64_t ContextOf(const Target& target);
 
 }  // namespace convlab
 

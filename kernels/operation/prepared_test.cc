@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "Eigen/Core"
 #include "absl/strings/str_cat.h"
 #include "common/accuracy/contract.h"
 #include "common/parallel/parallel.h"
@@ -318,6 +319,90 @@ TEST_P(Prepared, InfinitiesAndNanAreWhereTheDefinitionHasThem) {
         ASSERT_EQ(y[i], expected[i]) << "output element " << i;
       }
     }
+  }
+}
+
+// Halves that fill the beginning of a vector.
+std::vector<float> PackHalves(const std::vector<float>& values) {
+  std::vector<float> packed(values.size());
+  auto* const halves = reinterpret_cast<Eigen::half*>(packed.data());
+  for (size_t i = 0; i < values.size(); ++i) halves[i] = Eigen::half(values[i]);
+  return packed;
+}
+std::vector<float> UnpackHalves(const std::vector<float>& packed) {
+  const auto* const halves =
+      reinterpret_cast<const Eigen::half*>(packed.data());
+  std::vector<float> values(packed.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(halves[i]);
+  }
+  return values;
+}
+
+// Of [batch, channels, area], as [batch, area, channels], or the other way.
+std::vector<float> Transposed(const std::vector<float>& values, int64_t batch,
+                              int64_t rows, int64_t columns) {
+  std::vector<float> to(values.size());
+  for (int64_t b = 0; b < batch; ++b) {
+    const int64_t first = b * rows * columns;
+    for (int64_t i = 0; i < rows * columns; ++i) {
+      to[first + i % columns * rows + i / columns] = values[first + i];
+    }
+  }
+  return to;
+}
+
+// All numbers are small integers, which are exact as halves.
+TEST_P(Prepared, LayoutsAndHalves) {
+  target_.accuracy = AccuracyClass::kFp16;
+  Operation strided = MakeOperation(3, 4, 17, 23, 37, 3, 5);
+  strided.stride_y = 2, strided.left = 3, strided.bias = true;
+  strided.activation = Activation::kRelu;
+  Operation pooled = MakeOperation(2, 3, 20, 20, 6, 3, 3);
+  pooled.top = 1, pooled.bias = true, pooled.pool = {2, 2, false};
+  for (Operation o : {strided, pooled}) {
+    const auto x = Integers(o.input_elements(), 2, 1);
+    const auto k = Integers(o.kernel_elements(), 2, 2);
+    const auto bias = Integers(o.filters, 2, 3);
+    const auto expected = Finished(o, DefinitionOf(o, x, k), bias.data());
+    for (const auto& [channels_last, halves] :
+         {std::pair(true, false), std::pair(false, true),
+          std::pair(true, true)}) {
+      o.channels_last = channels_last, o.halves = halves;
+      if (!Takes(o)) continue;
+      SCOPED_TRACE(ToString(o));
+      const auto pack = [&](const std::vector<float>& values) {
+        return o.halves ? PackHalves(values) : values;
+      };
+      auto y = Run(o,
+                   pack(o.channels_last ? Transposed(x, o.batch, o.channels,
+                                                     o.height * o.width)
+                                        : x),
+                   pack(k), pack(bias));
+      if (o.halves) y = UnpackHalves(y);
+      if (o.channels_last) {
+        y = Transposed(y, o.batch, o.output_height() * o.output_width(),
+                       o.filters);
+      }
+      for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], expected[i]) << i;
+    }
+  }
+}
+
+// Filters that do not fit into a GPU's shared memory: all channels, one
+// channel, a row.
+TEST_P(Prepared, LargeFilters) {
+  Operation many = MakeOperation(2, 40, 12, 20, 70, 5, 5);
+  many.stride_x = 2, many.left = 2;
+  for (const Operation& o : {many, MakeOperation(1, 2, 205, 62, 20, 200, 60),
+                             MakeOperation(1, 1, 2, 9010, 3, 1, 9000)}) {
+    if (!Takes(o)) continue;
+    SCOPED_TRACE(ToString(o));
+    const auto x = Integers(o.input_elements(), 3, 1);
+    const auto k = Integers(o.kernel_elements(), 3, 2);
+    const auto expected = Finished(o, DefinitionOf(o, x, k), nullptr);
+    const auto y = Run(o, x, k, {});
+    for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], expected[i]) << i;
   }
 }
 

@@ -18,6 +18,7 @@
 #include "common/parallel/parallel.h"
 #include "common/record/bench_record.h"
 #include "common/record/build_info.h"
+#include "common/record/library_record.h"
 #include "common/record/network_record.h"
 #include "common/status/main.h"
 #include "common/status/status.h"
@@ -31,6 +32,7 @@
 #include "tools/bench/accuracy_bench.h"
 #include "tools/bench/cpu_bench.h"
 #include "tools/bench/gpu_bench.h"
+#include "tools/bench/library_bench.h"
 #include "tools/bench/network_bench.h"
 #include "tools/bench/options.h"
 #include "tools/bench/report.h"
@@ -82,6 +84,9 @@ DEFINE_string(network, "",
               "cuDNN and cuBLAS layer by layer: names such as fa19,sp19, "
               "separated by commas; each with --batch images, 1 to 10000 if "
               "none are given");
+DEFINE_bool(library, false,
+            "measure the library for other programs instead (docs/library.md): "
+            "what a call costs the host, and problems that people have");
 DEFINE_bool(list, false, "list the variants of --device and --class, and exit");
 DEFINE_bool(
     verbose, false,
@@ -341,6 +346,33 @@ absl::Status BenchWholeNetworks(const std::vector<std::string>& command) {
   return status;
 }
 
+absl::Status BenchTheLibrary(const std::vector<std::string>& command) {
+  if (BenchLibrary == nullptr) {
+    return absl::UnimplementedError("this bench was built without --library");
+  }
+  RETURN_IF_ERROR(CheckNumbers());
+  if (!FLAGS_json.empty()) {
+    RETURN_IF_ERROR(CheckWritable(UserPath(FLAGS_json)));
+  }
+  ASSIGN_OR_RETURN(const Backend backend, ChooseBackend());
+  ASSIGN_OR_RETURN(const auto workers, StartWorkers());
+  LibraryBenchOptions options;
+  options.gpu = backend == Backend::kCuda;
+  options.threads = FLAGS_threads;
+  options.samples = FLAGS_samples;
+  options.seconds = FLAGS_seconds;
+  LibraryRecord record;
+  DescribeRun(command, options.gpu, *workers, record);
+  if (options.gpu) {
+    BenchRecord machine;
+    RETURN_IF_ERROR(SetGpuFacts(machine).status());
+    record.gpu = machine.gpu;
+  }
+  RETURN_IF_ERROR(BenchLibrary(options, record));
+  if (FLAGS_json.empty()) return absl::OkStatus();
+  return WriteFileAtomically(UserPath(FLAGS_json), ToJson(record));
+}
+
 absl::Status ParseAndRun(const std::vector<std::string>& args) {
   ASSIGN_OR_RETURN(const ParsedFlags parsed,
                    ParseFlags(args, __FILE__, {"kernel"}));
@@ -358,6 +390,7 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
   std::vector<std::string> command = {"bench"};
   command.insert(command.end(), args.begin(), args.end());
   if (parsed.given.count("network") > 0) return BenchWholeNetworks(command);
+  if (FLAGS_library) return BenchTheLibrary(command);
   const auto kernels = parsed.repeated.find("kernel");
   return Bench(command, kernels == parsed.repeated.end()
                             ? std::vector<std::string>()

@@ -24,17 +24,21 @@
  *                x[b, c, i*stride_height + p, j*stride_width + q] * w[m,c,p,q]
  *
  * (cross-correlation), and y is s after bias[m], activation and max pooling.
- * All tensors are float32, row-major and without gaps: x is
+ * All tensors are row-major and without gaps: x is
  * [batch, channels, height, width], w is
  * [filters, channels, kernel_height, kernel_width], bias is [filters], y is
- * [batch, filters, output_height, output_width]. The zeros of the padding are
- * numbers like others: times an infinite weight they are NaN.
+ * [batch, filters, output_height, output_width]. With CONVLAB_NHWC x is
+ * [batch, height, width, channels] and y is
+ * [batch, output_height, output_width, filters]; w stays as it is. All are
+ * float32 or, with CONVLAB_HALF, IEEE half precision. The zeros of the padding
+ * are numbers like others: times an infinite weight they are NaN.
  *
  * Accuracy. Plans of CONVLAB_FP32 keep, for each output before the activation,
  * on all data, |y - exact| <= c * 2^-24 * S + n * 2^-149, where S is the sum of
  * the n products' magnitudes and c is 16, or four times what a plain float32
  * loop has if that is more. Infinities and NaN appear where the definition has
- * them.
+ * them. Halves are of CONVLAB_FP16: sums are float32, and rounded when y is
+ * stored.
  *
  * Errors. Functions return CONVLAB_OK or an error's code; convlab_last_error
  * has the message. Bad arguments are found before anything is written. An error
@@ -74,6 +78,10 @@ typedef int32_t convlab_status;
 #define CONVLAB_RELU 1
 #define CONVLAB_TANH 2
 
+/* Flags of format: channels last; x, weights, bias and y of halves. */
+#define CONVLAB_NHWC 1
+#define CONVLAB_HALF 2
+
 /* Accuracy classes, from the tightest on. The others allow a relative error in
  * the L2 norm of 1e-6, 5e-4 and 1e-3 on ordinary data. */
 #define CONVLAB_FP32 0
@@ -94,7 +102,7 @@ typedef struct convlab_problem {
   int32_t pool_size, pool_stride;
   /* 1: a last window may extend beyond the image; 0: it is left out. */
   int32_t pool_ceil;
-  int32_t reserved; /* 0 */
+  int32_t format; /* 0: NCHW of float32; or a sum of CONVLAB_NHWC, ... */
 } convlab_problem;
 
 /* One pixel and one weight, without anything else. */
@@ -110,8 +118,8 @@ typedef struct convlab_problem {
 /* The plan may run in a stream that is being captured into a CUDA graph. Some
  * kernels cannot. */
 #define CONVLAB_CAPTURABLE 1
-/* convlab_run does not ask the driver whose memory the pointers are, which
- * takes most of its time on the host. */
+/* convlab_run does not ask the driver whose memory the pointers and whose stream
+ * it is, nor whether the device has been reset. */
 #define CONVLAB_TRUST_POINTERS 2
 
 typedef struct convlab_options {
@@ -174,11 +182,11 @@ convlab_status convlab_plan_query(const convlab_plan* plan, convlab_info* info);
  * the host's, and y is complete when it returns. Weights and bias are read anew
  * in each run.
  *
- * The pointers are multiples of 4 bytes. y overlaps nothing else, nor does the
+ * The pointers are multiples of an element's size. y overlaps nothing else, nor does the
  * workspace: at least info.workspace_bytes at a multiple of 256 bytes, or null
  * if these are 0. bias is null unless the problem has one. */
-convlab_status convlab_run(convlab_plan* plan, const float* x,
-                           const float* weights, const float* bias, float* y,
+convlab_status convlab_run(convlab_plan* plan, const void* x,
+                           const void* weights, const void* bias, void* y,
                            void* workspace, size_t workspace_bytes,
                            void* stream);
 

@@ -64,7 +64,7 @@ class Plan {
   const convlab_info& info() const { return info_; }
 
   // `workspace` has info().workspace_bytes or more.
-  void Run(const float* x, const float* weights, const float* bias, float* y,
+  void Run(const void* x, const void* weights, const void* bias, void* y,
            void* workspace = nullptr, void* stream = nullptr) const {
     Check(convlab_run(plan_.get(), x, weights, bias, y, workspace,
                       static_cast<std::size_t>(info_.workspace_bytes), stream));

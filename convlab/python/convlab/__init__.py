@@ -4,8 +4,10 @@
     y = convlab.conv2d(x, w, bias, stride=2, padding=3, activation="relu")
 
 x has the shape (batch, channels, height, width), w (filters, channels,
-kernel_height, kernel_width), bias (filters,), all float32 and without gaps. What
-is computed, how exactly, and the limits stand in convlab.h and docs/library.md.
+kernel_height, kernel_width), bias (filters,), all without gaps and of float32 or
+all of float16. Tensors of PyTorch in channels_last are taken as they are, and so
+are other arrays of shape (batch, height, width, channels), with layout="NHWC".
+What is computed, how exactly, and the limits stand in convlab.h and docs/library.md.
 
 Arrays on a GPU are those with __cuda_array_interface__ (CuPy, Numba, PyTorch) or
 __dlpack__ (JAX); they are not copied. `out` says where y goes: it is needed on a
@@ -13,15 +15,20 @@ GPU, where only the caller knows how to allocate, unless x has the method
 new_empty (PyTorch) or its module the function empty (CuPy).
 """
 
+import importlib
+
 from convlab._arrays import Array, new_array
 from convlab._library import ConvlabError, Plan, count_gpus, version
 
 __all__ = ["ConvlabError", "Plan", "conv2d", "count_gpus", "version"]
 __version__ = version()
 
-# Plans by what they were made for. The oldest goes when there are too many.
+# Plans and the shapes of what they compute, by what they were made for. The
+# oldest goes when there are too many.
 _plans = {}
 _MOST_PLANS = 256
+# CONVLAB_NHWC, CONVLAB_HALF
+_NHWC, _HALF = 1, 2
 
 
 def _pair(name, value):
@@ -35,15 +42,87 @@ def _pair(name, value):
     return pair
 
 
-def _plan(problem, **options):
-    key = (problem, tuple(sorted(options.items())))
-    plan = _plans.get(key)
-    if plan is None:
-        plan = Plan(dict(problem), **options)
-        if len(_plans) >= _MOST_PLANS:
-            _plans.pop(next(iter(_plans)), None)
-        _plans[key] = plan
-    return plan
+def problem_of(
+    x_shape, w_shape, biased, stride, padding, activation, pool, nhwc, halves
+):
+    """The problem, for Plan, of conv2d with arguments of these shapes (NCHW)."""
+    batch, channels, height, width = x_shape
+    filters, its_channels, kernel_height, kernel_width = w_shape
+    if its_channels != channels:
+        raise ValueError(f"w has {its_channels} channels, x has {channels}")
+    stride_y, stride_x = _pair("stride", stride)
+    try:
+        sides = tuple(padding)
+    except TypeError:
+        sides = (padding,) * 4
+    if len(sides) == 2:
+        sides = (sides[0], sides[0], sides[1], sides[1])
+    if len(sides) != 4:
+        raise ValueError(f"padding is {padding!r}, expected a number, two or four")
+    windows = (0, 0, 0)
+    if pool is not None:
+        windows = tuple(pool) if hasattr(pool, "__len__") else (pool, pool)
+        windows = (windows + (False,))[:3] if len(windows) in (2, 3) else windows
+        if len(windows) != 3:
+            raise ValueError(f"pool is {pool!r}, expected a size, two or three")
+    return {
+        "batch": batch,
+        "channels": channels,
+        "height": height,
+        "width": width,
+        "filters": filters,
+        "kernel_height": kernel_height,
+        "kernel_width": kernel_width,
+        "stride_height": stride_y,
+        "stride_width": stride_x,
+        "padding_top": sides[0],
+        "padding_bottom": sides[1],
+        "padding_left": sides[2],
+        "padding_right": sides[3],
+        "has_bias": int(biased),
+        "activation": activation,
+        "pool_size": windows[0],
+        "pool_stride": windows[1],
+        "pool_ceil": int(windows[2]),
+        "format": (_NHWC if nhwc else 0) + (_HALF if halves else 0),
+    }
+
+
+def _find_plan(key):
+    """(plan, shape of y) for the arguments of problem_of and of Plan."""
+    try:
+        return _plans[key]
+    except KeyError:
+        pass
+    except TypeError:  # a list
+        key = tuple(tuple(part) if isinstance(part, list) else part for part in key)
+        if key in _plans:
+            return _plans[key]
+    device, accuracy, kernel, threads, capturable = key[9:]
+    plan = Plan(
+        problem_of(*key[:9]),
+        device=device,
+        accuracy=accuracy,
+        kernel=kernel,
+        threads=threads,
+        capturable=capturable,
+    )
+    made = plan, (key[0][0], key[1][0], plan.output_height, plan.output_width)
+    if len(_plans) >= _MOST_PLANS:
+        _plans.pop(next(iter(_plans)), None)
+    _plans[key] = made
+    return made
+
+
+def __getattr__(name):
+    """convlab.torch, which needs PyTorch, is imported when it is used."""
+    if name == "torch":
+        return importlib.import_module("convlab.torch")
+    raise AttributeError(f"module 'convlab' has no attribute {name!r}")
+
+
+def _fail_unlike(array, x_array):
+    raise ValueError(f"{array.name} is {array.kind()}, expected {x_array.kind()}")
 
 
 def conv2d(
@@ -54,8 +133,9 @@ def conv2d(
     padding=0,
     activation=None,
     pool=None,
-    accuracy="fp32",
+    accuracy=None,
     *,
+    layout="NCHW",
     out=None,
     workspace=None,
     stream=None,
@@ -76,7 +156,8 @@ def conv2d(
       pool: None, the size of max pooling's windows, which then do not overlap,
         or (size, stride) or (size, stride, ceil).
       accuracy: the loosest class that will do: "fp32", "fp32-normwise", "tf32"
-        or "fp16".
+        or "fp16"; None: "fp32", and "fp16" for float16.
+      layout: of x and y: "NCHW" or "NHWC".
       out: the array that y is written to; None: a new one.
       workspace: an array on the GPU of at least Plan.workspace_bytes bytes; None:
         a new one.
@@ -92,77 +173,58 @@ def conv2d(
       TypeError, ValueError: for what are no such arrays.
     """
     x_array, w_array = Array("x", x, 4), Array("w", w, 4)
-    arrays = [x_array, w_array]
+    device, halves = x_array.device, x_array.halves
+    if w_array.device != device or w_array.halves != halves:
+        _fail_unlike(w_array, x_array)
+    if w_array.channels_last:
+        raise ValueError("w is in another order, expected contiguous()")
+    x_shape = x_array.shape
+    nhwc = x_array.channels_last
+    if layout != "NCHW":
+        if layout != "NHWC" or nhwc:
+            raise ValueError(
+                f"layout is {layout!r}, expected 'NCHW', or 'NHWC' if x is in C order"
+            )
+        x_shape = (x_shape[0], x_shape[3], x_shape[1], x_shape[2])
+        nhwc = True
     bias_array = None
     if bias is not None:
         bias_array = Array("bias", bias, 1)
-        arrays.append(bias_array)
-    device = x_array.device
-    for array in arrays:
-        if array.device != device:
+        if bias_array.device != device or bias_array.halves != halves:
+            _fail_unlike(bias_array, x_array)
+        if bias_array.shape[0] != w_array.shape[0]:
             raise ValueError(
-                f"{array.name} is on {array.place()}, expected {x_array.place()}"
+                f"bias has {bias_array.shape[0]} numbers, w {w_array.shape[0]} filters"
             )
-    batch, channels, height, width = x_array.shape
-    filters, its_channels, kernel_height, kernel_width = w_array.shape
-    if its_channels != channels:
-        raise ValueError(f"w has {its_channels} channels, x has {channels}")
-    if bias_array is not None and bias_array.shape != (filters,):
-        raise ValueError(f"bias has {bias_array.shape[0]} numbers, w {filters} filters")
-
-    stride_y, stride_x = _pair("stride", stride)
-    try:
-        sides = tuple(padding)
-    except TypeError:
-        sides = (padding,) * 4
-    if len(sides) == 2:
-        sides = (sides[0], sides[0], sides[1], sides[1])
-    if len(sides) != 4:
-        raise ValueError(f"padding is {padding!r}, expected a number, two or four")
-    windows = (0, 0, 0)
-    if pool is not None:
-        windows = tuple(pool) if hasattr(pool, "__len__") else (pool, pool)
-        windows = (windows + (False,))[:3] if len(windows) in (2, 3) else windows
-        if len(windows) != 3:
-            raise ValueError(f"pool is {pool!r}, expected a size, two or three")
-    problem = (
-        ("batch", batch),
-        ("channels", channels),
-        ("height", height),
-        ("width", width),
-        ("filters", filters),
-        ("kernel_height", kernel_height),
-        ("kernel_width", kernel_width),
-        ("stride_height", stride_y),
-        ("stride_width", stride_x),
-        ("padding_top", sides[0]),
-        ("padding_bottom", sides[1]),
-        ("padding_left", sides[2]),
-        ("padding_right", sides[3]),
-        ("has_bias", int(bias is not None)),
-        ("activation", activation),
-        ("pool_size", windows[0]),
-        ("pool_stride", windows[1]),
-        ("pool_ceil", int(windows[2])),
-    )
-    plan = _plan(
-        problem,
-        device=device,
-        accuracy=accuracy,
-        kernel=kernel,
-        threads=threads,
-        capturable=capturable,
-    )
-
-    shape = (batch, filters, plan.output_height, plan.output_width)
-    if out is None:
-        out = new_array(x, x_array, shape)
-    out_array = Array("out", out, 4, written=True)
-    if out_array.shape != shape or out_array.device != device:
-        raise ValueError(
-            f"out has shape {out_array.shape} on {out_array.place()}, "
-            f"expected {shape} on {x_array.place()}"
+    plan, shape = _find_plan(
+        (
+            x_shape,
+            w_array.shape,
+            bias is not None,
+            stride,
+            padding,
+            activation,
+            pool,
+            nhwc,
+            halves,
+            device,
+            accuracy or ("fp16" if halves else "fp32"),
+            kernel,
+            threads,
+            capturable,
         )
+    )
+    if layout == "NHWC":
+        shape = (shape[0], shape[2], shape[3], shape[1])
+    if out is None:
+        out = new_array(x, x_array, shape, halves)
+    out_array = Array("out", out, 4, written=True)
+    if out_array.device != device or out_array.halves != halves:
+        _fail_unlike(out_array, x_array)
+    if out_array.shape != shape:
+        raise ValueError(f"out has shape {out_array.shape}, expected {shape}")
+    if out_array.channels_last != x_array.channels_last and min(shape[1:]) > 1:
+        raise ValueError("out is in another order than x")
     workspace_array = None
     if plan.workspace_bytes > 0:
         # In floats, and enough to begin at a multiple of 256 bytes.

@@ -1,6 +1,7 @@
 """Arrays of other libraries: where they are in memory, without a copy."""
 
 import ctypes
+import math
 import sys
 
 _CPU = -1
@@ -33,10 +34,16 @@ def _is_dense(shape, strides):
     return True
 
 
-class Array:
-    """Where a float32 array of `dimensions` (None: any) is.
+def _is_numpy(array):
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(array, numpy.ndarray)
 
-    Attributes: name, pointer, bytes, shape, device (-1: the CPU).
+
+class Array:
+    """Where an array of floats or halves of `dimensions` (None: any) is.
+
+    Attributes: name, pointer, bytes, shape, device (-1: the CPU), halves,
+      channels_last (a tensor of PyTorch, whose shape is that without it).
 
     Raises TypeError or ValueError for anything else than such an array.
     """
@@ -44,9 +51,17 @@ class Array:
     def __init__(self, name, array, dimensions, written=False):
         self.name = name
         self._array = array
+        self.torch = None
+        self.channels_last = False
+        count = None
         torch = sys.modules.get("torch")
         if torch is not None and isinstance(array, torch.Tensor):
+            self.torch = torch
             self._read_torch(array, torch)
+            count = array.numel()
+        elif _is_numpy(array):
+            self._read_interface(array.__array_interface__, written)
+            self.device = _CPU
         elif hasattr(array, "__cuda_array_interface__"):
             self._read_cuda(array.__cuda_array_interface__)
             self.device = self._device_of(array)
@@ -64,24 +79,25 @@ class Array:
             raise ValueError(
                 f"{name} has shape {self.shape}, expected {dimensions} dimensions"
             )
-        count = 1
-        for size in self.shape:
-            count *= size
+        if count is None:
+            count = math.prod(self.shape)
         if count == 0:
             raise ValueError(f"{name} has shape {self.shape}, which is empty")
-        self.bytes = 4 * count
+        self.bytes = (2 if self.halves else 4) * count
 
-    def place(self):
-        return "the CPU" if self.device == _CPU else f"GPU {self.device}"
+    def kind(self):
+        place = "the CPU" if self.device == _CPU else f"GPU {self.device}"
+        return ("float16" if self.halves else "float32") + " on " + place
 
     def stream(self):
         """The stream that the array's library works in, as a number or None."""
         if self.device == _CPU:
             return None
+        if self.torch is not None:
+            # Without the object that current_stream would make.
+            return self.torch._C._cuda_getCurrentRawStream(self.device)
         library = type(self._array).__module__.partition(".")[0]
         module = sys.modules.get(library)
-        if library == "torch":
-            return module.cuda.current_stream(self.device).cuda_stream
         if library == "cupy":
             return module.cuda.get_current_stream().ptr
         # By the protocol 1 is the legacy default stream, 2 that of the thread;
@@ -91,7 +107,8 @@ class Array:
 
     def _read_torch(self, tensor, torch):
         # Faster than its interfaces, which make a dictionary or a capsule.
-        if tensor.dtype is not torch.float32:
+        self.halves = tensor.dtype is torch.float16
+        if not self.halves and tensor.dtype is not torch.float32:
             self._fail_type(tensor.dtype)
         if tensor.device.type not in ("cuda", "cpu"):
             raise TypeError(
@@ -103,24 +120,31 @@ class Array:
                 "detach it"
             )
         if not tensor.is_contiguous():
-            self._fail_dense()
-        self.shape = tuple(tensor.shape)
+            self.channels_last = tensor.dim() == 4 and tensor.is_contiguous(
+                memory_format=torch.channels_last
+            )
+            if not self.channels_last:
+                self._fail_dense()
+        self.shape = tensor.shape  # a tuple, too
         self.pointer = tensor.data_ptr()
         self.device = tensor.get_device()  # -1 on the CPU
 
     def _fail_type(self, what):
-        raise TypeError(f"{self.name} has elements of type {what}, expected float32")
+        raise TypeError(
+            f"{self.name} has elements of type {what}, expected float32 or float16"
+        )
 
     def _fail_dense(self):
         raise ValueError(f"{self.name} has gaps or another order, expected C order")
 
     def _read_interface(self, interface, written):
-        if interface["typestr"] not in ("<f4", "=f4"):
+        self.halves = interface["typestr"] in ("<f2", "=f2")
+        if not self.halves and interface["typestr"] not in ("<f4", "=f4"):
             self._fail_type(interface["typestr"])
         self.shape = tuple(interface["shape"])
         strides = interface.get("strides")
         if strides is not None and not _is_dense(
-            self.shape, [stride / 4 for stride in strides]
+            self.shape, [stride / (2 if self.halves else 4) for stride in strides]
         ):
             self._fail_dense()
         self.pointer, read_only = interface["data"]
@@ -156,7 +180,8 @@ class Array:
         get.restype = ctypes.c_void_p
         get.argtypes = [ctypes.py_object, ctypes.c_char_p]
         tensor = _DLTensor.from_address(get(capsule, b"dltensor"))
-        if (tensor.code, tensor.bits, tensor.lanes) != (2, 32, 1):
+        self.halves = tensor.bits == 16
+        if (tensor.code, tensor.lanes) != (2, 1) or tensor.bits not in (16, 32):
             self._fail_type(f"DLPack {tensor.code}, {tensor.bits} bits")
         self.shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
         if tensor.strides and not _is_dense(
@@ -166,18 +191,30 @@ class Array:
         self.pointer = tensor.data + tensor.byte_offset
 
 
-def new_array(like, array, shape):
-    """A float32 array of the same library and on the same device as `like`."""
-    if hasattr(like, "new_empty"):  # PyTorch
-        return like.new_empty(shape)
+def new_array(like, array, shape, halves=False):
+    """An array of the same library, on the same device and in the same order."""
+    torch = array.torch
+    if torch is not None:
+        if array.channels_last and len(shape) == 4:
+            return torch.empty(
+                shape,
+                dtype=like.dtype,
+                device=like.device,
+                memory_format=torch.channels_last,
+            )
+        return like.new_empty(
+            shape, dtype=torch.float16 if halves else torch.float32
+        )
     library = sys.modules.get(type(like).__module__.partition(".")[0])
     if array.device == _CPU:
         import numpy
 
-        return numpy.empty(shape, numpy.float32)
+        return numpy.empty(shape, numpy.float16 if halves else numpy.float32)
     if getattr(library, "__name__", "") == "cupy":
         with library.cuda.Device(array.device):
-            return library.empty(shape, library.float32)
+            return library.empty(
+                shape, library.float16 if halves else library.float32
+            )
     raise ValueError(
         f"arrays of {type(like).__name__} on a GPU are not allocated here: "
         "give out, and workspace where the plan needs one"

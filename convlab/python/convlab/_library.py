@@ -32,7 +32,7 @@ class _Problem(ctypes.Structure):
         + [
             (name, ctypes.c_int32)
             for name in (
-                "has_bias activation pool_size pool_stride pool_ceil reserved"
+                "has_bias activation pool_size pool_stride pool_ceil format"
             ).split()
         ]
     )

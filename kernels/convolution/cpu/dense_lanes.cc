@@ -34,6 +34,7 @@
 // besides is told in docs/journal/cpu_dense_lanes.md.
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -80,20 +81,20 @@ class DenseLanes : public Convolution {
     if (!epilogue_.empty()) {
       // The groups of all images, those of one image after each other.
       const int64_t groups = CeilDivide(problem_.filters, group_);
-      workers_.For(problem_.batch * groups, 1,
-                   [&](int worker, int64_t begin, int64_t end) {
-                     for (int64_t i = begin; i < end; ++i) {
-                       FinishGroup(plan, i / groups, i % groups * group_,
-                                   worker, x, y);
-                     }
-                   });
+      const auto finish = [&](int worker, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          FinishGroup(plan, i / groups, i % groups * group_, worker, x, y);
+        }
+      };
+      // By reference, which std::function keeps without memory of its own.
+      workers_.For(problem_.batch * groups, 1, std::cref(finish));
       return absl::OkStatus();
     }
     const int64_t pieces = problem_.batch * parts_;
     // Consecutive images, but few enough that every worker gets several turns.
     const int64_t grain =
         std::clamp<int64_t>(pieces / (int64_t{32} * workers_.count()), 1, 8);
-    workers_.For(pieces, grain, [&](int, int64_t begin, int64_t end) {
+    const auto convolve = [&](int, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         // The image to fetch meanwhile is the next one or, as the workers take
         // turns, the first of the range that this worker probably gets next.
@@ -106,7 +107,8 @@ class DenseLanes : public Convolution {
         ConvolvePiece(plan, i, parts_ == 1 && next < pieces ? next : -1, x, y);
       }
       if (stream) hwy::FlushStream();
-    });
+    };
+    workers_.For(pieces, grain, std::cref(convolve));
     return absl::OkStatus();
   }
 
@@ -122,7 +124,11 @@ class DenseLanes : public Convolution {
     // on in the next one.
     const bool stream =
         aligned == 0 || problem_.output_width() % kernel_.lanes != 0;
-    spans_ = MakeSpans(problem_, kernel_.lanes, stream ? aligned : 0);
+    const int64_t wanted = stream ? aligned : 0;
+    if (wanted != aligned_) {
+      spans_ = MakeSpans(problem_, kernel_.lanes, wanted);
+      aligned_ = wanted;
+    }
     return stream;
   }
 
@@ -177,6 +183,7 @@ class DenseLanes : public Convolution {
   const int64_t group_;  // filters of a block, but for the last
   const std::vector<int64_t> taps_;
   std::vector<Span> spans_;
+  int64_t aligned_ = 0;         // outputs before the first whole vector
   const int64_t parts_;         // of an image, handed out each on its own
   const bool may_stream_;       // outputs may go past the caches
   std::vector<float> weights_;  // grouped

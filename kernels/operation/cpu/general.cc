@@ -22,6 +22,7 @@
 #include "kernels/operation/cpu/general.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "common/math/rounding.h"
 #include "kernels/convolution/cpu/filter_groups.h"
@@ -108,24 +109,22 @@ void GeneralConvolution::Run(const float* x, const float* k, const float* bias,
     const int64_t images = std::min(images_, o.batch - b);
     const float* in = x + b * o.channels * plane;
     int64_t image = o.channels * plane;
-    if (arranges_) {
-      workers_.For(images * o.channels, 1,
-                   [&](int, int64_t begin, int64_t end) {
-                     for (int64_t i = begin; i < end; ++i) {
-                       ArrangePlane(in + i * plane,
-                                    arranged_.data() + i * arranged_plane);
-                     }
-                   });
-    }
+    // By reference, which std::function keeps without memory of its own.
+    const auto arrange = [&](int, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        ArrangePlane(in + i * plane, arranged_.data() + i * arranged_plane);
+      }
+    };
+    if (arranges_) workers_.For(images * o.channels, 1, std::cref(arrange));
     const float* const from = arranges_ ? arranged_.data() : in;
     if (arranges_) image = o.channels * arranged_plane;
-    workers_.For(
-        images * groups, 1, [&](int worker, int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            ConvolveGroup(from + i / groups * image, i % groups * group_,
-                          worker, bias, y + (b + i / groups) * outputs);
-          }
-        });
+    const auto convolve = [&](int worker, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        ConvolveGroup(from + i / groups * image, i % groups * group_, worker,
+                      bias, y + (b + i / groups) * outputs);
+      }
+    };
+    workers_.For(images * groups, 1, std::cref(convolve));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "common/math/rounding.h"
 #include "kernels/cuda/activation.cuh"
 #include "kernels/operation/cuda/launches.h"
+#include "kernels/operation/cuda/outputs.cuh"
 
 namespace convlab::cuda {
 namespace {
@@ -65,26 +66,32 @@ __device__ float LargestOf(const Finish& finish, const float* plane, int top,
 }
 
 __global__ void __launch_bounds__(kThreads)
-    FinishKernel(const float* sums, const float* __restrict__ bias, float* y,
+    FinishKernel(const float* sums, const void* __restrict__ bias, void* y,
                  Finish finish) {
   const int count = finish.out_height * finish.out_width;
   for (int64_t plane = blockIdx.x; plane < finish.planes; plane += gridDim.x) {
     const float* const from =
         sums + plane * (int64_t{finish.height} * finish.width);
-    const float added =
-        bias == nullptr ? 0 : bias[static_cast<int>(plane % finish.channels)];
+    const int64_t image = plane / finish.channels;
+    const int m = static_cast<int>(plane - image * finish.channels);
+    const float added = bias == nullptr ? 0 : LoadBias(bias, m, finish.halves);
+    const int64_t to = image * finish.out.b + int64_t{m} * finish.out.c;
     for (int i = FirstValue(); i < count; i += ValueStep()) {
-      float value;
-      if (finish.pool.size == 0) {
-        value = from[i];
-      } else {
-        const int row = i / finish.out_width;
-        const int column = i - row * finish.out_width;
-        value = LargestOf(finish, from, row * finish.pool.stride,
-                          column * finish.pool.stride);
-      }
+      const int row = i / finish.out_width;
+      const int column = i - row * finish.out_width;
+      float value = finish.pool.size == 0
+                        ? from[i]
+                        : LargestOf(finish, from, row * finish.pool.stride,
+                                    column * finish.pool.stride);
       if (bias != nullptr) value += added;
-      y[plane * count + i] = Apply(finish.activation, value);
+      value = Apply(finish.activation, value);
+      const int64_t at =
+          to + int64_t{row} * finish.out.h + int64_t{column} * finish.out.w;
+      if (finish.halves) {
+        StoreOutput(static_cast<__half*>(y) + at, value);
+      } else {
+        StoreOutput(static_cast<float*>(y) + at, value);
+      }
     }
   }
 }
@@ -99,8 +106,8 @@ Error LaunchPad(const Padding& padding, const float* x, float* padded,
   return CheckLaunch("PadKernel");
 }
 
-Error LaunchFinish(const Finish& finish, const float* sums, const float* bias,
-                   float* y, cudaStream_t stream) {
+Error LaunchFinish(const Finish& finish, const float* sums, const void* bias,
+                   void* y, cudaStream_t stream) {
   const int count = finish.out_height * finish.out_width;
   FinishKernel<<<Blocks(finish.planes, count), kThreads, 0, stream>>>(
       sums, bias, y, finish);

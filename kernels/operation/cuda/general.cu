@@ -1,232 +1,384 @@
-// Every convolution: a product of matrices whose right one is read from the
-// image as it is.
+// Every convolution: register tiles over tiles of the image in shared memory.
 //
-// Idea. The sums of all filters at all positions are the product of the filters
-// [M, taps] with the unrolled inputs [taps, positions], where a tap is a
-// (c, p, q) and a position a (b, i, j). Stride, padding and the filter's shape
-// only decide which pixel stands where in the right matrix, so that a kernel
-// that works this out for each pixel takes every operation.
+// Idea. Stride, padding and the filter's shape decide which pixels a sum sees,
+// not how it is computed: from the first pixel of an output, a tap always
+// stands at the same distance. So a table with one distance for each tap is all
+// that differs between operations.
 //
-// - A block computes a tile of up to 64 filters at 128 or 256 positions, which
-//   may lie in several images. It goes through the taps in slices of 16.
-// - A thread loads the inputs of one position: its place in the image is known
-//   from the beginning, and where a tap stands from there is in a table of the
-//   slice, which 16 threads compute one slice ahead. Outside of the image it
-//   takes zero.
-// - While a slice is multiplied the next one is on its way to registers, from
-//   where it goes to the second half of shared memory.
-// - A thread has up to 8 filters at 4 positions. The threads of a warp share
-// the
-//   filters, whose weights all of them read at once, and have neighbouring
-//   positions, so that reading inputs and writing outputs is without conflicts.
-//   Tiles of 8 and 16 filters are for operations with few of them.
+// - A block computes a tile of outputs (a part of an image, or several small
+//   images) for up to 128 filters. The inputs that the tile needs come to
+//   shared memory once for all taps, with zeros for the padding; beside them
+//   stand the weights. Where they do not fit, the taps are taken in chunks, of
+//   which the next one is copied while one is multiplied.
+// - A thread has up to 16 filters at 4 positions, or fewer filters at 8. The
+//   threads of a warp share the filters, whose weights all of them read at
+//   once, and have neighbouring positions. With a stride of s, columns lie
+//   apart by their remainder of s, so that neighbours read neighbours there,
+//   too.
 //
-// Change against fused_im2col, which has the same idea. Register tiles, loads
-// one slice ahead, and any stride, padding and filter.
+// Change against direct_tiled, which has the same idea for stride 1. The taps'
+// table in place of loops that are unrolled for one size of filter, positions
+// that follow each other over the ends of rows and images, and padding that is
+// part of the copy.
 //
-// Cost. An input is loaded once for each tap that it meets and each tile of
-// filters, mostly from the nearest cache. A tile's empty filters and positions
-// compute zeros.
+// Cost. A tap takes a thread an addition and a load for each position beside
+// the products. Positions of a tile that lie outside of the image, and filters
+// beyond the last, compute nothing of use.
+//
+// Layouts. Distances between neighbours are the plan's, so that channels may
+// come first or last; halves become floats on their way to shared memory, by
+// way of registers.
 //
 // Accuracy. Each sum adds its taps by fused multiply-adds in the order c, p, q,
-// as the plain loop does, followed by zeros: the contract of class fp32 holds
-// as it does for that loop.
+// as the plain loop does: the contract of class fp32 holds as it does there.
 //
-// Bound. Float32 arithmetic, at best; a tap costs a thread two vectors of
-// weights and four inputs from shared memory for 32 products.
+// Bound. Float32 arithmetic, where there are a few dozen taps; memory below.
 #include <cstdint>
+#include <utility>
 
+#include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/cuda/activation.cuh"
+#include "kernels/cuda/async_copy.cuh"
 #include "kernels/operation/cuda/launches.h"
+#include "kernels/operation/cuda/outputs.cuh"
 
 namespace convlab::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kSlice = 16;  // taps
-constexpr int kThreadPositions = 4;
+constexpr int kFloat = sizeof(float);
+// Threads that copy a row together: what a sector of memory holds.
+constexpr int kGroup = 8;
 
-// Where a tap's input stands from that of the first tap.
-struct Tap {
-  int offset, row, column;
-};
+extern __shared__ __align__(16) unsigned char general_shared[];
 
-__device__ __forceinline__ Tap FindTap(const GeneralPlan& plan, int tap) {
-  const int c = plan.by_filter.Quotient(tap);
-  const int rest = tap - c * (plan.KH * plan.KW);
-  const int p = plan.by_filter_row.Quotient(rest);
-  const int q = rest - p * plan.KW;
-  return {(c * plan.H + p) * plan.W + q, p, q};
+// Brings element `i` of floats or halves, or zero, to shared memory before the
+// next barrier behind WaitForCopies.
+__device__ __forceinline__ void Bring(float* to, const void* from, int64_t i,
+                                      bool exists, bool halves) {
+  if (halves) {
+    *to = exists ? __half2float(static_cast<const __half*>(from)[i]) : 0;
+    return;
+  }
+  const float* const floats = static_cast<const float*>(from);
+#if __CUDA_ARCH__ >= 800
+  StartCopy<4>(to, floats + (exists ? i : 0), exists);
+#else
+  *to = exists ? __ldg(floats + i) : 0;
+#endif
 }
 
-// A position: its image, and its place in the plane of sums.
-struct Position {
-  int64_t b;
-  int place;
+struct Tile {
+  int64_t image;
+  int row, column;  // of outputs
+  int filter;       // the first
 };
 
-// The position i behind one that is `place` behind the beginning of image b.
-__device__ __forceinline__ Position FindPosition(const GeneralPlan& plan,
-                                                 int64_t b, int place, int i) {
-  const int images = plan.by_plane.Quotient(place + i);
-  return {b + images, place + i - images * (plan.OH * plan.OW)};
+__device__ __forceinline__ Tile FindTile(const GeneralPlan& plan) {
+  const int block = static_cast<int>(blockIdx.x);
+  Tile tile;
+  const int place = plan.by_filter_groups.Quotient(block);
+  tile.filter = (block - place * plan.filter_groups) * plan.filters;
+  const int line = plan.by_tiles_x.Quotient(place);
+  tile.column = (place - line * plan.tiles_x) * plan.columns;
+  const int group = plan.by_tiles_y.Quotient(line);
+  tile.row = (line - group * plan.tiles_y) * plan.rows;
+  tile.image = int64_t{group} * plan.images;
+  return tile;
 }
 
-template <int kFilters, int kPositions>
-__global__ void __launch_bounds__(kThreads, 2)
-    GeneralKernel(const float* __restrict__ x, const float* __restrict__ k,
-                  const float* __restrict__ bias, float* __restrict__ y,
-                  GeneralPlan plan) {
-  constexpr int kLanes = kPositions / kThreadPositions;
-  constexpr int kThreadFilters = kFilters * kLanes / kThreads;
-  constexpr int kInputSteps = kSlice * kPositions / kThreads;
-  constexpr int kTapStep = kThreads / kPositions;  // between a thread's inputs
-  constexpr int kWeightSteps = (kSlice * kFilters + kThreads - 1) / kThreads;
-  // Keeps vectors aligned and spreads the weights of one filter over banks.
-  constexpr int kPitch = kFilters + 4;
-  __shared__ float inputs[2][kSlice][kPositions];
-  __shared__ __align__(16) float weights[2][kSlice][kPitch];
-  __shared__ Tap taps[2][kSlice];
+// The first tap of a chunk, and how many there are of each.
+struct Chunk {
+  int channel, row, column;
+  int channels;
+  int first, taps;
+};
 
+__device__ __forceinline__ Chunk FindChunk(const GeneralPlan& plan, int chunk) {
+  const int line = plan.by_column_chunks.Quotient(chunk);
+  const int group = plan.by_row_chunks.Quotient(line);
+  Chunk found;
+  found.column = (chunk - line * plan.column_chunks) * plan.chunk_columns;
+  found.row = (line - group * plan.row_chunks) * plan.chunk_rows;
+  found.channel = group * plan.chunk_channels;
+  found.channels = min(plan.chunk_channels, plan.C - found.channel);
+  found.first = (found.channel * plan.KH + found.row) * plan.KW + found.column;
+  found.taps = found.channels * min(plan.chunk_rows, plan.KH - found.row) *
+               min(plan.chunk_columns, plan.KW - found.column);
+  return found;
+}
+
+__device__ __forceinline__ void BringInputs(const GeneralPlan& plan,
+                                            const Tile& tile,
+                                            const Chunk& chunk,
+                                            const void* __restrict__ x,
+                                            float* to) {
   const int t = static_cast<int>(threadIdx.x);
-  const int first_filter =
-      static_cast<int>(blockIdx.x % plan.filter_tiles) * kFilters;
-  const int64_t first =
-      static_cast<int64_t>(blockIdx.x / plan.filter_tiles) * kPositions;
-  const int plane = plan.OH * plan.OW;
-  const int64_t first_image = first / plane;
-  const int first_place = static_cast<int>(first - first_image * plane);
+  const int first_row = tile.row * plan.stride_y - plan.top + chunk.row;
+  const int first_column =
+      tile.column * plan.stride_x - plan.left + chunk.column;
+  const int rows = chunk.channels * plan.images * plan.in_rows;
+  const int row_step = static_cast<int>(blockDim.x) / kGroup;
+  for (int r = t / kGroup; r < rows; r += row_step) {
+    const int c = plan.by_rows_of_channel.Quotient(r);
+    const int rest = r - c * (plan.images * plan.in_rows);
+    const int image = plan.by_in_rows.Quotient(rest);
+    const int row = rest - image * plan.in_rows;
+    const int h = first_row + row;
+    const bool row_exists =
+        tile.image + image < plan.batch &&
+        static_cast<unsigned>(h) < static_cast<unsigned>(plan.H);
+    const int64_t from = (tile.image + image) * plan.in.b +
+                         int64_t{chunk.channel + c} * plan.in.c +
+                         int64_t{h} * plan.in.h;
+    float* const row_to = to + c * plan.channel_pitch +
+                          image * plan.image_pitch + row * plan.row_pitch;
+    for (int column = t % kGroup; column < plan.in_columns; column += kGroup) {
+      const int w = first_column + column;
+      const bool exists = row_exists && static_cast<unsigned>(w) <
+                                            static_cast<unsigned>(plan.W);
+      const int place = plan.by_stride.Quotient(column);
+      const int phase = column - place * plan.stride_x;
+      Bring(row_to + phase * plan.phase_pitch + place, x,
+            from + int64_t{w} * plan.in.w, exists, plan.halves_in);
+    }
+  }
+}
 
-  // The position whose inputs this thread loads.
-  const int own = t % kPositions;
-  const bool own_exists = first + own < plan.sums;
-  const Position position = FindPosition(plan, first_image, first_place, own);
-  const int i = plan.by_row.Quotient(position.place);
-  const int row0 = i * plan.stride_y - plan.top;
-  const int column0 =
-      (position.place - i * plan.OW) * plan.stride_x - plan.left;
-  const int64_t base = position.b * (int64_t{plan.C} * plan.H * plan.W) +
-                       int64_t{row0} * plan.W + column0;
+// A group of threads takes neighbouring taps, the next one another filter.
+__device__ __forceinline__ void BringWeights(const GeneralPlan& plan,
+                                             const Tile& tile,
+                                             const Chunk& chunk,
+                                             const void* __restrict__ k,
+                                             float* to) {
+  const int t = static_cast<int>(threadIdx.x);
+  for (int m = t / kGroup; m < plan.filters;
+       m += static_cast<int>(blockDim.x) / kGroup) {
+    const bool exists = tile.filter + m < plan.M;
+    const int64_t from = int64_t{tile.filter + m} * plan.taps + chunk.first;
+    for (int tap = t % kGroup; tap < chunk.taps; tap += kGroup) {
+      Bring(to + tap * plan.weight_pitch + m, k, from + tap, exists,
+            plan.halves_in);
+    }
+  }
+}
 
-  float next_inputs[kInputSteps];
-  float next_weights[kWeightSteps];
-  const auto fetch = [&](int slice) {
+// A thread's weights of one tap.
+template <int kFilters>
+__device__ __forceinline__ void LoadWeights(const float* from,
+                                            float (&to)[kFilters]) {
+  if constexpr (kFilters % 4 == 0) {
 #pragma unroll
-    for (int step = 0; step < kInputSteps; ++step) {
-      const int s = t / kPositions + step * kTapStep;
-      const Tap tap = taps[slice & 1][s];
-      const bool exists = own_exists && slice * kSlice + s < plan.taps &&
-                          static_cast<unsigned>(row0 + tap.row) <
-                              static_cast<unsigned>(plan.H) &&
-                          static_cast<unsigned>(column0 + tap.column) <
-                              static_cast<unsigned>(plan.W);
-      next_inputs[step] = exists ? __ldg(x + (base + tap.offset)) : 0;
+    for (int f = 0; f < kFilters; f += 4) {
+      const float4 four = *reinterpret_cast<const float4*>(from + f);
+      to[f] = four.x, to[f + 1] = four.y, to[f + 2] = four.z,
+      to[f + 3] = four.w;
+    }
+  } else {
+#pragma unroll
+    for (int f = 0; f < kFilters; ++f) to[f] = from[f];
+  }
+}
+
+// Position `p` of the block's: whether it is one, and its image, row and column
+// in the tile.
+struct Position {
+  bool exists;
+  int image, row, column;
+};
+
+__device__ __forceinline__ Position FindPosition(const GeneralPlan& plan,
+                                                 int p) {
+  Position found;
+  const int size = plan.rows * plan.columns;
+  found.image = plan.by_tile.Quotient(p);
+  const int rest = p - found.image * size;
+  found.row = plan.by_columns.Quotient(rest);
+  found.column = rest - found.row * plan.columns;
+  found.exists = found.image < plan.images;
+  return found;
+}
+
+// Finishes a thread's sums and stores them; few instructions, because each is
+// executed once for each block and has to be fetched.
+template <int kFilters, int kPositions>
+struct Finishing {
+  const GeneralPlan& plan;
+  const void* bias;
+  int first;  // filter
+
+  // to[j] is where filter 0's output of position j goes, if it exists.
+  template <Activation kActivation, typename T>
+  __device__ __forceinline__ void Store(
+      const float (&sums)[kFilters][kPositions], unsigned exist,
+      const int64_t (&to)[kPositions], T* y) const {
+    const int filters = min(kFilters, plan.M - first);
+    float added[kFilters];
+#pragma unroll
+    for (int f = 0; f < kFilters; ++f) {
+      added[f] = bias != nullptr && f < filters
+                     ? LoadBias(bias, first + f, plan.halves_in)
+                     : 0;
+    }
+    T* at[kPositions];
+#pragma unroll
+    for (int j = 0; j < kPositions; ++j) {
+      at[j] = y + (to[j] + int64_t{first} * plan.out.c);
     }
 #pragma unroll
-    for (int step = 0; step < kWeightSteps; ++step) {
-      const int e = t + step * kThreads;
-      const int tap = slice * kSlice + e % kSlice;
-      const int m = first_filter + e / kSlice;
-      next_weights[step] =
-          e < kSlice * kFilters && tap < plan.taps && m < plan.M
-              ? __ldg(k + int64_t{m} * plan.taps + tap)
-              : 0;
-    }
-  };
-  const auto store = [&](int slice) {
+    for (int f = 0; f < kFilters; ++f) {
 #pragma unroll
-    for (int step = 0; step < kInputSteps; ++step) {
-      inputs[slice & 1][t / kPositions + step * kTapStep][own] =
-          next_inputs[step];
-    }
-#pragma unroll
-    for (int step = 0; step < kWeightSteps; ++step) {
-      const int e = t + step * kThreads;
-      if (e < kSlice * kFilters) {
-        weights[slice & 1][e % kSlice][e / kSlice] = next_weights[step];
+      for (int j = 0; j < kPositions; ++j) {
+        const float value = Apply<kActivation>(sums[f][j] + added[f]);
+        if ((exist >> j & 1) != 0 && f < filters) StoreOutput(at[j], value);
+        at[j] += plan.out.c;
       }
     }
-  };
-  const auto find_taps = [&](int slice) {
-    if (t < kSlice) taps[slice & 1][t] = FindTap(plan, slice * kSlice + t);
-  };
+  }
+};
 
-  const int slices = (plan.taps + kSlice - 1) / kSlice;
-  const int lane = t % kLanes;
-  const int filter = t / kLanes * kThreadFilters;
-  float sums[kThreadFilters][kThreadPositions] = {};
-  find_taps(0);
-  __syncthreads();
-  fetch(0);
-  find_taps(1);
-  store(0);
-  __syncthreads();
-  for (int slice = 0; slice < slices; ++slice) {
-    const bool more = slice + 1 < slices;
-    if (more) fetch(slice + 1);
+template <int kFilters, int kPositions, int kThreads>
+__global__ void __launch_bounds__(kGeneralMostThreads,
+                                  kThreads / kGeneralMostThreads)
+    GeneralKernel(const void* __restrict__ x, const void* __restrict__ k,
+                  const void* __restrict__ bias, void* __restrict__ y,
+                  const __grid_constant__ GeneralPlan plan) {
+  int* const table = reinterpret_cast<int*>(general_shared);
+  float* const stages = reinterpret_cast<float*>(table + plan.chunk_taps);
+  const int t = static_cast<int>(threadIdx.x);
+  const Tile tile = FindTile(plan);
+  const auto bring = [&](int index) {
+    const Chunk chunk = FindChunk(plan, index);
+    float* const stage =
+        stages + (index & (plan.stages - 1)) * plan.stage_floats;
+    BringInputs(plan, tile, chunk, x, stage);
+    BringWeights(plan, tile, chunk, k, stage + plan.input_floats);
+  };
+  bring(0);
+  CommitCopies();
+
+  // The taps' distances from the first, in bytes.
+  for (int tap = t; tap < plan.chunk_taps;
+       tap += static_cast<int>(blockDim.x)) {
+    const int c = plan.by_chunk_filter.Quotient(tap);
+    const int rest = tap - c * (plan.chunk_rows * plan.chunk_columns);
+    const int p = plan.by_chunk_columns.Quotient(rest);
+    const int q = rest - p * plan.chunk_columns;
+    const int place = plan.by_stride.Quotient(q);
+    table[tap] =
+        kFloat * (c * plan.channel_pitch + p * plan.row_pitch +
+                  (q - place * plan.stride_x) * plan.phase_pitch + place);
+  }
+  const int warp = t / 32;
+  const int filter = warp % plan.filter_warps * kFilters;
+  const int first_position =
+      warp / plan.filter_warps * (32 * kPositions) + t % 32;
+  int begin[kPositions];
 #pragma unroll
-    for (int s = 0; s < kSlice; ++s) {
-      float in[kThreadPositions];
+  for (int j = 0; j < kPositions; ++j) {
+    const Position position = FindPosition(plan, first_position + 32 * j);
+    begin[j] = position.exists
+                   ? kFloat * (position.image * plan.image_pitch +
+                               position.row * plan.stride_y * plan.row_pitch +
+                               position.column)
+                   : 0;
+  }
+
+  float sums[kFilters][kPositions] = {};
+  for (int index = 0; index < plan.chunks; ++index) {
+    if (index + 1 < plan.chunks) bring(index + 1);
+    CommitCopies();
+    WaitForCopies<1>();
+    __syncthreads();
+    const int taps = FindChunk(plan, index).taps;
+    const float* const inputs =
+        stages + (index & (plan.stages - 1)) * plan.stage_floats;
+    const float* weights = inputs + plan.input_floats + filter;
+    const auto multiply = [&](int distance) {
+      const char* const from = reinterpret_cast<const char*>(inputs) + distance;
+      float in[kPositions], weight[kFilters];
 #pragma unroll
-      for (int j = 0; j < kThreadPositions; ++j) {
-        in[j] = inputs[slice & 1][s][lane + j * kLanes];
+      for (int j = 0; j < kPositions; ++j) {
+        in[j] = *reinterpret_cast<const float*>(from + begin[j]);
       }
+      LoadWeights(weights, weight);
+      weights += plan.weight_pitch;
 #pragma unroll
-      for (int f = 0; f < kThreadFilters; ++f) {
-        const float weight = weights[slice & 1][s][filter + f];
+      for (int f = 0; f < kFilters; ++f) {
 #pragma unroll
-        for (int j = 0; j < kThreadPositions; ++j) {
-          sums[f][j] = fmaf(weight, in[j], sums[f][j]);
+        for (int j = 0; j < kPositions; ++j) {
+          sums[f][j] = fmaf(weight[f], in[j], sums[f][j]);
         }
       }
+    };
+    int tap = 0;
+    for (; tap + 4 <= taps; tap += 4) {
+      const int4 four = *reinterpret_cast<const int4*>(table + tap);
+      multiply(four.x);
+      multiply(four.y);
+      multiply(four.z);
+      multiply(four.w);
     }
-    // The halves that are written here were last read before the barrier that
-    // ended the slice before.
-    if (more) store(slice + 1);
-    find_taps(slice + 2);
-    __syncthreads();
+    for (; tap < taps; ++tap) multiply(table[tap]);
+    // The stage is filled anew.
+    if (index + 1 < plan.chunks) __syncthreads();
   }
 
+  int64_t to[kPositions];
+  unsigned exist = 0;  // a bit for each
 #pragma unroll
-  for (int j = 0; j < kThreadPositions; ++j) {
-    const int behind = lane + j * kLanes;
-    if (first + behind >= plan.sums) continue;
-    const Position to = FindPosition(plan, first_image, first_place, behind);
-    float* const out = y + to.b * plan.M * plane + to.place;
-#pragma unroll
-    for (int f = 0; f < kThreadFilters; ++f) {
-      const int m = first_filter + filter + f;
-      if (m >= plan.M) continue;
-      const float value =
-          bias == nullptr ? sums[f][j] : sums[f][j] + __ldg(bias + m);
-      out[int64_t{m} * plane] = Apply(plan.activation, value);
+  for (int j = 0; j < kPositions; ++j) {
+    const Position position = FindPosition(plan, first_position + 32 * j);
+    const int64_t image = tile.image + position.image;
+    const int row = tile.row + position.row;
+    const int column = tile.column + position.column;
+    if (position.exists && image < plan.batch && row < plan.OH &&
+        column < plan.OW) {
+      exist |= 1u << j;
     }
+    to[j] = image * plan.out.b + int64_t{row} * plan.out.h +
+            int64_t{column} * plan.out.w;
   }
+  WithActivation(plan.activation, [&](auto activation) {
+    const Finishing<kFilters, kPositions> finish = {plan, bias,
+                                                    tile.filter + filter};
+    if (plan.halves_out) {
+      finish.template Store<decltype(activation)::value>(
+          sums, exist, to, static_cast<__half*>(y));
+    } else {
+      finish.template Store<decltype(activation)::value>(
+          sums, exist, to, static_cast<float*>(y));
+    }
+  });
 }
 
-template <int kFilters>
-Error Launch(const GeneralPlan& plan, const float* x, const float* k,
-             const float* bias, float* y, cudaStream_t stream) {
-  GeneralKernel<kFilters, GeneralTilePositions(kFilters)>
-      <<<static_cast<unsigned>(plan.blocks), kThreads, 0, stream>>>(x, k, bias,
-                                                                    y, plan);
-  return CheckLaunch("GeneralKernel");
+using Function = void (*)(const void*, const void*, const void*, void*,
+                          GeneralPlan);
+
+template <int... kShapes>
+Function FunctionOf(int shape, std::integer_sequence<int, kShapes...>) {
+  constexpr Function kFunctions[] = {
+      GeneralKernel<kGeneralShapes[kShapes].filters,
+                    kGeneralShapes[kShapes].positions,
+                    kGeneralShapes[kShapes].threads>...};
+  return kFunctions[shape];
+}
+
+Function FunctionOf(const GeneralPlan& plan) {
+  return FunctionOf(plan.shape,
+                    std::make_integer_sequence<int, kGeneralShapeCount>());
 }
 
 }  // namespace
 
-Error LaunchGeneral(const GeneralPlan& plan, const float* x, const float* k,
-                    const float* bias, float* y, cudaStream_t stream) {
-  switch (GeneralTileFilters(plan.M)) {
-    case 8:
-      return Launch<8>(plan, x, k, bias, y, stream);
-    case 16:
-      return Launch<16>(plan, x, k, bias, y, stream);
-    case 32:
-      return Launch<32>(plan, x, k, bias, y, stream);
-    default:
-      return Launch<64>(plan, x, k, bias, y, stream);
-  }
+Error PrepareGeneral(const GeneralPlan& plan) {
+  return AllowAllSharedMemory(reinterpret_cast<const void*>(FunctionOf(plan)));
+}
+
+Error LaunchGeneral(const GeneralPlan& plan, const void* x, const void* k,
+                    const void* bias, void* y, cudaStream_t stream) {
+  FunctionOf(plan)<<<static_cast<unsigned>(plan.blocks), 32 * plan.warps,
+                     plan.shared_bytes, stream>>>(x, k, bias, y, plan);
+  return CheckLaunch("GeneralKernel");
 }
 
 }  // namespace convlab::cuda

@@ -3,7 +3,8 @@
 #include <cuda_runtime_api.h>
 
 #include "absl/strings/str_cat.h"
-#include "common/math/rounding.h"
+#include "common/status/status.h"
+#include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/cuda/device.h"
 #include "kernels/operation/cuda/launches.h"
 
@@ -12,38 +13,6 @@ namespace {
 
 // Blocks of threads reach beyond the end by less than the difference to 2^31.
 constexpr int64_t kMostElements = (int64_t{1} << 31) - (1 << 20);
-constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
-
-// Of an operation whose sizes have been checked.
-GeneralPlan MakePlan(const Operation& o) {
-  GeneralPlan plan = {};
-  plan.C = static_cast<int>(o.channels);
-  plan.H = static_cast<int>(o.height);
-  plan.W = static_cast<int>(o.width);
-  plan.M = static_cast<int>(o.filters);
-  plan.KH = static_cast<int>(o.kernel_height);
-  plan.KW = static_cast<int>(o.kernel_width);
-  plan.stride_y = static_cast<int>(o.stride_y);
-  plan.stride_x = static_cast<int>(o.stride_x);
-  plan.top = static_cast<int>(o.top);
-  plan.left = static_cast<int>(o.left);
-  plan.OH = static_cast<int>(o.sums_height());
-  plan.OW = static_cast<int>(o.sums_width());
-  plan.taps = static_cast<int>(o.taps());
-  const int filters = GeneralTileFilters(o.filters);
-  plan.filter_tiles = static_cast<int>(CeilDivide<int64_t>(o.filters, filters));
-  plan.sums = o.batch * plan.OH * plan.OW;
-  plan.blocks = CeilDivide<int64_t>(plan.sums, GeneralTilePositions(filters)) *
-                plan.filter_tiles;
-  plan.by_filter = Divisor(plan.KH * plan.KW);
-  plan.by_filter_row = Divisor(plan.KW);
-  plan.by_plane = Divisor(plan.OH * plan.OW);
-  plan.by_row = Divisor(plan.OW);
-  plan.activation = o.pool.size == 0 ? o.activation : Activation::kNone;
-  return plan;
-}
-
-}  // namespace
 
 absl::Status CheckSizes(const Operation& o) {
   const struct {
@@ -59,12 +28,42 @@ absl::Status CheckSizes(const Operation& o) {
                        " elements, expected less than ", kMostElements));
     }
   }
-  if (MakePlan(o).blocks > kMostBlocks) {
-    return absl::UnimplementedError(
-        absl::StrCat("operation ", ToString(o), ": needs more than ",
-                     kMostBlocks, " blocks of threads"));
-  }
   return absl::OkStatus();
+}
+
+// Of a kernel that reads and writes so many floats, behind another one.
+double EstimateCopyNs(int64_t floats) {
+  constexpr double kLaunchNs = 1500, kSustained = 0.7;
+  DeviceLimits limits;
+  if (AskLimits(&limits).failed() || limits.memory_gbs <= 0) return kLaunchNs;
+  return kLaunchNs +
+         4 * static_cast<double>(floats) / (kSustained * limits.memory_gbs);
+}
+
+}  // namespace
+
+absl::StatusOr<GeneralConvolution> PrepareGenerally(const Operation& o) {
+  RETURN_IF_ERROR(CheckSizes(o));
+  DeviceLimits limits;
+  RETURN_IF_ERROR(ToStatus(AskLimits(&limits)));
+  GeneralConvolution convolution;
+  if (!MakeGeneralPlan(o, limits, &convolution.plan)) {
+    return absl::UnimplementedError(
+        absl::StrCat("operation ", ToString(o),
+                     ": needs more blocks of threads than there "
+                     "can be"));
+  }
+  RETURN_IF_ERROR(ToStatus(PrepareGeneral(convolution.plan)));
+  convolution.estimated_ns = EstimateGeneralNs(convolution.plan, limits);
+  return convolution;
+}
+
+double EstimatePaddingNs(const Operation& o) {
+  return EstimateCopyNs(o.input_elements() + o.padded_elements());
+}
+
+double EstimateFinishNs(const Operation& o) {
+  return EstimateCopyNs(o.sums_elements() + o.output_elements());
 }
 
 absl::Status PadInput(const Operation& o, const float* x, float* padded,
@@ -79,24 +78,25 @@ absl::Status PadInput(const Operation& o, const float* x, float* padded,
   return ToStatus(LaunchPad(padding, x, padded, stream));
 }
 
-absl::Status ConvolveGenerally(const Operation& operation, const float* x,
-                               const float* k, const float* bias, float* sums,
-                               Stream stream) {
-  return ToStatus(LaunchGeneral(MakePlan(operation), x, k,
-                                operation.pool.size == 0 ? bias : nullptr, sums,
-                                stream));
+absl::Status ConvolveGenerally(const GeneralConvolution& convolution,
+                               const void* x, const void* k, const void* bias,
+                               void* sums, Stream stream) {
+  return ToStatus(LaunchGeneral(convolution.plan, x, k, bias, sums, stream));
 }
 
-absl::Status FinishSums(const Operation& o, const float* sums,
-                        const float* bias, float* y, Stream stream) {
-  const Finish finish = {o.batch * o.filters,
-                         static_cast<int>(o.filters),
-                         static_cast<int>(o.sums_height()),
-                         static_cast<int>(o.sums_width()),
-                         static_cast<int>(o.output_height()),
-                         static_cast<int>(o.output_width()),
-                         o.pool,
-                         o.activation};
+absl::Status FinishSums(const Operation& o, const float* sums, const void* bias,
+                        void* y, Stream stream) {
+  const Finish finish = {
+      o.batch * o.filters,
+      static_cast<int>(o.filters),
+      static_cast<int>(o.sums_height()),
+      static_cast<int>(o.sums_width()),
+      static_cast<int>(o.output_height()),
+      static_cast<int>(o.output_width()),
+      o.pool,
+      o.activation,
+      StepsOf(o.channels_last, o.filters, o.output_height(), o.output_width()),
+      o.halves};
   return ToStatus(LaunchFinish(finish, sums, bias, y, stream));
 }
 
@@ -119,6 +119,50 @@ absl::Status CheckDeviceMemory(int device, const char* name,
                      ", expected that of GPU ", device));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckStream(int device, Stream stream) {
+#if CUDART_VERSION >= 12080
+  // The default streams, which have handles of small numbers, are the current
+  // device's.
+  if (reinterpret_cast<uintptr_t>(stream) <= 2) return absl::OkStatus();
+  int its_device = 0;
+  if (const Error error = Check(cudaStreamGetDevice(stream, &its_device),
+                                "cudaStreamGetDevice");
+      error.failed()) {
+    return ToStatus(error);
+  }
+  if (its_device != device) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the stream is one of GPU ", its_device,
+                     ", expected one of GPU ", device));
+  }
+#else
+  static_cast<void>(device), static_cast<void>(stream);
+#endif
+  return absl::OkStatus();
+}
+
+uint64_t ContextNumber() {
+#if CUDART_VERSION >= 12050
+  // CUresult cuCtxGetId(CUcontext, unsigned long long*), null for the current.
+  using GetId = int (*)(void*, unsigned long long*);
+  static const GetId get_id = [] {
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult result;
+    if (cudaGetDriverEntryPointByVersion("cuCtxGetId", &function, 12000,
+                                         cudaEnableDefault,
+                                         &result) != cudaSuccess ||
+        result != cudaDriverEntryPointSuccess) {
+      cudaGetLastError();
+      function = nullptr;
+    }
+    return reinterpret_cast<GetId>(function);
+  }();
+  unsigned long long number = 0;
+  if (get_id != nullptr && get_id(nullptr, &number) == 0) return number;
+#endif
+  return 0;
 }
 
 absl::Status CheckNotCaptured(Stream stream) {

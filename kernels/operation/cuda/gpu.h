@@ -3,37 +3,58 @@
 #ifndef KERNELS_OPERATION_CUDA_GPU_H_
 #define KERNELS_OPERATION_CUDA_GPU_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "kernels/convolution/convolution.h"
+#include "kernels/operation/cuda/general_plan.h"
 #include "kernels/operation/operation.h"
 
 namespace convlab::cuda {
 
-// Unimplemented, with the reason, unless the kernels below take the valid
-// operation: they count within an image and within the filters in 32 bits.
-absl::Status CheckSizes(const Operation& operation);
+// The general kernel for an operation on a device.
+struct GeneralConvolution {
+  GeneralPlan plan;
+  double estimated_ns;  // without what FinishSums does
+};
+
+// For a valid operation. Unimplemented, with the reason, unless the kernels
+// below take it: they count within an image and within the filters in 32 bits.
+absl::StatusOr<GeneralConvolution> PrepareGenerally(const Operation& operation);
+
+// What PadInput and FinishSums take, in nanoseconds.
+double EstimatePaddingNs(const Operation& operation);
+double EstimateFinishNs(const Operation& operation);
 
 // Copies x, amid zeros, to the padded_elements() at `padded`.
 absl::Status PadInput(const Operation& operation, const float* x, float* padded,
                       Stream stream);
 
-// The sums by the general kernel, with bias and activation unless the
-// operation pools: then they follow the pooling.
-absl::Status ConvolveGenerally(const Operation& operation, const float* x,
-                               const float* k, const float* bias, float* sums,
-                               Stream stream);
+// The sums by the general kernel, with bias (unless it is null) and activation
+// unless the operation pools: then they follow the pooling.
+absl::Status ConvolveGenerally(const GeneralConvolution& convolution,
+                               const void* x, const void* k, const void* bias,
+                               void* sums, Stream stream);
 
 // Applies the epilogue to the sums. Without pooling y may be the sums.
 absl::Status FinishSums(const Operation& operation, const float* sums,
-                        const float* bias, float* y, Stream stream);
+                        const void* bias, void* y, Stream stream);
 
 // InvalidArgument, beginning with `name`, unless it is memory of that device or
 // managed memory.
 absl::Status CheckDeviceMemory(int device, const char* name,
                                const void* memory);
 
+// InvalidArgument unless the stream is one of that device; null is.
+absl::Status CheckStream(int device, Stream stream);
+
 // InvalidArgument if the stream is being captured into a graph.
 absl::Status CheckNotCaptured(Stream stream);
+
+// What tells the current device's context from those that were there before the
+// device was reset; 0 if the driver does not say.
+uint64_t ContextNumber();
 
 }  // namespace convlab::cuda
 

@@ -6,37 +6,16 @@
 #include <cstdint>
 
 #include "common/network/layer.h"
-#include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/cuda/error.h"
+#include "kernels/operation/cuda/general_plan.h"
 
 namespace convlab::cuda {
 
-// The general kernel's problem, with what it divides by.
-struct GeneralPlan {
-  int C, H, W, M, KH, KW;
-  int stride_y, stride_x, top, left;
-  int OH, OW;  // of the sums
-  int taps;    // C * KH * KW
-  int filter_tiles;
-  int64_t sums;  // of one filter, in all images
-  int64_t blocks;
-  Divisor by_filter, by_filter_row;  // KH * KW, KW
-  Divisor by_plane, by_row;          // OH * OW, OW
-  Activation activation;
-};
-
-// Filters of a block's tile: 8, 16, 32 or 64.
-constexpr int GeneralTileFilters(int64_t filters) {
-  return filters <= 8 ? 8 : filters <= 16 ? 16 : filters <= 32 ? 32 : 64;
-}
-// Positions of a block's tile of so many filters.
-constexpr int GeneralTilePositions(int filters) {
-  return filters == 64 ? 128 : 256;
-}
-
+// Once, on the current device, before the plan's first launch.
+Error PrepareGeneral(const GeneralPlan& plan);
 // y = activation(sums + bias); bias may be null.
-Error LaunchGeneral(const GeneralPlan& plan, const float* x, const float* k,
-                    const float* bias, float* y, cudaStream_t stream);
+Error LaunchGeneral(const GeneralPlan& plan, const void* x, const void* k,
+                    const void* bias, void* y, cudaStream_t stream);
 
 // A copy of `planes` planes of height x width amid zeros.
 struct Padding {
@@ -55,9 +34,11 @@ struct Finish {
   int out_height, out_width;
   MaxPool pool;
   Activation activation;
+  Steps out;    // of y
+  bool halves;  // y and the bias
 };
-Error LaunchFinish(const Finish& finish, const float* sums, const float* bias,
-                   float* y, cudaStream_t stream);
+Error LaunchFinish(const Finish& finish, const float* sums, const void* bias,
+                   void* y, cudaStream_t stream);
 
 }  // namespace convlab::cuda
 

@@ -11,21 +11,27 @@ absl::Status NoCuda() {
 
 }  // namespace
 
-absl::Status CheckSizes(const Operation&) { return NoCuda(); }
+absl::StatusOr<GeneralConvolution> PrepareGenerally(const Operation&) {
+  return NoCuda();
+}
+double EstimatePaddingNs(const Operation&) { return 0; }
+double EstimateFinishNs(const Operation&) { return 0; }
 absl::Status PadInput(const Operation&, const float*, float*, Stream) {
   return NoCuda();
 }
-absl::Status ConvolveGenerally(const Operation&, const float*, const float*,
-                               const float*, float*, Stream) {
+absl::Status ConvolveGenerally(const GeneralConvolution&, const void*,
+                               const void*, const void*, void*, Stream) {
   return NoCuda();
 }
-absl::Status FinishSums(const Operation&, const float*, const float*, float*,
+absl::Status FinishSums(const Operation&, const float*, const void*, void*,
                         Stream) {
   return NoCuda();
 }
 absl::Status CheckDeviceMemory(int, const char*, const void*) {
   return NoCuda();
 }
+absl::Status CheckStream(int, Stream) { return NoCuda(); }
 absl::Status CheckNotCaptured(Stream) { return NoCuda(); }
+uint64_t ContextNumber() { return 0; }
 
 }  // namespace convlab::cuda

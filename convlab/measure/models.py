@@ -1,0 +1,139 @@
+"""Times PyTorch models before and after convlab.torch.accelerate: models.py [FILE]
+
+LeNet-5, the stem of a ResNet, and fa19 of the course, in float32 (TF32 off,
+cudnn.benchmark on), as PyTorch calls them and replayed as a CUDA graph: the median
+of ROUNDS, and the largest difference of an output. FILE is written with the numbers
+as JSON. Exit status 3 if there is no PyTorch with a GPU.
+"""
+
+import copy
+import json
+import statistics
+import sys
+
+import convlab
+
+TURN, ROUNDS = 20, 15
+
+
+def median_us(torch, call):
+    """Of a call, of TURN in a row, by the GPU's clock."""
+    for _ in range(3):
+        call()
+    times = []
+    for _ in range(ROUNDS):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        begin.record()
+        for _ in range(TURN):
+            call()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) / TURN * 1e3)
+    return statistics.median(times)
+
+
+def models(nn):
+    """Name, model, shape of the input."""
+    yield (
+        "LeNet-5",
+        nn.Sequential(
+            nn.Conv2d(1, 6, 5, padding=2), nn.Tanh(), nn.MaxPool2d(2),
+            nn.Conv2d(6, 16, 5), nn.Tanh(), nn.MaxPool2d(2),
+            nn.Flatten(), nn.Linear(400, 120), nn.Tanh(),
+            nn.Linear(120, 84), nn.Tanh(), nn.Linear(84, 10),
+        ),
+        (256, 1, 28, 28),
+    )  # fmt: skip
+    yield (
+        "ResNet stem",
+        nn.Sequential(
+            nn.Conv2d(3, 64, 7, stride=2, padding=3), nn.ReLU(),
+            nn.MaxPool2d(3, 2, padding=1),
+        ),
+        (16, 3, 224, 224),
+    )  # fmt: skip
+    yield (
+        "fa19",
+        nn.Sequential(
+            nn.Conv2d(1, 12, 5), nn.Tanh(), nn.MaxPool2d(2),
+            nn.Conv2d(12, 24, 5), nn.Tanh(), nn.MaxPool2d(2, ceil_mode=True),
+            nn.Flatten(), nn.Linear(24 * 15 * 15, 10),
+        ),
+        (1000, 1, 70, 70),
+    )  # fmt: skip
+
+
+def measure(torch, model, x):
+    """us of a call, us of a replay, y."""
+    graph = torch.cuda.CUDAGraph()
+    y = model(x)
+    with torch.cuda.graph(graph):
+        model(x)
+    return (
+        median_us(torch, lambda: model(x)),
+        median_us(torch, graph.replay),
+        y,
+    )
+
+
+def main():
+    try:
+        import torch
+    except ImportError:
+        torch = None
+    if torch is None or not torch.cuda.is_available():
+        print("models.py: there is no PyTorch with a GPU", file=sys.stderr)
+        return 3
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    torch.manual_seed(1)
+    rows = []
+    for name, model, shape in models(torch.nn):
+        model = model.cuda().eval()
+        x = torch.rand(shape, device="cuda")
+        with torch.no_grad():
+            accelerated = convlab.torch.accelerate(copy.deepcopy(model), x)
+            taken = [
+                any(module._convlab_faster.values())
+                for module in accelerated.modules()
+                if isinstance(module, convlab.torch._Convolution)
+            ]
+            before = measure(torch, model, x)
+            after = measure(torch, accelerated, x)
+        difference = (before[2] - after[2]).abs().max().item()
+        rows.append(
+            {
+                "model": name,
+                "input": shape,
+                "convolutions": len(taken),
+                "taken": sum(taken),
+                "call_us": [before[0], after[0]],
+                "replay_us": [before[1], after[1]],
+                "largest_difference": difference,
+                "largest_output": before[2].abs().max().item(),
+            }
+        )
+        print(
+            f"{name} {shape}: {sum(taken)} of {len(taken)} convolutions; "
+            f"call {before[0]:.1f} -> {after[0]:.1f} us, "
+            f"replay {before[1]:.1f} -> {after[1]:.1f} us; "
+            f"largest difference {difference:.2g}"
+        )
+    if len(sys.argv) > 1:
+        with open(sys.argv[1], "w") as file:
+            json.dump(
+                {
+                    "schema": "convlab.models/1",
+                    "gpu": torch.cuda.get_device_name(),
+                    "torch": torch.__version__,
+                    "cudnn": torch.backends.cudnn.version(),
+                    "rows": rows,
+                },
+                file,
+                indent=1,
+            )
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,250 @@
+#include "kernels/operation/cuda/general_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "common/math/rounding.h"
+#include "kernels/operation/operation.h"
+
+namespace convlab::cuda {
+namespace {
+
+constexpr int kWarp = 32;
+constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
+constexpr int kFloat = sizeof(float);
+constexpr int kTooManyBytes = 1 << 30;
+// Of channels, filter rows or columns of a chunk: more do not fit in any case.
+constexpr int kMostPart = 4096;
+// Ways to divide a row of outputs that are tried.
+constexpr int kColumnCuts = 8;
+
+// The greatest number of equal parts' sizes: `all` in parts of at most `most`.
+int EvenPart(int64_t all, int64_t most) {
+  const int64_t part = std::min(all, most);
+  return static_cast<int>(CeilDivide(all, CeilDivide(all, part)));
+}
+
+// Sets the chunk's sizes and what follows from them.
+void SetChunk(int channels, int rows, int columns, int stages,
+              GeneralPlan* plan) {
+  GeneralPlan& p = *plan;
+  p.chunk_channels = channels, p.chunk_rows = rows, p.chunk_columns = columns;
+  p.row_chunks = CeilDivide(p.KH, rows);
+  p.column_chunks = CeilDivide(p.KW, columns);
+  p.chunks = CeilDivide(p.C, channels) * p.row_chunks * p.column_chunks;
+  p.stages = std::min(stages, p.chunks);
+  p.in_rows = (p.rows - 1) * p.stride_y + rows;
+  p.in_columns = (p.columns - 1) * p.stride_x + columns;
+  p.phase_pitch = CeilDivide(p.in_columns, p.stride_x);
+  p.row_pitch = p.phase_pitch * p.stride_x;
+  p.image_pitch = p.in_rows * p.row_pitch;
+  const int64_t channel_pitch = int64_t{p.images} * p.image_pitch;
+  p.channel_pitch = static_cast<int>(channel_pitch);
+  // Keeps vectors aligned, and spreads the copies of eight taps over banks.
+  p.weight_pitch = p.filters + 4;
+  const int64_t inputs = RoundUp(channels * channel_pitch, 4);
+  const int64_t taps = int64_t{channels} * rows * columns;
+  const int64_t stage = inputs + RoundUp(taps * p.weight_pitch, 4);
+  const int64_t bytes = kFloat * (RoundUp(taps, 4) + p.stages * stage);
+  p.shared_bytes = static_cast<int>(std::min<int64_t>(bytes, kTooManyBytes));
+  p.input_floats = static_cast<int>(inputs);
+  p.stage_floats = static_cast<int>(stage);
+  p.chunk_taps = static_cast<int>(RoundUp(taps, 4));
+}
+
+// The largest chunk that fits; false if not even one tap does.
+bool FitChunk(int shared_bytes, GeneralPlan* plan) {
+  GeneralPlan& p = *plan;
+  const auto fits = [&](int channels, int rows, int columns, int stages) {
+    SetChunk(channels, rows, columns, stages, &p);
+    return p.shared_bytes <= shared_bytes;
+  };
+  // The most that `takes` takes, up to the limit; 0 if it is nothing.
+  const auto most = [](int limit, const auto& takes) {
+    int low = 0, high = std::min(limit, kMostPart);
+    while (low < high) {
+      const int middle = (low + high + 1) / 2;
+      const bool taken = takes(middle);
+      if (taken) low = middle;
+      if (!taken) high = middle - 1;
+    }
+    return low;
+  };
+  int channels = 0, rows = 0;
+  if (p.KH <= kMostPart && p.KW <= kMostPart) {
+    if (p.C <= kMostPart && fits(p.C, p.KH, p.KW, 1)) return true;
+    channels = most(p.C, [&](int n) { return fits(n, p.KH, p.KW, 2); });
+  }
+  if (channels > 0) return fits(EvenPart(p.C, channels), p.KH, p.KW, 2);
+  if (p.KW <= kMostPart) {
+    rows = most(p.KH, [&](int n) { return fits(1, n, p.KW, 2); });
+  }
+  if (rows > 0) return fits(1, EvenPart(p.KH, rows), p.KW, 2);
+  const int columns = most(p.KW, [&](int n) { return fits(1, 1, n, 2); });
+  return columns > 0 && fits(1, 1, EvenPart(p.KW, columns), 2);
+}
+
+// Blocks that a multiprocessor's registers allow at a time.
+int ResidentByRegisters(const GeneralPlan& plan) {
+  return kGeneralShapes[plan.shape].threads / (kWarp * plan.warps);
+}
+
+int Resident(const GeneralPlan& plan, const DeviceLimits& limits) {
+  return std::max(
+      1, std::min(ResidentByRegisters(plan), limits.shared_per_multiprocessor /
+                                                 (plan.shared_bytes + 1024)));
+}
+
+// Cycles of the multiprocessors' clock.
+double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
+  const GeneralShape shape = kGeneralShapes[p.shape];
+  // What a warp issues for a tap. Shared memory brings a number to all threads
+  // of a warp in a cycle, for four schedulers, and more slowly where rows end.
+  const double issued = shape.filters * shape.positions + 2 * shape.positions +
+                        shape.filters / 4.0 + 1;
+  const double conflicts = 1 + 0.5 * std::min(1.0, 31.0 / p.columns);
+  const double brought = 4 * (shape.positions * conflicts + shape.filters);
+  const double warps = p.warps / 4.0;
+  const double products = warps * p.taps * std::max(issued, brought);
+  const double copied = p.chunks *
+                        (20.0 * p.chunk_channels * p.images * p.in_rows *
+                             RoundUp(p.in_columns, 8) +
+                         10.0 * p.chunk_taps * p.filters) /
+                        128;
+  const double stored = warps * shape.filters * shape.positions * 5;
+  const double block = products + copied + stored;
+  const double blocks = static_cast<double>(
+      CeilDivide<int64_t>(p.blocks, limits.multiprocessors));
+  const int resident = Resident(p, limits);
+  const double at_a_time = std::min<double>(blocks, resident) * warps;
+  const double idle = at_a_time <= 1 ? 1.6 : at_a_time <= 2 ? 1.25 : 1.1;
+  constexpr double kBlockCycles = 2500;  // until the first inputs are there
+  return blocks * block * idle +
+         kBlockCycles * (p.chunks > 1 ? 1.5 : 1) * std::ceil(blocks / resident);
+}
+
+// Sets all that follows from the tile; false if it does not fit.
+bool SetTile(int images, int rows, int columns, const DeviceLimits& limits,
+             GeneralPlan* plan) {
+  GeneralPlan& p = *plan;
+  p.images = images, p.rows = rows, p.columns = columns;
+  p.tiles_y = CeilDivide(p.OH, rows), p.tiles_x = CeilDivide(p.OW, columns);
+  const double blocks =
+      static_cast<double>(CeilDivide<int64_t>(p.batch, images)) * p.tiles_y *
+      p.tiles_x * p.filter_groups;
+  if (blocks > static_cast<double>(kMostBlocks)) return false;
+  p.blocks = static_cast<int64_t>(blocks);
+  // As many blocks at a time as registers allow, if that leaves a channel.
+  const int resident = ResidentByRegisters(p);
+  if (resident == 0) return false;
+  if (!FitChunk(limits.shared_per_multiprocessor / resident - 1024, plan) &&
+      !FitChunk(limits.shared_per_block, plan)) {
+    return false;
+  }
+  return true;
+}
+
+void SetDivisors(GeneralPlan* plan) {
+  GeneralPlan& p = *plan;
+  p.by_filter_groups = Divisor(p.filter_groups);
+  p.by_tiles_x = Divisor(p.tiles_x), p.by_tiles_y = Divisor(p.tiles_y);
+  p.by_row_chunks = Divisor(p.row_chunks);
+  p.by_column_chunks = Divisor(p.column_chunks);
+  p.by_tile = Divisor(p.rows * p.columns);
+  p.by_columns = Divisor(p.columns);
+  p.by_rows_of_channel = Divisor(p.images * p.in_rows);
+  p.by_in_rows = Divisor(p.in_rows);
+  p.by_stride = Divisor(p.stride_x);
+  p.by_chunk_filter = Divisor(p.chunk_rows * p.chunk_columns);
+  p.by_chunk_columns = Divisor(p.chunk_columns);
+}
+
+GeneralPlan PlanOf(const Operation& o) {
+  GeneralPlan p = {};
+  p.batch = o.batch;
+  p.C = static_cast<int>(o.channels), p.H = static_cast<int>(o.height);
+  p.W = static_cast<int>(o.width), p.M = static_cast<int>(o.filters);
+  p.KH = static_cast<int>(o.kernel_height);
+  p.KW = static_cast<int>(o.kernel_width);
+  p.OH = static_cast<int>(o.sums_height());
+  p.OW = static_cast<int>(o.sums_width());
+  p.stride_y = static_cast<int>(o.stride_y);
+  p.stride_x = static_cast<int>(o.stride_x);
+  p.top = static_cast<int>(o.top), p.left = static_cast<int>(o.left);
+  p.taps = static_cast<int>(o.taps());
+  const bool pools = o.pool.size > 0;
+  p.activation = pools ? Activation::kNone : o.activation;
+  p.in = StepsOf(o.channels_last, o.channels, o.height, o.width);
+  // Sums that are pooled later are plain.
+  p.out = StepsOf(o.channels_last && !pools, o.filters, p.OH, p.OW);
+  p.halves_in = o.halves, p.halves_out = o.halves && !pools;
+  return p;
+}
+
+// Calls visit(plan) for the plans that fit, without their divisors.
+template <typename Visit>
+void ForPlans(const Operation& operation, const DeviceLimits& limits,
+              const Visit& visit) {
+  GeneralPlan p = PlanOf(operation);
+  for (p.shape = 0; p.shape < kGeneralShapeCount; ++p.shape) {
+    const GeneralShape shape = kGeneralShapes[p.shape];
+    for (p.warps = 4; p.warps <= kGeneralMostThreads / kWarp; p.warps *= 2) {
+      for (p.filter_warps = 1; p.filter_warps <= p.warps; p.filter_warps *= 2) {
+        if ((p.filter_warps - 1) * shape.filters >= p.M) break;
+        p.filters = p.filter_warps * shape.filters;
+        p.filter_groups = CeilDivide(p.M, p.filters);
+        const int positions =
+            p.warps / p.filter_warps * kWarp * shape.positions;
+        const int fewest = CeilDivide(p.OW, positions);
+        for (int cut = fewest; cut < fewest + kColumnCuts && cut <= p.OW;
+             ++cut) {
+          const int columns = CeilDivide(p.OW, cut);
+          const int rows = EvenPart(p.OH, positions / columns);
+          int images = 1;
+          if (columns == p.OW && rows == p.OH) {
+            images = EvenPart(p.batch, positions / (rows * columns));
+          }
+          if (SetTile(images, rows, columns, limits, &p)) visit(p);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Steps StepsOf(bool channels_last, int64_t channels, int64_t height,
+              int64_t width) {
+  const int c = static_cast<int>(channels), w = static_cast<int>(width);
+  if (channels_last) return {channels * height * width, 1, w * c, c};
+  return {channels * height * width, static_cast<int>(height * width), w, 1};
+}
+
+bool MakeGeneralPlan(const Operation& operation, const DeviceLimits& limits,
+                     GeneralPlan* plan) {
+  double least = std::numeric_limits<double>::max();
+  ForPlans(operation, limits, [&](const GeneralPlan& p) {
+    const double cost = CostOf(p, limits);
+    if (cost < least) least = cost, *plan = p;
+  });
+  if (least == std::numeric_limits<double>::max()) return false;
+  SetDivisors(plan);
+  return true;
+}
+
+double EstimateGeneralNs(const GeneralPlan& p, const DeviceLimits& limits) {
+  constexpr double kLaunchNs = 3500, kSustained = 0.83, kOverlap = 2.5;
+  const double arithmetic_ns = CostOf(p, limits) / limits.clock_ghz;
+  const double bytes =
+      kFloat * (static_cast<double>(p.batch) * (double{1} * p.C * p.H * p.W +
+                                                double{1} * p.M * p.OH * p.OW) +
+                double{1} * p.M * p.taps);
+  const double memory_ns =
+      (p.halves_in ? 0.5 : 1) * bytes / (kSustained * limits.memory_gbs);
+  return kLaunchNs + std::pow(std::pow(arithmetic_ns, kOverlap) +
+                                  std::pow(memory_ns, kOverlap),
+                              1 / kOverlap);
+}
+
+}  // namespace convlab::cuda

@@ -1,0 +1,87 @@
+// Tests the general kernel's plans: that tiles cover the outputs, and that
+// chunks cover the taps and fit into shared memory. What it computes,
+// prepared_test.cc compares with the definition.
+#include "kernels/operation/cuda/general_plan.h"
+
+#include "gtest/gtest.h"
+#include "kernels/convolution/cuda/lib/plan_testing.h"
+#include "kernels/operation/operation.h"
+
+namespace convlab::cuda {
+namespace {
+
+Operation MakeOperation(int64_t batch, int64_t channels, int64_t size,
+                        int64_t filters, int64_t kernel_size, int64_t stride) {
+  Operation o;
+  o.batch = batch, o.channels = channels, o.height = o.width = size;
+  o.filters = filters, o.kernel_height = o.kernel_width = kernel_size;
+  o.stride_y = o.stride_x = stride;
+  return o;
+}
+
+const Operation kOperations[] = {
+    MakeOperation(1, 1, 1, 1, 1, 1),      MakeOperation(256, 1, 28, 6, 5, 1),
+    MakeOperation(16, 3, 224, 64, 7, 2),  MakeOperation(16, 3, 227, 96, 11, 4),
+    MakeOperation(64, 32, 20, 64, 4, 2),  MakeOperation(7, 3000, 9, 130, 3, 3),
+    MakeOperation(2, 2, 900, 20, 800, 1), MakeOperation(1, 1, 9010, 3, 9000, 4),
+    MakeOperation(1, 1, 20000, 1, 1, 4),
+};
+
+TEST(GeneralPlan, CoversTheOperationAndFits) {
+  for (const DeviceLimits& device : kDevices) {
+    for (const Operation& o : kOperations) {
+      SCOPED_TRACE(ToString(o));
+      GeneralPlan p;
+      ASSERT_TRUE(MakeGeneralPlan(o, device, &p));
+      const GeneralShape shape = kGeneralShapes[p.shape];
+      EXPECT_GE(int64_t{p.filters} * p.filter_groups, o.filters);
+      EXPECT_EQ(p.filters, p.filter_warps * shape.filters);
+      EXPECT_GE(p.rows * p.tiles_y, p.OH);
+      EXPECT_GE(p.columns * p.tiles_x, p.OW);
+      EXPECT_LE(p.images * p.rows * p.columns,
+                p.warps / p.filter_warps * 32 * shape.positions);
+      if (p.images > 1) {
+        EXPECT_EQ(p.tiles_y * p.tiles_x, 1);
+      }
+      EXPECT_EQ(p.blocks, (o.batch + p.images - 1) / p.images * p.tiles_y *
+                              p.tiles_x * p.filter_groups);
+      EXPECT_LE(p.shared_bytes, device.shared_per_block);
+      // Several channels only of whole filters, several rows only of whole
+      // rows: the taps of a chunk follow each other.
+      if (p.chunk_channels > 1) {
+        EXPECT_EQ(p.chunk_rows, p.KH);
+      }
+      if (p.chunk_rows > 1) {
+        EXPECT_EQ(p.chunk_columns, p.KW);
+      }
+      EXPECT_GE(p.chunk_rows * p.row_chunks, p.KH);
+      EXPECT_GE(p.chunk_columns * p.column_chunks, p.KW);
+      EXPECT_EQ(p.stages, p.chunks > 1 ? 2 : 1);
+      EXPECT_LE(p.in_columns, p.row_pitch);
+      EXPECT_GT(EstimateGeneralNs(p, device), 0);
+    }
+  }
+}
+
+// More images never take less time, by far: plans differ.
+TEST(GeneralPlan, EstimateGrowsWithTheBatch) {
+  double before = 0;
+  for (const int64_t batch : {1, 10, 100, 1000, 10000}) {
+    GeneralPlan p;
+    ASSERT_TRUE(
+        MakeGeneralPlan(MakeOperation(batch, 3, 64, 32, 5, 2), kH200, &p));
+    const double ns = EstimateGeneralNs(p, kH200);
+    EXPECT_GT(ns, before);
+    before = ns;
+  }
+}
+
+TEST(GeneralPlan, RefusesMoreBlocksThanThereCanBe) {
+  Operation o = MakeOperation(int64_t{1} << 31, 1, 2000, 1, 1, 1);
+  --o.batch;
+  GeneralPlan p;
+  EXPECT_FALSE(MakeGeneralPlan(o, kH200, &p));
+}
+
+}  // namespace
+}  // namespace convlab::cuda
