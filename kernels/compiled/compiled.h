@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -43,6 +44,10 @@ class CompiledNetwork {
   // time of the same work once more, stage by stage, since a call's stages run
   // as one; what a kernel does of several stages counts for the first of them.
   virtual std::vector<int64_t> StageNs() const = 0;
+
+  // What ran them in the last call, in the same order: the names of kernels,
+  // one for all stages that it does. Empty on the CPU.
+  virtual std::vector<std::string> StageKernels() const { return {}; }
 };
 
 // Compiles the network for the CPU. `workers` must outlive the result; network

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -93,6 +94,13 @@ class GpuCompiled : public CompiledNetwork {
   }
 
   const Plan& plan() const override { return plan_; }
+
+  std::vector<std::string> StageKernels() const override {
+    if (last_count_ == 0) return {};
+    const absl::StatusOr<Prepared*> prepared = Find(*slots_[0], last_count_);
+    if (!prepared.ok()) return {};
+    return stages_->Kernels((*prepared)->convolutions);
+  }
 
   std::vector<int64_t> StageNs() const override {
     std::vector<int64_t> ns(plan_.stages.size() + 1, 0);

@@ -55,9 +55,17 @@ class GpuDeviceNetwork : public DeviceNetwork {
     const bool branches = count > part;
     if (branches) RETURN_IF_ERROR(side_.Fork(stream));
     bool side = false;
-    for (int64_t next = 0; next < count; next += part, side = !side) {
-      const int64_t first = std::min(next, count - part);
-      RETURN_IF_ERROR(stages_->Queue(part, bytes + first * image_bytes_,
+    for (int64_t next = 0; next < count; next += part) {
+      int64_t first = next, images_now = std::min(part, count - next);
+      // A piece that computes some of the images before it is in their piece's
+      // stream: two may not write the same logits at the same time.
+      if (images_now < part && stages_->convolves()) {
+        first = count - part;
+        images_now = part;
+      } else if (next > 0) {
+        side = !side;
+      }
+      RETURN_IF_ERROR(stages_->Queue(images_now, bytes + first * image_bytes_,
                                      logits + first * classes_, memory_[side],
                                      prepared_.at(part)[side],
                                      side ? side_.get() : stream, {}));

@@ -7,8 +7,8 @@
 
 #include "common/math/rounding.h"
 #include "common/status/status.h"
+#include "kernels/compiled/cuda/convolve_pool.h"
 #include "kernels/compiled/cuda/front.h"
-#include "kernels/compiled/fold.h"
 #include "kernels/convolution/fastest.h"
 #include "kernels/cuda/error.h"
 #include "kernels/layers/cuda/layers.h"
@@ -17,21 +17,6 @@ namespace convlab {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-
-absl::StatusOr<cuda::DeviceBuffer> Upload(const std::vector<float>& values) {
-  if (values.empty()) return cuda::DeviceBuffer();
-  const int64_t bytes = static_cast<int64_t>(values.size()) * kFloat;
-  ASSIGN_OR_RETURN(auto buffer, cuda::DeviceBuffer::Allocate(bytes));
-  RETURN_IF_ERROR(cuda::CopyToDevice(buffer.data(), values.data(), bytes));
-  return buffer;
-}
-
-// The weights and the bias of a matrix.
-LayerWeights MatrixOf(const Network& network, const NetworkWeights& weights,
-                      const Stage& stage, Workers& workers) {
-  return stage.folded() ? FoldLayers(network, weights, stage, workers)
-                        : weights.layers[stage.first];
-}
 
 // The floats that one image has between two steps, at most, and what its
 // convolutions compute before they are pooled.
@@ -50,123 +35,6 @@ Resources Recorded() {
 }
 
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<GpuStages>> GpuStages::Create(
-    const Network& network, const Plan& plan, const NetworkWeights& weights,
-    int image_size, Workers& workers, Pixels pixels) {
-  ASSIGN_OR_RETURN(const cuda::DeviceFacts facts, cuda::FindDevice());
-  std::unique_ptr<GpuStages> stages(new GpuStages(network, plan, image_size));
-  stages->multiprocessors_ = facts.multiprocessors;
-  std::vector<Step>& steps = stages->steps_;
-  if (pixels == Pixels::kFloats) {
-    steps.push_back({Kind::kFloats, 0, 0});
-  } else {
-    ASSIGN_OR_RETURN(steps.emplace_back(), stages->MakeFront(weights));
-  }
-  while (steps.back().end < plan.stages.size()) {
-    const size_t next = steps.back().end;
-    switch (plan.stages[next].kind) {
-      case StageKind::kConvolve: {
-        ASSIGN_OR_RETURN(steps.emplace_back(),
-                         stages->MakeConvolve(next, weights));
-        break;
-      }
-      case StageKind::kConnect: {
-        ASSIGN_OR_RETURN(steps.emplace_back(),
-                         stages->MakeConnect(next, weights, workers));
-        break;
-      }
-      case StageKind::kPool:
-        steps.push_back({Kind::kPool, next, next + 1});
-    }
-  }
-  return stages;
-}
-
-absl::StatusOr<GpuStages::Step> GpuStages::MakeFront(
-    const NetworkWeights& weights) {
-  const Stage& stage = plan_.stages[0];
-  Step step = {Kind::kEnlarge, 0, 0};
-  if (stage.kind != StageKind::kConvolve || stage.input.channels != 1 ||
-      !cuda::RunsFront()) {
-    return step;
-  }
-  const auto& layer = std::get<ConvolutionLayer>(network_.layers[stage.first]);
-  if (!cuda::MakeFrontShape({image_size_, network_.image_size, layer.filters,
-                             layer.kernel_size, stage.pool, stage.activation},
-                            &step.front)) {
-    return step;
-  }
-  step.kind = Kind::kFront;
-  step.end = 1;
-  const LayerWeights& own = weights.layers[stage.first];
-  ASSIGN_OR_RETURN(const cuda::DeviceBuffer filters, Upload(own.weight));
-  ASSIGN_OR_RETURN(const cuda::DeviceBuffer bias, Upload(own.bias));
-  ASSIGN_OR_RETURN(step.weight, cuda::DeviceBuffer::Allocate(
-                                    cuda::PackedFrontBytes(step.front)));
-  RETURN_IF_ERROR(cuda::ToStatus(cuda::LaunchPackFront(
-      step.front, filters.floats(), bias.floats(), step.weight.data())));
-  // Before the unpacked ones are freed.
-  RETURN_IF_ERROR(cuda::Synchronize());
-  return step;
-}
-
-absl::StatusOr<GpuStages::Step> GpuStages::MakeConvolve(
-    size_t stage, const NetworkWeights& weights) {
-  Step step = {Kind::kConvolve, stage, stage + 1};
-  const LayerWeights& own = weights.layers[plan_.stages[stage].first];
-  ASSIGN_OR_RETURN(step.weight, Upload(own.weight));
-  ASSIGN_OR_RETURN(step.bias, Upload(own.bias));
-  return step;
-}
-
-absl::StatusOr<GpuStages::Step> GpuStages::MakeConnect(
-    size_t stage, const NetworkWeights& weights, Workers& workers) {
-  Step step = {Kind::kConnect, stage, stage + 1};
-  const Stage& own = plan_.stages[stage];
-  const int64_t inputs = own.input.values(), outputs = own.output.values();
-  const LayerWeights matrix = MatrixOf(network_, weights, own, workers);
-  ASSIGN_OR_RETURN(const cuda::DeviceBuffer weight, Upload(matrix.weight));
-  ASSIGN_OR_RETURN(step.bias, Upload(matrix.bias));
-  ASSIGN_OR_RETURN(step.weight,
-                   cuda::DeviceBuffer::Allocate(
-                       cuda::PackedFloats(inputs, outputs) * kFloat));
-  RETURN_IF_ERROR(cuda::PackWeights(inputs, outputs, weight.floats(),
-                                    step.weight.floats()));
-  step.layers.bias = step.bias.floats();
-  step.layers.activation = own.activation;
-  RETURN_IF_ERROR(AddFollowing(weights, workers, step));
-  return step;
-}
-
-// As many of the matrices behind it as its kernels take.
-absl::Status GpuStages::AddFollowing(const NetworkWeights& weights,
-                                     Workers& workers, Step& step) {
-  const Stage& first = plan_.stages[step.first];
-  cuda::ConnectedLayers& layers = step.layers;
-  for (; step.end < plan_.stages.size() &&
-         layers.count < cuda::ConnectedLayers::kMost;
-       ++step.end) {
-    const Stage& next = plan_.stages[step.end];
-    if (next.kind != StageKind::kConnect) break;
-    cuda::ConnectedLayers more = layers;
-    cuda::ConnectedLayer& layer = more.layers[more.count++];
-    layer.outputs = static_cast<int>(next.output.values());
-    layer.activation = next.activation;
-    if (!cuda::TakesLayers(first.input.values(), first.output.values(), more)) {
-      break;
-    }
-    const LayerWeights own = MatrixOf(network_, weights, next, workers);
-    ASSIGN_OR_RETURN(cuda::DeviceBuffer weight, Upload(own.weight));
-    ASSIGN_OR_RETURN(cuda::DeviceBuffer bias, Upload(own.bias));
-    layer.weight = weight.floats();
-    layer.bias = bias.floats();
-    step.small.push_back(std::move(weight));
-    step.small.push_back(std::move(bias));
-    layers = more;
-  }
-  return absl::OkStatus();
-}
 
 absl::StatusOr<int64_t> GpuStages::PieceImages(const Network& network) {
   // Enough to fill the GPU, and few enough that a call with 10,000 images has
@@ -250,8 +118,42 @@ absl::StatusOr<GpuStages::Convolutions> GpuStages::MakeConvolutions(
         convolutions[i].convolution,
         variant->Create(problem, Recorded(), fused ? epilogue : Epilogue()));
     convolutions[i].fused = fused;
+    convolutions[i].variant = variant->name;
   }
   return convolutions;
+}
+
+std::vector<std::string> GpuStages::Kernels(
+    const Convolutions& convolutions) const {
+  std::vector<std::string> kernels(plan_.stages.size() + 1);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    const auto name = [&]() -> std::string {
+      switch (step.kind) {
+        case Kind::kFront:
+          return "front";
+        case Kind::kEnlarge:
+          return "enlarge";
+        case Kind::kFloats:
+          return "";
+        case Kind::kConvolvePool:
+          return "convolve_pool";
+        case Kind::kConvolve:
+          return convolutions[i].variant;
+        case Kind::kPool:
+          return "pooling";
+        case Kind::kChain:
+          return "connected_chain";
+        case Kind::kConnect:
+          break;
+      }
+      return "matrix";
+    };
+    // The first step has no stage, or enlarges for its own.
+    if (i == 0) kernels[0] = name();
+    for (size_t j = step.first; j < step.end; ++j) kernels[j + 1] = name();
+  }
+  return kernels;
 }
 
 absl::Status GpuStages::Queue(
@@ -279,12 +181,19 @@ absl::Status GpuStages::Queue(
               out, in, count * network_.Shapes()[0].values() * kFloat, stream);
         }
         break;
+      case Kind::kConvolvePool:
+        queued = QueueConvolvePool(step, count, in, out, stream);
+        break;
       case Kind::kConvolve:
         queued = QueueConvolve(step, count, convolutions[i], in,
                                memory.values[2].floats(), out, stream);
         break;
       case Kind::kPool:
         queued = QueuePool(step, count, in, out, stream);
+        break;
+      case Kind::kChain:
+        queued = cuda::ToStatus(
+            cuda::LaunchChain(step.chain, count, in, out, stream));
         break;
       case Kind::kConnect:
         queued = QueueConnect(step, count, in, out, memory, stream);
@@ -315,8 +224,18 @@ absl::Status GpuStages::QueueFront(const Step& step, int64_t count,
                                    const uint8_t* images, float* out,
                                    Stream stream) const {
   return cuda::ToStatus(cuda::LaunchFront(
-      cuda::MakeFrontLaunch(step.front, count, multiprocessors_), images,
+      cuda::MakeFrontLaunch(step.front, count, limits_.multiprocessors), images,
       step.weight.data(), out, stream));
+}
+
+absl::Status GpuStages::QueueConvolvePool(const Step& step, int64_t count,
+                                          const float* in, float* out,
+                                          Stream stream) const {
+  cuda::ConvolvePoolLaunch launch;
+  // It fitted when the step was made.
+  cuda::MakeConvolvePoolLaunch(step.convolve_pool, count, limits_, &launch);
+  return cuda::ToStatus(
+      cuda::LaunchConvolvePool(launch, in, step.weight.data(), out, stream));
 }
 
 absl::Status GpuStages::QueueConvolve(const Step& step, int64_t count,

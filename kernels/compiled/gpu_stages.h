@@ -3,9 +3,12 @@
 //
 //   - the front of the network, from bytes to the first pooled result, if one
 //     kernel does it (cuda/front.h); otherwise enlarging alone;
-//   - a convolution by the fastest variant, which fuses what follows it where
-//     it can;
-//   - a matrix, and the small ones that follow it.
+//   - a convolution of few channels with its pooling, if one kernel does it
+//     (cuda/convolve_pool.h); any other by the fastest variant, which fuses
+//     what follows it where it can;
+//   - matrices up to the last, if they are small and one kernel does them
+//     (cuda/connected_chain.h); otherwise a matrix, and the small ones that
+//     follow it.
 #ifndef KERNELS_COMPILED_GPU_STAGES_H_
 #define KERNELS_COMPILED_GPU_STAGES_H_
 
@@ -14,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,10 +25,13 @@
 #include "common/network/network.h"
 #include "common/parallel/parallel.h"
 #include "common/weights/weights.h"
+#include "kernels/compiled/cuda/connected_chain.h"
+#include "kernels/compiled/cuda/convolve_pool_plan.h"
 #include "kernels/compiled/cuda/front_plan.h"
 #include "kernels/compiled/device_network.h"
 #include "kernels/compiled/plan.h"
 #include "kernels/convolution/convolution.h"
+#include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/cuda/device.h"
 #include "kernels/layers/cuda/connected_layers.h"
 
@@ -43,6 +50,7 @@ class GpuStages {
   struct Chosen {
     std::unique_ptr<Convolution> convolution;
     bool fused;  // it does all of the stage
+    std::string variant;
   };
   // One for each step, null where it is not a convolution.
   using Convolutions = std::vector<Chosen>;
@@ -69,6 +77,9 @@ class GpuStages {
   absl::StatusOr<Memory> Allocate(int64_t images) const;
   absl::StatusOr<Convolutions> MakeConvolutions(int64_t images) const;
 
+  // The names of the kernels of the enlarging and of each stage.
+  std::vector<std::string> Kernels(const Convolutions& convolutions) const;
+
   // Queues the work for images [count, image_size, image_size], bytes or floats
   // as at Create, up to the logits; both may be in pinned host memory.
   // `passed`, unless it is empty, is called after each step with the first of
@@ -79,11 +90,22 @@ class GpuStages {
       const std::function<absl::Status(size_t stage)>& passed) const;
 
  private:
-  enum class Kind { kFront, kEnlarge, kFloats, kConvolve, kPool, kConnect };
+  enum class Kind {
+    kFront,
+    kEnlarge,
+    kFloats,
+    kConvolvePool,
+    kConvolve,
+    kPool,
+    kChain,
+    kConnect
+  };
   struct Step {
     Kind kind;
     size_t first, end;  // stages
     cuda::FrontShape front = {};
+    cuda::ConvolvePoolShape convolve_pool = {};
+    cuda::Chain chain = {};
     cuda::DeviceBuffer weight = {};              // filters, or a packed matrix
     cuda::DeviceBuffer bias = {};                // empty: none
     cuda::ConnectedLayers layers = {};           // behind a matrix
@@ -96,6 +118,8 @@ class GpuStages {
   absl::StatusOr<Step> MakeFront(const NetworkWeights& weights);
   absl::StatusOr<Step> MakeConvolve(size_t stage,
                                     const NetworkWeights& weights);
+  absl::StatusOr<Step> MakeChain(size_t stage, const NetworkWeights& weights,
+                                 Workers& workers);
   absl::StatusOr<Step> MakeConnect(size_t stage, const NetworkWeights& weights,
                                    Workers& workers);
   absl::Status AddFollowing(const NetworkWeights& weights, Workers& workers,
@@ -109,6 +133,9 @@ class GpuStages {
   absl::Status QueueFront(const Step& step, int64_t count,
                           const uint8_t* images, float* out,
                           Stream stream) const;
+  absl::Status QueueConvolvePool(const Step& step, int64_t count,
+                                 const float* in, float* out,
+                                 Stream stream) const;
   absl::Status QueueConvolve(const Step& step, int64_t count,
                              const Chosen& chosen, const float* in, float* raw,
                              float* out, Stream stream) const;
@@ -121,7 +148,7 @@ class GpuStages {
   const Network network_;
   const Plan plan_;
   const int image_size_;
-  int multiprocessors_ = 1;
+  cuda::DeviceLimits limits_;
   std::vector<Step> steps_;
 };
 

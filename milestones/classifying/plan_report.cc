@@ -66,6 +66,7 @@ std::string Row(const StageReport& stage, int name_width) {
 
 PlanReport ReportPlan(const Network& network, const Plan& plan, int64_t images,
                       int image_size, const std::vector<int64_t>& stage_ns,
+                      const std::vector<std::string>& kernels,
                       const std::string& device, const Rates& rates) {
   PlanReport report = {network.name, images, device, rates, {}};
   const double count = static_cast<double>(images);
@@ -88,6 +89,9 @@ PlanReport ReportPlan(const Network& network, const Plan& plan, int64_t images,
   for (size_t i = 0; i < report.stages.size(); ++i) {
     StageReport& stage = report.stages[i];
     stage.ns = stage_ns[i];
+    if (i < kernels.size() && !kernels[i].empty()) {
+      absl::StrAppend(&stage.does, " [", kernels[i], "]");
+    }
     stage.floor_ns = std::max(stage.flops / (*rates.fp32_tflops * 1e3),
                               stage.least_bytes / *rates.memory_gbs);
   }

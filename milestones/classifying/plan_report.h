@@ -36,10 +36,12 @@ struct PlanReport {
   std::vector<StageReport> stages;
 };
 
-// `stage_ns` are CompiledNetwork::StageNs for `images` images of image_size x
-// image_size bytes; `rates` has the rates of float32 and memory.
+// `stage_ns` and `kernels` are CompiledNetwork::StageNs and ::StageKernels for
+// `images` images of image_size x image_size bytes; `rates` has the rates of
+// float32 and memory.
 PlanReport ReportPlan(const Network& network, const Plan& plan, int64_t images,
                       int image_size, const std::vector<int64_t>& stage_ns,
+                      const std::vector<std::string>& kernels,
                       const std::string& device, const Rates& rates);
 
 std::string PlanTable(const PlanReport& report);

@@ -14,7 +14,8 @@ PlanReport ReportFa19() {
   rates.fp32_tflops = 0.1;
   rates.memory_gbs = 10;
   return ReportPlan(network, MakePlan(network), 1000, 28,
-                    {1000000, 2000000, 3000000, 4000}, "a device", rates);
+                    {1000000, 2000000, 3000000, 4000},
+                    {"front", "front", "matrix", "matrix"}, "a device", rates);
 }
 
 TEST(PlanReport, CountsOperationsAndBytes) {
@@ -44,9 +45,9 @@ TEST(PlanReport, CountsOperationsAndBytes) {
 TEST(PlanReport, TheTableHasAllStagesAndTheirSum) {
   const std::string table = PlanTable(ReportFa19());
   EXPECT_THAT(table, HasSubstr("Plan of fa19 for 1000 images on a device\n"));
-  for (const char* text :
-       {"\nenlarge ", "\nconv 1 ", "\nconv 2, fc 1 ", "\nfc 2 ", "\nall ",
-        "fused tanh, pool 2x2", "100 GFLOP/s and 10.0 GB/s"}) {
+  for (const char* text : {"\nenlarge ", "\nconv 1 ", "\nconv 2, fc 1 ",
+                           "\nfc 2 ", "\nall ", "fused tanh, pool 2x2 [front]",
+                           "[matrix]", "100 GFLOP/s and 10.0 GB/s"}) {
     EXPECT_THAT(table, HasSubstr(text));
   }
 }

@@ -124,9 +124,9 @@ absl::Status TellPlan(const ClassifyOptions& options,
                       Workers& workers) {
   if (!options.plan && options.plan_svg.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Rates rates, MeasureRates(device, workers));
-  const PlanReport report =
-      ReportPlan(*options.model.network, compiled.plan(), count, image_size,
-                 compiled.StageNs(), device.text, rates);
+  const PlanReport report = ReportPlan(
+      *options.model.network, compiled.plan(), count, image_size,
+      compiled.StageNs(), compiled.StageKernels(), device.text, rates);
   if (options.plan) std::fputs(PlanTable(report).c_str(), stdout);
   if (options.plan_svg.empty()) return absl::OkStatus();
   return WriteFileAtomically(options.plan_svg, PlanPicture(report));

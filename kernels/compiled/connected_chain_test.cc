@@ -1,0 +1,151 @@
+// The kernel of fully connected layers one after another, by the definition.
+#include "kernels/compiled/cuda/connected_chain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/error.h"
+#include "kernels/layers/cuda/launches.h"
+
+namespace convlab::cuda {
+namespace {
+
+// The inputs of the first layer, and the outputs of each.
+using Widths = std::vector<int>;
+
+DeviceBuffer Upload(const std::vector<float>& values) {
+  auto buffer = DeviceBuffer::Allocate(values.size() * sizeof(float));
+  EXPECT_TRUE(buffer.ok()) << buffer.status();
+  EXPECT_TRUE(
+      CopyToDevice(buffer->data(), values.data(), buffer->bytes()).ok());
+  return *std::move(buffer);
+}
+
+class ConnectedChainTest : public ::testing::TestWithParam<Widths> {
+ protected:
+  // Every second layer has no bias, and the activations take turns.
+  void Make(bool integers) {
+    std::mt19937 random(5);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    std::uniform_int_distribution<int> integer(-2, 2);
+    const auto draw = [&](int64_t count) {
+      std::vector<float> values(count);
+      for (float& v : values) v = integers ? integer(random) : uniform(random);
+      return values;
+    };
+    weights_.clear(), biases_.clear(), buffers_.clear();
+    chain_ = {};
+    const Widths& widths = GetParam();
+    for (size_t i = 0; i + 1 < widths.size(); ++i) {
+      ChainLayer& layer = chain_.layers[chain_.count++];
+      ASSERT_TRUE(TakesChainLayer(widths[i], widths[i + 1], &layer.shape));
+      weights_.push_back(draw(int64_t{widths[i]} * widths[i + 1]));
+      biases_.push_back(draw(widths[i + 1]));
+      const DeviceBuffer weight = Upload(weights_.back());
+      auto packed =
+          DeviceBuffer::Allocate(layer.shape.packed_floats() * sizeof(float));
+      ASSERT_TRUE(packed.ok()) << packed.status();
+      ASSERT_TRUE(ToStatus(LaunchPackMatrix(layer.shape, weight.floats(),
+                                            packed->floats()))
+                      .ok());
+      ASSERT_TRUE(Synchronize().ok());
+      layer.packed = packed->floats();
+      buffers_.push_back(*std::move(packed));
+      buffers_.push_back(Upload(biases_.back()));
+      layer.bias = i % 2 == 0 ? buffers_.back().floats() : nullptr;
+      layer.activation =
+          integers || i % 2 == 0 ? Activation::kRelu : Activation::kTanh;
+    }
+    images_ = draw(kMost * widths.front());
+  }
+
+  std::vector<float> Run(int64_t images) {
+    const DeviceBuffer in = Upload(images_);
+    std::vector<float> result(images * GetParam().back());
+    auto out = DeviceBuffer::Allocate(result.size() * sizeof(float));
+    EXPECT_TRUE(out.ok() && FillBytes(out->data(), 0xff, out->bytes()).ok() &&
+                Synchronize().ok());
+    EXPECT_TRUE(ToStatus(LaunchChain(chain_, images, in.floats(), out->floats(),
+                                     nullptr))
+                    .ok());
+    EXPECT_TRUE(CopyToHost(result.data(), out->data(), out->bytes()).ok());
+    return result;
+  }
+
+  // An image's results in double precision.
+  std::vector<double> Expected(int64_t image) const {
+    const Widths& widths = GetParam();
+    const auto first = images_.begin() + image * widths[0];
+    std::vector<double> values(first, first + widths[0]);
+    for (int i = 0; i < chain_.count; ++i) {
+      std::vector<double> next(widths[i + 1]);
+      for (int o = 0; o < widths[i + 1]; ++o) {
+        double sum = chain_.layers[i].bias == nullptr ? 0 : biases_[i][o];
+        for (int j = 0; j < widths[i]; ++j) {
+          sum += values[j] * weights_[i][o * widths[i] + j];
+        }
+        next[o] = chain_.layers[i].activation == Activation::kTanh
+                      ? std::tanh(sum)
+                      : std::max(sum, 0.0);
+      }
+      values = next;
+    }
+    return values;
+  }
+
+  static constexpr int64_t kMost = 133;
+
+  Chain chain_;
+  std::vector<std::vector<float>> weights_, biases_;
+  std::vector<DeviceBuffer> buffers_;
+  std::vector<float> images_;
+};
+
+TEST_P(ConnectedChainTest, IsWhatTheDefinitionGivesInAnyBatch) {
+  if (!FindDevice().ok() || !RunsChain()) GTEST_SKIP() << "for a GPU";
+  for (const bool integers : {true, false}) {
+    SCOPED_TRACE(integers ? "integers" : "floats");
+    ASSERT_NO_FATAL_FAILURE(Make(integers));
+    const std::vector<float> all = Run(kMost);
+    EXPECT_EQ(Run(kMost), all);
+    const int outputs = GetParam().back();
+    for (int64_t i = 0; i < kMost; ++i) {
+      const std::vector<double> expected = Expected(i);
+      double largest = 1;
+      for (const double v : expected) largest = std::max(largest, v);
+      for (int o = 0; o < outputs; ++o) {
+        ASSERT_NEAR(all[i * outputs + o], expected[o], largest * 1e-5)
+            << "image " << i << ", output " << o;
+      }
+    }
+    for (const int64_t images : {1, 2, 31, 32, 33, 64, 65}) {
+      const std::vector<float> some = Run(images);
+      EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin()))
+          << images << " images";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layers, ConnectedChainTest,
+    ::testing::Values(Widths{400, 120, 84, 10},  // lenet5
+                      Widths{1296, 32, 10},      // fa20
+                      Widths{65, 7}, Widths{1, 1}, Widths{3, 128, 9, 128, 1},
+                      Widths{130, 60, 60}, Widths{2048, 33}),
+    [](const auto& one) { return absl::StrJoin(one.param, "_"); });
+
+TEST(ConnectedChain, LeavesLargeLayersToSingleProducts) {
+  MatrixShape shape;
+  EXPECT_TRUE(TakesChainLayer(kMostChainInputs, kMostChainOutputs, &shape));
+  EXPECT_FALSE(TakesChainLayer(kMostChainInputs + 1, 10, &shape));
+  EXPECT_FALSE(TakesChainLayer(10, kMostChainOutputs + 1, &shape));
+}
+
+}  // namespace
+}  // namespace convlab::cuda

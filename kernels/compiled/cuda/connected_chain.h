@@ -1,0 +1,47 @@
+// Fully connected layers one after another as one kernel, each with its bias
+// and activation. All pointers are to device memory.
+#ifndef KERNELS_COMPILED_CUDA_CONNECTED_CHAIN_H_
+#define KERNELS_COMPILED_CUDA_CONNECTED_CHAIN_H_
+
+#include <cstdint>
+
+#include "common/network/layer.h"
+#include "kernels/cuda/error.h"
+#include "kernels/layers/cuda/matrix_plan.h"
+
+namespace convlab::cuda {
+
+// The weights are packed as for the product of one layer (matrix_plan.h).
+struct ChainLayer {
+  MatrixShape shape;
+  const float* packed;
+  const float* bias;  // null: none
+  Activation activation;
+};
+
+struct Chain {
+  static constexpr int kMost = 4;
+
+  int count;
+  ChainLayer layers[kMost];
+};
+
+// Images of a block.
+constexpr int kChainRows = 32, kChainThreads = 256;
+// Of the first layer, and of all of them: larger ones fill the GPU as single
+// products do (LaunchMatrix).
+constexpr int kMostChainInputs = 2048, kMostChainOutputs = 128;
+
+// Whether a layer may stand in a chain, at its beginning or later.
+bool TakesChainLayer(int64_t inputs, int64_t outputs, MatrixShape* shape);
+// Whether the current device has the tensor cores for it.
+bool RunsChain();
+
+// Queues the layers for `in` [images, inputs of the first] in `stream`; `out`
+// is [images, outputs of the last].
+Error LaunchChain(const Chain& chain, int64_t images, const float* in,
+                  float* out, cudaStream_t stream);
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_COMPILED_CUDA_CONNECTED_CHAIN_H_

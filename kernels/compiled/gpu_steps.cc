@@ -1,0 +1,236 @@
+// How the steps of a plan on the GPU are made: which kernels they are, and
+// their parameters in device memory.
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/status/status.h"
+#include "kernels/compiled/cuda/connected_chain.h"
+#include "kernels/compiled/cuda/convolve_pool.h"
+#include "kernels/compiled/cuda/front.h"
+#include "kernels/compiled/fold.h"
+#include "kernels/compiled/gpu_stages.h"
+#include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/cuda/error.h"
+#include "kernels/layers/cuda/launches.h"
+#include "kernels/layers/cuda/layers.h"
+
+namespace convlab {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+absl::StatusOr<cuda::DeviceBuffer> Upload(const std::vector<float>& values) {
+  if (values.empty()) return cuda::DeviceBuffer();
+  const int64_t bytes = static_cast<int64_t>(values.size()) * kFloat;
+  ASSIGN_OR_RETURN(auto buffer, cuda::DeviceBuffer::Allocate(bytes));
+  RETURN_IF_ERROR(cuda::CopyToDevice(buffer.data(), values.data(), bytes));
+  return buffer;
+}
+
+// Whether one sign has most of the magnitude of some filter. Its sums may grow
+// with every term, so that tensor cores cut off too much (docs/numerics.md).
+bool HasOneSign(const std::vector<float>& weight, int filters) {
+  const size_t terms = weight.size() / filters;
+  for (int m = 0; m < filters; ++m) {
+    double sum = 0, magnitude = 0;
+    for (size_t i = m * terms; i < (m + 1) * terms; ++i) {
+      sum += weight[i];
+      magnitude += std::fabs(weight[i]);
+    }
+    if (!(std::fabs(sum) <= magnitude * 0.75)) return true;
+  }
+  return false;
+}
+
+// The weights and the bias of a matrix.
+LayerWeights MatrixOf(const Network& network, const NetworkWeights& weights,
+                      const Stage& stage, Workers& workers) {
+  return stage.folded() ? FoldLayers(network, weights, stage, workers)
+                        : weights.layers[stage.first];
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GpuStages>> GpuStages::Create(
+    const Network& network, const Plan& plan, const NetworkWeights& weights,
+    int image_size, Workers& workers, Pixels pixels) {
+  std::unique_ptr<GpuStages> stages(new GpuStages(network, plan, image_size));
+  RETURN_IF_ERROR(cuda::ToStatus(cuda::AskLimits(&stages->limits_)));
+  std::vector<Step>& steps = stages->steps_;
+  if (pixels == Pixels::kFloats) {
+    steps.push_back({Kind::kFloats, 0, 0});
+  } else {
+    ASSIGN_OR_RETURN(steps.emplace_back(), stages->MakeFront(weights));
+  }
+  while (steps.back().end < plan.stages.size()) {
+    const size_t next = steps.back().end;
+    switch (plan.stages[next].kind) {
+      case StageKind::kConvolve: {
+        ASSIGN_OR_RETURN(steps.emplace_back(),
+                         stages->MakeConvolve(next, weights));
+        break;
+      }
+      case StageKind::kConnect: {
+        ASSIGN_OR_RETURN(steps.emplace_back(),
+                         stages->MakeConnect(next, weights, workers));
+        break;
+      }
+      case StageKind::kPool:
+        steps.push_back({Kind::kPool, next, next + 1});
+    }
+  }
+  return stages;
+}
+
+absl::StatusOr<GpuStages::Step> GpuStages::MakeFront(
+    const NetworkWeights& weights) {
+  const Stage& stage = plan_.stages[0];
+  Step step = {Kind::kEnlarge, 0, 0};
+  if (stage.kind != StageKind::kConvolve || stage.input.channels != 1 ||
+      !cuda::RunsFront()) {
+    return step;
+  }
+  const auto& layer = std::get<ConvolutionLayer>(network_.layers[stage.first]);
+  if (!cuda::MakeFrontShape({image_size_, network_.image_size, layer.filters,
+                             layer.kernel_size, stage.pool, stage.activation},
+                            &step.front)) {
+    return step;
+  }
+  step.kind = Kind::kFront;
+  step.end = 1;
+  const LayerWeights& own = weights.layers[stage.first];
+  ASSIGN_OR_RETURN(const cuda::DeviceBuffer filters, Upload(own.weight));
+  ASSIGN_OR_RETURN(const cuda::DeviceBuffer bias, Upload(own.bias));
+  ASSIGN_OR_RETURN(step.weight, cuda::DeviceBuffer::Allocate(
+                                    cuda::PackedFrontBytes(step.front)));
+  RETURN_IF_ERROR(cuda::ToStatus(cuda::LaunchPackFront(
+      step.front, filters.floats(), bias.floats(), step.weight.data())));
+  // Before the unpacked ones are freed.
+  RETURN_IF_ERROR(cuda::Synchronize());
+  return step;
+}
+
+absl::StatusOr<GpuStages::Step> GpuStages::MakeConvolve(
+    size_t stage, const NetworkWeights& weights) {
+  Step step = {Kind::kConvolve, stage, stage + 1};
+  const Stage& own = plan_.stages[stage];
+  const LayerWeights& parameters = weights.layers[own.first];
+  ASSIGN_OR_RETURN(step.weight, Upload(parameters.weight));
+  ASSIGN_OR_RETURN(step.bias, Upload(parameters.bias));
+  const auto& layer = std::get<ConvolutionLayer>(network_.layers[own.first]);
+  cuda::ConvolvePoolLaunch launch;
+  if ((own.input.channels > 1 &&
+       HasOneSign(parameters.weight, layer.filters)) ||
+      !cuda::MakeConvolvePoolShape(
+          {static_cast<int>(own.input.channels),
+           static_cast<int>(own.input.size), layer.filters, layer.kernel_size,
+           own.pool, own.activation},
+          &step.convolve_pool) ||
+      !cuda::RunsConvolvePool(step.convolve_pool) ||
+      !cuda::MakeConvolvePoolLaunch(step.convolve_pool, 1, limits_, &launch)) {
+    return step;
+  }
+  step.kind = Kind::kConvolvePool;
+  ASSIGN_OR_RETURN(cuda::DeviceBuffer packed,
+                   cuda::DeviceBuffer::Allocate(
+                       cuda::PackedConvolvePoolBytes(step.convolve_pool)));
+  RETURN_IF_ERROR(cuda::ToStatus(
+      cuda::LaunchPackConvolvePool(step.convolve_pool, step.weight.floats(),
+                                   step.bias.floats(), packed.data())));
+  // Before the unpacked ones are freed.
+  RETURN_IF_ERROR(cuda::Synchronize());
+  step.weight = std::move(packed);
+  return step;
+}
+
+// All matrices from this one on, if one kernel takes them; otherwise none.
+absl::StatusOr<GpuStages::Step> GpuStages::MakeChain(
+    size_t stage, const NetworkWeights& weights, Workers& workers) {
+  Step step = {Kind::kChain, stage, stage};
+  cuda::Chain& chain = step.chain;
+  for (size_t i = stage; i < plan_.stages.size(); ++i) {
+    const Stage& own = plan_.stages[i];
+    if (own.kind != StageKind::kConnect) break;
+    if (chain.count == cuda::Chain::kMost || !cuda::RunsChain() ||
+        !cuda::TakesChainLayer(own.input.values(), own.output.values(),
+                               &chain.layers[chain.count++].shape)) {
+      return Step{Kind::kChain, stage, stage};
+    }
+    step.end = i + 1;
+  }
+  for (int i = 0; i < chain.count; ++i) {
+    cuda::ChainLayer& layer = chain.layers[i];
+    const Stage& own = plan_.stages[stage + i];
+    const LayerWeights matrix = MatrixOf(network_, weights, own, workers);
+    ASSIGN_OR_RETURN(const cuda::DeviceBuffer weight, Upload(matrix.weight));
+    ASSIGN_OR_RETURN(cuda::DeviceBuffer bias, Upload(matrix.bias));
+    ASSIGN_OR_RETURN(
+        cuda::DeviceBuffer packed,
+        cuda::DeviceBuffer::Allocate(layer.shape.packed_floats() * kFloat));
+    RETURN_IF_ERROR(cuda::ToStatus(
+        cuda::LaunchPackMatrix(layer.shape, weight.floats(), packed.floats())));
+    // Before the unpacked ones are freed.
+    RETURN_IF_ERROR(cuda::Synchronize());
+    layer.packed = packed.floats();
+    layer.bias = bias.floats();
+    layer.activation = own.activation;
+    step.small.push_back(std::move(packed));
+    step.small.push_back(std::move(bias));
+  }
+  return step;
+}
+
+absl::StatusOr<GpuStages::Step> GpuStages::MakeConnect(
+    size_t stage, const NetworkWeights& weights, Workers& workers) {
+  ASSIGN_OR_RETURN(Step chain, MakeChain(stage, weights, workers));
+  if (chain.end > stage) return chain;
+  Step step = {Kind::kConnect, stage, stage + 1};
+  const Stage& own = plan_.stages[stage];
+  const int64_t inputs = own.input.values(), outputs = own.output.values();
+  const LayerWeights matrix = MatrixOf(network_, weights, own, workers);
+  ASSIGN_OR_RETURN(const cuda::DeviceBuffer weight, Upload(matrix.weight));
+  ASSIGN_OR_RETURN(step.bias, Upload(matrix.bias));
+  ASSIGN_OR_RETURN(step.weight,
+                   cuda::DeviceBuffer::Allocate(
+                       cuda::PackedFloats(inputs, outputs) * kFloat));
+  RETURN_IF_ERROR(cuda::PackWeights(inputs, outputs, weight.floats(),
+                                    step.weight.floats()));
+  step.layers.bias = step.bias.floats();
+  step.layers.activation = own.activation;
+  RETURN_IF_ERROR(AddFollowing(weights, workers, step));
+  return step;
+}
+
+// As many of the matrices behind it as its kernels take.
+absl::Status GpuStages::AddFollowing(const NetworkWeights& weights,
+                                     Workers& workers, Step& step) {
+  const Stage& first = plan_.stages[step.first];
+  cuda::ConnectedLayers& layers = step.layers;
+  for (; step.end < plan_.stages.size() &&
+         layers.count < cuda::ConnectedLayers::kMost;
+       ++step.end) {
+    const Stage& next = plan_.stages[step.end];
+    if (next.kind != StageKind::kConnect) break;
+    cuda::ConnectedLayers more = layers;
+    cuda::ConnectedLayer& layer = more.layers[more.count++];
+    layer.outputs = static_cast<int>(next.output.values());
+    layer.activation = next.activation;
+    if (!cuda::TakesLayers(first.input.values(), first.output.values(), more)) {
+      break;
+    }
+    const LayerWeights own = MatrixOf(network_, weights, next, workers);
+    ASSIGN_OR_RETURN(cuda::DeviceBuffer weight, Upload(own.weight));
+    ASSIGN_OR_RETURN(cuda::DeviceBuffer bias, Upload(own.bias));
+    layer.weight = weight.floats();
+    layer.bias = bias.floats();
+    step.small.push_back(std::move(weight));
+    step.small.push_back(std::move(bias));
+    layers = more;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace convlab
