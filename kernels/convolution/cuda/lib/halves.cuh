@@ -127,13 +127,13 @@ __device__ __forceinline__ void Split(float a, float b, uint32_t& high,
   low = reinterpret_cast<const uint32_t&>(l);
 }
 
-// What halves lose of a value that was scaled to v. Where v is zero because
-// float has no number as small, that is said to be the least one that it has.
+// What halves lose of a value that was scaled to v, or tensor cores of its
+// products. The scaled value may be zero because float has no number as small.
 __device__ __forceinline__ float LostOf(float value, float v) {
   const float rest = v - __half2float(__float2half_rn(v));
-  return v == 0 && value != 0
-             ? __uint_as_float(1)
-             : fabsf(rest - __half2float(__float2half_rn(rest)));
+  const float lost = fabsf(rest - __half2float(__float2half_rn(rest)));
+  return value != 0 && fabsf(v) < kLeastNormal ? fmaxf(lost, kDenormalLost)
+                                               : lost;
 }
 __device__ __forceinline__ bool IsLossy(float value, float v) {
   return LostOf(value, v) > fabsf(v) * kKeptShare;

@@ -6,7 +6,8 @@
 // A scaled value v is represented by two halves: h is v rounded, l is v - h
 // rounded. Together they hold v to the larger of 2^-23 of it and 2^-25, half of
 // the least half. A value is kept if they lose at most 2^-21 of it, as all do
-// from 2^kLeastExponent on, and zero; the others are lossy.
+// from 2^kLeastExponent on, unless it is below kLeastNormal, and zero is; the
+// others are lossy.
 //
 // A lossy factor adds to an output's error at most what it lost times the
 // largest other factor. That may be 2^-22 of the sum of all products'
@@ -23,6 +24,11 @@ constexpr int kLeastExponent = -4;
 constexpr float kMostLost = 0x1p-25f;  // of any value
 constexpr float kKeptShare =
     0x1p-21f;  // of its own, that a kept value may lose
+// Tensor cores take a denormal half as if it were the least normal one where
+// they align products, so that its products lose what those would. So scaled
+// values below it are lossy, whatever bits they have.
+constexpr float kLeastNormal = 0x1p-14f;
+constexpr float kDenormalLost = kKeptShare * kLeastNormal;
 
 // In place of an exponent: there are infinities or NaN.
 constexpr int kNotScalable = 1 << 20;

@@ -23,6 +23,7 @@ namespace convlab::cuda {
 // are part of the instruction.
 struct GlobalPixels {
   const float* p;
+  __device__ __forceinline__ float Load(int i) const { return p[i]; }
   __device__ __forceinline__ void Advance(int64_t floats) { p += floats; }
   // The pixel kOffset after the current one if i < end, otherwise 0. Without a
   // value for the other case the register would be occupied from the kernel's
@@ -40,6 +41,9 @@ struct GlobalPixels {
 };
 struct SharedPixels {
   uint32_t address;
+  __device__ __forceinline__ float Load(int i) const {
+    return __uint_as_float(LoadShared<0>(address + 4 * i));
+  }
   __device__ __forceinline__ void Advance(int64_t floats) {
     address += static_cast<uint32_t>(4 * floats);
   }
@@ -81,31 +85,35 @@ __device__ __forceinline__ void SplitPixel(const float* v, float scale,
   }
 }
 
-// Adds values to what was seen. Whether small ones are lossy is found out while
-// they are in registers: those that a network computed from large ones have few
-// bits.
-template <int kParts, int kRows, int kColumns>
-__device__ __forceinline__ void SeeValues(const float (&v)[kRows][kColumns],
-                                          float scale, uint32_t least_kept,
-                                          Seen& seen) {
-  // Two, so that a minimum need not wait for the one before it.
-  Extent extents[2];
-  extents[0].most = seen.most;
+// Whether some of these values are lossy. Those that a network computed from
+// large ones have few bits.
+template <int kRows, int kColumns>
+__device__ __forceinline__ bool AreLossy(const float (&v)[kRows][kColumns],
+                                         float scale) {
+  bool lossy = false;
 #pragma unroll
-  for (int i = 0; i < kRows * kColumns; ++i) {
-    extents[i % 2].Add(v[i / kColumns][i % kColumns]);
+  for (const auto& row : v) {
+#pragma unroll
+    for (const float value : row) lossy |= IsLossy(value, value * scale);
   }
-  seen.most = max(extents[0].most, extents[1].most);
-  if constexpr (kParts == 2) {
-    if (min(extents[0].least, extents[1].least) >= least_kept) return;
-#pragma unroll
-    for (const auto& row : v) {
-#pragma unroll
-      for (const float value : row) {
-        seen.lossy |= IsLossy(value, value * scale);
-      }
+  return lossy;
+}
+// The same for a thread's pixels 0, kThreads and so on below `pixels`, of
+// `channels` channels. They are loaded again, by so few instructions that those
+// which ordinary data needs follow each other closely.
+template <int kThreads, typename Source>
+__device__ __forceinline__ bool AreLossy(Source source, int area, int channels,
+                                         int pixels, float scale) {
+  bool lossy = false;
+#pragma unroll 1
+  for (int c = 0; c < channels; ++c, source.Advance(area)) {
+#pragma unroll 1
+    for (int i = 0; i < pixels; i += kThreads) {
+      const float value = source.Load(i);
+      lossy |= IsLossy(value, value * scale);
     }
   }
+  return lossy;
 }
 
 // Converts kUnits units of kValues channels of a slab, of which `channels`
@@ -114,7 +122,8 @@ __device__ __forceinline__ void SeeValues(const float (&v)[kRows][kColumns],
 // loads that channel again: the filters have zeros there. `seen` grows by the
 // values, doubled bits of magnitudes before scaling, of which those below
 // least_kept may be lossy.
-template <int kParts, int kValues, int kUnits, int kThreads, typename Source>
+template <int kParts, int kValues, int kUnits, int kThreads, bool kLoadsAgain,
+          typename Source>
 __device__ __forceinline__ void ConvertChannels(
     Source source, int area, int channels, int pixels, int pixel_bytes,
     float scale, uint32_t least_kept, int tid, uint32_t target,
@@ -135,8 +144,24 @@ __device__ __forceinline__ void ConvertChannels(
         v[i][c] = from.template LoadIfBelow<kThreads * i>(kThreads * i, left);
       });
     });
+    const Source first = source;
     source.Advance(kThreads * kAtOnce);
-    SeeValues<kParts>(v, scale, least_kept, seen);
+    Extent extent;
+    extent.most = seen.most;
+#pragma unroll
+    for (const auto& pixel : v) {
+#pragma unroll
+      for (const float value : pixel) extent.Add(value);
+    }
+    seen.most = extent.most;
+    if (kParts == 2 && extent.least < least_kept) {
+      if constexpr (kLoadsAgain) {
+        seen.lossy |= AreLossy<kThreads>(first, area, min(channels, kChannels),
+                                         min(left, kThreads * kAtOnce), scale);
+      } else {
+        seen.lossy |= AreLossy(v, scale);
+      }
+    }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i, target += kThreads * pixel_bytes) {
       if (kThreads * i >= left) break;
@@ -286,9 +311,10 @@ class Converter {
     source.Advance(first);
 #pragma unroll 1
     for (int c = 0; c < plan_.C; c += kChannels) {
-      ConvertChannels<C::kParts, C::kValues, kUnits, C::kConverterThreads>(
-          source, area_, plan_.C - c, count, pixel_bytes, scale, least_kept,
-          tid_, target + 2 * c, plan_.slab_words * 4, seen);
+      ConvertChannels<C::kParts, C::kValues, kUnits, C::kConverterThreads,
+                      C::kOneSum>(source, area_, plan_.C - c, count,
+                                  pixel_bytes, scale, least_kept, tid_,
+                                  target + 2 * c, plan_.slab_words * 4, seen);
       source.Advance(int64_t{kChannels} * area_);
     }
   }

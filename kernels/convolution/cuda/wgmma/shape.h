@@ -28,8 +28,8 @@ struct WgmmaShape {
   // Of an operand: 2, its high halves and its low ones, for three products; or
   // 1, its values rounded to halves, for one.
   int parts = 2;
-  // The large products are added to the sums of the small ones, all of which
-  // come first. This takes half the registers, but input rows are loaded twice.
+  // The large products are added to the sums of the small ones, most of which
+  // come first. This takes half the registers.
   bool one_sum = false;
   // Rows of operands that are loaded before they are multiplied: 2, or 3 where
   // there are registers for it.
@@ -110,7 +110,7 @@ struct WgmmaShape {
   // The registers of a thread, of multipliers and of the other warpgroups:
   // together what the block had when it began.
   constexpr int converter_registers() const {
-    return threads / 128 == multipliers + 2 ? 48 : 56;
+    return threads / 128 == multipliers + 2 && !one_sum ? 48 : 56;
   }
   constexpr int multiplier_registers() const {
     const int given = 65536 / threads / 8 * 8;
@@ -216,6 +216,10 @@ constexpr WgmmaShape kWgmmaShapes[] = {
 // The steps of a pass with one sum: their groups of products follow each other
 // without a loop.
 constexpr int kWgmmaOneSumSteps = 2;
+// If the large products of such a pass are more, half of them wait until all
+// small ones are there: with 14, each of 28 products cut bits off an early
+// large one, which led to c = 24.9 where 16 is allowed; with 10, 20 to 15.8.
+constexpr int kWgmmaMostLarge = 10;
 constexpr int kWgmmaShapeCount = sizeof(kWgmmaShapes) / sizeof(WgmmaShape);
 
 }  // namespace convlab::cuda

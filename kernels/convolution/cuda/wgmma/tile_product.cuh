@@ -36,8 +36,8 @@ class TileProduct {
         filters_(filters),
         in_{first[0], first[1]} {}
 
-  // Multiplies kSteps steps, all of whose products add up in one sum: first the
-  // small ones, which cut nothing off the large ones then.
+  // Multiplies kSteps steps, all of whose products add up in one sum. The small
+  // ones cut nothing off the large ones if they come first.
   template <int kSteps>
   __device__ __forceinline__ void RunOneSum(Sums& sum) {
     Unroll<C::kAhead>([&](auto i) { LoadGroup<kSteps, decltype(i)::value>(); });
@@ -82,17 +82,28 @@ class TileProduct {
   }
 
  private:
-  // The order of RunOneSum: a group of products for each input row of each
-  // step, of its high halves and of its low ones, and then one for each two of
-  // these rows, of their high halves.
+  // The order of RunOneSum, in groups of two input rows: first their low halves
+  // by high ones; then their high halves by low ones and, but for the first
+  // kDeferred groups, by high ones; at last the high halves of those groups by
+  // high ones.
   template <int kSteps>
   struct OneSum {
     static constexpr int kRows = kSteps * C::kInputRows;
-    static constexpr int kGroups = kRows + (kRows + 1) / 2;
-    static constexpr bool IsLarge(int group) { return group >= kRows; }
-    // Of the two operands of a group. The last group may have one.
+    static constexpr int kPairs = (kRows + 1) / 2;
+    static constexpr int kDeferred = kSteps * C::kKernelSize > kWgmmaMostLarge
+                                         ? (kPairs + 1) / 2
+                                         : 0;
+    static constexpr int kGroups = 2 * kPairs + kDeferred;
+    static constexpr bool IsLow(int group) { return group < kPairs; }
+    static constexpr bool ByLow(int group) {
+      return group >= kPairs && group < 2 * kPairs;
+    }
+    static constexpr bool ByHigh(int group) {
+      return group < kPairs || group >= kPairs + kDeferred;
+    }
+    // Of the two operands of a group. The last of a pass may have one.
     static constexpr int Row(int group, int operand) {
-      return IsLarge(group) ? 2 * (group - kRows) + operand : group;
+      return 2 * (group % kPairs) + operand;
     }
   };
 
@@ -104,13 +115,12 @@ class TileProduct {
       Unroll<2>([&](auto operand_index) {
         constexpr int kOperand = decltype(operand_index)::value;
         constexpr int kRow = Order::Row(kG, kOperand);
-        constexpr bool kLow = !Order::IsLarge(kG) && kOperand == 1;
         if constexpr (kRow < Order::kRows) {
 #pragma unroll
           for (int e = 0; e < 2; ++e) {
-            if constexpr (!kLow) MoveTo<kRow>(e);
+            MoveTo<kRow>(e);
             LoadHalves<kG % C::kAhead, kOperand>(
-                e, at_[e] + (kLow ? low_offset_ : 0));
+                e, at_[e] + (Order::IsLow(kG) ? low_offset_ : 0));
           }
         }
       });
@@ -122,38 +132,48 @@ class TileProduct {
   template <int kSteps, int kG>
   __device__ __forceinline__ void MultiplyGroup(Sums& sum) {
     using Order = OneSum<kSteps>;
-    const uint32_t(&rows)[2][4] = rows_[kG % 2];
     // Or else the compiler keeps the descriptors of all filter rows.
     if constexpr (Order::Row(kG, 0) % C::kInputRows == 0 ||
                   Order::Row(kG, 1) % C::kInputRows == 0) {
       filters_ += plan_.zero;
     }
     FenceProducts();
-    Unroll<C::kVectors>([&](auto v_index) {
-      constexpr int v = decltype(v_index)::value;
-      Unroll<2>([&](auto operand_index) {
-        constexpr int kOperand = decltype(operand_index)::value;
-        constexpr int kStep = Order::Row(kG, kOperand) / C::kInputRows;
-        constexpr int kRow = Order::Row(kG, kOperand) % C::kInputRows -
-                             v * C::kVectorRows;  // among the vector's
-        if constexpr (kStep < kSteps && kRow >= 0 &&
-                      kRow < C::kVectorRows + C::kKernelSize - 1) {
-          const uint32_t address =
-              filters_ + (kStep * C::kFilterRows + C::kKernelSize +
-                          C::kVectorRows - 2 - kRow) *
-                             C::kFilterRowBytes;
-          constexpr bool kByLow = !Order::IsLarge(kG) && kOperand == 0;
-          constexpr bool kFirst = kByLow && kStep == 0 && kRow == 0;
-          StartProduct(sum[v], rows[kOperand],
-                       ColumnsAt(address + (kByLow ? plan_.group_bytes : 0)),
-                       kFirst ? 0 : 1);
-        }
-      });
+    Unroll<C::kVectors>([&](auto v) {
+      constexpr int kV = decltype(v)::value;
+      if constexpr (Order::ByLow(kG)) {
+        MultiplyPair<kSteps, kG, kV>(plan_.group_bytes, sum);
+      }
+      if constexpr (Order::ByHigh(kG)) {
+        MultiplyPair<kSteps, kG, kV>(0, sum);
+      }
     });
     CommitProducts();
     LoadGroup<kSteps, kG + C::kAhead>();
     WaitForProducts<1>();
     if constexpr (kG + 1 < Order::kGroups) Take<kG + 1>();
+  }
+
+  // Starts the products of a group's operands for a vector of output rows, with
+  // the filters' high halves or, so many bytes behind, their low ones.
+  template <int kSteps, int kG, int kV>
+  __device__ __forceinline__ void MultiplyPair(uint32_t offset, Sums& sum) {
+    using Order = OneSum<kSteps>;
+    Unroll<2>([&](auto operand_index) {
+      constexpr int kOperand = decltype(operand_index)::value;
+      constexpr int kStep = Order::Row(kG, kOperand) / C::kInputRows;
+      constexpr int kRow = Order::Row(kG, kOperand) % C::kInputRows -
+                           kV * C::kVectorRows;  // among the vector's
+      if constexpr (kStep < kSteps && kRow >= 0 &&
+                    kRow < C::kVectorRows + C::kKernelSize - 1) {
+        const uint32_t address =
+            filters_ + (kStep * C::kFilterRows + C::kKernelSize +
+                        C::kVectorRows - 2 - kRow) *
+                           C::kFilterRowBytes;
+        constexpr bool kFirst = Order::IsLow(kG) && kStep == 0 && kRow == 0;
+        StartProduct(sum[kV], rows_[kG % 2][kOperand],
+                     ColumnsAt(address + offset), kFirst ? 0 : 1);
+      }
+    });
   }
 
   // Moves the address of unit e to a row, from the one before. The compiler
