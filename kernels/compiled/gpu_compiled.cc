@@ -99,7 +99,7 @@ class GpuCompiled : public CompiledNetwork {
     if (last_count_ == 0) return {};
     const absl::StatusOr<Prepared*> prepared = Find(*slots_[0], last_count_);
     if (!prepared.ok()) return {};
-    return stages_->Kernels((*prepared)->convolutions);
+    return stages_->Kernels(last_count_, (*prepared)->convolutions);
   }
 
   std::vector<int64_t> StageNs() const override {
@@ -269,7 +269,8 @@ absl::StatusOr<std::unique_ptr<CompiledNetwork>> CompileForGpu(
   RETURN_IF_ERROR(CheckWeights(network, weights));
   RETURN_IF_ERROR(CheckImages(network, {1, image_size, image_size, {}}));
   RETURN_IF_ERROR(cuda::FindDevice().status());
-  ASSIGN_OR_RETURN(const int64_t piece, GpuStages::PieceImages(network));
+  ASSIGN_OR_RETURN(const int64_t piece,
+                   GpuStages::PieceImages(network, GpuStages::kMostImages));
   Plan plan = MakePlan(network);
   ASSIGN_OR_RETURN(auto stages, GpuStages::Create(network, plan, weights,
                                                   image_size, workers));

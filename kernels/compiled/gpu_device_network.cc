@@ -98,10 +98,17 @@ absl::StatusOr<std::unique_ptr<DeviceNetwork>> CompileForDevice(
   const int size = floats ? network.image_size : image_size;
   RETURN_IF_ERROR(CheckImages(network, {1, size, size, {}}));
   RETURN_IF_ERROR(cuda::FindDevice().status());
-  ASSIGN_OR_RETURN(const int64_t piece, GpuStages::PieceImages(network));
   ASSIGN_OR_RETURN(auto stages,
                    GpuStages::Create(network, MakePlan(network), weights, size,
                                      workers, pixels));
+  // Two pieces for 10,000 images: there are no copies that they would overlap
+  // with. Not where convolutions are chosen for their number of images: so the
+  // last bits are those of CompiledNetwork.
+  constexpr int64_t kMostImages = 5000;
+  ASSIGN_OR_RETURN(
+      const int64_t piece,
+      GpuStages::PieceImages(
+          network, stages->convolves() ? GpuStages::kMostImages : kMostImages));
   std::array<GpuStages::Memory, 2> memory;
   for (GpuStages::Memory& one : memory) {
     ASSIGN_OR_RETURN(one, stages->Allocate(piece));

@@ -17,6 +17,9 @@ namespace convlab {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
+// For fewer images the blocks of a chain of matrices are fewer than those of
+// single ones, one of which each of its layers would wait for.
+constexpr int64_t kFewestChainImages = 256;
 
 // The floats that one image has between two steps, at most, and what its
 // convolutions compute before they are pooled.
@@ -36,14 +39,12 @@ Resources Recorded() {
 
 }  // namespace
 
-absl::StatusOr<int64_t> GpuStages::PieceImages(const Network& network) {
-  // Enough to fill the GPU, and few enough that a call with 10,000 images has
-  // several.
-  constexpr int64_t kMostImages = 2560;
+absl::StatusOr<int64_t> GpuStages::PieceImages(const Network& network,
+                                               int64_t most) {
   ASSIGN_OR_RETURN(const int64_t free, cuda::FreeMemory());
   // Half of it for all pieces.
   return std::clamp<int64_t>(
-      free / (int64_t{2} * kPieces) / ImageBytes(network), 1, kMostImages);
+      free / (int64_t{2} * kPieces) / ImageBytes(network), 1, most);
 }
 
 int64_t GpuStages::EvenPiece(int64_t count, int64_t most) {
@@ -61,31 +62,46 @@ int64_t GpuStages::ImageBytes(const Network& network) {
          kFloat;
 }
 
+std::vector<size_t> GpuStages::StepsFor(int64_t count) const {
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const bool chain = steps_[i].kind == Kind::kChain;
+    if (chain && count < kFewestChainImages) continue;
+    numbers.push_back(i);
+    // What stands behind it does the same for few images.
+    if (chain) break;
+  }
+  return numbers;
+}
+
 absl::StatusOr<GpuStages::Memory> GpuStages::Allocate(int64_t images) const {
   const std::vector<TensorShape> shapes = network_.Shapes();
   std::array<int64_t, 3> floats = {};  // of an image
   int64_t scratch = 0;
-  size_t out = 0;
-  for (const Step& step : steps_) {
-    const TensorShape& shape =
-        step.end == 0 ? shapes.front() : plan_.stages[step.end - 1].output;
-    if (step.kind != Kind::kFloats) {
-      floats[out] = std::max(floats[out], shape.values());
-    }
-    out = 1 - out;
-    const Stage& stage = plan_.stages[step.first];
-    // Not every number of images has a variant that pools.
-    if (step.kind == Kind::kConvolve && stage.pool.size > 0) {
-      floats[2] = std::max(floats[2], shapes[stage.first + 1].values());
-    }
-    if (step.kind != Kind::kConnect) continue;
-    // Fewer images may have more sums.
-    constexpr int64_t kEvery = 128;
-    for (int64_t count = images; count > 0; count -= kEvery) {
-      ASSIGN_OR_RETURN(const int64_t sums,
-                       cuda::FullyConnectedScratch(count, stage.input.values(),
-                                                   stage.output.values()));
-      scratch = std::max(scratch, sums);
+  for (const int64_t most : {int64_t{1}, images}) {
+    size_t out = 0;
+    for (const size_t number : StepsFor(most)) {
+      const Step& step = steps_[number];
+      const TensorShape& shape =
+          step.end == 0 ? shapes.front() : plan_.stages[step.end - 1].output;
+      if (step.kind != Kind::kFloats) {
+        floats[out] = std::max(floats[out], shape.values());
+      }
+      out = 1 - out;
+      const Stage& stage = plan_.stages[step.first];
+      // Not every number of images has a variant that pools.
+      if (step.kind == Kind::kConvolve && stage.pool.size > 0) {
+        floats[2] = std::max(floats[2], shapes[stage.first + 1].values());
+      }
+      if (step.kind != Kind::kConnect) continue;
+      // Fewer images may have more sums.
+      constexpr int64_t kEvery = 128;
+      for (int64_t count = images; count > 0; count -= kEvery) {
+        ASSIGN_OR_RETURN(const int64_t sums, cuda::FullyConnectedScratch(
+                                                 count, stage.input.values(),
+                                                 stage.output.values()));
+        scratch = std::max(scratch, sums);
+      }
     }
   }
   Memory memory;
@@ -124,36 +140,39 @@ absl::StatusOr<GpuStages::Convolutions> GpuStages::MakeConvolutions(
 }
 
 std::vector<std::string> GpuStages::Kernels(
-    const Convolutions& convolutions) const {
+    int64_t count, const Convolutions& convolutions) const {
   std::vector<std::string> kernels(plan_.stages.size() + 1);
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    const Step& step = steps_[i];
-    const auto name = [&]() -> std::string {
-      switch (step.kind) {
-        case Kind::kFront:
-          return "front";
-        case Kind::kEnlarge:
-          return "enlarge";
-        case Kind::kFloats:
-          return "";
-        case Kind::kConvolvePool:
-          return "convolve_pool";
-        case Kind::kConvolve:
-          return convolutions[i].variant;
-        case Kind::kPool:
-          return "pooling";
-        case Kind::kChain:
-          return "connected_chain";
-        case Kind::kConnect:
-          break;
-      }
-      return "matrix";
-    };
+  for (const size_t number : StepsFor(count)) {
+    const std::string kernel = KernelOf(number, convolutions);
     // The first step has no stage, or enlarges for its own.
-    if (i == 0) kernels[0] = name();
-    for (size_t j = step.first; j < step.end; ++j) kernels[j + 1] = name();
+    if (number == 0) kernels[0] = kernel;
+    const Step& step = steps_[number];
+    for (size_t i = step.first; i < step.end; ++i) kernels[i + 1] = kernel;
   }
   return kernels;
+}
+
+std::string GpuStages::KernelOf(size_t step,
+                                const Convolutions& convolutions) const {
+  switch (steps_[step].kind) {
+    case Kind::kFront:
+      return "front";
+    case Kind::kEnlarge:
+      return "enlarge";
+    case Kind::kFloats:
+      return "";
+    case Kind::kConvolvePool:
+      return "convolve_pool";
+    case Kind::kConvolve:
+      return convolutions[step].variant;
+    case Kind::kPool:
+      return "pooling";
+    case Kind::kChain:
+      return "connected_chain";
+    case Kind::kConnect:
+      break;
+  }
+  return "matrix";
 }
 
 absl::Status GpuStages::Queue(
@@ -162,10 +181,11 @@ absl::Status GpuStages::Queue(
     const std::function<absl::Status(size_t stage)>& passed) const {
   const auto* const bytes = static_cast<const uint8_t*>(images);
   const auto* in = static_cast<const float*>(images);
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    const Step& step = steps_[i];
+  const std::vector<size_t> numbers = StepsFor(count);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const Step& step = steps_[numbers[i]];
     float* const out =
-        i + 1 == steps_.size() ? logits : memory.values[i % 2].floats();
+        i + 1 == numbers.size() ? logits : memory.values[i % 2].floats();
     absl::Status queued;
     switch (step.kind) {
       case Kind::kFront:
@@ -176,7 +196,7 @@ absl::Status GpuStages::Queue(
                                        network_.image_size, out, stream);
         break;
       case Kind::kFloats:
-        if (i + 1 == steps_.size()) {
+        if (i + 1 == numbers.size()) {
           queued = cuda::QueueCopy(
               out, in, count * network_.Shapes()[0].values() * kFloat, stream);
         }
@@ -185,7 +205,7 @@ absl::Status GpuStages::Queue(
         queued = QueueConvolvePool(step, count, in, out, stream);
         break;
       case Kind::kConvolve:
-        queued = QueueConvolve(step, count, convolutions[i], in,
+        queued = QueueConvolve(step, count, convolutions[numbers[i]], in,
                                memory.values[2].floats(), out, stream);
         break;
       case Kind::kPool:

@@ -6,9 +6,9 @@
 //   - a convolution of few channels with its pooling, if one kernel does it
 //     (cuda/convolve_pool.h); any other by the fastest variant, which fuses
 //     what follows it where it can;
-//   - matrices up to the last, if they are small and one kernel does them
-//     (cuda/connected_chain.h); otherwise a matrix, and the small ones that
-//     follow it.
+//   - matrices up to the last, if they are small, the images many, and one
+//     kernel does them (cuda/connected_chain.h); otherwise a matrix, and the
+//     small ones that follow it.
 #ifndef KERNELS_COMPILED_GPU_STAGES_H_
 #define KERNELS_COMPILED_GPU_STAGES_H_
 
@@ -63,9 +63,13 @@ class GpuStages {
 
   // The pieces that are under way at the same time, at most.
   static constexpr int kPieces = 4;
-  // The images that are computed as one piece, at most: fewer where the current
-  // GPU's free memory is short.
-  static absl::StatusOr<int64_t> PieceImages(const Network& network);
+  // The images that are computed as one piece, at most: `most`, or fewer where
+  // the current GPU's free memory is short.
+  static absl::StatusOr<int64_t> PieceImages(const Network& network,
+                                             int64_t most);
+  // Enough images to fill the GPU, and few enough that a call with 10,000 has
+  // several pieces, whose copies and kernels overlap.
+  static constexpr int64_t kMostImages = 2560;
   // The images of each piece of a call with `count` images, not 0, where a
   // piece has `most` at most. All have as many, and the last one computes some
   // of those before it again: which kernels convolve depends on the number, and
@@ -78,7 +82,8 @@ class GpuStages {
   absl::StatusOr<Convolutions> MakeConvolutions(int64_t images) const;
 
   // The names of the kernels of the enlarging and of each stage.
-  std::vector<std::string> Kernels(const Convolutions& convolutions) const;
+  std::vector<std::string> Kernels(int64_t count,
+                                   const Convolutions& convolutions) const;
 
   // Queues the work for images [count, image_size, image_size], bytes or floats
   // as at Create, up to the logits; both may be in pinned host memory.
@@ -124,6 +129,10 @@ class GpuStages {
                                    Workers& workers);
   absl::Status AddFollowing(const NetworkWeights& weights, Workers& workers,
                             Step& step);
+
+  // The numbers of the steps that so many images take, in order.
+  std::vector<size_t> StepsFor(int64_t count) const;
+  std::string KernelOf(size_t step, const Convolutions& convolutions) const;
 
   // Bytes of Memory for each image, but for the scratch memory of matrices.
   static int64_t ImageBytes(const Network& network);

@@ -65,8 +65,8 @@ absl::StatusOr<std::unique_ptr<GpuStages>> GpuStages::Create(
   } else {
     ASSIGN_OR_RETURN(steps.emplace_back(), stages->MakeFront(weights));
   }
-  while (steps.back().end < plan.stages.size()) {
-    const size_t next = steps.back().end;
+  for (size_t next = steps.back().end; next < plan.stages.size();
+       next = steps.back().end) {
     switch (plan.stages[next].kind) {
       case StageKind::kConvolve: {
         ASSIGN_OR_RETURN(steps.emplace_back(),
@@ -74,8 +74,14 @@ absl::StatusOr<std::unique_ptr<GpuStages>> GpuStages::Create(
         break;
       }
       case StageKind::kConnect: {
-        ASSIGN_OR_RETURN(steps.emplace_back(),
-                         stages->MakeConnect(next, weights, workers));
+        ASSIGN_OR_RETURN(Step chain, stages->MakeChain(next, weights, workers));
+        if (chain.end == plan.stages.size()) steps.push_back(std::move(chain));
+        for (size_t i = next; i < plan.stages.size() &&
+                              plan.stages[i].kind == StageKind::kConnect;
+             i = steps.back().end) {
+          ASSIGN_OR_RETURN(steps.emplace_back(),
+                           stages->MakeConnect(i, weights, workers));
+        }
         break;
       }
       case StageKind::kPool:
@@ -122,8 +128,7 @@ absl::StatusOr<GpuStages::Step> GpuStages::MakeConvolve(
   ASSIGN_OR_RETURN(step.bias, Upload(parameters.bias));
   const auto& layer = std::get<ConvolutionLayer>(network_.layers[own.first]);
   cuda::ConvolvePoolLaunch launch;
-  if ((own.input.channels > 1 &&
-       HasOneSign(parameters.weight, layer.filters)) ||
+  if (HasOneSign(parameters.weight, layer.filters) ||
       !cuda::MakeConvolvePoolShape(
           {static_cast<int>(own.input.channels),
            static_cast<int>(own.input.size), layer.filters, layer.kernel_size,
@@ -185,8 +190,6 @@ absl::StatusOr<GpuStages::Step> GpuStages::MakeChain(
 
 absl::StatusOr<GpuStages::Step> GpuStages::MakeConnect(
     size_t stage, const NetworkWeights& weights, Workers& workers) {
-  ASSIGN_OR_RETURN(Step chain, MakeChain(stage, weights, workers));
-  if (chain.end > stage) return chain;
   Step step = {Kind::kConnect, stage, stage + 1};
   const Stage& own = plan_.stages[stage];
   const int64_t inputs = own.input.values(), outputs = own.output.values();

@@ -97,15 +97,7 @@ class ChainBlock {
       LoadColumns(layer, chunk + 1, next);
       LoadValues(number, chunk + 1, values);
     }
-    Multiply(words, factors, Tiles(layer), columns, totals);
-  }
-
-  // The warp's tiles of the layer are warp_column() + i * kWarpsWide for i
-  // below this.
-  static __device__ __forceinline__ int Tiles(const ChainLayer& layer) {
-    return (static_cast<int>(layer.shape.tiles) - warp_column() + kWarpsWide -
-            1) /
-           kWarpsWide;
+    Multiply(words, factors, columns, totals);
   }
 
   __device__ __forceinline__ void LoadColumns(const ChainLayer& layer,
@@ -113,16 +105,17 @@ class ChainBlock {
     const auto* const from = reinterpret_cast<const uint32_t*>(
                                  layer.packed + layer.shape.columns()) +
                              lane();
-    const int tiles = static_cast<int>(layer.shape.tiles), own = Tiles(layer);
+    const int tiles = static_cast<int>(layer.shape.tiles);
 #pragma unroll
     for (int s = 0; s < kChunkSteps; ++s) {
 #pragma unroll
       for (int j = 0; j < kTiles; ++j) {
-        if (j >= own) continue;
+        // Tiles beyond the last repeat it: a branch would wait for the loads.
+        const int own = min(warp_column() + j * kWarpsWide, tiles - 1);
         const uint32_t* const tile =
-            from + static_cast<int64_t>((chunk * kChunkSteps + s) * tiles +
-                                        warp_column() + j * kWarpsWide) *
-                       kTileWords;
+            from +
+            static_cast<int64_t>((chunk * kChunkSteps + s) * tiles + own) *
+                kTileWords;
         to->words[s][j] = make_uint4(__ldg(tile), __ldg(tile + 32),
                                      __ldg(tile + 64), __ldg(tile + 96));
       }
@@ -190,7 +183,7 @@ class ChainBlock {
   }
 
   static __device__ __forceinline__ void Multiply(const uint2* words,
-                                                  const float* factors, int own,
+                                                  const float* factors,
                                                   const Columns& columns,
                                                   float (&totals)[kTiles][4]) {
     const int row = warp_row() + lane() / 4;
@@ -207,11 +200,18 @@ class ChainBlock {
       }
 #pragma unroll
       for (int j = 0; j < kTiles; ++j) {
-        if (j >= own) continue;
-        const uint4 v = columns.words[s][j];
-        MultiplyAdd(low, v.x, v.y, small[j]);
-        MultiplyAdd(high, v.x, v.y, large[j]);
-        MultiplyAdd(high, v.z, v.w, small[j]);
+        MultiplyAdd(low, columns.words[s][j].x, columns.words[s][j].y,
+                    small[j]);
+      }
+#pragma unroll
+      for (int j = 0; j < kTiles; ++j) {
+        MultiplyAdd(high, columns.words[s][j].x, columns.words[s][j].y,
+                    large[j]);
+      }
+#pragma unroll
+      for (int j = 0; j < kTiles; ++j) {
+        MultiplyAdd(high, columns.words[s][j].z, columns.words[s][j].w,
+                    small[j]);
       }
     }
     // Out of the tensor cores, which cut off what they add.

@@ -1,6 +1,5 @@
 // A convolution of few channels with bias, max pooling and activation: the
-// second convolution of networks with a pooling behind it, and the first one
-// where the images come as floats.
+// second convolution of networks with a pooling behind it.
 //
 // Idea. Images are so small that a block of threads has whole ones in shared
 // memory, several of them or one. They are read once and only pooled results
@@ -13,17 +12,13 @@
 // halves lose bits of are counted while they are split; a result that may have
 // suffered from them is computed by the definition instead (docs/numerics.md).
 //
-// Several channels. A row of pixels is a row of words of two channels, so that
+// Products. A row of pixels is a row of words of two channels, so that
 // the words under a filter's row are one run of them, wherever it begins: no
 // arrangement per position. 64 positions side by side are the rows of a
 // warpgroup's product, and the filters are its columns, once for a row of
 // positions and once for the one below, which meets the same inputs one filter
 // row later. Windows of 4 x 4 have two such pairs. The largest of a window's
 // column is found in registers; the columns meet in shared memory.
-//
-// One channel. A word is two pixels, and a filter's four places in a window of
-// 2 x 2 are four columns, as in the front of a network (front.cu): a window's
-// sums are one lane's.
 //
 // Shape of the launch. As many blocks as the GPU runs at a time go through all
 // items. How many images are an item, or how many strips one is, is decided by
@@ -34,12 +29,16 @@
 // filter's eighth column and row and half-filled tiles 0.29 TFLOP; 256 MB read,
 // 52 MB written.
 //
-// Bound. The products of warpgroups, whose second operand takes half of shared
-// memory's rate and whose first, loaded by the lanes, most of the rest.
+// Bound. Waiting: two or three warpgroups of a multiprocessor have their turns
+// of loading, products and finishing. The tensor cores are busy for 44 % of the
+// time.
+//
+// Tried (H200): one channel the same way, a filter's four places in a window as
+// columns. The convolutions' own kernels with a pooling behind them are faster.
+// Products of warps, with the filters in registers: slower by a tenth.
 #include "kernels/compiled/cuda/convolve_pool.h"
 #include "kernels/compiled/cuda/convolve_pool_pack.cuh"
 #include "kernels/compiled/cuda/convolve_pool_rows.cuh"
-#include "kernels/compiled/cuda/convolve_pool_windows.cuh"
 #include "kernels/convolution/cuda/lib/launch.h"
 
 namespace convlab::cuda {
@@ -65,38 +64,25 @@ __global__ void __launch_bounds__(kConvolvePoolThreads,
                        const __grid_constant__ PackedConvolvePool packed,
                        float* out, bool vector,
                        const __grid_constant__ ConvolvePoolLaunch launch) {
-#if __CUDA_ARCH__ >= 800
-  constexpr ConvolvePoolInstance kOwn = kConvolvePoolInstances[kInstance];
-  extern __shared__ __align__(16) char shared[];
-  if constexpr (kOwn.single()) {
-    LetNextKernelStart();
-    __shared__ ConvolvePoolFilter known[kOwn.filters()];
-    ConvolvePoolWindows<kInstance>(shared, known, packed, in, out, launch)
-        .Run(vector);
-  } else {
 #if __CUDA_ARCH_FEAT_SM90_ALL
-    LetNextKernelStart();
-    __shared__ ConvolvePoolFilter known[kOwn.filters()];
-    ConvolvePoolRows<kInstance>(shared, known, packed, in, out, launch)
-        .Run(shared, vector);
-#endif
-  }
+  LetNextKernelStart();
+  extern __shared__ __align__(16) char shared[];
+  __shared__ ConvolvePoolFilter
+      known[kConvolvePoolInstances[kInstance].filters()];
+  ConvolvePoolRows<kInstance>(shared, known, packed, in, out, launch)
+      .Run(shared, vector);
 #endif
 }
 
 using Pointer = void (*)(const float*, PackedConvolvePool, float*, bool,
                          ConvolvePoolLaunch);
-constexpr Pointer kKernels[] = {ConvolvePoolKernel<0>, ConvolvePoolKernel<1>,
-                                ConvolvePoolKernel<2>};
+constexpr Pointer kKernels[] = {ConvolvePoolKernel<0>, ConvolvePoolKernel<1>};
 
 }  // namespace
 
 bool RunsConvolvePool(const ConvolvePoolShape& shape) {
-  const auto* const kernel =
-      reinterpret_cast<const void*>(kKernels[shape.instance_number]);
-  return (shape.instance.single()
-              ? RejectWithoutTensorCores(kernel)
-              : RejectWithoutWarpgroupProducts(kernel)) == nullptr;
+  return RejectWithoutWarpgroupProducts(reinterpret_cast<const void*>(
+             kKernels[shape.instance_number])) == nullptr;
 }
 
 int64_t PackedConvolvePoolBytes(const ConvolvePoolShape& shape) {

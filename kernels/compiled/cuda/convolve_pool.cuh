@@ -66,7 +66,7 @@ class ConvolvePoolItems {
 
   // Calls multiply(item, images) for the items, one after another, whose words
   // are in shared memory by then. There is a barrier in front of it.
-  template <bool kSingle, typename Multiply>
+  template <typename Multiply>
   __device__ __forceinline__ void ForEach(bool vector,
                                           const Multiply& multiply) {
     Prepare();
@@ -80,7 +80,7 @@ class ConvolvePoolItems {
       __syncthreads();
       FindExtents(item, images);
       __syncthreads();
-      Convert<kSingle>(item, images);
+      Convert(item, images);
       // Nobody reads those of the item before any more.
       Forget(images_ + (1 - turn) * launch_.item_images);
       __syncthreads();
@@ -273,7 +273,6 @@ class ConvolvePoolItems {
 
   // Scales the item's rows and splits them. Images that cannot be scaled become
   // zeros.
-  template <bool kSingle>
   __device__ __forceinline__ void Convert(int64_t item, Image* images_of) {
     const int end = images(item);
 #pragma unroll 1
@@ -288,15 +287,15 @@ class ConvolvePoolItems {
                                                 : InputExponent(extent.Most());
       if (threadIdx.x == 0) image.exponent = exponent;
       if (!finite) {
-        Convert<kSingle, false, true>(item, i, 0, image);
+        Convert<false, true>(item, i, 0, image);
       } else if (extent.Lossy(exponent)) {
-        Convert<kSingle, true, false>(item, i, PowerOfTwo(exponent), image);
+        Convert<true, false>(item, i, PowerOfTwo(exponent), image);
       } else {
-        Convert<kSingle, false, false>(item, i, PowerOfTwo(exponent), image);
+        Convert<false, false>(item, i, PowerOfTwo(exponent), image);
       }
     }
   }
-  template <bool kSingle, bool kLook, bool kZeros>
+  template <bool kLook, bool kZeros>
   __device__ __forceinline__ void Convert(int64_t item, int number, float scale,
                                           Image& image) {
     const int size = problem().size;
@@ -319,27 +318,17 @@ class ConvolvePoolItems {
       }
       return word;
     };
-    if constexpr (kSingle) {
-      const int begin = first_row * shape().row_words;
-      const int end = begin + rows * shape().row_words;
+    const int begin = first_row * size, end = begin + rows * size;
+    const int pairs = shape().pairs;
+#pragma unroll 1
+    for (int p = 0; p < pairs; ++p) {
+      const float* const a = from + 2 * p * plane();
+      // A last channel without another one has zeros beside it.
+      const bool second = 2 * p + 1 < problem().channels;
+      const float* const b = a + (second ? plane() : 0);
 #pragma unroll 4
       for (int i = begin + threadIdx.x; i < end; i += kConvolvePoolThreads) {
-        const float2 v = reinterpret_cast<const float2*>(from)[i];
-        to[i] = split(v.x, v.y);
-      }
-    } else {
-      const int begin = first_row * size, end = begin + rows * size;
-      const int pairs = shape().pairs;
-#pragma unroll 1
-      for (int p = 0; p < pairs; ++p) {
-        const float* const a = from + 2 * p * plane();
-        // A last channel without another one has zeros beside it.
-        const bool second = 2 * p + 1 < problem().channels;
-        const float* const b = a + (second ? plane() : 0);
-#pragma unroll 4
-        for (int i = begin + threadIdx.x; i < end; i += kConvolvePoolThreads) {
-          to[i * pairs + p] = split(a[i], second ? b[i] : 0);
-        }
+        to[i * pairs + p] = split(a[i], second ? b[i] : 0);
       }
     }
     if (kLook && lossy > 0) atomicAdd(&image.lossy, lossy);

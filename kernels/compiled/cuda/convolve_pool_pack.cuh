@@ -32,34 +32,22 @@ __global__ void PackConvolvePoolKernel(
     return inside ? scale(own[(c * K + p) * K + q]) : 0;
   };
   const int group = m / instance.filters(), in_group = m % instance.filters();
-  // Of one channel, at the four places of a window.
-  const int places = instance.single() ? 4 : 1;
-  for (int i = threadIdx.x; i < instance.steps() * places * 4;
-       i += blockDim.x) {
-    const int t = i % 4, place = i / 4 % places, step = i / 4 / places;
+  for (int i = threadIdx.x; i < instance.steps() * 4; i += blockDim.x) {
+    const int t = i % 4, step = i / 4;
     float v[2][2];  // of two words
     for (int half = 0; half < 2; ++half) {
       for (int j = 0; j < 2; ++j) {
-        if (instance.single()) {
-          v[half][j] =
-              weight(0, 2 * step + half - place / 2, 2 * t + j - place % 2);
-        } else {
-          const int word = step % instance.row_steps * 8 + 4 * half + t;
-          v[half][j] = weight(word % shape.pairs * 2 + j,
-                              step / instance.row_steps, word / shape.pairs);
-        }
+        const int word = step % instance.row_steps * 8 + 4 * half + t;
+        v[half][j] = weight(word % shape.pairs * 2 + j,
+                            step / instance.row_steps, word / shape.pairs);
       }
     }
     uint4 words;
     Split(v[0][0], v[0][1], words.x, words.z);
     Split(v[1][0], v[1][1], words.y, words.w);
-    const int tile =
-        instance.single() ? in_group / 4 * 2 + place / 2 : in_group / 8;
-    const int column =
-        instance.single() ? in_group % 4 * 2 + place % 2 : in_group % 8;
-    packed.vectors[((group * instance.steps() + step) * instance.tiles + tile) *
-                       32 +
-                   column * 4 + t] = words;
+    const int step_tile = (group * instance.steps() + step) * instance.tiles;
+    packed.vectors[(step_tile + in_group / 8) * 32 + in_group % 8 * 4 + t] =
+        words;
   }
 #endif
 }

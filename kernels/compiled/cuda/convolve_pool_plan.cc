@@ -15,14 +15,7 @@ bool Takes(const ConvolvePoolInstance& instance,
   if (K > instance.kernel_size || instance.pool != problem.pool.size) {
     return false;
   }
-  if (instance.single()) {
-    // Whole windows only, and rows of whole words.
-    const int convolved = problem.size - K + 1;
-    return problem.channels == 1 && problem.size % 2 == 0 &&
-           problem.pool.Output(convolved) == convolved / 2;
-  }
-  return problem.channels > 1 &&
-         K * CeilDivide(problem.channels, 2) <= 8 * instance.row_steps;
+  return K * CeilDivide(problem.channels, 2) <= 8 * instance.row_steps;
 }
 
 void SetMagics(ConvolvePoolLaunch* launch) {
@@ -35,16 +28,13 @@ void SetMagics(ConvolvePoolLaunch* launch) {
 
 // Estimated time of an item, in products of 64 rows for two rows of positions.
 double ItemTime(const ConvolvePoolLaunch& launch) {
-  constexpr double kItem = 0.5, kWord = 1 / 2000.0, kWarpTile = 0.4;
-  constexpr int kWarps = kConvolvePoolThreads / 32;
+  constexpr double kItem = 0.5, kWord = 1 / 2000.0;
   const ConvolvePoolShape& shape = launch.shape;
   const int pool = shape.problem.pool.size;
   const int rows = std::min(launch.bands * pool + shape.problem.kernel_size - 1,
                             shape.problem.size);
-  const double products = shape.instance.single()
-                              ? kWarpTile * CeilDivide(launch.tiles(), kWarps)
-                              : static_cast<double>(launch.tiles() * pool / 2);
-  return kItem + kWord * launch.item_images * rows * shape.row_words + products;
+  return kItem + kWord * launch.item_images * rows * shape.row_words +
+         static_cast<double>(launch.tiles() * pool / 2);
 }
 
 }  // namespace
@@ -56,8 +46,10 @@ bool MakeConvolvePoolShape(const ConvolvePoolProblem& problem,
   constexpr int kMostFilters = 256;
   const MaxPool& pool = problem.pool;
   const int convolved = problem.size - problem.kernel_size + 1;
-  if (problem.size > kMostSize || problem.filters > kMostFilters ||
-      pool.size < 2 || pool.stride != pool.size || convolved < pool.size) {
+  // Of one channel half of every word would be zeros.
+  if (problem.channels < 2 || problem.size > kMostSize ||
+      problem.filters > kMostFilters || pool.size < 2 ||
+      pool.stride != pool.size || convolved < pool.size) {
     return false;
   }
   *shape = {};
@@ -70,8 +62,7 @@ bool MakeConvolvePoolShape(const ConvolvePoolProblem& problem,
     if (Takes(instance, problem)) {
       shape->instance = instance;
       shape->pairs = CeilDivide(problem.channels, 2);
-      shape->row_words =
-          instance.single() ? problem.size / 2 : problem.size * shape->pairs;
+      shape->row_words = problem.size * shape->pairs;
       shape->groups = CeilDivide(problem.filters, instance.filters());
       return true;
     }

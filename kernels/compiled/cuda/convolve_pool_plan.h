@@ -22,45 +22,35 @@ struct ConvolvePoolProblem {
 };
 
 // The kernel is compiled for filters of up to kernel_size rows and one size of
-// windows. A product's depth is 16 halves, which is 8 words of two.
-//
-// Of several channels a word is two channels of a pixel, a row of a filter is
-// row_steps products, a product's rows are 64 positions, for which the rows of
-// their windows are computed together, and its columns are the filters in two
-// rows of positions, one below the other.
-//
-// Of one channel (row_steps is 0) a word is two neighbouring pixels, a product
-// takes two rows of them, its rows are 16 windows, and its columns are a
-// filter's four places in the window, as in the front (front_plan.h).
+// windows. A product's depth is 16 halves, which is 8 words of two channels of
+// a pixel; a row of a filter is row_steps products. A product's rows are 64
+// positions, for which the rows of their windows are computed together, and its
+// columns are the filters in two rows of positions, one below the other.
 struct ConvolvePoolInstance {
   int kernel_size, row_steps;
-  int tiles;   // of 8 columns: a group of filters
+  int tiles;   // of 8 filters: a group
   int blocks;  // on a multiprocessor
   int pool;
 
-  constexpr bool single() const { return row_steps == 0; }
-  constexpr int filters() const { return single() ? 2 * tiles : 8 * tiles; }
-  // Products one after another for all filters, or for a row of positions.
-  constexpr int steps() const {
-    return single() ? (kernel_size + 2) / 2 : kernel_size * row_steps;
-  }
-  // Runs of a tile: windows, or windows' columns.
-  constexpr int tile_runs() const { return single() ? 16 : 64; }
+  constexpr int filters() const { return 8 * tiles; }
+  // Products one after another for a row of positions.
+  constexpr int steps() const { return kernel_size * row_steps; }
   // Of filters in shared memory, with a row of zeros on both sides, two words
   // of high halves, and as many of low ones.
   constexpr int filter_bytes() const {
     return row_steps * (kernel_size + 2) * tiles * 512;
   }
 };
-constexpr ConvolvePoolInstance kConvolvePoolInstances[] = {
-    {5, 0, 4, 4, 2}, {5, 2, 2, 3, 2}, {7, 2, 2, 2, 4}};
+constexpr ConvolvePoolInstance kConvolvePoolInstances[] = {{5, 2, 2, 3, 2},
+                                                           {7, 2, 2, 2, 4}};
 constexpr int kConvolvePoolThreads = 128;
+constexpr int kConvolvePoolTile = 64;  // positions
 
 struct ConvolvePoolShape {
   ConvolvePoolProblem problem;
   int instance_number;
   ConvolvePoolInstance instance;
-  int pairs;      // words of a pixel; of one channel 1, for two pixels
+  int pairs;      // words of a pixel
   int row_words;  // of a row of the input
   int convolved;  // height and width before pooling, and after
   int pooled;
@@ -88,8 +78,8 @@ bool MakeConvolvePoolShape(const ConvolvePoolProblem& problem,
 
 // A block of threads computes a group of filters for items, one after another:
 // an item is `item_images` whole images, or, with several strips, `bands` bands
-// of one image. A band is a row of windows. Runs are an item's windows, [image]
-// [band][window], or the columns of windows, [band][image][column].
+// of one image. A band is a row of windows. The columns of an item's windows,
+// [band][image][column], are its runs.
 struct ConvolvePoolLaunch {
   ConvolvePoolShape shape;
   int64_t images;
@@ -102,15 +92,11 @@ struct ConvolvePoolLaunch {
   uint32_t pooled_magic, area_magic, convolved_magic, band_magic;
 
   constexpr int area() const { return bands * shape.pooled; }
-  constexpr int runs() const {
-    return item_images *
-           (shape.instance.single() ? area() : bands * shape.convolved);
-  }
-  constexpr int tile_runs() const { return shape.instance.tile_runs(); }
+  constexpr int runs() const { return item_images * bands * shape.convolved; }
   constexpr int tiles() const {
-    return (runs() + tile_runs() - 1) / tile_runs();
+    return (runs() + kConvolvePoolTile - 1) / kConvolvePoolTile;
   }
-  constexpr int padded_runs() const { return tiles() * tile_runs(); }
+  constexpr int padded_runs() const { return tiles() * kConvolvePoolTile; }
   // Between two filters' sums in shared memory, in floats: a multiple of 16 and
   // 4, so that the lanes of a warp store to different banks.
   constexpr int pitch() const { return padded_runs() + 4; }
@@ -130,9 +116,7 @@ struct ConvolvePoolLaunch {
   constexpr int runs_at() const { return known_at() + 64 * item_images; }
   constexpr int sums_at() const { return runs_at() + 8 * padded_runs(); }
   constexpr int floats_at() const {
-    return sums_at() + (shape.instance.single()
-                            ? 0
-                            : 4 * pitch() * shape.instance.filters());
+    return sums_at() + 4 * pitch() * shape.instance.filters();
   }
   constexpr int words_at() const {
     return floats_at() +

@@ -44,17 +44,13 @@ void ExpectComplete(const ConvolvePoolLaunch& launch,
                        launch.words_at()}) {
     EXPECT_EQ(at % 16, 0);
   }
-  // All rows under the last window are read, in words of 8, or of 4 of two
-  // rows.
+  // All rows under the last window are read, in words of 8.
   const ConvolvePoolInstance& instance = shape.instance;
-  const bool single = instance.single();
-  const int top = (shape.pooled - 1) * problem.pool.size;
-  const int rows =
-      single ? 2 * instance.steps() : instance.pool - 1 + instance.kernel_size;
-  const int last_column =
-      single ? shape.pooled - 1 : (shape.convolved - 1) * shape.pairs;
-  const int last_word = (top + rows - 1) * shape.row_words + last_column +
-                        (single ? 4 : 8 * instance.row_steps);
+  const int last_row = (shape.pooled - 1) * problem.pool.size + instance.pool -
+                       1 + instance.kernel_size - 1;
+  const int last_word = last_row * shape.row_words +
+                        (shape.convolved - 1) * shape.pairs +
+                        8 * instance.row_steps;
   EXPECT_LE(last_word, launch.image_words() + launch.padding());
   // What is divided.
   const auto expect_quotients = [](int d, uint32_t magic, int end) {
@@ -97,7 +93,7 @@ TEST(ConvolvePoolPlan, TakesTheSecondConvolutionsWithPooling) {
 
 TEST(ConvolvePoolPlan, TakesAnySizesThatFit) {
   int taken = 0;
-  for (const int channels : {1, 2, 3, 4, 6}) {
+  for (const int channels : {2, 3, 4, 6}) {
     for (int K = 1; K <= 7; ++K) {
       for (const int size : {K + 1, K + 4, 17, 40, 126}) {
         for (const MaxPool pool :
@@ -155,10 +151,7 @@ TEST(ConvolvePoolPlan, RefusesWhatTheKernelIsNotFor) {
   EXPECT_FALSE(takes({4, 39, 16, 7, {4, 4, true}, kRelu}));
   EXPECT_TRUE(takes({4, 39, 16, 7, {4, 4, false}, kRelu}));
   EXPECT_FALSE(takes({4, 130, 16, 7, {4, 4, true}, kRelu}));
-  // Of one channel: rows of odd length, and a window of half a row.
-  EXPECT_TRUE(takes({1, 32, 6, 5, kHalve, kRelu}));
-  EXPECT_FALSE(takes({1, 31, 6, 5, kHalve, kRelu}));
-  EXPECT_FALSE(takes({1, 32, 6, 4, {2, 2, true}, kRelu}));
+  EXPECT_FALSE(takes({1, 32, 6, 5, kHalve, kRelu}));  // one channel
   // An image that does not fit into shared memory.
   ASSERT_TRUE(takes({4, 128, 16, 7, {4, 4, true}, kRelu}));
   ConvolvePoolLaunch launch;

@@ -1,6 +1,5 @@
-// The kernel of a convolution with max pooling for several channels;
-// convolve_pool.cu tells the idea. Needs the products of warpgroups, which
-// compute capability 9.0 has.
+// The kernel of a convolution with max pooling; convolve_pool.cu tells the
+// idea. Needs the products of warpgroups, which compute capability 9.0 has.
 #ifndef KERNELS_COMPILED_CUDA_CONVOLVE_POOL_ROWS_CUH_
 #define KERNELS_COMPILED_CUDA_CONVOLVE_POOL_ROWS_CUH_
 
@@ -28,7 +27,7 @@ class ConvolvePoolRows : private ConvolvePoolItems {
   __device__ void Run(char* shared, bool vector) {
     StoreFilters(shared);
     FindColumns();
-    ForEach</*kSingle=*/false>(vector, [&](int64_t item, const Image* images) {
+    ForEach(vector, [&](int64_t item, const Image* images) {
       Multiply(item);
       __syncthreads();
       Finish(item, images);
