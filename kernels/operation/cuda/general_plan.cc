@@ -16,6 +16,8 @@ constexpr int kFloat = sizeof(float);
 constexpr int kTooManyBytes = 1 << 30;
 // Of channels, filter rows or columns of a chunk: more do not fit in any case.
 constexpr int kMostPart = 4096;
+// Up to four shares of the taps.
+constexpr int kMostSharesLog = 2;
 // Ways to divide a row of outputs that are tried.
 constexpr int kColumnCuts = 8;
 
@@ -46,7 +48,11 @@ void SetChunk(int channels, int rows, int columns, int stages,
   const int64_t inputs = RoundUp(channels * channel_pitch, 4);
   const int64_t taps = int64_t{channels} * rows * columns;
   const int64_t stage = inputs + RoundUp(taps * p.weight_pitch, 4);
-  const int64_t bytes = kFloat * (RoundUp(taps, 4) + p.stages * stage);
+  const int64_t shares =
+      ((1 << p.shares_log) - 1) * int64_t{p.warps >> p.shares_log} * kWarp *
+      kGeneralShapes[p.shape].filters * kGeneralShapes[p.shape].positions;
+  const int64_t bytes =
+      kFloat * std::max(RoundUp(taps, 4) + p.stages * stage, shares);
   p.shared_bytes = static_cast<int>(std::min<int64_t>(bytes, kTooManyBytes));
   p.input_floats = static_cast<int>(inputs);
   p.stage_floats = static_cast<int>(stage);
@@ -106,13 +112,15 @@ double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
   const double conflicts = 1 + 0.5 * std::min(1.0, 31.0 / p.columns);
   const double brought = 4 * (shape.positions * conflicts + shape.filters);
   const double warps = p.warps / 4.0;
-  const double products = warps * p.taps * std::max(issued, brought);
+  const int shares = 1 << p.shares_log;
+  const double products = warps / shares * p.taps * std::max(issued, brought);
   const double copied = p.chunks *
                         (20.0 * p.chunk_channels * p.images * p.in_rows *
                              RoundUp(p.in_columns, 8) +
                          10.0 * p.chunk_taps * p.filters) /
                         128;
-  const double stored = warps * shape.filters * shape.positions * 5;
+  const double stored =
+      warps / shares * shape.filters * shape.positions * (5 + 3 * (shares - 1));
   const double block = products + copied + stored;
   const double blocks = static_cast<double>(
       CeilDivide<int64_t>(p.blocks, limits.multiprocessors));
@@ -182,6 +190,23 @@ GeneralPlan PlanOf(const Operation& o) {
   return p;
 }
 
+// Calls visit(plan) for the ways to divide the outputs into tiles of so many
+// positions that fit.
+template <typename Visit>
+void ForTiles(int positions, const DeviceLimits& limits, GeneralPlan& p,
+              const Visit& visit) {
+  const int fewest = CeilDivide(p.OW, positions);
+  for (int cut = fewest; cut < fewest + kColumnCuts && cut <= p.OW; ++cut) {
+    const int columns = CeilDivide(p.OW, cut);
+    const int rows = EvenPart(p.OH, positions / columns);
+    int images = 1;
+    if (columns == p.OW && rows == p.OH) {
+      images = EvenPart(p.batch, positions / (rows * columns));
+    }
+    if (SetTile(images, rows, columns, limits, &p)) visit(p);
+  }
+}
+
 // Calls visit(plan) for the plans that fit, without their divisors.
 template <typename Visit>
 void ForPlans(const Operation& operation, const DeviceLimits& limits,
@@ -194,18 +219,10 @@ void ForPlans(const Operation& operation, const DeviceLimits& limits,
         if ((p.filter_warps - 1) * shape.filters >= p.M) break;
         p.filters = p.filter_warps * shape.filters;
         p.filter_groups = CeilDivide(p.M, p.filters);
-        const int positions =
-            p.warps / p.filter_warps * kWarp * shape.positions;
-        const int fewest = CeilDivide(p.OW, positions);
-        for (int cut = fewest; cut < fewest + kColumnCuts && cut <= p.OW;
-             ++cut) {
-          const int columns = CeilDivide(p.OW, cut);
-          const int rows = EvenPart(p.OH, positions / columns);
-          int images = 1;
-          if (columns == p.OW && rows == p.OH) {
-            images = EvenPart(p.batch, positions / (rows * columns));
-          }
-          if (SetTile(images, rows, columns, limits, &p)) visit(p);
+        for (p.shares_log = 0; p.shares_log <= kMostSharesLog; ++p.shares_log) {
+          const int tiles = (p.warps >> p.shares_log) / p.filter_warps;
+          if (tiles > 0)
+            ForTiles(tiles * kWarp * shape.positions, limits, p, visit);
         }
       }
     }
