@@ -315,8 +315,7 @@ absl::Status CheckQueue(const Target& target, uint64_t context, bool recordable,
                      " has been reset since the plan was made, expected a plan "
                      "that was made later"));
   }
-  RETURN_IF_ERROR(cuda::CheckStream(device, stream));
-  return recordable ? absl::OkStatus() : cuda::CheckNotCaptured(stream);
+  return cuda::CheckStream(device, recordable, stream);
 }
 
 uint64_t ContextOf(const Target& target) {

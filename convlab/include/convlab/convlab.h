@@ -118,8 +118,8 @@ typedef struct convlab_problem {
 /* The plan may run in a stream that is being captured into a CUDA graph. Some
  * kernels cannot. */
 #define CONVLAB_CAPTURABLE 1
-/* convlab_run does not ask the driver whose memory the pointers and whose stream
- * it is, nor whether the device has been reset. */
+/* convlab_run does not ask the driver whose memory the pointers and whose
+ * stream it is, nor whether the device has been reset. */
 #define CONVLAB_TRUST_POINTERS 2
 
 typedef struct convlab_options {
@@ -182,9 +182,9 @@ convlab_status convlab_plan_query(const convlab_plan* plan, convlab_info* info);
  * the host's, and y is complete when it returns. Weights and bias are read anew
  * in each run.
  *
- * The pointers are multiples of an element's size. y overlaps nothing else, nor does the
- * workspace: at least info.workspace_bytes at a multiple of 256 bytes, or null
- * if these are 0. bias is null unless the problem has one. */
+ * The pointers are multiples of an element's size. y overlaps nothing else, nor
+ * does the workspace: at least info.workspace_bytes at a multiple of 256 bytes,
+ * or null if these are 0. bias is null unless the problem has one. */
 convlab_status convlab_run(convlab_plan* plan, const void* x,
                            const void* weights, const void* bias, void* y,
                            void* workspace, size_t workspace_bytes,

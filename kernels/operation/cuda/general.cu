@@ -29,8 +29,9 @@
 // come first or last; halves become floats on their way to shared memory, by
 // way of registers.
 //
-// Accuracy. Each sum adds its taps by fused multiply-adds in the order c, p, q,
-// as the plain loop does: the contract of class fp32 holds as it does there.
+// Accuracy. Each sum, or each of a few shares of it, adds its taps by fused
+// multiply-adds in the order c, p, q: the contract of class fp32 holds as it
+// does for the plain loop.
 //
 // Bound. Float32 arithmetic, where there are a few dozen taps; memory below.
 #include <cstdint>
@@ -198,6 +199,33 @@ __device__ __forceinline__ Position FindPosition(const GeneralPlan& plan,
   return found;
 }
 
+// Adds the sums of the other shares of the taps to those of share 0, by way of
+// shared memory, of which nothing else is needed any more.
+template <int kFilters, int kPositions>
+__device__ __forceinline__ void AddShares(const GeneralPlan& plan, int share,
+                                          int tile_warps, int warp,
+                                          float (&sums)[kFilters][kPositions]) {
+  constexpr int kSums = kFilters * kPositions;
+  float* const partial = reinterpret_cast<float*>(general_shared) +
+                         warp * (32 * kSums) + threadIdx.x % 32;
+  const int pitch = tile_warps * (32 * kSums);
+  if (share > 0) {
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) {
+      partial[(share - 1) * pitch + 32 * i] =
+          sums[i / kPositions][i % kPositions];
+    }
+  }
+  __syncthreads();
+  if (share > 0) return;
+  for (int other = 0; other < (1 << plan.shares_log) - 1; ++other) {
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) {
+      sums[i / kPositions][i % kPositions] += partial[other * pitch + 32 * i];
+    }
+  }
+}
+
 // Finishes a thread's sums and stores them; few instructions, because each is
 // executed once for each block and has to be fetched.
 template <int kFilters, int kPositions>
@@ -268,7 +296,9 @@ __global__ void __launch_bounds__(kGeneralMostThreads,
         kFloat * (c * plan.channel_pitch + p * plan.row_pitch +
                   (q - place * plan.stride_x) * plan.phase_pitch + place);
   }
-  const int warp = t / 32;
+  const int tile_warps = plan.warps >> plan.shares_log;
+  const int share = t / 32 / tile_warps;
+  const int warp = t / 32 - share * tile_warps;
   const int filter = warp % plan.filter_warps * kFilters;
   const int first_position =
       warp / plan.filter_warps * (32 * kPositions) + t % 32;
@@ -310,17 +340,26 @@ __global__ void __launch_bounds__(kGeneralMostThreads,
         }
       }
     };
-    int tap = 0;
-    for (; tap + 4 <= taps; tap += 4) {
+    // In vectors of the table.
+    const int part = ((taps >> plan.shares_log) + 4) & ~3;
+    int tap = min(share * part, taps);
+    const int end = min(tap + part, taps);
+    weights += tap * plan.weight_pitch;
+    for (; tap + 4 <= end; tap += 4) {
       const int4 four = *reinterpret_cast<const int4*>(table + tap);
       multiply(four.x);
       multiply(four.y);
       multiply(four.z);
       multiply(four.w);
     }
-    for (; tap < taps; ++tap) multiply(table[tap]);
+    for (; tap < end; ++tap) multiply(table[tap]);
     // The stage is filled anew.
     if (index + 1 < plan.chunks) __syncthreads();
+  }
+  if (plan.shares_log > 0) {
+    __syncthreads();
+    AddShares(plan, share, tile_warps, warp, sums);
+    if (share > 0) return;
   }
 
   int64_t to[kPositions];

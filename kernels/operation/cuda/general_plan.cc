@@ -16,6 +16,8 @@ constexpr int kFloat = sizeof(float);
 constexpr int kTooManyBytes = 1 << 30;
 // Of channels, filter rows or columns of a chunk: more do not fit in any case.
 constexpr int kMostPart = 4096;
+// Up to four shares of the taps.
+constexpr int kMostSharesLog = 2;
 // Ways to divide a row of outputs that are tried.
 constexpr int kColumnCuts = 8;
 
@@ -46,7 +48,11 @@ void SetChunk(int channels, int rows, int columns, int stages,
   const int64_t inputs = RoundUp(channels * channel_pitch, 4);
   const int64_t taps = int64_t{channels} * rows * columns;
   const int64_t stage = inputs + RoundUp(taps * p.weight_pitch, 4);
-  const int64_t bytes = kFloat * (RoundUp(taps, 4) + p.stages * stage);
+  const int64_t shares =
+      ((1 << p.shares_log) - 1) * int64_t{p.warps >> p.shares_log} * kWarp *
+      kGeneralShapes[p.shape].filters * kGeneralShapes[p.shape].positions;
+  const int64_t bytes =
+      kFloat * std::max(RoundUp(taps, 4) + p.stages * stage, shares);
   p.shared_bytes = static_cast<int>(std::min<int64_t>(bytes, kTooManyBytes));
   p.input_floats = static_cast<int>(inputs);
   p.stage_floats = static_cast<int>(stage);
@@ -96,32 +102,36 @@ int Resident(const GeneralPlan& plan, const DeviceLimits& limits) {
                                                  (plan.shared_bytes + 1024)));
 }
 
-// Cycles of the multiprocessors' clock.
+// Cycles of the multiprocessors' clock. The constants were fitted to the times
+// of 4,816 plans for 50 problems on an H200 (docs/journal/general_plan.md).
 double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
   const GeneralShape shape = kGeneralShapes[p.shape];
   // What a warp issues for a tap. Shared memory brings a number to all threads
   // of a warp in a cycle, for four schedulers, and more slowly where rows end.
   const double issued = shape.filters * shape.positions + 2 * shape.positions +
                         shape.filters / 4.0 + 1;
-  const double conflicts = 1 + 0.5 * std::min(1.0, 31.0 / p.columns);
-  const double brought = 4 * (shape.positions * conflicts + shape.filters);
-  const double warps = p.warps / 4.0;
-  const double products = warps * p.taps * std::max(issued, brought);
-  const double copied = p.chunks *
-                        (20.0 * p.chunk_channels * p.images * p.in_rows *
-                             RoundUp(p.in_columns, 8) +
-                         10.0 * p.chunk_taps * p.filters) /
-                        128;
-  const double stored = warps * shape.filters * shape.positions * 5;
-  const double block = products + copied + stored;
+  const double conflicts = 1 + 0.2 * std::min(1.0, 31.0 / p.columns);
+  const double brought =
+      0.94 * 4 * (shape.positions * conflicts + shape.filters);
+  const int shares = 1 << p.shares_log;
+  const double warps = p.warps / 4.0 / shares;  // of a scheduler, one share
+  const double rows = double{1} * p.chunk_channels * p.images * p.in_rows;
+  const double copied =
+      p.chunks * (rows * (5.3 + 0.29 * RoundUp(p.in_columns, 8)) +
+                  0.015 * p.chunk_taps * p.filters);
+  const double stored =
+      warps * shape.filters * shape.positions * (12 + 12 * (shares - 1));
+  const double block =
+      warps * p.taps * std::max(issued, brought) + copied + stored;
   const double blocks = static_cast<double>(
       CeilDivide<int64_t>(p.blocks, limits.multiprocessors));
   const int resident = Resident(p, limits);
-  const double at_a_time = std::min<double>(blocks, resident) * warps;
-  const double idle = at_a_time <= 1 ? 1.6 : at_a_time <= 2 ? 1.25 : 1.1;
-  constexpr double kBlockCycles = 2500;  // until the first inputs are there
-  return blocks * block * idle +
-         kBlockCycles * (p.chunks > 1 ? 1.5 : 1) * std::ceil(blocks / resident);
+  // Few warps do not hide what each of them waits for.
+  const double at_a_time = std::min<double>(blocks, resident) * p.warps / 4;
+  constexpr double kBlockCycles = 3400;  // until the first inputs are there
+  return blocks * block * (1 + 0.93 / at_a_time) +
+         kBlockCycles * (1 + 0.57 * (p.chunks - 1)) *
+             std::ceil(blocks / resident);
 }
 
 // Sets all that follows from the tile; false if it does not fit.
@@ -182,6 +192,23 @@ GeneralPlan PlanOf(const Operation& o) {
   return p;
 }
 
+// Calls visit(plan) for the ways to divide the outputs into tiles of so many
+// positions that fit.
+template <typename Visit>
+void ForTiles(int positions, const DeviceLimits& limits, GeneralPlan& p,
+              const Visit& visit) {
+  const int fewest = CeilDivide(p.OW, positions);
+  for (int cut = fewest; cut < fewest + kColumnCuts && cut <= p.OW; ++cut) {
+    const int columns = CeilDivide(p.OW, cut);
+    const int rows = EvenPart(p.OH, positions / columns);
+    int images = 1;
+    if (columns == p.OW && rows == p.OH) {
+      images = EvenPart(p.batch, positions / (rows * columns));
+    }
+    if (SetTile(images, rows, columns, limits, &p)) visit(p);
+  }
+}
+
 // Calls visit(plan) for the plans that fit, without their divisors.
 template <typename Visit>
 void ForPlans(const Operation& operation, const DeviceLimits& limits,
@@ -194,18 +221,10 @@ void ForPlans(const Operation& operation, const DeviceLimits& limits,
         if ((p.filter_warps - 1) * shape.filters >= p.M) break;
         p.filters = p.filter_warps * shape.filters;
         p.filter_groups = CeilDivide(p.M, p.filters);
-        const int positions =
-            p.warps / p.filter_warps * kWarp * shape.positions;
-        const int fewest = CeilDivide(p.OW, positions);
-        for (int cut = fewest; cut < fewest + kColumnCuts && cut <= p.OW;
-             ++cut) {
-          const int columns = CeilDivide(p.OW, cut);
-          const int rows = EvenPart(p.OH, positions / columns);
-          int images = 1;
-          if (columns == p.OW && rows == p.OH) {
-            images = EvenPart(p.batch, positions / (rows * columns));
-          }
-          if (SetTile(images, rows, columns, limits, &p)) visit(p);
+        for (p.shares_log = 0; p.shares_log <= kMostSharesLog; ++p.shares_log) {
+          const int tiles = (p.warps >> p.shares_log) / p.filter_warps;
+          if (tiles > 0)
+            ForTiles(tiles * kWarp * shape.positions, limits, p, visit);
         }
       }
     }
@@ -234,17 +253,15 @@ bool MakeGeneralPlan(const Operation& operation, const DeviceLimits& limits,
 }
 
 double EstimateGeneralNs(const GeneralPlan& p, const DeviceLimits& limits) {
-  constexpr double kLaunchNs = 3500, kSustained = 0.83, kOverlap = 2.5;
-  const double arithmetic_ns = CostOf(p, limits) / limits.clock_ghz;
+  // The estimates of variants are for a cold L2 cache, which costs small
+  // problems about a microsecond; the times that were fitted, 1,455 ns and so
+  // much of the memory's rate, were taken with a warm one.
+  constexpr double kLaunchNs = 2500, kCached = 2.5;
   const double bytes =
-      kFloat * (static_cast<double>(p.batch) * (double{1} * p.C * p.H * p.W +
-                                                double{1} * p.M * p.OH * p.OW) +
-                double{1} * p.M * p.taps);
-  const double memory_ns =
-      (p.halves_in ? 0.5 : 1) * bytes / (kSustained * limits.memory_gbs);
-  return kLaunchNs + std::pow(std::pow(arithmetic_ns, kOverlap) +
-                                  std::pow(memory_ns, kOverlap),
-                              1 / kOverlap);
+      (p.halves_in ? 0.5 : 1) * kFloat * static_cast<double>(p.batch) *
+      (double{1} * p.C * p.H * p.W + double{1} * p.M * p.OH * p.OW);
+  return kLaunchNs + CostOf(p, limits) / limits.clock_ghz +
+         bytes / (kCached * limits.memory_gbs);
 }
 
 }  // namespace convlab::cuda

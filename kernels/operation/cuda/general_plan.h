@@ -50,8 +50,9 @@ struct GeneralPlan {
   bool halves_in, halves_out;
 
   // A block computes a tile of outputs for its filters. Its warps are
-  // filter_warps with the same positions, and as often as they fit.
-  int shape, warps, filter_warps;
+  // filter_warps with the same positions and taps, 2^shares_log with the same
+  // outputs, and as often as they fit.
+  int shape, warps, filter_warps, shares_log;
   int filters, filter_groups;  // of a block; of the operation
   int images, rows, columns;   // of a tile
   int tiles_y, tiles_x;        // of an image

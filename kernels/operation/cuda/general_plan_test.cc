@@ -38,8 +38,9 @@ TEST(GeneralPlan, CoversTheOperationAndFits) {
       EXPECT_EQ(p.filters, p.filter_warps * shape.filters);
       EXPECT_GE(p.rows * p.tiles_y, p.OH);
       EXPECT_GE(p.columns * p.tiles_x, p.OW);
-      EXPECT_LE(p.images * p.rows * p.columns,
-                p.warps / p.filter_warps * 32 * shape.positions);
+      EXPECT_LE(
+          p.images * p.rows * p.columns,
+          (p.warps >> p.shares_log) / p.filter_warps * 32 * shape.positions);
       if (p.images > 1) {
         EXPECT_EQ(p.tiles_y * p.tiles_x, 1);
       }

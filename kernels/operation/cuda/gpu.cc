@@ -121,7 +121,19 @@ absl::Status CheckDeviceMemory(int device, const char* name,
   return absl::OkStatus();
 }
 
-absl::Status CheckStream(int device, Stream stream) {
+absl::Status CheckStream(int device, bool recordable, Stream stream) {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  if (const Error error = Check(cudaStreamIsCapturing(stream, &capture),
+                                "cudaStreamIsCapturing");
+      error.failed()) {
+    return ToStatus(error);
+  }
+  if (capture != cudaStreamCaptureStatusNone) {
+    if (recordable) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "the stream is being captured into a graph, in which the kernel would "
+        "share constant memory with others");
+  }
 #if CUDART_VERSION >= 12080
   // The default streams, which have handles of small numbers, are the current
   // device's.
@@ -138,7 +150,7 @@ absl::Status CheckStream(int device, Stream stream) {
                      ", expected one of GPU ", device));
   }
 #else
-  static_cast<void>(device), static_cast<void>(stream);
+  static_cast<void>(device);
 #endif
   return absl::OkStatus();
 }
@@ -160,22 +172,17 @@ uint64_t ContextNumber() {
     return reinterpret_cast<GetId>(function);
   }();
   unsigned long long number = 0;
-  if (get_id != nullptr && get_id(nullptr, &number) == 0) return number;
+  if (get_id == nullptr) return 0;
+  if (get_id(nullptr, &number) == 0) return number;
+  // A thread that has not used the device yet has no current context.
+  int device = 0;
+  if (cudaGetDevice(&device) == cudaSuccess &&
+      cudaSetDevice(device) == cudaSuccess && get_id(nullptr, &number) == 0) {
+    return number;
+  }
+  cudaGetLastError();
 #endif
   return 0;
-}
-
-absl::Status CheckNotCaptured(Stream stream) {
-  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-  if (const Error error = Check(cudaStreamIsCapturing(stream, &capture),
-                                "cudaStreamIsCapturing");
-      error.failed()) {
-    return ToStatus(error);
-  }
-  if (capture == cudaStreamCaptureStatusNone) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "the stream is being captured into a graph, in which the kernel would "
-      "share constant memory with others");
 }
 
 }  // namespace convlab::cuda

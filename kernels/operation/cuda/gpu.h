@@ -46,11 +46,10 @@ absl::Status FinishSums(const Operation& operation, const float* sums,
 absl::Status CheckDeviceMemory(int device, const char* name,
                                const void* memory);
 
-// InvalidArgument unless the stream is one of that device; null is.
-absl::Status CheckStream(int device, Stream stream);
-
-// InvalidArgument if the stream is being captured into a graph.
-absl::Status CheckNotCaptured(Stream stream);
+// InvalidArgument unless the stream is one of that device, as null is, or if it
+// is being captured into a graph and `recordable` is false. A stream that is
+// being captured cannot be asked for its device.
+absl::Status CheckStream(int device, bool recordable, Stream stream);
 
 // What tells the current device's context from those that were there before the
 // device was reset; 0 if the driver does not say.

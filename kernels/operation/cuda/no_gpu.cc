@@ -30,8 +30,7 @@ absl::Status FinishSums(const Operation&, const float*, const void*, void*,
 absl::Status CheckDeviceMemory(int, const char*, const void*) {
   return NoCuda();
 }
-absl::Status CheckStream(int, Stream) { return NoCuda(); }
-absl::Status CheckNotCaptured(Stream) { return NoCuda(); }
+absl::Status CheckStream(int, bool, Stream) { return NoCuda(); }
 uint64_t ContextNumber() { return 0; }
 
 }  // namespace convlab::cuda
