@@ -68,7 +68,8 @@ std::optional<double> PagesOf(absl::string_view pdf) {
 
 absl::Status WritePdf(const Document& document, const std::string& folder,
                       const std::string& name) {
-  double scale = 1;
+  double scale = 1, before = 1;
+  std::optional<double> first;  // pages at scale 1
   constexpr int kTries = 4;
   for (int i = 0; i < kTries; ++i) {
     RETURN_IF_ERROR(Render(document, scale, folder, name));
@@ -76,8 +77,14 @@ absl::Status WritePdf(const Document& document, const std::string& folder,
                      ReadFile(absl::StrCat(folder, "/", name)));
     const std::optional<double> pages = PagesOf(pdf);
     if (!pages || *pages < 1) break;
+    if (!first) first = pages;
+    // What cannot be broken may have gone to one page more.
+    if (std::ceil(*pages) > std::ceil(*first)) {
+      return Render(document, before, folder, name);
+    }
     const double used = *pages - std::floor(*pages);
     if (used >= kLeast || used == 0 || scale >= kLargestScale) break;
+    before = scale;
     scale = std::min(scale * (1 + (kGoal - used) / *pages), kLargestScale);
   }
   return absl::OkStatus();

@@ -54,12 +54,16 @@ StageReport Total(const PlanReport& report) {
   return total;
 }
 
+// What a stage does stands in a line of its own where terminals of 100 columns
+// have no room for it.
 std::string Row(const StageReport& stage, int name_width) {
-  return absl::StrFormat("%-*s %9.3f %9.3f %9.1f %9.1f %9.1f %9.2f %9.2f  %s\n",
-                         name_width, stage.name, stage.layer_flops * 1e-9,
-                         stage.flops * 1e-9, stage.layer_bytes * 1e-6,
-                         stage.bytes * 1e-6, stage.least_bytes * 1e-6,
-                         stage.ns * 1e-6, stage.floor_ns * 1e-6, stage.does);
+  const std::string numbers = absl::StrFormat(
+      "%-*s %9.3f %9.3f %9.1f %9.1f %9.1f %9.2f %9.2f  ", name_width,
+      stage.name, stage.layer_flops * 1e-9, stage.flops * 1e-9,
+      stage.layer_bytes * 1e-6, stage.bytes * 1e-6, stage.least_bytes * 1e-6,
+      stage.ns * 1e-6, stage.floor_ns * 1e-6);
+  const bool fits = numbers.size() + stage.does.size() <= 100;
+  return absl::StrCat(numbers, fits ? "" : "\n    ", stage.does, "\n");
 }
 
 }  // namespace

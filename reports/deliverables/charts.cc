@@ -10,6 +10,7 @@
 #include "common/record/statistics.h"
 #include "reports/importers/listing.h"
 #include "reports/quantities.h"
+#include "reports/records/records.h"
 
 namespace convlab {
 namespace {
@@ -348,7 +349,9 @@ drawing::StackPlot TimeParts(const RunRecord& record) {
     inference -= ns;
   }
   add("other layers and copies", inference);
-  add("rest of the program", rest);
+  add(IsContributed(record) ? "compiling and judging the kernel, and the rest"
+                            : "rest of the program",
+      rest);
   plot.description = absl::StrCat(
       plot.title, ": one bar for the whole program, divided into its parts");
   return plot;

@@ -182,7 +182,13 @@ Parts Milestone3(const Source& source) {
     parts.reached.push_back(ReachedText(*most));
     parts.picture = {TimePicture("m3-time", *most)};
   }
-  parts.appendix = {Outputs(runs), NamesInFull(TracedRun(source)),
+  // The verdict on a participant's kernel is the same for every size.
+  std::vector<const RunRecord*> shown;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const bool is_last = i + 1 == runs.size() || !IsContributed(*runs[i + 1]);
+    if (!IsContributed(*runs[i]) || is_last) shown.push_back(runs[i]);
+  }
+  parts.appendix = {Outputs(shown), NamesInFull(TracedRun(source)),
                     LongestEvents(source, TracedRun(source))};
   return parts;
 }

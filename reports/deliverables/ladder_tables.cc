@@ -329,11 +329,12 @@ Deliverable AllRungs(const RunRecord& ladder, const LadderRows& rows) {
          absl::StrFormat("%.0e", run.relative_error),
          CountText(run.correct, expected, {row.variant->accuracy_class})});
   }
-  part.blocks.emplace_back(std::move(table));
+  // The chart first: what follows it may be broken by a page's end.
   part.blocks.emplace_back(
       Figure{LadderChart("all-rungs", ladder),
              "Dots: the sum of the op times of each variant",
              "All rungs: the sum of the op times of each."});
+  part.blocks.emplace_back(std::move(table));
   return part;
 }
 

@@ -171,6 +171,7 @@ std::vector<Deliverable> Optimizations(const Source& source,
     if (!row.times) {
       blocks.push_back(
           Paragraph{Strong("It was not timed:") + " " + run.failure + "."});
+      for (const char* question : {kProfile, kHelped, kReason}) ask(question);
       continue;
     }
     blocks.emplace_back(SizesTable(source, run.variant, one.before));

@@ -116,7 +116,7 @@ constexpr char kPrintStyle[] = R"css(
   .dense th, .dense td { padding: .6mm .8mm; }
   .table, pre { overflow: visible; }
   pre { white-space: pre-wrap; font-size: 7.6pt; padding: 1.5mm 2mm;
-    margin: 1.5mm 0; break-inside: avoid; break-before: avoid; }
+    margin: 1.5mm 0; break-before: avoid; orphans: 6; widows: 4; }
 }
 )css";
 

@@ -115,7 +115,7 @@ function names(svg, labels, bottom) {
     const x = label.x + (label.left ? -20 : 20);
     line(svg, label.x + (label.left ? -6 : 6), label.y, x, label.to, "grey", { "stroke-width": 0.6 });
     const room = label.left ? x : svg.viewBox.baseVal.width - x;
-    write(svg, x + (label.left ? -2 : 2), label.to + 4, shorten(label.text, Math.min(22, Math.floor(room / 6.6))),
+    write(svg, x + (label.left ? -2 : 2), label.to + 4, shorten(label.text, Math.min(22, Math.floor(room / 7.4))),
           { ink: label.ink || "text", class: "name", "text-anchor": label.left ? "end" : "start" });
   }
 }

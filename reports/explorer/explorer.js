@@ -100,7 +100,12 @@ function drawRoofline() {
   const clip = (value) => Math.min(Math.max(value, box.left), box.right);
   for (const [name, rate] of roofs) {
     line(svg, clip(slope ? x.at(rate / slope) : box.left), y.at(rate), box.right, y.at(rate), "green", { "stroke-width": 1.8 });
-    write(svg, box.right, y.at(rate) - 5, `${name}: ${number(rate)}`, { ink: "green", "text-anchor": "end" });
+    // Names of points need the room on a phone: those of the roofs stand below.
+    write(svg, box.right, y.at(rate) - 5, width < 500 ? number(rate) : `${name}: ${number(rate)}`,
+          { ink: "green", "text-anchor": "end" });
+  }
+  if (width < 500 && roofs.length > 0) {
+    byId("roofline").append(element("p", `Roofs: ${roofs.map(([name, rate]) => `${number(rate)} ${name}`).join(", ")}.`));
   }
   if (slope && roofs.length > 0) {
     const begin = Math.max(x.low, y.low / slope), end = Math.max(...roofs.map((roof) => roof[1])) / slope;
@@ -238,7 +243,8 @@ function drawWholes() {
   const box = { left: 56, right: width - Math.min(130, width * 0.3), top: 26, bottom: 280 };
   const x = logScale(all.map(({ row }) => row.images), box.left, box.right, 1.15);
   const y = logScale(all.flatMap(({ row }) => [row.least, row.p99]), box.bottom, box.top);
-  axes(svg, x, y, box, "images (logarithmic)", "time of a call, µs: median, and least to 99th percentile (logarithmic)");
+  axes(svg, x, y, box, "images (logarithmic)", width < 500 ? "time of a call, µs (logarithmic)"
+      : "time of a call, µs: median, and least to 99th percentile (logarithmic)");
   const labels = [];
   for (const [name, rows] of curves) {
     const ink = name === "Convlab" ? "blue" : "orange";

@@ -144,6 +144,9 @@ constexpr FactColumn kWork[] = {
     {"DRAM", &LaunchFacts::dram_percent, PercentOfPeak},
     {"SM", &LaunchFacts::sm_percent, PercentOfPeak},
     {"tensor", &LaunchFacts::tensor_percent, PercentOfPeak},
+};
+
+constexpr FactColumn kMemory[] = {
     {"L1 hits", &LaunchFacts::l1_hit_percent, PercentOfPeak},
     {"L2 hits", &LaunchFacts::l2_hit_percent, PercentOfPeak},
     {"conflicts", &LaunchFacts::bank_conflicts, Plain},
@@ -205,12 +208,14 @@ std::vector<Grid> LaunchGrids(
   launched.AddFacts(kResources, facts);
   launched.Add("kernel", true,
                [&](size_t i) { return name(launches[i].kernel); });
-  LaunchGrid work(launches.size());
+  LaunchGrid work(launches.size()), memory(launches.size());
   work.AddFacts(kWork, facts);
-  if (std::any_of(facts.begin(), facts.end(), [](const LaunchFacts& fact) {
-        return !fact.stalls.empty();
-      })) {
-    work.Add("longest stall", true, [&](size_t i) {
+  memory.AddFacts(kMemory, facts);
+  const bool has_stalls =
+      std::any_of(facts.begin(), facts.end(),
+                  [](const LaunchFacts& fact) { return !fact.stalls.empty(); });
+  if (has_stalls) {
+    memory.Add("longest stall", true, [&](size_t i) {
       const auto& stalls = facts[i].stalls;
       return stalls.empty()
                  ? kAbsent
@@ -220,6 +225,7 @@ std::vector<Grid> LaunchGrids(
   }
   std::vector<Grid> grids = {launched.grid()};
   if (work.has_facts()) grids.push_back(work.grid());
+  if (memory.has_facts() || has_stalls) grids.push_back(memory.grid());
   return grids;
 }
 
@@ -239,9 +245,9 @@ std::string FormatForReaders(const std::vector<NamedProfile>& profiles,
                       : ShortKernelName(OneLine(text), width);
     };
   };
-  // Limits names so that no table is wider than 120 columns.
-  const auto name = short_name(60);
-  const auto launch_name = short_name(40);
+  // Limits names so that no table is wider than 100 columns.
+  const auto name = short_name(55);
+  const auto launch_name = short_name(22);
   const char* const note_mark = markdown ? "\n*Note*: " : "  note: ";
   const auto table = [&](const Grid& grid) {
     return markdown ? MarkdownTable(grid) : TextTable(grid);

@@ -1,5 +1,7 @@
 // The benchmark: single convolutions, compared with the best of a library and
 // with the hardware's ceilings in the same run.
+#include <unistd.h>
+
 #include <cstdio>
 #include <memory>
 #include <random>
@@ -88,6 +90,9 @@ DEFINE_bool(library, false,
             "measure the library for other programs instead (docs/library.md): "
             "what a call costs the host, and problems that people have");
 DEFINE_bool(list, false, "list the variants of --device and --class, and exit");
+DEFINE_bool(wide, false,
+            "tables with all columns on a terminal too; without, a terminal "
+            "gets the main ones, which fit 100 columns");
 DEFINE_bool(
     verbose, false,
     "print each of the library's plans with its time on standard error");
@@ -104,9 +109,12 @@ constexpr char kUsage[] =
     "samples; FLOP/s of the\ndefinition; GB/s of the least bytes; the share of "
     "the floor that the ceilings\nmeasured in the same run allow; how often it "
     "is as fast as the library's best of\nits class (cuDNN, oneDNN); and the "
-    "arguments that measure it again. c is that of the worst output by the "
-    "contract of\nclass fp32 (docs/numerics.md).\n\n"
+    "arguments that measure it again. c is that\nof the worst output by the "
+    "contract of class fp32 (docs/numerics.md).\n\n"
     "The families of data:\n\n";
+
+// A file gets everything.
+bool IsWide() { return FLAGS_wide || isatty(STDOUT_FILENO) == 0; }
 
 absl::StatusOr<Backend> ChooseBackend() {
   if (FLAGS_device == "cpu") return Backend::kCpu;
@@ -215,6 +223,7 @@ absl::StatusOr<BenchOptions> ReadOptions(
   options.rule.max_seconds = FLAGS_seconds;
   options.threads = FLAGS_threads;
   options.verbose = FLAGS_verbose;
+  options.wide = IsWide();
   if (options.variants.empty() && !options.fastest && !options.peers) {
     return absl::InvalidArgumentError(
         absl::StrCat("nothing to measure: no variant on the ",
@@ -313,6 +322,7 @@ absl::Status BenchWholeNetworks(const std::vector<std::string>& command) {
   RETURN_IF_ERROR(CheckNumbers());
   NetworkBenchOptions options;
   ASSIGN_OR_RETURN(options.networks, ParseNetworks(FLAGS_network));
+  options.wide = IsWide();
   options.batches = {1, 10, 100, 1000, 10000};
   if (!FLAGS_batch.empty()) {
     ASSIGN_OR_RETURN(options.batches, ParseBatches(FLAGS_batch));

@@ -145,7 +145,7 @@ class NetworkBench {
       }
       for (const NetworkRow& row : rows) {
         const NetworkRow* const peer = rows.size() > 1 ? &rows[1] : nullptr;
-        std::fputs(NetworkTableLine(row, peer).c_str(), stdout);
+        std::fputs(NetworkTableLine(row, peer, options_.wide).c_str(), stdout);
         record_.rows.push_back(row);
       }
       std::fflush(stdout);
@@ -287,14 +287,30 @@ absl::StatusOr<std::vector<const Network*>> ParseNetworks(
   return networks;
 }
 
-std::string NetworkTableHead() {
+std::string NetworkTableHead(bool wide) {
+  if (!wide) {
+    return absl::StrFormat("%-14s %7s %-7s %-8s %6s %10s %10s %11s %7s\n",
+                           "network", "images", "path", "by", "n", "p50", "p99",
+                           "images/s", "x peer");
+  }
   return absl::StrFormat(
       "%-14s %7s %-7s %-8s %6s %10s %10s %10s %10s %11s %5s %7s  %s\n",
       "network", "images", "path", "by", "n", "p50", "p90", "p99", "least",
       "images/s", "MHz", "x peer", "stages");
 }
 
-std::string NetworkTableLine(const NetworkRow& row, const NetworkRow* peer) {
+std::string NetworkTableLine(const NetworkRow& row, const NetworkRow* peer,
+                             bool wide) {
+  const std::string ratio =
+      peer == nullptr || peer->provider == row.provider
+          ? "-"
+          : absl::StrFormat("%.2f", peer->p50_us / row.p50_us);
+  if (!wide) {
+    return absl::StrFormat("%-14s %7d %-7s %-8s %6d %10.1f %10.1f %11.0f %7s\n",
+                           row.network, row.images, row.path, row.provider,
+                           row.samples, row.p50_us, row.p99_us,
+                           row.images_per_s, ratio);
+  }
   std::string stages;
   for (const double us : row.stages_us) {
     absl::StrAppendFormat(&stages, " %.1f", us);
@@ -304,10 +320,7 @@ std::string NetworkTableLine(const NetworkRow& row, const NetworkRow* peer) {
       row.network, row.images, row.path, row.provider, row.samples, row.p50_us,
       row.p90_us, row.p99_us, row.least_us, row.images_per_s,
       row.sm_clock_mhz ? absl::StrFormat("%.0f", *row.sm_clock_mhz) : "-",
-      peer == nullptr || peer->provider == row.provider
-          ? "-"
-          : absl::StrFormat("%.2f", peer->p50_us / row.p50_us),
-      stages);
+      ratio, stages);
 }
 
 absl::Status BenchNetworks(const NetworkBenchOptions& options, Workers& workers,
@@ -324,7 +337,7 @@ absl::Status BenchNetworks(const NetworkBenchOptions& options, Workers& workers,
             "in device memory to logits there, both by device events from a "
             "cold L2"
           : "",
-      NetworkTableHead());
+      NetworkTableHead(options.wide));
   record.method = absl::StrCat(
       "providers in turns of at most ", kTurn, " calls; path host: host clock",
       gpu ? "; paths device and floats: device events, L2 flushed before each"

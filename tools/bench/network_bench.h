@@ -28,12 +28,14 @@ struct NetworkBenchOptions {
   bool peers = true;   // also the library; there is none on the CPU
   int samples = 20;    // at least
   double seconds = 5;  // and no more after that, for each kind of call
+  bool wide = true;    // the table has all columns
 };
 
 // The table's head and one of its lines. `peer` is the library's row of the
-// same calls, or null.
-std::string NetworkTableHead();
-std::string NetworkTableLine(const NetworkRow& row, const NetworkRow* peer);
+// same calls, or null. If not wide, the main columns.
+std::string NetworkTableHead(bool wide);
+std::string NetworkTableLine(const NetworkRow& row, const NetworkRow* peer,
+                             bool wide);
 
 // Adds to the record, and prints, a row for each network, number of images,
 // path and provider, whose calls take turns. Images, of 28 x 28 bytes, and

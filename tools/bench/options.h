@@ -36,6 +36,7 @@ struct BenchOptions {
   StoppingRule rule;
   int threads = 0;  // threads of the CPU; 0: one for each core
   bool verbose = false;
+  bool wide = true;  // tables have all columns
 
   Recipe recipe() const { return RecipeOf(*data, kDataSeed); }
   // Random values of both signs and one scale, for which all classes have a

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/flags/flags.h"
 #include "common/hardware/floor.h"
 #include "common/record/statistics.h"
 #include "common/status/status.h"
@@ -19,6 +20,14 @@ namespace {
 // Text is truncated to the width of its column.
 std::string Cut(const std::string& text, size_t width) {
   return text.size() <= width ? text : text.substr(0, width - 1) + "~";
+}
+
+// A library's name stands before its plan's.
+std::string NarrowName(const std::string& provider,
+                       const std::string& variant) {
+  return provider == "convlab" || provider == kKernelProvider
+             ? variant
+             : absl::StrCat(provider, " ", variant);
 }
 
 // Formats the value with "%.0f", or an absent one as a dash.
@@ -93,14 +102,22 @@ void Report::PrintLayer() {
   if (progress_shown_) std::fputs("\r\x1b[K", stderr);
   progress_shown_ = false;
   if (printed_rows_ == 0 && printed_omissions_ == 0) {
-    absl::PrintF("%s\n", TableHead(options_.backend, width));
+    absl::PrintF("%s\n", TableHead(options_.backend, width, options_.wide));
   }
   for (; printed_rows_ < record_.rows.size(); ++printed_rows_) {
     absl::PrintF("%s\n", OneLine(TableLine(record_, record_.rows[printed_rows_],
-                                           width)));
+                                           width, options_.wide)));
   }
   for (; printed_omissions_ < record_.omissions.size(); ++printed_omissions_) {
     const BenchOmission& omission = record_.omissions[printed_omissions_];
+    if (!options_.wide) {
+      absl::PrintF("%-*s %6d %-18s %-13s not measured:\n    %s\n", width,
+                   omission.layer, omission.batch,
+                   Cut(NarrowName(omission.provider, omission.variant), 18),
+                   omission.accuracy_class,
+                   WrapText(OneLine(omission.reason), 4, 4));
+      continue;
+    }
     absl::PrintF("%-*s %6d %-8s %-22s %-13s not measured: %s\n", width,
                  omission.layer, omission.batch, omission.provider,
                  omission.variant, omission.accuracy_class,
@@ -176,8 +193,14 @@ std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
   return arguments;
 }
 
-std::string TableHead(Backend backend, int width) {
+std::string TableHead(Backend backend, int width, bool wide) {
   const bool gpu = backend == Backend::kCuda;
+  if (!wide) {
+    return absl::StrFormat("%-*s %6s %-18s %-13s %7s %9s %7s %6s %8s", width,
+                           "layer", "batch", "variant", "class", "error",
+                           "median ms", "TFLOP/s", "floor",
+                           gpu ? "x cuDNN" : "x oneDNN");
+  }
   return absl::StrFormat(
       "%-*s %6s %-8s %-22s %-13s %7s %6s %10s %8s %10s %3s %5s %8s %6s %6s %8s "
       " %s",
@@ -186,10 +209,17 @@ std::string TableHead(Backend backend, int width) {
       "GB/s", "floor", gpu ? "x cuDNN" : "x oneDNN", "arguments");
 }
 
-std::string TableLine(const BenchRecord& record, const BenchRow& row,
-                      int width) {
+std::string TableLine(const BenchRecord& record, const BenchRow& row, int width,
+                      bool wide) {
   std::optional<double> floor_share = FloorShare(row);
   if (floor_share) *floor_share *= 100;
+  if (!wide) {
+    return absl::StrFormat(
+        "%-*s %6d %-18s %-13s %7.1e %9.4f %7.2f %6s %8s", width, row.layer,
+        row.batch, Cut(NarrowName(row.provider, row.variant), 18),
+        row.accuracy_class, row.error, row.median_ms, row.tflops,
+        OrDash(floor_share, 1, "%"), OrDash(PeerRatio(record, row), 2));
+  }
   const std::string clock_or_peak =
       row.of_peak ? absl::StrFormat("%.1f%%", 100 * *row.of_peak)
                   : OrDash(row.sm_clock_mhz, 0);
@@ -206,7 +236,7 @@ std::string TableLine(const BenchRecord& record, const BenchRow& row,
 
 std::string NeighboursTable(const BenchRecord& record) {
   std::string table = absl::StrFormat(
-      "%-9s %-10s %-22s %-22s %10s %6s %7s %8s\n", "layer", "change",
+      "%-9s %-10s %-22s %-20s %10s %6s %7s %8s\n", "layer", "change",
       "neighbour", "variant", "median ms", "floor", "layer's", "quotient");
   const std::vector<Neighbour> neighbours = Neighbours(record);
   std::vector<std::string> behind;
@@ -217,9 +247,9 @@ std::string NeighboursTable(const BenchRecord& record) {
     const double of_layer = *FloorShare(*neighbour.layer);
     absl::StrAppend(
         &table,
-        absl::StrFormat("%-9s %-10s %-22s %-22s %10.4f %5.1f%% %6.1f%% %8.2f\n",
+        absl::StrFormat("%-9s %-10s %-22s %-20s %10.4f %5.1f%% %6.1f%% %8.2f\n",
                         neighbour.layer->layer, neighbour.change, row.layer,
-                        Cut(row.variant, 22), row.median_ms, 100 * share,
+                        Cut(row.variant, 20), row.median_ms, 100 * share,
                         100 * of_layer, neighbour.quotient));
     if (neighbour.quotient < kLeastNeighbour) {
       behind.push_back(absl::StrFormat("%s %s (%.2f)", neighbour.layer->layer,

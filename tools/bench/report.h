@@ -79,9 +79,10 @@ std::string Arguments(const BenchOptions& options, const NamedLayer& layer,
                       AccuracyClass accuracy);
 
 // The table's head and one of its lines; `width` is that of the layer's column.
-std::string TableHead(Backend backend, int width);
-std::string TableLine(const BenchRecord& record, const BenchRow& row,
-                      int width);
+// If not wide, the main columns, which fit terminals of 100 columns.
+std::string TableHead(Backend backend, int width, bool wide);
+std::string TableLine(const BenchRecord& record, const BenchRow& row, int width,
+                      bool wide);
 
 // A table of the neighbours, and a line about those that fall behind.
 std::string NeighboursTable(const BenchRecord& record);

@@ -67,7 +67,8 @@ TEST_F(ReportTest, OnTheCpuRowsHoldTheShareOfThePeak) {
   ceilings.fp32_tflops = 10.4544;
   report_.Add(kLayer, Example(), ceilings);
   EXPECT_NEAR(*record_.rows[0].of_peak, 0.25, 1e-9);
-  EXPECT_THAT(TableLine(record_, record_.rows[0], 9), HasSubstr(" 25.0% "));
+  EXPECT_THAT(TableLine(record_, record_.rows[0], 9, /*wide=*/true),
+              HasSubstr(" 25.0% "));
 }
 
 TEST_F(ReportTest, OnlyFailuresFailTheRun) {
@@ -161,6 +162,23 @@ TEST_F(ReportTest, NeighboursLeftBehindAreNamed) {
                         "(0.25)\n"));
 }
 
+TEST_F(ReportTest, ANarrowTableFitsAHundredColumns) {
+  Measurement measurement = Example();
+  measurement.accuracy = AccuracyClass::kFp32Normwise;
+  measurement.samples_ns = {9999000000};
+  const NamedLayer layer = {"10000,1,28,28,50,5", {10000, 1, 28, 28, 50, 5}};
+  report_.Add(layer, measurement, Ceilings());
+  measurement.provider = "cudnn";
+  measurement.variant = "NHWC engine 34 (k2=1 k5=0 k13=2)";
+  report_.Add(layer, measurement, Ceilings());
+  EXPECT_EQ(TableHead(Backend::kCpu, 18, /*wide=*/false).size(), 100);
+  for (const BenchRow& row : record_.rows) {
+    EXPECT_EQ(TableLine(record_, row, 18, /*wide=*/false).size(), 100);
+  }
+  EXPECT_THAT(TableLine(record_, record_.rows[1], 18, /*wide=*/false),
+              HasSubstr(" cudnn NHWC engine"));
+}
+
 TEST_F(ReportTest, ColumnsStandUnderTheirHeads) {
   Measurement measurement = Example();
   report_.Add(kLayer, measurement, Ceilings());
@@ -168,15 +186,16 @@ TEST_F(ReportTest, ColumnsStandUnderTheirHeads) {
   measurement.variant = "NHWC engine 34 (k2=1 k5=0 k13=2)";
   measurement.samples_ns = {250000};
   report_.Add(kLayer, measurement, Ceilings());
-  const std::string head = TableHead(Backend::kCuda, 9);
+  const std::string head = TableHead(Backend::kCuda, 9, /*wide=*/true);
   for (const BenchRow& row : record_.rows) {
-    const std::string line = TableLine(record_, row, 9);
+    const std::string line = TableLine(record_, row, 9, /*wide=*/true);
     EXPECT_EQ(line.find("--device"), head.find("arguments")) << line;
     EXPECT_EQ(line.find(row.provider), head.find("provider")) << line;
     EXPECT_THAT(line, EndsWith(row.arguments));
   }
-  EXPECT_THAT(TableLine(record_, record_.rows[0], 9), HasSubstr(" 2.50 "));
-  EXPECT_THAT(TableLine(record_, record_.rows[1], 9),
+  EXPECT_THAT(TableLine(record_, record_.rows[0], 9, /*wide=*/true),
+              HasSubstr(" 2.50 "));
+  EXPECT_THAT(TableLine(record_, record_.rows[1], 9, /*wide=*/true),
               HasSubstr(" NHWC engine 34 (k2=1 ~ "));
   // The whole name is in the record.
   EXPECT_EQ(record_.rows[1].variant, measurement.variant);
