@@ -234,7 +234,8 @@ class Bench:
         with torch.cuda.graph(graph, pool=pool):
             out = function(x)
 
-        def replay():
+        # A graph does not keep what it reads.
+        def replay(_x=x):
             graph.replay()
             return out
 
