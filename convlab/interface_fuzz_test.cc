@@ -73,22 +73,38 @@ void RequireMessage(convlab_status status) {
   Require(std::strlen(convlab_last_error()) > 20);
 }
 
-constexpr float kPoison = -123456;
+// Of each byte of y; the floats and halves of such bytes are negative.
+constexpr unsigned char kPoison = 0xc5;
+
+// A tensor of ones. Of its own size, so that the sanitizer knows its end.
+std::vector<unsigned char> Ones(int64_t bytes, bool halves) {
+  std::vector<unsigned char> ones(static_cast<size_t>(bytes), 0);
+  for (size_t i = 0; i < ones.size(); i += halves ? 2 : 4) {
+    if (halves) {
+      ones[i + 1] = 0x3c;
+    } else {
+      ones[i + 2] = 0x80, ones[i + 3] = 0x3f;
+    }
+  }
+  return ones;
+}
 
 // A run with buffers of the plan's sizes, or with one that is spoiled.
 void Run(convlab_plan* plan, const convlab_problem& problem, uint8_t spoiled) {
   convlab_info info = CONVLAB_INFO_INIT;
   Require(convlab_plan_query(plan, &info) == CONVLAB_OK);
   Require(info.output_height > 0 && info.output_width > 0);
-  Require(info.workspace_bytes == 0 && info.accuracy == CONVLAB_FP32);
-  // Each of its own size, so that the sanitizer knows its end.
-  const std::vector<float> x(info.input_bytes / 4, 1);
-  const std::vector<float> weights(info.weight_bytes / 4, 1);
-  const std::vector<float> bias(problem.filters, 1);
-  std::vector<float> y(info.output_bytes / 4, kPoison);
-  const float* arguments[] = {x.data(), weights.data(),
-                              problem.has_bias == 1 ? bias.data() : nullptr,
-                              y.data()};
+  const bool halves = (problem.format & CONVLAB_HALF) != 0;
+  Require(info.workspace_bytes == 0 &&
+          info.accuracy == (halves ? CONVLAB_FP16 : CONVLAB_FP32));
+  const int size = halves ? 2 : 4;
+  const auto x = Ones(info.input_bytes, halves);
+  const auto weights = Ones(info.weight_bytes, halves);
+  const auto bias = Ones(problem.filters * size, halves);
+  std::vector<unsigned char> y(static_cast<size_t>(info.output_bytes), kPoison);
+  const unsigned char* arguments[] = {
+      x.data(), weights.data(), problem.has_bias == 1 ? bias.data() : nullptr,
+      y.data()};
   bool wrong = false;
   if (const int which = spoiled % 8; which < 4) {
     if (arguments[which] != nullptr) {
@@ -98,12 +114,11 @@ void Run(convlab_plan* plan, const convlab_problem& problem, uint8_t spoiled) {
           arguments[which] = nullptr;
           break;
         case 1:
-          arguments[which] = reinterpret_cast<const float*>(
-              reinterpret_cast<uintptr_t>(arguments[which]) + 1);
+          arguments[which] += 1;
           break;
         default:  // the output, as an input
           wrong = which != 3;
-          arguments[which] = y.data() + y.size() - 1;
+          arguments[which] = y.data() + y.size() - size;
           if (which == 3) arguments[which] = y.data();
       }
     } else {  // a bias that the problem has not
@@ -111,18 +126,23 @@ void Run(convlab_plan* plan, const convlab_problem& problem, uint8_t spoiled) {
       wrong = true;
     }
   }
-  const convlab_status status =
-      convlab_run(plan, arguments[0], arguments[1], arguments[2],
-                  const_cast<float*>(arguments[3]), nullptr, 0, nullptr);
+  const convlab_status status = convlab_run(
+      plan, arguments[0], arguments[1], arguments[2],
+      const_cast<unsigned char*>(arguments[3]), nullptr, 0, nullptr);
   Require((status == CONVLAB_OK) == !wrong);
   if (wrong) RequireMessage(status);
   // Sums of ones and zeros are not negative, and tanh of one is not, either.
-  for (const float value : y) Require(wrong ? value == kPoison : value >= 0);
+  for (size_t i = 0; i < y.size(); i += size) {
+    Require(wrong ? y[i] == kPoison : (y[i + size - 1] & 0x80) == 0);
+  }
 }
 
 std::string Seed(const convlab_problem& problem, int kernel) {
   Case seed = {problem, CONVLAB_OPTIONS_INIT, static_cast<uint8_t>(kernel), 7};
   seed.options.threads = 1;
+  if ((problem.format & CONVLAB_HALF) != 0) {
+    seed.options.accuracy = CONVLAB_FP16;
+  }
   return std::string(reinterpret_cast<const char*>(&seed), sizeof(seed));
 }
 
@@ -141,6 +161,9 @@ std::vector<std::string> FuzzSeeds() {
   for (int kernel = 0; kernel < 5; ++kernel) {
     seeds.push_back(Seed(plain, kernel));
     seeds.push_back(Seed(all, kernel));
+    convlab_problem halves = all;
+    halves.format = CONVLAB_HALF + (kernel % 2 == 0 ? CONVLAB_NHWC : 0);
+    seeds.push_back(Seed(halves, kernel));
   }
   return seeds;
 }
