@@ -113,12 +113,12 @@ void Deal::LoseRank(int rank, const absl::Status& why) {
 
 void Deal::LoseLocked(int rank, const std::string& name,
                       const absl::Status& why) {
-  if (ended()) return;
-  bool any_left = false, lost_now = false;
+  if (ended() || !lost_ranks_.insert(rank).second) return;
+  bool any_left = false;
   for (size_t i = 0; i < workers_.size(); ++i) {
     Worker& worker = workers_[i];
     if (worker.rank == rank && !worker.lost) {
-      worker.lost = lost_now = true;
+      worker.lost = true;
       for (auto out = out_.begin(); out != out_.end();) {
         if (out->second != static_cast<int>(i)) {
           ++out;
@@ -130,9 +130,8 @@ void Deal::LoseLocked(int rank, const std::string& name,
     }
     any_left = any_left || !worker.lost;
   }
-  if (!lost_now) return;
   const absl::Status told = name.empty() ? why : Annotate(why, name);
-  if (++lost_ranks_ > options_.tolerate) {
+  if (static_cast<int>(lost_ranks_.size()) > options_.tolerate) {
     failure_ = told;
   } else if (!any_left) {
     failure_ = Annotate(told, "no worker is left");

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -108,7 +109,7 @@ class Deal : public PieceFeed {
   std::vector<int64_t> returned_;      // by those that were lost
   std::map<int64_t, Piece> answered_;  // not yet written
   int64_t next_ = 0, written_ = 0;     // pieces
-  int lost_ranks_ = 0;
+  std::set<int> lost_ranks_;
   absl::Status failure_;
 };
 

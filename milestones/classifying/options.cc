@@ -46,6 +46,10 @@ DEFINE_bool(strict, false,
             "fail if the number of correct labels is not the one that the "
             "weight file states for a folder's images; also if not given, "
             "where the environment sets CI (--nostrict: never)");
+DEFINE_string(
+    read, "0",
+    "under mpirun, who reads the images: 0, the rank that deals them, "
+    "or each rank the pieces that it gets, from files that all see");
 DEFINE_bool(plan, false,
             "print the plan: its stages, what is folded and fused, operations "
             "and bytes, and each stage's time beside its floor");
@@ -97,11 +101,17 @@ absl::Status TakePositional(const ParsedFlags& parsed) {
 // In a script, "--out=$file" with an unset variable does not mean "no file".
 absl::Status CheckNotEmpty(const ParsedFlags& parsed) {
   const std::pair<const char*, const std::string&> texts[] = {
-      {"input", FLAGS_input},       {"data", FLAGS_data},
-      {"gpus", FLAGS_gpus},         {"record", FLAGS_record},
-      {"labels", FLAGS_labels},     {"weights", FLAGS_weights},
-      {"out", FLAGS_out},           {"size", FLAGS_size},
-      {"plan_svg", FLAGS_plan_svg}, {"cpu_target", FLAGS_cpu_target}};
+      {"input", FLAGS_input},
+      {"data", FLAGS_data},
+      {"gpus", FLAGS_gpus},
+      {"record", FLAGS_record},
+      {"read", FLAGS_read},
+      {"labels", FLAGS_labels},
+      {"weights", FLAGS_weights},
+      {"out", FLAGS_out},
+      {"size", FLAGS_size},
+      {"plan_svg", FLAGS_plan_svg},
+      {"cpu_target", FLAGS_cpu_target}};
   for (const auto& [flag, text] : texts) {
     if (parsed.given.count(flag) == 0 || !text.empty()) continue;
     return absl::InvalidArgumentError(absl::StrCat(
@@ -179,6 +189,11 @@ absl::StatusOr<ClassifyOptions> ParseClassifyOptions(
     return absl::InvalidArgumentError(
         "--resume goes on with --out, expected --out too");
   }
+  if (FLAGS_read != "0" && FLAGS_read != "each") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--read is '", FLAGS_read, "', expected 0 or each"));
+  }
+  options.read_each = FLAGS_read == "each";
   options.record = UserPath(FLAGS_record);
   options.strict =
       parsed.given.count("strict") > 0 ? FLAGS_strict : StrictByDefault();

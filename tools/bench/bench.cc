@@ -82,6 +82,10 @@ DEFINE_string(network, "",
               "cuDNN and cuBLAS layer by layer: names such as fa19,sp19, "
               "separated by commas; each with --batch images, 1 to 10000 if "
               "none are given");
+DEFINE_int32(gpus, 0,
+             "with --network: also on 1, 2, 4 and so on to so many GPUs at the "
+             "same time, each with the images in its own memory; path "
+             "\"devices\" in the table, with the images of all");
 DEFINE_bool(list, false, "list the variants of --device and --class, and exit");
 DEFINE_bool(
     verbose, false,
@@ -324,8 +328,15 @@ absl::Status BenchWholeNetworks(const std::vector<std::string>& command) {
   options.peers = FLAGS_peers;
   options.samples = FLAGS_samples;
   options.seconds = FLAGS_seconds;
-  ASSIGN_OR_RETURN(const auto workers, StartWorkers());
+  options.gpus = FLAGS_gpus;
   const bool gpu = options.backend == Backend::kCuda;
+  const int there = gpu ? cuda::CountDevices() : 0;
+  if (options.gpus < 0 || options.gpus > there) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--gpus is ", options.gpus, ", expected 0 to ", there,
+                     ", the GPUs that are there"));
+  }
+  ASSIGN_OR_RETURN(const auto workers, StartWorkers());
   NetworkRecord record;
   DescribeRun(command, gpu, *workers, record);
   if (gpu) {

@@ -28,6 +28,7 @@ struct NetworkBenchOptions {
   bool peers = true;   // also the library; there is none on the CPU
   int samples = 20;    // at least
   double seconds = 5;  // and no more after that, for each kind of call
+  int gpus = 0;  // also on 1, 2, 4 ... to so many at the same time; 0: not
 };
 
 // The table's head and one of its lines. `peer` is the library's row of the
