@@ -168,6 +168,37 @@ cc_library(
 # registering messages; these need only its lite part, and are in the program.
 _onnx = repository_rule(implementation = _onnx_impl, local = True)
 
+# Where Debian and others put the headers of Open MPI.
+_OPENMPI_FOLDERS = [
+    "/usr/lib/x86_64-linux-gnu/openmpi/include",
+    "/usr/lib/aarch64-linux-gnu/openmpi/include",
+    "/usr/include/openmpi-x86_64",
+    "/usr/local/include",
+]
+
+def _openmpi_impl(repository_ctx):
+    folder = None
+    for candidate in _OPENMPI_FOLDERS:
+        if not folder and repository_ctx.path(candidate + "/mpi.h").exists:
+            folder = candidate
+    if folder:
+        for name in ["mpi.h", "mpi_portable_platform.h"]:
+            repository_ctx.symlink(folder + "/" + name, "include/" + name)
+    repository_ctx.file("defs.bzl", "OPENMPI = struct(available = %r)\n" % bool(folder))
+    repository_ctx.file("BUILD", """
+cc_library(
+    name = "openmpi",
+    hdrs = glob(["include/*.h"], allow_empty = True),
+    includes = ["include"],
+    linkopts = ["-ldl"],
+    visibility = ["//visibility:public"],
+)
+""")
+
+# Open MPI's header (libopenmpi-dev), if it is there: @openmpi//:defs.bzl says
+# so. The library is opened at run time, in processes that mpirun started.
+_openmpi = repository_rule(implementation = _openmpi_impl, local = True)
+
 def system_libraries():
     """Declares every system library that the project uses."""
     _licences(name = "licences")
@@ -201,6 +232,7 @@ def system_libraries():
     _fashion_mnist(name = "fashion_mnist")
     _googletest(name = "googletest")
     _onnx(name = "onnx")
+    _openmpi(name = "openmpi")
     _system_library(
         # Headers alone: what its shared library does is done in kernels/simd.
         name = "highway",

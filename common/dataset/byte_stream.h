@@ -52,6 +52,7 @@ class FileSource : public Source {
     return file_.Read(out, size);
   }
   int64_t size() const override { return file_.size(); }
+  const FileReader& file() const { return file_; }
 
  private:
   FileReader file_;
@@ -71,6 +72,8 @@ class ByteStream {
   // Fills `out` with the next `size` bytes, or with fewer where the file ends;
   // returns how many.
   absl::StatusOr<size_t> Read(uint8_t* out, size_t size);
+
+  bool gzipped() const { return gzipped_; }
 
   // An upper bound on the size of the whole stream; 0 if there is none.
   int64_t MostBytes() const;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "common/dataset/byte_stream.h"
 #include "common/files/files.h"
+#include "common/hash/hash.h"
 #include "common/status/status.h"
 
 namespace convlab {
@@ -22,6 +23,7 @@ constexpr int kClasses = 10;
 // number of dimensions.
 constexpr uint32_t kImagesMagic = 0x00000803;
 constexpr uint32_t kLabelsMagic = 0x00000801;
+constexpr int64_t kImagesHeader = 4 + 4 * 3;  // bytes
 
 // Fashion-MNIST's 60,000 images are 0.4 GiB at 86 x 86. A gzip file of 1 MB may
 // expand to this.
@@ -125,6 +127,13 @@ absl::StatusOr<std::vector<uint8_t>> ReadBytes(ByteStream& stream,
   return bytes;
 }
 
+absl::Status WrongSize(const std::vector<int64_t>& dimensions, int64_t expected,
+                       absl::string_view found) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the header says ", absl::StrJoin(dimensions, " x "), " = ",
+                   expected, " bytes behind it, the file holds ", found));
+}
+
 // Whether all that the header promises, and no more, was in the stream, of
 // which `found` bytes behind the header were read. Reading to the end also
 // makes zlib compare the check sum.
@@ -140,10 +149,7 @@ absl::Status CheckEnd(ByteStream& stream,
     more = count == sizeof(surplus);
   }
   if (found == expected) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the header says ", absl::StrJoin(dimensions, " x "), " = ",
-                   expected, " bytes behind it, the file holds ",
-                   more ? "more" : absl::StrCat(found)));
+  return WrongSize(dimensions, expected, more ? "more" : absl::StrCat(found));
 }
 
 absl::StatusOr<Idx> ParseIdx(Source& source, uint32_t expected_magic) {
@@ -231,12 +237,7 @@ absl::StatusOr<int64_t> IdxImageStream::Read(int64_t most, uint8_t* pixels) {
   const absl::StatusOr<size_t> bytes = stream_->Read(pixels, images * pixels_);
   if (!bytes.ok()) return Annotate(bytes.status(), name_);
   const int64_t found = static_cast<int64_t>(*bytes);
-  if (found < images * pixels_) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        name_, ": the header says ", absl::StrJoin(dimensions_, " x "),
-        ", the data end after ", found % pixels_, " of the ", pixels_,
-        " bytes of image ", taken_ + found / pixels_));
-  }
+  if (found < images * pixels_) return EndsEarly(taken_ * pixels_ + found);
   taken_ += images;
   if (images > 0 && taken_ == count()) {
     const int64_t bytes_in_all = taken_ * pixels_;  // less than 2^31 * 2^32
@@ -244,6 +245,54 @@ absl::StatusOr<int64_t> IdxImageStream::Read(int64_t most, uint8_t* pixels) {
         CheckEnd(*stream_, dimensions_, bytes_in_all, bytes_in_all), name_));
   }
   return images;
+}
+
+absl::Status IdxImageStream::EndsEarly(int64_t bytes) const {
+  return absl::InvalidArgumentError(absl::StrCat(
+      name_, ": the header says ", absl::StrJoin(dimensions_, " x "),
+      ", the data end after ", bytes % pixels_, " of the ", pixels_,
+      " bytes of image ", bytes / pixels_));
+}
+
+bool IdxImageStream::random_access() const {
+  return source_->size() > 0 && !stream_->gzipped();
+}
+
+absl::Status IdxImageStream::ReadAt(int64_t first, int64_t images,
+                                    uint8_t* pixels) const {
+  ASSIGN_OR_RETURN(const size_t found,
+                   source_->file().ReadAt(kImagesHeader + first * pixels_,
+                                          pixels, images * pixels_));
+  if (static_cast<int64_t>(found) == images * pixels_) return absl::OkStatus();
+  return EndsEarly(first * pixels_ + static_cast<int64_t>(found));
+}
+
+absl::Status IdxImageStream::CheckSize() const {
+  if (!random_access()) return absl::OkStatus();
+  const int64_t expected = count() * pixels_;  // less than 2^31 * 2^32
+  const int64_t found = source_->size() - kImagesHeader;
+  if (found == expected) return absl::OkStatus();
+  if (found < expected) return EndsEarly(found);
+  return Annotate(WrongSize(dimensions_, expected, absl::StrCat(found)), name_);
+}
+
+absl::StatusOr<std::string> IdxImageStream::Digest() const {
+  constexpr int64_t kPlaces = 256, kPlaceBytes = 4096;
+  std::string text = absl::StrJoin(dimensions_, "x");
+  if (!random_access()) return Sha256(text);
+  absl::StrAppend(&text, " ", source_->size(), " ");
+  std::string bytes(kPlaceBytes, '\0');
+  const int64_t last = std::max<int64_t>(0, source_->size() - kPlaceBytes);
+  for (int64_t i = 0; i < kPlaces; ++i) {
+    const auto offset = static_cast<int64_t>(
+        static_cast<double>(last) * static_cast<double>(i) / (kPlaces - 1));
+    ASSIGN_OR_RETURN(
+        const size_t found,
+        source_->file().ReadAt(offset, bytes.data(), bytes.size()));
+    text.append(bytes, 0, found);
+    if (last == 0) break;
+  }
+  return Sha256(text);
 }
 
 absl::StatusOr<ImageSet> ReadIdxImages(const std::string& path) {

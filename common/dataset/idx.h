@@ -64,9 +64,26 @@ class IdxImageStream {
   // within them; with the last image, if it goes on behind it.
   absl::StatusOr<int64_t> Read(int64_t most, uint8_t* pixels);
 
+  // Whether ReadAt may be called: in a plain file, neither gzipped nor a pipe.
+  bool random_access() const;
+  // Fills `pixels` with the images from `first` on; any thread may call. Errors
+  // of Read if the file ends within them.
+  absl::Status ReadAt(int64_t first, int64_t images, uint8_t* pixels) const;
+  // The error that reading all of the file would find in its size; OK without
+  // random access.
+  absl::Status CheckSize() const;
+
+  // The file's name, as in errors.
+  const std::string& name() const { return name_; }
+  // SHA-256 of the header and, with random access, of the file's size and of
+  // its bytes at a number of places all over it: equal for equal files, and
+  // very likely different for others, without reading all of a large one.
+  absl::StatusOr<std::string> Digest() const;
+
  private:
   explicit IdxImageStream(std::string name);
   absl::Status ReadHeader();
+  absl::Status EndsEarly(int64_t bytes) const;
 
   const std::string name_;  // for errors
   std::unique_ptr<FileSource> source_;

@@ -151,6 +151,23 @@ absl::StatusOr<size_t> FileReader::Read(void* out, size_t size) {
   }
 }
 
+absl::StatusOr<size_t> FileReader::ReadAt(int64_t offset, void* out,
+                                          size_t size) const {
+  size_t count = 0;
+  while (count < size) {
+    const ssize_t read =
+        pread(fileno(file_.get()), static_cast<char*>(out) + count,
+              size - count, offset + static_cast<int64_t>(count));
+    if (read == 0) break;
+    if (read > 0) {
+      count += read;
+    } else if (errno != EINTR) {
+      return FileError("read", path_, errno);
+    }
+  }
+  return count;
+}
+
 absl::StatusOr<std::string> FileReader::ReadAll(int64_t most) {
   std::string content;
   content.reserve(std::min(size_, most) + 1);

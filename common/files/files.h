@@ -61,6 +61,10 @@ class FileReader {
   // returns how many. InvalidArgument for a folder.
   absl::StatusOr<size_t> Read(void* out, size_t size);
 
+  // The same from byte `offset` of a regular file, by any thread; Read goes on
+  // where it was.
+  absl::StatusOr<size_t> ReadAt(int64_t offset, void* out, size_t size) const;
+
   // Returns all that is left. InvalidArgument if that is more than `most`
   // bytes, of which no more are read: a device has no end.
   absl::StatusOr<std::string> ReadAll(int64_t most);

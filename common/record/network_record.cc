@@ -20,6 +20,7 @@ void Fields(Visitor& visit, NetworkRow& row) {
   visit("images", row.images);
   visit("provider", row.provider);
   visit("path", row.path);
+  visit("gpus", row.gpus);
   visit("p50_us", row.p50_us);
   visit("p90_us", row.p90_us);
   visit("p99_us", row.p99_us);
@@ -55,10 +56,12 @@ void Check(ValueChecker& check, const std::string& here,
   constexpr double kDayUs = kDayNs * 1e-3;
   check.Range(here + "images", row.images, 1, kMostImages);
   check.Range(here + "samples", row.samples, 1, INT32_MAX);
+  check.Range(here + "gpus", row.gpus, 1, 1024);
   if (row.path != kHostPath && row.path != kDevicePath &&
-      row.path != kFloatsPath) {
+      row.path != kFloatsPath && row.path != kDevicesPath) {
     check.Fail(absl::StrCat(here, "path is '", row.path, "', expected ",
-                            kHostPath, ", ", kDevicePath, " or ", kFloatsPath));
+                            kHostPath, ", ", kDevicePath, ", ", kFloatsPath,
+                            " or ", kDevicesPath));
   }
   double below = 0;
   for (const auto& [field, value] : {std::pair("least_us", row.least_us),

@@ -23,6 +23,8 @@ inline constexpr char kHostPath[] = "host";      // bytes there -> labels there
 inline constexpr char kDevicePath[] = "device";  // the same, in device memory
 inline constexpr char kFloatsPath[] = "floats";  // floats on the device ->
                                                  // logits there
+inline constexpr char kDevicesPath[] = "devices";  // as kDevicePath, on several
+                                                   // GPUs at the same time
 
 // The times of calls with so many images.
 struct NetworkRow {
@@ -30,6 +32,7 @@ struct NetworkRow {
   int64_t images = 0;
   std::string provider;  // "convlab", or "cudnn" for cuDNN and cuBLAS
   std::string path;      // one of those above
+  int gpus = 1;          // that share the images
   double p50_us = 0, p90_us = 0, p99_us = 0, least_us = 0;
   double images_per_s = 0;  // at the median
   int samples = 0;

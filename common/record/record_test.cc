@@ -206,7 +206,7 @@ TEST(NetworkRecord, ValuesThatNoRunHasAreRefused) {
   EXPECT_THAT(error([](NetworkRow& row) { row.samples = 0; }),
               HasSubstr("samples is 0"));
   EXPECT_THAT(error([](NetworkRow& row) { row.path = "air"; }),
-              HasSubstr("path is 'air', expected host, device or floats"));
+              HasSubstr("path is 'air', expected host, device, floats or devices"));
   EXPECT_THAT(error([](NetworkRow& row) {
                 row.stages_us = {1, -1};
               }),

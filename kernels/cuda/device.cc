@@ -82,6 +82,27 @@ absl::StatusOr<DeviceFacts> FindDevice() {
 
 int CountDevices() { return DeviceCount().value_or(0); }
 
+absl::StatusOr<std::vector<PeerLink>> PeerLinks() {
+  std::vector<PeerLink> links;
+  const int devices = CountDevices();
+  for (int from = 0; from < devices; ++from) {
+    for (int to = 0; to < devices; ++to) {
+      if (from == to) continue;
+      int access = 0, atomics = 0, rank = 0;
+      for (const auto& [attribute, value] :
+           {std::pair(cudaDevP2PAttrAccessSupported, &access),
+            std::pair(cudaDevP2PAttrNativeAtomicSupported, &atomics),
+            std::pair(cudaDevP2PAttrPerformanceRank, &rank)}) {
+        RETURN_IF_ERROR(
+            CudaStatus(cudaDeviceGetP2PAttribute(value, attribute, from, to),
+                       "cudaDeviceGetP2PAttribute"));
+      }
+      links.push_back({from, to, access != 0, atomics != 0, rank});
+    }
+  }
+  return links;
+}
+
 CurrentDevice::CurrentDevice(int device) {
   int current = 0;
   // Without a usable GPU this call fails or returns a device that does not

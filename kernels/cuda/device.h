@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -42,6 +43,17 @@ absl::StatusOr<DeviceFacts> FindDevice();
 
 // The number of usable GPUs.
 int CountDevices();
+
+// What connects two GPUs, as CUDA tells.
+struct PeerLink {
+  int from = 0, to = 0;
+  bool access = false;   // `from` reads and writes the other's memory
+  bool atomics = false;  // atomically too: NVLink, as a rule
+  int rank = 0;          // of links: the lower the faster
+};
+
+// Of each pair of usable GPUs, in both directions.
+absl::StatusOr<std::vector<PeerLink>> PeerLinks();
 
 // Makes a device the calling thread's current one for the object's lifetime.
 class CurrentDevice {

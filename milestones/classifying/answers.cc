@@ -1,6 +1,7 @@
 #include "milestones/classifying/answers.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -46,6 +47,46 @@ void Answers::Add(int64_t index, const Answer& answer) {
   }
   uncertain_.push_back(doubt);
   std::push_heap(uncertain_.begin(), uncertain_.end(), LessCertain<Doubt>);
+}
+
+AnswersState Answers::Save() const {
+  const auto save = [](const std::vector<Doubt>& doubts) {
+    std::vector<AnswersState::Doubt> saved;
+    for (const Doubt& doubt : doubts) {
+      const Answer& answer = doubt.answer;
+      uint32_t bits;
+      std::memcpy(&bits, &answer.margin, sizeof(bits));
+      saved.push_back(
+          {doubt.index, answer.label, answer.second, bits, answer.close});
+    }
+    return saved;
+  };
+  return {count_,  correct_,         close_count_,
+          counts_, save(uncertain_), save(close_)};
+}
+
+absl::Status Answers::Restore(const AnswersState& state) {
+  if (state.counts.size() != counts_.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the state has ", state.counts.size(),
+                     " counts of classes, expected ", counts_.size()));
+  }
+  count_ = state.count;
+  correct_ = state.correct;
+  close_count_ = state.close_count;
+  counts_ = state.counts;
+  const auto restore = [](const std::vector<AnswersState::Doubt>& saved) {
+    std::vector<Doubt> doubts;
+    for (const AnswersState::Doubt& doubt : saved) {
+      Answer answer = {doubt.label, doubt.second, 0, doubt.close};
+      std::memcpy(&answer.margin, &doubt.margin_bits, sizeof(answer.margin));
+      doubts.push_back({doubt.index, answer});
+    }
+    return doubts;
+  };
+  uncertain_ = restore(state.uncertain);
+  close_ = restore(state.close);
+  return absl::OkStatus();
 }
 
 std::string Answers::Describe(const Doubt& doubt) const {

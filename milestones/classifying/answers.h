@@ -7,9 +7,23 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "kernels/compiled/compiled.h"
 
 namespace convlab {
+
+// What Answers knows after some images, to go on with in another run.
+struct AnswersState {
+  struct Doubt {
+    int64_t index = 0;
+    int label = 0, second = 0;
+    uint32_t margin_bits = 0;  // of the float
+    bool close = false;
+  };
+  int64_t count = 0, correct = 0, close_count = 0;
+  std::vector<int64_t> counts;
+  std::vector<Doubt> uncertain, close;
+};
 
 // Memory does not grow with the images, unless very many answers are close.
 class Answers {
@@ -20,6 +34,12 @@ class Answers {
   // Counts the answer of image `index`.
   void Add(int64_t index, const Answer& answer);
 
+  AnswersState Save() const;
+  // Instead of adding the same images. InvalidArgument if the state is not one
+  // of as many classes.
+  absl::Status Restore(const AnswersState& state);
+
+  bool has_labels() const { return !labels_.empty(); }
   // Of the images so far; 0 without labels.
   int64_t correct() const { return correct_; }
 

@@ -1,5 +1,10 @@
 #include "milestones/classifying/answers_file.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -55,6 +60,12 @@ std::string NpyHeader(int64_t count, int classes) {
   return header + dictionary;
 }
 
+std::string Header(AnswersFormat format, int64_t count, int classes) {
+  if (format == AnswersFormat::kCsv) return "";
+  return format == AnswersFormat::kIdx ? IdxHeader(count, classes)
+                                       : NpyHeader(count, classes);
+}
+
 }  // namespace
 
 absl::StatusOr<AnswersFormat> FormatOf(absl::string_view path) {
@@ -69,14 +80,71 @@ absl::StatusOr<AnswersFormat> FormatOf(absl::string_view path) {
 
 absl::StatusOr<std::unique_ptr<AnswersFile>> AnswersFile::Create(
     const std::string& path, AnswersFormat format, int64_t count, int classes) {
+  auto answers = std::unique_ptr<AnswersFile>(
+      new AnswersFile(path, format, count, classes));
   ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
-  if (format != AnswersFormat::kCsv) {
-    RETURN_IF_ERROR(file.Write(format == AnswersFormat::kIdx
-                                   ? IdxHeader(count, classes)
-                                   : NpyHeader(count, classes)));
+  answers->atomic_.emplace(std::move(file));
+  RETURN_IF_ERROR(answers->Write(Header(format, count, classes)));
+  return answers;
+}
+
+absl::StatusOr<std::unique_ptr<AnswersFile>> AnswersFile::Grow(
+    const std::string& path, AnswersFormat format, int64_t count, int classes,
+    int64_t bytes) {
+  auto answers = std::unique_ptr<AnswersFile>(
+      new AnswersFile(path, format, count, classes));
+  RETURN_IF_ERROR(answers->Open(bytes));
+  return answers;
+}
+
+absl::Status AnswersFile::Open(int64_t bytes) {
+  RETURN_IF_ERROR(CheckWritable(path_));
+  growing_.reset(std::fopen(path_.c_str(), bytes > 0 ? "r+b" : "w+b"));
+  if (growing_ == nullptr) return FileError("write", path_, errno);
+  // What is written is in the file, and nothing else.
+  std::setvbuf(growing_.get(), nullptr, _IONBF, 0);
+  if (bytes == 0) return Write(Header(format_, 0, classes_));
+  struct stat info;
+  if (fstat(fileno(growing_.get()), &info) != 0 ||
+      ftruncate(fileno(growing_.get()), bytes) != 0 ||
+      std::fseek(growing_.get(), 0, SEEK_END) != 0) {
+    return FileError("write", path_, errno);
   }
-  return std::unique_ptr<AnswersFile>(
-      new AnswersFile(std::move(file), format, classes));
+  written_ = bytes;
+  if (info.st_size >= bytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path_, " has ", info.st_size, " bytes, expected ", bytes,
+                   " at least, which an earlier run wrote"));
+}
+
+absl::Status AnswersFile::Write(absl::string_view text) {
+  if (atomic_.has_value()) return atomic_->Write(text);
+  if (std::fwrite(text.data(), 1, text.size(), growing_.get()) == text.size()) {
+    written_ += static_cast<int64_t>(text.size());
+    return absl::OkStatus();
+  }
+  return FileError("write", path_, errno);
+}
+
+absl::StatusOr<int64_t> AnswersFile::Save(int64_t count) {
+  // A header has as many bytes for any number of images.
+  const std::string header = Header(format_, count, classes_);
+  std::FILE* const file = growing_.get();
+  if (std::fseek(file, 0, SEEK_SET) != 0 ||
+      std::fwrite(header.data(), 1, header.size(), file) != header.size() ||
+      ftruncate(fileno(file), written_) != 0 ||
+      std::fseek(file, 0, SEEK_END) != 0 || fdatasync(fileno(file)) != 0) {
+    return FileError("write", path_, errno);
+  }
+  return written_;
+}
+
+absl::Status AnswersFile::Commit() {
+  return atomic_.has_value() ? atomic_->Commit() : Save(count_).status();
+}
+
+std::string AnswersFile::temporary_path() const {
+  return atomic_.has_value() ? atomic_->temporary_path() : "";
 }
 
 absl::Status AnswersFile::WriteLabels(absl::Span<const uint8_t> labels) {
@@ -86,7 +154,7 @@ absl::Status AnswersFile::WriteLabels(absl::Span<const uint8_t> labels) {
   } else {
     text_.append(labels.begin(), labels.end());
   }
-  return file_.Write(text_);
+  return Write(text_);
 }
 
 absl::Status AnswersFile::WriteLogits(absl::Span<const float> logits) {
@@ -101,7 +169,7 @@ absl::Status AnswersFile::WriteLogits(absl::Span<const float> logits) {
       AppendLittleEndian(BitsOf(logits[i]), text_);
     }
   }
-  return file_.Write(text_);
+  return Write(text_);
 }
 
 }  // namespace convlab

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,31 +25,48 @@ enum class AnswersFormat { kIdx, kCsv, kNpy };
 // By the end of the file's name. InvalidArgument for any other.
 absl::StatusOr<AnswersFormat> FormatOf(absl::string_view path);
 
-// Written piece by piece; the file appears under its name when it is complete
-// (AtomicFile).
+// Written piece by piece. The file appears under its name when it is complete
+// (AtomicFile), or grows under it, to be gone on with after a failure.
 class AnswersFile {
  public:
-  // Of `count` images, fewer than 2^31. `classes` is 0 for labels.
+  // Of `count` images, for IDX fewer than 2^31. `classes` is 0 for labels.
   static absl::StatusOr<std::unique_ptr<AnswersFile>> Create(
       const std::string& path, AnswersFormat format, int64_t count,
       int classes);
+  // One that grows: from nothing if `bytes` is 0, otherwise behind its first
+  // `bytes`, of an earlier run; what follows them is cut off. InvalidArgument
+  // if it has fewer.
+  static absl::StatusOr<std::unique_ptr<AnswersFile>> Grow(
+      const std::string& path, AnswersFormat format, int64_t count, int classes,
+      int64_t bytes);
 
   // Of the next images: one label each.
   absl::Status WriteLabels(absl::Span<const uint8_t> labels);
   // `classes` logits each.
   absl::Status WriteLogits(absl::Span<const float> logits);
-  absl::Status Commit() { return file_.Commit(); }
+  absl::Status Commit();
+  // Of one that grows: brings what was written to the disk as a whole file of
+  // the first `count` images. Returns its bytes.
+  absl::StatusOr<int64_t> Save(int64_t count);
 
-  const std::string& temporary_path() const { return file_.temporary_path(); }
+  // Empty for one that grows.
+  std::string temporary_path() const;
 
  private:
-  AnswersFile(AtomicFile file, AnswersFormat format, int classes)
-      : file_(std::move(file)), format_(format), classes_(classes) {}
+  AnswersFile(const std::string& path, AnswersFormat format, int64_t count,
+              int classes)
+      : path_(path), format_(format), count_(count), classes_(classes) {}
+  absl::Status Open(int64_t bytes);
+  absl::Status Write(absl::string_view text);
 
-  AtomicFile file_;
+  const std::string path_;
   const AnswersFormat format_;
+  const int64_t count_;
   const int classes_;
-  std::string text_;  // of a piece
+  std::optional<AtomicFile> atomic_;
+  FilePointer growing_;
+  int64_t written_ = 0;  // bytes of it, without what a write left halfway
+  std::string text_;     // of a piece
 };
 
 }  // namespace convlab

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/parallel/parallel.h"
 #include "common/record/bench_record.h"
 #include "common/status/status.h"
+#include "kernels/compiled/compiled.h"
 #include "kernels/cuda/device.h"
 #include "kernels/measure/cpu_ceilings.h"
 #include "kernels/measure/gpu_ceilings.h"
@@ -43,34 +46,112 @@ Rates MeasureCpuRates(Workers& workers) {
   return rates;
 }
 
+// Shares of the threads.
+std::vector<ClassifyDevice> CpuDevices(const ClassifyOptions& options) {
+  std::vector<ClassifyDevice> devices;
+  for (int i = 0; i < options.workers; ++i) {
+    // The first ones have one more where they cannot have as many.
+    const int threads = std::max(
+        1, (options.threads + options.workers - 1 - i) / options.workers);
+    devices.push_back(
+        {false, i, threads,
+         absl::StrCat(
+             options.workers == 1 ? "the CPU" : absl::StrCat("CPU worker ", i),
+             ", ", threads, " thread", threads == 1 ? "" : "s", ", ",
+             Name(ChosenCpuTarget())),
+         ""});
+  }
+  return devices;
+}
+
+absl::StatusOr<std::vector<ClassifyDevice>> GpuDevices(
+    const ClassifyOptions& options, int local_rank) {
+  const int there = cuda::CountDevices();
+  const int count =
+      options.gpus.value_or(1) == kAllGpus ? there : options.gpus.value_or(1);
+  if (count > there) {
+    return absl::UnavailableError(absl::StrCat(
+        "--gpus is ", count, ", and there ",
+        there == 1 ? "is 1 GPU" : absl::StrCat("are ", there, " GPUs")));
+  }
+  std::vector<ClassifyDevice> devices;
+  for (int i = 0; i < count; ++i) {
+    const int index = (local_rank * count + i) % there;
+    const cuda::CurrentDevice current(index);
+    RETURN_IF_ERROR(current.status());
+    ASSIGN_OR_RETURN(const cuda::DeviceFacts facts, cuda::FindDevice());
+    devices.push_back(
+        {true, index, std::max(1, options.threads / count),
+         absl::StrCat(there == 1 ? "the GPU" : absl::StrCat("GPU ", index),
+                      ", ", facts.name),
+         facts.pci_bus_id});
+  }
+  return devices;
+}
+
 }  // namespace
 
-absl::StatusOr<ClassifyDevice> ChooseDevice(const ClassifyOptions& options) {
-  const ClassifyDevice cpu = {
-      false, absl::StrCat("the CPU, ", options.threads, " thread",
-                          options.threads == 1 ? "" : "s", ", ",
-                          Name(ChosenCpuTarget()))};
-  if (options.device == Device::kCpu) return cpu;
-  const auto gpu = cuda::FindDevice();
-  if (gpu.ok())
-    return ClassifyDevice{true, absl::StrCat("the GPU, ", gpu->name)};
-  if (options.device == Device::kAuto) return cpu;
-  return absl::UnavailableError(absl::StrCat(
-      gpu.status().message(),
-      "; use --device cpu, or carry the bundle (bazel build //tools:bundle) to "
-      "a machine with a GPU"));
+absl::StatusOr<std::vector<ClassifyDevice>> ChooseDevices(
+    const ClassifyOptions& options, int local_rank) {
+  const absl::StatusOr<cuda::DeviceFacts> first = cuda::FindDevice();
+  if (options.device == Device::kCpu ||
+      (options.device == Device::kAuto && !first.ok() && !options.gpus)) {
+    return CpuDevices(options);
+  }
+  if (!first.ok()) {
+    return absl::UnavailableError(absl::StrCat(
+        first.status().message(),
+        "; use --device cpu, or carry the bundle (bazel build //tools:bundle) "
+        "to a machine with a GPU"));
+  }
+  return GpuDevices(options, local_rank);
 }
 
-absl::StatusOr<std::unique_ptr<CompiledNetwork>> Compile(
-    const ClassifyDevice& device, const Network& network,
-    const NetworkWeights& weights, int image_size, Workers& workers) {
-  return device.gpu ? CompileForGpu(network, weights, image_size, workers)
-                    : CompileForCpu(network, weights, image_size, workers);
+WorkerResult RunWorker(const ClassifyDevice& device, const WorkerJob& job,
+                       PieceFeed& feed, int worker) {
+  WorkerResult result;
+  result.share.device = device.text;
+  result.share.pci_bus_id = device.pci_bus_id;
+  result.share.threads = device.threads;
+  bool told = false;
+  result.status = CatchRefusals([&]() -> absl::Status {
+    std::optional<cuda::CurrentDevice> current;
+    if (device.gpu) {
+      current.emplace(device.index);
+      RETURN_IF_ERROR(current->status());
+    }
+    const Clock::time_point start = Clock::now();
+    Workers workers(device.threads);
+    ASSIGN_OR_RETURN(const auto compiled,
+                     (device.gpu ? CompileForGpu : CompileForCpu)(
+                         job.network, job.weights, job.image_size, workers));
+    result.share.compile_ns =
+        std::chrono::nanoseconds(Clock::now() - start).count();
+    told = true;
+    job.compiled();
+    RETURN_IF_ERROR(
+        WorkOnPieces(feed, worker, *compiled, job.options, result.share));
+    if (job.stages && result.share.images > 0) {
+      result.stage_ns = compiled->StageNs();
+      result.stage_kernels = compiled->StageKernels();
+    }
+    return absl::OkStatus();
+  });
+  if (!result.status.ok()) {
+    result.share.lost = std::string(result.status.message());
+    feed.Lose(worker, result.status);
+  }
+  if (!told) job.compiled();
+  return result;
 }
 
-absl::StatusOr<Rates> MeasureRates(const ClassifyDevice& device,
-                                   Workers& workers) {
-  if (!device.gpu) return MeasureCpuRates(workers);
+absl::StatusOr<Rates> MeasureRates(const ClassifyDevice& device) {
+  if (!device.gpu) {
+    Workers workers(device.threads);
+    return MeasureCpuRates(workers);
+  }
+  const cuda::CurrentDevice current(device.index);
+  RETURN_IF_ERROR(current.status());
   ASSIGN_OR_RETURN(const Ceilings ceilings, MeasureGpuCeilings());
   Rates rates = RatesOf(ceilings);
   constexpr double kProducts = 3;

@@ -1,38 +1,65 @@
-// The device on which classify runs.
+// The devices on which classify runs, and the workers that they are.
 #ifndef MILESTONES_CLASSIFYING_DEVICE_H_
 #define MILESTONES_CLASSIFYING_DEVICE_H_
 
-#include <memory>
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/hardware/rates.h"
 #include "common/network/network.h"
-#include "common/parallel/parallel.h"
+#include "common/record/classify_record.h"
 #include "common/weights/weights.h"
-#include "kernels/compiled/compiled.h"
 #include "milestones/classifying/options.h"
+#include "milestones/classifying/worker.h"
 
 namespace convlab {
 
+// A GPU, or a share of the CPU's threads.
 struct ClassifyDevice {
-  bool gpu;
-  std::string text;  // "the GPU, NVIDIA H200"
+  bool gpu = false;
+  int index = 0;           // of the GPUs, or of the shares
+  int threads = 1;         // of the host
+  std::string text;        // "the GPU, NVIDIA H200", "GPU 1, NVIDIA H200"
+  std::string pci_bus_id;  // of a GPU
 };
 
-// The device that the user asked for, by default a GPU if there is one.
-// Unavailable, with the alternatives, if it is not there.
-absl::StatusOr<ClassifyDevice> ChooseDevice(const ClassifyOptions& options);
+// The devices that the user asked for, by default a GPU if there is one;
+// `local_rank` is this process's number among those of the machine, which take
+// different GPUs. Unavailable, with the alternatives, if they are not there.
+absl::StatusOr<std::vector<ClassifyDevice>> ChooseDevices(
+    const ClassifyOptions& options, int local_rank);
 
-absl::StatusOr<std::unique_ptr<CompiledNetwork>> Compile(
-    const ClassifyDevice& device, const Network& network,
-    const NetworkWeights& weights, int image_size, Workers& workers);
+// What a worker needs besides its feed. What it refers to must outlive it.
+struct WorkerJob {
+  const Network& network;
+  const NetworkWeights& weights;
+  int image_size;
+  WorkerOptions options;
+  bool stages;  // whether the times of the stages are asked for
+  // Called when the network is compiled; a worker begins when it returns.
+  std::function<void()> compiled;
+};
+
+struct WorkerResult {
+  absl::Status status;  // not OK: the worker is lost
+  ClassifyShare share;
+  std::vector<int64_t> stage_ns;           // CompiledNetwork::StageNs
+  std::vector<std::string> stage_kernels;  // CompiledNetwork::StageKernels
+};
+
+// Compiles the network for the device in the calling thread, and works on
+// pieces of the feed as its worker of that number.
+WorkerResult RunWorker(const ClassifyDevice& device, const WorkerJob& job,
+                       PieceFeed& feed, int worker);
 
 // The rates of float32 and memory that the device reaches now, by short
 // measurements. On a GPU float32 is what three products of halves give, if that
 // is more than multiply-adds in float32.
-absl::StatusOr<Rates> MeasureRates(const ClassifyDevice& device,
-                                   Workers& workers);
+absl::StatusOr<Rates> MeasureRates(const ClassifyDevice& device);
 
 }  // namespace convlab
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/dataset/fashion_mnist.h"
 #include "common/files/files.h"
@@ -16,8 +17,11 @@ DEFINE_string(model, "fa19",
               "(FILE.onnx)");
 DEFINE_string(input, "",
               "images to classify: a folder with Fashion-MNIST's IDX files, an "
-              "IDX file, or - for one on standard input, gzipped or plain; if "
-              "not given, CONVLAB_DATA's folder, or Debian's");
+              "IDX file, a pattern of such files ('part-*.idx'), which follow "
+              "each other by their names, or - for one on standard input, "
+              "gzipped or plain; if not given, CONVLAB_DATA's folder, or "
+              "Debian's");
+DEFINE_string(data, "", "the same as --input");
 DEFINE_string(split, "t10k", "of a folder: t10k or train");
 DEFINE_string(size, "",
               "images to classify, from the first; all of them if not given");
@@ -31,16 +35,36 @@ DEFINE_string(out, "",
               "file to write the label found for each image to, by its name as "
               ".idx, .csv or .npy");
 DEFINE_bool(logits, false, "write the logits of all classes, not the label");
+DEFINE_bool(resume, false,
+            "go on where an earlier run with --resume left --out, if there was "
+            "one: the answers so far are kept, with FILE.run beside them, "
+            "which knows images and weights by digests");
+DEFINE_string(record, "",
+              "JSON file for what ran where: the devices, how they are linked, "
+              "and each one's share");
 DEFINE_bool(strict, false,
             "fail if the number of correct labels is not the one that the "
             "weight file states for a folder's images; also if not given, "
             "where the environment sets CI (--nostrict: never)");
+DEFINE_string(
+    read, "0",
+    "under mpirun, who reads the images: 0, the rank that deals them, "
+    "or each rank the pieces that it gets, from files that all see");
 DEFINE_bool(plan, false,
             "print the plan: its stages, what is folded and fused, operations "
             "and bytes, and each stage's time beside its floor");
 DEFINE_string(plan_svg, "", "SVG file to draw the plan in");
 DEFINE_string(device, "auto", "auto, cpu or gpu");
+DEFINE_string(gpus, "",
+              "GPUs that take pieces of the images as they become free: a "
+              "number, or all; one if not given");
 DEFINE_int32(threads, 0, "threads of the CPU; all cores if not given");
+DEFINE_int32(workers, 1,
+             "on the CPU: networks that take pieces as GPUs do, and share the "
+             "threads");
+DEFINE_int32(tolerate, 0,
+             "go on without so many devices or, under mpirun, ranks that fail, "
+             "and give their pieces to others");
 DEFINE_string(cpu_target, "auto",
               "vector instructions; auto takes the best that the processor "
               "has");
@@ -78,6 +102,10 @@ absl::Status TakePositional(const ParsedFlags& parsed) {
 absl::Status CheckNotEmpty(const ParsedFlags& parsed) {
   const std::pair<const char*, const std::string&> texts[] = {
       {"input", FLAGS_input},
+      {"data", FLAGS_data},
+      {"gpus", FLAGS_gpus},
+      {"record", FLAGS_record},
+      {"read", FLAGS_read},
       {"labels", FLAGS_labels},
       {"weights", FLAGS_weights},
       {"out", FLAGS_out},
@@ -92,6 +120,22 @@ absl::Status CheckNotEmpty(const ParsedFlags& parsed) {
   return absl::OkStatus();
 }
 
+absl::Status ParseGpus(ClassifyOptions& options) {
+  if (FLAGS_gpus.empty()) return absl::OkStatus();
+  int count = kAllGpus;
+  if (FLAGS_gpus != "all" &&
+      (!absl::SimpleAtoi(FLAGS_gpus, &count) || count < 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--gpus is '", FLAGS_gpus, "', expected all or a number from 1"));
+  }
+  if (options.device == Device::kCpu) {
+    return absl::InvalidArgumentError(
+        "--gpus is given with --device cpu, expected one of them");
+  }
+  options.gpus = count;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<ClassifyOptions> ParseClassifyOptions(
@@ -103,6 +147,13 @@ absl::StatusOr<ClassifyOptions> ParseClassifyOptions(
   RETURN_IF_ERROR(CheckNotEmpty(parsed));
   RETURN_IF_ERROR(TakePositional(parsed));
   ASSIGN_OR_RETURN(options.model, FindModel(FLAGS_model));
+  if (!FLAGS_data.empty()) {
+    if (!FLAGS_input.empty()) {
+      return absl::InvalidArgumentError(
+          "--data and --input are both given, expected one of them");
+    }
+    FLAGS_input = FLAGS_data;
+  }
   options.input =
       FLAGS_input == "-"
           ? FLAGS_input
@@ -114,6 +165,11 @@ absl::StatusOr<ClassifyOptions> ParseClassifyOptions(
   options.labels = UserPath(FLAGS_labels);
   options.weights = UserPath(FLAGS_weights);
   ASSIGN_OR_RETURN(options.device, ParseDevice(FLAGS_device));
+  RETURN_IF_ERROR(CheckRange("workers", FLAGS_workers, 1, 1024));
+  options.workers = FLAGS_workers;
+  RETURN_IF_ERROR(ParseGpus(options));
+  RETURN_IF_ERROR(CheckRange("tolerate", FLAGS_tolerate, 0, 1000000));
+  options.tolerate = FLAGS_tolerate;
   options.threads = Workers::Available();
   if (parsed.given.count("threads") > 0) {
     RETURN_IF_ERROR(CheckRange("threads", FLAGS_threads, 1, 1024));
@@ -128,6 +184,17 @@ absl::StatusOr<ClassifyOptions> ParseClassifyOptions(
     return absl::InvalidArgumentError(
         "--logits says what --out writes, expected --out too");
   }
+  options.resume = FLAGS_resume;
+  if (options.resume && options.out.empty()) {
+    return absl::InvalidArgumentError(
+        "--resume goes on with --out, expected --out too");
+  }
+  if (FLAGS_read != "0" && FLAGS_read != "each") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--read is '", FLAGS_read, "', expected 0 or each"));
+  }
+  options.read_each = FLAGS_read == "each";
+  options.record = UserPath(FLAGS_record);
   options.strict =
       parsed.given.count("strict") > 0 ? FLAGS_strict : StrictByDefault();
   options.plan = FLAGS_plan;

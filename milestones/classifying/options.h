@@ -14,21 +14,31 @@
 
 namespace convlab {
 
+inline constexpr int kAllGpus = -1;
+
 struct ClassifyOptions {
   bool help = false;
   Model model;
-  std::string input;            // a folder, a file, or "-" for standard input
+  // A folder, a file, a pattern of files, or "-" for standard input.
+  std::string input;
   std::string split;            // of a folder
   std::optional<int64_t> size;  // the first images; absent: all
   std::string labels;           // a file; empty: the folder's, or none
   std::string weights;          // a file; empty: the trained weights
   Device device = Device::kAuto;
+  // The GPUs of this process, or kAllGpus; absent: one, if there is one.
+  std::optional<int> gpus;
   int threads = 1;
+  int workers = 1;  // on the CPU, which share the threads
   std::string cpu_target;
   std::string out;  // a file; empty: none
   AnswersFormat format = AnswersFormat::kIdx;
   bool logits = false;
-  bool strict = false;  // an unexpected number of right labels is a failure
+  bool strict = false;     // an unexpected number of right labels is a failure
+  bool resume = false;     // go on where `out` ends
+  int tolerate = 0;        // ranks that may be lost
+  bool read_each = false;  // each rank reads the pieces that it gets
+  std::string record;      // a file; empty: none
   bool plan = false;
   std::string plan_svg;  // a file; empty: none
 };

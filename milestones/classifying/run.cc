@@ -1,9 +1,6 @@
 #include "milestones/classifying/run.h"
 
-#include <sys/stat.h>
-
-#include <algorithm>
-#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -12,142 +9,112 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/accuracy/accuracy.h"
-#include "common/dataset/fashion_mnist.h"
 #include "common/files/files.h"
+#include "common/hash/hash.h"
+#include "common/ranks/ranks.h"
 #include "common/record/run_record.h"
-#include "common/record/usage.h"
 #include "common/status/main.h"
 #include "common/status/status.h"
 #include "common/weights/weights.h"
-#include "kernels/compiled/compiled.h"
-#include "kernels/inference/inference.h"
 #include "kernels/simd/cpu_target.h"
 #include "milestones/classifying/answers.h"
-#include "milestones/classifying/answers_file.h"
+#include "milestones/classifying/dealt_run.h"
 #include "milestones/classifying/device.h"
+#include "milestones/classifying/input.h"
 #include "milestones/classifying/interrupt.h"
 #include "milestones/classifying/options.h"
-#include "milestones/classifying/plan_report.h"
+#include "milestones/classifying/output.h"
+#include "milestones/classifying/rank_messages.h"
+#include "milestones/classifying/rank_worker.h"
 #include "milestones/classifying/stream.h"
 #include "milestones/counts.h"
 #include "milestones/model.h"
-#include "milestones/progress.h"
 
 namespace convlab {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// Images of a block: many, so that all threads have several batches, but less
-// than this memory.
-constexpr int64_t kBlockImages = 4096, kThreadImages = 256;
-constexpr int64_t kBlockBytes = 64 << 20;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-void Tell(const std::string& text) {
-  absl::FPrintF(stderr, "classify: %s\n", OneLine(text));
-}
-
-// What is left to do when the program is interrupted.
+// The output that is to be given up when the program is interrupted.
 class Unfinished {
  public:
-  void Write(const std::string& path, const std::string& temporary) {
+  explicit Unfinished(const std::unique_ptr<Ranks>& ranks) : ranks_(ranks) {}
+
+  void Set(Output* output) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    path_ = path;
-    temporary_ = temporary;
+    output_ = output;
   }
 
   // Ends with the mutex locked, so that nothing is begun any more.
   void CleanUp() {
     mutex_.lock();
-    if (!temporary_.empty()) std::remove(temporary_.c_str());
-    Tell(absl::StrCat("interrupted", path_.empty() ? "" : "; there is no new ",
-                      path_));
+    const std::string kept = output_ == nullptr ? "" : output_->GiveUp();
+    if (Ranks::EnvironmentRank() > 0) return;
+    std::string text = "interrupted";
+    // mpirun ends all ranks when one has died.
+    if (output_ != nullptr) {
+      for (const int rank : ranks_->FindEnded()) {
+        const RankPlace& place = ranks_->place(rank);
+        absl::StrAppend(&text, "; ", ranks_->Name(rank), ", process ",
+                        place.process, ", has ended");
+      }
+    }
+    Tell(absl::StrCat(text, kept.empty() ? "" : "; ", kept));
   }
 
  private:
+  const std::unique_ptr<Ranks>& ranks_;
   std::mutex mutex_;
-  std::string path_, temporary_;
+  Output* output_ = nullptr;
 };
 
-bool IsFolder(const std::string& path) {
-  struct stat info;
-  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-// Opens the input, and reads the labels if there are any.
-absl::StatusOr<DatasetStream> OpenInput(const ClassifyOptions& options) {
-  DatasetStream data;
-  // Where the default folder is missing, the error tells how to get it.
-  if (IsFolder(options.input) ||
-      options.input == UserPath(FashionMnistFolder())) {
-    ASSIGN_OR_RETURN(data, OpenFashionMnist(options.input, options.split));
-  } else {
-    auto images = IdxImageStream::Open(options.input);
-    if (absl::IsNotFound(images.status())) {
-      return Annotate(images.status(),
-                      "neither the name of a network nor an input");
-    }
-    ASSIGN_OR_RETURN(data.images, std::move(images));
-  }
-  if (!options.labels.empty()) {
-    ASSIGN_OR_RETURN(data.labels, ReadIdxLabels(options.labels));
-    if (static_cast<int64_t>(data.labels.size()) != data.images->count()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          options.labels, " has ", data.labels.size(), " labels, expected ",
-          data.images->count(), ", one for each image"));
-    }
-  }
-  RETURN_IF_ERROR(
-      Annotate(CheckImages(*options.model.network, {data.images->count(),
-                                                    data.images->height(),
-                                                    data.images->width(),
-                                                    {}}),
-               options.input == "-" ? "standard input" : options.input));
-  if (options.size.value_or(1) > data.images->count()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("size is ", *options.size, ", expected 1 to ",
-                     data.images->count(), ", the images of the input"));
-  }
-  return data;
-}
-
-absl::Status TellPlan(const ClassifyOptions& options,
-                      const CompiledNetwork& compiled, int64_t count,
-                      int image_size, const ClassifyDevice& device,
-                      Workers& workers) {
-  if (!options.plan && options.plan_svg.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const Rates rates, MeasureRates(device, workers));
-  const PlanReport report = ReportPlan(
-      *options.model.network, compiled.plan(), count, image_size,
-      compiled.StageNs(), compiled.StageKernels(), device.text, rates);
-  if (options.plan) std::fputs(PlanTable(report).c_str(), stdout);
-  if (options.plan_svg.empty()) return absl::OkStatus();
-  return WriteFileAtomically(options.plan_svg, PlanPicture(report));
-}
-
-absl::StatusOr<StreamTimes> RunStream(const ClassifyOptions& options,
-                                      IdxImageStream& images, int64_t count,
-                                      CompiledNetwork& compiled,
-                                      Answers& answers, AnswersFile* file) {
-  ProgressBar bar;
-  StreamOptions stream;
-  stream.count = count;
-  stream.block = std::max<int64_t>(
-      1, std::min(std::max(kBlockImages, kThreadImages * options.threads),
-                  kBlockBytes / (int64_t{images.height()} * images.width())));
-  stream.classes = options.model.network->Classes();
-  stream.logits = options.logits;
-  stream.progress = [&](int64_t done) {
-    bar.Show(static_cast<double>(done) / count);
+// SHA-256 over the weights that the network has, whatever file they are from.
+std::string DigestOf(const NetworkWeights& weights) {
+  std::string digests;
+  const auto add = [&](const std::vector<float>& values) {
+    digests += Sha256({reinterpret_cast<const char*>(values.data()),
+                       values.size() * sizeof(float)});
   };
-  return ClassifyStream(images, compiled, stream, answers, file);
+  for (const LayerWeights& layer : weights.layers) {
+    add(layer.weight);
+    add(layer.bias);
+  }
+  return Sha256(digests);
+}
+
+absl::StatusOr<OutputOptions> OutputFor(const ClassifyOptions& options,
+                                        const ClassifyInput& input,
+                                        const NetworkWeights& weights, bool gpu,
+                                        int64_t count, int64_t block) {
+  OutputOptions output = {
+      options.out,    options.format, options.model.network->Classes(),
+      options.logits, options.resume, {}};
+  constexpr int64_t kMostIdx = (int64_t{1} << 31) - 1;
+  if (!options.out.empty() && options.format == AnswersFormat::kIdx &&
+      count > kMostIdx) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("an IDX file has at most ", kMostIdx,
+                     " answers, expected a name of "
+                     "--out that ends with .csv or .npy for ",
+                     count));
+  }
+  if (!options.resume) {
+    output.of.count = count;
+    return output;
+  }
+  ASSIGN_OR_RETURN(const std::string images, input.images->Digest());
+  // On the CPU an image's answer does not depend on its piece.
+  output.of = {options.model.network->name,
+               DigestOf(weights),
+               images,
+               gpu ? "gpu" : "cpu",
+               count,
+               gpu ? block : 0,
+               options.logits ? "logits" : "labels"};
+  return output;
 }
 
 // Judges the number of correct labels as a milestone does, where the weight
@@ -167,83 +134,139 @@ absl::Status JudgeCount(const ClassifyOptions& options,
   return judged;
 }
 
-absl::Status Classify(const std::string& program,
-                      const ClassifyOptions& options) {
-  // Before any other thread begins, those of the CUDA driver too, which would
-  // take the signals.
-  Unfinished unfinished;
-  const InterruptGuard guard([&] { unfinished.CleanUp(); });
+// Everything before the first image, but the output.
+absl::Status Prepare(const std::string& program, DealtRun& run) {
+  const ClassifyOptions& options = run.options;
   RETURN_IF_ERROR(ForceCpuTarget(options.cpu_target));
-  ASSIGN_OR_RETURN(const ClassifyDevice device, ChooseDevice(options));
-  if (!options.plan_svg.empty()) {
-    RETURN_IF_ERROR(CheckWritable(options.plan_svg));
+  ASSIGN_OR_RETURN(run.devices, ChooseDevices(options, run.ranks.local_rank()));
+  for (const std::string& file : {options.plan_svg, options.record}) {
+    if (!file.empty()) RETURN_IF_ERROR(CheckWritable(file));
   }
-  const Network& network = *options.model.network;
-  ASSIGN_OR_RETURN(DatasetStream data, OpenInput(options));
-  const int64_t count = options.size.value_or(data.images->count());
+  ASSIGN_OR_RETURN(run.input, OpenInput(options));
+  run.count = options.size.value_or(run.input.images->count());
   ASSIGN_OR_RETURN(const std::string weights_file,
                    WeightsFile(options.model, options.weights, program));
-  ASSIGN_OR_RETURN(const NetworkWeights weights,
-                   ReadWeights(options.model, weights_file));
-  std::unique_ptr<AnswersFile> file;
-  if (!options.out.empty()) {
-    ASSIGN_OR_RETURN(
-        file, AnswersFile::Create(options.out, options.format, count,
-                                  options.logits ? network.Classes() : 0));
-    unfinished.Write(options.out, file->temporary_path());
+  ASSIGN_OR_RETURN(run.weights, ReadWeights(options.model, weights_file));
+  run.block = PieceImages(run.gpu(), run.count, run.image_bytes(),
+                          run.devices[0].threads);
+  if (!options.read_each || run.input.images->random_access()) {
+    return absl::OkStatus();
   }
+  return absl::InvalidArgumentError(
+      absl::StrCat(run.input.images->name(),
+                   " is not a plain file, expected one with --read each"));
+}
+
+// Tells the other ranks what to do; nothing, if this one is not `ready`.
+absl::Status BroadcastJob(const DealtRun& run, bool ready) {
+  RankJob job;
+  job.ok = ready;
+  if (ready) {
+    job.block = run.block;
+    job.image_size = run.input.images->width();
+    job.readers = run.readers();
+    if (run.options.read_each) {
+      ASSIGN_OR_RETURN(job.images, run.input.images->Digest());
+    }
+  }
+  std::string bytes = PackJob(job);
+  RETURN_IF_ERROR(run.ranks.Broadcast(bytes));
+  if (!ready) return absl::OkStatus();
+  bytes = PackWeights(run.weights);
+  return run.ranks.Broadcast(bytes);
+}
+
+// How the ranks end, after the program has printed everything.
+struct Ending {
+  std::unique_ptr<Ranks> ranks;
+  bool in_order = true;
+};
+
+// Rank 0, or the only one.
+absl::Status Classify(const std::vector<std::string>& command,
+                      const ClassifyOptions& options, Unfinished& unfinished,
+                      Ending& ending) {
+  DealtRun run = {
+      options,
+      command,
+      absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()),
+      *ending.ranks,
+      {},
+      {},
+      {}};
+  absl::Status ready = Prepare(command.front(), run);
+  std::unique_ptr<Output> output;
+  const bool counted = options.labels.empty() && !run.input.labels.empty();
+  if (ready.ok()) {
+    ready = [&]() -> absl::Status {
+      ASSIGN_OR_RETURN(const OutputOptions output_options,
+                       OutputFor(options, run.input, run.weights, run.gpu(),
+                                 run.count, run.block));
+      ASSIGN_OR_RETURN(
+          output,
+          Output::Open(output_options, Answers(run.network().Classes(),
+                                               std::move(run.input.labels))));
+      return absl::OkStatus();
+    }();
+  }
+  const absl::Status told = BroadcastJob(run, ready.ok());
+  RETURN_IF_ERROR(ready);
+  ending.in_order = false;
+  RETURN_IF_ERROR(told);
+  unfinished.Set(output.get());
   if (options.model.onnx != nullptr) {
     for (const std::string& note : options.model.onnx->notes) Tell(note);
   }
-  Tell(absl::StrCat("running on ", device.text));
-  Workers workers(options.threads);
-  const Clock::time_point start = Clock::now();
-  const int image_size = data.images->width();
-  ASSIGN_OR_RETURN(const auto compiled,
-                   Compile(device, network, weights, image_size, workers));
-  const double compile_seconds = SecondsSince(start);
-  const bool counted = options.labels.empty() && !data.labels.empty();
-  Answers answers(network.Classes(), std::move(data.labels));
-  const Clock::time_point begin = Clock::now();
-  ASSIGN_OR_RETURN(
-      const StreamTimes times,
-      RunStream(options, *data.images, count, *compiled, answers, file.get()));
-  const double seconds = SecondsSince(begin);
-  if (file != nullptr) {
-    RETURN_IF_ERROR(file->Commit());
-    unfinished.Write("", "");
+  for (const ClassifyDevice& device : run.devices) {
+    Tell(absl::StrCat("running on ", device.text));
   }
-  Tell(absl::StrFormat(
-      "%d images in %.3f s, %.0f per second; reading %.3f s, computing %.3f s "
-      "and writing %.3f s at the same time; compiling before that %.3f s; at "
-      "most %d MB of memory",
-      count, seconds, count / seconds, times.read_ns * 1e-9,
-      times.compute_ns * 1e-9, times.write_ns * 1e-9, compile_seconds,
-      CurrentUsage().max_resident_bytes / 1000000));
-  for (const std::string& line : answers.Text()) std::puts(line.c_str());
-  for (const std::string& line : answers.CloseText()) std::puts(line.c_str());
-  RETURN_IF_ERROR(
-      TellPlan(options, *compiled, count, image_size, device, workers));
+  bool lost_any = false;
+  const absl::Status status = ClassifyDealt(run, *output, lost_any);
+  unfinished.Set(nullptr);
+  if (!status.ok()) {
+    const std::string kept = output->GiveUp();
+    if (options.resume && !kept.empty()) Tell(kept);
+    return status;
+  }
+  ending.in_order = !lost_any;
   if (!counted) return absl::OkStatus();
-  return JudgeCount(options, weights, count, answers.correct());
+  return JudgeCount(options, run.weights, run.count,
+                    output->answers().correct());
 }
 
-absl::Status ParseAndClassify(const std::vector<std::string>& command) {
-  ASSIGN_OR_RETURN(const ClassifyOptions options,
-                   ParseClassifyOptions({command.begin() + 1, command.end()}));
-  if (options.help) {
+absl::Status ParseAndClassify(const std::vector<std::string>& command,
+                              Ending& ending) {
+  const absl::StatusOr<ClassifyOptions> options =
+      ParseClassifyOptions({command.begin() + 1, command.end()});
+  // All ranks have the same arguments, and one tells what is wrong with them.
+  if (!options.ok() || options->help) {
+    if (Ranks::EnvironmentRank() > 0) return absl::OkStatus();
+    RETURN_IF_ERROR(options.status());
     std::fputs(ClassifyHelp().c_str(), stdout);
     return absl::OkStatus();
   }
-  return Classify(command.front(), options);
+  // Before any other thread begins, those of the CUDA driver and of MPI too,
+  // which would take the signals.
+  Unfinished unfinished(ending.ranks);
+  const InterruptGuard guard([&] { unfinished.CleanUp(); });
+  ASSIGN_OR_RETURN(ending.ranks, Ranks::Join());
+  if (ending.ranks->rank() == 0) {
+    return Classify(command, *options, unfinished, ending);
+  }
+  RETURN_IF_ERROR(ForceCpuTarget(options->cpu_target));
+  return WorkForRankZero(*options, *ending.ranks, ending.in_order);
 }
 
 }  // namespace
 
 int RunClassify(int argc, char** argv) {
-  return RunMain("classify", [&] {
-    return ParseAndClassify({argv, argv + argc});
+  Ending ending;
+  const int status = RunMain("classify", [&] {
+    return ParseAndClassify({argv, argv + argc}, ending);
   });
+  if (ending.ranks == nullptr || ending.ranks->size() == 1) return status;
+  if (!ending.in_order) ending.ranks->Abandon(status);
+  return FinishProgram("classify", ending.ranks->Leave()) + status;
 }
 
 }  // namespace convlab

@@ -1,103 +1,102 @@
 #include "milestones/classifying/stream.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <future>
-#include <vector>
+#include <system_error>
+#include <utility>
 
 #include "common/status/status.h"
 
 namespace convlab {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-struct Block {
-  int64_t first = 0, count = 0;  // images
-  std::vector<uint8_t> pixels;
-  std::vector<float> logits;
-  std::vector<uint8_t> labels;
-};
-
-// Calls `work`, and adds its time to `ns`.
-template <typename Work>
-absl::Status Timed(int64_t& ns, const Work& work) {
-  const auto start = Clock::now();
-  absl::Status status = work();
-  ns += std::chrono::nanoseconds(Clock::now() - start).count();
-  return status;
-}
+// On the GPU a piece's first copies and last kernels have nothing beside them.
+constexpr int64_t kGpuImages = 4096, kMostGpuImages = 65536;
+constexpr int64_t kGpuPieces = 256;  // of all images, if they are many
+// On the CPU a thread should have a whole batch.
+constexpr int64_t kCpuImages = 4096, kThreadImages = 512;
+constexpr int64_t kCpuPieces = 64;
+constexpr int64_t kPieceBytes = 64 << 20;
 
 }  // namespace
 
-absl::StatusOr<StreamTimes> ClassifyStream(IdxImageStream& images,
-                                           CompiledNetwork& compiled,
-                                           const StreamOptions& options,
-                                           Answers& answers,
-                                           AnswersFile* file) {
-  const int64_t pixels = int64_t{images.height()} * images.width();
-  const int64_t most = std::min(options.block, options.count);
-  StreamTimes times;
-  const auto read = [&](Block& block, int64_t first) {
-    return Timed(times.read_ns, [&]() -> absl::Status {
-      block.first = first;
-      block.pixels.resize(most * pixels);
-      ASSIGN_OR_RETURN(block.count,
-                       images.Read(std::min(most, options.count - first),
-                                   block.pixels.data()));
+LocalWorkers::LocalWorkers(const std::vector<ClassifyDevice>& devices,
+                           const WorkerJob& job, PieceFeed& feed,
+                           const std::vector<int>& numbers)
+    : job_(job), feed_(feed), results_(devices.size()) {
+  job_.compiled = [this] { Ready(); };
+  threads_.reserve(devices.size());
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const auto work = [this, i, device = devices[i], number = numbers[i]] {
+      results_[i] = RunWorker(device, job_, feed_, number);
+    };
+    const absl::Status started = CatchRefusals([&] {
+      threads_.emplace_back(work);
       return absl::OkStatus();
     });
-  };
-  const auto write = [&](Block& block) {
-    return Timed(times.write_ns, [&]() -> absl::Status {
-      block.labels.resize(block.count);
-      for (int64_t i = 0; i < block.count; ++i) {
-        const Answer answer =
-            AnswerOf(&block.logits[i * options.classes], options.classes);
-        block.labels[i] = static_cast<uint8_t>(answer.label);
-        answers.Add(block.first + i, answer);
-      }
-      if (file == nullptr) return absl::OkStatus();
-      return options.logits
-                 ? file->WriteLogits(absl::MakeConstSpan(
-                       block.logits.data(), block.count * options.classes))
-                 : file->WriteLabels(block.labels);
-    });
-  };
-
-  // One is read, one computed, one written.
-  std::array<Block, 3> blocks;
-  std::future<absl::Status> writing;
-  RETURN_IF_ERROR(read(blocks[0], 0));
-  int64_t done = 0;
-  for (size_t i = 0; done < options.count; ++i) {
-    Block& block = blocks[i % 3];
-    const int64_t next = done + block.count;
-    std::future<absl::Status> reading;
-    if (next < options.count) {
-      reading = std::async(std::launch::async, read,
-                           std::ref(blocks[(i + 1) % 3]), next);
-    }
-    block.logits.resize(most * options.classes);
-    const absl::Status computed = Timed(times.compute_ns, [&] {
-      return compiled.Run(block.pixels.data(), block.count,
-                          block.logits.data());
-    });
-    // The futures refer to the blocks: both are waited for in any case.
-    const absl::Status written =
-        writing.valid() ? writing.get() : absl::OkStatus();
-    const absl::Status was_read =
-        reading.valid() ? reading.get() : absl::OkStatus();
-    for (const absl::Status& status : {computed, written, was_read}) {
-      RETURN_IF_ERROR(status);
-    }
-    writing = std::async(std::launch::async, write, std::ref(block));
-    done = next;
-    if (options.progress) options.progress(done);
+    if (started.ok()) continue;
+    results_[i].status = started;
+    results_[i].share.lost = std::string(started.message());
+    feed_.Lose(numbers[i], started);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++ready_;
   }
-  RETURN_IF_ERROR(writing.get());
-  return times;
+}
+
+LocalWorkers::~LocalWorkers() { Join(); }
+
+void LocalWorkers::Ready() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  ++ready_;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return begun_; });
+}
+
+void LocalWorkers::WaitReady() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] { return ready_ == results_.size(); });
+}
+
+void LocalWorkers::Begin() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  begun_ = true;
+  changed_.notify_all();
+}
+
+std::vector<WorkerResult> LocalWorkers::Join() {
+  Begin();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+  return std::move(results_);
+}
+
+absl::StatusOr<int64_t> WriteAnswers(
+    Deal& deal, Output& output,
+    const std::function<void(int64_t done)>& progress) {
+  int64_t write_ns = 0;
+  Piece piece;
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool more, deal.Next(piece));
+    if (!more) return write_ns;
+    const auto start = std::chrono::steady_clock::now();
+    if (absl::Status written = output.Write(piece); !written.ok()) {
+      deal.Fail(written);
+      return written;
+    }
+    write_ns +=
+        std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
+            .count();
+    progress(output.done());
+  }
+}
+
+int64_t PieceImages(bool gpu, int64_t count, int64_t image_bytes, int threads) {
+  const int64_t least = gpu ? kGpuImages : kThreadImages * threads;
+  const int64_t most = gpu ? kMostGpuImages : std::max(kCpuImages, least);
+  const int64_t share =
+      gpu ? count / kGpuPieces / least * least : count / kCpuPieces;
+  return std::clamp<int64_t>(kPieceBytes / image_bytes, 1,
+                             std::clamp(share, least, most));
 }
 
 }  // namespace convlab

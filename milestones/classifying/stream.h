@@ -1,39 +1,62 @@
-// Classifies a stream of images: while a block of them is computed, the next
-// one is read and the one before is written.
+// Classifies a stream of images: workers take pieces of it as they become free,
+// and what they answer is written in order.
 #ifndef MILESTONES_CLASSIFYING_STREAM_H_
 #define MILESTONES_CLASSIFYING_STREAM_H_
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/dataset/idx.h"
-#include "kernels/compiled/compiled.h"
-#include "milestones/classifying/answers.h"
-#include "milestones/classifying/answers_file.h"
+#include "milestones/classifying/deal.h"
+#include "milestones/classifying/device.h"
+#include "milestones/classifying/output.h"
 
 namespace convlab {
 
-// How long each of the three was at work, in nanoseconds. They overlap.
-struct StreamTimes {
-  int64_t read_ns = 0, compute_ns = 0, write_ns = 0;
+// Workers of this process, a thread for each, which wait when they are ready.
+class LocalWorkers {
+ public:
+  // `feed` has a worker for each device, from number `first` on; the devices'
+  // job and the feed must outlive it.
+  LocalWorkers(const std::vector<ClassifyDevice>& devices, const WorkerJob& job,
+               PieceFeed& feed, const std::vector<int>& numbers);
+  ~LocalWorkers();
+
+  // Waits until all networks are compiled, or lost.
+  void WaitReady();
+  void Begin();
+  // Waits for their end. In the order of the devices.
+  std::vector<WorkerResult> Join();
+
+ private:
+  void Ready();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t ready_ = 0;
+  bool begun_ = false;
+  WorkerJob job_;
+  PieceFeed& feed_;
+  std::vector<WorkerResult> results_;
+  std::vector<std::thread> threads_;
 };
 
-struct StreamOptions {
-  int64_t count;  // images to classify; the stream has as many at least
-  int64_t block;  // images of a block; three of them are in memory
-  int classes;
-  bool logits = false;                         // write them, not the labels
-  std::function<void(int64_t done)> progress;  // called after each block
-};
+// Writes what is answered until the end, and returns the nanoseconds that the
+// writing took. `progress` is called after each piece.
+absl::StatusOr<int64_t> WriteAnswers(
+    Deal& deal, Output& output,
+    const std::function<void(int64_t done)>& progress);
 
-// Adds all answers to `answers` and, unless `file` is null, writes them to it;
-// the caller commits it.
-absl::StatusOr<StreamTimes> ClassifyStream(IdxImageStream& images,
-                                           CompiledNetwork& compiled,
-                                           const StreamOptions& options,
-                                           Answers& answers, AnswersFile* file);
+// Images of a piece of `count` images of so many bytes: many, so that a device
+// has enough for its own pieces, but few enough that each of several devices
+// has its share. On the GPU it is a function of these numbers alone, and with
+// it an image's last bits.
+int64_t PieceImages(bool gpu, int64_t count, int64_t image_bytes, int threads);
 
 }  // namespace convlab
 

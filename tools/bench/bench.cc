@@ -89,6 +89,10 @@ DEFINE_string(network, "",
 DEFINE_bool(library, false,
             "measure the library for other programs instead (docs/library.md): "
             "what a call costs the host, and problems that people have");
+DEFINE_int32(gpus, 0,
+             "with --network: also on 1, 2, 4 and so on to so many GPUs at the "
+             "same time, each with the images in its own memory; path "
+             "\"devices\" in the table, with the images of all");
 DEFINE_bool(list, false, "list the variants of --device and --class, and exit");
 DEFINE_bool(wide, false,
             "tables with all columns on a terminal too; without, a terminal "
@@ -339,8 +343,15 @@ absl::Status BenchWholeNetworks(const std::vector<std::string>& command) {
   options.peers = FLAGS_peers;
   options.samples = FLAGS_samples;
   options.seconds = FLAGS_seconds;
-  ASSIGN_OR_RETURN(const auto workers, StartWorkers());
+  options.gpus = FLAGS_gpus;
   const bool gpu = options.backend == Backend::kCuda;
+  const int there = gpu ? cuda::CountDevices() : 0;
+  if (options.gpus < 0 || options.gpus > there) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--gpus is ", options.gpus, ", expected 0 to ", there,
+                     ", the GPUs that are there"));
+  }
+  ASSIGN_OR_RETURN(const auto workers, StartWorkers());
   NetworkRecord record;
   DescribeRun(command, gpu, *workers, record);
   if (gpu) {

@@ -22,6 +22,7 @@
 #include "kernels/cuda/library.h"
 #include "kernels/measure/gpu_timer.h"
 #include "kernels/measure/sm_clock.h"
+#include "tools/bench/gpus_bench.h"
 #include "tools/bench/network_calls.h"
 
 namespace convlab {
@@ -115,6 +116,10 @@ class NetworkBench {
       RETURN_IF_ERROR(
           Annotate(MeasureCount(one, logits, count),
                    absl::StrCat(network.name, ", ", count, " images")));
+      RETURN_IF_ERROR(
+          Annotate(MeasureSeveral(one, logits, count),
+                   absl::StrCat(network.name, ", ", count,
+                                " images on several GPUs at once")));
     }
     return absl::OkStatus();
   }
@@ -149,6 +154,35 @@ class NetworkBench {
         record_.rows.push_back(row);
       }
       std::fflush(stdout);
+    }
+    return absl::OkStatus();
+  }
+
+  // The device's path on 1, 2, 4 ... GPUs, whose answers must be the same bits.
+  absl::Status MeasureSeveral(const NetworkCase& one,
+                              const std::vector<float>& logits, int64_t count) {
+    const int classes = one.network.Classes();
+    for (int gpus = 1; gpus <= options_.gpus;
+         gpus = gpus < options_.gpus ? std::min(2 * gpus, options_.gpus)
+                                     : gpus + 1) {
+      ASSIGN_OR_RETURN(
+          const GpusTimes times,
+          MeasureGpus(one, {gpus, count, options_.samples, options_.seconds,
+                            std::max(1, workers_.count() / gpus)}));
+      for (int gpu = 0; gpu < gpus; ++gpu) {
+        RETURN_IF_ERROR(CheckAnswers(times.answers[gpu], logits, classes));
+        if (times.answers[gpu].logits != times.answers[0].logits) {
+          return absl::InternalError(
+              absl::StrCat("GPU ", gpu, " has other logits than GPU 0"));
+        }
+      }
+      TimedCall timed = {
+          {"convlab", kDevicesPath, {}, {}, {}, nullptr}, times.samples_ns, {}};
+      NetworkRow row = RowOf(one.network, count * gpus, timed);
+      row.gpus = gpus;
+      std::fputs(NetworkTableLine(row, nullptr).c_str(), stdout);
+      std::fflush(stdout);
+      record_.rows.push_back(row);
     }
     return absl::OkStatus();
   }
@@ -340,7 +374,9 @@ absl::Status BenchNetworks(const NetworkBenchOptions& options, Workers& workers,
       NetworkTableHead(options.wide));
   record.method = absl::StrCat(
       "providers in turns of at most ", kTurn, " calls; path host: host clock",
-      gpu ? "; paths device and floats: device events, L2 flushed before each"
+      gpu ? "; paths device and floats: device events, L2 flushed before each; "
+            "path devices: host clock over rounds of calls on all GPUs, from a "
+            "warm L2"
           : "",
       "; percentiles by nearest rank");
   absl::Status status;

@@ -29,6 +29,7 @@ struct NetworkBenchOptions {
   int samples = 20;    // at least
   double seconds = 5;  // and no more after that, for each kind of call
   bool wide = true;    // the table has all columns
+  int gpus = 0;  // also on 1, 2, 4 ... to so many at the same time; 0: not
 };
 
 // The table's head and one of its lines. `peer` is the library's row of the

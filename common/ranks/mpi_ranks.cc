@@ -1,0 +1,398 @@
+// Open MPI's functions, opened at run time, behind ranks.h. One thread sends
+// and receives: it starts what is queued, looks for what has come, and sleeps
+// where there is nothing to do, so that it leaves the cores to those who
+// compute. No call waits for another rank, which may be dead.
+#include "common/ranks/mpi_ranks.h"
+
+// Its C++ classes are no longer part of MPI.
+#define OMPI_SKIP_MPICXX 1
+#include <dlfcn.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/status/status.h"
+
+namespace convlab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How often a rank is heard of.
+constexpr std::chrono::milliseconds kBeat(500);
+
+// How long a rank may be silent. A machine with more to do than cores wakes a
+// thread late.
+std::chrono::seconds Silence() {
+  constexpr int kDefault = 8;
+  const char* const text = std::getenv("CONVLAB_SILENCE");
+  int seconds = kDefault;
+  if (text == nullptr || !absl::SimpleAtoi(text, &seconds) || seconds < 1) {
+    seconds = kDefault;
+  }
+  return std::chrono::seconds(seconds);
+}
+// Between two looks for messages, where there were none at the last one.
+constexpr std::chrono::microseconds kSleep(300);
+// For the messages that are queued at the end.
+constexpr std::chrono::milliseconds kLastWords(1000);
+
+constexpr int kBeatKind = 0;
+constexpr size_t kHostBytes = 256;
+
+// What is used of the library.
+struct Mpi {
+  decltype(&MPI_Init_thread) init;
+  decltype(&MPI_Finalize) finalize;
+  decltype(&MPI_Abort) abort;
+  decltype(&MPI_Comm_rank) rank;
+  decltype(&MPI_Comm_size) size;
+  decltype(&MPI_Comm_set_errhandler) set_errhandler;
+  decltype(&MPI_Allgather) allgather;
+  decltype(&MPI_Bcast) bcast;
+  decltype(&MPI_Isend) isend;
+  decltype(&MPI_Irecv) irecv;
+  decltype(&MPI_Iprobe) iprobe;
+  decltype(&MPI_Get_count) get_count;
+  decltype(&MPI_Test) test;
+  decltype(&MPI_Error_string) error_string;
+  // The names in mpi.h are addresses of the library's variables.
+  MPI_Comm world;
+  MPI_Datatype byte;
+  MPI_Errhandler errors_return;
+};
+
+absl::StatusOr<Mpi> OpenMpi() {
+  void* handle = nullptr;
+  for (const char* file : {"libmpi.so.40", "libmpi.so"}) {
+    // Global: its plug-ins look for its names.
+    if (handle == nullptr) handle = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
+  }
+  if (handle == nullptr) {
+    return absl::UnavailableError(
+        absl::StrCat("Open MPI cannot be opened: ", dlerror()));
+  }
+  Mpi mpi = {};
+  const char* missing = nullptr;
+  const auto load = [&](const char* name, auto& address) {
+    void* const found = dlsym(handle, name);
+    if (found == nullptr) missing = name;
+    address = reinterpret_cast<std::decay_t<decltype(address)>>(found);
+  };
+  load("MPI_Init_thread", mpi.init);
+  load("MPI_Finalize", mpi.finalize);
+  load("MPI_Abort", mpi.abort);
+  load("MPI_Comm_rank", mpi.rank);
+  load("MPI_Comm_size", mpi.size);
+  load("MPI_Comm_set_errhandler", mpi.set_errhandler);
+  load("MPI_Allgather", mpi.allgather);
+  load("MPI_Bcast", mpi.bcast);
+  load("MPI_Isend", mpi.isend);
+  load("MPI_Irecv", mpi.irecv);
+  load("MPI_Iprobe", mpi.iprobe);
+  load("MPI_Get_count", mpi.get_count);
+  load("MPI_Test", mpi.test);
+  load("MPI_Error_string", mpi.error_string);
+  load("ompi_mpi_comm_world", mpi.world);
+  load("ompi_mpi_byte", mpi.byte);
+  load("ompi_mpi_errors_return", mpi.errors_return);
+  if (missing == nullptr) return mpi;
+  return absl::UnavailableError(absl::StrCat(
+      "the MPI library that was found is not Open MPI: it has no ", missing));
+}
+
+absl::Status MpiStatus(const Mpi& mpi, int code, const char* call) {
+  if (code == MPI_SUCCESS) return absl::OkStatus();
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  mpi.error_string(code, text, &length);
+  return absl::InternalError(absl::StrCat(call, ": ", text));
+}
+
+class MpiRanks : public Ranks {
+ public:
+  MpiRanks(const Mpi& mpi, int rank, std::vector<RankPlace> places)
+      : Ranks(rank, std::move(places)),
+        mpi_(mpi),
+        heard_(size(), Clock::now()),
+        watched_(size()) {
+    for (int i = 0; i < size(); ++i) {
+      watched_[i] = i != rank && (rank == 0 || i == 0);
+    }
+  }
+
+  ~MpiRanks() override { MpiRanks::Stop(); }
+
+  absl::Status Broadcast(std::string& bytes) override {
+    // A count is an int.
+    constexpr int64_t kMost = 1 << 30;
+    int64_t count = static_cast<int64_t>(bytes.size());
+    RETURN_IF_ERROR(MpiStatus(
+        mpi_, mpi_.bcast(&count, sizeof(count), mpi_.byte, 0, mpi_.world),
+        "MPI_Bcast"));
+    bytes.resize(count);
+    for (int64_t i = 0; i < count; i += kMost) {
+      RETURN_IF_ERROR(MpiStatus(
+          mpi_,
+          mpi_.bcast(&bytes[i], static_cast<int>(std::min(kMost, count - i)),
+                     mpi_.byte, 0, mpi_.world),
+          "MPI_Bcast"));
+    }
+    return absl::OkStatus();
+  }
+
+  void Start(Receive receive, Lost lost) override {
+    receive_ = std::move(receive);
+    lost_ = std::move(lost);
+    for (Clock::time_point& time : heard_) time = Clock::now();
+    thread_ = std::thread([this] { Exchange(); });
+  }
+
+  void Send(int to, int kind, std::string bytes) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    queued_.push_back({to, kind, std::move(bytes)});
+  }
+
+  void Release(int rank) override { watched_[rank] = false; }
+
+  void Stop() override {
+    deadline_ = Clock::now() + kLastWords;
+    stopping_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+
+  absl::Status Leave() override {
+    Stop();
+    return MpiStatus(mpi_, mpi_.finalize(), "MPI_Finalize");
+  }
+
+  [[noreturn]] void Abandon(int status) override {
+    Stop();
+    // MPI_Finalize would wait for the ranks that are lost.
+    if (status != 0) mpi_.abort(mpi_.world, status);
+    _exit(status);
+  }
+
+ private:
+  struct Outgoing {
+    int to, kind;
+    std::string bytes;
+    MPI_Request request = {};
+  };
+  struct Incoming {
+    RankMessage message;
+    MPI_Request request = {};
+  };
+
+  // The thread's work, until Stop was called and all is sent.
+  void Exchange() {
+    Clock::time_point beat = Clock::now();
+    for (;;) {
+      bool busy = StartSending();
+      busy = EndSending() || busy;
+      busy = StartReceiving() || busy;
+      busy = EndReceiving() || busy;
+      const Clock::time_point now = Clock::now();
+      if (now >= beat) {
+        beat = now + kBeat;
+        for (int i = 0; i < size(); ++i) {
+          if (watched_[i]) Send(i, kBeatKind, "");
+        }
+        FindLost(now);
+      }
+      if (stopping_ &&
+          ((sending_.empty() && AllQueuedSent()) || now > deadline_.load())) {
+        return;
+      }
+      if (!busy) std::this_thread::sleep_for(kSleep);
+    }
+  }
+
+  bool AllQueuedSent() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return queued_.empty();
+  }
+
+  bool StartSending() {
+    std::deque<Outgoing> queued;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      queued.swap(queued_);
+    }
+    for (Outgoing& one : queued) {
+      if (gone_.count(one.to) > 0) continue;
+      sending_.push_back(std::move(one));
+      Outgoing& sent = sending_.back();
+      if (mpi_.isend(sent.bytes.data(), static_cast<int>(sent.bytes.size()),
+                     mpi_.byte, sent.to, sent.kind, mpi_.world,
+                     &sent.request) != MPI_SUCCESS) {
+        LoseRank(sent.to, "nothing can be sent to it");
+        sending_.pop_back();
+      }
+    }
+    return !queued.empty();
+  }
+
+  bool EndSending() {
+    bool any = false;
+    for (auto one = sending_.begin(); one != sending_.end();) {
+      int done = 0;
+      const int code = mpi_.test(&one->request, &done, MPI_STATUS_IGNORE);
+      if (gone_.count(one->to) > 0) {
+        // The library may still read it.
+        abandoned_.splice(abandoned_.end(), sending_, one++);
+      } else if (code != MPI_SUCCESS) {
+        LoseRank(one->to, "nothing can be sent to it");
+      } else if (done != 0) {
+        one = sending_.erase(one);
+        any = true;
+      } else {
+        ++one;
+      }
+    }
+    return any;
+  }
+
+  bool StartReceiving() {
+    bool any = false;
+    for (;;) {
+      int there = 0, count = 0;
+      MPI_Status status;
+      if (mpi_.iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi_.world, &there,
+                      &status) != MPI_SUCCESS ||
+          there == 0) {
+        return any;
+      }
+      any = true;
+      mpi_.get_count(&status, mpi_.byte, &count);
+      receiving_.emplace_back();
+      Incoming& one = receiving_.back();
+      one.message.from = status.MPI_SOURCE;
+      one.message.kind = status.MPI_TAG;
+      one.message.bytes.resize(count);
+      if (mpi_.irecv(one.message.bytes.data(), count, mpi_.byte,
+                     status.MPI_SOURCE, status.MPI_TAG, mpi_.world,
+                     &one.request) != MPI_SUCCESS) {
+        receiving_.pop_back();
+        return any;
+      }
+    }
+  }
+
+  // A rank's messages are handed on in their order: a later one may have come
+  // as a whole before an earlier, larger one.
+  bool EndReceiving() {
+    bool any = false;
+    std::vector<bool> waits(size(), false);
+    for (auto one = receiving_.begin(); one != receiving_.end();) {
+      const int from = one->message.from;
+      int done = 0;
+      if (gone_.count(from) > 0) {
+        abandoned_receiving_.splice(abandoned_receiving_.end(), receiving_,
+                                    one++);
+        continue;
+      }
+      if (!waits[from]) {
+        mpi_.test(&one->request, &done, MPI_STATUS_IGNORE);
+      }
+      if (done == 0) {
+        waits[from] = true;
+        ++one;
+        continue;
+      }
+      heard_[from] = Clock::now();
+      any = true;
+      RankMessage message = std::move(one->message);
+      one = receiving_.erase(one);
+      if (message.kind != kBeatKind) receive_(std::move(message));
+    }
+    return any;
+  }
+
+  void FindLost(Clock::time_point now) {
+    for (int i = 0; i < size(); ++i) {
+      if (!watched_[i]) continue;
+      if (HasEnded(i)) {
+        LoseRank(i,
+                 absl::StrCat("its process ", place(i).process, " has ended"));
+      } else if (now - heard_[i] > silence_) {
+        LoseRank(i, absl::StrCat("its process ", place(i).process,
+                                 " has not been heard of for ",
+                                 silence_.count(), " s"));
+      }
+    }
+  }
+
+  void LoseRank(int rank, const std::string& why) {
+    if (!gone_.insert(rank).second) return;
+    const bool watched = watched_[rank].exchange(false);
+    if (watched) lost_(rank, Annotate(absl::InternalError(why), Name(rank)));
+  }
+
+  const Mpi mpi_;
+  const std::chrono::seconds silence_ = Silence();
+  Receive receive_;
+  Lost lost_;
+  std::thread thread_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<Clock::time_point> deadline_{};
+
+  std::mutex mutex_;
+  std::deque<Outgoing> queued_;
+
+  // Of the thread alone.
+  std::list<Outgoing> sending_, abandoned_;
+  std::list<Incoming> receiving_, abandoned_receiving_;
+  std::vector<Clock::time_point> heard_;
+  std::set<int> gone_;
+  std::vector<std::atomic<bool>> watched_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const std::string& host) {
+  ASSIGN_OR_RETURN(const Mpi mpi, OpenMpi());
+  int provided = 0, rank = 0, size = 0;
+  RETURN_IF_ERROR(MpiStatus(
+      mpi, mpi.init(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided),
+      "MPI_Init_thread"));
+  if (provided < MPI_THREAD_SERIALIZED) {
+    return absl::UnavailableError(
+        "this Open MPI cannot be called from several threads in turn");
+  }
+  mpi.set_errhandler(mpi.world, mpi.errors_return);
+  mpi.rank(mpi.world, &rank);
+  mpi.size(mpi.world, &size);
+  struct Place {
+    int64_t process;
+    char host[kHostBytes];
+  };
+  Place mine = {getpid(), ""};
+  std::strncpy(mine.host, host.c_str(), kHostBytes - 1);
+  std::vector<Place> all(size);
+  RETURN_IF_ERROR(
+      MpiStatus(mpi,
+                mpi.allgather(&mine, sizeof(mine), mpi.byte, all.data(),
+                              sizeof(mine), mpi.byte, mpi.world),
+                "MPI_Allgather"));
+  std::vector<RankPlace> places;
+  places.reserve(size);
+  for (const Place& place : all) places.push_back({place.host, place.process});
+  return std::make_unique<MpiRanks>(mpi, rank, std::move(places));
+}
+
+}  // namespace convlab

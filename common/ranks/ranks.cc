@@ -1,0 +1,101 @@
+#include "common/ranks/ranks.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/files/files.h"
+#include "common/ranks/mpi_ranks.h"
+#include "common/status/status.h"
+
+namespace convlab {
+namespace {
+
+std::string ThisHost() {
+  char name[256] = "";
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+// The first of these variables that is a number; -1: none.
+int FromEnvironment(const std::vector<const char*>& names) {
+  for (const char* name : names) {
+    const char* const text = std::getenv(name);
+    int value = 0;
+    if (text != nullptr && absl::SimpleAtoi(text, &value)) return value;
+  }
+  return -1;
+}
+
+// A process that was started alone.
+class Alone : public Ranks {
+ public:
+  Alone() : Ranks(0, {{ThisHost(), getpid()}}) {}
+  absl::Status Broadcast(std::string&) override { return absl::OkStatus(); }
+  void Start(Receive, Lost) override {}
+  void Send(int, int, std::string) override {}
+  void Release(int) override {}
+  void Stop() override {}
+  absl::Status Leave() override { return absl::OkStatus(); }
+  [[noreturn]] void Abandon(int status) override { _exit(status); }
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Ranks>> Ranks::Join() {
+  // Open MPI's, that of PMI-2, and Slurm's beside PMIx.
+  int size = FromEnvironment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
+  if (size < 0 && std::getenv("PMIX_RANK") != nullptr) {
+    size = FromEnvironment({"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"});
+  }
+  if (size <= 1) return std::make_unique<Alone>();
+  auto joined = JoinMpi(ThisHost());
+  if (!joined.ok()) {
+    return Annotate(joined.status(),
+                    absl::StrCat("this process is one of ", size));
+  }
+  return joined;
+}
+
+int Ranks::EnvironmentRank() {
+  return std::max(
+      0, FromEnvironment({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}));
+}
+
+int Ranks::local_rank() const {
+  int lower = 0;
+  for (int i = 0; i < rank_; ++i)
+    lower += places_[i].host == places_[rank_].host;
+  return lower;
+}
+
+std::string Ranks::Name(int rank) const {
+  if (size() == 1) return "";
+  return absl::StrCat("rank ", rank, " on ", places_[rank].host);
+}
+
+bool Ranks::HasEnded(int rank) const {
+  const RankPlace& place = places_[rank];
+  if (place.host != places_[rank_].host) return false;
+  // The state stands behind the name, which may hold anything but ends with the
+  // last bracket. A process that has ended may wait for its parent.
+  const auto stat = ReadFile(absl::StrCat("/proc/", place.process, "/stat"));
+  if (!stat.ok()) return absl::IsNotFound(stat.status());
+  const size_t name_end = stat->rfind(')');
+  return name_end != std::string::npos && name_end + 2 < stat->size() &&
+         (*stat)[name_end + 2] == 'Z';
+}
+
+std::vector<int> Ranks::FindEnded() const {
+  std::vector<int> ended;
+  for (int i = 0; i < size(); ++i) {
+    if (i != rank_ && HasEnded(i)) ended.push_back(i);
+  }
+  return ended;
+}
+
+}  // namespace convlab

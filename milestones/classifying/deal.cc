@@ -1,0 +1,164 @@
+#include "milestones/classifying/deal.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/math/rounding.h"
+#include "common/status/status.h"
+
+namespace convlab {
+
+Deal::Deal(ImageFiles& images, const DealOptions& options)
+    : images_(images),
+      options_(options),
+      image_bytes_(int64_t{images.height()} * images.width()),
+      pieces_(CeilDivide(options.count - options.first, options.block)) {}
+
+int Deal::AddWorker(const std::string& name, int rank) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  workers_.push_back({name, rank});
+  return static_cast<int>(workers_.size()) - 1;
+}
+
+absl::StatusOr<bool> Deal::Take(int worker, Piece& piece) {
+  std::unique_lock<std::mutex> reading(reading_, std::defer_lock);
+  if (!images_.random_access()) reading.lock();
+  if (!TakeNumber(worker, piece)) return false;
+  const auto start = std::chrono::steady_clock::now();
+  const absl::Status read = ReadPixels(piece);
+  piece.read_ns =
+      std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
+          .count();
+  if (read.ok()) return true;
+  Fail(read);
+  return read;
+}
+
+bool Deal::TakeNumber(int worker, Piece& piece) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto ready = [&] {
+    return ended() || workers_[worker].lost || !returned_.empty() ||
+           (next_ < pieces_ && next_ - written_ < options_.window);
+  };
+  changed_.wait(lock, ready);
+  if (ended() || workers_[worker].lost) return false;
+  // The earliest first: others wait for it to be written.
+  const auto earliest = std::min_element(returned_.begin(), returned_.end());
+  if (earliest != returned_.end()) {
+    piece.number = *earliest;
+    returned_.erase(earliest);
+  } else {
+    piece.number = next_++;
+  }
+  piece.first = options_.first + piece.number * options_.block;
+  piece.count = std::min(options_.block, options_.count - piece.first);
+  out_[piece.number] = worker;
+  return true;
+}
+
+absl::Status Deal::ReadPixels(Piece& piece) {
+  // All pieces but the last one have as many, so that there is room already.
+  const size_t bytes = piece.count * image_bytes_;
+  if (piece.pixels.size() < bytes) piece.pixels.resize(bytes);
+  if (images_.random_access()) {
+    return images_.Read(piece.first, piece.count, piece.pixels.data());
+  }
+  const auto kept = kept_.find(piece.number);
+  if (kept != kept_.end()) {
+    std::copy(kept->second.begin(), kept->second.end(), piece.pixels.begin());
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(images_.Read(piece.first, piece.count, piece.pixels.data()));
+  if (options_.tolerate == 0) return absl::OkStatus();
+  const int64_t written = [&] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return written_;
+  }();
+  kept_.erase(kept_.begin(), kept_.lower_bound(written));
+  kept_[piece.number].assign(
+      piece.pixels.begin(), piece.pixels.begin() + static_cast<int64_t>(bytes));
+  return absl::OkStatus();
+}
+
+bool Deal::StillHas(int worker, int64_t number) const {
+  const auto out = out_.find(number);
+  return out != out_.end() && out->second == worker;
+}
+
+void Deal::Give(int worker, Piece& piece) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  // One that was given up may answer after all.
+  if (!StillHas(worker, piece.number)) return;
+  out_.erase(piece.number);
+  Piece& answered = answered_[piece.number];
+  answered.number = piece.number;
+  answered.first = piece.first;
+  answered.count = piece.count;
+  answered.answers = std::move(piece.answers);
+  answered.logits = std::move(piece.logits);
+  changed_.notify_all();
+}
+
+void Deal::Lose(int worker, const absl::Status& why) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  LoseLocked(workers_[worker].rank, workers_[worker].name, why);
+}
+
+void Deal::LoseRank(int rank, const absl::Status& why) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  LoseLocked(rank, "", why);
+}
+
+void Deal::LoseLocked(int rank, const std::string& name,
+                      const absl::Status& why) {
+  if (ended() || !lost_ranks_.insert(rank).second) return;
+  bool any_left = false;
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    Worker& worker = workers_[i];
+    if (worker.rank == rank && !worker.lost) {
+      worker.lost = true;
+      for (auto out = out_.begin(); out != out_.end();) {
+        if (out->second != static_cast<int>(i)) {
+          ++out;
+          continue;
+        }
+        returned_.push_back(out->first);
+        out = out_.erase(out);
+      }
+    }
+    any_left = any_left || !worker.lost;
+  }
+  const absl::Status told = name.empty() ? why : Annotate(why, name);
+  if (static_cast<int>(lost_ranks_.size()) > options_.tolerate) {
+    failure_ = told;
+  } else if (!any_left) {
+    failure_ = Annotate(told, "no worker is left");
+  } else if (options_.tell) {
+    options_.tell(
+        absl::StrCat(told.message(), "; the others go on with its pieces"));
+  }
+  changed_.notify_all();
+}
+
+absl::StatusOr<bool> Deal::Next(Piece& piece) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] { return ended() || answered_.count(written_) > 0; });
+  RETURN_IF_ERROR(failure_);
+  if (written_ == pieces_) return false;
+  const auto next = answered_.find(written_);
+  piece = std::move(next->second);
+  answered_.erase(next);
+  ++written_;
+  changed_.notify_all();
+  return true;
+}
+
+void Deal::Fail(const absl::Status& why) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!ended()) failure_ = why;
+  changed_.notify_all();
+}
+
+}  // namespace convlab

@@ -1,0 +1,80 @@
+// What a run leaves: answers in a file, and what is told about them. With
+// --resume both are kept when the run fails, in a file beside the answers, for
+// another run to go on with.
+#ifndef MILESTONES_CLASSIFYING_OUTPUT_H_
+#define MILESTONES_CLASSIFYING_OUTPUT_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "milestones/classifying/answers.h"
+#include "milestones/classifying/answers_file.h"
+#include "milestones/classifying/deal.h"
+
+namespace convlab {
+
+// Of what the answers are; a run goes on with those of the same alone.
+struct AnswersOf {
+  std::string network;
+  std::string weights;  // digests
+  std::string images;
+  std::string device;  // "cpu" or "gpu", whose last bits differ
+  int64_t count = 0;   // images
+  int64_t block = 0;   // images of a piece
+  std::string values;  // "labels" or "logits"
+};
+
+struct OutputOptions {
+  std::string path;  // empty: no file
+  AnswersFormat format = AnswersFormat::kIdx;
+  int classes = 0;
+  bool logits = false;
+  bool resume = false;
+  AnswersOf of;
+};
+
+class Output {
+ public:
+  // Goes on with the answers of an earlier run if there are any and they may
+  // be. InvalidArgument, naming what differs, if they are of something else;
+  // nothing is changed then.
+  static absl::StatusOr<std::unique_ptr<Output>> Open(
+      const OutputOptions& options, Answers answers);
+
+  // The images that were answered, by earlier runs too.
+  int64_t done() const { return done_; }
+  const Answers& answers() const { return answers_; }
+
+  // Adds a piece's answers, of the images behind those that are done.
+  absl::Status Write(const Piece& piece);
+  absl::Status Finish();
+
+  // After a failure, or from another thread at an interrupt, after which
+  // nothing more is written: keeps what --resume needs and removes the rest.
+  // Returns what there is then, "" if there is nothing to say.
+  std::string GiveUp();
+
+ private:
+  Output(const OutputOptions& options, Answers answers)
+      : options_(options), answers_(std::move(answers)) {}
+  std::string StatePath() const { return options_.path + ".run"; }
+  absl::Status Restore();
+  absl::Status Save();
+
+  const OutputOptions options_;
+  std::mutex mutex_;
+  bool given_up_ = false;
+  Answers answers_;
+  std::unique_ptr<AnswersFile> file_;  // null: none
+  int64_t done_ = 0;
+  std::chrono::steady_clock::time_point saved_;
+};
+
+}  // namespace convlab
+
+#endif  // MILESTONES_CLASSIFYING_OUTPUT_H_

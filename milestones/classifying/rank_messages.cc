@@ -1,0 +1,204 @@
+#include "milestones/classifying/rank_messages.h"
+
+#include <cstring>
+#include <type_traits>
+
+#include "common/status/status.h"
+
+namespace convlab {
+namespace {
+
+// All ranks are one program, so that values have the same bytes in all.
+class Packer {
+ public:
+  template <typename T>
+  void Value(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value));
+  }
+  template <typename T>
+  void Array(const T* values, int64_t count) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    Value(count);
+    bytes_.append(reinterpret_cast<const char*>(values), count * sizeof(T));
+  }
+  void Reserve(int64_t bytes) { bytes_.reserve(bytes); }
+  std::string Take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+class Unpacker {
+ public:
+  explicit Unpacker(absl::string_view bytes) : bytes_(bytes) {}
+
+  template <typename T>
+  void Value(T& value) {
+    Copy(&value, sizeof(value));
+  }
+  template <typename Container>
+  void Array(Container& values) {
+    constexpr int64_t kBytes = sizeof(values[0]);
+    int64_t count = 0;
+    Value(count);
+    if (count < 0 || count > static_cast<int64_t>(bytes_.size()) / kBytes) {
+      ok_ = false;
+      return;
+    }
+    // A piece may have more room.
+    if (static_cast<int64_t>(values.size()) < count) values.resize(count);
+    Copy(values.data(), count * kBytes);
+  }
+  absl::Status Take() const {
+    if (ok_ && bytes_.empty()) return absl::OkStatus();
+    return absl::InternalError("a rank sent a message that is no such one");
+  }
+
+ private:
+  void Copy(void* to, size_t bytes) {
+    if (!ok_ || bytes > bytes_.size()) {
+      ok_ = false;
+      return;
+    }
+    if (bytes > 0) std::memcpy(to, bytes_.data(), bytes);
+    bytes_.remove_prefix(bytes);
+  }
+
+  absl::string_view bytes_;
+  bool ok_ = true;
+};
+
+// An Answer in fewer bytes; labels are bytes in every output.
+struct PackedAnswer {
+  float margin;
+  uint8_t label, second, close;
+};
+
+}  // namespace
+
+std::string PackText(int worker, absl::string_view text) {
+  Packer packer;
+  packer.Value(worker);
+  packer.Array(text.data(), static_cast<int64_t>(text.size()));
+  return packer.Take();
+}
+
+absl::StatusOr<RankText> UnpackText(absl::string_view bytes) {
+  RankText text;
+  Unpacker unpacker(bytes);
+  unpacker.Value(text.worker);
+  unpacker.Array(text.text);
+  RETURN_IF_ERROR(unpacker.Take());
+  return text;
+}
+
+std::string PackPiece(int worker, const Piece& piece, int64_t pixel_bytes) {
+  Packer packer;
+  constexpr int64_t kHeader = 64;
+  packer.Reserve(kHeader + pixel_bytes);
+  packer.Value(worker);
+  packer.Value(piece.number);
+  packer.Value(piece.first);
+  packer.Value(piece.count);
+  packer.Array(piece.pixels.data(), pixel_bytes);
+  return packer.Take();
+}
+
+absl::StatusOr<int> UnpackPiece(absl::string_view bytes, Piece& piece) {
+  int worker = 0;
+  Unpacker unpacker(bytes);
+  unpacker.Value(worker);
+  unpacker.Value(piece.number);
+  unpacker.Value(piece.first);
+  unpacker.Value(piece.count);
+  unpacker.Array(piece.pixels);
+  RETURN_IF_ERROR(unpacker.Take());
+  return worker;
+}
+
+std::string PackAnswers(int worker, const Piece& piece) {
+  std::vector<PackedAnswer> answers;
+  answers.reserve(piece.answers.size());
+  for (const Answer& answer : piece.answers) {
+    answers.push_back({answer.margin, static_cast<uint8_t>(answer.label),
+                       static_cast<uint8_t>(answer.second), answer.close});
+  }
+  Packer packer;
+  packer.Value(worker);
+  packer.Value(piece.number);
+  packer.Value(piece.first);
+  packer.Value(piece.count);
+  packer.Array(answers.data(), static_cast<int64_t>(answers.size()));
+  packer.Array(piece.logits.data(), static_cast<int64_t>(piece.logits.size()));
+  return packer.Take();
+}
+
+absl::StatusOr<int> UnpackAnswers(absl::string_view bytes, Piece& piece) {
+  int worker = 0;
+  std::vector<PackedAnswer> answers;
+  Unpacker unpacker(bytes);
+  unpacker.Value(worker);
+  unpacker.Value(piece.number);
+  unpacker.Value(piece.first);
+  unpacker.Value(piece.count);
+  unpacker.Array(answers);
+  unpacker.Array(piece.logits);
+  RETURN_IF_ERROR(unpacker.Take());
+  piece.answers.clear();
+  piece.answers.reserve(answers.size());
+  for (const PackedAnswer& answer : answers) {
+    piece.answers.push_back(
+        {answer.label, answer.second, answer.margin, answer.close != 0});
+  }
+  return worker;
+}
+
+std::string PackJob(const RankJob& job) {
+  Packer packer;
+  packer.Value(job.ok);
+  packer.Value(job.block);
+  packer.Value(job.image_size);
+  packer.Value(job.readers);
+  packer.Array(job.images.data(), static_cast<int64_t>(job.images.size()));
+  return packer.Take();
+}
+
+absl::StatusOr<RankJob> UnpackJob(absl::string_view bytes) {
+  RankJob job;
+  Unpacker unpacker(bytes);
+  unpacker.Value(job.ok);
+  unpacker.Value(job.block);
+  unpacker.Value(job.image_size);
+  unpacker.Value(job.readers);
+  unpacker.Array(job.images);
+  RETURN_IF_ERROR(unpacker.Take());
+  return job;
+}
+
+std::string PackWeights(const NetworkWeights& weights) {
+  Packer packer;
+  packer.Value(static_cast<int64_t>(weights.layers.size()));
+  for (const LayerWeights& layer : weights.layers) {
+    for (const std::vector<float>* values : {&layer.weight, &layer.bias}) {
+      packer.Array(values->data(), static_cast<int64_t>(values->size()));
+    }
+  }
+  return packer.Take();
+}
+
+absl::StatusOr<NetworkWeights> UnpackWeights(absl::string_view bytes) {
+  NetworkWeights weights;
+  int64_t layers = 0;
+  Unpacker unpacker(bytes);
+  unpacker.Value(layers);
+  for (int64_t i = 0; i < layers; ++i) {
+    LayerWeights& layer = weights.layers.emplace_back();
+    unpacker.Array(layer.weight);
+    unpacker.Array(layer.bias);
+  }
+  RETURN_IF_ERROR(unpacker.Take());
+  return weights;
+}
+
+}  // namespace convlab

@@ -1,0 +1,71 @@
+// What the ranks of a run tell each other: rank 0 deals pieces to the workers
+// of the others, which answer.
+#ifndef MILESTONES_CLASSIFYING_RANK_MESSAGES_H_
+#define MILESTONES_CLASSIFYING_RANK_MESSAGES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/weights/weights.h"
+#include "milestones/classifying/deal.h"
+
+namespace convlab {
+
+enum RankMessageKind {
+  // To rank 0.
+  kReadyMessage = 1,  // PackText with a worker's name; its network is compiled
+  kTakeMessage,       // PackText with no text: the worker wants a piece
+  kAnswersMessage,    // PackAnswers
+  kLoseMessage,       // PackText with the worker's error
+  kShareMessage,      // PackText with the worker's share, as JSON
+  // From rank 0.
+  kPieceMessage,  // PackPiece
+  kNoneMessage,   // PackText with no text: there are no more for the worker
+  kEndMessage,    // PackText with a RunEnd in place of a worker
+};
+
+enum RunEnd {
+  kInOrder,    // the ranks leave together
+  kRankLost,   // all images are answered, without a rank that was lost
+  kRunFailed,  // rank 0 tells why, and ends the others
+};
+
+// Of a worker by its number in its rank, or of none: -1.
+struct RankText {
+  int worker = -1;
+  std::string text;
+};
+std::string PackText(int worker, absl::string_view text);
+absl::StatusOr<RankText> UnpackText(absl::string_view bytes);
+
+// A piece for a worker; its pixels, or nothing if the rank reads them itself.
+std::string PackPiece(int worker, const Piece& piece, int64_t pixel_bytes);
+// Returns the worker. `piece` gets the pixels that there are.
+absl::StatusOr<int> UnpackPiece(absl::string_view bytes, Piece& piece);
+
+// A piece's answers, and its logits if it has any.
+std::string PackAnswers(int worker, const Piece& piece);
+absl::StatusOr<int> UnpackAnswers(absl::string_view bytes, Piece& piece);
+
+// What rank 0 tells all before the first piece.
+struct RankJob {
+  bool ok = false;  // false: rank 0 has failed, and told why
+  int64_t block = 0;
+  int image_size = 0;
+  int readers = 1;     // threads that fetch pieces for a worker
+  std::string images;  // their digest, where each rank reads its pieces
+};
+std::string PackJob(const RankJob& job);
+absl::StatusOr<RankJob> UnpackJob(absl::string_view bytes);
+
+// The parameters of all layers.
+std::string PackWeights(const NetworkWeights& weights);
+absl::StatusOr<NetworkWeights> UnpackWeights(absl::string_view bytes);
+
+}  // namespace convlab
+
+#endif  // MILESTONES_CLASSIFYING_RANK_MESSAGES_H_

@@ -1,0 +1,175 @@
+#include "milestones/classifying/rank_server.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/status/status.h"
+#include "milestones/classifying/worker.h"
+
+namespace convlab {
+
+RankServer::RankServer(Ranks& ranks, Deal& deal,
+                       const RankServerOptions& options)
+    : ranks_(ranks), deal_(deal), options_(options) {
+  ranks_.Start([this](RankMessage message) { Receive(std::move(message)); },
+               [this](int rank, const absl::Status& why) { Lose(rank, why); });
+}
+
+RankServer::~RankServer() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+  for (std::thread& thread : threads_) thread.join();
+  if (!told_end_) SendEnd(kRunFailed);
+  ranks_.Stop();
+}
+
+void RankServer::SendEnd(RunEnd end) {
+  told_end_ = true;
+  for (int rank = 1; rank < ranks_.size(); ++rank) {
+    ranks_.Send(rank, kEndMessage, PackText(end, ""));
+  }
+}
+
+void RankServer::WaitReady() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] {
+    for (int rank = 1; rank < ranks_.size(); ++rank) {
+      if (ready_.count(rank) + lost_.count(rank) == 0) return false;
+    }
+    return true;
+  });
+}
+
+void RankServer::Begin() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  threads_.reserve(options_.readers);
+  for (int i = 0; i < options_.readers; ++i) {
+    threads_.emplace_back([this] {
+      const absl::Status status = CatchRefusals([this] {
+        Serve();
+        return absl::OkStatus();
+      });
+      if (!status.ok()) deal_.Fail(status);
+    });
+  }
+}
+
+std::vector<ClassifyShare> RankServer::End() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] {
+    for (int rank = 1; rank < ranks_.size(); ++rank) {
+      if (finished_.count(rank) + lost_.count(rank) == 0) return false;
+    }
+    return true;
+  });
+  SendEnd(lost_.empty() ? kInOrder : kRankLost);
+  return shares_;
+}
+
+bool RankServer::lost_any() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return !lost_.empty();
+}
+
+int RankServer::Number(const WorkerOfRank& worker) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = numbers_.find(worker);
+  return found == numbers_.end() ? -1 : found->second;
+}
+
+void RankServer::Receive(RankMessage message) {
+  if (message.kind != kAnswersMessage) {
+    ReceiveText(message);
+    return;
+  }
+  Piece piece;
+  const absl::StatusOr<int> worker = UnpackAnswers(message.bytes, piece);
+  const int number = worker.ok() ? Number({message.from, *worker}) : -1;
+  if (number < 0) {
+    deal_.Fail(Annotate(worker.status(), ranks_.Name(message.from)));
+  } else {
+    deal_.Give(number, piece);
+  }
+}
+
+void RankServer::ReceiveText(const RankMessage& message) {
+  const int rank = message.from;
+  const absl::StatusOr<RankText> text = UnpackText(message.bytes);
+  if (!text.ok()) {
+    deal_.Fail(Annotate(text.status(), ranks_.Name(rank)));
+    return;
+  }
+  const WorkerOfRank worker = {rank, text->worker};
+  if (message.kind == kLoseMessage) {
+    const absl::Status why = absl::InternalError(text->text);
+    const int number = Number(worker);
+    if (number >= 0) {
+      deal_.Lose(number, why);
+    } else {
+      deal_.LoseRank(rank, Annotate(why, ranks_.Name(rank)));
+    }
+    return;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (message.kind == kReadyMessage && text->worker < 0) {
+    ready_.insert(rank);
+  } else if (message.kind == kReadyMessage) {
+    numbers_[worker] = deal_.AddWorker(
+        absl::StrCat(ranks_.Name(rank), ", ", text->text), rank);
+  } else if (message.kind == kTakeMessage) {
+    wanting_.push_back(worker);
+  } else if (message.kind == kShareMessage && text->worker < 0) {
+    // Its last word.
+    ready_.insert(rank);
+    finished_.insert(rank);
+    ranks_.Release(rank);
+  } else if (message.kind == kShareMessage) {
+    absl::StatusOr<ClassifyShare> share = ParseClassifyShare(text->text);
+    if (share.ok()) shares_.push_back(*std::move(share));
+  }
+  changed_.notify_all();
+}
+
+void RankServer::Lose(int rank, const absl::Status& why) {
+  deal_.LoseRank(rank, why);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  lost_.insert(rank);
+  changed_.notify_all();
+}
+
+// A worker waits for a piece as long as any other would.
+void RankServer::Serve() {
+  Piece piece;
+  for (;;) {
+    WorkerOfRank worker;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [&] { return ended_ || !wanting_.empty(); });
+      if (ended_) return;
+      worker = wanting_.front();
+      wanting_.pop_front();
+    }
+    const int number = Number(worker);
+    bool taken = false;
+    if (number >= 0 && options_.read_each) {
+      taken = deal_.TakeNumber(number, piece);
+    } else if (number >= 0) {
+      // Its error is the deal's, and ends the run.
+      taken = deal_.Take(number, piece).value_or(false);
+    }
+    if (taken) {
+      ranks_.Send(
+          worker.first, kPieceMessage,
+          PackPiece(
+              worker.second, piece,
+              options_.read_each ? 0 : piece.count * options_.image_bytes));
+    } else {
+      ranks_.Send(worker.first, kNoneMessage, PackText(worker.second, ""));
+    }
+  }
+}
+
+}  // namespace convlab

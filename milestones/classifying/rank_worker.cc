@@ -1,0 +1,202 @@
+#include "milestones/classifying/rank_worker.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/status/status.h"
+#include "milestones/classifying/device.h"
+#include "milestones/classifying/input.h"
+#include "milestones/classifying/rank_messages.h"
+#include "milestones/classifying/stream.h"
+
+namespace convlab {
+namespace {
+
+// What rank 0 has to end the run after it has failed.
+constexpr std::chrono::seconds kPatience(2);
+
+// Pieces from rank 0.
+class RankFeed : public PieceFeed {
+ public:
+  // `images` is null if they come with the pieces.
+  RankFeed(Ranks& ranks, ImageFiles* images) : ranks_(ranks), images_(images) {
+    ranks_.Start(
+        [this](RankMessage message) { Receive(std::move(message)); },
+        [this](int, const absl::Status& why) { End(why, kRunFailed); });
+  }
+
+  ~RankFeed() override { ranks_.Stop(); }
+
+  absl::StatusOr<bool> Take(int worker, Piece& piece) override {
+    ranks_.Send(0, kTakeMessage, PackText(worker, ""));
+    std::string bytes;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      std::deque<std::string>& pieces = pieces_[worker];
+      changed_.wait(lock, [&] {
+        return over_ || none_.count(worker) > 0 || !pieces.empty();
+      });
+      if (over_ || pieces.empty()) return false;
+      bytes = std::move(pieces.front());
+      pieces.pop_front();
+    }
+    RETURN_IF_ERROR(UnpackPiece(bytes, piece).status());
+    if (images_ == nullptr) return true;
+    const auto start = std::chrono::steady_clock::now();
+    const size_t size = piece.count * images_->height() * images_->width();
+    if (piece.pixels.size() < size) piece.pixels.resize(size);
+    RETURN_IF_ERROR(
+        images_->Read(piece.first, piece.count, piece.pixels.data()));
+    piece.read_ns =
+        std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
+            .count();
+    return true;
+  }
+
+  void Give(int worker, Piece& piece) override {
+    ranks_.Send(0, kAnswersMessage, PackAnswers(worker, piece));
+  }
+
+  void Lose(int worker, const absl::Status& why) override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      none_.insert(worker);
+      changed_.notify_all();
+    }
+    ranks_.Send(0, kLoseMessage, PackText(worker, why.message()));
+  }
+
+  // Waits until rank 0 has ended the run; how.
+  struct Ending {
+    absl::Status status;  // not OK: rank 0 is lost
+    int end = kRunFailed;
+  };
+  Ending WaitForEnd() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return over_; });
+    return ending_;
+  }
+
+ private:
+  void Receive(RankMessage message) {
+    if (message.kind == kEndMessage) {
+      const absl::StatusOr<RankText> text = UnpackText(message.bytes);
+      ranks_.Release(0);
+      End(text.status(), text.ok() ? text->worker : kRunFailed);
+      return;
+    }
+    // Both begin with the worker.
+    int worker = 0;
+    std::copy_n(message.bytes.data(), sizeof(worker),
+                reinterpret_cast<char*>(&worker));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (message.kind == kPieceMessage) {
+      pieces_[worker].push_back(std::move(message.bytes));
+    } else {
+      none_.insert(worker);
+    }
+    changed_.notify_all();
+  }
+
+  void End(const absl::Status& status, int end) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    over_ = true;
+    ending_ = {status, end};
+    changed_.notify_all();
+  }
+
+  Ranks& ranks_;
+  ImageFiles* const images_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int, std::deque<std::string>> pieces_;  // by worker
+  std::set<int> none_;                             // workers without more
+  bool over_ = false;
+  Ending ending_;
+};
+
+// What this rank has before it begins.
+struct Prepared {
+  std::vector<ClassifyDevice> devices;
+  ClassifyInput input;  // if it reads
+};
+
+absl::Status Prepare(const ClassifyOptions& options, const RankJob& job,
+                     int local_rank, Prepared& prepared) {
+  ASSIGN_OR_RETURN(prepared.devices, ChooseDevices(options, local_rank));
+  if (!options.read_each) return absl::OkStatus();
+  ASSIGN_OR_RETURN(prepared.input, OpenInput(options));
+  ASSIGN_OR_RETURN(const std::string digest, prepared.input.images->Digest());
+  if (digest == job.images) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(prepared.input.images->name(), " is not what rank 0 reads"));
+}
+
+// Computes pieces until there are no more, and sends what was done.
+void Work(const ClassifyOptions& options, const RankJob& job,
+          const NetworkWeights& weights, const Prepared& prepared, Ranks& ranks,
+          RankFeed& feed) {
+  const Network& network = *options.model.network;
+  const WorkerJob worker_job = {
+      network,          weights,
+      job.image_size,   {network.Classes(), options.logits, job.readers},
+      /*stages=*/false, {}};
+  std::vector<int> numbers;
+  for (size_t i = 0; i < prepared.devices.size(); ++i) {
+    numbers.push_back(static_cast<int>(i));
+    ranks.Send(0, kReadyMessage,
+               PackText(numbers.back(), prepared.devices[i].text));
+  }
+  LocalWorkers workers(prepared.devices, worker_job, feed, numbers);
+  workers.WaitReady();
+  ranks.Send(0, kReadyMessage, PackText(-1, ""));
+  workers.Begin();
+  for (WorkerResult& result : workers.Join()) {
+    result.share.rank = ranks.rank();
+    result.share.host = ranks.place(ranks.rank()).host;
+    ranks.Send(0, kShareMessage, PackText(0, ToJson(result.share)));
+  }
+}
+
+}  // namespace
+
+absl::Status WorkForRankZero(const ClassifyOptions& options, Ranks& ranks,
+                             bool& in_order) {
+  std::string bytes;
+  RETURN_IF_ERROR(ranks.Broadcast(bytes));
+  ASSIGN_OR_RETURN(const RankJob job, UnpackJob(bytes));
+  if (!job.ok) return absl::OkStatus();
+  in_order = false;
+  RETURN_IF_ERROR(ranks.Broadcast(bytes));
+  ASSIGN_OR_RETURN(const NetworkWeights weights, UnpackWeights(bytes));
+  Prepared prepared;
+  const absl::Status ready =
+      Prepare(options, job, ranks.local_rank(), prepared);
+  RankFeed feed(ranks, prepared.input.images.get());
+  if (ready.ok()) {
+    Work(options, job, weights, prepared, ranks, feed);
+  } else {
+    ranks.Send(0, kLoseMessage, PackText(-1, ready.message()));
+  }
+  ranks.Send(0, kShareMessage, PackText(-1, ""));
+  const RankFeed::Ending ending = feed.WaitForEnd();
+  in_order = ending.end == kInOrder;
+  if (ending.status.ok() && ending.end == kRunFailed) {
+    // Rank 0 ends this process. One that ended by itself would be taken for the
+    // cause.
+    std::this_thread::sleep_for(kPatience);
+  }
+  return ending.status;
+}
+
+}  // namespace convlab

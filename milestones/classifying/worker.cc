@@ -1,0 +1,173 @@
+#include "milestones/classifying/worker.h"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <future>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "common/status/status.h"
+
+namespace convlab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int64_t Since(Clock::time_point start) {
+  return std::chrono::nanoseconds(Clock::now() - start).count();
+}
+
+// Pieces on their way between two threads.
+class PieceQueue {
+ public:
+  void Push(Piece* piece) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    pieces_.push_back(piece);
+    changed_.notify_one();
+  }
+
+  // Null: the queue is closed and, unless it was emptied so, empty.
+  Piece* Pop() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return closed_ || !pieces_.empty(); });
+    if (pieces_.empty()) return nullptr;
+    Piece* const piece = pieces_.front();
+    pieces_.pop_front();
+    return piece;
+  }
+
+  void Close() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Piece*> pieces_;
+  bool closed_ = false;
+};
+
+// The threads that read pieces ahead.
+class Readers {
+ public:
+  Readers(PieceFeed& feed, int worker, int threads)
+      : feed_(feed), worker_(worker), pieces_(threads + 2), left_(threads) {
+    for (Piece& piece : pieces_) free_.Push(&piece);
+    threads_.reserve(threads);
+  }
+
+  ~Readers() {
+    free_.Close();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  // Throws as std::thread does.
+  void Start() {
+    while (threads_.size() < threads_.capacity()) {
+      threads_.emplace_back([this] { Read(); });
+    }
+  }
+
+  Piece* Pop() { return ready_.Pop(); }
+  void Free(Piece* piece) { free_.Push(piece); }
+
+  int64_t read_ns() const { return read_ns_; }
+
+ private:
+  void Read() {
+    const absl::Status status = CatchRefusals([&]() -> absl::Status {
+      while (Piece* const piece = free_.Pop()) {
+        ASSIGN_OR_RETURN(const bool taken, feed_.Take(worker_, *piece));
+        if (!taken) break;
+        read_ns_ += piece->read_ns;
+        ready_.Push(piece);
+      }
+      return absl::OkStatus();
+    });
+    if (!status.ok()) feed_.Lose(worker_, status);
+    free_.Close();
+    if (--left_ == 0) ready_.Close();
+  }
+
+  PieceFeed& feed_;
+  const int worker_;
+  std::vector<Piece> pieces_;
+  PieceQueue free_, ready_;
+  std::atomic<int> left_;
+  std::atomic<int64_t> read_ns_{0};
+  std::vector<std::thread> threads_;
+};
+
+void FindAnswers(const std::vector<float>& logits, int classes, Piece& piece) {
+  piece.answers.resize(piece.count);
+  for (int64_t i = 0; i < piece.count; ++i) {
+    piece.answers[i] = AnswerOf(&logits[i * classes], classes);
+  }
+}
+
+// Until there are no more pieces.
+absl::Status Compute(Readers& readers, PieceFeed& feed, int worker,
+                     CompiledNetwork& network, const WorkerOptions& options,
+                     ClassifyShare& share) {
+  // The answers of one piece are looked for while the next one is computed.
+  std::array<std::vector<float>, 2> spare;
+  std::future<void> answering;
+  for (size_t turn = 0; Piece* const piece = readers.Pop(); turn = 1 - turn) {
+    const Clock::time_point start = Clock::now();
+    std::vector<float>& out = options.logits ? piece->logits : spare[turn];
+    out.resize(piece->count * options.classes);
+    const absl::Status status =
+        network.Run(piece->pixels.data(), piece->count, out.data());
+    share.compute_ns += Since(start);
+    if (answering.valid()) answering.get();
+    RETURN_IF_ERROR(status);
+    ++share.pieces;
+    share.images += piece->count;
+    answering = std::async(std::launch::async, [&, piece] {
+      FindAnswers(out, options.classes, *piece);
+      feed.Give(worker, *piece);
+      readers.Free(piece);
+    });
+  }
+  if (answering.valid()) answering.get();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CatchRefusals(absl::FunctionRef<absl::Status()> work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("there is not enough memory");
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot start the threads: ", error.what()));
+  }
+}
+
+absl::Status WorkOnPieces(PieceFeed& feed, int worker, CompiledNetwork& network,
+                          const WorkerOptions& options, ClassifyShare& share) {
+  Readers readers(feed, worker, options.readers);
+  const absl::Status status = CatchRefusals([&] {
+    readers.Start();
+    return Compute(readers, feed, worker, network, options, share);
+  });
+  // Before the readers are waited for, who may wait for pieces.
+  if (!status.ok()) {
+    share.lost = std::string(status.message());
+    feed.Lose(worker, status);
+  }
+  share.read_ns += readers.read_ns();
+  return status;
+}
+
+}  // namespace convlab

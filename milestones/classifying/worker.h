@@ -1,0 +1,32 @@
+// A worker: a network on a device, which computes pieces while its next ones
+// are read.
+#ifndef MILESTONES_CLASSIFYING_WORKER_H_
+#define MILESTONES_CLASSIFYING_WORKER_H_
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "common/record/classify_record.h"
+#include "kernels/compiled/compiled.h"
+#include "milestones/classifying/deal.h"
+
+namespace convlab {
+
+struct WorkerOptions {
+  int classes = 0;
+  bool logits = false;  // they are asked for
+  int readers = 1;      // threads that read
+};
+
+// Computes pieces of the feed until there are no more, and adds what it did to
+// `share`. Returns the network's error, with which the worker is lost; those of
+// reading are the feed's.
+absl::Status WorkOnPieces(PieceFeed& feed, int worker, CompiledNetwork& network,
+                          const WorkerOptions& options, ClassifyShare& share);
+
+// Calls `work`; memory and threads that the system refuses it are an error, as
+// in RunMain. For the functions of threads, whose exceptions nobody catches.
+absl::Status CatchRefusals(absl::FunctionRef<absl::Status()> work);
+
+}  // namespace convlab
+
+#endif  // MILESTONES_CLASSIFYING_WORKER_H_
