@@ -34,7 +34,7 @@ double ItemTime(const ConvolvePoolLaunch& launch) {
   const int rows = std::min(launch.bands * pool + shape.problem.kernel_size - 1,
                             shape.problem.size);
   return kItem + kWord * launch.item_images * rows * shape.row_words +
-         static_cast<double>(launch.tiles() * pool / 2);
+         0.5 * pool * launch.tiles();
 }
 
 }  // namespace
