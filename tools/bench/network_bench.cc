@@ -180,7 +180,7 @@ class NetworkBench {
           {"convlab", kDevicesPath, {}, {}, {}, nullptr}, times.samples_ns, {}};
       NetworkRow row = RowOf(one.network, count * gpus, timed);
       row.gpus = gpus;
-      std::fputs(NetworkTableLine(row, nullptr).c_str(), stdout);
+      std::fputs(NetworkTableLine(row, nullptr, options_.wide).c_str(), stdout);
       std::fflush(stdout);
       record_.rows.push_back(row);
     }
