@@ -68,26 +68,29 @@ std::optional<double> PagesOf(absl::string_view pdf) {
 
 absl::Status WritePdf(const Document& document, const std::string& folder,
                       const std::string& name) {
-  double scale = 1, before = 1;
+  // Both bounds of the scale: the best yet, and one with a page more, to which
+  // what cannot be broken has gone.
+  double scale = 1, best = 1, too_large = kLargestScale;
   std::optional<double> first;  // pages at scale 1
-  constexpr int kTries = 4;
+  constexpr int kTries = 5;
   for (int i = 0; i < kTries; ++i) {
     RETURN_IF_ERROR(Render(document, scale, folder, name));
     ASSIGN_OR_RETURN(const std::string pdf,
                      ReadFile(absl::StrCat(folder, "/", name)));
     const std::optional<double> pages = PagesOf(pdf);
-    if (!pages || *pages < 1) break;
+    if (!pages || *pages < 1) return absl::OkStatus();
     if (!first) first = pages;
-    // What cannot be broken may have gone to one page more.
     if (std::ceil(*pages) > std::ceil(*first)) {
-      return Render(document, before, folder, name);
+      too_large = scale;
+    } else {
+      const double used = *pages - std::floor(*pages);
+      if (used >= kLeast || used == 0) return absl::OkStatus();
+      best = scale;
+      scale *= 1 + (kGoal - used) / *pages;
     }
-    const double used = *pages - std::floor(*pages);
-    if (used >= kLeast || used == 0 || scale >= kLargestScale) break;
-    before = scale;
-    scale = std::min(scale * (1 + (kGoal - used) / *pages), kLargestScale);
+    if (scale >= too_large) scale = (best + too_large) / 2;
   }
-  return absl::OkStatus();
+  return Render(document, best, folder, name);
 }
 
 }  // namespace convlab
