@@ -39,8 +39,8 @@ void AddShareList(const Source& source, const ProfileSection& section,
   const ShareList list = LargestShares(section, kThreshold);
   if (list.shares.empty()) {
     deliverable.complete = false;
-    blocks.push_back(Paragraph{
-        absl::StrCat("The profile holds no times of ", what, ".")});
+    blocks.push_back(
+        Paragraph{absl::StrCat("The profile holds no times of ", what, ".")});
     return;
   }
   blocks.push_back(Paragraph{
