@@ -143,6 +143,24 @@ void Check(ValueChecker& check, const std::string& where,
     check.Range(here + "bytes", entry.bytes.value_or(0), 0, kMostOperations);
     check.NotNegative(here + "average_ns", entry.average_ns.value_or(0));
     check.NotNegative(here + "printed_share", entry.printed_share.value_or(0));
+    check.Text(here + "name", entry.name);
+  }
+}
+
+void Check(ValueChecker& check, const std::string& where,
+           const Profile& profile) {
+  Check(check, where + "gpu_activities", profile.gpu_activities);
+  Check(check, where + "api_calls", profile.api_calls);
+  for (size_t i = 0; i < profile.launches.size(); ++i) {
+    const LaunchCounters& launch = profile.launches[i];
+    const std::string here = absl::StrCat(where, "launches[", i, "].");
+    check.Text(here + "kernel", launch.kernel);
+    check.Text(here + "grid", launch.grid);
+    check.Text(here + "block", launch.block);
+    for (const Counter& counter : launch.counters) {
+      check.Text(here + "counters.name", counter.name);
+      check.Text(here + "counters.unit", counter.unit);
+    }
   }
 }
 
@@ -206,11 +224,13 @@ absl::Status CheckValues(const RunRecord& record) {
           *variant.verification);
   }
   CheckLadder(check, record);
-  if (record.profile) {
-    Check(check, "record.profile.gpu_activities",
-          record.profile->gpu_activities);
-    Check(check, "record.profile.api_calls", record.profile->api_calls);
-  }
+  if (record.profile) Check(check, "record.profile.", *record.profile);
+  return check.Take();
+}
+
+absl::Status CheckProfile(const Profile& profile) {
+  ValueChecker check;
+  Check(check, "", profile);
   return check.Take();
 }
 

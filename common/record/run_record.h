@@ -235,6 +235,9 @@ absl::StatusOr<RunRecord> ParseRunRecord(absl::string_view json);
 // ladder, samples of ours that are not as many as repetitions or less than
 // their kernel's.
 absl::Status CheckValues(const RunRecord& record);
+// The same for a profile that another tool has written: what passes comes back
+// whole from a record.
+absl::Status CheckProfile(const Profile& profile);
 
 // Write and read whole files; errors name the path. What is written is sealed,
 // with the key of the environment's CONVLAB_SEAL_KEY if that is set (seal.h).

@@ -70,6 +70,11 @@ class ValueChecker {
     Fail(absl::StrCat(field, " is ", value, ", expected more than 0 and at ",
                       "most ", most));
   }
+  // What is read again may not be longer (common/json/json_fields.h).
+  void Text(absl::string_view field, absl::string_view text) {
+    Range(absl::StrCat(field, "'s length"), static_cast<int64_t>(text.size()),
+          0, 1 << 16);
+  }
   void Fail(absl::string_view error) {
     if (status_.ok()) status_ = absl::InvalidArgumentError(error);
   }

@@ -37,6 +37,12 @@ void AddShareList(const Source& source, const ProfileSection& section,
     return;
   }
   const ShareList list = LargestShares(section, kThreshold);
+  if (list.shares.empty()) {
+    deliverable.complete = false;
+    blocks.push_back(
+        Paragraph{absl::StrCat("The profile holds no times of ", what, ".")});
+    return;
+  }
   blocks.push_back(Paragraph{
       absl::StrCat(list.shares.size(), " of ", list.entries, " ", what,
                    " together take ",

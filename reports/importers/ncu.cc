@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/record/run_record.h"
 #include "common/status/status.h"
 #include "reports/importers/launch_facts.h"
 #include "reports/importers/numbers.h"
@@ -122,6 +123,7 @@ class NcuReader {
     TellIfLastLacksMetrics();
     TellIfLaunchesAreMissing();
     TellIfCut(content_, {}, profile_);
+    RETURN_IF_ERROR(CheckProfile(profile_));
     return std::move(profile_);
   }
 

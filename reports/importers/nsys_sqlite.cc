@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/record/activities.h"
+#include "common/record/run_record.h"
 #include "common/status/status.h"
 #include "reports/importers/sqlite_reader.h"
 #include "reports/importers/summary.h"
@@ -67,6 +68,7 @@ class Nsys {
           tables_.empty() ? "; it has no tables"
                           : absl::StrCat("; its tables are ", FirstTables())));
     }
+    RETURN_IF_ERROR(CheckProfile(profile));
     return profile;
   }
 

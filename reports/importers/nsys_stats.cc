@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/record/activities.h"
+#include "common/record/run_record.h"
 #include "common/status/status.h"
 #include "reports/importers/numbers.h"
 #include "reports/importers/shares.h"
@@ -242,6 +243,7 @@ absl::StatusOr<Profile> ParseNsysStats(absl::string_view content) {
     profile.api_calls.missing = "not in the file";
   }
   TellIfCut(content, tables, profile);
+  RETURN_IF_ERROR(CheckProfile(profile));
   return profile;
 }
 

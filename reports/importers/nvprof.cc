@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/record/activities.h"
+#include "common/record/run_record.h"
 #include "common/status/status.h"
 #include "reports/importers/numbers.h"
 #include "reports/importers/summary.h"
@@ -81,6 +82,7 @@ absl::StatusOr<Profile> ParseNvprof(absl::string_view content) {
         "nvprof's summary lists neither GPU activities nor API calls");
   }
   TellIfCut(content, tables, profile);
+  RETURN_IF_ERROR(CheckProfile(profile));
   return profile;
 }
 

@@ -72,7 +72,7 @@ def fuzz_test(
         deps,
         runs = 100000,
         corpus = [],
-        size = "small",
+        size = "medium",
         tags = [],
         target_compatible_with = []):
     """A test that calls a fuzz target on mutations of its seeds.

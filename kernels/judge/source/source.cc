@@ -205,8 +205,11 @@ class Reader {
   // The index behind the bracket that closes the one at `open`, or 0.
   size_t Behind(size_t open, absl::string_view left,
                 absl::string_view right) const {
+    // Longer lists are none, or else a file of brackets takes quadratic time.
+    constexpr size_t kMostTokens = 1000;
     int depth = 0;
-    for (size_t i = open; i < tokens_.size(); ++i) {
+    for (size_t i = open; i < std::min(tokens_.size(), open + kMostTokens);
+         ++i) {
       if (Is(i, left)) ++depth;
       if (Is(i, right) && --depth == 0) return i + 1;
       // No list of parameters or template arguments holds these.
