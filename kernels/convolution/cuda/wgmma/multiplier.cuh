@@ -199,18 +199,15 @@ class Multiplier {
         0);
     int done = 0;  // steps
     do {
-      Sums sum;
+      Sums main, small;
       const int steps = min(PassSteps(), plan_.steps - done);
       Product product(plan_, in, filters);
-      if constexpr (C::kParts == 1) {
-        product.Run(steps, sum);
-      } else if constexpr (C::kOneSum) {
+      if constexpr (C::kOneSum) {
         static_assert(kWgmmaOneSumSteps == 2);
-        steps == 2 ? product.template RunOneSum<2>(sum)
-                   : product.template RunOneSum<1>(sum);
+        steps == 2 ? product.template RunOneSum<2>(main)
+                   : product.template RunOneSum<1>(main);
       } else {
-        Sums step_sum;
-        product.RunStepSums(steps, step_sum, sum);
+        product.Run(steps, steps == plan_.split_steps, main, small);
       }
       in[0] += 32 * steps, in[1] += 32 * steps;
       filters += steps * C::kFilterRows * C::kFilterRowBytes;
@@ -222,7 +219,7 @@ class Multiplier {
         }
       }
       HoldStage();
-      Store(slab, phase, tile, /*first=*/done == 0, sum);
+      Store(slab, phase, tile, /*first=*/done == 0, main, small);
       done += steps;
     } while (done < plan_.steps);
   }
@@ -231,7 +228,7 @@ class Multiplier {
   // off of them adds up: then a pass is one step.
   __device__ __forceinline__ int PassSteps() const {
     const volatile bool& one_signed = all_filters_->one_signed;
-    return C::kOneSum && one_signed ? 1 : plan_.pass_steps;
+    return C::kParts == 2 && one_signed ? 1 : plan_.pass_steps;
   }
 
   // The thread's first or second unit. Beyond the slab's last unit it is that
@@ -255,18 +252,19 @@ class Multiplier {
   // Stores the sums of a pass, scaled back, or adds them to those of the passes
   // before.
   __device__ __forceinline__ void Store(const Slab& slab, const Phase& phase,
-                                        Tile tile, bool first,
-                                        const Sums& sums) const {
+                                        Tile tile, bool first, const Sums& main,
+                                        const Sums& small) const {
     // Places are computed again here rather than kept in registers meanwhile.
     asm volatile("" : "+r"(tile.index), "+r"(tile.first_filter));
     float* const out =
         C::kDirect ? slab.Output(plan_, block_.y, phase.m0) : phase.stage;
-    if (C::kOneSum && !first) {
-      StoreSums<false, true>(slab, phase, tile, out, sums);
+    // One part has one pass (WgmmaPlan).
+    if (C::kParts == 2 && !first) {
+      StoreSums<false, true>(slab, phase, tile, out, main, small);
     } else if ((tile.group + 1) * C::kGroupFilters <= plan_.M) {
-      StoreSums<true, false>(slab, phase, tile, out, sums);
+      StoreSums<true, false>(slab, phase, tile, out, main, small);
     } else {
-      StoreSums<false, false>(slab, phase, tile, out, sums);
+      StoreSums<false, false>(slab, phase, tile, out, main, small);
     }
   }
   // With kWhole every filter of the group exists. With kAdds sums are added to
@@ -275,7 +273,8 @@ class Multiplier {
   __device__ __forceinline__ void StoreSums(const Slab& slab,
                                             const Phase& phase,
                                             const Tile& tile, float* out,
-                                            const Sums& sums) const {
+                                            const Sums& main,
+                                            const Sums& small) const {
     constexpr int kFilters = 2 * C::kOctets * C::kShifts;
     float scale[kFilters];
     const uint32_t exponents =
@@ -308,7 +307,11 @@ class Multiplier {
           const int at =
               (row % C::kVectorRows * C::kShifts * C::kOctets + i / 2) * 4 +
               e * 2 + i % 2;
-          float sum = sums[row / C::kVectorRows][at] * scale[i];
+          float sum = main[row / C::kVectorRows][at];
+          if constexpr (C::kParts == 2 && !C::kOneSum) {
+            sum += small[row / C::kVectorRows][at];
+          }
+          sum *= scale[i];
           if (kAdds && row < rows) sum += *to;
           if constexpr (C::kDirect) {
             StoreIfBelow(row, rows, to, sum);

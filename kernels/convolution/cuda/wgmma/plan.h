@@ -32,9 +32,12 @@ struct WgmmaPlan {
   int shape;         // of kWgmmaShapes
   int pixel_halves;  // C made even
   int steps;         // of 16 halves that cover a filter row
-  // With WgmmaShape::one_sum a pass is a sweep over so many steps. Otherwise
-  // there is one pass.
+  // Sums collect so many steps in the tensor cores, which cut bits off; a pass
+  // is a sweep over these. One part has one pass.
   int pass_steps, passes;
+  // In a pass of so many steps, an even number, the large products of the last
+  // two are added to the small ones. 0 if sums are short enough without.
+  int split_steps;
   int band_units, units;  // of a band, and of an image
   int slab_units;         // of a slab; the last one of an image may have fewer
   // Of an image; and the bands that a slab has a part in, at most.

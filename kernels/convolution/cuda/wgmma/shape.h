@@ -28,10 +28,12 @@ struct WgmmaShape {
   // Of an operand: 2, its high halves and its low ones, for three products; or
   // 1, its values rounded to halves, for one.
   int parts = 2;
-  // With two parts, the products of two steps add up in one sum. Otherwise those
-  // of one step do, and are then added to another sum, which takes twice the
-  // registers.
+  // The large products are added to the sums of the small ones, most of which
+  // come first. This takes half the registers.
   bool one_sum = false;
+  // Rows of operands that are loaded before they are multiplied: 2, or 3 where
+  // there are registers for it.
+  int ahead = 2;
   // Converters load the pixels of a slab that would leave most of them idle
   // with 16 channels at a time (WgmmaPixelsByUnit). Measured to pay for few of
   // the shapes.
@@ -71,6 +73,9 @@ struct WgmmaShape {
   constexpr WgmmaShape OneSum() const {
     return With(&WgmmaShape::one_sum, true);
   }
+  constexpr WgmmaShape ThreeAhead() const {
+    return With(&WgmmaShape::ahead, 3);
+  }
   constexpr WgmmaShape ByPixel() const {
     return With(&WgmmaShape::by_pixel, true);
   }
@@ -104,7 +109,9 @@ struct WgmmaShape {
   }
   // The registers of a thread, of multipliers and of the other warpgroups:
   // together what the block had when it began.
-  constexpr int converter_registers() const { return 56; }
+  constexpr int converter_registers() const {
+    return threads / 128 == multipliers + 2 && !one_sum ? 48 : 56;
+  }
   constexpr int multiplier_registers() const {
     const int given = 65536 / threads / 8 * 8;
     const int others = threads / 128 - multipliers;
@@ -138,7 +145,7 @@ constexpr WgmmaShape kWgmmaShapes[] = {
     Wgmma(3, 6, 2).VectorRows(2).Wide(),
     Wgmma(3, 6, 2).VectorRows(2),
     Wgmma(3, 6, 2).VectorRows(2).ConverterGroups(2).OwnSlabs(),
-    Wgmma(5, 5, 3).Wide().ByPixel(),
+    Wgmma(5, 5, 3).Wide().ThreeAhead().ByPixel(),
     Wgmma(5, 5, 3),
     Wgmma(5, 5, 3).ConverterGroups(2).OwnSlabs(),
     Wgmma(5, 4, 2).VectorRows(2).Wide().Multipliers(3),
@@ -209,9 +216,9 @@ constexpr WgmmaShape kWgmmaShapes[] = {
 // The steps of a pass with one sum: their groups of products follow each other
 // without a loop.
 constexpr int kWgmmaOneSumSteps = 2;
-// If the large products of a sum (TileProduct) are more, half of them wait until
-// all small ones are there. Each of 28 products that cut bits off an early large
-// one led to c = 25 by the model, each of 20 to 15.8.
+// If the large products of such a pass are more, half of them wait until all
+// small ones are there: with 14, each of 28 products cut bits off an early
+// large one, which led to c = 24.9 where 16 is allowed; with 10, 20 to 15.8.
 constexpr int kWgmmaMostLarge = 10;
 constexpr int kWgmmaShapeCount = sizeof(kWgmmaShapes) / sizeof(WgmmaShape);
 

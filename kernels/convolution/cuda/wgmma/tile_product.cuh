@@ -15,7 +15,9 @@ namespace convlab::cuda {
 #if __CUDA_ARCH_FEAT_SM90_ALL
 
 // One thread's part. The depth is walked in steps of 16 halves of a filter row,
-// and within a step the input rows of the units from top to bottom.
+// and within a step the input rows of the units from top to bottom. Methods
+// take the number of an input row, kI, counted on over two steps, which are one
+// turn of the loop; after them it begins again.
 template <int kShape>
 class TileProduct {
  public:
@@ -34,80 +36,64 @@ class TileProduct {
         filters_(filters),
         in_{first[0], first[1]} {}
 
-  // One part: multiplies `steps` steps.
-  __device__ __forceinline__ void Run(int steps, Sums& sum) {
-    Unroll<C::kAhead>([&](auto i) { Load<decltype(i)::value>(); });
-    Take<0>();
-    int step = steps;
-#pragma unroll 1
-    for (; step >= 2; step -= 2) {
-      Unroll<2 * C::kInputRows>([&](auto i) {
-        constexpr int kI = decltype(i)::value;
-        Multiply<kI>(kI < C::kInputRows ? step != steps : 1, sum);
-      });
-    }
-    if (step > 0) {
-      Unroll<C::kInputRows>(
-          [&](auto i) { Multiply<decltype(i)::value>(step != steps, sum); });
-    }
-    WaitForProducts<0>();
-  }
-
-  // Two parts: multiplies kSteps steps, all of whose products add up in one
-  // sum.
+  // Multiplies kSteps steps, all of whose products add up in one sum. The small
+  // ones cut nothing off the large ones if they come first.
   template <int kSteps>
   __device__ __forceinline__ void RunOneSum(Sums& sum) {
-    using Order = Groups<kSteps>;
-    Unroll<C::kAhead>([&](auto i) { LoadGroup<Order, decltype(i)::value>(); });
+    Unroll<C::kAhead>([&](auto i) { LoadGroup<kSteps, decltype(i)::value>(); });
     Take<0>();
-    Unroll<Order::kCount>(
-        [&](auto i) { MultiplyGroup<Order, decltype(i)::value>(sum); });
+    Unroll<OneSum<kSteps>::kGroups>(
+        [&](auto i) { MultiplyGroup<kSteps, decltype(i)::value>(sum); });
     WaitForProducts<0>();
   }
 
-  // Two parts: multiplies `steps` steps. Those of each step add up in
-  // `step_sum`, which is added to `sum` by ordinary additions.
-  __device__ __forceinline__ void RunStepSums(int steps, Sums& step_sum,
-                                              Sums& sum) {
-    using Order = Groups<1, /*loops=*/true>;
-    static_assert(Order::kCount % 2 == 0 && Order::kCount % C::kAhead == 0);
-    Unroll<C::kAhead>([&](auto i) { LoadGroup<Order, decltype(i)::value>(); });
+  // Multiplies `steps` steps. `main` becomes the sums of high * high, and with
+  // two parts `small` those of high * low and low * high. Some of the last
+  // large products are added to `small`, so that fewer cut bits off a sum:
+  // those of half of the filter's rows if `steps` is odd, and those of the last
+  // two steps, which are even then, if `split_last` (WgmmaPlan::split_steps).
+  __device__ __forceinline__ void Run(int steps, bool split_last, Sums& main,
+                                      Sums& small) {
+    Unroll<C::kAhead>([&](auto i) { Load<decltype(i)::value>(); });
     Take<0>();
-#pragma unroll
-    for (auto& vector : sum) {
-#pragma unroll
-      for (float& value : vector) value = 0;
-    }
+    const int last = C::kSplits && split_last ? 2 : 0;
+    int step = steps;
 #pragma unroll 1
-    for (int step = 0; step < steps; ++step) {
-      Unroll<Order::kCount>([&](auto i) {
-        constexpr int kG = decltype(i)::value;
-        MultiplyGroup<Order, kG>(step_sum);
-        // The group before is done.
-        if constexpr (kG > 0) AddFinished<Order, kG - 1>(step_sum, sum);
+    for (; step >= 2 + last; step -= 2) {
+      Unroll<2 * C::kInputRows>([&](auto i) {
+        constexpr int kI = decltype(i)::value;
+        Multiply<kI, C::kNoRow>(kI < C::kInputRows ? step != steps : 1, main,
+                                small);
       });
-      filters_ += C::kFilterRows * C::kFilterRowBytes;
-      WaitForProducts<0>();
-      AddFinished<Order, Order::kCount - 1>(step_sum, sum);
     }
+    if constexpr (C::kSplits) {
+      if (last > 0) {
+        Unroll<2 * C::kInputRows>(
+            [&](auto i) { Multiply<decltype(i)::value, 0>(1, main, small); });
+        step = 0;
+      }
+    }
+    if (step > 0) {
+      Unroll<C::kInputRows>([&](auto i) {
+        Multiply<decltype(i)::value, C::kSplitRow>(step != steps, main, small);
+      });
+    }
+    WaitForProducts<0>();
   }
 
  private:
-  // The order of the products of kSteps steps with two parts. What comes before
-  // the large products, those of high halves, cuts nothing off these. So groups
-  // of two input rows follow each other: first their low halves by the filters'
-  // high ones; then their high halves by low ones and, but for the first
-  // kDeferred groups, by high ones; at last those groups' high halves by high
-  // ones. If `loops`, the groups of the next step follow.
-  template <int kSteps, bool loops = false>
-  struct Groups {
-    static constexpr bool kLoops = loops;
+  // The order of RunOneSum, in groups of two input rows: first their low halves
+  // by high ones; then their high halves by low ones and, but for the first
+  // kDeferred groups, by high ones; at last the high halves of those groups by
+  // high ones.
+  template <int kSteps>
+  struct OneSum {
     static constexpr int kRows = kSteps * C::kInputRows;
     static constexpr int kPairs = (kRows + 1) / 2;
     static constexpr int kDeferred = kSteps * C::kKernelSize > kWgmmaMostLarge
                                          ? (kPairs + 1) / 2
                                          : 0;
-    static constexpr int kCount = 2 * kPairs + kDeferred;
+    static constexpr int kGroups = 2 * kPairs + kDeferred;
     static constexpr bool IsLow(int group) { return group < kPairs; }
     static constexpr bool ByLow(int group) {
       return group >= kPairs && group < 2 * kPairs;
@@ -115,24 +101,24 @@ class TileProduct {
     static constexpr bool ByHigh(int group) {
       return group < kPairs || group >= kPairs + kDeferred;
     }
-    // Of a group's two operands, of which the second may not exist.
+    // Of the two operands of a group. The last of a pass may have one.
     static constexpr int Row(int group, int operand) {
       return 2 * (group % kPairs) + operand;
     }
   };
 
   // Starts to load the operands of a group.
-  template <typename Order, int kAt>
+  template <int kSteps, int kG>
   __device__ __forceinline__ void LoadGroup() {
-    constexpr int kG = Order::kLoops ? kAt % Order::kCount : kAt;
-    if constexpr (kG < Order::kCount) {
+    using Order = OneSum<kSteps>;
+    if constexpr (kG < Order::kGroups) {
       Unroll<2>([&](auto operand_index) {
         constexpr int kOperand = decltype(operand_index)::value;
         constexpr int kRow = Order::Row(kG, kOperand);
         if constexpr (kRow < Order::kRows) {
 #pragma unroll
           for (int e = 0; e < 2; ++e) {
-            MoveTo<kRow, Order::kLoops && !Order::IsLow(kG)>(e);
+            MoveTo<kRow>(e);
             LoadHalves<kG % C::kAhead, kOperand>(
                 e, at_[e] + (Order::IsLow(kG) ? low_offset_ : 0));
           }
@@ -143,8 +129,9 @@ class TileProduct {
 
   // Starts the products of a group, and takes the next operands once those of
   // the group before are done.
-  template <typename Order, int kG>
+  template <int kSteps, int kG>
   __device__ __forceinline__ void MultiplyGroup(Sums& sum) {
+    using Order = OneSum<kSteps>;
     // Or else the compiler keeps the descriptors of all filter rows.
     if constexpr (Order::Row(kG, 0) % C::kInputRows == 0 ||
                   Order::Row(kG, 1) % C::kInputRows == 0) {
@@ -154,78 +141,48 @@ class TileProduct {
     Unroll<C::kVectors>([&](auto v) {
       constexpr int kV = decltype(v)::value;
       if constexpr (Order::ByLow(kG)) {
-        MultiplyRows<Order, kG, kV>(plan_.group_bytes, sum);
+        MultiplyPair<kSteps, kG, kV>(plan_.group_bytes, sum);
       }
-      if constexpr (Order::ByHigh(kG)) MultiplyRows<Order, kG, kV>(0, sum);
+      if constexpr (Order::ByHigh(kG)) {
+        MultiplyPair<kSteps, kG, kV>(0, sum);
+      }
     });
     CommitProducts();
-    // After the last step these rows are loaded in vain.
-    LoadGroup<Order, kG + C::kAhead>();
+    LoadGroup<kSteps, kG + C::kAhead>();
     WaitForProducts<1>();
-    if constexpr (Order::kLoops || kG + 1 < Order::kCount) Take<kG + 1>();
+    if constexpr (kG + 1 < Order::kGroups) Take<kG + 1>();
   }
 
-  // Starts the products of a group's rows that one vector of output rows needs,
-  // with the filters' high halves or, `offset` bytes behind them, the low ones.
-  template <typename Order, int kG, int kV>
-  __device__ __forceinline__ void MultiplyRows(uint32_t offset, Sums& sum) {
+  // Starts the products of a group's operands for a vector of output rows, with
+  // the filters' high halves or, so many bytes behind, their low ones.
+  template <int kSteps, int kG, int kV>
+  __device__ __forceinline__ void MultiplyPair(uint32_t offset, Sums& sum) {
+    using Order = OneSum<kSteps>;
     Unroll<2>([&](auto operand_index) {
       constexpr int kOperand = decltype(operand_index)::value;
-      constexpr int kInputRow = Order::Row(kG, kOperand);
-      constexpr int kStep = kInputRow / C::kInputRows;
-      constexpr int kRow = kInputRow % C::kInputRows - kV * C::kVectorRows;
-      if constexpr (kInputRow < Order::kRows && Needs(kRow)) {
+      constexpr int kStep = Order::Row(kG, kOperand) / C::kInputRows;
+      constexpr int kRow = Order::Row(kG, kOperand) % C::kInputRows -
+                           kV * C::kVectorRows;  // among the vector's
+      if constexpr (kStep < kSteps && kRow >= 0 &&
+                    kRow < C::kVectorRows + C::kKernelSize - 1) {
+        const uint32_t address =
+            filters_ + (kStep * C::kFilterRows + C::kKernelSize +
+                        C::kVectorRows - 2 - kRow) *
+                           C::kFilterRowBytes;
         constexpr bool kFirst = Order::IsLow(kG) && kStep == 0 && kRow == 0;
-        StartProduct(
-            sum[kV], rows_[kG % 2][kOperand],
-            ColumnsAt(filters_ + kStep * C::kFilterRows * C::kFilterRowBytes +
-                      FilterOffset(kRow) + offset),
-            kFirst ? 0 : 1);
+        StartProduct(sum[kV], rows_[kG % 2][kOperand],
+                     ColumnsAt(address + offset), kFirst ? 0 : 1);
       }
     });
   }
 
-  // Adds up the sums of one step to which no product is added after group kG.
-  template <typename Order, int kG>
-  static __device__ __forceinline__ void AddFinished(Sums& step_sum,
-                                                     Sums& sum) {
-    Unroll<C::kVectors>([&](auto v_index) {
-      constexpr int v = decltype(v_index)::value;
-      constexpr int kFirstRow = v * C::kVectorRows;
-      constexpr int kLastRow = kFirstRow + C::kVectorRows + C::kKernelSize - 2;
-      constexpr int kLast = Order::kPairs + kLastRow / 2;
-      // Or else the next step's first product would come before.
-      static_assert(kLast + 1 < Order::kCount + kFirstRow / 2);
-      if constexpr (kLast == kG) {
-#pragma unroll
-        for (int i = 0; i < C::kSums; ++i) {
-          // Or else the compiler may read them before the products are done.
-          asm volatile("" : "+f"(step_sum[v][i])::"memory");
-          sum[v][i] += step_sum[v][i];
-        }
-      }
-    });
-  }
-
-  // Whether a vector of output rows needs a row, counted from its first.
-  static constexpr bool Needs(int row) {
-    return row >= 0 && row < C::kVectorRows + C::kKernelSize - 1;
-  }
-  // Where the filter row for it begins, in bytes. Arranged filters begin with
-  // the last row: this one is for the vector's first output row, and those
-  // before it are for the others.
-  static constexpr uint32_t FilterOffset(int row) {
-    return (C::kKernelSize + C::kVectorRows - 2 - row) * C::kFilterRowBytes;
-  }
-
-  // Moves the address of unit e to a row, from the one before. After the first
-  // of a step's rows the next step begins if `last`, or else the same rows come
-  // again. The compiler must not know that, or it keeps all their addresses.
-  template <int kRow, bool last>
+  // Moves the address of unit e to a row, from the one before. The compiler
+  // must not know that rows come again, or else it keeps all their addresses.
+  template <int kRow>
   __device__ __forceinline__ void MoveTo(int e) {
     if constexpr (kRow % C::kInputRows == 0) {
       at_[e] = in_[e] + 32 * (kRow / C::kInputRows);
-      in_[e] += last ? 32 : plan_.zero;
+      in_[e] += plan_.zero;
     } else {
       at_[e] += pitch_;
     }
@@ -245,54 +202,77 @@ class TileProduct {
     }
   }
 
-  // Moves a group's operands to the registers that products read, by an
-  // instruction that the compiler cannot leave out: a load into those registers
-  // would make the next product wait for it.
-  template <int kG>
+  // Starts to load an input row.
+  template <int kI>
+  __device__ __forceinline__ void Load() {
+    constexpr int kBuffer = kI % C::kAhead;
+    if constexpr (kI % C::kInputRows == 0) {
+      at_[0] = in_[0], at_[1] = in_[1];
+      in_[0] += 32, in_[1] += 32;
+    } else {
+      at_[0] += pitch_, at_[1] += pitch_;
+    }
+    Unroll<C::kParts>([&](auto part) {
+      constexpr int kPart = decltype(part)::value;
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        LoadHalves<kBuffer, kPart>(e, at_[e] + kPart * low_offset_);
+      }
+    });
+  }
+
+  // Moves an input row to the registers that products read, by an instruction
+  // that the compiler cannot leave out: a load into those registers would make
+  // the next product wait for it.
+  template <int kI>
   __device__ __forceinline__ void Take() {
 #pragma unroll
     for (int i = 0; i < 4 * C::kParts; ++i) {
       asm volatile("xor.b32 %0, %1, %2;"
-                   : "=r"(rows_[kG % 2][i / 4][i % 4])
-                   : "r"(next_[kG % C::kAhead][i / 4][i % 4]), "r"(plan_.zero));
+                   : "=r"(rows_[kI % 2][i / 4][i % 4])
+                   : "r"(next_[kI % C::kAhead][i / 4][i % 4]), "r"(plan_.zero));
     }
   }
 
-  // One part: starts to load an input row, counted on over two steps, which are
-  // one turn of Run's loop; after them it begins again.
-  template <int kI>
-  __device__ __forceinline__ void Load() {
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      if constexpr (kI % C::kInputRows == 0) {
-        at_[e] = in_[e];
-        in_[e] += 32;
-      } else {
-        at_[e] += pitch_;
-      }
-      LoadHalves<kI % C::kAhead, 0>(e, at_[e]);
-    }
-  }
-
-  // One part: starts the products of an input row, and takes the next row once
-  // those of the row before are done. If step_adds is 0 sums begin with the
-  // first product that they meet, whatever they held: so it is in the first
-  // step.
-  template <int kI>
-  __device__ __forceinline__ void Multiply(int step_adds, Sums& sum) {
-    constexpr int kInputRow = kI % C::kInputRows;
+  // Starts the products of an input row, and takes the next row once those of
+  // the row before are done. If step_adds is 0 sums begin with the first
+  // product that they meet, whatever they held: so it is in the first step.
+  // From the vector's row kSplitRow on large products are added to `small`.
+  template <int kI, int kSplitRow>
+  __device__ __forceinline__ void Multiply(int step_adds, Sums& main,
+                                           Sums& small) {
+    constexpr int kRow = kI % C::kInputRows;
+    const uint32_t(&rows)[2][4] = rows_[kI % 2];
     FenceProducts();
     Unroll<C::kVectors>([&](auto v_index) {
       constexpr int v = decltype(v_index)::value;
-      constexpr int kRow = kInputRow - v * C::kVectorRows;
-      if constexpr (Needs(kRow)) {
-        StartProduct(sum[v], rows_[kI % 2][0],
-                     ColumnsAt(filters_ + FilterOffset(kRow)),
-                     kRow == 0 ? step_adds : 1);
+      constexpr int kFirst = v * C::kVectorRows;  // of its output rows
+      if constexpr (kRow >= kFirst &&
+                    kRow < kFirst + C::kVectorRows + C::kKernelSize - 1) {
+        // Arranged filters begin with the last row: this is filter row
+        // kRow - kFirst and, for the other output rows, those before it.
+        const uint32_t address =
+            filters_ + (C::kKernelSize + C::kVectorRows - 2 - (kRow - kFirst)) *
+                           C::kFilterRowBytes;
+        const uint64_t high = ColumnsAt(address);
+        const int adds = kRow == kFirst ? step_adds : 1;
+        if constexpr (C::kParts == 2) {
+          const uint64_t low = ColumnsAt(address + plan_.group_bytes);
+          StartProduct(small[v], rows[0], low, adds);
+          if constexpr (kRow - kFirst < kSplitRow) {
+            StartProduct(main[v], rows[0], high, adds);
+            StartProduct(small[v], rows[1], high);
+          } else {
+            StartProduct(small[v], rows[1], high);
+            StartProduct(small[v], rows[0], high);
+          }
+        } else {
+          StartProduct(main[v], rows[0], high, adds);
+        }
       }
     });
     CommitProducts();
-    if constexpr (kInputRow + 1 == C::kInputRows) {
+    if constexpr (kRow + 1 == C::kInputRows) {
       filters_ += C::kFilterRows * C::kFilterRowBytes;
     }
     // After the last step these rows are loaded in vain.
@@ -305,8 +285,8 @@ class TileProduct {
   const uint32_t pitch_, low_offset_;  // in bytes
   uint32_t filters_;                   // of the current step
   uint32_t in_[2], at_[2];  // of the next step, and of the last row loaded
-  // By input row or group, operand and word: those whose products run and those
-  // that wait for them; and those that are being loaded.
+  // By input row, part and word: the row whose products run and the one that
+  // waits for them; and the rows that are being loaded.
   uint32_t rows_[2][2][4], next_[C::kAhead][2][4];
 };
 
