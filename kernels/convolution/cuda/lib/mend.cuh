@@ -324,6 +324,8 @@ __device__ __forceinline__ void MendOutputs(const Mend& mend, const float* x,
          m += threads) {
       if (mending.LookAllOver(m)) lossy->all_over = 1;
     }
+    // The barrier counts a warp once for each part of it that comes by itself.
+    __syncwarp();
     SyncGroup(barrier, threads);
     mending.lossy = lossy->count;
     mending.lost = __uint_as_float(lossy->lost);
