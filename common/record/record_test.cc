@@ -205,8 +205,9 @@ TEST(NetworkRecord, ValuesThatNoRunHasAreRefused) {
               HasSubstr("images_per_s is 1, but that of the median is 2e+06"));
   EXPECT_THAT(error([](NetworkRow& row) { row.samples = 0; }),
               HasSubstr("samples is 0"));
-  EXPECT_THAT(error([](NetworkRow& row) { row.path = "air"; }),
-              HasSubstr("path is 'air', expected host, device, floats or devices"));
+  EXPECT_THAT(
+      error([](NetworkRow& row) { row.path = "air"; }),
+      HasSubstr("path is 'air', expected host, device, floats or devices"));
   EXPECT_THAT(error([](NetworkRow& row) {
                 row.stages_us = {1, -1};
               }),

@@ -108,5 +108,5 @@ while read -r package; do
     echo "NOTICE does not name $package"
     failed=1
   fi
-done < <(sed -n 's/^ *package = "\(.*\)",$/\1/p; s/^    "\(.*\)",$/\1/p' third_party/system_libraries.bzl)
+done < <(sed -n 's/^ *package = "\(.*\)",$/\1/p; s/^    "\([^/]*\)",$/\1/p' third_party/system_libraries.bzl)
 exit $failed

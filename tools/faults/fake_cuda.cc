@@ -212,6 +212,11 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   *value = Attribute(attribute);
   return cudaSuccess;
 }
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) {
+  CALL_OR_FAIL(cudaErrorInitializationError)
+  *value = 0;
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int) {
   CALL_OR_FAIL(cudaErrorInitializationError)
   std::snprintf(text, size, "0000:00:00.0");
