@@ -40,7 +40,7 @@ absl::Status Render(const Document& document, double scale,
   const std::string page = ".print.html";
   RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(folder, "/", page),
                                       WritePrintHtml(document, scale)));
-  const absl::Status status =
+  absl::Status status =
       RunProgram({"weasyprint", "--quiet", page, name}, folder);
   std::remove(absl::StrCat(folder, "/", page).c_str());
   return status;
@@ -61,7 +61,8 @@ std::optional<double> PagesOf(absl::string_view pdf) {
   for (size_t i = 0; i + 2 < pages.size(); i += 3) {
     if (pages[i] != place[0]) continue;
     const double used = (kTop - y) / (kTop - kBottom);
-    return static_cast<double>(i / 3) + std::clamp(used, 0.0, 1.0);
+    const size_t page = i / 3;
+    return static_cast<double>(page) + std::clamp(used, 0.0, 1.0);
   }
   return std::nullopt;
 }

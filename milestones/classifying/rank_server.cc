@@ -80,7 +80,7 @@ int RankServer::Number(const WorkerOfRank& worker) {
   return found == numbers_.end() ? -1 : found->second;
 }
 
-void RankServer::Receive(RankMessage message) {
+void RankServer::Receive(const RankMessage& message) {
   if (message.kind != kAnswersMessage) {
     ReceiveText(message);
     return;

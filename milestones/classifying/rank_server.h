@@ -45,7 +45,7 @@ class RankServer {
  private:
   using WorkerOfRank = std::pair<int, int>;  // rank, worker
 
-  void Receive(RankMessage message);
+  void Receive(const RankMessage& message);
   void ReceiveText(const RankMessage& message);
   void Lose(int rank, const absl::Status& why);
   void Serve();

@@ -221,7 +221,7 @@ absl::Status Classify(const std::vector<std::string>& command,
     Tell(absl::StrCat("running on ", device.text));
   }
   bool lost_any = false;
-  const absl::Status status = ClassifyDealt(run, *output, lost_any);
+  absl::Status status = ClassifyDealt(run, *output, lost_any);
   unfinished.Set(nullptr);
   if (!status.ok()) {
     const std::string kept = output->GiveUp();

@@ -157,7 +157,7 @@ absl::Status CatchRefusals(absl::FunctionRef<absl::Status()> work) {
 absl::Status WorkOnPieces(PieceFeed& feed, int worker, CompiledNetwork& network,
                           const WorkerOptions& options, ClassifyShare& share) {
   Readers readers(feed, worker, options.readers);
-  const absl::Status status = CatchRefusals([&] {
+  absl::Status status = CatchRefusals([&] {
     readers.Start();
     return Compute(readers, feed, worker, network, options, share);
   });

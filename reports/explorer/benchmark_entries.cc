@@ -149,6 +149,7 @@ std::vector<Run> RunsOf(const NamedBench& named, const std::string& folder) {
     runs[{std::get<0>(key), std::get<1>(key)}].rows.push_back(std::move(row));
   }
   std::vector<Run> list;
+  list.reserve(runs.size());
   for (auto& [key, run] : runs) list.push_back(std::move(run));
   return list;
 }
@@ -201,6 +202,7 @@ std::vector<Whole> WholesOf(const NamedNetworks& named,
                           Rounded(from.p99_us), Rounded(from.least_us)});
   }
   std::vector<Whole> list;
+  list.reserve(wholes.size());
   for (auto& [network, whole] : wholes) list.push_back(std::move(whole));
   return list;
 }

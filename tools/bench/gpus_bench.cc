@@ -94,6 +94,7 @@ absl::StatusOr<GpusTimes> MeasureGpus(const NetworkCase& one,
   std::vector<absl::Status> statuses(options.gpus);
   Rounds rounds(options.gpus);
   std::vector<std::thread> threads;
+  threads.reserve(options.gpus);
   for (int gpu = 0; gpu < options.gpus; ++gpu) {
     threads.emplace_back([&, gpu] {
       statuses[gpu] = WorkOn(gpu, one, options, rounds, times.answers[gpu]);
