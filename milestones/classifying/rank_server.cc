@@ -11,7 +11,7 @@ namespace convlab {
 RankServer::RankServer(Ranks& ranks, Deal& deal,
                        const RankServerOptions& options)
     : ranks_(ranks), deal_(deal), options_(options) {
-  ranks_.Start([this](RankMessage message) { Receive(std::move(message)); },
+  ranks_.Start([this](const RankMessage& message) { Receive(message); },
                [this](int rank, const absl::Status& why) { Lose(rank, why); });
 }
 
