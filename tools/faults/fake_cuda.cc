@@ -1,40 +1,30 @@
 // A CUDA runtime for machines without a GPU, which fails where it is told to.
 // Linked into a program, it takes the place of the real one. Its device is the
 // host: memory is the host's, copies are copies, kernels do nothing, so that
-// results are wrong and all calls that lead to them are right.
-//
-//   CONVLAB_FAULT=7       the seventh call fails
-//   CONVLAB_FAULT=7+      and all that follow, as after a kernel that
-//                              reads where it must not
-//   CONVLAB_FAULT_LOG=FILE  gets, when the program ends, the number of
-//     calls, and the numbers of the first calls from each place in the code
+// results are wrong and all calls that lead to them are right. Which calls fail
+// says the environment (refused_calls.h); if all that follow do, they fail as
+// after a kernel that reads where it must not.
 //
 // What the program did not release is told on standard error, and what it
 // released twice or never had ends it by a signal.
 #include <cuda_runtime_api.h>
 
-#include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <mutex>
-#include <set>
 #include <string_view>
 #include <utility>
-#include <vector>
+
+#include "tools/faults/refused_calls.h"
 
 namespace {
 
 struct State {
+  RefusedCalls refused;
   std::mutex mutex;
-  long first_failing = 0, last_failing = 0;
-  long count = 0;
-  const char* log = nullptr;
-  std::set<const void*> places;
-  std::vector<long> first_calls;
   cudaError_t last_error = cudaSuccess;
   // What is in use, with its kind's name.
   std::map<const void*, const char*> objects;
@@ -46,12 +36,6 @@ void Report();
 State& TheState() {
   static State* const state = [] {
     auto* const made = new State;
-    made->log = std::getenv("CONVLAB_FAULT_LOG");
-    if (const char* const fault = std::getenv("CONVLAB_FAULT")) {
-      char* end = nullptr;
-      made->first_failing = std::strtol(fault, &end, 10);
-      made->last_failing = *end == '+' ? LONG_MAX : made->first_failing;
-    }
     std::atexit(Report);
     return made;
   }();
@@ -66,25 +50,17 @@ void Report() {
     std::fprintf(stderr, "fake_cuda: %d of %s are not released\n", count,
                  kind.data());
   }
-  if (state.log == nullptr) return;
-  std::ofstream file(state.log);
-  file << state.count << "\n";
-  for (const long call : state.first_calls) file << call << "\n";
+  state.refused.WriteLog();
 }
 
 // Counts a call that may fail. Its place in the code is where it returns to.
 cudaError_t Call(const void* place, cudaError_t error) {
   State& state = TheState();
-  const std::lock_guard<std::mutex> lock(state.mutex);
-  ++state.count;
-  if (state.places.insert(place).second) {
-    state.first_calls.push_back(state.count);
-  }
-  if (state.count < state.first_failing || state.count > state.last_failing) {
+  if (!state.refused.Next(reinterpret_cast<uintptr_t>(place))) {
     return cudaSuccess;
   }
-  const bool sticks = state.last_failing > state.first_failing;
-  state.last_error = sticks ? cudaErrorIllegalAddress : error;
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  state.last_error = state.refused.sticks() ? cudaErrorIllegalAddress : error;
   return state.last_error;
 }
 
