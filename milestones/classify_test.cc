@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/dataset/fashion_mnist.h"
 #include "common/dataset/idx.h"
@@ -408,6 +409,11 @@ TEST_F(ClassifyTest, WorkersFilesAndAResumedRunGiveTheSame) {
                 "images.idx 4000 --resume --logits --out=resumed.npy",
                 {"resumed.npy.run", "the images' digest was"});
   ExpectRefused("classify", "sp19" + resumed, {"the network was fa19"});
+  const std::string state = *ReadFile(Path("resumed.npy.run"));
+  Write("resumed.npy.run",
+        absl::StrReplaceAll(state, {{"\"done\": 5000", "\"done\": 5001"}}));
+  ExpectRefused("classify", resumed,
+                {"resumed.npy.run: done is 5001, expected 0 to 5000"});
   EXPECT_TRUE(*ReadFile(Path("resumed.npy")) == expected);
 }
 

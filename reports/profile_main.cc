@@ -61,9 +61,6 @@ absl::Status Run(const std::vector<std::string>& args) {
     profiles.push_back({file, std::move(profile)});
   }
   std::fputs(FormatProfiles(profiles, FLAGS_threshold, format).c_str(), stdout);
-  if (std::fflush(stdout) != 0) {
-    return absl::InternalError("standard output cannot be written");
-  }
   return absl::OkStatus();
 }
 

@@ -110,6 +110,10 @@ TEST_F(ReportsTest, WithoutWeasyprintOneCommandFinishesIt) {
           "has run, this finishes the report: bazel run "
           "//reports:submission -- --milestone final --records ",
           folder_, "/in --out ", folder_, "/out --team 'O'\\''Neill'\n")));
+  EXPECT_THAT(Run("submission", absl::StrCat(kFlags, "--team \"a'\\\\\x1b\""),
+                  "PATH=/nowhere")
+                  .err,
+              EndsWith(" --team $'a\\'\\\\\\x1b'\n"));
   EXPECT_THAT(Read("out/submission.md"), HasSubstr("](charts/ladder.svg)"));
   EXPECT_FALSE(fs::exists(folder_ + "/out/submission.pdf"));
 }

@@ -200,6 +200,7 @@ std::vector<Neighbour> Neighbours(const BenchRecord& record) {
 
 absl::Status CheckValues(const BenchRecord& record) {
   ValueChecker check;
+  check.Machine(record.host, record.gpu);
   const Ceilings& ceilings = record.ceilings;
   // Far above any machine's, in GB/s and in TFLOP/s.
   constexpr double kMostRate = 1e9;

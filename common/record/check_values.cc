@@ -181,6 +181,9 @@ void CheckLadder(ValueChecker& check, const RunRecord& record) {
     check.Range(here + ".correct", run.correct, 0, record.size);
     check.Counts(here + ".repetitions_correct", run.repetitions_correct,
                  record.size);
+    check.Range(here + ".slice", run.slice, 0, kMostImages);
+    check.Range(here + ".device_memory_peak_bytes",
+                run.device_memory_peak_bytes, 0, kMostBytes);
     check.Times(here + ".inference_ns", run.inference_ns);
     Check(check, here, record, run.convolutions, run.inference_ns.size());
   }
@@ -188,11 +191,14 @@ void CheckLadder(ValueChecker& check, const RunRecord& record) {
     const std::string here = absl::StrCat("record.peers[", i, "].");
     check.Range(here + "layer", record.peers[i].layer, 1, kMostConvolutions);
     check.NotNegative(here + "relative_error", record.peers[i].relative_error);
+    check.Range(here + "plans", record.peers[i].plans, 0, INT32_MAX);
     check.Times(here + "kernel_time_ns", record.peers[i].kernel_time_ns);
   }
   for (size_t i = 0; i < record.overlaps.size(); ++i) {
     const std::string here = absl::StrCat("record.overlaps[", i, "].");
+    check.Range(here + "layer", record.overlaps[i].layer, 0, kMostConvolutions);
     check.Range(here + "images", record.overlaps[i].images, 0, kMostImages);
+    check.Range(here + "slices", record.overlaps[i].slices, 0, INT32_MAX);
     check.Times(here + "serial_ns", record.overlaps[i].serial_ns);
     check.Times(here + "overlapped_ns", record.overlaps[i].overlapped_ns);
   }
@@ -204,6 +210,8 @@ absl::Status CheckValues(const RunRecord& record) {
   ValueChecker check;
   check.Range("record.size", record.size, 0, kMostImages);
   check.Range("record.slice", record.slice, 0, kMostImages);
+  check.Range("record.threads", record.threads, 0, INT32_MAX);
+  check.Machine(record.host, record.gpu);
   check.Range("record.correct", record.correct, 0, record.size);
   check.Counts("record.repetitions_correct", record.repetitions_correct,
                record.size);
@@ -215,6 +223,10 @@ absl::Status CheckValues(const RunRecord& record) {
   check.Range("record.usage.user_ns", record.usage.user_ns, 0, 10000 * kDayNs);
   check.Range("record.usage.system_ns", record.usage.system_ns, 0,
               10000 * kDayNs);
+  check.Range("record.usage.max_resident_bytes",
+              record.usage.max_resident_bytes, 0, kMostBytes);
+  check.Range("record.device_memory_peak_bytes",
+              record.device_memory_peak_bytes, 0, kMostBytes);
   check.Times("record.inference_ns", record.inference_ns);
   Check(check, "record", record, record.convolutions,
         record.inference_ns.size());

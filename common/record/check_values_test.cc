@@ -41,6 +41,12 @@ TEST(RunRecord, ValuesThatNoRunHasAreRefused) {
               HasSubstr("relative_error is null, expected a number"));
   EXPECT_THAT(error("\"problems_right\": 29", "\"problems_right\": 31"),
               HasSubstr("problems_right is 31, expected 0 to 30"));
+  EXPECT_THAT(error("\"cores\": 2", "\"cores\": -2"),
+              HasSubstr("record.host.cores is -2, expected 0 to"));
+  EXPECT_THAT(
+      error("\"device_memory_peak_bytes\": 3221225472",
+            "\"device_memory_peak_bytes\": -1"),
+      HasSubstr("record.device_memory_peak_bytes is -1, expected 0 to"));
   EXPECT_THAT(error("\"op_time_counts\": false", "\"op_time_counts\": 1"),
               HasSubstr("op_time_counts is number, expected true or false"));
 }
@@ -188,10 +194,9 @@ TEST(RunRecord, IntegersThatDoNotFitAreRefused) {
   const auto error = [&](const std::string& field) {
     return std::string(parse(field).status().message());
   };
-  EXPECT_EQ(parse(R"("device_memory_peak_bytes": 9223372036854775807)")
-                ->device_memory_peak_bytes,
-            int64_t{9223372036854775807});
-  EXPECT_EQ(parse(R"("threads": -2147483648)")->threads, -2147483648);
+  EXPECT_THAT(error(R"("size": 9223372036854775807)"),
+              HasSubstr("record.size is 9223372036854775807, expected 0 to"));
+  EXPECT_EQ(parse(R"("threads": 2147483647)")->threads, 2147483647);
   EXPECT_THAT(error(R"("size": 9223372036854775808)"),
               HasSubstr("record.size is 9223372036854775808, expected -92233"));
   EXPECT_THAT(error(R"("size": 99999999999999999999)"),

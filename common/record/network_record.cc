@@ -103,6 +103,7 @@ const NetworkRow* FindRow(const NetworkRecord& record,
 
 absl::Status CheckValues(const NetworkRecord& record) {
   ValueChecker check;
+  check.Machine(record.host, record.gpu);
   std::set<std::tuple<std::string, int64_t, std::string, std::string>> seen;
   for (size_t i = 0; i < record.rows.size(); ++i) {
     const NetworkRow& row = record.rows[i];

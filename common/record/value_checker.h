@@ -16,6 +16,7 @@ namespace convlab {
 inline constexpr int64_t kDayNs = int64_t{24} * 3600 * 1000000000;
 inline constexpr int64_t kMostImages = int64_t{1} << 40;
 inline constexpr int64_t kMostOperations = int64_t{1} << 60;
+inline constexpr int64_t kMostBytes = int64_t{1} << 60;
 
 // Keeps the first error, which names the field.
 class ValueChecker {
@@ -35,6 +36,19 @@ class ValueChecker {
     Range(absl::StrCat(here, "width"), row.width, 0, kMostImages);
     Range(absl::StrCat(here, "filters"), row.filters, 0, kMostImages);
     Range(absl::StrCat(here, "kernel_size"), row.kernel_size, 0, kMostImages);
+  }
+  // What the machine has may be unknown, and then 0.
+  template <typename Host, typename Gpu>
+  void Machine(const Host& host, const Gpu& gpu) {
+    Range("record.host.cores", host.cores, 0, INT32_MAX);
+    Range("record.host.memory_bytes", host.memory_bytes, 0, kMostBytes);
+    Range("record.gpu.compute_capability", gpu.compute_capability, 0,
+          INT32_MAX);
+    Range("record.gpu.multiprocessors", gpu.multiprocessors, 0, INT32_MAX);
+    Range("record.gpu.memory_bytes", gpu.memory_bytes, 0, kMostBytes);
+    Range("record.gpu.multiprocessor_clock_khz", gpu.multiprocessor_clock_khz,
+          0, INT32_MAX);
+    Range("record.gpu.memory_clock_khz", gpu.memory_clock_khz, 0, INT32_MAX);
   }
   // `least` is 0 for times of work that may not have happened, such as that of
   // kernels in an operation that launched none. No run takes more than a day,

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/record/value_checker.h"
+#include "common/status/status.h"
 
 namespace convlab {
 namespace {
@@ -65,12 +67,36 @@ AnswersState Answers::Save() const {
           counts_, save(uncertain_), save(close_)};
 }
 
+absl::Status Answers::Check(const AnswersState& state) const {
+  ValueChecker check;
+  const auto most_images =
+      labels_.empty() ? kMostImages : static_cast<int64_t>(labels_.size());
+  check.Range("answers.count", state.count, 0, most_images);
+  check.Range("answers.correct", state.correct, 0, state.count);
+  check.Range("answers.close_count", state.close_count, 0, state.count);
+  const auto classes = static_cast<int64_t>(counts_.size());
+  check.Range("the number of answers.counts",
+              static_cast<int64_t>(state.counts.size()), classes, classes);
+  check.Counts("answers.counts", state.counts, state.count);
+  const auto check_doubts = [&](absl::string_view field, size_t most,
+                                const std::vector<AnswersState::Doubt>& list) {
+    check.Range(absl::StrCat("the number of ", field),
+                static_cast<int64_t>(list.size()), 0,
+                static_cast<int64_t>(most));
+    for (size_t i = 0; i < list.size(); ++i) {
+      const std::string here = absl::StrCat(field, "[", i, "].");
+      check.Range(here + "index", list[i].index, 0, state.count - 1);
+      check.Range(here + "label", list[i].label, 0, classes_ - 1);
+      check.Range(here + "second", list[i].second, 0, classes_ - 1);
+    }
+  };
+  check_doubts("answers.uncertain", kMostUncertain, state.uncertain);
+  check_doubts("answers.close", kMostClose, state.close);
+  return check.Take();
+}
+
 absl::Status Answers::Restore(const AnswersState& state) {
-  if (state.counts.size() != counts_.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the state has ", state.counts.size(),
-                     " counts of classes, expected ", counts_.size()));
-  }
+  RETURN_IF_ERROR(Check(state));
   count_ = state.count;
   correct_ = state.correct;
   close_count_ = state.close_count;
@@ -85,6 +111,7 @@ absl::Status Answers::Restore(const AnswersState& state) {
     return doubts;
   };
   uncertain_ = restore(state.uncertain);
+  std::make_heap(uncertain_.begin(), uncertain_.end(), LessCertain<Doubt>);
   close_ = restore(state.close);
   return absl::OkStatus();
 }

@@ -35,8 +35,8 @@ class Answers {
   void Add(int64_t index, const Answer& answer);
 
   AnswersState Save() const;
-  // Instead of adding the same images. InvalidArgument if the state is not one
-  // of as many classes.
+  // Instead of adding the same images. InvalidArgument, naming the field, if
+  // the state, which is read from a file, is none of such images.
   absl::Status Restore(const AnswersState& state);
 
   bool has_labels() const { return !labels_.empty(); }
@@ -58,6 +58,7 @@ class Answers {
     Answer answer;
   };
 
+  absl::Status Check(const AnswersState& state) const;
   std::string Describe(const Doubt& doubt) const;
 
   const int classes_;

@@ -49,5 +49,44 @@ TEST(Answers, ListsTheMostUncertainFirst) {
   EXPECT_EQ(lines[23], "image 57: 3, then 4, logits 9 apart; wrong, it is 4");
 }
 
+// The file beside the answers may hold anything.
+TEST(Answers, RestoreRefusesWhatNoImagesLeave) {
+  const std::vector<uint8_t> labels = {1, 1, 2, 9};
+  Answers answers(10, labels);
+  answers.Add(0, {1, 0, 5, false});
+  answers.Add(1, {2, 1, 4, true});
+  const AnswersState good = answers.Save();
+  Answers restored(10, labels);
+  EXPECT_TRUE(restored.Restore(good).ok());
+  EXPECT_EQ(restored.Text(), answers.Text());
+  EXPECT_EQ(restored.CloseText(), answers.CloseText());
+  const auto error = [&](const auto& change) {
+    AnswersState state = good;
+    change(state);
+    return std::string(restored.Restore(state).message());
+  };
+  EXPECT_EQ(error([](AnswersState& state) { state.count = 5; }),
+            "answers.count is 5, expected 0 to 4");
+  EXPECT_EQ(error([](AnswersState& state) { state.correct = 3; }),
+            "answers.correct is 3, expected 0 to 2");
+  EXPECT_EQ(error([](AnswersState& state) { state.close_count = -1; }),
+            "answers.close_count is -1, expected 0 to 2");
+  EXPECT_EQ(error([](AnswersState& state) { state.counts.pop_back(); }),
+            "the number of answers.counts is 99, expected 100 to 100");
+  EXPECT_EQ(error([](AnswersState& state) { state.counts[7] = -1; }),
+            "answers.counts[7] is -1, expected 0 to 2");
+  EXPECT_EQ(
+      error([](AnswersState& state) { state.uncertain[1].index = 1 << 30; }),
+      "answers.uncertain[1].index is 1073741824, expected 0 to 1");
+  EXPECT_EQ(error([](AnswersState& state) { state.close[0].label = 10; }),
+            "answers.close[0].label is 10, expected 0 to 9");
+  EXPECT_EQ(error([](AnswersState& state) { state.close[0].second = -1; }),
+            "answers.close[0].second is -1, expected 0 to 9");
+  EXPECT_EQ(error([](AnswersState& state) {
+              state.uncertain.resize(11, state.uncertain[0]);
+            }),
+            "the number of answers.uncertain is 11, expected 0 to 10");
+}
+
 }  // namespace
 }  // namespace convlab

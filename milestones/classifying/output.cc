@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/files.h"
 #include "common/json/json_fields.h"
+#include "common/record/value_checker.h"
 #include "common/status/status.h"
 
 namespace convlab {
@@ -92,6 +93,15 @@ absl::Status CheckSame(const AnswersOf& found, const AnswersOf& expected) {
   return absl::OkStatus();
 }
 
+// InvalidArgument, naming the field. Answers check those of their own.
+absl::Status CheckValues(const RunState& state) {
+  ValueChecker check;
+  check.Range("done", state.done, 0, state.of.count);
+  check.Range("bytes", state.bytes, 0, kMostBytes);
+  check.Range("answers.count", state.answers.count, state.done, state.done);
+  return check.Take();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Output>> Output::Open(
@@ -120,6 +130,7 @@ absl::Status Output::Restore() {
         ParseJsonText<RunState>("state of a run", kSchema, *text);
     absl::Status usable = state.status();
     if (usable.ok()) usable = CheckSame(state->of, options_.of);
+    if (usable.ok()) usable = CheckValues(*state);
     if (usable.ok()) usable = answers_.Restore(state->answers);
     RETURN_IF_ERROR(Annotate(usable, StatePath()));
     done_ = state->done;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "common/accuracy/accuracy.h"
+#include "common/status/status.h"
 #include "reports/importers/kernel_names.h"
 #include "reports/quantities.h"
 
@@ -29,6 +30,13 @@ std::string ShellWord(absl::string_view word) {
     return absl::ascii_isalnum(c) || absl::StrContains("-_./=,:+@%", c);
   });
   if (plain) return std::string(word);
+  // Bash's other quotes, within which nothing is raw that a terminal obeys.
+  if (OneLine(word) != word) {
+    return absl::StrCat(
+        "$'",
+        OneLine(absl::StrReplaceAll(word, {{"\\", "\\\\"}, {"'", "\\'"}})),
+        "'");
+  }
   return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 

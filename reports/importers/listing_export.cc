@@ -131,8 +131,10 @@ std::string FormatJson(const std::vector<NamedProfile>& profiles,
   }
   const Json document = {{"threshold_percent", threshold_percent},
                          {"profiles", std::move(list)}};
-  // Names may hold bytes that are not UTF-8.
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  // Names may hold bytes that are not UTF-8, and what a terminal obeys.
+  return document.dump(1, ' ', /*ensure_ascii=*/true,
+                       Json::error_handler_t::replace) +
+         "\n";
 }
 
 }  // namespace convlab

@@ -96,6 +96,12 @@ TEST(Listing, Json) {
   EXPECT_EQ(entries[0]["total_ns"], 848963);
   EXPECT_EQ(profile["gpu_activities"]["entries_in_file"], 3);
   EXPECT_FALSE(entries[0].contains("bytes"));
+  // What a terminal obeys.
+  Profile odd;
+  odd.gpu_activities.entries.emplace_back().name = "\x1b\u202e\u009b";
+  odd.gpu_activities.entries[0].total_ns = 1;
+  EXPECT_THAT(FormatProfiles({{"a", odd}}, 90, ListingFormat::kJson),
+              HasSubstr("\"name\": \"\\u001b\\u202e\\u009b\""));
 }
 
 TEST(Listing, LaunchesShowTheFactsThatTheyHave) {

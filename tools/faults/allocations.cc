@@ -1,10 +1,6 @@
-// Loaded before a program (LD_PRELOAD), makes its memory allocations fail:
-//
-//   CONVLAB_FAULT=7    the seventh fails
-//   CONVLAB_FAULT=7+   the seventh and all that follow fail
-//   CONVLAB_FAULT=0    none fails
-//   CONVLAB_FAULT_LOG=FILE  gets, when the program ends, how many there were,
-//     and the numbers of those whose stack of calls was new, one a line
+// Loaded before a program (LD_PRELOAD), makes its memory allocations fail,
+// which the environment names as for other calls (RefusedCalls, which would
+// allocate itself). A place is a stack of calls.
 //
 // Counting begins with main: before it, NVIDIA's runtime registers kernels and
 // does not expect to be refused. Programs that the program starts are left
@@ -14,7 +10,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <unwind.h>
 
 #include <atomic>
 #include <cerrno>
@@ -22,6 +17,8 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+
+#include "tools/faults/refused_calls.h"
 
 namespace {
 
@@ -41,16 +38,8 @@ std::atomic<int> stack_count{0};
 // What happens while an allocation is looked at is not counted.
 thread_local bool looking = false;
 
-_Unwind_Reason_Code AddFrame(_Unwind_Context* context, void* hash) {
-  auto& value = *static_cast<uint64_t*>(hash);
-  value = (value ^ _Unwind_GetIP(context)) * 0x9e3779b97f4a7c15u;
-  value ^= value >> 29;
-  return _URC_NO_REASON;
-}
-
 void NoteStack(long number) {
-  uint64_t hash = 1;
-  _Unwind_Backtrace(AddFrame, &hash);
+  const uint64_t hash = HashOfStack();
   for (size_t i = hash % kMostStacks;; i = (i + 1) % kMostStacks) {
     uint64_t none = 0;
     if (stacks[i].compare_exchange_strong(none, hash)) {

@@ -1,32 +1,21 @@
 // Loaded before a program (LD_PRELOAD), makes calls of the CUDA driver fail,
-// and with them those of the runtime and of cuDNN and cuBLAS that make them:
-//
-//   CONVLAB_FAULT=7    the seventh fails
-//   CONVLAB_FAULT=7+   the seventh and all that follow fail
-//   CONVLAB_FAULT=0    none fails
-//   CONVLAB_FAULT_GPU=1  of those with a context of this device as the current
-//     one; others are not counted
-//   CONVLAB_FAULT_LOG=FILE  gets, when the program ends, how many there were,
-//     and the numbers of those whose stack of calls was new, one a line
+// and with them those of the runtime and of cuDNN and cuBLAS that make them,
+// which the environment names (refused_calls.h). A place is a stack of calls.
 //
 // All of them get the driver's functions from one function of it,
 // cuGetProcAddress, whose address they look up by name. Here both answer with a
 // piece of code for each function, which counts the call, and refuses it or
 // goes on to the driver. For 64-bit x86.
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
-#include <unwind.h>
 
-#include <climits>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
+
+#include "tools/faults/refused_calls.h"
 
 namespace {
 
@@ -38,12 +27,8 @@ constexpr size_t kEntryBytes = 16;  // of the code below
 constexpr int kOutOfMemory = 2, kIllegalAddress = 700;
 
 struct State {
-  std::mutex mutex;
-  long first_failing = 0, last_failing = 0, count = 0;
-  int failing_device = -1;  // -1: any
-  std::string log;
-  std::set<uint64_t> stacks;
-  std::vector<long> first_calls;
+  RefusedCalls refused;
+  std::mutex mutex;  // of the names
   std::vector<std::string> names;
 };
 
@@ -52,36 +37,12 @@ State& TheState() {
   return *state;
 }
 
-_Unwind_Reason_Code AddFrame(_Unwind_Context* context, void* hash) {
-  auto& value = *static_cast<uint64_t*>(hash);
-  value = (value ^ _Unwind_GetIP(context)) * 0x9e3779b97f4a7c15u;
-  value ^= value >> 29;
-  return _URC_NO_REASON;
-}
-
 __attribute__((constructor)) void Begin() {
-  State& state = TheState();
-  const char* const fault = getenv("CONVLAB_FAULT");
-  if (fault == nullptr) return;
-  char* end = nullptr;
-  state.first_failing = strtol(fault, &end, 10);
-  state.last_failing = *end == '+' ? LONG_MAX : state.first_failing;
-  if (const char* const gpu = getenv("CONVLAB_FAULT_GPU")) {
-    state.failing_device = atoi(gpu);
-  }
-  if (const char* const path = getenv("CONVLAB_FAULT_LOG")) state.log = path;
+  TheState();
   unsetenv("LD_PRELOAD");
 }
 
-__attribute__((destructor)) void End() {
-  State& state = TheState();
-  if (state.log.empty()) return;
-  const int file = open(state.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  if (file < 0) return;
-  dprintf(file, "%ld\n", state.count);
-  for (const long call : state.first_calls) dprintf(file, "%ld\n", call);
-  close(file);
-}
+__attribute__((destructor)) void End() { TheState().refused.WriteLog(); }
 
 using GetProcAddress = int (*)(const char*, void**, int, uint64_t, void*);
 GetProcAddress get_proc_address = nullptr;
@@ -120,24 +81,10 @@ void* convlab_driver_functions[kMostFunctions];
 
 // What a call has to return; 0: it goes on to the driver.
 int ConvlabDriverFault() {
-  State& state = TheState();
-  if (state.failing_device >= 0 && state.failing_device != CurrentDevice()) {
-    return 0;
-  }
-  const std::lock_guard<std::mutex> lock(state.mutex);
-  ++state.count;
-  if (!state.log.empty()) {
-    uint64_t stack = 1;
-    _Unwind_Backtrace(AddFrame, &stack);
-    if (state.stacks.insert(stack).second) {
-      state.first_calls.push_back(state.count);
-    }
-  }
-  if (state.count < state.first_failing || state.count > state.last_failing) {
-    return 0;
-  }
-  return state.last_failing > state.first_failing ? kIllegalAddress
-                                                  : kOutOfMemory;
+  RefusedCalls& refused = TheState().refused;
+  const int gpu = refused.of_one_gpu() ? CurrentDevice() : RefusedCalls::kNoGpu;
+  if (!refused.Next(refused.has_log() ? HashOfStack() : 0, gpu)) return 0;
+  return refused.sticks() ? kIllegalAddress : kOutOfMemory;
 }
 
 extern const char convlab_driver_entries[];

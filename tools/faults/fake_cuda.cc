@@ -1,14 +1,10 @@
 // A CUDA runtime for machines without a GPU, which fails where it is told to.
 // Linked into a program, it takes the place of the real one. Its device is the
 // host: memory is the host's, copies are copies, kernels do nothing, so that
-// results are wrong and all calls that lead to them are right.
+// results are wrong and all calls that lead to them are right. Which calls fail
+// says the environment (refused_calls.h); if all that follow do, they fail as
+// after a kernel that reads where it must not.
 //
-//   CONVLAB_FAULT=7       the seventh call fails
-//   CONVLAB_FAULT=7+      and all that follow, as after a kernel that
-//                              reads where it must not
-//   CONVLAB_FAULT_GPU=1   of those of this device; others are not counted
-//   CONVLAB_FAULT_LOG=FILE  gets, when the program ends, the number of
-//     calls, and the numbers of the first calls from each place in the code
 //   CONVLAB_FAKE_GPUS=2   so many devices
 //
 // What the program did not release is told on standard error. What it released

@@ -2,18 +2,18 @@
 
 #include <cxxabi.h>
 
-#include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tools/faults/refused_calls.h"
 
 namespace convlab::fake {
 namespace {
@@ -33,12 +33,7 @@ struct Kernel {
 struct State {
   std::mutex mutex;
   int devices = 1;
-  long first_failing = 0, last_failing = 0;
-  int failing_device = -1;  // -1: any
-  long count = 0;
-  const char* log = nullptr;
-  std::set<const void*> places;
-  std::vector<long> first_calls;
+  RefusedCalls refused;
   std::map<const char*, Object> objects;
   std::set<cudaStream_t> capturing;
   std::map<const void*, Kernel> kernels;
@@ -49,21 +44,11 @@ thread_local cudaError_t last_error = cudaSuccess;
 
 void Report();
 
-int NumberFrom(const char* variable, int otherwise) {
-  const char* const text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::atoi(text);
-}
-
 State& TheState() {
   static State* const state = [] {
     auto* const made = new State;
-    made->devices = NumberFrom("CONVLAB_FAKE_GPUS", 1);
-    made->failing_device = NumberFrom("CONVLAB_FAULT_GPU", -1);
-    made->log = std::getenv("CONVLAB_FAULT_LOG");
-    if (const char* const fault = std::getenv("CONVLAB_FAULT")) {
-      char* end = nullptr;
-      made->first_failing = std::strtol(fault, &end, 10);
-      made->last_failing = *end == '+' ? LONG_MAX : made->first_failing;
+    if (const char* const devices = std::getenv("CONVLAB_FAKE_GPUS")) {
+      made->devices = std::atoi(devices);
     }
     std::atexit(Report);
     return made;
@@ -79,10 +64,7 @@ void Report() {
     std::fprintf(stderr, "fake_cuda: %d of %s are not released\n", count,
                  kind.data());
   }
-  if (state.log == nullptr) return;
-  std::ofstream file(state.log);
-  file << state.count << "\n";
-  for (const long call : state.first_calls) file << call << "\n";
+  state.refused.WriteLog();
 }
 
 [[noreturn]] void End(const std::string& what) {
@@ -146,20 +128,11 @@ void Describe(Kernel& kernel) {
 }  // namespace
 
 cudaError_t Call(const void* place, cudaError_t error, int device) {
-  State& state = TheState();
-  const std::lock_guard<std::mutex> lock(state.mutex);
-  if (state.failing_device >= 0 && state.failing_device != device) {
+  RefusedCalls& refused = TheState().refused;
+  if (!refused.Next(reinterpret_cast<uintptr_t>(place), device)) {
     return cudaSuccess;
   }
-  ++state.count;
-  if (state.places.insert(place).second) {
-    state.first_calls.push_back(state.count);
-  }
-  if (state.count < state.first_failing || state.count > state.last_failing) {
-    return cudaSuccess;
-  }
-  const bool sticks = state.last_failing > state.first_failing;
-  last_error = sticks ? cudaErrorIllegalAddress : error;
+  last_error = refused.sticks() ? cudaErrorIllegalAddress : error;
   return last_error;
 }
 

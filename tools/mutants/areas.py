@@ -1,16 +1,16 @@
-"""The kernels' rooms, and how many mutants each is given.
+"""The kernels' areas, and how many mutants each is given.
 
-A room is a set of files. Plans of GPU kernels are left out: they are host code
+An area is a set of files. Plans of GPU kernels are left out: they are host code
 with tests of their own.
 """
 
 import re
 import subprocess
 
-# room: (patterns of its files, the mutants drawn). About as the rooms' lines,
-# but no room has fewer than five, and the lessons, of which each compiles by
+# area: (patterns of its files, the mutants drawn). About as the areas' lines,
+# but no area has fewer than five, and the lessons, of which each compiles by
 # itself, have more.
-ROOMS = {
+AREAS = {
     "cpu": (r"kernels/convolution/cpu/\w+\.(cc|h)", 46),
     "layers cpu": (r"kernels/layers/\w+\.cc", 12),
     "compiled cpu": (r"kernels/compiled/cpu_compiled\.cc", 6),
@@ -27,20 +27,18 @@ ROOMS = {
     "compiled gpu": (r"kernels/compiled/cuda/\w+\.(cu|cuh)", 8),
 }
 
-CPU_ROOMS = ["cpu", "layers cpu", "compiled cpu"]
 
-
-def files_of(room):
-    """The room's files, from the root of the repository."""
+def files_of(area):
+    """The area's files, from the root of the repository."""
     listed = subprocess.run(["git", "ls-files", "kernels"], capture_output=True, text=True,
                             check=True).stdout.split()
-    pattern = re.compile(ROOMS[room][0] + "$")
+    pattern = re.compile(AREAS[area][0] + "$")
     return [path for path in listed if pattern.match(path) and "_test." not in path]
 
 
-def room_of(path):
-    for room, (pattern, _) in ROOMS.items():
+def area_of(path):
+    for area, (pattern, _) in AREAS.items():
         if re.match(pattern + "$", path):
-            return room
-    raise ValueError(f"{path} is in no room")
+            return area
+    raise ValueError(f"{path} is in no area")
 
