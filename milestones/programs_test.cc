@@ -44,10 +44,11 @@ TEST_F(ProgramsTest, M2PrintsTheCoursesLines) {
   EXPECT_THAT(
       outcome.err,
       ElementsAre(
-          HasSubstr("m2: running on the CPU"),
-          MatchesRegex("m2: convolutions by naive [0-9.]+ s; the other "
-                       "layers and enlarging [0-9.]+ s, reading [0-9.]+ s, "
-                       "preparing [0-9.]+ s")));
+          "m2: running on the CPU",
+          MatchesRegex(
+              "m2: convolutions by naive .1 thread. [0-9.]+ s; the other "
+              "layers and enlarging [0-9.]+ s, reading [0-9.]+ s, "
+              "preparing [0-9.]+ s")));
 }
 
 TEST_F(ProgramsTest, TheOldestTermAnnouncesFirstAndHasOneConvolution) {
@@ -95,6 +96,9 @@ TEST_F(ProgramsTest, VariantsAgreeAndTheRecordHoldsTheRun) {
   EXPECT_EQ(b->convolutions[0].variant, "naive_parallel");
   EXPECT_EQ(b->convolutions[1].variant, "im2col_eigen");
   EXPECT_THAT(b->convolutions[1].op_time_ns, SizeIs(3));
+  EXPECT_EQ(a->convolutions[0].threads, 1);
+  EXPECT_EQ(b->convolutions[0].threads, 2);
+  EXPECT_EQ(CpuUse(*b), "2 threads");
   EXPECT_EQ(b->convolutions[1].flops, 30 * 12110400);
   EXPECT_THAT(b->variants, SizeIs(2));
   // Each was verified on the convolution that it computed, and might not take

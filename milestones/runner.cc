@@ -73,10 +73,11 @@ std::string Shares(const RunRecord& record) {
     }
   }
   return absl::StrFormat(
-      "convolutions by %s %.3f s; the other layers and enlarging %.3f s, "
+      "convolutions by %s (%s) %.3f s; the other layers and enlarging %.3f s, "
       "reading %.3f s, preparing %.3f s",
-      VariantNames(record.convolutions), OpTimeSum(record.convolutions) * 1e-9,
-      Median(others) * 1e-9, record.load_ns * 1e-9, record.prepare_ns * 1e-9);
+      VariantNames(record.convolutions), CpuUse(record),
+      OpTimeSum(record.convolutions) * 1e-9, Median(others) * 1e-9,
+      record.load_ns * 1e-9, record.prepare_ns * 1e-9);
 }
 
 // Tells what the op times include besides the convolutions.

@@ -67,10 +67,12 @@ std::string DescribeDevice(const Session& session) {
   if (session.backend == Backend::kCuda) {
     return absl::StrCat("the GPU, ", session.gpu.name);
   }
-  // What there is: a variant may use less of it.
-  std::string text = absl::StrCat(
-      "the CPU, up to ", session.line.threads, " thread",
-      session.line.threads == 1 ? "" : "s", " and ", Name(ChosenCpuTarget()));
+  std::string text = "the CPU";
+  if (session.ladder || !session.kernels.empty()) {
+    // Other runs say at their end what their variants used.
+    absl::StrAppend(&text, ", at most ", session.line.threads, " thread",
+                    session.line.threads == 1 ? "" : "s");
+  }
   const Milestone& milestone = session.milestone;
   if (milestone.hardware == Hardware::kGpu && !session.ladder &&
       session.line.variants.empty()) {
@@ -333,6 +335,7 @@ std::vector<ConvolutionRecord> DescribeConvolutions(
                             problem.flops(), problem.min_bytes(), names[i],
                             result.op_time_ns[i], result.kernel_time_ns[i],
                             result.fused[i]});
+    if (result.threads[i] > 0) convolutions.back().threads = result.threads[i];
   }
   return convolutions;
 }
@@ -344,7 +347,8 @@ VariantRecord DescribeVariant(const Variant& variant) {
           variant.summary,
           variant.reason,
           std::string(Name(variant.track)),
-          variant.detour == nullptr ? "" : variant.detour};
+          variant.detour == nullptr ? "" : variant.detour,
+          variant.by_cpu_target ? std::string(Name(ChosenCpuTarget())) : ""};
 }
 
 }  // namespace convlab

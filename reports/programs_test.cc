@@ -304,7 +304,7 @@ TEST_F(ReportsTest, ASealKeyIsAskedFor) {
 
 TEST_F(ReportsTest, ExploreWritesOnePageOfAllRecords) {
   fs::create_directories(folder_ + "/in/ada");
-  RunRecord evil = TestRecord("m3", "gpu", 1000, "</script><b>");
+  RunRecord evil = TestRecord("m3", "gpu", 1000, "</script><b>\u202e");
   Write("in/ada/x.json", ToJson(evil));
   Write("in/broken.json", "{\"schema\": \"convlab.run/1\", \"x");
   Write("in/ada/bench.json", *ReadFile("reports/testdata/bench-fp32.json"));
@@ -331,7 +331,7 @@ TEST_F(ReportsTest, ExploreWritesOnePageOfAllRecords) {
       page,
       AllOf(HasSubstr("; 1 other could not be read."),
             HasSubstr("\"who\":\"ada\""),
-            HasSubstr("\\u003c/script\\u003e\\u003cb\\u003e"),
+            HasSubstr("\\u003c/script\\u003e\\u003cb\\u003e\\\\u202e"),
             Not(HasSubstr("</script><b>")), HasSubstr("\"ms\":[2.5,7.5]"),
             Not(HasSubstr("src=")), HasSubstr("\"milestone\":\"bench\""),
             HasSubstr("\"variant\":\"tensor_split\""),

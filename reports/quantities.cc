@@ -61,15 +61,9 @@ std::string Plural(int64_t count, const char* noun) {
   return absl::StrCat(Count(count), " ", noun, count == 1 ? "" : "s");
 }
 
-std::string DeviceOf(const RunRecord& record, bool with_target) {
+std::string DeviceOf(const RunRecord& record) {
   if (record.device == "gpu") return record.gpu.name;
-  // What there was: a variant may use less of it.
-  std::string text = absl::StrCat(record.host.cpu, ", up to ",
-                                  Plural(record.threads, "thread"));
-  if (with_target && !record.cpu_target.empty()) {
-    absl::StrAppend(&text, " and ", record.cpu_target);
-  }
-  return text;
+  return absl::StrCat(record.host.cpu, ", ", CpuUse(record));
 }
 
 Spread SpreadOf(std::vector<int64_t> samples) {

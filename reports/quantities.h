@@ -36,10 +36,8 @@ std::string Count(int64_t count);
 // "1 image", "2 images".
 std::string Plural(int64_t count, const char* noun);
 
-// Describes the machine of a run: "NVIDIA H200", "AMD EPYC, 2 threads, avx512".
-// Older records lack the instruction set, which a comparison leaves out if one
-// side lacks it.
-std::string DeviceOf(const RunRecord& record, bool with_target = true);
+// Describes what a run used: "NVIDIA H200", "AMD EPYC, 2 threads, avx512".
+std::string DeviceOf(const RunRecord& record);
 
 // Median and spread of samples, in ns.
 struct Spread {

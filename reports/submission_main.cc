@@ -257,8 +257,10 @@ absl::Status Run(const std::vector<std::string>& args) {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(CheckFlags(flags));
-  ASSIGN_OR_RETURN(const Records records,
-                   ReadRecords(FLAGS_records, FLAGS_network));
+  ReadOptions read;
+  read.network = FLAGS_network;
+  read.keep_failed = true;
+  ASSIGN_OR_RETURN(const Records records, ReadRecords(FLAGS_records, read));
   SubmissionOptions options;
   options.milestone = FLAGS_milestone;
   options.team = FLAGS_team;

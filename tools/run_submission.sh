@@ -83,18 +83,39 @@ esac
 network=${network:-fa19}
 [[ $sizes =~ ^[0-9]+(,[0-9]+)*$ ]] || fail "--sizes is '$sizes', expected numbers of images with commas between"
 IFS=, read -ra sizes <<<"$sizes"
+user_path() {
+  case $1 in /*) echo "$1" ;; *) echo "${BUILD_WORKING_DIRECTORY:-$PWD}/$1" ;; esac
+}
+# What the report would refuse is refused before the runs.
+for flag in "${report_flags[@]}"; do
+  case $flag in
+    --notes=*) [ -r "$(user_path "${flag#*=}")" ] || fail "$flag: there is no such file" ;;
+    --prose=yes | --prose=no | --appendix=yes | --appendix=no) ;;
+    --prose=* | --appendix=*) fail "$flag: expected yes or no" ;;
+  esac
+done
+names=' '
 for kernel in "${kernels[@]}"; do
-  case $kernel in /*) path=$kernel ;; *) path=${BUILD_WORKING_DIRECTORY:-$PWD}/$kernel ;; esac
-  [ -e "$path" ] || fail "--kernel is '$kernel', but there is no such file or folder"
+  [ -e "$(user_path "$kernel")" ] || fail "--kernel is '$kernel', but there is no such file or folder"
+  case $milestone,$kernel in
+    m1,*) fail "--kernel is '$kernel', but m1 runs the library's operators" ;;
+    m2,*.cc | m2,*.cpp | m2,*.h) ;;
+    m2,*) fail "--kernel is '$kernel', but m2 runs on the CPU: expected .cc, .cpp or .h" ;;
+    *.cc | *.cpp | *.h)
+      fail "--kernel is '$kernel', but $milestone runs on the GPU: expected .cu, .cuh, .so or a folder"
+      ;;
+  esac
+  # Each is a row of its own by its name.
+  name=$(basename "$kernel")
+  name=${name%.*}
+  [[ $names != *" $name "* ]] || fail "two kernels are called $name, which would be one row: rename one"
+  names+="$name "
 done
 # The folder as the user named it, so that the commands in the report are the
 # user's, and its absolute path.
 out=${out:-submission-$milestone-$network}
 out=${out%/}
-case $out in
-  /*) place=$out ;;
-  *) place=${BUILD_WORKING_DIRECTORY:-$PWD}/$out ;;
-esac
+place=$(user_path "$out")
 
 # Where the programs are: in the bundle, or where Bazel puts a program's data.
 here=$(cd "$(dirname "$0")" && pwd)
@@ -136,33 +157,25 @@ traced() {
   gpu_step "$1-traced" "$program" "${@:2}" --record "$out/records/$1-traced.json" \
     --profile "$out/records/$1.trace.json"
 }
-# The participant's kernels that a milestone takes: m2 runs on the CPU.
-kernels_of() {
-  local kernel device
-  own=()
-  for kernel in "${kernels[@]}"; do
-    case $kernel in
-      *.cc | *.cpp | *.h) device=cpu ;;
-      *) device=gpu ;;
-    esac
-    if [ $device = "$([ "$1" = m2 ] && echo cpu || echo gpu)" ]; then own+=("$kernel"); fi
-  done
-}
-# The same run, timed or traced, with each of them.
+# The same run, timed or traced, with each of the participant's kernels.
 with_own() {
   local n
-  kernels_of "$3"
-  for n in "${!own[@]}"; do
-    "$1" "$2-kernel$((n + 1))" "${@:3}" --kernel "${own[n]}"
+  for n in "${!kernels[@]}"; do
+    "$1" "$2-kernel$((n + 1))" "${@:3}" --kernel "${kernels[n]}"
   done
 }
 ladder_steps() {
   local size
-  kernels_of m4
   for size in "${sizes[@]}"; do
-    timed_on_gpu "m4-$network-$size" m4 "$network" "$size" "${own[@]/#/--kernel=}"
+    timed_on_gpu "m4-$network-$size" m4 "$network" "$size" "${kernels[@]/#/--kernel=}"
   done
-  gpu_step counters "$measure" "$bundle" "$place/records/ncu-$network" "$network"
+  gpu_step counters counters
+}
+# A machine without ncu has a GPU all the same.
+counters() {
+  local status=0
+  "$measure" "$bundle" "$place/records/ncu-$network" "$network" || status=$?
+  [ $status -eq 3 ] || return $status
 }
 all_steps() {
   local size
@@ -199,16 +212,19 @@ all_steps() {
     --out "$out" "${report_flags[@]}"
 }
 
-count=0 number=0 failed=0 left_out=0
-step() { count=$((count + 1)); }
-gpu_step() { step; }
-report_step() { step; }
+count=0 number=0 failed=0 left_out=0 width=0
+step() {
+  count=$((count + 1))
+  [ ${#1} -le "$width" ] || width=${#1}
+}
+gpu_step() { step "$@"; }
+report_step() { step report; }
 all_steps
 
 # announce NAME
 announce() {
   number=$((number + 1))
-  printf '[%*d/%d] %-20s ' "${#count}" "$number" "$count" "$1"
+  printf '[%*d/%d] %-*s ' "${#count}" "$number" "$count" "$width" "$1"
 }
 step() {
   local name=$1 started=$SECONDS status=0

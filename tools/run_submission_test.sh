@@ -29,6 +29,13 @@ expect 2 '--out needs a value' m1 --out
 expect 2 "--sizes is '1,x'" m1 --sizes 1,x
 expect 2 "unexpected argument 'more'" m1 sp19 more
 expect 2 "--kernel is 'none.cu', but there is no such file" m3 --kernel none.cu
+touch "$TEST_TMPDIR/one.cu" "$TEST_TMPDIR/one.cc"
+expect 2 'but m2 runs on the CPU: expected .cc' m2 --kernel "$TEST_TMPDIR/one.cu"
+expect 2 'but m3 runs on the GPU: expected .cu' m3 --kernel "$TEST_TMPDIR/one.cc"
+expect 2 "but m1 runs the library's operators" m1 --kernel "$TEST_TMPDIR/one.cc"
+expect 2 'two kernels are called one' m2 --kernel "$TEST_TMPDIR/one.cc" --kernel "$TEST_TMPDIR/one.cc"
+expect 2 '--notes=none.md: there is no such file' m2 --notes none.md
+expect 2 '--prose=maybe: expected yes or no' m2 --prose maybe
 expect 2 'cannot write to /proc/none' m1 --out /proc/none
 
 # All steps of milestone 2 and no other's, in a folder that git ignores.
@@ -37,8 +44,8 @@ output=$("$program" m2 sp19 --sizes 10,20 --out "$out" --team 'a|b <script>' 2>&
 for step in '[1/3] m2-sp19-10 ' '[2/3] m2-sp19-20 ' '[3/3] report '; do
   [[ $output == *"$step"* ]] || error "no step '$step' in: $output"
 done
-[[ $output == *'m2-sp19-20           done'* ]] || error "m2 did not run: $output"
-[[ $output == *'report               done'* ]] || error "no report: $output"
+[[ $output == *'m2-sp19-20 done'* ]] || error "m2 did not run: $output"
+[[ $output == *'report     done'* ]] || error "no report: $output"
 [ -f "$out/records/m2-sp19-10.json" ] || error "no record in $(ls -R "$out")"
 [ "$(cat "$out/.gitignore")" = '*' ] || error "git sees the submission"
 grep -q '&lt;script>' "$out/submission.html" && error "'>' is not escaped"
@@ -90,7 +97,7 @@ check_commands "$out/submission.md" "$out/records"
 output=$(CUDA_VISIBLE_DEVICES='' "$program" m1 sp19 --out "$TEST_TMPDIR/m1" 2>&1)
 status=$?
 if [ $status -ne 3 ] || [[ $output == *FAILED* ]] ||
-  [[ $output != *'[3/4] m1-sp19-traced       left out'* ]] ||
+  [[ $output != *'[3/4] m1-sp19-traced left out'* ]] ||
   [[ $output != *'submission: without a GPU, 2 of 4 steps were left out'* ]]; then
   error "m1 without a GPU: status $status: $output"
 fi
@@ -129,8 +136,20 @@ extern "C" void convolution(const float* x, const float* k, float* y, int B, int
 }
 END
 output=$("$program" m2 sp19 --sizes 10 --out "$TEST_TMPDIR/own" --kernel "$TEST_TMPDIR/loops.cc" 2>&1)
-[[ $output == *'m2-sp19-10-kernel1   done'* ]] || error "the kernel did not run: $output"
+[[ $output == *'m2-sp19-10-kernel1 done'* ]] || error "the kernel did not run: $output"
 grep -q 'loops' "$TEST_TMPDIR/own/submission.md" || error "the report lacks the kernel"
+
+# A GPU without ncu: what follows the counters is not left out.
+mkdir -p "$TEST_TMPDIR/bundle/bin" "$TEST_TMPDIR/bundle/scripts"
+cp "$program" "$TEST_TMPDIR/bundle/scripts"
+printf '#!/bin/sh\necho "measure_ncu.sh: ncu is not on this machine" >&2; exit 3\n' \
+  >"$TEST_TMPDIR/bundle/scripts/measure_ncu.sh"
+printf '#!/bin/sh\n' | tee "$TEST_TMPDIR/bundle/bin/convlab" >"$TEST_TMPDIR/bundle/bin/submission"
+chmod +x "$TEST_TMPDIR"/bundle/*/*
+output=$("$TEST_TMPDIR/bundle/scripts/run_submission.sh" final --out "$TEST_TMPDIR/no-ncu" 2>&1) ||
+  error "final without ncu: status $?: $output"
+[[ $output == *'counters          done'*'ncu is not on this machine'*'final-fa19-traced done'* ]] ||
+  error "final without ncu: $output"
 
 # As bazel run starts it: through a link in another folder.
 mkdir "$TEST_TMPDIR/elsewhere"

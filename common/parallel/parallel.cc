@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/math/rounding.h"
+#include "common/parallel/loop_workers.h"
 #include "unsupported/Eigen/CXX11/ThreadPool"
 
 namespace convlab {
@@ -44,7 +45,11 @@ struct Environment : Eigen::StlThreadEnvironment {
   const std::shared_ptr<std::atomic<int>> running;  // threads
 };
 
+thread_local int loop_workers = 1;
+
 }  // namespace
+
+int TakeLoopWorkers() { return std::exchange(loop_workers, 1); }
 
 struct Workers::Pool : Eigen::ThreadPoolTempl<Environment> {
   using ThreadPoolTempl::ThreadPoolTempl;
@@ -100,6 +105,7 @@ void Workers::For(int64_t items, int64_t grain, const Work& work) {
   const int helpers = static_cast<int>(std::min<int64_t>(
                           count_, std::max<int64_t>(pieces, 1))) -
                       1;
+  loop_workers = std::max(loop_workers, helpers + 1);
   Eigen::Barrier done(helpers);
   std::atomic<int> helper{0};
   const auto help = [&] {

@@ -6,6 +6,7 @@
 #include <new>
 #include <vector>
 
+#include "common/parallel/loop_workers.h"
 #include "gtest/gtest.h"
 
 namespace convlab {
@@ -47,6 +48,24 @@ TEST(Workers, ResultsAreVisibleAfterwards) {
     });
     for (int64_t i = 0; i < 5000; ++i) ASSERT_EQ(squares[i], round * i * i);
   }
+}
+
+TEST(Workers, LoopsAreCountedByThoseTheyHad) {
+  TakeLoopWorkers();
+  EXPECT_EQ(TakeLoopWorkers(), 1);
+  Workers workers(4);
+  const auto run = [&](int64_t items, int64_t grain) {
+    workers.For(items, grain, [](int, int64_t, int64_t) {});
+  };
+  run(100, 10);
+  run(1, 1);
+  EXPECT_EQ(TakeLoopWorkers(), 4);
+  run(3, 1);
+  EXPECT_EQ(TakeLoopWorkers(), 3);
+  run(100, 50);
+  EXPECT_EQ(TakeLoopWorkers(), 2);
+  run(100, 100);
+  EXPECT_EQ(TakeLoopWorkers(), 1);
 }
 
 TEST(Workers, AvailableAreTheCoresOfTheAffinityMask) {

@@ -113,6 +113,8 @@ void Check(ValueChecker& check, const std::string& where,
     check.Times(here + "op_time_ns", convolution.op_time_ns);
     check.Times(here + "kernel_time_ns", convolution.kernel_time_ns, 0);
     check.Times(here + "whole_time_ns", convolution.whole_time_ns);
+    check.Range(here + "threads", convolution.threads.value_or(1), 1,
+                INT32_MAX);
     if (!IsContributed(record, convolution)) {
       CheckSamples(check, here, convolution, repetitions);
     }

@@ -65,6 +65,28 @@ TEST(RunRecord, RoundTripKeepsEveryField) {
   EXPECT_THAT(json, HasSubstr("\"schema\": \"convlab.run/1\""));
 }
 
+TEST(RunRecord, SaysWhatItsConvolutionsUsedOfTheCpu) {
+  RunRecord record;
+  record.threads = 4;
+  record.cpu_target = "avx512";
+  record.convolutions.resize(2);
+  record.convolutions[0].variant = record.convolutions[1].variant = "naive";
+  VariantRecord& variant = record.variants["naive"];
+  EXPECT_EQ(CpuUse(record), "up to 4 threads and avx512");
+  for (ConvolutionRecord& one : record.convolutions) one.threads = 1;
+  EXPECT_EQ(CpuUse(record), "1 thread");
+  record.convolutions[1].threads = 3;
+  EXPECT_EQ(CpuUse(record), "1 to 3 threads");
+  record.convolutions[0].threads = 3;
+  variant.cpu_target = "avx2";
+  EXPECT_EQ(CpuUse(record), "3 threads, avx2");
+  // A contributed kernel starts threads as it likes.
+  variant = {};
+  variant.verification.emplace().kernel.emplace();
+  for (ConvolutionRecord& one : record.convolutions) one.threads.reset();
+  EXPECT_EQ(CpuUse(record), "up to 4 threads");
+}
+
 TEST(RunRecord, ExpectedCountComesFromTheRunOrTheWeights) {
   RunRecord record = Example();
   record.weights_metadata["correct_1000"] = "903";

@@ -1,6 +1,7 @@
 #include "common/record/run_record.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -39,6 +40,7 @@ void Fields(Visitor& visit, ConvolutionRecord& convolution) {
   visit("kernel_time_ns", convolution.kernel_time_ns);
   visit("fused", convolution.fused);
   visit("whole_time_ns", convolution.whole_time_ns);
+  visit("threads", convolution.threads);
 }
 
 template <typename Visitor>
@@ -72,6 +74,7 @@ void Fields(Visitor& visit, VariantRecord& variant) {
   visit("reason", variant.reason);
   visit("track", variant.track);
   visit("detour", variant.detour);
+  visit("cpu_target", variant.cpu_target);
   visit("verification", variant.verification);
 }
 
@@ -236,6 +239,40 @@ std::string VariantNames(const std::vector<ConvolutionRecord>& convolutions) {
       [&](const std::string& name) { return name == names.front(); });
   if (same && !names.empty()) return names.front();
   return absl::StrJoin(names, " + ");
+}
+
+std::string CpuUse(const RunRecord& record) {
+  std::set<int> threads;  // 0: not known
+  std::set<std::string> targets;
+  bool is_contributed = false;
+  for (const auto& [name, variant] : record.variants) {
+    is_contributed |= IsContributed(variant);
+  }
+  const auto add = [&](const std::vector<ConvolutionRecord>& convolutions) {
+    for (const ConvolutionRecord& one : convolutions) {
+      threads.insert(one.threads.value_or(0));
+      const auto found = record.variants.find(one.variant);
+      if (found == record.variants.end()) continue;
+      targets.insert(found->second.cpu_target);
+    }
+  };
+  add(record.convolutions);
+  for (const LadderRun& run : record.ladder) add(run.convolutions);
+  targets.erase("");
+  const auto text = [](int count) {
+    return absl::StrCat(count, count == 1 ? " thread" : " threads");
+  };
+  if (threads.empty() || *threads.begin() == 0) {
+    // Of an older record the vector instructions are known that it could use.
+    return absl::StrCat(
+        "up to ", text(record.threads),
+        is_contributed || record.cpu_target.empty() ? "" : " and ",
+        is_contributed ? "" : record.cpu_target);
+  }
+  std::string used = text(*threads.rbegin());
+  if (threads.size() > 1) used = absl::StrCat(*threads.begin(), " to ", used);
+  if (targets.empty()) return used;
+  return absl::StrCat(used, ", ", absl::StrJoin(targets, " and "));
 }
 
 double OpTimeSum(const std::vector<ConvolutionRecord>& convolutions) {

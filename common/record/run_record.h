@@ -35,6 +35,9 @@ struct ConvolutionRecord {
   // Of a contributed kernel: from the first byte of its prolog to the output in
   // host memory, epilog included; may be empty.
   std::vector<int64_t> whole_time_ns = {};
+  // Of the CPU that shared the work; absent on the GPU, of a contributed
+  // kernel, and in older records.
+  std::optional<int> threads = {};
 };
 
 // A kernel that a participant wrote.
@@ -78,6 +81,9 @@ struct VariantRecord {
   // Why a lesson that is slower than one before it stands in the path; or
   // empty.
   std::string detour;
+  // The CPU's vector instructions for which it has code of its own and that it
+  // used; empty where it has none, and in older records.
+  std::string cpu_target = {};
   // Absent in older records.
   std::optional<VerificationRecord> verification = {};
 };
@@ -150,9 +156,9 @@ struct RunRecord {
   int64_t size = 0;    // images
   int64_t slice = 0;   // images that are processed at a time
   std::string device;  // "cpu" or "gpu"
-  int threads = 0;     // of the CPU
-  // The vector instructions of the CPU's kernels, "avx512"; empty on the GPU,
-  // and in older records.
+  int threads = 0;     // of the CPU that the program may use
+  // The vector instructions that kernels of the CPU may use, "avx512"; empty on
+  // the GPU, and in older records.
   std::string cpu_target;
   std::string git_revision;
   std::string build_mode;
@@ -206,6 +212,11 @@ std::optional<int64_t> ExpectedCorrect(const RunRecord& record);
 
 // "direct_tiled + whole_image", or one name where all are the same.
 std::string VariantNames(const std::vector<ConvolutionRecord>& convolutions);
+
+// What the run's convolutions used of the CPU: "2 threads, avx512", "1 thread",
+// "1 to 2 threads". Of contributed kernels and in older records what they could
+// use: "up to 2 threads".
+std::string CpuUse(const RunRecord& record);
 
 // The course's measure: the sum over the network's convolutions of the median
 // op time, in ns. Each convolution has at least one sample.

@@ -43,8 +43,10 @@ inline RunRecord Example() {
        {5, 6, 7},
        {3, 4, 5},
        "ReLU",
-       {8, 9, 10}}};
-  record.variants["naive"] = {"cpu", 1, "fp32", "loops", "none", "lesson", ""};
+       {8, 9, 10},
+       2}};
+  record.variants["naive"] = {"cpu",  1,        "fp32", "loops",
+                              "none", "lesson", "",     "avx2"};
   VerificationRecord& verification =
       record.variants["naive"].verification.emplace();
   verification = {"restricted",

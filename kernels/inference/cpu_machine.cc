@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "common/parallel/loop_workers.h"
 #include "common/status/status.h"
 #include "kernels/inference/machine.h"
 #include "kernels/layers/layers.h"
@@ -53,10 +54,12 @@ class CpuMachine : public Machine {
 
   absl::Status Convolve(Convolution& convolution, const float* x,
                         const float* k, float* y, OpTime& time) override {
+    TakeLoopWorkers();
     ASSIGN_OR_RETURN(const int64_t ns, HostNs([&] {
                        return convolution.Run(x, k, y, /*stream=*/nullptr);
                      }));
     time.op_ns += ns;
+    time.threads = std::max(time.threads, TakeLoopWorkers());
     return absl::OkStatus();
   }
 

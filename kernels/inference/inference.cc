@@ -194,6 +194,7 @@ absl::StatusOr<InferenceResult> RunInference(const Network& network,
   const std::vector<NetworkConvolution> convolutions = network.Convolutions();
   result.op_time_ns.resize(convolutions.size());
   result.kernel_time_ns.resize(convolutions.size());
+  result.threads.resize(convolutions.size());
   result.prepare_ns = std::chrono::nanoseconds(Clock::now() - called).count();
   for (int repetition = 0; repetition < options.repeat; ++repetition) {
     result.labels.emplace_back(size);
@@ -215,6 +216,7 @@ absl::StatusOr<InferenceResult> RunInference(const Network& network,
       const OpTime& time = times[convolutions[i].layer];
       result.op_time_ns[i].push_back(time.op_ns);
       if (on_gpu) result.kernel_time_ns[i].push_back(time.kernel_ns);
+      result.threads[i] = std::max(result.threads[i], time.threads);
     }
   }
   return result;

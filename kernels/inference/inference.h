@@ -77,6 +77,9 @@ struct InferenceResult {
   std::vector<std::vector<int64_t>> op_time_ns;
   // Kernel time likewise: device events around Run. On the CPU no repetitions.
   std::vector<std::vector<int64_t>> kernel_time_ns;
+  // The threads of the CPU that shared each convolution's work; 0 where that is
+  // not known, of a convolver and on the GPU.
+  std::vector<int> threads;
   // The time before the first repetition: placing weights, allocating memory,
   // creating convolutions.
   int64_t prepare_ns = 0;

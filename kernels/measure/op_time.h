@@ -28,6 +28,7 @@ absl::StatusOr<int64_t> HostNs(const std::function<absl::Status()>& run);
 struct OpTime {
   int64_t op_ns = 0;
   int64_t kernel_ns = 0;  // 0 on the CPU
+  int threads = 0;        // of the CPU that shared the work; 0: not known
 };
 
 // Times operations on the current GPU, which need not be complete when `run`

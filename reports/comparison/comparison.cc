@@ -59,6 +59,15 @@ absl::StatusOr<std::map<std::string, Timed>> TimedRuns(const Records& side) {
   return timed;
 }
 
+// What the run could use, of which its variants may use less. Older records
+// lack the instruction set, which is left out if one side lacks it.
+std::string MachineOf(const RunRecord& record, bool with_target) {
+  if (record.device == "gpu") return record.gpu.name;
+  return absl::StrCat(
+      record.host.cpu, " with ", Plural(record.threads, "thread"),
+      with_target ? " and " : "", with_target ? record.cpu_target : "");
+}
+
 absl::Status CheckComparable(const Timed& a, const Timed& b) {
   const auto differ = [&](const char* what, const std::string& of_a,
                           const std::string& of_b) {
@@ -68,8 +77,8 @@ absl::Status CheckComparable(const Timed& a, const Timed& b) {
   };
   const bool with_target =
       !a.run->record.cpu_target.empty() && !b.run->record.cpu_target.empty();
-  const std::string device_a = DeviceOf(a.run->record, with_target);
-  const std::string device_b = DeviceOf(b.run->record, with_target);
+  const std::string device_a = MachineOf(a.run->record, with_target);
+  const std::string device_b = MachineOf(b.run->record, with_target);
   if (device_a != device_b) return differ("device", device_a, device_b);
   for (size_t i = 0;
        i < std::max(a.convolutions->size(), b.convolutions->size()); ++i) {

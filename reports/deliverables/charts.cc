@@ -60,50 +60,24 @@ std::string SpeedupText(double ratio) {
                       : absl::StrFormat("%.1f×", ratio);
 }
 
-}  // namespace
-
-double Contender::sum_ns() const {
-  return std::accumulate(ns.begin(), ns.end(), 0.0);
-}
-
-std::vector<Contender> ContendersOf(const RunRecord& ladder) {
-  std::vector<Contender> contenders;
-  Contender* best = nullptr;
-  const LadderRows rows = RowsOf(ladder);
-  contenders.reserve(rows.rows.size());
-  for (const LadderRow& row : rows.rows) {
-    if (!row.times) continue;
-    Contender& one = contenders.emplace_back();
-    one.name = row.run->variant;
-    one.accuracy_class = row.variant->accuracy_class;
-    one.is_own = one.is_strong = row.is_contributed;
-    one.ns = row.times->ns;
-    for (const ConvolutionRecord& convolution : row.run->convolutions) {
-      one.flops.push_back(static_cast<double>(convolution.flops));
-      one.bytes.push_back(static_cast<double>(convolution.min_bytes));
-    }
-    if (one.accuracy_class == "fp32" &&
-        (best == nullptr || one.sum_ns() < best->sum_ns())) {
-      best = &one;
-    }
-  }
-  if (best != nullptr) best->is_strong = true;
-  return contenders;
-}
-
-Chart LadderChart(const std::string& name, const std::string& title,
-                  const std::vector<Contender>& contenders,
-                  const std::string& base, const LadderRows& rows) {
+// Draws those of `all` that are in `shown`, on an axis for all.
+Chart DrawLadder(const std::string& name, const std::string& title,
+                 const std::vector<Contender>& all,
+                 const std::vector<Contender>& shown, const std::string& base,
+                 const LadderRows& rows) {
   DotPlot plot;
   plot.title = title;
   plot.axis = "sum of the op times, ms (logarithmic)";
   double base_ns = 0;
-  for (const Contender& one : contenders) {
+  for (const Contender& one : all) {
     if (one.name == base) base_ns = one.sum_ns();
+    const double ms = one.sum_ns() * 1e-6;
+    if (plot.least == 0 || ms < plot.least) plot.least = ms;
+    plot.most = std::max(plot.most, ms);
   }
   std::string least_name;
   double least = 0;
-  for (const Contender& one : contenders) {
+  for (const Contender& one : shown) {
     const double sum = one.sum_ns();
     if (least == 0 || sum < least) {
       least = sum;
@@ -132,7 +106,7 @@ Chart LadderChart(const std::string& name, const std::string& title,
   }
   plot.description = absl::StrCat(
       title, ": a dot for each of ",
-      Plural(static_cast<int64_t>(contenders.size()), "variant"),
+      Plural(static_cast<int64_t>(shown.size()), "variant"),
       ", the sum of its op times",
       least > 0
           ? absl::StrCat("; the least is ", TimeText(least), " by ", least_name)
@@ -140,16 +114,74 @@ Chart LadderChart(const std::string& name, const std::string& title,
   return MakeChart(name, plot);
 }
 
-Chart LadderChart(const std::string& name, const RunRecord& ladder) {
+// The variant that a whole ladder is compared with.
+std::string FirstOf(const RunRecord& ladder) {
+  for (const LadderRow& row : RowsOf(ladder).rows) {
+    if (row.times && !row.is_contributed) return row.run->variant;
+  }
+  return "";
+}
+
+}  // namespace
+
+double Contender::sum_ns() const {
+  return std::accumulate(ns.begin(), ns.end(), 0.0);
+}
+
+std::vector<Contender> ContendersOf(const RunRecord& ladder) {
+  std::vector<Contender> contenders;
+  Contender* best = nullptr;
   const LadderRows rows = RowsOf(ladder);
-  std::string first;
+  contenders.reserve(rows.rows.size());
   for (const LadderRow& row : rows.rows) {
-    if (first.empty() && row.times && !row.is_contributed) {
-      first = row.run->variant;
+    if (!row.times) continue;
+    Contender& one = contenders.emplace_back();
+    one.name = row.run->variant;
+    one.accuracy_class = row.variant->accuracy_class;
+    one.is_own = one.is_strong = row.is_contributed;
+    one.is_apart = !row.is_lesson && !row.is_contributed;
+    one.ns = row.times->ns;
+    for (const ConvolutionRecord& convolution : row.run->convolutions) {
+      one.flops.push_back(static_cast<double>(convolution.flops));
+      one.bytes.push_back(static_cast<double>(convolution.min_bytes));
+    }
+    if (one.accuracy_class == "fp32" &&
+        (best == nullptr || one.sum_ns() < best->sum_ns())) {
+      best = &one;
     }
   }
-  return LadderChart(name, LadderTitle(ladder), ContendersOf(ladder), first,
-                     rows);
+  if (best != nullptr) best->is_strong = true;
+  return contenders;
+}
+
+Chart LadderChart(const std::string& name, const std::string& title,
+                  const std::vector<Contender>& contenders,
+                  const std::string& base, const LadderRows& rows) {
+  return DrawLadder(name, title, contenders, contenders, base, rows);
+}
+
+Chart LadderChart(const std::string& name, const RunRecord& ladder) {
+  return LadderChart(name, LadderTitle(ladder), ContendersOf(ladder),
+                     FirstOf(ladder), RowsOf(ladder));
+}
+
+std::vector<Chart> LadderCharts(const std::string& name,
+                                const RunRecord& ladder) {
+  constexpr size_t kLong = 16;
+  const std::vector<Contender> all = ContendersOf(ladder);
+  std::vector<Contender> path, apart;
+  for (const Contender& one : all) {
+    (one.is_apart ? apart : path).push_back(one);
+  }
+  if (all.size() < kLong || path.empty() || apart.empty()) {
+    return {LadderChart(name, ladder)};
+  }
+  const LadderRows rows = RowsOf(ladder);
+  const std::string title = LadderTitle(ladder), first = FirstOf(ladder);
+  return {DrawLadder(name, absl::StrCat("Lessons: ", title), all, path, first,
+                     rows),
+          DrawLadder(name + "-apart", absl::StrCat("Apart from them: ", title),
+                     all, apart, first, rows)};
 }
 
 Chart SpeedupChart(const std::string& name, const std::string& title,
@@ -235,6 +267,7 @@ Chart CurvesChart(const std::string& name, const std::string& title,
     curve.name = curves[i].title;
     curve.ink = kInks[i % std::size(kInks)];
     curve.shape = kShapes[i % std::size(kShapes)];
+    curve.is_dashed = i >= std::size(kInks);
     for (const auto& [images, value] : curves[i].points) {
       curve.points.emplace_back(static_cast<double>(images), value);
     }

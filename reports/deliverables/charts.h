@@ -33,6 +33,7 @@ struct Contender {
   std::vector<double> bytes;
   bool is_own = false;     // a participant's kernel
   bool is_strong = false;  // the best, or what the chart is about
+  bool is_apart = false;   // a rung apart from the ladder's path of lessons
 
   double sum_ns() const;
 };
@@ -49,6 +50,10 @@ Chart LadderChart(const std::string& name, const std::string& title,
                   const std::string& base, const LadderRows& rows);
 // The same of the whole ladder, against its first variant.
 Chart LadderChart(const std::string& name, const RunRecord& ladder);
+// A long ladder in two charts, which fill pages better, with the same axis: the
+// path of lessons, and the rungs apart from it.
+std::vector<Chart> LadderCharts(const std::string& name,
+                                const RunRecord& ladder);
 
 // A bar from zero for each, how many times as fast as the one named `base` it
 // is, which is among them.

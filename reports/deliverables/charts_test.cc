@@ -39,6 +39,30 @@ TEST(Charts, LadderHasDotsSpeedupsLibraryAndFloors) {
               AllOf(Not(HasSubstr("cuDNN")), Not(HasSubstr("floor"))));
 }
 
+TEST(Charts, ALongLadderIsTwoChartsOnOneAxis) {
+  RunRecord record = TestLadder(10000);
+  EXPECT_EQ(LadderCharts("l", record).size(), 1u);
+  for (auto& [name, variant] : record.variants) variant.track = "lesson";
+  for (int i = 0; i < 16; ++i) {
+    const std::string name = absl::StrCat(i % 2 == 0 ? "path" : "apart", i);
+    record.ladder.push_back(record.ladder[0]);
+    record.ladder.back().variant = name;
+    record.variants[name] = record.variants["naive"];
+    record.variants[name].track = i % 2 == 0 ? "lesson" : "specialty";
+  }
+  const std::vector<Chart> charts = LadderCharts("l", record);
+  ASSERT_EQ(charts.size(), 2u);
+  EXPECT_EQ(charts[1].name, "l-apart");
+  EXPECT_THAT(charts[0].wide,
+              AllOf(HasSubstr(">fast</text>"), HasSubstr(">path14</text>"),
+                    Not(HasSubstr(">apart15</text>"))));
+  // Compared with the path's first, on an axis that reaches its fastest.
+  EXPECT_THAT(charts[1].wide,
+              AllOf(HasSubstr(">apart15</text>"), HasSubstr(">10</text>"),
+                    HasSubstr(">40 ms, 1.00×</text>"),
+                    Not(HasSubstr(">path14</text>"))));
+}
+
 TEST(Charts, SpeedupsAreBarsFromZero) {
   const std::vector<Contender> contenders = ContendersOf(TestLadder(10000));
   const std::string svg = SpeedupChart("s", "t", contenders, "naive").wide;
@@ -120,6 +144,7 @@ TEST(Charts, DegenerateScalesHaveNoTicks) {
   EXPECT_TRUE(drawing::Ticks(Scale{false, 2, 2, 0, 100}, 5).empty());
   EXPECT_TRUE(drawing::Ticks(Scale{false, 0, HUGE_VAL, 0, 100}, 5).empty());
   EXPECT_EQ(drawing::Ticks(Scale{true, 1, 100, 0, 100}, 7).size(), 7);
+  EXPECT_EQ(drawing::Ticks(Scale{true, 600, 1600, 0, 100}, 7).size(), 5);
   EXPECT_EQ(drawing::Number(12345.6), "12,346");
   EXPECT_EQ(drawing::Number(0.0123), "0.0123");
 }

@@ -99,6 +99,38 @@ TEST(ContributedSubmission, ItsSectionPlacesItAmongTheRungs) {
               "4.3 Optimization: fast");
 }
 
+TEST(ContributedSubmission, SeveralKernelsHaveAllTheirPlaces) {
+  Records records = WithKernel();
+  const auto add = [&](const char* milestone, const char* device,
+                       int64_t size) {
+    records.runs.push_back(
+        {"runs/other.json",
+         Contributed(TestRecord(milestone, device, size, "x"), "another")});
+  };
+  add("m2", "cpu", 1000);
+  for (const int64_t size : {100, 1000, 10000}) add("m3", "gpu", size);
+  add("final", "gpu", 10000);
+  for (const char* milestone : {"m2", "m3", "final"}) {
+    const std::string markdown = Markdown(records, milestone);
+    EXPECT_THAT(Section(markdown, "Summary"),
+                ContainsRegex("\n- \\*\\*another\\*\\*[^\n]*\n- "
+                              "\\*\\*mine\\*\\*"))
+        << milestone;
+  }
+  EXPECT_THAT(Section(Markdown(records, "m2"), "2.1 Whole"),
+              ContainsRegex("\\*\\*another[^\n]*\n[^\n]*\\*\\*mine[^\n]*\n"
+                            "\\| `naive`"));
+  EXPECT_THAT(
+      Section(Markdown(records, "m3"), "3.1 Correctness"),
+      AllOf(HasSubstr("| 10,000 | **another**"),
+            HasSubstr("| 10,000 | **mine**"), HasSubstr("| 10,000 | `naive`")));
+  EXPECT_THAT(
+      ChartOf(records, "m3", "m3-op-times"),
+      AllOf(HasSubstr("another, conv. 2"), HasSubstr("naive, conv. 2")));
+  EXPECT_THAT(Section(Markdown(records, "final"), "5.2 Final"),
+              AllOf(HasSubstr("**another**"), HasSubstr("**mine**")));
+}
+
 TEST(ContributedSubmission, AWrongKernelHasItsReason) {
   Records records = WithKernel();
   for (NamedRecord& run : records.runs) {
@@ -117,6 +149,32 @@ TEST(ContributedSubmission, AWrongKernelHasItsReason) {
                     HasSubstr("**It was not timed:** FAILED: wrong")));
 }
 
+TEST(ContributedSubmission, AKernelWithoutTimesIsTold) {
+  Records records = CompleteRecords();
+  for (const char* milestone : {"m2", "m3", "final"}) {
+    RunRecord run =
+        Contributed(TestRecord(milestone, "gpu", 1000, "x"), "mine");
+    run.convolutions.clear();
+    VerificationRecord& found = *run.variants["mine"].verification;
+    found.outcome = "crashed";
+    found.reason = {"B=8: SIGSEGV"};
+    run.output = {"FAILED: SIGSEGV"};
+    records.failed.push_back({"runs/f.json", run});
+  }
+  constexpr char kTold[] =
+      "**mine** (contributed, crashed) has no op times of 1,000 images. The "
+      "judge calls it crashed: B=8: SIGSEGV.";
+  for (const char* milestone : {"m2", "m3", "final"}) {
+    const std::string markdown = Markdown(records, milestone);
+    EXPECT_THAT(markdown.substr(0, markdown.find("| Network |")),
+                AllOf(HasSubstr(kTold), HasSubstr("| Kernel | mine, ")))
+        << milestone;
+  }
+  EXPECT_THAT(Section(Markdown(records, "m2"), "2.1 Whole"), HasSubstr(kTold));
+  EXPECT_THAT(Section(Markdown(records, "m3"), "3.1 Corr"), HasSubstr(kTold));
+  EXPECT_THAT(Markdown(records, "m3"), HasSubstr("```\nFAILED: SIGSEGV\n"));
+}
+
 TEST(ContributedSubmission, ChartsShowItInItsOwnColour) {
   const Records records = WithKernel();
   EXPECT_THAT(ChartOf(records, "m4", "ladder"),
@@ -126,8 +184,8 @@ TEST(ContributedSubmission, ChartsShowItInItsOwnColour) {
   EXPECT_THAT(ChartOf(records, "m4", "roofline"),
               HasSubstr("<title>mine, convolution 1: 2.90 TFLOP/s"));
   EXPECT_THAT(ChartOf(records, "m3", "m3-op-times"),
-              AllOf(HasSubstr("<title>convolution 1, contributed: 0.09, "),
-                    HasSubstr("<title>convolution 1: 0.1, ")));
+              AllOf(HasSubstr("<title>mine, conv. 1: 0.09, "),
+                    HasSubstr("<title>naive, conv. 1: 0.1, ")));
   EXPECT_THAT(ChartOf(CompleteRecords(), "m4", "ladder"),
               Not(HasSubstr("contributed")));
 }

@@ -18,8 +18,7 @@ namespace {
 
 std::vector<const RunRecord*> CpuRuns(const Source& source,
                                       Deliverable& deliverable) {
-  std::vector<const RunRecord*> runs =
-      ContributedFirst(FindAll(*source.records, {"m2", "cpu"}));
+  std::vector<const RunRecord*> runs = NewestRuns(source, "m2", "cpu");
   if (runs.empty()) {
     AddMissing(deliverable,
                "there is no run of the network with a convolution on the CPU",
@@ -35,7 +34,7 @@ Deliverable ProgramTime(const Source& source) {
   if (runs.empty()) return deliverable;
   Table table = {{{"variant", false},
                   {"images"},
-                  {"threads, at most"},
+                  {"CPU", false},
                   {"program, s"},
                   {"user, s"},
                   {"system, s"},
@@ -45,7 +44,7 @@ Deliverable ProgramTime(const Source& source) {
   for (const RunRecord* run : runs) {
     const ResourceUsage& usage = run->usage;
     table.rows.push_back(
-        {VariantsText(*run), Count(run->size), Count(run->threads),
+        {VariantsText(*run), Count(run->size), CpuUse(*run),
          ProgramSeconds(*run), absl::StrFormat("%.2f", usage.user_ns * 1e-9),
          absl::StrFormat("%.2f", usage.system_ns * 1e-9),
          usage.max_resident_bytes > 0
@@ -54,6 +53,9 @@ Deliverable ProgramTime(const Source& source) {
          CountText(*run)});
   }
   deliverable.blocks.push_back(std::move(table));
+  for (const RunRecord* run : FailedRuns(source, "m2")) {
+    deliverable.blocks.push_back(Paragraph{FailureText(*run)});
+  }
   return deliverable;
 }
 
@@ -109,58 +111,58 @@ Parts Milestone2(const Source& source) {
   wanted.ladder = true;
   const RunRecord* ladder = Find(*source.records, wanted);
   if (ladder != nullptr) parts.appendix = {AllRungs(*ladder, RowsOf(*ladder))};
-  std::vector<const RunRecord*> runs =
-      ContributedFirst(FindAll(*source.records, {"m2", "cpu"}));
+  const std::vector<const RunRecord*> runs = NewestRuns(source, "m2", "cpu");
   if (runs.empty()) return parts;
   // The size with the most runs; of equally many, the largest.
-  std::map<int64_t, size_t> sizes;
-  for (const RunRecord* run : runs) ++sizes[run->size];
-  const int64_t size =
+  std::map<int64_t, std::vector<const RunRecord*>> sizes;
+  for (const RunRecord* run : runs) sizes[run->size].push_back(run);
+  const std::vector<const RunRecord*>& same =
       std::max_element(sizes.begin(), sizes.end(),
                        [](const auto& a, const auto& b) {
-                         return a.second <= b.second && a.first < b.first;
+                         return std::pair(a.second.size(), a.first) <
+                                std::pair(b.second.size(), b.first);
                        })
-          ->first;
+          ->second;
+  const std::vector<const RunRecord*> reached = ReachedRuns(same);
+  for (const RunRecord* run : reached) {
+    parts.reached.push_back(ReachedText(*run));
+  }
   std::vector<Contender> contenders;
-  const RunRecord* shown = nullptr;  // the participant's, or the fastest
-  for (const RunRecord* run : runs) {
-    if (run->size != size) continue;
+  for (const RunRecord* run : same) {
+    if (RefusedKernel(*run) != nullptr) continue;
     Contender& one = contenders.emplace_back();
     one.name = VariantNames(run->convolutions);
-    one.accuracy_class = "fp32";
+    one.accuracy_class =
+        run->variants.at(run->convolutions[0].variant).accuracy_class;
     one.is_own = one.is_strong = IsContributed(*run);
     for (const ConvolutionRecord& convolution : run->convolutions) {
       one.ns.push_back(Median(convolution.op_time_ns));
     }
-    const bool is_better =
-        shown == nullptr ||
-        (!IsContributed(*shown) &&
-         OpTimeSum(run->convolutions) < OpTimeSum(shown->convolutions));
-    if (is_better) shown = run;
   }
-  parts.reached.push_back(ReachedText(*shown));
   if (contenders.size() > 1) {
     absl::c_stable_sort(contenders, [](const Contender& a, const Contender& b) {
       return a.is_own != b.is_own ? a.is_own : a.sum_ns() > b.sum_ns();
     });
     contenders.back().is_strong = true;
     parts.picture = {Figure{
-        LadderChart("m2-ladder",
-                    absl::StrCat(shown->network, ", ", Plural(size, "image"),
-                                 ", ", DeviceOf(*shown)),
-                    contenders, "naive", {}),
+        LadderChart(
+            "m2-ladder",
+            absl::StrCat(same[0]->network, ", ", Plural(same[0]->size, "image"),
+                         ", ", same[0]->host.cpu, ", ",
+                         Plural(same[0]->host.cores, "core")),
+            contenders, "naive", {}),
         "Dots: the sum of the op times of each variant on the CPU",
         "The sum of the op times of each variant on the CPU, and how many "
         "times as fast as naive it is."}};
   } else {
-    parts.picture = {TimePicture("m2-time", *shown)};
+    parts.picture = {TimePicture("m2-time", *reached[0])};
   }
-  // The last of the participant's runs, or of ours.
-  const RunRecord* last = runs[0];
-  for (const RunRecord* run : runs) {
-    if (IsContributed(*run) == IsContributed(*last)) last = run;
+  std::vector<const RunRecord*> shown = FailedRuns(source, "m2");
+  for (const RunRecord* run : shown) {
+    parts.reached.push_back(FailureText(*run));
   }
-  parts.appendix.push_back(Outputs({last}));
+  shown.insert(shown.end(), reached.begin(), reached.end());
+  parts.appendix.push_back(Outputs(shown));
   return parts;
 }
 

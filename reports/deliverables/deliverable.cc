@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
@@ -24,6 +25,15 @@ std::string FileName(absl::string_view path) {
 }
 
 }  // namespace
+
+std::vector<int64_t> MissingSizes(const std::set<int64_t>& sizes) {
+  std::vector<int64_t> missing;
+  if (sizes.size() >= std::size(kSizes)) return missing;
+  for (const int64_t size : kSizes) {
+    if (sizes.count(size) == 0) missing.push_back(size);
+  }
+  return missing;
+}
 
 std::string ShellWord(absl::string_view word) {
   const bool plain = !word.empty() && absl::c_all_of(word, [](char c) {
@@ -120,9 +130,22 @@ const RunRecord* FindLadder(const Source& source, std::optional<int64_t> size) {
   return found;
 }
 
+std::set<int64_t> LadderSizes(const Source& source) {
+  std::set<int64_t> sizes;
+  Wanted wanted = {"m4", "gpu"};
+  wanted.ladder = true;
+  for (const RunRecord* record : FindAll(*source.records, wanted)) {
+    if (FindLadder(source, record->size) != nullptr) sizes.insert(record->size);
+  }
+  return sizes;
+}
+
 Text VariantText(const std::string& name, const VariantRecord& variant) {
-  if (IsContributed(variant)) return Strong(name) + " (contributed)";
-  return Code(name);
+  if (!IsContributed(variant)) return Code(name);
+  const VerificationRecord& found = *variant.verification;
+  return Strong(name) +
+         (IsRight(found) ? std::string(" (contributed)")
+                         : absl::StrCat(" (contributed, ", found.outcome, ")"));
 }
 
 Text VariantsText(const RunRecord& record) {

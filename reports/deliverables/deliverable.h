@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,8 +54,12 @@ struct Source {
   std::string out;  // the document's folder, from which links start
 };
 
-// The sizes at which a milestone is measured.
+// The sizes at which the course measures a milestone.
 inline constexpr int64_t kSizes[] = {100, 1000, 10000};
+
+// Those of them that lack a run where the milestone was measured at `sizes`;
+// none if these are three of the user's own.
+std::vector<int64_t> MissingSizes(const std::set<int64_t>& sizes);
 
 // Quotes `word` for a shell.
 std::string ShellWord(absl::string_view word);
@@ -91,6 +96,9 @@ FoundTimeline FindTimeline(const Source& source, const RunRecord& record);
 // there is none in which a variant was timed.
 const RunRecord* FindLadder(const Source& source,
                             std::optional<int64_t> size = std::nullopt);
+
+// The numbers of images of all runs of the ladder.
+std::set<int64_t> LadderSizes(const Source& source);
 
 // A variant's name for a table: a participant's kernel is marked.
 Text VariantText(const std::string& name, const VariantRecord& variant);

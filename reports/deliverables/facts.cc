@@ -23,7 +23,24 @@ Table FactsOf(const Records& records, const std::string& team,
   const RunRecord* on_gpu = nullptr;
   const RunRecord* on_cpu = nullptr;
   std::set<std::string> revisions;
-  std::map<std::string, std::string> kernels;
+  // By name, with the time at which the run of each began: the newest counts.
+  std::map<std::string, std::pair<std::string, std::string>> kernels;
+  const auto add_kernels = [&](const RunRecord& record) {
+    for (const auto& [name, variant] : record.variants) {
+      if (!IsContributed(variant)) continue;
+      const VerificationRecord& found = *variant.verification;
+      const std::string accuracy =
+          IsRight(found) ? absl::StrCat(", class ", found.accuracy_class) : "";
+      std::pair text = {
+          record.started,
+          absl::StrCat(name, ", ", found.kernel->kernel_interface, ": ",
+                       found.outcome, " on ", found.problems_right, " of ",
+                       found.problems_tried, " problems", accuracy, ", source ",
+                       found.kernel->digest.substr(0, 12))};
+      if (kernels[name] < text) kernels[name] = std::move(text);
+    }
+  };
+  for (const NamedRecord& run : records.failed) add_kernels(run.record);
   std::string first, last;
   for (const NamedRecord& run : records.runs) {
     const RunRecord& record = run.record;
@@ -31,22 +48,14 @@ Table FactsOf(const Records& records, const std::string& team,
     if (newest == nullptr || newest->started < record.started) {
       newest = &record;
     }
-    for (const auto& [name, variant] : record.variants) {
-      if (!IsContributed(variant)) continue;
-      const VerificationRecord& found = *variant.verification;
-      kernels[name] = absl::StrCat(
-          name, ", ", found.kernel->kernel_interface, ": ", found.outcome,
-          " on ", found.problems_right, " of ", found.problems_tried,
-          " problems, class ", found.accuracy_class, ", source ",
-          found.kernel->digest.substr(0, 12));
-    }
+    add_kernels(record);
     if (!record.git_revision.empty()) revisions.insert(record.git_revision);
     if (record.started.empty()) continue;
     const std::string day = record.started.substr(0, 10);
     if (first.empty() || day < first) first = day;
     if (day > last) last = day;
   }
-  for (const auto& [name, text] : kernels) add("Kernel", text);
+  for (const auto& [name, text] : kernels) add("Kernel", text.second);
   const RunRecord& any = records.runs.front().record;
   add("Network", absl::StrCat(any.network, ", weights ", any.weights));
   if (on_gpu != nullptr) {

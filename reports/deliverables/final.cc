@@ -13,20 +13,22 @@
 #include "reports/deliverables/counter_tables.h"
 #include "reports/deliverables/ladder_tables.h"
 #include "reports/deliverables/profile_tables.h"
+#include "reports/deliverables/time_tables.h"
 #include "reports/quantities.h"
 
 namespace convlab {
 namespace {
 
-// That run, and after a participant's ours.
+// The newest run of each participant's kernel with the most images, and after
+// them of ours.
 std::vector<const RunRecord*> FinalRuns(const Source& source) {
-  std::vector<const RunRecord*> runs;
-  for (const bool contributed : {true, false}) {
-    const RunRecord* run =
-        Find(*source.records,
-             {"final", "gpu", std::nullopt, /*traced=*/false, contributed});
-    if (run != nullptr) runs.push_back(run);
-  }
+  std::vector<const RunRecord*> runs =
+      ReachedRuns(NewestRuns(source, "final", "gpu"));
+  if (runs.empty() || !IsContributed(*runs[0])) runs.clear();
+  const RunRecord* ours =
+      Find(*source.records, {"final", "gpu", std::nullopt, /*traced=*/false,
+                             /*contributed=*/false});
+  if (ours != nullptr) runs.push_back(ours);
   return runs;
 }
 
@@ -126,9 +128,11 @@ Deliverable FinalOpTimes(const Source& source) {
     blocks.push_back(
         Generated(FloorText(*peaks, "the peaks in the GPU's data sheet")));
   }
-  blocks.push_back(
-      Paragraph{CountText(*record) + " of " + Plural(record->size, "image") +
-                " right. The run: " + Code(CommandText(*record)) + "."});
+  for (const RunRecord* run : FinalRuns(source)) {
+    blocks.push_back(
+        Paragraph{CountText(*run) + " of " + Plural(run->size, "image") +
+                  " right. The run: " + Code(CommandText(*run)) + "."});
+  }
   for (const auto& [name, variant] : record->variants) {
     blocks.push_back(Generated(DescribeVariant(name, variant)));
   }
@@ -288,7 +292,8 @@ Deliverable References(const Source& source) {
 }  // namespace
 
 const RunRecord* FinalRun(const Source& source) {
-  return Find(*source.records, {"final", "gpu"});
+  const std::vector<const RunRecord*> runs = FinalRuns(source);
+  return runs.empty() ? nullptr : runs[0];
 }
 
 absl::StatusOr<Parts> FinalMilestone(const Source& source) {
@@ -297,16 +302,22 @@ absl::StatusOr<Parts> FinalMilestone(const Source& source) {
       "Three more optimizations, each on its own, and the fastest combination: "
       "its op times, its place among all, and references.";
   std::vector<std::string> names;
-  const RunRecord* record = FinalRun(source);
-  if (record != nullptr) {
-    parts.reached.push_back(
-        VariantsText(*record) +
-        absl::StrCat(": the op times of ", Plural(record->size, "image"),
-                     " add up to ") +
-        Strong(Milliseconds(OpTimeSum(record->convolutions)) + " ms") + "; " +
-        CountText(*record) + " are right.");
-  }
   const RunRecord* ladder = FindLadder(source);
+  const LadderRun* base = ladder == nullptr ? nullptr : BaseOf(source, *ladder);
+  const RunRecord* record = FinalRun(source);
+  for (const RunRecord* run : FinalRuns(source)) {
+    if (IsContributed(*run) != IsContributed(*record)) continue;
+    const double sum = OpTimeSum(run->convolutions);
+    Text text = ReachedText(*run);
+    if (base != nullptr && base->failure.empty() && run->size == ladder->size) {
+      text += " That is " + AsFast(OpTimeSum(base->convolutions) / sum) +
+              " as " + Code(base->variant) + ".";
+    }
+    parts.reached.push_back(std::move(text));
+  }
+  for (const RunRecord* run : FailedRuns(source, "final")) {
+    parts.reached.push_back(FailureText(*run));
+  }
   std::vector<Block> speedups;
   if (ladder != nullptr) {
     const LadderRows rows = RowsOf(*ladder);
@@ -314,15 +325,7 @@ absl::StatusOr<Parts> FinalMilestone(const Source& source) {
         ChosenRungs(source, *ladder, rows, /*is_final=*/true);
     const std::vector<ComparedRow> compared =
         ComparedRows(source, *ladder, rows, chosen);
-    const LadderRun* base = BaseOf(source, *ladder);
     if (base != nullptr) names.push_back(base->variant);
-    if (base != nullptr && record != nullptr && base->failure.empty() &&
-        record->size == ladder->size) {
-      parts.reached.push_back(Text("That is ") +
-                              AsFast(OpTimeSum(base->convolutions) /
-                                     OpTimeSum(record->convolutions)) +
-                              " as " + Code(base->variant) + ".");
-    }
     for (const ChosenRung& one : chosen) {
       if (base == nullptr || one.row->run->variant != base->variant) {
         names.push_back(one.row->run->variant);
@@ -331,10 +334,8 @@ absl::StatusOr<Parts> FinalMilestone(const Source& source) {
     parts.picture = {ComparedPicture(source, *ladder, rows, compared)};
     speedups = SpeedupPicture(source, *ladder, compared);
     parts.sections = Optimizations(source, *ladder, chosen);
-    for (const int64_t size : kSizes) {
-      if (parts.sections.empty() || FindLadder(source, size) != nullptr) {
-        continue;
-      }
+    for (const int64_t size : MissingSizes(LadderSizes(source))) {
+      if (parts.sections.empty()) break;
       AddMissing(parts.sections.front(),
                  absl::StrCat("there is no run of the ladder with ",
                               Plural(size, "image")),

@@ -1,6 +1,7 @@
 // Milestone 3: times and correctness of the network with our convolution on the
 // GPU, and its kernel in the profile.
 #include <algorithm>
+#include <set>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
@@ -34,19 +35,6 @@ std::string KernelPrefix(absl::string_view variant) {
   return name;
 }
 
-// The newest runs of milestone 3 at each of the sizes, the participant's first.
-std::vector<const RunRecord*> SizedRuns(const Source& source) {
-  std::vector<const RunRecord*> runs;
-  for (const bool contributed : {true, false}) {
-    for (const int64_t size : kSizes) {
-      const RunRecord* run = Find(
-          *source.records, {"m3", "gpu", size, /*traced=*/false, contributed});
-      if (run != nullptr) runs.push_back(run);
-    }
-  }
-  return runs;
-}
-
 const RunRecord* TracedRun(const Source& source) {
   return Find(*source.records, {"m3", "gpu", std::nullopt, /*traced=*/true});
 }
@@ -54,11 +42,10 @@ const RunRecord* TracedRun(const Source& source) {
 Deliverable ThreeSizes(const Source& source) {
   Deliverable deliverable = {"Correctness and timing with three data set sizes",
                              "three-sizes"};
-  const std::vector<const RunRecord*> runs = SizedRuns(source);
-  for (const int64_t size : kSizes) {
-    const bool any = absl::c_any_of(
-        runs, [&](const RunRecord* run) { return run->size == size; });
-    if (any) continue;
+  const std::vector<const RunRecord*> runs = NewestRuns(source, "m3", "gpu");
+  std::set<int64_t> sizes;
+  for (const RunRecord* run : runs) sizes.insert(run->size);
+  for (const int64_t size : MissingSizes(sizes)) {
     AddMissing(
         deliverable,
         absl::StrCat("there is no run with ", Plural(size, "image")),
@@ -98,6 +85,9 @@ Deliverable ThreeSizes(const Source& source) {
           : "Expected is what the weight file says. Not every run has it: the "
             "convolution is wrong, or rounds differently: the rows are "
             "marked."});
+  for (const RunRecord* run : FailedRuns(source, "m3")) {
+    deliverable.blocks.push_back(Paragraph{FailureText(*run)});
+  }
   AddSizeChart("m3-op-times", runs,
                "Op times on the GPU against the number of images, from the "
                "table above.",
@@ -170,23 +160,21 @@ Parts Milestone3(const Source& source) {
       "right and how long it takes with 100, 1,000 and 10,000 images, and the "
       "calls of its kernel in the profile.";
   parts.sections = {ThreeSizes(source), KernelInProfile(source)};
-  const std::vector<const RunRecord*> runs = SizedRuns(source);
-  if (!runs.empty()) {
-    const RunRecord* most = runs[0];
-    for (const RunRecord* run : runs) {
-      if (IsContributed(*run) == IsContributed(*most) &&
-          run->size > most->size) {
-        most = run;
-      }
-    }
-    parts.reached.push_back(ReachedText(*most));
-    parts.picture = {TimePicture("m3-time", *most)};
+  const std::vector<const RunRecord*> runs = NewestRuns(source, "m3", "gpu");
+  const std::vector<const RunRecord*> reached = ReachedRuns(runs);
+  for (const RunRecord* run : reached) {
+    parts.reached.push_back(ReachedText(*run));
   }
+  if (!reached.empty()) parts.picture = {TimePicture("m3-time", *reached[0])};
   // The verdict on a participant's kernel is the same for every size.
-  std::vector<const RunRecord*> shown;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const bool is_last = i + 1 == runs.size() || !IsContributed(*runs[i + 1]);
-    if (!IsContributed(*runs[i]) || is_last) shown.push_back(runs[i]);
+  std::vector<const RunRecord*> shown = FailedRuns(source, "m3");
+  for (const RunRecord* run : shown) {
+    parts.reached.push_back(FailureText(*run));
+  }
+  for (const RunRecord* run : runs) {
+    if (!IsContributed(*run) || absl::c_linear_search(reached, run)) {
+      shown.push_back(run);
+    }
   }
   parts.appendix = {Outputs(shown), NamesInFull(TracedRun(source)),
                     LongestEvents(source, TracedRun(source))};

@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/hardware/floor.h"
@@ -65,8 +66,7 @@ Deliverable Ladder(const Source& source, const RunRecord& ladder,
                          "roofline-numbers")});
   }
   AddOverlaps(ladder, blocks);
-  for (const int64_t size : kSizes) {
-    if (FindLadder(source, size) != nullptr) continue;
+  for (const int64_t size : MissingSizes(LadderSizes(source))) {
     AddMissing(section,
                absl::StrCat("there is no run of the ladder with ",
                             Plural(size, "image")),
@@ -116,7 +116,9 @@ Parts Milestone4(const Source& source) {
           " as " + Code(one.before->variant) + ".");
     }
   }
-  if (source.optimizations.empty()) {
+  const bool any_contributed = absl::c_any_of(
+      chosen, [](const ChosenRung& one) { return one.row->is_contributed; });
+  if (source.optimizations.empty() && !any_contributed) {
     parts.reached.push_back(
         Text("Discussed are the first rungs that are at least a tenth faster "
              "than all before them; ") +

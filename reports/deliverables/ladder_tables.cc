@@ -210,8 +210,8 @@ std::vector<ComparedRow> ComparedRows(const Source& source,
     one.floor_share = FloorShare(ladder, best.layers);
   }
   const RunRecord* final_run = FinalRun(source);
-  if (final_run != nullptr && final_run->size == ladder.size &&
-      !final_run->convolutions.empty()) {
+  if (final_run != nullptr && RefusedKernel(*final_run) == nullptr &&
+      final_run->size == ladder.size && !final_run->convolutions.empty()) {
     ComparedRow& one = compared.emplace_back();
     one.contender =
         ContenderOf("final",
@@ -329,11 +329,12 @@ Deliverable AllRungs(const RunRecord& ladder, const LadderRows& rows) {
          absl::StrFormat("%.0e", run.relative_error),
          CountText(run.correct, expected, {row.variant->accuracy_class})});
   }
-  // The chart first: what follows it may be broken by a page's end.
-  part.blocks.emplace_back(
-      Figure{LadderChart("all-rungs", ladder),
-             "Dots: the sum of the op times of each variant",
-             "All rungs: the sum of the op times of each."});
+  // The charts first: what follows them may be broken by a page's end.
+  for (Chart& chart : LadderCharts("all-rungs", ladder)) {
+    part.blocks.emplace_back(Figure{
+        std::move(chart), "Dots: the sum of the op times of each variant",
+        "The sum of the op times of each."});
+  }
   part.blocks.emplace_back(std::move(table));
   return part;
 }

@@ -62,7 +62,8 @@ Figure ComparedPicture(const Source& source, const RunRecord& ladder,
 std::vector<Block> SpeedupPicture(const Source& source, const RunRecord& ladder,
                                   const std::vector<ComparedRow>& compared);
 
-// The newest final run on the GPU, of a participant's kernel if there is one.
+// The final run on the GPU that counts, of a participant's kernel if there is
+// one; nullptr without any.
 const RunRecord* FinalRun(const Source& source);
 
 // Parts of the appendix: all rungs, and the numbers of the roofline.

@@ -71,6 +71,30 @@ TEST(Milestones, RunsAreVerbatimWithTheirTimes) {
   EXPECT_THAT(Section(markdown, "1.5 Output"), HasSubstr("ran m1 on the gpu"));
 }
 
+TEST(Milestones, ThreeSizesOfTheUsersOwnAreEnough) {
+  Records records = CompleteRecords();
+  const auto take = [&](int64_t from, int64_t to) {
+    for (NamedRecord& run : records.runs) {
+      if (run.record.size != from || run.record.device != "gpu") continue;
+      run.record = run.record.ladder.empty()
+                       ? TestRecord(run.record.milestone, "gpu", to, "naive")
+                       : TestLadder(to);
+    }
+  };
+  take(100, 20);
+  for (const char* milestone : {"m3", "m4"}) {
+    const std::string markdown = Markdown(records, milestone);
+    EXPECT_THAT(markdown, AllOf(HasSubstr("\n| 20 | "),
+                                Not(HasSubstr("with 100 images"))))
+        << milestone;
+  }
+  take(20, 1000);
+  for (const char* milestone : {"m3", "m4"}) {
+    EXPECT_THAT(Markdown(records, milestone), HasSubstr("with 100 images"))
+        << milestone;
+  }
+}
+
 TEST(Milestones, LinesOverSizesAreOfOneVariant) {
   Records records = CompleteRecords();
   records.runs.push_back({"a", TestRecord("m2", "cpu", 100, "naive")});
@@ -137,9 +161,11 @@ TEST(Milestones, TheCpusLadderIsTheSummarysChart) {
 
 TEST(Milestones, CpuTimes) {
   const std::string markdown = Markdown(CompleteRecords(), "m2");
-  EXPECT_THAT(Section(markdown, "2.1 Whole"),
-              HasSubstr("| `naive` | 1,000 | 16 | 1.500 | 0.25 | 0.00 | – | "
-                        "900 |"));
+  EXPECT_THAT(
+      Section(markdown, "2.1 Whole"),
+      HasSubstr(
+          "| `naive` | 1,000 | up to 16 threads | 1.500 | 0.25 | 0.00 | – | "
+          "900 |"));
   EXPECT_THAT(Section(markdown, "2.2 Op times"),
               HasSubstr("| `naive` | 1,000 | 3 | 1.000 | 3.000 | 4.000 | "
                         "3681.0 |"));

@@ -39,7 +39,7 @@ Table SizesTable(const Source& source, const std::string& variant,
     table.columns.push_back({"the difference is", false});
   }
   table.columns.push_back({"correct"});
-  for (const int64_t size : kSizes) {
+  for (const int64_t size : LadderSizes(source)) {
     const RunRecord* ladder = FindLadder(source, size);
     const LadderRun* run =
         ladder == nullptr ? nullptr : RunOf(*ladder, variant);

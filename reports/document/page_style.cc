@@ -96,7 +96,7 @@ constexpr char kPrintStyle[] = R"css(
   .up { display: none; }
   p, ul { margin: 1.1mm 0; orphans: 3; widows: 3; }
   p.generated, li { break-inside: avoid; }
-  .end { margin: 0; font-size: 1pt; line-height: 1; }
+  .end { position: absolute; margin: 0; font-size: 1pt; line-height: 1; }
   .contents { columns: 2; font-size: 8.5pt; margin: 1.5mm 0; }
   .contents li { margin: 0 0 .5mm; }
   figure { margin: 2mm 0; break-inside: avoid; }

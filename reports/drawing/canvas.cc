@@ -160,16 +160,25 @@ std::vector<double> Ticks(const Scale& scale, int most) {
   }
   const int first = static_cast<int>(std::floor(std::log10(scale.low)));
   const int last = static_cast<int>(std::ceil(std::log10(scale.high)));
-  for (const std::vector<double>& factors :
-       {std::vector<double>{1, 2, 5}, {1, 3}, {1}}) {
-    ticks.clear();
+  const auto mark = [&](const std::vector<double>& factors) {
+    std::vector<double> marks;
     for (int power = first; power <= last; ++power) {
       for (const double factor : factors) {
         const double value = factor * std::pow(10, power);
-        if (inside(value)) ticks.push_back(value);
+        if (inside(value)) marks.push_back(value);
       }
     }
+    return marks;
+  };
+  for (const std::vector<double>& factors :
+       {std::vector<double>{1, 2, 5}, {1, 3}, {1}}) {
+    ticks = mark(factors);
     if (ticks.size() <= static_cast<size_t>(most)) break;
+  }
+  // One or two do not show what a narrow range's scale is.
+  if (ticks.size() < 3) {
+    std::vector<double> more = mark({1, 1.5, 2, 3, 4, 5, 6, 7, 8});
+    if (more.size() <= static_cast<size_t>(most)) ticks = std::move(more);
   }
   return ticks;
 }

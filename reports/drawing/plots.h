@@ -41,6 +41,8 @@ struct DotPlot {
   std::vector<KeyEntry> series;
   std::vector<Row> rows;
   std::vector<Reference> references;
+  // What the axis covers besides the values; 0: nothing.
+  double least = 0, most = 0;
 };
 std::string Draw(const DotPlot& plot, double width);
 

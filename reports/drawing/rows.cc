@@ -31,7 +31,8 @@ constexpr Ink kCycle[] = {Ink::kBlue,   Ink::kOrange, Ink::kGreen,
 std::string Draw(const DotPlot& plot, double width) {
   Canvas canvas(width, plot.description);
   double y = DrawHead(canvas, plot.title, plot.series) + 2;
-  double least = HUGE_VAL, most = 0, beside = 0;
+  double least = plot.least > 0 ? plot.least : HUGE_VAL;
+  double most = plot.most, beside = 0;
   for (const DotPlot::Row& row : plot.rows) {
     for (const DotPlot::Dot& dot : row.dots) {
       least = std::min(least, dot.value);

@@ -70,12 +70,13 @@ function canvas(id, height, label) {
   return { svg, width };
 }
 
-// A logarithmic axis: powers of ten, and 2 and 5 times them where there is room.
+// A logarithmic axis: powers of ten, and 3 times or 2 and 5 times them where
+// there is room.
 function logScale(values, from, to, margin = 1.3) {
   const low = Math.min(...values) / margin, high = Math.max(...values) * margin;
   const at = (value) => from + (Math.log(value / low) / Math.log(high / low)) * (to - from);
   let ticks = [];
-  for (const factors of [[1, 2, 5], [1]]) {
+  for (const factors of [[1, 2, 5], [1, 3], [1]]) {
     ticks = [];
     for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); ++power) {
       for (const factor of factors) {

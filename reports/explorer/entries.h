@@ -97,8 +97,9 @@ void DescribeEntry(const Record& record, Entry& entry) {
 // Five digits, which keeps the page small.
 double Rounded(double value);
 
-// JSON as the content of an element: nothing in it can end the element.
-std::string ToText(const json_fields::Json& json);
+// JSON as the content of an element: nothing in it can end the element, and its
+// texts are as OneLine writes them.
+std::string ToText(json_fields::Json json);
 
 template <typename Value>
 std::string Encoded(Value& value) {

@@ -9,6 +9,7 @@
 #include "common/accuracy/accuracy.h"
 #include "common/hardware/floor.h"
 #include "common/record/statistics.h"
+#include "common/status/status.h"
 #include "reports/explorer/entries.h"
 #include "reports/quantities.h"
 
@@ -102,6 +103,13 @@ Run RunOf(const NamedRecord& named, const std::string& folder) {
   return run;
 }
 
+// Every text on one line, without characters that change how others are read.
+void MakePrintable(json_fields::Json& json) {
+  if (json.is_string()) json = OneLine(json.get_ref<const std::string&>());
+  if (!json.is_structured()) return;
+  for (json_fields::Json& inner : json) MakePrintable(inner);
+}
+
 }  // namespace
 
 double Rounded(double value) {
@@ -111,7 +119,8 @@ double Rounded(double value) {
   return std::round(value * scale) / scale;
 }
 
-std::string ToText(const json_fields::Json& json) {
+std::string ToText(json_fields::Json json) {
+  MakePrintable(json);
   return absl::StrReplaceAll(
       json.dump(-1, ' ', /*ensure_ascii=*/true,
                 json_fields::Json::error_handler_t::replace),
@@ -148,9 +157,9 @@ std::string PeaksOf(const std::vector<std::string>& machines) {
   for (const std::string& machine : machines) {
     const std::optional<Rates> rates = DataSheetRates(machine);
     if (!rates) continue;
-    peaks[machine] = {rates->memory_gbs, rates->fp32_tflops,
-                      ClassTflops(AccuracyClass::kFp32, *rates),
-                      ClassTflops(AccuracyClass::kFp16, *rates)};
+    peaks[OneLine(machine)] = {rates->memory_gbs, rates->fp32_tflops,
+                               ClassTflops(AccuracyClass::kFp32, *rates),
+                               ClassTflops(AccuracyClass::kFp16, *rates)};
   }
   return Encoded(peaks);
 }

@@ -96,6 +96,11 @@ absl::Status ReadJson(const fs::path& path, const ReadOptions& options,
   if (!options.network.empty() && record->network != options.network) {
     return absl::OkStatus();
   }
+  if (options.keep_failed && record->convolutions.empty() &&
+      record->ladder.empty() && RefusedKernel(*record) != nullptr) {
+    files.records.failed.push_back({path.string(), *std::move(record)});
+    return absl::OkStatus();
+  }
   RETURN_IF_ERROR(Annotate(record->profile.has_value() ? CheckDescribed(*record)
                                                        : CheckComplete(*record),
                            path.string()));
@@ -183,6 +188,9 @@ absl::StatusOr<Records> ReadRecords(const std::string& folder,
   }
   if (!files.records.runs.empty()) {
     RETURN_IF_ERROR(TakeCounters(files));
+  } else if (!files.records.failed.empty()) {
+    const NamedRecord& failed = files.records.failed[0];
+    return Annotate(CheckDescribed(failed.record), failed.path);
   } else if (files.records.broken.empty() && files.records.benches.empty() &&
              files.records.networks.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -249,6 +257,17 @@ absl::Status CheckSameMachine(const Records& records) {
     }
   }
   return absl::OkStatus();
+}
+
+const std::pair<const std::string, VariantRecord>* RefusedKernel(
+    const RunRecord& record) {
+  for (const auto& named : record.variants) {
+    const VariantRecord& variant = named.second;
+    if (IsContributed(variant) && !IsRight(*variant.verification)) {
+      return &named;
+    }
+  }
+  return nullptr;
 }
 
 bool IsContributed(const RunRecord& record) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -44,6 +45,9 @@ struct BrokenFile {
 struct Records {
   std::string folder;             // as the user gave it
   std::vector<NamedRecord> runs;  // in the order of their paths
+  // Runs in which a participant's kernel failed before it had op times. Empty
+  // unless they were asked for.
+  std::vector<NamedRecord> failed;
   // Hardware counters by the name of their file without ".csv", which is the
   // variant's.
   std::map<std::string, Profile> counters;
@@ -63,6 +67,9 @@ struct ReadOptions {
   bool keep_broken = false;
   // The benchmarks' records are read too.
   bool benchmarks = false;
+  // Runs of kernels that failed are in Records::failed instead of ending the
+  // reading.
+  bool keep_failed = false;
 };
 
 // Reads everything below `folder`, or the one record that it names: run records
@@ -97,6 +104,11 @@ struct Wanted {
   // A run that compares variants, or one of a variant for each convolution.
   bool ladder = false;
 };
+
+// The participant's kernel that the judge does not call right in the run, by
+// its name in RunRecord::variants; nullptr if there is none.
+const std::pair<const std::string, VariantRecord>* RefusedKernel(
+    const RunRecord& record);
 
 // Whether the run's convolutions are a participant's kernel.
 bool IsContributed(const RunRecord& record);

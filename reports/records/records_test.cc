@@ -122,6 +122,27 @@ TEST_F(RecordsTest, MixedDevicesAreNamed) {
               HasSubstr("one CPU"));
 }
 
+TEST_F(RecordsTest, RunsOfKernelsThatFailedAreKeptApart) {
+  RunRecord failed = Contributed(TestRecord("m3", "gpu", 100, "x"), "mine");
+  failed.convolutions.clear();
+  VerificationRecord& found = *failed.variants["mine"].verification;
+  found.outcome = "crashed";
+  found.reason = {"in convolution"};
+  Write("a.json", ToJson(failed));
+  const char* reason = "because the judge calls 'mine' crashed: in convolution";
+  EXPECT_THAT(Error(), HasSubstr(reason));
+  ReadOptions options;
+  options.keep_failed = true;
+  EXPECT_THAT(ReadRecords(folder_, options).status().message(),
+              HasSubstr(reason));
+  Write("b.json", ToJson(TestRecord("m3", "gpu", 100, "naive")));
+  const auto records = ReadRecords(folder_, options);
+  ASSERT_TRUE(records.ok()) << records.status();
+  EXPECT_EQ(records->runs.size(), 1u);
+  ASSERT_EQ(records->failed.size(), 1u);
+  EXPECT_EQ(RefusedKernel(records->failed[0].record)->first, "mine");
+}
+
 TEST_F(RecordsTest, BadInputIsNamed) {
   EXPECT_THAT(Error(), HasSubstr("holds no run record"));
   Write("a.json", "{\"schema\": \"convlab.run/9\"}");
