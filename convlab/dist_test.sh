@@ -21,12 +21,12 @@ root=$(echo "$work"/convlab-*)
 # others: what the library contains must not meet its user's own copies.
 nm --dynamic --defined-only --extern-only --with-symbol-versions "$root/lib/libconvlab.so" |
   awk '$2 != "A" { print $3 }' | sort >"$work/shared"
-sed 's/$/@@CONVLAB_1/' "$symbols" | sort >"$work/expected"
-diff "$work/expected" "$work/shared" || fail "libconvlab.so shows other symbols"
+sort "$symbols" | diff - "$work/shared" || fail "libconvlab.so shows other symbols"
 # objcopy cannot hide the few constants of headers (type u) of which C++ has one
 # in a process, whoever defines it.
 nm --defined-only --extern-only "$root/lib/libconvlab.a" |
-  awk 'NF == 3 && $2 != "u" { print $3 }' | sort | diff "$symbols" - ||
+  awk 'NF == 3 && $2 != "u" { print $3 }' | sort >"$work/static"
+sed 's/@@.*//' "$symbols" | sort | diff - "$work/static" ||
   fail "libconvlab.a shows other symbols"
 readelf --dynamic "$root/lib/libconvlab.so" |
   grep -q 'SONAME.*\[libconvlab.so.1\]' || fail "found no soname libconvlab.so.1"

@@ -1,5 +1,6 @@
 #include "kernels/operation/prepared.h"
 
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -34,12 +35,38 @@ const float* Floats(const void* tensor) {
   return static_cast<const float*>(tensor);
 }
 
+// For kernels that read the filters as they are.
+absl::Status CopyFilters(const Target& target, const void* k, void* filters,
+                         int64_t bytes, Stream stream) {
+  if (target.backend == Backend::kCpu) {
+    std::memcpy(filters, k, bytes);
+    return absl::OkStatus();
+  }
+  const cuda::CurrentDevice current(target.resources.device);
+  RETURN_IF_ERROR(current.status());
+  return cuda::QueueCopy(filters, k, bytes, stream);
+}
+
 class GeneralOnCpu : public PreparedOperation {
  public:
   GeneralOnCpu(const Operation& operation, Workers& workers)
-      : convolution_(operation, workers) {}
+      : PreparedOperation(operation),
+        convolution_(operation, workers),
+        filters_(operation.kernel_elements()) {}
 
-  absl::Status Run(const Tensors& tensors, Stream) override {
+  absl::Status Run(const Tensors& tensors, Stream stream) override {
+    Tensors prepared = tensors;
+    prepared.k = filters_.data();
+    RETURN_IF_ERROR(PrepareFilters(tensors.k, filters_.data(), stream));
+    return RunPrepared(prepared, stream);
+  }
+
+  absl::Status PrepareFilters(const void* k, void* filters, Stream) override {
+    convolution_.PrepareFilters(Floats(k), static_cast<float*>(filters));
+    return absl::OkStatus();
+  }
+
+  absl::Status RunPrepared(const Tensors& tensors, Stream) override {
     convolution_.Run(Floats(tensors.x), Floats(tensors.k), Floats(tensors.bias),
                      static_cast<float*>(tensors.y));
     return absl::OkStatus();
@@ -47,6 +74,7 @@ class GeneralOnCpu : public PreparedOperation {
 
  private:
   cpu::GeneralConvolution convolution_;
+  std::vector<float> filters_;  // of a Run
 };
 
 // What is prepared for plain tensors, with copies before and after it.
@@ -54,7 +82,8 @@ class ConvertedOnCpu : public PreparedOperation {
  public:
   ConvertedOnCpu(const Operation& operation, Workers& workers,
                  std::unique_ptr<PreparedOperation> plain)
-      : operation_(operation),
+      : PreparedOperation(operation),
+        operation_(operation),
         workers_(workers),
         plain_(std::move(plain)),
         x_(operation.input_elements()),
@@ -64,34 +93,56 @@ class ConvertedOnCpu : public PreparedOperation {
     kernel_ = plain_->kernel();
     accuracy_ = operation.halves ? AccuracyClass::kFp16 : plain_->accuracy();
     estimated_ns_ = plain_->estimated_ns();
+    filter_bytes_ = plain_->filter_bytes();
   }
 
   absl::Status Run(const Tensors& tensors, Stream stream) override {
-    const Operation& o = operation_;
     Tensors plain = tensors;
+    plain.k = PlainFilters(tensors.k);
+    return RunPlain(tensors, plain, &PreparedOperation::Run, stream);
+  }
+
+  absl::Status PrepareFilters(const void* k, void* filters,
+                              Stream stream) override {
+    return plain_->PrepareFilters(PlainFilters(k), filters, stream);
+  }
+
+  absl::Status RunPrepared(const Tensors& tensors, Stream stream) override {
+    return RunPlain(tensors, tensors, &PreparedOperation::RunPrepared, stream);
+  }
+
+ private:
+  using RunFunction = absl::Status (PreparedOperation::*)(const Tensors&,
+                                                          Stream);
+
+  const void* PlainFilters(const void* k) {
+    if (!operation_.halves) return k;
+    cpu::MakePlain({1, 1, operation_.kernel_elements(), false, true}, k,
+                   k_.data(), workers_);
+    return k_.data();
+  }
+
+  // `plain` has its filters, and gets its other tensors.
+  absl::Status RunPlain(const Tensors& tensors, Tensors plain, RunFunction run,
+                        Stream stream) {
+    const Operation& o = operation_;
     cpu::MakePlain(
         {o.batch, o.channels, o.height * o.width, o.channels_last, o.halves},
         tensors.x, x_.data(), workers_);
     plain.x = x_.data();
     plain.y = y_.data();
-    if (o.halves) {
-      cpu::MakePlain({1, 1, o.kernel_elements(), false, true}, tensors.k,
-                     k_.data(), workers_);
-      plain.k = k_.data();
-    }
     if (o.halves && o.bias) {
       cpu::MakePlain({1, 1, o.filters, false, true}, tensors.bias, bias_.data(),
                      workers_);
       plain.bias = bias_.data();
     }
-    RETURN_IF_ERROR(plain_->Run(plain, stream));
+    RETURN_IF_ERROR(((*plain_).*run)(plain, stream));
     cpu::StorePlain({o.batch, o.filters, o.output_height() * o.output_width(),
                      o.channels_last, o.halves},
                     y_.data(), tensors.y, workers_);
     return absl::OkStatus();
   }
 
- private:
   const Operation operation_;
   Workers& workers_;
   const std::unique_ptr<PreparedOperation> plain_;
@@ -104,7 +155,8 @@ class ByVariant : public PreparedOperation {
   ByVariant(const Operation& operation, const Target& target,
             const Variant& variant, bool fuses, double estimated_ns,
             std::unique_ptr<Convolution> convolution)
-      : operation_(operation),
+      : PreparedOperation(operation),
+        operation_(operation),
         target_(target),
         fuses_(fuses),
         convolution_(std::move(convolution)) {
@@ -120,19 +172,39 @@ class ByVariant : public PreparedOperation {
     }
     workspace_bytes_ =
         padded_bytes_ + sums_bytes_ + convolution_->workspace_bytes();
+    prepares_ = convolution_->filter_bytes() > 0;
+    if (prepares_) filter_bytes_ = convolution_->filter_bytes();
   }
 
   absl::Status Run(const Tensors& tensors, Stream stream) override {
+    return Run(tensors, /*prepared=*/false, stream);
+  }
+
+  absl::Status PrepareFilters(const void* k, void* filters,
+                              Stream stream) override {
+    if (prepares_) {
+      return convolution_->PrepareFilters(Floats(k), filters, stream);
+    }
+    return CopyFilters(target_, k, filters, filter_bytes_, stream);
+  }
+
+  absl::Status RunPrepared(const Tensors& tensors, Stream stream) override {
+    return Run(tensors, prepares_, stream);
+  }
+
+ private:
+  absl::Status Run(const Tensors& tensors, bool prepared, Stream stream) {
+    const auto convolve = [&](const float* x, float* y) {
+      return prepared ? convolution_->RunPrepared(x, tensors.k, y, stream)
+                      : convolution_->Run(x, Floats(tensors.k), y, stream);
+    };
     char* const workspace = static_cast<char*>(tensors.workspace);
-    const float* const k = Floats(tensors.k);
     float* const y = static_cast<float*>(tensors.y);
     if (fuses_ && operation_.bias) {
       convolution_->UseBias(Floats(tensors.bias));
     }
     const float* x = Floats(tensors.x);
-    if (target_.backend == Backend::kCpu) {
-      return convolution_->Run(x, k, y, stream);
-    }
+    if (target_.backend == Backend::kCpu) return convolve(x, y);
     const cuda::CurrentDevice current(target_.resources.device);
     RETURN_IF_ERROR(current.status());
     if (padded_bytes_ > 0) {
@@ -144,24 +216,27 @@ class ByVariant : public PreparedOperation {
         sums_bytes_ > 0 ? reinterpret_cast<float*>(workspace + padded_bytes_)
                         : y;
     convolution_->UseWorkspace(workspace + padded_bytes_ + sums_bytes_);
-    RETURN_IF_ERROR(convolution_->Run(x, k, sums, stream));
+    RETURN_IF_ERROR(convolve(x, sums));
     if (fuses_ || !operation_.has_epilogue()) return absl::OkStatus();
     return cuda::FinishSums(operation_, sums, tensors.bias, y, stream);
   }
 
- private:
   const Operation operation_;
   const Target target_;
-  const bool fuses_;  // the whole epilogue
+  const bool fuses_;       // the whole epilogue
+  bool prepares_ = false;  // filters; otherwise a copy of them stays
   const std::unique_ptr<Convolution> convolution_;
   int64_t padded_bytes_ = 0, sums_bytes_ = 0;
 };
 
 class GeneralOnGpu : public PreparedOperation {
  public:
-  GeneralOnGpu(const Operation& operation, int device,
+  GeneralOnGpu(const Operation& operation, const Target& target,
                const cuda::GeneralConvolution& convolution)
-      : operation_(operation), device_(device), convolution_(convolution) {
+      : PreparedOperation(operation),
+        operation_(operation),
+        target_(target),
+        convolution_(convolution) {
     estimated_ns_ = convolution.estimated_ns;
     if (operation.halves) accuracy_ = AccuracyClass::kFp16;
     if (operation.pool.size > 0) {
@@ -171,7 +246,7 @@ class GeneralOnGpu : public PreparedOperation {
   }
 
   absl::Status Run(const Tensors& tensors, Stream stream) override {
-    const cuda::CurrentDevice current(device_);
+    const cuda::CurrentDevice current(target_.resources.device);
     RETURN_IF_ERROR(current.status());
     if (operation_.pool.size == 0) {
       return cuda::ConvolveGenerally(convolution_, tensors.x, tensors.k,
@@ -183,9 +258,18 @@ class GeneralOnGpu : public PreparedOperation {
     return cuda::FinishSums(operation_, sums, tensors.bias, tensors.y, stream);
   }
 
+  // Blocks bring the filters into their order as they read them.
+  absl::Status PrepareFilters(const void* k, void* filters,
+                              Stream stream) override {
+    return CopyFilters(target_, k, filters, filter_bytes_, stream);
+  }
+  absl::Status RunPrepared(const Tensors& tensors, Stream stream) override {
+    return Run(tensors, stream);
+  }
+
  private:
   const Operation operation_;
-  const int device_;
+  const Target target_;
   const cuda::GeneralConvolution convolution_;
 };
 
@@ -269,8 +353,7 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
     RETURN_IF_ERROR(current.status());
     ASSIGN_OR_RETURN(const cuda::GeneralConvolution convolution,
                      cuda::PrepareGenerally(operation));
-    general = std::make_unique<GeneralOnGpu>(operation, target.resources.device,
-                                             convolution);
+    general = std::make_unique<GeneralOnGpu>(operation, target, convolution);
   }
   ASSIGN_OR_RETURN(const Variant* const variant,
                    ChooseVariant(operation, target));
@@ -297,6 +380,12 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
                    variant->Create(problem, kept.resources, epilogue));
   return std::make_unique<ByVariant>(operation, kept, *variant, fuses.ok(), ns,
                                      std::move(convolution));
+}
+
+double EstimateCudnnNs(const Operation& operation, const Target& target) {
+  if (target.backend == Backend::kCpu) return 0;
+  const cuda::CurrentDevice current(target.resources.device);
+  return current.status().ok() ? cuda::EstimateCudnnNs(operation) : 0;
 }
 
 absl::Status CheckMemory(const Target& target, const char* name,

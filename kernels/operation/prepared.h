@@ -7,6 +7,12 @@
 //   ASSIGN_OR_RETURN(auto prepared, PrepareOperation(operation, target));
 //   ... allocate prepared->workspace_bytes() on the device ...
 //   RETURN_IF_ERROR(prepared->Run({x, k, bias, y, workspace}, stream));
+//
+// Filters that stay are prepared once, into prepared->filter_bytes():
+//
+//   RETURN_IF_ERROR(prepared->PrepareFilters(k, filters, stream));
+//   RETURN_IF_ERROR(
+//       prepared->RunPrepared({x, filters, bias, y, workspace}, stream));
 #ifndef KERNELS_OPERATION_PREPARED_H_
 #define KERNELS_OPERATION_PREPARED_H_
 
@@ -45,6 +51,7 @@ class PreparedOperation {
     void* y;
     void* workspace;  // a multiple of kWorkspaceAlignment
   };
+  // Of prepared filters, too.
   static constexpr int64_t kWorkspaceAlignment = 256;
 
   virtual ~PreparedOperation() = default;
@@ -54,6 +61,7 @@ class PreparedOperation {
   // estimated time of the variant, or 0 if it has no estimate.
   const std::string& kernel() const { return kernel_; }
   int64_t workspace_bytes() const { return workspace_bytes_; }
+  int64_t filter_bytes() const { return filter_bytes_; }
   AccuracyClass accuracy() const { return accuracy_; }
   bool recordable() const { return recordable_; }
   double estimated_ns() const { return estimated_ns_; }
@@ -61,8 +69,20 @@ class PreparedOperation {
   // As Convolution::Run. Nothing is allocated on the device, and nothing waits.
   virtual absl::Status Run(const Tensors& tensors, Stream stream) = 0;
 
+  // Writes the filters as RunPrepared of this object reads them; the filters
+  // themselves are not needed any more.
+  virtual absl::Status PrepareFilters(const void* k, void* filters,
+                                      Stream stream) = 0;
+  // Run, with prepared filters in place of k.
+  virtual absl::Status RunPrepared(const Tensors& tensors, Stream stream) = 0;
+
  protected:
+  explicit PreparedOperation(const Operation& operation)
+      : filter_bytes_(operation.element_bytes() * operation.kernel_elements()) {
+  }
+
   std::string kernel_ = kGeneralKernel;
+  int64_t filter_bytes_;  // of the filters as they are, unless others are set
   int64_t workspace_bytes_ = 0;
   AccuracyClass accuracy_ = AccuracyClass::kFp32;
   bool recordable_ = true;
@@ -74,6 +94,10 @@ class PreparedOperation {
 // is less accurate than asked for; Unavailable if there is no such device.
 absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
     const Operation& operation, const Target& target);
+
+// What cuDNN's best plan would take for the target's GPU in float32, without
+// the epilogue, in nanoseconds; 0 if there is no estimate, as on the CPU.
+double EstimateCudnnNs(const Operation& operation, const Target& target);
 
 // InvalidArgument, beginning with `name`, unless the memory belongs to the
 // device of the target: device memory, or managed memory, for a GPU.

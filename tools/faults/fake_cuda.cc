@@ -8,17 +8,22 @@
 //                              reads where it must not
 //   CONVLAB_FAULT_LOG=FILE  gets, when the program ends, the number of
 //     calls, and the numbers of the first calls from each place in the code
+//   CONVLAB_FAKE_GPUS=2   there are two devices
 //
 // What the program did not release is told on standard error, and what it
 // released twice or never had ends it by a signal.
+#include "tools/faults/fake_cuda.h"
+
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
@@ -28,18 +33,28 @@
 
 namespace {
 
+struct Object {
+  const char* kind;
+  int device;
+  size_t bytes;
+};
+
 struct State {
   std::mutex mutex;
+  int devices = 1;
   long first_failing = 0, last_failing = 0;
-  long count = 0;
+  long count = 0, launches = 0;
   const char* log = nullptr;
   std::set<const void*> places;
   std::vector<long> first_calls;
   cudaError_t last_error = cudaSuccess;
-  // What is in use, with its kind's name.
-  std::map<const void*, const char*> objects;
+  std::map<const void*, Object> objects;  // that are in use
   bool capturing = false;
+  const void* captured = nullptr;  // the stream
+  unsigned long long context = 1;
 };
+
+thread_local int current_device = 0;
 
 void Report();
 
@@ -47,6 +62,9 @@ State& TheState() {
   static State* const state = [] {
     auto* const made = new State;
     made->log = std::getenv("CONVLAB_FAULT_LOG");
+    if (const char* const devices = std::getenv("CONVLAB_FAKE_GPUS")) {
+      made->devices = std::atoi(devices);
+    }
     if (const char* const fault = std::getenv("CONVLAB_FAULT")) {
       char* end = nullptr;
       made->first_failing = std::strtol(fault, &end, 10);
@@ -61,7 +79,7 @@ State& TheState() {
 void Report() {
   State& state = TheState();
   std::map<std::string_view, int> kinds;
-  for (const auto& [object, kind] : state.objects) ++kinds[kind];
+  for (const auto& entry : state.objects) ++kinds[entry.second.kind];
   for (const auto& [kind, count] : kinds) {
     std::fprintf(stderr, "fake_cuda: %d of %s are not released\n", count,
                  kind.data());
@@ -88,17 +106,37 @@ cudaError_t Call(const void* place, cudaError_t error) {
   return state.last_error;
 }
 
-void Add(const void* object, const char* kind) {
+void Add(const void* object, size_t bytes, const char* kind) {
   State& state = TheState();
   const std::lock_guard<std::mutex> lock(state.mutex);
-  state.objects[object] = kind;
+  state.objects[object] = {kind, current_device, bytes};
+}
+
+// The object in which the address lies; of no kind if there is none.
+Object Find(const void* address) {
+  State& state = TheState();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  const auto next = state.objects.upper_bound(address);
+  if (next == state.objects.begin()) return {nullptr, 0, 0};
+  const auto& [begin, object] = *std::prev(next);
+  const bool inside = static_cast<const char*>(address) <
+                      static_cast<const char*>(begin) + object.bytes;
+  return inside ? object : Object{nullptr, 0, 0};
+}
+
+cudaError_t Launched() {
+  State& state = TheState();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  ++state.launches;
+  return cudaSuccess;
 }
 
 void Remove(const void* object, const char* kind) {
   State& state = TheState();
   const std::lock_guard<std::mutex> lock(state.mutex);
   const auto found = state.objects.find(object);
-  if (found == state.objects.end() || std::strcmp(found->second, kind) != 0) {
+  if (found == state.objects.end() ||
+      std::strcmp(found->second.kind, kind) != 0) {
     std::fprintf(stderr, "fake_cuda: %p is none of %s\n", object, kind);
     std::abort();
   }
@@ -111,8 +149,10 @@ constexpr char kMemory[] = "device memory", kPinned[] = "pinned memory",
 
 // New memory, or a new handle, which is memory too.
 void New(void** out, size_t bytes, const char* kind) {
-  *out = std::calloc(1, bytes == 0 ? 1 : bytes);
-  Add(*out, kind);
+  const size_t room = (std::max<size_t>(bytes, 1) + 255) / 256 * 256;
+  *out = std::aligned_alloc(256, room);
+  std::memset(*out, 0, room);
+  Add(*out, bytes, kind);
 }
 
 void Delete(void* object, const char* kind) {
@@ -168,6 +208,12 @@ thread_local struct {
     return cudaSuccess;                   \
   }
 
+#define LAUNCHES(name, ...)                     \
+  cudaError_t name(__VA_ARGS__) {               \
+    CALL_OR_FAIL(cudaErrorLaunchOutOfResources) \
+    return Launched();                          \
+  }
+
 // Functions that make and remove memory or a handle, which is `made`.
 #define MAKES(name, kind, bytes, ...)                 \
   cudaError_t name(__VA_ARGS__) {                     \
@@ -182,21 +228,38 @@ thread_local struct {
     return cudaSuccess;                  \
   }
 
+namespace convlab {
+
+long FakeCudaCalls() { return TheState().count; }
+long FakeCudaLaunches() { return TheState().launches; }
+
+}  // namespace convlab
+
 extern "C" {
 
 // Devices.
 
 cudaError_t cudaGetDeviceCount(int* count) {
   CALL_OR_FAIL(cudaErrorInsufficientDriver)
-  *count = 1;
+  *count = TheState().devices;
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* device) {
   CALL_OR_FAIL(cudaErrorInitializationError)
-  *device = 0;
+  *device = current_device;
   return cudaSuccess;
 }
-NOTHING_OR_FAIL(cudaSetDevice, cudaErrorDevicesUnavailable, int)
+cudaError_t cudaSetDevice(int device) {
+  CALL_OR_FAIL(cudaErrorDevicesUnavailable)
+  current_device = device;
+  return cudaSuccess;
+}
+// Only for programs that hold nothing of the device.
+cudaError_t cudaDeviceReset() {
+  CALL_OR_FAIL(cudaErrorInitializationError)
+  ++TheState().context;
+  return cudaSuccess;
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   CALL_OR_FAIL(cudaErrorInitializationError)
   *properties = {};
@@ -264,6 +327,17 @@ const char* cudaGetErrorString(cudaError_t error) {
 
 MAKES(cudaMalloc, kMemory, bytes, void** made, size_t bytes)
 REMOVES(cudaFree, kMemory, void*)
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes,
+                                     const void* memory) {
+  CALL_OR_FAIL(cudaErrorInvalidValue)
+  const Object object = Find(memory);
+  *attributes = {};
+  attributes->type = object.kind == kMemory   ? cudaMemoryTypeDevice
+                     : object.kind == kPinned ? cudaMemoryTypeHost
+                                              : cudaMemoryTypeUnregistered;
+  attributes->device = object.device;
+  return cudaSuccess;
+}
 MAKES(cudaMallocHost, kPinned, bytes, void** made, size_t bytes)
 REMOVES(cudaFreeHost, kPinned, void*)
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes,
@@ -305,9 +379,25 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
 }
 NOTHING_OR_FAIL(cudaStreamWaitEvent, cudaErrorLaunchFailure, cudaStream_t,
                 cudaEvent_t, unsigned)
-cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
+#if CUDART_VERSION >= 12080
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
+  CALL_OR_FAIL(cudaErrorInvalidResourceHandle)
+  *device = Find(stream).device;
+  return cudaSuccess;
+}
+#endif
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
+                                  cudaStreamCaptureStatus* status) {
+  CALL_OR_FAIL(cudaErrorInvalidResourceHandle)
+  *status = TheState().capturing && TheState().captured == stream
+                ? cudaStreamCaptureStatusActive
+                : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   CALL_OR_FAIL(cudaErrorStreamCaptureUnsupported)
   TheState().capturing = true;
+  TheState().captured = stream;
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
@@ -363,10 +453,28 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks,
   *blocks = 2;
   return cudaSuccess;
 }
-NOTHING_OR_FAIL(cudaLaunchKernel, cudaErrorLaunchOutOfResources, const void*,
-                dim3, dim3, void**, size_t, cudaStream_t)
-NOTHING_OR_FAIL(cudaLaunchKernelExC, cudaErrorLaunchOutOfResources,
-                const cudaLaunchConfig_t*, const void*, void**)
+LAUNCHES(cudaLaunchKernel, const void*, dim3, dim3, void**, size_t,
+         cudaStream_t)
+LAUNCHES(cudaLaunchKernelExC, const cudaLaunchConfig_t*, const void*, void**)
+
+// Of the driver.
+
+static int ContextId(void*, unsigned long long* id) {
+  *id = TheState().context;
+  return 0;
+}
+#if CUDART_VERSION >= 12050
+cudaError_t cudaGetDriverEntryPointByVersion(
+    const char* name, void** function, unsigned, unsigned long long,
+    cudaDriverEntryPointQueryResult* result) {
+  CALL_OR_FAIL(cudaErrorInitializationError)
+  const bool known = std::strcmp(name, "cuCtxGetId") == 0;
+  *function = known ? reinterpret_cast<void*>(ContextId) : nullptr;
+  *result =
+      known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
+}
+#endif
 
 // What nvcc's code calls before main and for <<<>>>.
 
@@ -398,8 +506,8 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
   *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(function));
   return cudaSuccess;
 }
-NOTHING_OR_FAIL(__cudaLaunchKernel, cudaErrorLaunchOutOfResources, cudaKernel_t,
-                dim3, dim3, void**, size_t, cudaStream_t)
+LAUNCHES(__cudaLaunchKernel, cudaKernel_t, dim3, dim3, void**, size_t,
+         cudaStream_t)
 #endif
 
 }  // extern "C"
