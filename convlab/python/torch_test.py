@@ -13,7 +13,9 @@ try:
 except ImportError:
     torch = None
 
-__all__ = ["InPyTorch", "OnAGpuWithPyTorch"]
+__all__ = ["HAS_TORCH", "InPyTorch", "OnAGpuWithPyTorch"]
+
+HAS_TORCH = torch is not None and hasattr(torch.library, "register_fake")
 
 
 @unittest.skipIf(
@@ -71,10 +73,7 @@ class OnAGpuWithPyTorch(unittest.TestCase):
             convlab.conv2d(x, w)
 
 
-@unittest.skipIf(
-    torch is None or not hasattr(torch.library, "register_fake"),
-    "there is no PyTorch 2.4 or later",
-)
+@unittest.skipIf(not HAS_TORCH, "there is no PyTorch 2.4 or later")
 class InPyTorch(unittest.TestCase):
     """On each device that there is."""
 

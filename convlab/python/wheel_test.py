@@ -1,13 +1,17 @@
-"""Installs the wheel by unpacking it, and tests the package: wheel_test.py WHEEL
+"""Unpacks the wheel and tests the package: wheel_test.py WHEEL DOCUMENT
 
-NumPy arrays on the CPU, arrays of other kinds, and errors; the tests of
-torch_test.py, too.
+NumPy arrays on the CPU, arrays of other kinds, errors, and the programs that stand
+in the document (docs/library.md); the tests of torch_test.py, too.
 """
 
 import base64
+import contextlib
 import copy
 import ctypes
 import hashlib
+import io
+import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -62,6 +66,27 @@ def reference(x, w, bias, stride, padding, activation, pool):
         y = y[:, :, : ph * size, : pw * size].reshape(*y.shape[:2], ph, size, pw, size)
         y = y.max(axis=(3, 5))
     return y
+
+
+def printed(title):
+    """The program that stands in the document's section."""
+    document = pathlib.Path(sys.argv[2]).read_text(encoding="utf-8")
+    section = re.search(rf"^## {title}\n(.*?)^## ", document, re.M | re.S)[1]
+    return "\n".join(re.findall("^    (.*)", section, re.M))
+
+
+class Document(unittest.TestCase):
+    @unittest.skipIf(numpy is None, "there is no NumPy")
+    def test_python(self):
+        names = {}
+        exec(printed("Python"), names)
+        self.assertEqual(names["y"].shape, (64, 16, 16, 16))
+
+    @unittest.skipIf(not HAS_TORCH, "there is no PyTorch 2.4 or later")
+    def test_pytorch(self):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(printed("PyTorch"), {})
+        self.assertIn("pytorch", out.getvalue())
 
 
 class Wheel(unittest.TestCase):

@@ -22,9 +22,10 @@ is and CUDA graphs record. It has no gradient.
 import time
 
 import torch
-from torch import fx, nn
+from torch import nn
 
 import convlab
+from convlab._chains import ACTIVATIONS, chains_of, in_mode, is_taken, pool_of
 
 if not hasattr(torch.library, "register_fake"):
     raise ImportError(
@@ -152,9 +153,9 @@ class _Convolution(nn.Conv2d):
         activation, pool = None, None
         for module in after:
             if isinstance(module, nn.MaxPool2d):
-                pool = _pool_of(module)
+                pool = pool_of(module)
             else:
-                activation = _ACTIVATIONS[type(module)]
+                activation = ACTIVATIONS[type(module)]
         # In a tuple, so that they are not submodules.
         self._convlab_norm = (norm,)
         self._convlab_after = tuple(after)
@@ -321,9 +322,6 @@ class _Convolution(nn.Conv2d):
         )
 
 
-_ACTIVATIONS = {nn.ReLU: "relu", nn.Tanh: "tanh"}
-
-
 def _median_ns(function, x):
     """Of a call that does not wait for the last one, with the GPU's work."""
     cuda = x.is_cuda
@@ -353,109 +351,6 @@ def _padding_of(conv):
     return (vertical, vertical, horizontal, horizontal)
 
 
-def _pool_of(module):
-    """(size, stride, ceil), or None if Convlab has no such pooling."""
-    numbers = []
-    for name in ("kernel_size", "stride", "padding", "dilation"):
-        value = getattr(module, name)
-        pair = (value, value) if isinstance(value, int) else tuple(value)
-        if pair[0] != pair[1]:
-            return None
-        numbers.append(pair[0])
-    size, stride, padding, dilation = numbers
-    if padding != 0 or dilation != 1 or module.return_indices:
-        return None
-    return (size, stride, bool(module.ceil_mode))
-
-
-def _has_hooks(module):
-    return any(
-        getattr(module, name, None)
-        for name in (
-            "_forward_hooks",
-            "_forward_pre_hooks",
-            "_backward_hooks",
-            "_backward_pre_hooks",
-        )
-    )
-
-
-def _is_taken(module):
-    return (
-        type(module) is nn.Conv2d
-        and module.groups == 1
-        and module.dilation == (1, 1)
-        and module.padding_mode == "zeros"
-        and max(module.stride) <= 4
-    )
-
-
-def _is_folded(module, conv):
-    return (
-        type(module) is nn.BatchNorm2d
-        and module.running_mean is not None
-        and module.num_features == conv.out_channels
-    )
-
-
-def _sequences(model, prefix=""):
-    """Lists of names: modules of one parent that are called one after another.
-
-    What forward does is found by tracing; of a module that cannot be traced, the
-    children are, each by itself.
-    """
-    try:
-        nodes = list(fx.Tracer().trace(model).nodes)
-    except Exception:  # what forward raises when it meets no numbers
-        for name, child in model.named_children():
-            yield from _sequences(child, f"{prefix}{name}.")
-        return
-    calls = [node for node in nodes if node.op == "call_module"]
-    targets = [node.target for node in calls]
-
-    def parent(node):
-        return node.target.rpartition(".")[0]
-
-    for node in calls:
-        names = []
-        while targets.count(node.target) == 1:
-            names.append(prefix + node.target)
-            following = next(iter(node.users), None)
-            if (
-                len(node.users) != 1
-                or following.op != "call_module"
-                or following.args != (node,)
-                or following.kwargs
-                or parent(following) != parent(node)
-            ):
-                break
-            node = following
-        yield names
-
-
-def _chain(model, names, alone):
-    """(norm, the modules after it, their names) for a sequence's convolution."""
-    conv, norm, after, passed = model.get_submodule(names[0]), None, [], []
-    for name in names[1:]:
-        module = model.get_submodule(name)
-        if not alone(module):
-            break
-        if norm is None and not after and _is_folded(module, conv):
-            norm = module
-            continue
-        first = not after and type(module) in _ACTIVATIONS
-        last = (
-            type(module) is nn.MaxPool2d
-            and not (after and type(after[-1]) is nn.MaxPool2d)
-            and _pool_of(module) is not None
-        )
-        if not (first or last):
-            break
-        after.append(module)
-        passed.append(name)
-    return norm, after, passed
-
-
 def accelerate(model, *example, accuracy=None):
     """Makes a model use Convlab where that is faster, and returns the model.
 
@@ -468,22 +363,9 @@ def accelerate(model, *example, accuracy=None):
         torch.compile and CUDA graphs use what is known, and PyTorch elsewhere.
       accuracy: the loosest class that will do, as for convlab.conv2d.
     """
-    uses = {}
-    for _, module in model.named_modules(remove_duplicate=False):
-        uses[id(module)] = uses.get(id(module), 0) + 1
-
-    def alone(module):
-        return uses[id(module)] == 1 and not _has_hooks(module)
-
-    chains = {}  # by the id of the convolution
-    for names in _sequences(model):
-        if not names:
-            continue
-        conv = model.get_submodule(names[0])
-        if _is_taken(conv) and alone(conv):
-            chains[id(conv)] = _chain(model, names, alone)
+    chains = chains_of(model)
     for module in list(model.modules()):
-        if _is_taken(module):
+        if is_taken(module):
             norm, after, passed = chains.get(id(module), (None, [], []))
             module.__class__ = _Convolution
             module._take(norm, after, accuracy)
@@ -493,10 +375,6 @@ def accelerate(model, *example, accuracy=None):
                 parent, _, leaf = name.rpartition(".")
                 model.get_submodule(parent)._modules[leaf] = nn.Identity()
     if example:
-        was_training = {module: module.training for module in model.modules()}
-        model.eval()
-        with torch.no_grad():
+        with in_mode(model, False), torch.no_grad():
             model(*example)
-        for module, training in was_training.items():
-            module.training = training
     return model
