@@ -11,8 +11,7 @@
 #include "kernels/convolution/fastest.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/cuda/device.h"
-#include "kernels/operation/cpu/general.h"
-#include "kernels/operation/cpu/plain.h"
+#include "kernels/operation/cpu/prepared.h"
 #include "kernels/operation/cuda/gpu.h"
 
 namespace convlab {
@@ -46,108 +45,6 @@ absl::Status CopyFilters(const Target& target, const void* k, void* filters,
   RETURN_IF_ERROR(current.status());
   return cuda::QueueCopy(filters, k, bytes, stream);
 }
-
-class GeneralOnCpu : public PreparedOperation {
- public:
-  GeneralOnCpu(const Operation& operation, Workers& workers)
-      : PreparedOperation(operation),
-        convolution_(operation, workers),
-        filters_(operation.kernel_elements()) {}
-
-  absl::Status Run(const Tensors& tensors, Stream stream) override {
-    Tensors prepared = tensors;
-    prepared.k = filters_.data();
-    RETURN_IF_ERROR(PrepareFilters(tensors.k, filters_.data(), stream));
-    return RunPrepared(prepared, stream);
-  }
-
-  absl::Status PrepareFilters(const void* k, void* filters, Stream) override {
-    convolution_.PrepareFilters(Floats(k), static_cast<float*>(filters));
-    return absl::OkStatus();
-  }
-
-  absl::Status RunPrepared(const Tensors& tensors, Stream) override {
-    convolution_.Run(Floats(tensors.x), Floats(tensors.k), Floats(tensors.bias),
-                     static_cast<float*>(tensors.y));
-    return absl::OkStatus();
-  }
-
- private:
-  cpu::GeneralConvolution convolution_;
-  std::vector<float> filters_;  // of a Run
-};
-
-// What is prepared for plain tensors, with copies before and after it.
-class ConvertedOnCpu : public PreparedOperation {
- public:
-  ConvertedOnCpu(const Operation& operation, Workers& workers,
-                 std::unique_ptr<PreparedOperation> plain)
-      : PreparedOperation(operation),
-        operation_(operation),
-        workers_(workers),
-        plain_(std::move(plain)),
-        x_(operation.input_elements()),
-        k_(operation.halves ? operation.kernel_elements() : 0),
-        bias_(operation.halves && operation.bias ? operation.filters : 0),
-        y_(operation.output_elements()) {
-    kernel_ = plain_->kernel();
-    accuracy_ = operation.halves ? AccuracyClass::kFp16 : plain_->accuracy();
-    estimated_ns_ = plain_->estimated_ns();
-    filter_bytes_ = plain_->filter_bytes();
-  }
-
-  absl::Status Run(const Tensors& tensors, Stream stream) override {
-    Tensors plain = tensors;
-    plain.k = PlainFilters(tensors.k);
-    return RunPlain(tensors, plain, &PreparedOperation::Run, stream);
-  }
-
-  absl::Status PrepareFilters(const void* k, void* filters,
-                              Stream stream) override {
-    return plain_->PrepareFilters(PlainFilters(k), filters, stream);
-  }
-
-  absl::Status RunPrepared(const Tensors& tensors, Stream stream) override {
-    return RunPlain(tensors, tensors, &PreparedOperation::RunPrepared, stream);
-  }
-
- private:
-  using RunFunction = absl::Status (PreparedOperation::*)(const Tensors&,
-                                                          Stream);
-
-  const void* PlainFilters(const void* k) {
-    if (!operation_.halves) return k;
-    cpu::MakePlain({1, 1, operation_.kernel_elements(), false, true}, k,
-                   k_.data(), workers_);
-    return k_.data();
-  }
-
-  // `plain` has its filters, and gets its other tensors.
-  absl::Status RunPlain(const Tensors& tensors, Tensors plain, RunFunction run,
-                        Stream stream) {
-    const Operation& o = operation_;
-    cpu::MakePlain(
-        {o.batch, o.channels, o.height * o.width, o.channels_last, o.halves},
-        tensors.x, x_.data(), workers_);
-    plain.x = x_.data();
-    plain.y = y_.data();
-    if (o.halves && o.bias) {
-      cpu::MakePlain({1, 1, o.filters, false, true}, tensors.bias, bias_.data(),
-                     workers_);
-      plain.bias = bias_.data();
-    }
-    RETURN_IF_ERROR(((*plain_).*run)(plain, stream));
-    cpu::StorePlain({o.batch, o.filters, o.output_height() * o.output_width(),
-                     o.channels_last, o.halves},
-                    y_.data(), tensors.y, workers_);
-    return absl::OkStatus();
-  }
-
-  const Operation operation_;
-  Workers& workers_;
-  const std::unique_ptr<PreparedOperation> plain_;
-  std::vector<float> x_, k_, bias_, y_;
-};
 
 // A variant, and on a GPU what stands around it.
 class ByVariant : public PreparedOperation {
@@ -343,8 +240,8 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
     Operation plain = operation;
     plain.channels_last = plain.halves = false;
     ASSIGN_OR_RETURN(auto prepared, PrepareOperation(plain, target));
-    return std::make_unique<ConvertedOnCpu>(
-        operation, *target.resources.workers, std::move(prepared));
+    return cpu::Converted(operation, *target.resources.workers,
+                          std::move(prepared));
   }
   const bool gpu = target.backend == Backend::kCuda;
   std::unique_ptr<PreparedOperation> general;
@@ -359,7 +256,7 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
                    ChooseVariant(operation, target));
   if (variant == nullptr) {
     if (gpu) return general;
-    return std::make_unique<GeneralOnCpu>(operation, *target.resources.workers);
+    return cpu::PrepareGenerally(operation, *target.resources.workers);
   }
   const Problem problem = PaddedProblem(operation);
   Epilogue epilogue = EpilogueOf(operation);
