@@ -30,7 +30,7 @@ absl::Status Null(const char* name) {
   return absl::InvalidArgumentError(absl::StrCat(name, " is null"));
 }
 
-// A piece of memory; empty if it has no bytes.
+// A piece of memory; empty if it has no bytes. `alignment` is a power of two.
 struct Memory {
   const char* name;
   const void* data;
@@ -39,11 +39,18 @@ struct Memory {
 
   uintptr_t begin() const { return reinterpret_cast<uintptr_t>(data); }
   uintptr_t end() const { return begin() + static_cast<uintptr_t>(bytes); }
+  bool is_aligned() const {
+    return (begin() & static_cast<uintptr_t>(alignment - 1)) == 0;
+  }
+  bool overlaps(const Memory& other) const {
+    return bytes > 0 && other.bytes > 0 && begin() < other.end() &&
+           other.begin() < end();
+  }
 };
 
 absl::Status CheckOne(const Memory& memory) {
   if (memory.data == nullptr) return Null(memory.name);
-  if (memory.begin() % static_cast<uintptr_t>(memory.alignment) != 0) {
+  if (!memory.is_aligned()) {
     return absl::InvalidArgumentError(
         absl::StrCat(memory.name, " is at ", absl::Hex(memory.begin()),
                      ", expected a multiple of ", memory.alignment, " bytes"));
@@ -56,11 +63,7 @@ absl::Status CheckOne(const Memory& memory) {
   return absl::OkStatus();
 }
 
-absl::Status CheckApart(const Memory& written, const Memory& other) {
-  if (written.bytes == 0 || other.bytes == 0 ||
-      written.begin() >= other.end() || other.begin() >= written.end()) {
-    return absl::OkStatus();
-  }
+absl::Status Overlap(const Memory& written, const Memory& other) {
   return absl::InvalidArgumentError(absl::StrCat(
       written.name, ", which the call writes, overlaps ", other.name,
       ": they have ", written.bytes, " and ", other.bytes, " bytes"));
@@ -70,8 +73,8 @@ absl::Status CheckApart(const Memory& written, const Memory& other) {
 absl::Status CheckMemories(const Planned& plan,
                            std::initializer_list<Memory> written,
                            std::initializer_list<Memory> read) {
-  for (const auto& memories : {written, read}) {
-    for (const Memory& memory : memories) {
+  for (const auto* const memories : {&written, &read}) {
+    for (const Memory& memory : *memories) {
       if (memory.bytes == 0) continue;
       RETURN_IF_ERROR(CheckOne(memory));
       if (!plan.ask_driver) continue;
@@ -80,9 +83,11 @@ absl::Status CheckMemories(const Planned& plan,
   }
   for (const Memory* one = written.begin(); one != written.end(); ++one) {
     for (const Memory* other = one + 1; other != written.end(); ++other) {
-      RETURN_IF_ERROR(CheckApart(*one, *other));
+      if (one->overlaps(*other)) return Overlap(*one, *other);
     }
-    for (const Memory& other : read) RETURN_IF_ERROR(CheckApart(*one, other));
+    for (const Memory& other : read) {
+      if (one->overlaps(other)) return Overlap(*one, other);
+    }
   }
   return absl::OkStatus();
 }

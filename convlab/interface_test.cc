@@ -177,6 +177,13 @@ TEST(CInterface, RefusesWrongPlans) {
               HasSubstr("activation is 3"));
   problem = right, problem.batch = std::numeric_limits<int64_t>::min();
   EXPECT_THAT(create(&problem, &on_cpu, kInvalid), HasSubstr("the batch is -"));
+  problem = right;
+  problem.batch = problem.channels = problem.filters = INT32_MAX;
+  EXPECT_THAT(create(&problem, &on_cpu, kInvalid),
+              HasSubstr("too large to be counted in 64 bits"));
+  problem = right, problem.padding_right = INT32_MAX;
+  EXPECT_THAT(create(&problem, &on_cpu, kInvalid),
+              HasSubstr("the padded image is"));
   convlab_options options = on_cpu;
   options.accuracy = 4;
   EXPECT_THAT(create(&right, &options, kInvalid), HasSubstr("accuracy is 4"));

@@ -182,6 +182,108 @@ class InPyTorch(unittest.TestCase):
                 before = copy.deepcopy(accelerated)
                 torch.testing.assert_close(before(x), model(x))
 
+    @staticmethod
+    def normalized(device):
+        """A stem as ResNet's, which is no Sequential, with statistics of its own."""
+        nn = torch.nn
+
+        class Stem(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = nn.Conv2d(3, 8, 5, stride=2, padding=2, bias=False)
+                self.norm = nn.BatchNorm2d(8)
+                self.relu = nn.ReLU(inplace=True)
+                self.pool = nn.MaxPool2d(2)
+                self.last = nn.Conv2d(8, 8, 3, padding=1)
+                self.last_norm = nn.BatchNorm2d(8, affine=False)
+
+            def forward(self, x):
+                x = self.pool(self.relu(self.norm(self.conv(x))))
+                return x + self.last_norm(self.last(x))
+
+        stem = Stem().to(device)
+        with torch.no_grad():
+            for _ in range(3):
+                stem(torch.rand(4, 3, 20, 20, device=device))
+            stem.norm.weight.uniform_(0.5, 2)
+            stem.norm.bias.uniform_(-1, 1)
+        return stem.eval()
+
+    def test_batch_norm_is_folded(self):
+        for device in self.devices:
+            model = self.normalized(device)
+            x = torch.rand(4, 3, 20, 20, device=device)
+            accelerated = convlab.torch.accelerate(copy.deepcopy(model), x)
+            self.assertEqual(list(accelerated.state_dict()), list(model.state_dict()))
+            changed = self.force(accelerated, x)
+            self.assertEqual(
+                [len(module._convlab_after) for module in changed], [2, 0]
+            )
+            self.assertIs(changed[0]._convlab_norm[0], accelerated.norm)
+
+            def check():
+                with torch.no_grad():
+                    torch.testing.assert_close(
+                        accelerated(x), model(x), rtol=1e-5, atol=1e-5
+                    )
+
+            check()
+            # Changes are seen, of parameters and of statistics.
+            for change in (
+                lambda m: m.conv.weight.mul_(-2),
+                lambda m: m.norm.running_mean.add_(1),
+                lambda m: m.last.bias.add_(3),
+                lambda m: m.load_state_dict(
+                    {name: t * 0.5 for name, t in m.state_dict().items()}
+                ),
+            ):
+                with torch.no_grad():
+                    change(model)
+                    change(accelerated)
+                check()
+            # In training both are PyTorch's, statistics included.
+            for each in (model, accelerated):
+                each.train()
+                each(x).square().sum().backward()
+                each.eval()
+            for a, b in zip(model.parameters(), accelerated.parameters()):
+                torch.testing.assert_close(b.grad, a.grad)
+            for a, b in zip(model.buffers(), accelerated.buffers()):
+                torch.testing.assert_close(b, a)
+            check()
+            check_copy = copy.deepcopy(accelerated)
+            with torch.no_grad():
+                torch.testing.assert_close(check_copy(x), accelerated(x))
+
+    def test_weights_stay(self):
+        for device in self.devices:
+            x = torch.rand(2, 3, 12, 12, device=device)
+            conv = torch.nn.Conv2d(3, 5, 3, padding=1).to(device)
+            accelerated = convlab.torch.accelerate(torch.nn.Sequential(conv))
+            (changed,) = self.force(accelerated, x)
+            with torch.no_grad():
+                accelerated(x)
+                layer = changed._convlab_kept[1]
+                accelerated(x)
+                self.assertIs(changed._convlab_kept[1], layer)
+                address = next(iter(layer._calls.values())).address
+                conv.weight.zero_()
+                y = accelerated(x)
+                # The same memory, because graphs may read it.
+                self.assertEqual(next(iter(layer._calls.values())).address, address)
+                torch.testing.assert_close(
+                    y, conv.bias.view(1, 5, 1, 1).expand_as(y), rtol=0, atol=0
+                )
+            with torch.inference_mode():
+                made = torch.nn.Conv2d(3, 5, 3).to(device)
+            accelerated = convlab.torch.accelerate(torch.nn.Sequential(made))
+            (changed,) = self.force(accelerated, x)
+            with torch.inference_mode():
+                made.weight.fill_(1)
+                made.bias.zero_()
+                y = accelerated(x)
+                torch.testing.assert_close(y[0, 0, 0, 0], x[0, :, :3, :3].sum())
+
     def test_gradients_are_pytorchs(self):
         for device in self.devices:
             model = self.model(device)
@@ -217,15 +319,18 @@ class InPyTorch(unittest.TestCase):
 
     def test_is_compiled(self):
         for device in self.devices:
-            model = self.model(device)
-            x = torch.rand(3, 1, 28, 28, device=device)
-            accelerated = convlab.torch.accelerate(copy.deepcopy(model))
-            self.force(accelerated, x)
-            with torch.no_grad():
-                expected = model(x)
-                backend = "eager" if device == "cpu" else "aot_eager"
-                compiled = torch.compile(accelerated, backend=backend, fullgraph=True)
-                torch.testing.assert_close(compiled(x), expected)
+            self.check_compiled(self.model(device), (3, 1, 28, 28), device)
+            self.check_compiled(self.normalized(device), (4, 3, 20, 20), device)
+
+    def check_compiled(self, model, shape, device):
+        x = torch.rand(shape, device=device)
+        accelerated = convlab.torch.accelerate(copy.deepcopy(model))
+        self.force(accelerated, x)
+        with torch.no_grad():
+            expected = model(x)
+            backend = "eager" if device == "cpu" else "aot_eager"
+            compiled = torch.compile(accelerated, backend=backend, fullgraph=True)
+            torch.testing.assert_close(compiled(x), expected)
 
     def test_is_recorded_in_a_graph(self):
         if "cuda" not in self.devices:

@@ -234,6 +234,15 @@ class OnTheCpu(unittest.TestCase):
             convlab.conv2d(x, w, out=out)
         with self.assertRaisesRegex(convlab.ConvlabError, "no_such"):
             convlab.conv2d(x, w, kernel="no_such")
+        one = self.uniform(2, 2, 1, 1)
+        before = x.copy()
+        with self.assertRaisesRegex(convlab.ConvlabError, "y, which .* overlaps x"):
+            convlab.conv2d(x, one, out=x)
+        floats = numpy.zeros(x.nbytes // 4 + 1, numpy.float32).view(numpy.uint8)
+        moved = floats[1 : 1 + x.nbytes].view(numpy.float32).reshape(x.shape)
+        with self.assertRaisesRegex(convlab.ConvlabError, "multiple of 4"):
+            convlab.conv2d(moved, one)
+        numpy.testing.assert_array_equal(x, before)
 
     def test_plans_say_what_they_are(self):
         plan = convlab.Plan({"height": 9, "width": 9, "kernel_height": 3})
@@ -242,6 +251,15 @@ class OnTheCpu(unittest.TestCase):
         self.assertEqual(plan.estimated_cudnn_ns, 0)
         with self.assertRaisesRegex(TypeError, "cannot be copied"):
             copy.copy(plan)
+        many = {"batch": 1 << 30, "channels": 1 << 30, "filters": 1 << 30}
+        for status, message, fields, options in (
+            (1, "the batch is 2147483648, expected 1 to", {"batch": 1 << 31}, {}),
+            (1, "too large to be counted in 64 bits", many, {}),
+            (3, "GPU", {}, {"device": 1000}),
+        ):
+            with self.assertRaisesRegex(convlab.ConvlabError, message) as raised:
+                convlab.Plan(fields, **options)
+            self.assertEqual(raised.exception.status, status)
         with self.assertRaisesRegex(ValueError, "no field 'heigth'"):
             convlab.Plan({"heigth": 9})
         with self.assertRaisesRegex(ValueError, "expected an integer"):
