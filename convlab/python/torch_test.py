@@ -115,6 +115,7 @@ class InPyTorch(unittest.TestCase):
             if isinstance(module, convlab.torch._Convolution)
         ]
         for module in changed:
+            module._convlab_faster.clear()
             module._compare = lambda x, key, module=module: (
                 module._convlab_faster.setdefault(key, True)
             )

@@ -191,29 +191,30 @@ class _Convolution(nn.Conv2d):
             return torch.ops.convlab.conv2d(
                 x, *self._weights(), *self._convlab_operands
             )
-        with torch.no_grad():
-            layer = self._layer(x.is_cuda)
-            if layer is not None:
-                return layer(x)
-            return convlab.conv2d(
-                x,
-                *self._weights(),
-                capturable=x.is_cuda,
-                **self._convlab_arguments,
-            )
+        # Nothing wants a gradient here (_may_take).
+        layer = self._layer(x.is_cuda)
+        if layer is not None:
+            return layer(x)
+        return convlab.conv2d(
+            x, *self._weights(), capturable=x.is_cuda, **self._convlab_arguments
+        )
 
     def _parameters_of_all(self):
         """Everything that _weights depends on."""
-        norm = self._convlab_norm[0]
+        # Faster than by Module's __getattr__.
+        own, norm = self._parameters, self._convlab_norm[0]
         if norm is None:
-            return (self.weight, self.bias)
+            return own["weight"], own["bias"]
+        its, statistics = norm._parameters, norm._buffers
         return (
-            self.weight,
-            self.bias,
-            norm.weight,
-            norm.bias,
-            norm.running_mean,
-            norm.running_var,
+            own["weight"],
+            own["bias"],
+            its["weight"],
+            its["bias"],
+            statistics["running_mean"],
+            statistics["running_var"],
+            # Training counts it, but not its changes of the other two.
+            statistics["num_batches_tracked"],
         )
 
     def _weights(self):
