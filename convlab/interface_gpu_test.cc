@@ -20,9 +20,6 @@
 #include "gtest/gtest.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/graph.h"
-#ifdef CONVLAB_FAKE_CUDA
-#include "tools/faults/fake_cuda.h"
-#endif
 
 namespace convlab {
 namespace {
@@ -316,33 +313,6 @@ TEST_F(OnGpu, RefusesASmallWorkspace) {
   ExpectNothingWritten(t);
   convlab_plan_destroy(plan);
 }
-
-#ifdef CONVLAB_FAKE_CUDA
-// What a call costs the host besides its launch.
-TEST_F(OnGpu, CallsTheRuntimeSeldomAndAllocatesNothing) {
-  convlab_problem problem = SomeProblem();
-  problem.pool_size = problem.pool_stride = 0;  // a kernel of its own
-  for (const int flags : {0, CONVLAB_TRUST_POINTERS}) {
-    Options options = OnDevice(0);
-    options.flags = flags;
-    options.kernel = "general";
-    const Plan plan(problem, options);
-    const Tensors t(plan);
-    const auto y = DeviceBuffer::Allocate(plan.info().output_bytes);
-    ASSERT_TRUE(y.ok());
-    const auto run = [&] {
-      plan.Run(t.x.data(), t.weights.data(), t.bias.data(), y->data());
-    };
-    run();
-    const long calls = FakeCudaCalls(), launches = FakeCudaLaunches();
-    const int64_t allocated = allocations;
-    run();
-    EXPECT_EQ(allocations, allocated);
-    EXPECT_EQ(FakeCudaLaunches() - launches, 1);
-    EXPECT_LE(FakeCudaCalls() - calls, flags == 0 ? 8 : 2);
-  }
-}
-#endif
 
 }  // namespace
 }  // namespace convlab

@@ -49,7 +49,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     -h | --help)
       usage
-      exit 0
+      exit
       ;;
     --kernel | --out | --team | --members | --optimizations | --sizes | \
       --base | --notes | --prose | --appendix)

@@ -44,6 +44,7 @@ void Fields(Visitor& visit, ClassifyRecord& record) {
   visit("correct", record.correct);
   visit("ranks", record.ranks);
   visit("reading", record.reading);
+  visit("readers", record.readers);
   visit("run_ns", record.run_ns);
   visit("write_ns", record.write_ns);
   visit("max_resident_bytes", record.max_resident_bytes);

@@ -50,6 +50,7 @@ struct ClassifyRecord {
   int64_t correct = -1;  // -1: there are no labels
   int ranks = 1;
   std::string reading;  // which ranks read the images: "rank 0" or "each"
+  int readers = 0;      // threads for each device; 0: an old record, 2 on a GPU
   // From the first piece's reading to the last one's answers; of these, what
   // writing took.
   int64_t run_ns = 0, write_ns = 0;

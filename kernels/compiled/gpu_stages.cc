@@ -31,12 +31,6 @@ int64_t WidestValues(const Network& network) {
   return widest;
 }
 
-Resources Recorded() {
-  Resources resources;
-  resources.recorded = true;
-  return resources;
-}
-
 }  // namespace
 
 absl::StatusOr<int64_t> GpuStages::PieceImages(const Network& network,
@@ -49,6 +43,13 @@ absl::StatusOr<int64_t> GpuStages::PieceImages(const Network& network,
 
 int64_t GpuStages::EvenPiece(int64_t count, int64_t most) {
   return CeilDivide(count, CeilDivide(count, most));
+}
+
+Resources GpuStages::resources() const {
+  Resources resources;
+  resources.device = device_;
+  resources.recorded = true;
+  return resources;
 }
 
 bool GpuStages::convolves() const {
@@ -125,14 +126,14 @@ absl::StatusOr<GpuStages::Convolutions> GpuStages::MakeConvolutions(
     if (step.kind != Kind::kConvolve) continue;
     const Problem problem = ProblemOf(plan_.stages[step.first], images);
     ASSIGN_OR_RETURN(const Variant* const variant,
-                     FastestVariant(Backend::kCuda, problem, Recorded()));
+                     FastestVariant(Backend::kCuda, problem, resources()));
     const Epilogue epilogue = EpilogueOf(step);
     const bool fused = epilogue.empty() ||
                        (variant->fuses != nullptr &&
-                        variant->fuses(problem, epilogue, Recorded()).ok());
+                        variant->fuses(problem, epilogue, resources()).ok());
     ASSIGN_OR_RETURN(
         convolutions[i].convolution,
-        variant->Create(problem, Recorded(), fused ? epilogue : Epilogue()));
+        variant->Create(problem, resources(), fused ? epilogue : Epilogue()));
     convolutions[i].fused = fused;
     convolutions[i].variant = variant->name;
   }

@@ -130,6 +130,9 @@ class GpuStages {
   absl::Status AddFollowing(const NetworkWeights& weights, Workers& workers,
                             Step& step);
 
+  // For convolutions: they are recorded, on the device of the stages.
+  Resources resources() const;
+
   // The numbers of the steps that so many images take, in order.
   std::vector<size_t> StepsFor(int64_t count) const;
   std::string KernelOf(size_t step, const Convolutions& convolutions) const;
@@ -157,6 +160,7 @@ class GpuStages {
   const Network network_;
   const Plan plan_;
   const int image_size_;
+  int device_ = 0;  // the one that was current at Create
   cuda::DeviceLimits limits_;
   std::vector<Step> steps_;
 };

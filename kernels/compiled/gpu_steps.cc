@@ -58,6 +58,7 @@ absl::StatusOr<std::unique_ptr<GpuStages>> GpuStages::Create(
     const Network& network, const Plan& plan, const NetworkWeights& weights,
     int image_size, Workers& workers, Pixels pixels) {
   std::unique_ptr<GpuStages> stages(new GpuStages(network, plan, image_size));
+  ASSIGN_OR_RETURN(stages->device_, cuda::CurrentDeviceNumber());
   RETURN_IF_ERROR(cuda::ToStatus(cuda::AskLimits(&stages->limits_)));
   std::vector<Step>& steps = stages->steps_;
   if (pixels == Pixels::kFloats) {

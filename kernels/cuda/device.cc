@@ -48,9 +48,7 @@ absl::Status ToStatus(const Error& error) {
 }
 
 absl::StatusOr<DeviceFacts> FindDevice() {
-  RETURN_IF_ERROR(DeviceCount().status());
-  int device = 0;
-  RETURN_IF_ERROR(CudaStatus(cudaGetDevice(&device), "cudaGetDevice"));
+  ASSIGN_OR_RETURN(const int device, CurrentDeviceNumber());
   cudaDeviceProp properties;
   RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, device),
                              "cudaGetDeviceProperties"));
@@ -81,6 +79,13 @@ absl::StatusOr<DeviceFacts> FindDevice() {
 }
 
 int CountDevices() { return DeviceCount().value_or(0); }
+
+absl::StatusOr<int> CurrentDeviceNumber() {
+  RETURN_IF_ERROR(DeviceCount().status());
+  int device = 0;
+  RETURN_IF_ERROR(CudaStatus(cudaGetDevice(&device), "cudaGetDevice"));
+  return device;
+}
 
 absl::StatusOr<std::vector<PeerLink>> PeerLinks() {
   std::vector<PeerLink> links;

@@ -44,6 +44,9 @@ absl::StatusOr<DeviceFacts> FindDevice();
 // The number of usable GPUs.
 int CountDevices();
 
+// The calling thread's current device, for those who are asked for a number.
+absl::StatusOr<int> CurrentDeviceNumber();
+
 // What connects two GPUs, as CUDA tells.
 struct PeerLink {
   int from = 0, to = 0;

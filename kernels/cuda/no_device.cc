@@ -16,6 +16,7 @@ absl::Status NoCuda() {
 absl::Status ToStatus(const Error&) { return NoCuda(); }
 absl::StatusOr<DeviceFacts> FindDevice() { return NoCuda(); }
 int CountDevices() { return 0; }
+absl::StatusOr<int> CurrentDeviceNumber() { return NoCuda(); }
 absl::StatusOr<std::vector<PeerLink>> PeerLinks() { return NoCuda(); }
 CurrentDevice::CurrentDevice(int) : status_(NoCuda()) {}
 CurrentDevice::~CurrentDevice() {}

@@ -35,9 +35,8 @@ struct DealtRun {
   int64_t image_bytes() const {
     return int64_t{input.images->height()} * input.images->width();
   }
-  // Threads that read for a worker. A GPU computes about as fast as one of them
-  // copies from the page cache.
-  int readers() const { return gpu() && input.images->random_access() ? 2 : 1; }
+  // Threads that read for a worker.
+  int readers() const;
 };
 
 // Prints a line on standard error.

@@ -77,14 +77,15 @@ absl::StatusOr<std::vector<ClassifyDevice>> GpuDevices(
   std::vector<ClassifyDevice> devices;
   for (int i = 0; i < count; ++i) {
     const int index = (local_rank * count + i) % there;
+    const std::string name =
+        there == 1 ? "the GPU" : absl::StrCat("GPU ", index);
     const cuda::CurrentDevice current(index);
-    RETURN_IF_ERROR(current.status());
-    ASSIGN_OR_RETURN(const cuda::DeviceFacts facts, cuda::FindDevice());
-    devices.push_back(
-        {true, index, std::max(1, options.threads / count),
-         absl::StrCat(there == 1 ? "the GPU" : absl::StrCat("GPU ", index),
-                      ", ", facts.name),
-         facts.pci_bus_id});
+    RETURN_IF_ERROR(Annotate(current.status(), name));
+    const absl::StatusOr<cuda::DeviceFacts> facts = cuda::FindDevice();
+    if (!facts.ok()) return Annotate(facts.status(), name);
+    devices.push_back({true, index, std::max(1, options.threads / count),
+                       absl::StrCat(name, ", ", facts->name),
+                       facts->pci_bus_id});
   }
   return devices;
 }

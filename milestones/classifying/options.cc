@@ -62,6 +62,9 @@ DEFINE_int32(threads, 0, "threads of the CPU; all cores if not given");
 DEFINE_int32(workers, 1,
              "on the CPU: networks that take pieces as GPUs do, and share the "
              "threads");
+DEFINE_int32(readers, 0,
+             "threads that read the images of plain files for each GPU; if not "
+             "given, as many as keep it busy from the page cache");
 DEFINE_int32(tolerate, 0,
              "go on without so many devices or, under mpirun, ranks that fail, "
              "and give their pieces to others");
@@ -168,6 +171,10 @@ absl::StatusOr<ClassifyOptions> ParseClassifyOptions(
   RETURN_IF_ERROR(CheckRange("workers", FLAGS_workers, 1, 1024));
   options.workers = FLAGS_workers;
   RETURN_IF_ERROR(ParseGpus(options));
+  if (parsed.given.count("readers") > 0) {
+    RETURN_IF_ERROR(CheckRange("readers", FLAGS_readers, 1, 64));
+    options.readers = FLAGS_readers;
+  }
   RETURN_IF_ERROR(CheckRange("tolerate", FLAGS_tolerate, 0, 1000000));
   options.tolerate = FLAGS_tolerate;
   options.threads = Workers::Available();

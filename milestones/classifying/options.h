@@ -30,6 +30,7 @@ struct ClassifyOptions {
   std::optional<int> gpus;
   int threads = 1;
   int workers = 1;  // on the CPU, which share the threads
+  int readers = 0;  // threads that read for a device; 0: as many as it needs
   std::string cpu_target;
   std::string out;  // a file; empty: none
   AnswersFormat format = AnswersFormat::kIdx;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -97,8 +98,12 @@ class RankFeed : public PieceFeed {
     }
     // Both begin with the worker.
     int worker = 0;
-    std::copy_n(message.bytes.data(), sizeof(worker),
-                reinterpret_cast<char*>(&worker));
+    if (message.bytes.size() < sizeof(worker)) {
+      End(absl::InternalError("rank 0 sent a message that is no such one"),
+          kRunFailed);
+      return;
+    }
+    std::memcpy(&worker, message.bytes.data(), sizeof(worker));
     const std::lock_guard<std::mutex> lock(mutex_);
     if (message.kind == kPieceMessage) {
       pieces_[worker].push_back(std::move(message.bytes));

@@ -15,7 +15,7 @@ constexpr int64_t kGpuImages = 4096, kMostGpuImages = 65536;
 constexpr int64_t kGpuPieces = 256;  // of all images, if they are many
 // On the CPU a thread should have a whole batch.
 constexpr int64_t kCpuImages = 4096, kThreadImages = 512;
-constexpr int64_t kCpuPieces = 64;
+constexpr int64_t kCpuPieces = 256;  // so that all workers end together
 constexpr int64_t kPieceBytes = 64 << 20;
 
 }  // namespace

@@ -21,8 +21,8 @@ namespace convlab {
 // Workers of this process, a thread for each, which wait when they are ready.
 class LocalWorkers {
  public:
-  // `feed` has a worker for each device, from number `first` on; the devices'
-  // job and the feed must outlive it.
+  // `numbers`: of the devices' workers in the feed, in the devices' order. What
+  // the job refers to and the feed must outlive it.
   LocalWorkers(const std::vector<ClassifyDevice>& devices, const WorkerJob& job,
                PieceFeed& feed, const std::vector<int>& numbers);
   ~LocalWorkers();

@@ -59,7 +59,10 @@ class PieceQueue {
 class Readers {
  public:
   Readers(PieceFeed& feed, int worker, int threads)
-      : feed_(feed), worker_(worker), pieces_(threads + 2), left_(threads) {
+      : feed_(feed),
+        worker_(worker),
+        pieces_(PiecesOf(threads)),
+        left_(threads) {
     for (Piece& piece : pieces_) free_.Push(&piece);
     threads_.reserve(threads);
   }

@@ -17,6 +17,10 @@ struct WorkerOptions {
   int readers = 1;      // threads that read
 };
 
+// The pieces that a worker has at a time: one for each thread that reads, and
+// those that are computed and answered.
+inline int64_t PiecesOf(int readers) { return readers + 2; }
+
 // Computes pieces of the feed until there are no more, and adds what it did to
 // `share`. Returns the network's error, with which the worker is lost; those of
 // reading are the feed's.

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/parallel/parallel.h"
-#include "common/record/network_record.h"
 #include "common/status/status.h"
 #include "kernels/cuda/device.h"
 
@@ -70,11 +69,8 @@ absl::Status WorkOn(int gpu, const NetworkCase& one, const GpusOptions& options,
   const cuda::CurrentDevice current(gpu);
   RETURN_IF_ERROR(current.status());
   Workers workers(options.threads);
-  ASSIGN_OR_RETURN(const std::vector<NetworkCall> calls,
-                   OurCalls(one, options.count, workers));
-  const NetworkCall& call = *std::find_if(
-      calls.begin(), calls.end(),
-      [](const NetworkCall& each) { return each.path == kDevicePath; });
+  ASSIGN_OR_RETURN(const NetworkCall call,
+                   OurDeviceCall(one, options.count, workers));
   for (int i = 0; i < kWarmUps; ++i) RETURN_IF_ERROR(call.run());
   RETURN_IF_ERROR(cuda::Synchronize());
   while (const int round = rounds.Begin()) {

@@ -175,6 +175,15 @@ absl::StatusOr<NetworkCall> HostCallOf(const NetworkCase& one,
   return call;
 }
 
+absl::StatusOr<NetworkCall> OurCallFrom(Pixels pixels, const NetworkCase& one,
+                                        int64_t count, Workers& workers) {
+  ASSIGN_OR_RETURN(
+      auto network,
+      CompileForDevice(one.network, one.weights,
+                       static_cast<int>(one.images.height), pixels, workers));
+  return DeviceCallOf(one, std::move(network), pixels, count, kOurs, workers);
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<NetworkCall>> OurCalls(const NetworkCase& one,
@@ -184,15 +193,15 @@ absl::StatusOr<std::vector<NetworkCall>> OurCalls(const NetworkCase& one,
   ASSIGN_OR_RETURN(calls.emplace_back(), OurHostCall(one, count, workers));
   if (one.backend == Backend::kCpu) return calls;
   for (const Pixels pixels : {Pixels::kBytes, Pixels::kFloats}) {
-    ASSIGN_OR_RETURN(
-        auto network,
-        CompileForDevice(one.network, one.weights,
-                         static_cast<int>(one.images.height), pixels, workers));
-    ASSIGN_OR_RETURN(
-        calls.emplace_back(),
-        DeviceCallOf(one, std::move(network), pixels, count, kOurs, workers));
+    ASSIGN_OR_RETURN(calls.emplace_back(),
+                     OurCallFrom(pixels, one, count, workers));
   }
   return calls;
+}
+
+absl::StatusOr<NetworkCall> OurDeviceCall(const NetworkCase& one, int64_t count,
+                                          Workers& workers) {
+  return OurCallFrom(Pixels::kBytes, one, count, workers);
 }
 
 absl::StatusOr<std::vector<NetworkCall>> PeerCalls(const NetworkCase& one,

@@ -52,6 +52,10 @@ absl::StatusOr<std::vector<NetworkCall>> OurCalls(const NetworkCase& one,
                                                   int64_t count,
                                                   Workers& workers);
 
+// That of them whose images and answers are in the memory of the current GPU.
+absl::StatusOr<NetworkCall> OurDeviceCall(const NetworkCase& one, int64_t count,
+                                          Workers& workers);
+
 // The same by cuDNN and cuBLAS, layer by layer, each call as one CUDA graph.
 // Unavailable if they are missing.
 absl::StatusOr<std::vector<NetworkCall>> PeerCalls(const NetworkCase& one,

@@ -82,7 +82,7 @@ done
 # it run.
 mkdir -p "$bundle/weights"
 touch "$bundle/weights/fa19.safetensors"
-printf '#!/bin/sh\necho the weights are missing\nkill -ABRT $$\n' >"$bundle/tests/aborts_test"
+printf '#!/bin/sh\nseq 100\necho the weights are missing\nkill -ABRT $$\n' >"$bundle/tests/aborts_test"
 printf '#!/bin/sh\nexit 0\n' >"$bundle/tests/silent_test"
 chmod +x "$bundle/tests/aborts_test" "$bundle/tests/silent_test"
 output=$(CASES=5 SKIPPED=1 "$bundle/convlab" test)

@@ -24,10 +24,13 @@ def _gencode_flags(archs, least_capability):
         flags.append("--generate-code=arch=%s,code=%s" % (least_ptx, least_ptx))
     return flags
 
-def _compression_flags(release):
+def _release_at_least(major, minor):
+    release = [int(part) for part in CUDA.release.split(".")[:2]]
+    return release >= [major, minor]
+
+def _compression_flags():
     """Machine code as small as it can be packed: each program of the bundle holds all of it."""
-    major, minor = [int(part) for part in release.split(".")[:2]]
-    return ["--compress-mode=size"] if (major, minor) >= (12, 8) else []
+    return ["--compress-mode=size"] if _release_at_least(12, 8) else []
 
 def _compile(ctx, cc_toolchain, compilation_context, source):
     """One object from one source; it is position-independent, and serves both ways."""
@@ -41,7 +44,9 @@ def _compile(ctx, cc_toolchain, compilation_context, source):
         ctx.attr.archs or ctx.attr._archs[BuildSettingInfo].value,
         ctx.attr.least_capability,
     ))
-    args.add_all(_compression_flags(CUDA.release))
+    args.add_all(_compression_flags())
+    if ctx.attr._fast_compile[BuildSettingInfo].value and _release_at_least(13, 0):
+        args.add("--Ofast-compile=max")
     args.add("-ccbin", cc_toolchain.compiler_executable)
 
     # Sandboxes share /tmp, where nvcc's temporary files would collide. Their
@@ -131,6 +136,7 @@ _cuda_library = rule(
         "local_defines": attr.string_list(),
         "alwayslink": attr.bool(),
         "_archs": attr.label(default = "//tools/cuda:archs"),
+        "_fast_compile": attr.label(default = "//tools/cuda:fast_compile"),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },
     fragments = ["cpp"],

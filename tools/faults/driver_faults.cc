@@ -4,6 +4,8 @@
 //   CONVLAB_FAULT=7    the seventh fails
 //   CONVLAB_FAULT=7+   the seventh and all that follow fail
 //   CONVLAB_FAULT=0    none fails
+//   CONVLAB_FAULT_GPU=1  of those with a context of this device as the current
+//     one; others are not counted
 //   CONVLAB_FAULT_LOG=FILE  gets, when the program ends, how many there were,
 //     and the numbers of those whose stack of calls was new, one a line
 //
@@ -38,6 +40,7 @@ constexpr int kOutOfMemory = 2, kIllegalAddress = 700;
 struct State {
   std::mutex mutex;
   long first_failing = 0, last_failing = 0, count = 0;
+  int failing_device = -1;  // -1: any
   std::string log;
   std::set<uint64_t> stacks;
   std::vector<long> first_calls;
@@ -63,6 +66,9 @@ __attribute__((constructor)) void Begin() {
   char* end = nullptr;
   state.first_failing = strtol(fault, &end, 10);
   state.last_failing = *end == '+' ? LONG_MAX : state.first_failing;
+  if (const char* const gpu = getenv("CONVLAB_FAULT_GPU")) {
+    state.failing_device = atoi(gpu);
+  }
   if (const char* const path = getenv("CONVLAB_FAULT_LOG")) state.log = path;
   unsetenv("LD_PRELOAD");
 }
@@ -92,6 +98,19 @@ int GetWrapped(const char* name, void** function, int version, uint64_t flags,
   return error;
 }
 
+// That of the thread's current context; -1: it has none.
+int CurrentDevice() {
+  using GetDevice = int (*)(int*);
+  static const auto get = [] {
+    constexpr int kVersion = 2000;  // CUDA's, since which it is there
+    void* found = nullptr;
+    get_proc_address("cuCtxGetDevice", &found, kVersion, 0, nullptr);
+    return reinterpret_cast<GetDevice>(found);
+  }();
+  int device = -1;
+  return get != nullptr && get(&device) == 0 ? device : -1;
+}
+
 }  // namespace
 
 extern "C" {
@@ -102,6 +121,9 @@ void* convlab_driver_functions[kMostFunctions];
 // What a call has to return; 0: it goes on to the driver.
 int ConvlabDriverFault() {
   State& state = TheState();
+  if (state.failing_device >= 0 && state.failing_device != CurrentDevice()) {
+    return 0;
+  }
   const std::lock_guard<std::mutex> lock(state.mutex);
   ++state.count;
   if (!state.log.empty()) {
