@@ -1,6 +1,7 @@
 #include "convlab/arguments.h"
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "absl/strings/str_cat.h"
 #include "common/accuracy/accuracy_class.h"
@@ -29,7 +30,7 @@ absl::Status Null(const char* name) {
   return absl::InvalidArgumentError(absl::StrCat(name, " is null"));
 }
 
-// A piece of memory; empty if it has no bytes.
+// A piece of memory; empty if it has no bytes. `alignment` is a power of two.
 struct Memory {
   const char* name;
   const void* data;
@@ -38,11 +39,18 @@ struct Memory {
 
   uintptr_t begin() const { return reinterpret_cast<uintptr_t>(data); }
   uintptr_t end() const { return begin() + static_cast<uintptr_t>(bytes); }
+  bool is_aligned() const {
+    return (begin() & static_cast<uintptr_t>(alignment - 1)) == 0;
+  }
+  bool overlaps(const Memory& other) const {
+    return bytes > 0 && other.bytes > 0 && begin() < other.end() &&
+           other.begin() < end();
+  }
 };
 
 absl::Status CheckOne(const Memory& memory) {
   if (memory.data == nullptr) return Null(memory.name);
-  if (memory.begin() % static_cast<uintptr_t>(memory.alignment) != 0) {
+  if (!memory.is_aligned()) {
     return absl::InvalidArgumentError(
         absl::StrCat(memory.name, " is at ", absl::Hex(memory.begin()),
                      ", expected a multiple of ", memory.alignment, " bytes"));
@@ -55,13 +63,45 @@ absl::Status CheckOne(const Memory& memory) {
   return absl::OkStatus();
 }
 
-absl::Status CheckApart(const Memory& written, const Memory& other) {
-  if (written.begin() >= other.end() || other.begin() >= written.end()) {
-    return absl::OkStatus();
-  }
+absl::Status Overlap(const Memory& written, const Memory& other) {
   return absl::InvalidArgumentError(absl::StrCat(
-      written.name, ", which a run writes, overlaps ", other.name,
+      written.name, ", which the call writes, overlaps ", other.name,
       ": they have ", written.bytes, " and ", other.bytes, " bytes"));
+}
+
+// Of all that a call writes and all that it reads.
+absl::Status CheckMemories(const Planned& plan,
+                           std::initializer_list<Memory> written,
+                           std::initializer_list<Memory> read) {
+  for (const auto* const memories : {&written, &read}) {
+    for (const Memory& memory : *memories) {
+      if (memory.bytes == 0) continue;
+      RETURN_IF_ERROR(CheckOne(memory));
+      if (!plan.ask_driver) continue;
+      RETURN_IF_ERROR(CheckMemory(plan.target, memory.name, memory.data));
+    }
+  }
+  for (const Memory* one = written.begin(); one != written.end(); ++one) {
+    for (const Memory* other = one + 1; other != written.end(); ++other) {
+      if (one->overlaps(*other)) return Overlap(*one, *other);
+    }
+    for (const Memory& other : read) {
+      if (one->overlaps(other)) return Overlap(*one, other);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRoom(const char* name, size_t bytes, int64_t needed) {
+  if (bytes >= static_cast<uint64_t>(needed)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, " has ", bytes, " bytes, expected ", needed, " or more"));
+}
+
+constexpr int64_t kAlignment = PreparedOperation::kWorkspaceAlignment;
+
+Memory PreparedFilters(const Planned& plan, const void* filters) {
+  return {"prepared", filters, plan.prepared.filter_bytes(), kAlignment};
 }
 
 }  // namespace
@@ -144,44 +184,39 @@ absl::StatusOr<Target> ReadOptions(const convlab_options* options) {
   return target;
 }
 
-absl::Status CheckTensors(const Operation& operation, const Target& target,
-                          const PreparedOperation& prepared,
+absl::Status CheckTensors(const Planned& plan,
                           const PreparedOperation::Tensors& tensors,
-                          size_t workspace_bytes, bool ask_driver) {
-  const int64_t size = operation.element_bytes();
-  const int64_t needed = prepared.workspace_bytes();
-  if (!operation.bias && tensors.bias != nullptr) {
+                          bool prepared_filters, size_t workspace_bytes) {
+  const Operation& o = plan.operation;
+  const int64_t size = o.element_bytes();
+  const int64_t needed = plan.prepared.workspace_bytes();
+  if (!o.bias && tensors.bias != nullptr) {
     return absl::InvalidArgumentError(
         "bias is given, but the plan's problem has none");
   }
-  if (needed > 0 && workspace_bytes < static_cast<uint64_t>(needed)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the workspace has ", workspace_bytes, " bytes, expected ",
-                     needed, " or more"));
+  if (needed > 0) {
+    RETURN_IF_ERROR(CheckRoom("the workspace", workspace_bytes, needed));
   }
-  const Memory y = {"y", tensors.y, size * operation.output_elements(), size};
-  const Memory workspace = {"the workspace", tensors.workspace, needed,
-                            PreparedOperation::kWorkspaceAlignment};
-  const Memory read[] = {
-      {"x", tensors.x, size * operation.input_elements(), size},
-      {"weights", tensors.k, size * operation.kernel_elements(), size},
-      {"bias", tensors.bias, operation.bias ? size * operation.filters : 0,
-       size}};
-  const auto check = [&](const Memory& memory) -> absl::Status {
-    if (memory.bytes == 0) return absl::OkStatus();
-    RETURN_IF_ERROR(CheckOne(memory));
-    return ask_driver ? CheckMemory(target, memory.name, memory.data)
-                      : absl::OkStatus();
-  };
-  RETURN_IF_ERROR(check(y));
-  RETURN_IF_ERROR(check(workspace));
-  for (const Memory& memory : read) RETURN_IF_ERROR(check(memory));
-  for (const Memory& memory : read) {
-    if (memory.bytes == 0) continue;
-    RETURN_IF_ERROR(CheckApart(y, memory));
-    if (needed > 0) RETURN_IF_ERROR(CheckApart(workspace, memory));
-  }
-  return needed > 0 ? CheckApart(y, workspace) : absl::OkStatus();
+  const Memory filters =
+      prepared_filters
+          ? PreparedFilters(plan, tensors.k)
+          : Memory{"weights", tensors.k, size * o.kernel_elements(), size};
+  return CheckMemories(
+      plan,
+      {{"y", tensors.y, size * o.output_elements(), size},
+       {"the workspace", tensors.workspace, needed, kAlignment}},
+      {{"x", tensors.x, size * o.input_elements(), size},
+       filters,
+       {"bias", tensors.bias, o.bias ? size * o.filters : 0, size}});
+}
+
+absl::Status CheckFilters(const Planned& plan, const void* k,
+                          const void* filters, size_t bytes) {
+  const int64_t size = plan.operation.element_bytes();
+  RETURN_IF_ERROR(CheckRoom("prepared", bytes, plan.prepared.filter_bytes()));
+  return CheckMemories(
+      plan, {PreparedFilters(plan, filters)},
+      {{"weights", k, size * plan.operation.kernel_elements(), size}});
 }
 
 }  // namespace convlab

@@ -18,13 +18,23 @@ absl::StatusOr<Operation> ReadProblem(const convlab_problem* problem);
 // Without workers.
 absl::StatusOr<Target> ReadOptions(const convlab_options* options);
 
+// What a plan is of, for the checks of its calls.
+struct Planned {
+  const Operation& operation;
+  const Target& target;
+  const PreparedOperation& prepared;
+  bool ask_driver;  // whose memory it is; GPUs only
+};
+
 // InvalidArgument, naming the argument, unless all that a run needs is there,
-// aligned, large enough, of the target's memory (asked for GPUs if
-// `ask_driver`), and what it writes overlaps nothing.
-absl::Status CheckTensors(const Operation& operation, const Target& target,
-                          const PreparedOperation& prepared,
+// aligned, large enough, of the target's memory, and what it writes overlaps
+// nothing. `prepared_filters` says what tensors.k is.
+absl::Status CheckTensors(const Planned& plan,
                           const PreparedOperation::Tensors& tensors,
-                          size_t workspace_bytes, bool ask_driver);
+                          bool prepared_filters, size_t workspace_bytes);
+// The same for the preparation of filters, which writes `bytes` or less.
+absl::Status CheckFilters(const Planned& plan, const void* k,
+                          const void* filters, size_t bytes);
 
 }  // namespace convlab
 

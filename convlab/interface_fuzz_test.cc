@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,11 @@ struct Case {
   convlab_problem problem;
   convlab_options options;
   uint8_t kernel;  // of kKernels
-  // How far the buffers are moved or shortened.
+  // Which buffer is spoiled, and how; from kPrepared on with prepared weights.
   uint8_t spoiled;
 };
+
+constexpr int kPrepared = 128;
 
 constexpr const char* kKernels[] = {nullptr, "general", "naive", "dense_lanes",
                                     "no_such"};
@@ -89,6 +92,25 @@ std::vector<unsigned char> Ones(int64_t bytes, bool halves) {
   return ones;
 }
 
+// The weights, prepared into memory of their own size.
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+std::unique_ptr<void, Free> Prepare(convlab_plan* plan,
+                                    const unsigned char* weights) {
+  convlab_info info = CONVLAB_INFO_INIT;
+  Require(convlab_plan_query(plan, &info) == CONVLAB_OK);
+  const auto bytes = static_cast<size_t>(info.prepared_bytes);
+  void* memory = nullptr;
+  Require(posix_memalign(&memory, 256, bytes) == 0);
+  std::unique_ptr<void, Free> prepared(memory);
+  RequireMessage(
+      convlab_prepare_weights(plan, weights, memory, bytes - 1, nullptr));
+  Require(convlab_prepare_weights(plan, weights, memory, bytes, nullptr) ==
+          CONVLAB_OK);
+  return prepared;
+}
+
 // A run with buffers of the plan's sizes, or with one that is spoiled.
 void Run(convlab_plan* plan, const convlab_problem& problem, uint8_t spoiled) {
   convlab_info info = CONVLAB_INFO_INIT;
@@ -105,6 +127,11 @@ void Run(convlab_plan* plan, const convlab_problem& problem, uint8_t spoiled) {
   const unsigned char* arguments[] = {
       x.data(), weights.data(), problem.has_bias == 1 ? bias.data() : nullptr,
       y.data()};
+  const auto prepared = Prepare(plan, weights.data());
+  const bool by_prepared = spoiled >= kPrepared;
+  if (by_prepared) {
+    arguments[1] = static_cast<const unsigned char*>(prepared.get());
+  }
   bool wrong = false;
   if (const int which = spoiled % 8; which < 4) {
     if (arguments[which] != nullptr) {
@@ -126,9 +153,10 @@ void Run(convlab_plan* plan, const convlab_problem& problem, uint8_t spoiled) {
       wrong = true;
     }
   }
-  const convlab_status status = convlab_run(
-      plan, arguments[0], arguments[1], arguments[2],
-      const_cast<unsigned char*>(arguments[3]), nullptr, 0, nullptr);
+  const auto run = by_prepared ? convlab_run_prepared : convlab_run;
+  const convlab_status status =
+      run(plan, arguments[0], arguments[1], arguments[2],
+          const_cast<unsigned char*>(arguments[3]), nullptr, 0, nullptr);
   Require((status == CONVLAB_OK) == !wrong);
   if (wrong) RequireMessage(status);
   // Sums of ones and zeros are not negative, and tanh of one is not, either.
@@ -139,6 +167,7 @@ void Run(convlab_plan* plan, const convlab_problem& problem, uint8_t spoiled) {
 
 std::string Seed(const convlab_problem& problem, int kernel) {
   Case seed = {problem, CONVLAB_OPTIONS_INIT, static_cast<uint8_t>(kernel), 7};
+  if (kernel % 2 == 1) seed.spoiled += kPrepared;
   seed.options.threads = 1;
   if ((problem.format & CONVLAB_HALF) != 0) {
     seed.options.accuracy = CONVLAB_FP16;

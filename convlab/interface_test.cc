@@ -1,82 +1,23 @@
-// Tests the C interface, on the CPU and, where there is one, on a GPU: results,
-// errors, threads, streams and graphs. What is computed, the tests of
-// kernels/operation compare with the definition in float64.
-#include <atomic>
+// Tests the C interface on the CPU: results, errors, threads. What is computed,
+// the tests of kernels/operation compare with the definition in float64.
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <new>
-#include <optional>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "convlab/include/convlab/convlab.h"
 #include "convlab/include/convlab/convlab.hpp"
+#include "convlab/interface_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/cuda/device.h"
-#ifdef CONVLAB_TEST_GRAPHS
-#include <cuda_runtime_api.h>
 
-#include "kernels/cuda/graph.h"
-#endif
-
-// Counts what this program takes from the heap by C++'s means.
-static std::atomic<int64_t> allocations{0};
-
-void* operator new(std::size_t bytes) {
-  ++allocations;
-  void* const memory = std::malloc(bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-
+namespace convlab {
 namespace {
 
-using ::convlab::cuda::DeviceBuffer;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-constexpr int kImages = 3, kChannels = 2, kSize = 12, kFilters = 5;
-
-convlab_problem SomeProblem() {
-  convlab_problem problem = CONVLAB_PROBLEM_INIT;
-  problem.batch = kImages, problem.channels = kChannels;
-  problem.height = problem.width = kSize;
-  problem.filters = kFilters;
-  problem.kernel_height = problem.kernel_width = 3;
-  problem.padding_top = problem.padding_bottom = 1;
-  problem.padding_left = problem.padding_right = 1;
-  problem.has_bias = 1;
-  problem.activation = CONVLAB_RELU;
-  problem.pool_size = problem.pool_stride = 2;
-  return problem;
-}
-
-// Ones: an output counts the pixels that its sums see, plus the bias.
-std::vector<float> ExpectedOnes(float bias) {
-  // Of a 2x2 window the largest is a pixel of the inside.
-  return std::vector<float>(kImages * kFilters * 36, 9 * kChannels + bias);
-}
-
-convlab::Options OnDevice(int device) {
-  convlab::Options options;
-  options.device = device;
-  return options;
-}
-
-struct HostTensors {
-  std::vector<float> x =
-      std::vector<float>(kImages * kChannels * kSize * kSize, 1);
-  std::vector<float> weights = std::vector<float>(kFilters * kChannels * 9, 1);
-  std::vector<float> bias = std::vector<float>(kFilters, 0.5f);
-  std::vector<float> y = std::vector<float>(kImages * kFilters * 36, -1);
-};
 
 TEST(CInterface, Version) {
   EXPECT_STREQ(convlab_version(), CONVLAB_VERSION);
@@ -85,7 +26,7 @@ TEST(CInterface, Version) {
 }
 
 TEST(CInterface, PlansAreQueried) {
-  const convlab::Plan plan(SomeProblem());
+  const Plan plan(SomeProblem());
   EXPECT_EQ(plan.info().output_height, 6);
   EXPECT_EQ(plan.info().output_width, 6);
   EXPECT_EQ(plan.info().workspace_bytes, 0);
@@ -98,9 +39,9 @@ TEST(CInterface, PlansAreQueried) {
 
 TEST(CInterface, RunsOnTheCpu) {
   for (const int threads : {1, 2}) {
-    convlab::Options options;
+    Options options;
     options.threads = threads;
-    const convlab::Plan plan(SomeProblem(), options);
+    const Plan plan(SomeProblem(), options);
     HostTensors t;
     plan.Run(t.x.data(), t.weights.data(), t.bias.data(), t.y.data());
     EXPECT_EQ(t.y, ExpectedOnes(0.5f));
@@ -116,12 +57,41 @@ TEST(CInterface, RunsVariantsOnTheCpu) {
   convlab_problem problem = SomeProblem();
   problem.padding_top = problem.padding_bottom = 0;
   problem.padding_left = problem.padding_right = 0;
-  const convlab::Plan plan(problem);
+  const Plan plan(problem);
   EXPECT_STREQ(plan.info().kernel, "dense_lanes");
   HostTensors t;
   t.y.resize(kImages * kFilters * 25);
   plan.Run(t.x.data(), t.weights.data(), t.bias.data(), t.y.data());
   EXPECT_EQ(t.y, std::vector<float>(t.y.size(), 9 * kChannels + 0.5f));
+}
+
+// By both kernels, and by tensors that are converted.
+TEST(CInterface, WeightsArePreparedOnce) {
+  convlab_problem variant = SomeProblem();
+  variant.padding_top = variant.padding_bottom = 0;
+  variant.padding_left = variant.padding_right = 0;
+  convlab_problem last = SomeProblem();
+  last.format = CONVLAB_NHWC;
+  for (const convlab_problem& problem : {SomeProblem(), variant, last}) {
+    const Plan plan(problem);
+    const convlab_info& info = plan.info();
+    SCOPED_TRACE(info.kernel);
+    HostTensors t;
+    for (size_t i = 0; i < t.weights.size(); ++i) {
+      t.weights[i] = static_cast<float>(i);
+    }
+    std::vector<float> expected(info.output_bytes / 4), y = expected;
+    plan.Run(t.x.data(), t.weights.data(), t.bias.data(), expected.data());
+    ASSERT_GE(info.prepared_bytes, info.weight_bytes);
+    Aligned prepared(info.prepared_bytes);
+    plan.PrepareWeights(t.weights.data(), prepared.data());
+    t.weights.assign(t.weights.size(), -1);  // not needed any more
+    for (int turn = 0; turn < 2; ++turn) {
+      y.assign(y.size(), -1);
+      plan.RunPrepared(t.x.data(), prepared.data(), t.bias.data(), y.data());
+      EXPECT_EQ(y, expected);
+    }
+  }
 }
 
 // By both kernels, with one thread and with several, also past the caches.
@@ -136,19 +106,22 @@ TEST(CInterface, RunsOnTheCpuAllocateNothing) {
   fused.activation = CONVLAB_TANH, fused.pool_size = fused.pool_stride = 2;
   for (const convlab_problem& problem : {SomeProblem(), large, fused}) {
     for (const int threads : {1, 3}) {
-      convlab::Options options;
+      Options options;
       options.threads = threads;
-      const convlab::Plan plan(problem, options);
+      const Plan plan(problem, options);
       const convlab_info& info = plan.info();
       const std::vector<float> x(info.input_bytes / 4, 1);
       const std::vector<float> weights(info.weight_bytes / 4, 1);
       const std::vector<float> bias(kFilters, 1);
       std::vector<float> y(info.output_bytes / 4);
       const float* const added = problem.has_bias ? bias.data() : nullptr;
+      Aligned prepared(info.prepared_bytes);
       plan.Run(x.data(), weights.data(), added, y.data());
       const int64_t before = allocations;
       for (int i = 0; i < 3; ++i) {
         plan.Run(x.data(), weights.data(), added, y.data());
+        plan.PrepareWeights(weights.data(), prepared.data());
+        plan.RunPrepared(x.data(), prepared.data(), added, y.data());
       }
       EXPECT_EQ(allocations, before) << info.kernel << " " << threads;
     }
@@ -156,7 +129,7 @@ TEST(CInterface, RunsOnTheCpuAllocateNothing) {
 }
 
 TEST(CInterface, ThreadsShareAPlan) {
-  const convlab::Plan plan(SomeProblem());
+  const Plan plan(SomeProblem());
   std::vector<HostTensors> tensors(4);
   std::vector<std::thread> threads;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -171,12 +144,6 @@ TEST(CInterface, ThreadsShareAPlan) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     EXPECT_EQ(tensors[i].y, ExpectedOnes(static_cast<float>(i)));
   }
-}
-
-// The message of an error, of the code that is expected.
-std::string MessageOf(convlab_status status, convlab_status expected) {
-  EXPECT_EQ(status, expected);
-  return status == CONVLAB_OK ? "" : convlab_last_error();
 }
 
 TEST(CInterface, RefusesWrongPlans) {
@@ -210,6 +177,13 @@ TEST(CInterface, RefusesWrongPlans) {
               HasSubstr("activation is 3"));
   problem = right, problem.batch = std::numeric_limits<int64_t>::min();
   EXPECT_THAT(create(&problem, &on_cpu, kInvalid), HasSubstr("the batch is -"));
+  problem = right;
+  problem.batch = problem.channels = problem.filters = INT32_MAX;
+  EXPECT_THAT(create(&problem, &on_cpu, kInvalid),
+              HasSubstr("too large to be counted in 64 bits"));
+  problem = right, problem.padding_right = INT32_MAX;
+  EXPECT_THAT(create(&problem, &on_cpu, kInvalid),
+              HasSubstr("the padded image is"));
   convlab_options options = on_cpu;
   options.accuracy = 4;
   EXPECT_THAT(create(&right, &options, kInvalid), HasSubstr("accuracy is 4"));
@@ -263,6 +237,64 @@ TEST(CInterface, RefusesWrongRunsAndWritesNothing) {
   convlab_plan_destroy(plan);
 }
 
+TEST(CInterface, RefusesWrongPreparedWeights) {
+  const Plan plan(SomeProblem());
+  const auto bytes = static_cast<size_t>(plan.info().prepared_bytes);
+  HostTensors t;
+  Aligned prepared(bytes);
+  std::memset(prepared.data(), 0x5a, bytes);
+  const std::string before(prepared.data(), bytes);
+  const auto prepare = [&](const void* weights, void* to, size_t room) {
+    const std::string message = Thrown([&] {
+      Check(convlab_prepare_weights(plan.get(), weights, to, room, nullptr));
+    });
+    EXPECT_EQ(std::string(prepared.data(), bytes), before);
+    return message;
+  };
+  const float* const w = t.weights.data();
+  EXPECT_THAT(MessageOf(convlab_prepare_weights(nullptr, w, prepared.data(),
+                                                bytes, nullptr),
+                        CONVLAB_INVALID_ARGUMENT),
+              HasSubstr("plan is null"));
+  EXPECT_THAT(prepare(nullptr, prepared.data(), bytes),
+              HasSubstr("weights is null"));
+  EXPECT_THAT(prepare(w, nullptr, bytes), HasSubstr("prepared is null"));
+  EXPECT_THAT(prepare(w, prepared.data() + 4, bytes),
+              HasSubstr("multiple of 256"));
+  EXPECT_THAT(prepare(w, prepared.data(), bytes - 1),
+              AllOf(HasSubstr("prepared has"), HasSubstr("or more")));
+  EXPECT_THAT(prepare(prepared.data() + bytes - 4, prepared.data(), bytes),
+              HasSubstr("overlaps weights"));
+  const std::vector<float> y = t.y;
+  const auto run = [&](const void* from) {
+    const std::string message = Thrown(
+        [&] { plan.RunPrepared(t.x.data(), from, t.bias.data(), t.y.data()); });
+    EXPECT_EQ(t.y, y);
+    return message;
+  };
+  EXPECT_THAT(run(nullptr), HasSubstr("prepared is null"));
+  EXPECT_THAT(run(prepared.data() + 8), HasSubstr("multiple of 256"));
+}
+
+// Of version 0.1, and of one to come.
+TEST(CInterface, InfoOfAnotherVersion) {
+  const Plan plan(SomeProblem());
+  struct {
+    convlab_info info = CONVLAB_INFO_INIT;
+    int64_t more = 7;
+  } asked;
+  asked.info.struct_size = 80;
+  asked.info.prepared_bytes = 7;
+  ASSERT_EQ(convlab_plan_query(plan.get(), &asked.info), CONVLAB_OK);
+  EXPECT_EQ(asked.info.struct_size, 80u);
+  EXPECT_STREQ(asked.info.kernel, "general");
+  EXPECT_EQ(asked.info.prepared_bytes, 7);
+  asked.info.struct_size = sizeof(asked);
+  ASSERT_EQ(convlab_plan_query(plan.get(), &asked.info), CONVLAB_OK);
+  EXPECT_EQ(asked.info.prepared_bytes, plan.info().prepared_bytes);
+  EXPECT_EQ(asked.more, 7);
+}
+
 TEST(CInterface, InfoOfAnotherSize) {
   convlab_info info = CONVLAB_INFO_INIT;
   EXPECT_EQ(convlab_plan_query(nullptr, &info), CONVLAB_INVALID_ARGUMENT);
@@ -277,215 +309,5 @@ TEST(CInterface, InfoOfAnotherSize) {
   convlab_plan_destroy(plan);
 }
 
-class OnGpu : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (convlab_count_gpus() == 0) GTEST_SKIP() << "there is no GPU";
-  }
-
-  static DeviceBuffer Upload(const std::vector<float>& values) {
-    const auto bytes = static_cast<int64_t>(values.size() * sizeof(float));
-    auto buffer = DeviceBuffer::Allocate(bytes);
-    EXPECT_TRUE(buffer.ok()) << buffer.status();
-    EXPECT_TRUE(
-        convlab::cuda::CopyToDevice(buffer->data(), values.data(), bytes).ok());
-    return *std::move(buffer);
-  }
-  static std::vector<float> Download(const DeviceBuffer& buffer) {
-    std::vector<float> values(buffer.bytes() / sizeof(float));
-    EXPECT_TRUE(
-        convlab::cuda::CopyToHost(values.data(), buffer.data(), buffer.bytes())
-            .ok());
-    return values;
-  }
-
-  struct Tensors {
-    explicit Tensors(const convlab::Plan& plan, const HostTensors& host = {})
-        : x(Upload(host.x)),
-          weights(Upload(host.weights)),
-          bias(Upload(host.bias)),
-          y(Upload(host.y)),
-          workspace(
-              *DeviceBuffer::Allocate(plan.info().workspace_bytes + 256)) {}
-    void Run(const convlab::Plan& plan, CUstream_st* stream) {
-      plan.Run(x.floats(), weights.floats(), bias.floats(), y.floats(),
-               workspace.data(), stream);
-    }
-    DeviceBuffer x, weights, bias, y, workspace;
-  };
-};
-
-TEST_F(OnGpu, RunsInStreams) {
-  const convlab::Plan plan(SomeProblem(), OnDevice(0));
-  std::vector<Tensors> tensors;
-  std::vector<convlab::cuda::DeviceStream> streams;
-  for (int i = 0; i < 3; ++i) {
-    HostTensors host;
-    host.bias.assign(kFilters, static_cast<float>(i));
-    tensors.emplace_back(plan, host);
-    streams.push_back(*convlab::cuda::DeviceStream::Create());
-  }
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 3; ++i) {
-    threads.emplace_back([&, i] {
-      for (int turn = 0; turn < 50; ++turn) {
-        tensors[i].Run(plan, streams[i].get());
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  ASSERT_TRUE(convlab::cuda::Synchronize().ok());
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(Download(tensors[i].y), ExpectedOnes(static_cast<float>(i)));
-  }
-}
-
-TEST_F(OnGpu, RunAllocatesNoDeviceMemory) {
-  const convlab::Plan plan(SomeProblem(), OnDevice(0));
-  Tensors tensors(plan);
-  tensors.Run(plan, nullptr);  // loads the kernels' code
-  ASSERT_TRUE(convlab::cuda::Synchronize().ok());
-  const auto before = convlab::cuda::FreeMemory();
-  for (int turn = 0; turn < 100; ++turn) tensors.Run(plan, nullptr);
-  EXPECT_EQ(*convlab::cuda::FreeMemory(), *before);
-  ASSERT_TRUE(convlab::cuda::Synchronize().ok());
-}
-
-#ifdef CONVLAB_TEST_GRAPHS
-// A plan, unless the kernel that is named does not take the problem there.
-std::optional<convlab::Plan> MakeIfTaken(const convlab::Options& options) {
-  try {
-    return std::optional<convlab::Plan>(std::in_place, SomeProblem(), options);
-  } catch (const convlab::Error& error) {
-    EXPECT_EQ(error.status(), CONVLAB_UNSUPPORTED) << error.what();
-    return std::nullopt;
-  }
-}
-
-TEST_F(OnGpu, IsRecordedInAGraph) {
-  for (const char* const kernel :
-       {"", "general", "few_images", "tensor_split", "tensor_strips"}) {
-    SCOPED_TRACE(kernel);
-    convlab::Options options = OnDevice(0);
-    options.flags = CONVLAB_CAPTURABLE;
-    if (*kernel != '\0') options.kernel = kernel;
-    const std::optional<convlab::Plan> made = MakeIfTaken(options);
-    if (!made.has_value()) continue;
-    const convlab::Plan& plan = *made;
-    EXPECT_EQ(plan.info().capturable, 1);
-    Tensors tensors(plan);
-    const auto stream = convlab::cuda::DeviceStream::Create();
-    ASSERT_TRUE(stream.ok());
-    const auto graph =
-        convlab::cuda::Graph::Record(*stream, [&]() -> absl::Status {
-          tensors.Run(plan, stream->get());
-          return absl::OkStatus();
-        });
-    ASSERT_TRUE(graph.ok()) << graph.status();
-    EXPECT_EQ(Download(tensors.y), HostTensors().y) << "ran while recorded";
-    ASSERT_TRUE(graph->Launch(*stream).ok());
-    ASSERT_TRUE(graph->Launch(*stream).ok());
-    ASSERT_TRUE(convlab::cuda::Synchronize().ok());
-    EXPECT_EQ(Download(tensors.y), ExpectedOnes(0.5f));
-  }
-}
-#endif
-
-TEST_F(OnGpu, RefusesWrongMemory) {
-  const convlab::Plan plan(SomeProblem(), OnDevice(0));
-  Tensors t(plan);
-  HostTensors host;
-  const auto run = [&](const float* x, void* workspace) {
-    try {
-      plan.Run(x, t.weights.floats(), t.bias.floats(), t.y.floats(), workspace);
-    } catch (const convlab::Error& error) {
-      EXPECT_EQ(error.status(), CONVLAB_INVALID_ARGUMENT);
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  EXPECT_THAT(run(host.x.data(), t.workspace.data()),
-              HasSubstr("x is in the host's memory"));
-  if (plan.info().workspace_bytes > 0) {
-    EXPECT_THAT(run(t.x.floats(), nullptr), HasSubstr("workspace is null"));
-    EXPECT_THAT(run(t.x.floats(), static_cast<char*>(t.workspace.data()) + 4),
-                HasSubstr("multiple of 256"));
-  }
-  ASSERT_TRUE(convlab::cuda::Synchronize().ok());
-  EXPECT_EQ(Download(t.y), host.y);
-}
-
-#ifdef CONVLAB_TEST_GRAPHS
-TEST_F(OnGpu, RefusesAnotherDevicesStream) {
-  if (convlab_count_gpus() < 2) GTEST_SKIP() << "there is one GPU";
-  const convlab::Plan plan(SomeProblem(), OnDevice(1));
-  const auto stream = convlab::cuda::DeviceStream::Create();  // of GPU 0
-  ASSERT_TRUE(stream.ok());
-  const convlab::cuda::CurrentDevice current(1);
-  Tensors t(plan);
-  try {
-    t.Run(plan, stream->get());
-    ADD_FAILURE() << "ran";
-  } catch (const convlab::Error& error) {
-    EXPECT_EQ(error.status(), CONVLAB_INVALID_ARGUMENT);
-    EXPECT_THAT(error.what(), HasSubstr("stream is one of GPU 0"));
-  }
-  ASSERT_TRUE(convlab::cuda::Synchronize().ok());
-  EXPECT_EQ(Download(t.y), HostTensors().y);
-}
-
-// In a process of its own, because others' memory and streams go, too.
-TEST_F(OnGpu, RefusesAPlanThatWasMadeBeforeAReset) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto use_after_reset = [] {
-    const convlab::Plan plan(SomeProblem(), OnDevice(0));
-    { Tensors(plan).Run(plan, nullptr); }
-    if (cudaDeviceReset() != cudaSuccess) std::_Exit(2);
-    Tensors t(plan);
-    try {
-      t.Run(plan, nullptr);
-    } catch (const convlab::Error& error) {
-      const bool right =
-          error.status() == CONVLAB_INVALID_ARGUMENT &&
-          std::strstr(error.what(), "has been reset") != nullptr &&
-          convlab::cuda::Synchronize().ok() && Download(t.y) == HostTensors().y;
-      const convlab::Plan later(SomeProblem(), OnDevice(0));
-      t.Run(later, nullptr);
-      std::_Exit(right && convlab::cuda::Synchronize().ok() &&
-                         Download(t.y) == ExpectedOnes(0.5f)
-                     ? 0
-                     : 3);
-    }
-    std::_Exit(4);
-  };
-  EXPECT_EXIT(use_after_reset(), testing::ExitedWithCode(0), "");
-}
-#endif
-
-TEST_F(OnGpu, RefusesASmallWorkspace) {
-  const convlab_problem problem = SomeProblem();
-  convlab_options options = CONVLAB_OPTIONS_INIT;
-  options.device = 0;
-  options.kernel = "tensor_split";
-  convlab_plan* plan = nullptr;
-  ASSERT_EQ(convlab_plan_create(&problem, &options, &plan), CONVLAB_OK)
-      << convlab_last_error();
-  convlab_info info = CONVLAB_INFO_INIT;
-  ASSERT_EQ(convlab_plan_query(plan, &info), CONVLAB_OK);
-  ASSERT_GT(info.workspace_bytes, 0);
-  const convlab::Plan other(problem, OnDevice(0));
-  Tensors t(other);
-  const auto workspace = DeviceBuffer::Allocate(info.workspace_bytes);
-  ASSERT_TRUE(workspace.ok());
-  EXPECT_THAT(
-      MessageOf(convlab_run(plan, t.x.floats(), t.weights.floats(),
-                            t.bias.floats(), t.y.floats(), workspace->data(),
-                            info.workspace_bytes - 1, nullptr),
-                CONVLAB_INVALID_ARGUMENT),
-      HasSubstr("or more"));
-  ASSERT_TRUE(convlab::cuda::Synchronize().ok());
-  EXPECT_EQ(Download(t.y), HostTensors().y);
-  convlab_plan_destroy(plan);
-}
-
 }  // namespace
+}  // namespace convlab

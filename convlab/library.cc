@@ -34,8 +34,11 @@ static_assert(offsetof(convlab_problem, padding_right) == 104);
 static_assert(offsetof(convlab_problem, pool_ceil) == 128);
 static_assert(sizeof(convlab_options) == 32);
 static_assert(offsetof(convlab_options, kernel) == 24);
-static_assert(sizeof(convlab_info) == 80);
 static_assert(offsetof(convlab_info, kernel) == 72);
+static_assert(offsetof(convlab_info, prepared_bytes) == 80);
+static_assert(sizeof(convlab_info) == 96);
+// That of version 0.1.
+constexpr size_t kFirstInfoSize = offsetof(convlab_info, prepared_bytes);
 
 // Threads that plans share: each run uses all of them, so that runs take turns.
 struct Pool {
@@ -115,13 +118,45 @@ struct convlab_plan {
   convlab::Operation operation;
   convlab::Target target;
   bool trusts_pointers = false;
+  double estimated_cudnn_ns = 0;
   uint64_t context = 0;                 // of the GPU, when the plan was made
   std::shared_ptr<convlab::Pool> pool;  // of the CPU
   std::unique_ptr<convlab::PreparedOperation> prepared;
   std::mutex mutex;  // of the GPU: one thread at a time queues work
 
   std::mutex& turn() { return pool == nullptr ? mutex : pool->mutex; }
+  convlab::Planned planned() const {
+    return {operation, target, *prepared, !trusts_pointers};
+  }
+  // Whether a call may queue work in the stream.
+  absl::Status CheckStream(convlab::Stream stream) const {
+    const bool recordable = prepared->recordable();
+    if (trusts_pointers && recordable) return absl::OkStatus();
+    return convlab::CheckQueue(target, context, recordable, stream);
+  }
 };
+
+namespace convlab {
+namespace {
+
+// convlab_run, and with prepared weights convlab_run_prepared.
+convlab_status Run(const char* function, convlab_plan* plan,
+                   const PreparedOperation::Tensors& tensors, bool prepared,
+                   size_t workspace_bytes, void* stream) {
+  return Guard(function, [&]() -> absl::Status {
+    if (plan == nullptr) return absl::InvalidArgumentError("plan is null");
+    const auto queue = static_cast<Stream>(stream);
+    RETURN_IF_ERROR(plan->CheckStream(queue));
+    RETURN_IF_ERROR(
+        CheckTensors(plan->planned(), tensors, prepared, workspace_bytes));
+    const std::lock_guard<std::mutex> lock(plan->turn());
+    return prepared ? plan->prepared->RunPrepared(tensors, queue)
+                    : plan->prepared->Run(tensors, queue);
+  });
+}
+
+}  // namespace
+}  // namespace convlab
 
 using convlab::Guard;
 
@@ -177,6 +212,8 @@ convlab_status convlab_plan_create(const convlab_problem* problem,
     ASSIGN_OR_RETURN(made->prepared,
                      convlab::PrepareOperation(made->operation, made->target));
     made->context = convlab::ContextOf(made->target);
+    made->estimated_cudnn_ns =
+        convlab::EstimateCudnnNs(made->operation, made->target);
     *plan = made.release();
     return absl::OkStatus();
   });
@@ -189,23 +226,29 @@ convlab_status convlab_plan_query(const convlab_plan* plan,
   return Guard("convlab_plan_query", [&]() -> absl::Status {
     if (plan == nullptr) return absl::InvalidArgumentError("plan is null");
     if (info == nullptr) return absl::InvalidArgumentError("info is null");
-    if (info->struct_size < sizeof(convlab_info)) {
+    if (info->struct_size < convlab::kFirstInfoSize) {
       return absl::InvalidArgumentError(absl::StrCat(
           "info->struct_size is ", info->struct_size, ", expected ",
           sizeof(convlab_info), ": initialize it by CONVLAB_INFO_INIT"));
     }
     const convlab::Operation& o = plan->operation;
-    info->workspace_bytes = plan->prepared->workspace_bytes();
-    info->output_height = o.output_height();
-    info->output_width = o.output_width();
-    info->input_bytes = o.element_bytes() * o.input_elements();
-    info->weight_bytes = o.element_bytes() * o.kernel_elements();
-    info->output_bytes = o.element_bytes() * o.output_elements();
-    info->estimated_ns = plan->prepared->estimated_ns();
-    info->accuracy = static_cast<int32_t>(plan->prepared->accuracy());
-    info->capturable = plan->target.backend == convlab::Backend::kCuda &&
-                       plan->prepared->recordable();
-    info->kernel = plan->prepared->kernel().c_str();
+    convlab_info all = CONVLAB_INFO_INIT;
+    all.struct_size = info->struct_size;
+    all.workspace_bytes = plan->prepared->workspace_bytes();
+    all.output_height = o.output_height();
+    all.output_width = o.output_width();
+    all.input_bytes = o.element_bytes() * o.input_elements();
+    all.weight_bytes = o.element_bytes() * o.kernel_elements();
+    all.output_bytes = o.element_bytes() * o.output_elements();
+    all.estimated_ns = plan->prepared->estimated_ns();
+    all.accuracy = static_cast<int32_t>(plan->prepared->accuracy());
+    all.capturable = plan->target.backend == convlab::Backend::kCuda &&
+                     plan->prepared->recordable();
+    all.kernel = plan->prepared->kernel().c_str();
+    all.prepared_bytes = plan->prepared->filter_bytes();
+    all.estimated_cudnn_ns = plan->estimated_cudnn_ns;
+    // An earlier header has fewer fields.
+    std::memcpy(info, &all, std::min(info->struct_size, sizeof(all)));
     return absl::OkStatus();
   });
 }
@@ -214,22 +257,31 @@ convlab_status convlab_run(convlab_plan* plan, const void* x,
                            const void* weights, const void* bias, void* y,
                            void* workspace, size_t workspace_bytes,
                            void* stream) {
-  return Guard("convlab_run", [&]() -> absl::Status {
+  return convlab::Run("convlab_run", plan, {x, weights, bias, y, workspace},
+                      /*prepared=*/false, workspace_bytes, stream);
+}
+
+convlab_status convlab_prepare_weights(convlab_plan* plan, const void* weights,
+                                       void* prepared, size_t prepared_bytes,
+                                       void* stream) {
+  return Guard("convlab_prepare_weights", [&]() -> absl::Status {
     if (plan == nullptr) return absl::InvalidArgumentError("plan is null");
-    const convlab::PreparedOperation::Tensors tensors = {x, weights, bias, y,
-                                                         workspace};
     const auto queue = static_cast<convlab::Stream>(stream);
-    const bool recordable = plan->prepared->recordable();
-    if (!plan->trusts_pointers || !recordable) {
-      RETURN_IF_ERROR(
-          convlab::CheckQueue(plan->target, plan->context, recordable, queue));
-    }
-    RETURN_IF_ERROR(convlab::CheckTensors(
-        plan->operation, plan->target, *plan->prepared, tensors,
-        workspace_bytes, !plan->trusts_pointers));
+    RETURN_IF_ERROR(plan->CheckStream(queue));
+    RETURN_IF_ERROR(convlab::CheckFilters(plan->planned(), weights, prepared,
+                                          prepared_bytes));
     const std::lock_guard<std::mutex> lock(plan->turn());
-    return plan->prepared->Run(tensors, queue);
+    return plan->prepared->PrepareFilters(weights, prepared, queue);
   });
+}
+
+convlab_status convlab_run_prepared(convlab_plan* plan, const void* x,
+                                    const void* prepared, const void* bias,
+                                    void* y, void* workspace,
+                                    size_t workspace_bytes, void* stream) {
+  return convlab::Run("convlab_run_prepared", plan,
+                      {x, prepared, bias, y, workspace}, /*prepared=*/true,
+                      workspace_bytes, stream);
 }
 
 }  // extern "C"

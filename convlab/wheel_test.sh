@@ -1,3 +1,3 @@
 #!/bin/sh
-# Tests the wheel with the machine's Python: wheel_test.sh SCRIPT WHEEL
-exec python3 "$1" "$2"
+# Tests the wheel with the machine's Python: wheel_test.sh SCRIPT WHEEL DOCUMENT
+exec python3 -B "$@"

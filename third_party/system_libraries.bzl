@@ -55,6 +55,25 @@ _system_library = repository_rule(
     },
 )
 
+def _python_impl(repository_ctx):
+    script = "import sysconfig; print(sysconfig.get_path('include'))"
+    include = repository_ctx.execute(["/usr/bin/python3", "-c", script]).stdout.strip()
+    if not include or not repository_ctx.path(include + "/Python.h").exists:
+        _missing("python", "libpython3-dev", "there is no %s/Python.h" % include)
+    repository_ctx.symlink(include, "include")
+    repository_ctx.file("BUILD", """
+cc_library(
+    name = "python",
+    hdrs = glob(["include/*.h", "include/cpython/*.h"]),
+    includes = ["include"],
+    visibility = ["//visibility:public"],
+)
+""")
+
+# The headers of the machine's Python, for modules by its stable interface, which
+# link nothing.
+_python = repository_rule(implementation = _python_impl, local = True)
+
 def _googletest_impl(repository_ctx):
     source = "/usr/src/googletest"
     if not repository_ctx.path(source + "/googletest/src/gtest-all.cc").exists:
@@ -233,6 +252,7 @@ def system_libraries():
     _googletest(name = "googletest")
     _onnx(name = "onnx")
     _openmpi(name = "openmpi")
+    _python(name = "python")
     _system_library(
         # Headers alone: what its shared library does is done in kernels/simd.
         name = "highway",

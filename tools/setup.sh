@@ -18,7 +18,7 @@ END
 # The build; the libraries of third_party/system_libraries.bzl; zip, without
 # which Bazel drops the outputs of failed tests (of a fuzz test: its input); xz,
 # with which the bundle is packed; Open MPI, for runs on several processes;
-# Python, which packs the library's wheel, and
+# Python, which packs the library's wheel, its headers, and
 # NumPy and CMake, with which others use the library; bubblewrap, in which
 # contributed kernels run; weasyprint for the reports' PDF, with a font that has
 # all their characters; the data set.
@@ -26,7 +26,7 @@ packages="g++ git pkg-config bazel-bootstrap bazel-rules-java bazel-skylib \
 libabsl-dev libeigen3-dev libgflags-dev libhwy-dev googletest nlohmann-json3-dev \
 libdnnl-dev libonnx-dev libprotobuf-dev protobuf-compiler libseccomp-dev \
 libsqlite3-dev zlib1g-dev nettle-dev zip xz-utils libopenmpi-dev openmpi-bin \
-python3 python3-numpy cmake \
+python3 libpython3-dev python3-numpy cmake \
 bubblewrap weasyprint fonts-dejavu-core dataset-fashion-mnist"
 developer_packages="clang-format clang-tidy shellcheck chromium"
 

@@ -85,6 +85,17 @@ Workers::~Workers() = default;
 
 void Workers::For(int64_t items, int64_t grain, const Work& work) {
   grain = std::max<int64_t>(1, grain);
+  const int64_t pieces = CeilDivide(items, grain);
+  const int helpers = static_cast<int>(std::min<int64_t>(
+                          count_, std::max<int64_t>(pieces, 1))) -
+                      1;
+  loop_workers = std::max(loop_workers, helpers + 1);
+  if (helpers == 0) {  // the caller alone
+    for (int64_t begin = 0; begin < items; begin += grain) {
+      work(count_ - 1, begin, std::min(items, begin + grain));
+    }
+    return;
+  }
   std::atomic<int64_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure;  // the first
@@ -101,11 +112,6 @@ void Workers::For(int64_t items, int64_t grain, const Work& work) {
       if (failure == nullptr) failure = std::current_exception();
     }
   };
-  const int64_t pieces = CeilDivide(items, grain);
-  const int helpers = static_cast<int>(std::min<int64_t>(
-                          count_, std::max<int64_t>(pieces, 1))) -
-                      1;
-  loop_workers = std::max(loop_workers, helpers + 1);
   Eigen::Barrier done(helpers);
   std::atomic<int> helper{0};
   const auto help = [&] {

@@ -12,8 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/hardware/rates.h"
-#include "common/record/host.h"
-#include "common/record/run_record.h"
+#include "common/record/benchmark_run.h"
 
 namespace convlab {
 
@@ -86,20 +85,10 @@ struct BenchOmission {
   std::string reason;
 };
 
-struct BenchRecord {
-  std::vector<std::string> command;
-  std::string git_revision;
-  std::string build_mode;
-  std::string started;  // RFC 3339, UTC
-  std::string method;   // describes how times were taken
+struct BenchRecord : BenchmarkRun {
   // By which the inputs of samples and the outputs that are compared were
   // drawn; 0 in older records.
   int64_t check_seed = 0;
-  std::string device;      // "cpu" or "gpu"
-  int threads = 0;         // of the CPU
-  std::string cpu_target;  // as in the run record
-  HostFacts host;
-  GpuFacts gpu;
   std::string data;  // the family on which times were taken; empty: uniform
   std::string peer;  // "cuDNN 9.14.0" or "oneDNN 2.6.3"; empty: none
   Ceilings ceilings;

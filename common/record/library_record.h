@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/record/host.h"
-#include "common/record/run_record.h"
+#include "common/record/benchmark_run.h"
 
 namespace convlab {
 
@@ -31,17 +30,7 @@ struct LibraryRow {
   double us = 0;            // median
 };
 
-struct LibraryRecord {
-  std::vector<std::string> command;
-  std::string git_revision;
-  std::string build_mode;
-  std::string started;  // RFC 3339, UTC
-  std::string method;   // how times were taken
-  std::string device;   // "cpu" or "gpu"
-  int threads = 0;      // of the CPU
-  std::string cpu_target;
-  HostFacts host;
-  GpuFacts gpu;
+struct LibraryRecord : BenchmarkRun {
   std::vector<LibraryCall> calls;
   std::vector<LibraryRow> rows;
 };

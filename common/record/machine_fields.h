@@ -3,6 +3,7 @@
 #ifndef COMMON_RECORD_MACHINE_FIELDS_H_
 #define COMMON_RECORD_MACHINE_FIELDS_H_
 
+#include "common/record/benchmark_run.h"
 #include "common/record/host.h"
 #include "common/record/run_record.h"
 
@@ -30,9 +31,8 @@ void Fields(Visitor& visit, GpuFacts& gpu) {
   visit("libraries", gpu.libraries);
 }
 
-// What both benchmarks' records begin with.
-template <typename Visitor, typename Record>
-void BenchmarkFields(Visitor& visit, Record& record) {
+template <typename Visitor>
+void BenchmarkFields(Visitor& visit, BenchmarkRun& record) {
   visit("command", record.command);
   visit("git_revision", record.git_revision);
   visit("build_mode", record.build_mode);

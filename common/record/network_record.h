@@ -11,8 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/record/host.h"
-#include "common/record/run_record.h"
+#include "common/record/benchmark_run.h"
 
 namespace convlab {
 
@@ -52,17 +51,7 @@ struct NetworkOmission {
   std::string reason;
 };
 
-struct NetworkRecord {
-  std::vector<std::string> command;
-  std::string git_revision;
-  std::string build_mode;
-  std::string started;  // RFC 3339, UTC
-  std::string method;   // how times were taken
-  std::string device;   // "cpu" or "gpu"
-  int threads = 0;      // of the CPU
-  std::string cpu_target;
-  HostFacts host;
-  GpuFacts gpu;
+struct NetworkRecord : BenchmarkRun {
   std::string peer;  // "cuDNN 9.14.0"; empty: none
   std::vector<NetworkRow> rows;
   std::vector<NetworkOmission> omissions;

@@ -18,7 +18,9 @@ import pathlib
 import statistics
 import sys
 
-TURN, ROUNDS = 10, 15
+from measuring import ROUNDS, find_torch, machine, median_us
+
+TURN = 10
 
 # name, batch, channels, height, width, filters, kernel, stride, padding
 PROBLEMS = [
@@ -28,38 +30,39 @@ PROBLEMS = [
 ]
 
 
-def median_us(torch, call):
+def replayed_us(torch, call):
     # Outside of the capture: loads code, and lets cuDNN search.
     call()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         for _ in range(TURN):
             call()
-    graph.replay()
-    times = []
-    for _ in range(ROUNDS):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) / TURN * 1e3)
-    return statistics.median(times)
+    return median_us(torch, graph.replay, 1) / TURN
+
+
+def told(ratio):
+    """How many times as fast; bold where cuDNN is faster."""
+    return f"{ratio:.2f}" if ratio >= 1 else f"**{ratio:.2f}**"
 
 
 def print_table(record):
-    print("| problem | x | filters | kernel | µs | cuDNN µs | times as fast |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| problem | x | filters | kernel | µs | cuDNN µs | times as fast | estimated |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
     for row in record["rows"]:
         batch, c, h, w, m, k, stride, padding = row["problem"]
         ratio = row["cudnn_us"] / row["us"]
+        # Not in records of version 0.1.
+        cudnn_us = row.get("estimated_cudnn_us")
+        estimated = told(cudnn_us / row["estimated_us"]) if cudnn_us else ""
         filters = f"{m}, {k}×{k}"
         filters += f", stride {stride}" if stride > 1 else ""
         filters += f", padding {padding}" if padding > 0 else ""
         print(
             f"| {row['name']} | {batch}×{c}×{h}×{w} | {filters} | {row['kernel']} | "
             f"{row['us']:.1f} | {row['cudnn_us']:.1f} | "
-            f"{'' if ratio >= 1 else '**'}{ratio:.2f}{'' if ratio >= 1 else '**'} |"
+            f"{told(ratio)} | {estimated} |"
         )
 
 
@@ -68,18 +71,11 @@ def main():
         with open(sys.argv[2]) as file:
             print_table(json.load(file))
         return 0
+    torch = find_torch("compare.py")
+    if torch is None:
+        return 3
     import convlab
 
-    try:
-        import torch
-    except ImportError:
-        torch = None
-    if torch is None or not torch.cuda.is_available():
-        print("compare.py: there is no PyTorch with a GPU", file=sys.stderr)
-        return 3
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cudnn.benchmark = True
-    torch.manual_seed(1)
     conv2d = torch.nn.functional.conv2d
     print(torch.cuda.get_device_name(), "cuDNN", torch.backends.cudnn.version())
     rows, failed = [], False
@@ -111,14 +107,15 @@ def main():
             print(f"{name}: wrong, relative error {error:.2g} by {plan.kernel}")
             failed = True
             continue
-        ours = median_us(torch, call)
-        theirs = median_us(torch, lambda: conv2d(x, filters, None, stride, padding))
+        ours = replayed_us(torch, call)
+        theirs = replayed_us(torch, lambda: conv2d(x, filters, None, stride, padding))
         rows.append(
             {
                 "name": name,
                 "problem": [batch, c, h, w, m, k, stride, padding],
                 "kernel": plan.kernel,
                 "estimated_us": plan.estimated_ns / 1e3,
+                "estimated_cudnn_us": plan.estimated_cudnn_ns / 1e3,
                 "us": ours,
                 "cudnn_us": theirs,
                 "relative_error": error,
@@ -137,9 +134,7 @@ def main():
     if len(sys.argv) > 1:
         record = {
             "schema": "convlab.compare/1",
-            "gpu": torch.cuda.get_device_name(),
-            "torch": torch.__version__,
-            "cudnn": torch.backends.cudnn.version(),
+            **machine(torch),
             "convlab": convlab.version(),
             "method": f"median of {ROUNDS} replays of {TURN} calls in a row, warm L2",
             "rows": rows,

@@ -8,29 +8,12 @@ as JSON. Exit status 3 if there is no PyTorch with a GPU.
 
 import copy
 import json
-import statistics
 import sys
 
 import convlab
+from measuring import find_torch, machine, median_us
 
-TURN, ROUNDS = 20, 15
-
-
-def median_us(torch, call):
-    """Of a call, of TURN in a row, by the GPU's clock."""
-    for _ in range(3):
-        call()
-    times = []
-    for _ in range(ROUNDS):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda.synchronize()
-        begin.record()
-        for _ in range(TURN):
-            call()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) / TURN * 1e3)
-    return statistics.median(times)
+TURN = 20
 
 
 def models(nn):
@@ -71,23 +54,16 @@ def measure(torch, model, x):
     with torch.cuda.graph(graph):
         model(x)
     return (
-        median_us(torch, lambda: model(x)),
-        median_us(torch, graph.replay),
+        median_us(torch, lambda: model(x), TURN),
+        median_us(torch, graph.replay, TURN),
         y,
     )
 
 
 def main():
-    try:
-        import torch
-    except ImportError:
-        torch = None
-    if torch is None or not torch.cuda.is_available():
-        print("models.py: there is no PyTorch with a GPU", file=sys.stderr)
+    torch = find_torch("models.py")
+    if torch is None:
         return 3
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cudnn.benchmark = True
-    torch.manual_seed(1)
     rows = []
     for name, model, shape in models(torch.nn):
         model = model.cuda().eval()
@@ -125,9 +101,7 @@ def main():
             json.dump(
                 {
                     "schema": "convlab.models/1",
-                    "gpu": torch.cuda.get_device_name(),
-                    "torch": torch.__version__,
-                    "cudnn": torch.backends.cudnn.version(),
+                    **machine(torch),
                     "rows": rows,
                 },
                 file,

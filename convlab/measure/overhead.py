@@ -9,6 +9,7 @@ import statistics
 import time
 
 import convlab
+from measuring import find_torch
 
 CALLS, ROUNDS = 200, 30
 
@@ -34,14 +35,13 @@ def main():
         y = numpy.empty_like(x)
         us = median_us(lambda: convlab.conv2d(x, x, out=y, threads=1))
         print(f"CPU, 1 product, NumPy: {us:.2f} us")
+        layer = convlab.Conv2d(x, threads=1)
+        us = median_us(lambda: layer(x, out=y))
+        print(f"CPU, 1 product, NumPy, weights that stay: {us:.2f} us")
     except ImportError:
         print("there is no NumPy")
-    try:
-        import torch
-    except ImportError:
-        torch = None
-    if torch is None or not torch.cuda.is_available():
-        print("there is no PyTorch with a GPU")
+    torch = find_torch("overhead.py")
+    if torch is None:
         return
     x = torch.ones(1, 1, 28, 28, device="cuda")
     w = torch.ones(6, 1, 5, 5, device="cuda")
@@ -49,6 +49,11 @@ def main():
     wait = torch.cuda.synchronize
     us = median_us(lambda: convlab.conv2d(x, w, out=y), wait)
     print(f"GPU, convlab.conv2d: {us:.2f} us")
+    us = median_us(lambda: convlab.conv2d(x, w), wait)
+    print(f"GPU, convlab.conv2d, new y: {us:.2f} us")
+    layer = convlab.Conv2d(w)
+    us = median_us(lambda: layer(x, out=y), wait)
+    print(f"GPU, convlab.Conv2d: {us:.2f} us")
     us = median_us(lambda: torch.nn.functional.conv2d(x, w), wait)
     print(f"GPU, torch.nn.functional.conv2d: {us:.2f} us")
 

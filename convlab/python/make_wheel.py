@@ -1,5 +1,6 @@
-"""Writes the wheel: make_wheel.py OUTPUT VERSION LIBRARY FILE...
+"""Writes the wheel: make_wheel.py OUTPUT VERSION FILE...
 
+The files are the package's modules and libraries, which are stripped, and terms.
 A wheel is a zip of the package and of three files that describe it (Python
 Packaging User Guide, binary distribution format). The same files make the same
 wheel.
@@ -9,7 +10,9 @@ import base64
 import hashlib
 import pathlib
 import platform
+import subprocess
 import sys
+import tempfile
 import zipfile
 
 _METADATA = """\
@@ -28,16 +31,26 @@ Tag: {tag}
 """
 
 
+def stripped(path):
+    with tempfile.NamedTemporaryFile() as file:
+        subprocess.run(["strip", "--strip-unneeded", "-o", file.name, path], check=True)
+        return pathlib.Path(file.name).read_bytes()
+
+
 def main():
-    output, version, library, *sources = sys.argv[1:]
-    # Any Python 3, since the library is opened by ctypes.
-    tag = f"py3-none-linux_{platform.machine()}"
+    output, version, *sources = sys.argv[1:]
+    # call.c uses the stable interface of this version.
+    tag = f"cp311-abi3-linux_{platform.machine()}"
     info = f"convlab-{version}.dist-info"
-    files = {"convlab/libconvlab.so.1": pathlib.Path(library).read_bytes()}
+    files = {}
     for source in sources:
         path = pathlib.Path(source)
-        folder = f"{info}/licenses" if path.suffix != ".py" else "convlab"
-        files[f"{folder}/{path.name}"] = path.read_bytes()
+        if path.suffix == ".so":
+            name = path.name.replace("libconvlab.so", "libconvlab.so.1")
+            files[f"convlab/{name}"] = stripped(path)
+        else:
+            folder = "convlab" if path.suffix == ".py" else f"{info}/licenses"
+            files[f"{folder}/{path.name}"] = path.read_bytes()
     files[f"{info}/METADATA"] = _METADATA.format(version=version).encode()
     files[f"{info}/WHEEL"] = _WHEEL.format(tag=tag).encode()
     record = ""

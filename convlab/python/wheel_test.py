@@ -1,13 +1,17 @@
-"""Installs the wheel by unpacking it, and tests the package: wheel_test.py WHEEL
+"""Unpacks the wheel and tests the package: wheel_test.py WHEEL DOCUMENT
 
-NumPy arrays on the CPU, arrays of other kinds, and errors; with a GPU and
-PyTorch or CuPy, their arrays, too.
+NumPy arrays on the CPU, arrays of other kinds, errors, and the programs that stand
+in the document (docs/library.md); the tests of torch_test.py, too.
 """
 
 import base64
+import contextlib
 import copy
 import ctypes
 import hashlib
+import io
+import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -28,15 +32,12 @@ with zipfile.ZipFile(sys.argv[1]) as _wheel:
 sys.path.insert(0, _folder.name)
 
 import convlab  # noqa: E402
+from torch_test import *  # noqa: E402, F403: unittest.main finds their tests here
 
 try:
     import numpy
 except ImportError:
     numpy = None
-try:
-    import torch
-except ImportError:
-    torch = None
 
 
 def reference(x, w, bias, stride, padding, activation, pool):
@@ -65,6 +66,27 @@ def reference(x, w, bias, stride, padding, activation, pool):
         y = y[:, :, : ph * size, : pw * size].reshape(*y.shape[:2], ph, size, pw, size)
         y = y.max(axis=(3, 5))
     return y
+
+
+def printed(title):
+    """The program that stands in the document's section."""
+    document = pathlib.Path(sys.argv[2]).read_text(encoding="utf-8")
+    section = re.search(rf"^## {title}\n(.*?)^## ", document, re.M | re.S)[1]
+    return "\n".join(re.findall("^    (.*)", section, re.M))
+
+
+class Document(unittest.TestCase):
+    @unittest.skipIf(numpy is None, "there is no NumPy")
+    def test_python(self):
+        names = {}
+        exec(printed("Python"), names)
+        self.assertEqual(names["y"].shape, (64, 16, 16, 16))
+
+    @unittest.skipIf(not HAS_TORCH, "there is no PyTorch 2.4 or later")
+    def test_pytorch(self):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(printed("PyTorch"), {})
+        self.assertIn("pytorch", out.getvalue())
 
 
 class Wheel(unittest.TestCase):
@@ -121,6 +143,51 @@ class OnTheCpu(unittest.TestCase):
             self.assertEqual(y.dtype, kind)
             numpy.testing.assert_array_equal(y.transpose(0, 3, 1, 2), expected)
 
+    def test_weights_stay(self):
+        x, w, bias = self.uniform(2, 3, 9, 10), self.uniform(5, 3, 3, 3), self.uniform(5)
+        options = {"padding": 1, "activation": "relu", "pool": 2, "threads": 1}
+        for kind in (numpy.float32, numpy.float16):
+            x_, w_, bias_ = (a.astype(kind) for a in (x, w, bias))
+            layer = convlab.Conv2d(w_, bias_, 2, **options)
+            expected = convlab.conv2d(x_, w_, bias_, 2, **options)
+            again = convlab.conv2d(x_, -w_, bias_, 2, **options)
+            for _ in range(2):
+                numpy.testing.assert_array_equal(layer(x_), expected)
+            w_ *= -1  # seen after refresh
+            numpy.testing.assert_array_equal(layer(x_), expected)
+            layer.refresh()
+            numpy.testing.assert_array_equal(layer(x_), again)
+            out = numpy.zeros_like(expected)
+            self.assertIs(copy.deepcopy(layer)(x_, out=out), out)
+            numpy.testing.assert_array_equal(out, again)
+            # Another shape of x.
+            one = layer(x_[:1].copy())
+            numpy.testing.assert_array_equal(one, again[:1])
+        for message, arguments in (
+            ("w is a list", ([[1.0]],)),
+            ("w has shape", (w[0],)),
+            ("bias is float16", (w, bias.astype("f2"))),
+            ("stride is 7", (w, None, 7)),
+        ):
+            with self.assertRaisesRegex(
+                (TypeError, ValueError, convlab.ConvlabError), message
+            ):
+                convlab.Conv2d(*arguments)(x)
+        with self.assertRaisesRegex(ValueError, "out is read-only"):
+            out = numpy.zeros_like(x)
+            out.flags.writeable = False
+            convlab.Conv2d(self.uniform(3, 3, 3, 3), padding=1)(x, out=out)
+
+    def test_takes_buffers_of_other_kinds(self):
+        x, w = self.uniform(1, 1, 5, 6), self.uniform(2, 1, 3, 3)
+        expected = convlab.conv2d(x, w)
+        y = convlab.conv2d(memoryview(x), memoryview(w))
+        numpy.testing.assert_array_equal(y, expected)
+        with self.assertRaisesRegex(TypeError, "elements of type"):
+            convlab.conv2d(x.astype(">f4"), w)
+        with self.assertRaisesRegex(TypeError, "x is a bytes"):
+            convlab.conv2d(b"1234", w)
+
     def test_takes_dlpack(self):
         class Other:
             """An array of which nothing but DLPack is known."""
@@ -167,243 +234,36 @@ class OnTheCpu(unittest.TestCase):
             convlab.conv2d(x, w, out=out)
         with self.assertRaisesRegex(convlab.ConvlabError, "no_such"):
             convlab.conv2d(x, w, kernel="no_such")
+        one = self.uniform(2, 2, 1, 1)
+        before = x.copy()
+        with self.assertRaisesRegex(convlab.ConvlabError, "y, which .* overlaps x"):
+            convlab.conv2d(x, one, out=x)
+        floats = numpy.zeros(x.nbytes // 4 + 1, numpy.float32).view(numpy.uint8)
+        moved = floats[1 : 1 + x.nbytes].view(numpy.float32).reshape(x.shape)
+        with self.assertRaisesRegex(convlab.ConvlabError, "multiple of 4"):
+            convlab.conv2d(moved, one)
+        numpy.testing.assert_array_equal(x, before)
 
     def test_plans_say_what_they_are(self):
         plan = convlab.Plan({"height": 9, "width": 9, "kernel_height": 3})
         self.assertEqual((plan.output_height, plan.output_width), (7, 9))
         self.assertEqual(plan.kernel, "general")
+        self.assertEqual(plan.estimated_cudnn_ns, 0)
+        with self.assertRaisesRegex(TypeError, "cannot be copied"):
+            copy.copy(plan)
+        many = {"batch": 1 << 30, "channels": 1 << 30, "filters": 1 << 30}
+        for status, message, fields, options in (
+            (1, "the batch is 2147483648, expected 1 to", {"batch": 1 << 31}, {}),
+            (1, "too large to be counted in 64 bits", many, {}),
+            (3, "GPU", {}, {"device": 1000}),
+        ):
+            with self.assertRaisesRegex(convlab.ConvlabError, message) as raised:
+                convlab.Plan(fields, **options)
+            self.assertEqual(raised.exception.status, status)
         with self.assertRaisesRegex(ValueError, "no field 'heigth'"):
             convlab.Plan({"heigth": 9})
         with self.assertRaisesRegex(ValueError, "expected an integer"):
             convlab.Plan({"height": 1 << 64})
-
-
-@unittest.skipIf(
-    torch is None or not torch.cuda.is_available(), "there is no PyTorch with a GPU"
-)
-class OnAGpuWithPyTorch(unittest.TestCase):
-    def test_equals_pytorch_in_float64(self):
-        torch.manual_seed(1)
-        for stride, padding in ((1, 0), (1, 1), (2, 3)):
-            x = torch.rand(4, 3, 33, 35, device="cuda") - 0.5
-            w = torch.rand(20, 3, 5, 5, device="cuda") - 0.5
-            bias = torch.rand(20, device="cuda")
-            y = convlab.conv2d(x, w, bias, stride, padding, "relu")
-            expected = torch.relu(
-                torch.nn.functional.conv2d(
-                    x.double(), w.double(), bias.double(), stride, padding
-                )
-            )
-            self.assertLess((y - expected).abs().max().item(), 2e-5)
-
-    def test_works_in_the_current_stream(self):
-        x = torch.ones(256, 8, 64, 64, device="cuda")
-        w = torch.ones(16, 8, 3, 3, device="cuda")
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(50):
-                x = x * 1.0
-            x = x * 2
-            y = convlab.conv2d(x, w, padding=1)
-            inside = y[:, :, 1:-1, 1:-1].clone()
-        stream.synchronize()
-        self.assertTrue(bool((inside == 144).all()))
-
-    def test_is_captured_in_a_graph(self):
-        x = torch.ones(2, 3, 16, 16, device="cuda")
-        w = torch.ones(4, 3, 3, 3, device="cuda")
-        convlab.conv2d(x, w, capturable=True)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            y = convlab.conv2d(x, w, capturable=True)
-        x.fill_(2)
-        graph.replay()
-        torch.cuda.synchronize()
-        self.assertTrue(bool((y == 54).all()))
-
-    def test_refuses_gradients(self):
-        x = torch.ones(1, 1, 5, 5, device="cuda", requires_grad=True)
-        with self.assertRaisesRegex(ValueError, "requires a gradient"):
-            convlab.conv2d(x, x.detach())
-
-    def test_refuses_arrays_of_two_devices(self):
-        x, w = torch.ones(1, 1, 5, 5, device="cuda"), torch.ones(1, 1, 3, 3)
-        with self.assertRaisesRegex(ValueError, "w is float32 on the CPU, expected float32 on GPU 0"):
-            convlab.conv2d(x, w)
-
-
-@unittest.skipIf(
-    torch is None or not hasattr(torch.library, "register_fake"),
-    "there is no PyTorch 2.4 or later",
-)
-class InPyTorch(unittest.TestCase):
-    """On each device that there is."""
-
-    def setUp(self):
-        torch.manual_seed(1)
-        self.tf32 = torch.backends.cudnn.allow_tf32
-        torch.backends.cudnn.allow_tf32 = False
-        gpu = torch.cuda.is_available()
-        self.devices = ["cpu", "cuda"] if gpu else ["cpu"]
-
-    def tearDown(self):
-        torch.backends.cudnn.allow_tf32 = self.tf32
-
-    @staticmethod
-    def model(device):
-        """LeNet-5's convolutions, one that Convlab does not take, and a linear layer."""
-        nn = torch.nn
-        return (
-            nn.Sequential(
-                nn.Conv2d(1, 6, 5, padding=2),
-                nn.Tanh(),
-                nn.MaxPool2d(2),
-                nn.Conv2d(6, 16, 5),
-                nn.ReLU(),
-                nn.MaxPool2d(2),
-                nn.Conv2d(16, 8, 3, padding="same", dilation=2),
-                nn.Flatten(),
-                nn.Linear(8 * 25, 10),
-            )
-            .to(device)
-            .eval()
-        )
-
-    def force(self, model, x):
-        """Lets the model's changed layers use Convlab for what they meet."""
-        changed = [
-            module
-            for module in model.modules()
-            if isinstance(module, convlab.torch._Convolution)
-        ]
-        for module in changed:
-            module._compare = lambda x, key, module=module: (
-                module._convlab_faster.setdefault(key, True)
-            )
-        with torch.no_grad():
-            model(x)
-        for module in changed:
-            del module._compare
-        return changed
-
-    def test_operator_equals_pytorch(self):
-        for device in self.devices:
-            x = torch.rand(2, 3, 17, 20, device=device) - 0.5
-            w = torch.rand(7, 3, 3, 5, device=device) - 0.5
-            b = torch.rand(7, device=device)
-            y = convlab.torch.conv2d(x, w, b, (2, 1), (1, 2), "relu", 2)
-            conv = torch.nn.functional.conv2d(x, w, b, (2, 1), (1, 2))
-            expected = torch.nn.functional.max_pool2d(torch.relu(conv), 2)
-            torch.testing.assert_close(y, expected, rtol=0, atol=1e-5)
-
-    def test_operator_takes_channels_last_and_halves(self):
-        for device in self.devices:
-            x = torch.randint(-3, 4, (2, 3, 17, 20), device=device).float()
-            w = torch.randint(-3, 4, (7, 3, 3, 5), device=device).float()
-            expected = torch.nn.functional.conv2d(x, w, None, 2, 1)
-            for kind in (torch.float32, torch.float16):
-                for order in (torch.contiguous_format, torch.channels_last):
-                    x_ = x.to(kind).to(memory_format=order)
-                    w_ = w.to(kind).to(memory_format=order)
-                    y = convlab.torch.conv2d(x_, w_, None, 2, 1)
-                    self.assertTrue(y.is_contiguous(memory_format=order))
-                    torch.testing.assert_close(y, expected.to(kind), rtol=0, atol=0)
-
-    def test_operator_passes_pytorchs_own_checks(self):
-        for device in self.devices:
-            x, w = torch.rand(2, 3, 9, 9, device=device), torch.rand(4, 3, 3, 3).to(device)
-            for pool in ([], [3, 2, 1]):
-                for order in (torch.contiguous_format, torch.channels_last):
-                    ordered = x.to(memory_format=order)
-                    torch.library.opcheck(
-                        torch.ops.convlab.conv2d.default,
-                        (ordered, w, None, [1, 2], [1, 1, 0, 2], "tanh", pool, ""),
-                        test_utils=("test_schema", "test_faketensor"),
-                    )
-
-    def test_accelerated_model_equals_the_model(self):
-        for device in self.devices:
-            model = self.model(device)
-            names = list(model.state_dict())
-            x = torch.rand(5, 1, 28, 28, device=device)
-            with torch.no_grad():
-                expected = model(x)
-            accelerated = convlab.torch.accelerate(copy.deepcopy(model), x)
-            self.assertEqual(list(accelerated.state_dict()), names)
-            with torch.no_grad():
-                torch.testing.assert_close(accelerated(x), expected)
-            changed = self.force(accelerated, torch.rand(3, 1, 28, 28, device=device))
-            self.assertEqual(len(changed), 2)
-            self.assertEqual(
-                [len(module._convlab_after) for module in changed], [2, 2]
-            )
-            # A model's first convolution has one channel: both orders are one.
-            x = torch.rand(3, 1, 28, 28, device=device)
-            with torch.no_grad():
-                torch.testing.assert_close(accelerated(x), model(x))
-                before = copy.deepcopy(accelerated)
-                torch.testing.assert_close(before(x), model(x))
-
-    def test_gradients_are_pytorchs(self):
-        for device in self.devices:
-            model = self.model(device)
-            x = torch.rand(3, 1, 28, 28, device=device)
-            accelerated = convlab.torch.accelerate(copy.deepcopy(model))
-            self.force(accelerated, x)
-            for each in (model, accelerated):
-                each(x).square().sum().backward()
-            for a, b in zip(model.parameters(), accelerated.parameters()):
-                torch.testing.assert_close(b.grad, a.grad)
-
-    def test_what_convlab_does_not_take_is_left(self):
-        nn = torch.nn
-        for conv in (
-            nn.Conv2d(4, 4, 3, groups=2),
-            nn.Conv2d(4, 4, 3, padding=1, padding_mode="reflect"),
-            nn.Conv2d(4, 4, 3, stride=5),
-        ):
-            model = nn.Sequential(conv, nn.ReLU())
-            convlab.torch.accelerate(model)
-            self.assertIs(type(model[0]), nn.Conv2d)
-            self.assertIs(type(model[1]), nn.ReLU)
-        # A ReLU that stands elsewhere, too, and a pooling with padding.
-        relu = nn.ReLU()
-        model = nn.Sequential(nn.Conv2d(1, 2, 3), relu, nn.Conv2d(2, 2, 3), relu)
-        convlab.torch.accelerate(model)
-        self.assertIs(model[1], relu)
-        model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.MaxPool2d(3, 2, padding=1))
-        convlab.torch.accelerate(model)
-        self.assertIs(type(model[1]), nn.MaxPool2d)
-        x = torch.rand(1, 1, 9, 9, dtype=torch.float64)
-        self.assertEqual(model.double()(x).dtype, torch.float64)
-
-    def test_is_compiled(self):
-        for device in self.devices:
-            model = self.model(device)
-            x = torch.rand(3, 1, 28, 28, device=device)
-            accelerated = convlab.torch.accelerate(copy.deepcopy(model))
-            self.force(accelerated, x)
-            with torch.no_grad():
-                expected = model(x)
-                backend = "eager" if device == "cpu" else "aot_eager"
-                compiled = torch.compile(accelerated, backend=backend, fullgraph=True)
-                torch.testing.assert_close(compiled(x), expected)
-
-    def test_is_recorded_in_a_graph(self):
-        if "cuda" not in self.devices:
-            self.skipTest("there is no GPU")
-        model = self.model("cuda")
-        x = torch.rand(3, 1, 28, 28, device="cuda")
-        accelerated = convlab.torch.accelerate(copy.deepcopy(model))
-        self.force(accelerated, x)
-        graph = torch.cuda.CUDAGraph()
-        with torch.no_grad():
-            with torch.cuda.graph(graph):
-                y = accelerated(x)
-            x.copy_(torch.rand(3, 1, 28, 28, device="cuda"))
-            graph.replay()
-            torch.testing.assert_close(y, model(x))
 
 
 unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -89,6 +89,20 @@ class Convolution {
   // this convolution and of others may share memory if they take turns.
   virtual void UseWorkspace(void* /*workspace*/) {}
 
+  // Filters that stay: PrepareFilters brings them once into the form in which
+  // RunPrepared reads them, filter_bytes() of them in the tensors' memory, at a
+  // multiple of 256 bytes. Both are otherwise as Run is. Only for a convolution
+  // that prepares filters, which the others, with 0 bytes, do not.
+  virtual int64_t filter_bytes() const { return 0; }
+  virtual absl::Status PrepareFilters(const float* /*k*/, void* /*filters*/,
+                                      Stream /*stream*/) {
+    return absl::UnimplementedError("prepares no filters");
+  }
+  virtual absl::Status RunPrepared(const float* /*x*/, const void* /*filters*/,
+                                   float* /*y*/, Stream /*stream*/) {
+    return absl::UnimplementedError("prepares no filters");
+  }
+
   // The bias from the next Run on, which replaces that of an epilogue with one
   // and is not null. Only for a convolution with an epilogue.
   virtual void UseBias(const float* /*bias*/) {}

@@ -1,5 +1,6 @@
 #include "kernels/operation/prepared.h"
 
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -10,8 +11,7 @@
 #include "kernels/convolution/fastest.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/cuda/device.h"
-#include "kernels/operation/cpu/general.h"
-#include "kernels/operation/cpu/plain.h"
+#include "kernels/operation/cpu/prepared.h"
 #include "kernels/operation/cuda/gpu.h"
 
 namespace convlab {
@@ -34,69 +34,17 @@ const float* Floats(const void* tensor) {
   return static_cast<const float*>(tensor);
 }
 
-class GeneralOnCpu : public PreparedOperation {
- public:
-  GeneralOnCpu(const Operation& operation, Workers& workers)
-      : convolution_(operation, workers) {}
-
-  absl::Status Run(const Tensors& tensors, Stream) override {
-    convolution_.Run(Floats(tensors.x), Floats(tensors.k), Floats(tensors.bias),
-                     static_cast<float*>(tensors.y));
+// For kernels that read the filters as they are.
+absl::Status CopyFilters(const Target& target, const void* k, void* filters,
+                         int64_t bytes, Stream stream) {
+  if (target.backend == Backend::kCpu) {
+    std::memcpy(filters, k, bytes);
     return absl::OkStatus();
   }
-
- private:
-  cpu::GeneralConvolution convolution_;
-};
-
-// What is prepared for plain tensors, with copies before and after it.
-class ConvertedOnCpu : public PreparedOperation {
- public:
-  ConvertedOnCpu(const Operation& operation, Workers& workers,
-                 std::unique_ptr<PreparedOperation> plain)
-      : operation_(operation),
-        workers_(workers),
-        plain_(std::move(plain)),
-        x_(operation.input_elements()),
-        k_(operation.halves ? operation.kernel_elements() : 0),
-        bias_(operation.halves && operation.bias ? operation.filters : 0),
-        y_(operation.output_elements()) {
-    kernel_ = plain_->kernel();
-    accuracy_ = operation.halves ? AccuracyClass::kFp16 : plain_->accuracy();
-    estimated_ns_ = plain_->estimated_ns();
-  }
-
-  absl::Status Run(const Tensors& tensors, Stream stream) override {
-    const Operation& o = operation_;
-    Tensors plain = tensors;
-    cpu::MakePlain(
-        {o.batch, o.channels, o.height * o.width, o.channels_last, o.halves},
-        tensors.x, x_.data(), workers_);
-    plain.x = x_.data();
-    plain.y = y_.data();
-    if (o.halves) {
-      cpu::MakePlain({1, 1, o.kernel_elements(), false, true}, tensors.k,
-                     k_.data(), workers_);
-      plain.k = k_.data();
-    }
-    if (o.halves && o.bias) {
-      cpu::MakePlain({1, 1, o.filters, false, true}, tensors.bias, bias_.data(),
-                     workers_);
-      plain.bias = bias_.data();
-    }
-    RETURN_IF_ERROR(plain_->Run(plain, stream));
-    cpu::StorePlain({o.batch, o.filters, o.output_height() * o.output_width(),
-                     o.channels_last, o.halves},
-                    y_.data(), tensors.y, workers_);
-    return absl::OkStatus();
-  }
-
- private:
-  const Operation operation_;
-  Workers& workers_;
-  const std::unique_ptr<PreparedOperation> plain_;
-  std::vector<float> x_, k_, bias_, y_;
-};
+  const cuda::CurrentDevice current(target.resources.device);
+  RETURN_IF_ERROR(current.status());
+  return cuda::QueueCopy(filters, k, bytes, stream);
+}
 
 // A variant, and on a GPU what stands around it.
 class ByVariant : public PreparedOperation {
@@ -104,7 +52,8 @@ class ByVariant : public PreparedOperation {
   ByVariant(const Operation& operation, const Target& target,
             const Variant& variant, bool fuses, double estimated_ns,
             std::unique_ptr<Convolution> convolution)
-      : operation_(operation),
+      : PreparedOperation(operation),
+        operation_(operation),
         target_(target),
         fuses_(fuses),
         convolution_(std::move(convolution)) {
@@ -120,19 +69,39 @@ class ByVariant : public PreparedOperation {
     }
     workspace_bytes_ =
         padded_bytes_ + sums_bytes_ + convolution_->workspace_bytes();
+    prepares_ = convolution_->filter_bytes() > 0;
+    if (prepares_) filter_bytes_ = convolution_->filter_bytes();
   }
 
   absl::Status Run(const Tensors& tensors, Stream stream) override {
+    return Run(tensors, /*prepared=*/false, stream);
+  }
+
+  absl::Status PrepareFilters(const void* k, void* filters,
+                              Stream stream) override {
+    if (prepares_) {
+      return convolution_->PrepareFilters(Floats(k), filters, stream);
+    }
+    return CopyFilters(target_, k, filters, filter_bytes_, stream);
+  }
+
+  absl::Status RunPrepared(const Tensors& tensors, Stream stream) override {
+    return Run(tensors, prepares_, stream);
+  }
+
+ private:
+  absl::Status Run(const Tensors& tensors, bool prepared, Stream stream) {
+    const auto convolve = [&](const float* x, float* y) {
+      return prepared ? convolution_->RunPrepared(x, tensors.k, y, stream)
+                      : convolution_->Run(x, Floats(tensors.k), y, stream);
+    };
     char* const workspace = static_cast<char*>(tensors.workspace);
-    const float* const k = Floats(tensors.k);
     float* const y = static_cast<float*>(tensors.y);
     if (fuses_ && operation_.bias) {
       convolution_->UseBias(Floats(tensors.bias));
     }
     const float* x = Floats(tensors.x);
-    if (target_.backend == Backend::kCpu) {
-      return convolution_->Run(x, k, y, stream);
-    }
+    if (target_.backend == Backend::kCpu) return convolve(x, y);
     const cuda::CurrentDevice current(target_.resources.device);
     RETURN_IF_ERROR(current.status());
     if (padded_bytes_ > 0) {
@@ -144,24 +113,27 @@ class ByVariant : public PreparedOperation {
         sums_bytes_ > 0 ? reinterpret_cast<float*>(workspace + padded_bytes_)
                         : y;
     convolution_->UseWorkspace(workspace + padded_bytes_ + sums_bytes_);
-    RETURN_IF_ERROR(convolution_->Run(x, k, sums, stream));
+    RETURN_IF_ERROR(convolve(x, sums));
     if (fuses_ || !operation_.has_epilogue()) return absl::OkStatus();
     return cuda::FinishSums(operation_, sums, tensors.bias, y, stream);
   }
 
- private:
   const Operation operation_;
   const Target target_;
-  const bool fuses_;  // the whole epilogue
+  const bool fuses_;       // the whole epilogue
+  bool prepares_ = false;  // filters; otherwise a copy of them stays
   const std::unique_ptr<Convolution> convolution_;
   int64_t padded_bytes_ = 0, sums_bytes_ = 0;
 };
 
 class GeneralOnGpu : public PreparedOperation {
  public:
-  GeneralOnGpu(const Operation& operation, int device,
+  GeneralOnGpu(const Operation& operation, const Target& target,
                const cuda::GeneralConvolution& convolution)
-      : operation_(operation), device_(device), convolution_(convolution) {
+      : PreparedOperation(operation),
+        operation_(operation),
+        target_(target),
+        convolution_(convolution) {
     estimated_ns_ = convolution.estimated_ns;
     if (operation.halves) accuracy_ = AccuracyClass::kFp16;
     if (operation.pool.size > 0) {
@@ -171,7 +143,7 @@ class GeneralOnGpu : public PreparedOperation {
   }
 
   absl::Status Run(const Tensors& tensors, Stream stream) override {
-    const cuda::CurrentDevice current(device_);
+    const cuda::CurrentDevice current(target_.resources.device);
     RETURN_IF_ERROR(current.status());
     if (operation_.pool.size == 0) {
       return cuda::ConvolveGenerally(convolution_, tensors.x, tensors.k,
@@ -183,9 +155,18 @@ class GeneralOnGpu : public PreparedOperation {
     return cuda::FinishSums(operation_, sums, tensors.bias, tensors.y, stream);
   }
 
+  // Blocks bring the filters into their order as they read them.
+  absl::Status PrepareFilters(const void* k, void* filters,
+                              Stream stream) override {
+    return CopyFilters(target_, k, filters, filter_bytes_, stream);
+  }
+  absl::Status RunPrepared(const Tensors& tensors, Stream stream) override {
+    return Run(tensors, stream);
+  }
+
  private:
   const Operation operation_;
-  const int device_;
+  const Target target_;
   const cuda::GeneralConvolution convolution_;
 };
 
@@ -259,8 +240,8 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
     Operation plain = operation;
     plain.channels_last = plain.halves = false;
     ASSIGN_OR_RETURN(auto prepared, PrepareOperation(plain, target));
-    return std::make_unique<ConvertedOnCpu>(
-        operation, *target.resources.workers, std::move(prepared));
+    return cpu::Converted(operation, *target.resources.workers,
+                          std::move(prepared));
   }
   const bool gpu = target.backend == Backend::kCuda;
   std::unique_ptr<PreparedOperation> general;
@@ -269,14 +250,13 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
     RETURN_IF_ERROR(current.status());
     ASSIGN_OR_RETURN(const cuda::GeneralConvolution convolution,
                      cuda::PrepareGenerally(operation));
-    general = std::make_unique<GeneralOnGpu>(operation, target.resources.device,
-                                             convolution);
+    general = std::make_unique<GeneralOnGpu>(operation, target, convolution);
   }
   ASSIGN_OR_RETURN(const Variant* const variant,
                    ChooseVariant(operation, target));
   if (variant == nullptr) {
     if (gpu) return general;
-    return std::make_unique<GeneralOnCpu>(operation, *target.resources.workers);
+    return cpu::PrepareGenerally(operation, *target.resources.workers);
   }
   const Problem problem = PaddedProblem(operation);
   Epilogue epilogue = EpilogueOf(operation);
@@ -297,6 +277,12 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
                    variant->Create(problem, kept.resources, epilogue));
   return std::make_unique<ByVariant>(operation, kept, *variant, fuses.ok(), ns,
                                      std::move(convolution));
+}
+
+double EstimateCudnnNs(const Operation& operation, const Target& target) {
+  if (target.backend == Backend::kCpu) return 0;
+  const cuda::CurrentDevice current(target.resources.device);
+  return current.status().ok() ? cuda::EstimateCudnnNs(operation) : 0;
 }
 
 absl::Status CheckMemory(const Target& target, const char* name,

@@ -7,6 +7,12 @@
 //   ASSIGN_OR_RETURN(auto prepared, PrepareOperation(operation, target));
 //   ... allocate prepared->workspace_bytes() on the device ...
 //   RETURN_IF_ERROR(prepared->Run({x, k, bias, y, workspace}, stream));
+//
+// Filters that stay are prepared once, into prepared->filter_bytes():
+//
+//   RETURN_IF_ERROR(prepared->PrepareFilters(k, filters, stream));
+//   RETURN_IF_ERROR(
+//       prepared->RunPrepared({x, filters, bias, y, workspace}, stream));
 #ifndef KERNELS_OPERATION_PREPARED_H_
 #define KERNELS_OPERATION_PREPARED_H_
 
@@ -18,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/operation/operation.h"
+#include "kernels/operation/prepared_operation.h"
 
 namespace convlab {
 
@@ -32,48 +39,15 @@ struct Target {
   std::string kernel;
 };
 
-inline constexpr char kGeneralKernel[] = "general";
-
-// Thread safety: one Run at a time.
-class PreparedOperation {
- public:
-  // Of float32, or of halves if the operation is.
-  struct Tensors {
-    const void* x;
-    const void* k;
-    const void* bias;  // null unless the operation has one
-    void* y;
-    void* workspace;  // a multiple of kWorkspaceAlignment
-  };
-  static constexpr int64_t kWorkspaceAlignment = 256;
-
-  virtual ~PreparedOperation() = default;
-
-  // The name of the kernel, the bytes of device memory that a run needs (0 on
-  // the CPU), the class, whether Run may be recorded in a CUDA graph, and the
-  // estimated time of the variant, or 0 if it has no estimate.
-  const std::string& kernel() const { return kernel_; }
-  int64_t workspace_bytes() const { return workspace_bytes_; }
-  AccuracyClass accuracy() const { return accuracy_; }
-  bool recordable() const { return recordable_; }
-  double estimated_ns() const { return estimated_ns_; }
-
-  // As Convolution::Run. Nothing is allocated on the device, and nothing waits.
-  virtual absl::Status Run(const Tensors& tensors, Stream stream) = 0;
-
- protected:
-  std::string kernel_ = kGeneralKernel;
-  int64_t workspace_bytes_ = 0;
-  AccuracyClass accuracy_ = AccuracyClass::kFp32;
-  bool recordable_ = true;
-  double estimated_ns_ = 0;
-};
-
 // InvalidArgument for an operation that is not valid or the name of no kernel;
 // Unimplemented, with the reason, if the kernel does not take the operation or
 // is less accurate than asked for; Unavailable if there is no such device.
 absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
     const Operation& operation, const Target& target);
+
+// What cuDNN's best plan would take for the target's GPU in float32, without
+// the epilogue, in nanoseconds; 0 if there is no estimate, as on the CPU.
+double EstimateCudnnNs(const Operation& operation, const Target& target);
 
 // InvalidArgument, beginning with `name`, unless the memory belongs to the
 // device of the target: device memory, or managed memory, for a GPU.

@@ -28,7 +28,6 @@
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/library.h"
 #include "kernels/judge/process/process.h"
-#include "kernels/judge/source/compile.h"
 #include "kernels/measure/sampled_reference.h"
 #include "kernels/simd/cpu_target.h"
 #include "tools/bench/accuracy_bench.h"
@@ -154,34 +153,6 @@ absl::Status CheckNumbers() {
   return absl::OkStatus();
 }
 
-// Compiles the contributed kernels into `folder`.
-absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(
-    const std::vector<std::string>& paths, Backend backend,
-    const std::string& folder) {
-  CompileOptions compile;
-  compile.folder = folder;
-  if (backend == Backend::kCuda) {
-    ASSIGN_OR_RETURN(const cuda::DeviceFacts device, cuda::FindDevice());
-    compile.compute_capability = device.compute_capability;
-  }
-  std::vector<CompiledKernel> kernels;
-  for (const std::string& path : paths) {
-    ASSIGN_OR_RETURN(const KernelSource source,
-                     ReadKernelSource(UserPath(path)));
-    const bool gpu = UsesGpu(source.kernel_interface);
-    if (source.kernel_interface != KernelInterface::kLibrary &&
-        gpu != (backend == Backend::kCuda)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, gpu ? " runs on the GPU" : " runs on the CPU",
-                       ", but the benchmark is on the ",
-                       gpu ? "CPU" : "GPU: add --device cpu"));
-    }
-    ASSIGN_OR_RETURN(CompiledKernel kernel, CompileKernel(source, compile));
-    kernels.push_back(std::move(kernel));
-  }
-  return kernels;
-}
-
 absl::StatusOr<BenchOptions> ReadOptions(
     const std::vector<std::string>& kernels, const std::string& folder) {
   RETURN_IF_ERROR(CheckNumbers());
@@ -261,10 +232,8 @@ absl::StatusOr<std::unique_ptr<Workers>> StartWorkers() {
   }
 }
 
-// Writes into a record what every benchmark's has.
-template <typename Record>
-void DescribeRun(const std::vector<std::string>& command, bool gpu,
-                 const Workers& workers, Record& record) {
+absl::Status DescribeRun(const std::vector<std::string>& command, bool gpu,
+                         const Workers& workers, BenchmarkRun& record) {
   record.command = command;
   record.git_revision = kGitRevision;
   record.build_mode = kBuildMode;
@@ -274,6 +243,7 @@ void DescribeRun(const std::vector<std::string>& command, bool gpu,
   record.threads = workers.count();
   if (!gpu) record.cpu_target = std::string(Name(ChosenCpuTarget()));
   record.host = ReadHostFacts();
+  return gpu ? SetGpuFacts(record).status() : absl::OkStatus();
 }
 
 absl::Status Bench(const std::vector<std::string>& command,
@@ -289,7 +259,7 @@ absl::Status Bench(const std::vector<std::string>& command,
                      "--once is for the GPU, and --device is the CPU");
   }
   BenchRecord record;
-  DescribeRun(command, gpu, *workers, record);
+  RETURN_IF_ERROR(DescribeRun(command, gpu, *workers, record));
   record.method = absl::StrCat(
       gpu ? "device events, L2 flushed before each sample; "
           : "host clock, implementations in turn, caches flushed before each "
@@ -302,9 +272,6 @@ absl::Status Bench(const std::vector<std::string>& command,
   Report report(options, record);
   if (!FLAGS_accuracy) record.data = options.data->name;
   if (FLAGS_accuracy) {
-    if (gpu) {
-      RETURN_IF_ERROR(SetGpuFacts(record).status());
-    }
     record.method = "the worst output of all images";
     RETURN_IF_ERROR(BenchAccuracy(options, *workers, record, report));
   } else {
@@ -353,12 +320,7 @@ absl::Status BenchWholeNetworks(const std::vector<std::string>& command) {
   }
   ASSIGN_OR_RETURN(const auto workers, StartWorkers());
   NetworkRecord record;
-  DescribeRun(command, gpu, *workers, record);
-  if (gpu) {
-    BenchRecord machine;
-    RETURN_IF_ERROR(SetGpuFacts(machine).status());
-    record.gpu = machine.gpu;
-  }
+  RETURN_IF_ERROR(DescribeRun(command, gpu, *workers, record));
   absl::Status status = BenchNetworks(options, *workers, record);
   // Written even if some failed, since the rest was measured.
   if (!FLAGS_json.empty()) {
@@ -368,9 +330,6 @@ absl::Status BenchWholeNetworks(const std::vector<std::string>& command) {
 }
 
 absl::Status BenchTheLibrary(const std::vector<std::string>& command) {
-  if (BenchLibrary == nullptr) {
-    return absl::UnimplementedError("this bench was built without --library");
-  }
   RETURN_IF_ERROR(CheckNumbers());
   if (!FLAGS_json.empty()) {
     RETURN_IF_ERROR(CheckWritable(UserPath(FLAGS_json)));
@@ -383,12 +342,7 @@ absl::Status BenchTheLibrary(const std::vector<std::string>& command) {
   options.samples = FLAGS_samples;
   options.seconds = FLAGS_seconds;
   LibraryRecord record;
-  DescribeRun(command, options.gpu, *workers, record);
-  if (options.gpu) {
-    BenchRecord machine;
-    RETURN_IF_ERROR(SetGpuFacts(machine).status());
-    record.gpu = machine.gpu;
-  }
+  RETURN_IF_ERROR(DescribeRun(command, options.gpu, *workers, record));
   RETURN_IF_ERROR(BenchLibrary(options, record));
   if (FLAGS_json.empty()) return absl::OkStatus();
   return WriteFileAtomically(UserPath(FLAGS_json), ToJson(record));

@@ -325,7 +325,7 @@ absl::Status RunOnGpuOnce(const BenchOptions& options, Workers& workers) {
   return ran ? absl::OkStatus() : declined;
 }
 
-absl::StatusOr<cuda::DeviceFacts> SetGpuFacts(BenchRecord& record) {
+absl::StatusOr<cuda::DeviceFacts> SetGpuFacts(BenchmarkRun& record) {
   ASSIGN_OR_RETURN(const cuda::DeviceFacts device, cuda::FindDevice());
   record.gpu = {device.name,
                 device.compute_capability,

@@ -19,7 +19,7 @@ absl::Status BenchGpu(const BenchOptions& options, Workers& workers,
 
 // Describes the device in the record, and returns its facts; Unavailable
 // without a GPU.
-absl::StatusOr<cuda::DeviceFacts> SetGpuFacts(BenchRecord& record);
+absl::StatusOr<cuda::DeviceFacts> SetGpuFacts(BenchmarkRun& record);
 
 // Measures nothing: runs each variant once on each layer that it takes, between
 // the marks for a profiler of hardware counters (cuda::StartProfiler). A layer

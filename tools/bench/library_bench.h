@@ -17,10 +17,8 @@ struct LibraryBenchOptions {
 
 // Adds calls and rows to the record and prints them. Data are zeros on the GPU,
 // whose time does not depend on them, and ones on the CPU.
-//
-// Weak: a program that is linked without :library_bench has no such function.
-[[gnu::weak]] absl::Status BenchLibrary(const LibraryBenchOptions& options,
-                                        LibraryRecord& record);
+absl::Status BenchLibrary(const LibraryBenchOptions& options,
+                          LibraryRecord& record);
 
 }  // namespace convlab
 

@@ -1,14 +1,18 @@
 #include "tools/bench/options.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/files/files.h"
 #include "common/status/status.h"
 #include "kernels/convolution/fastest.h"
 #include "kernels/convolution/variants.h"
+#include "kernels/cuda/device.h"
+#include "kernels/judge/source/interface.h"
 
 namespace convlab {
 namespace {
@@ -106,6 +110,33 @@ absl::StatusOr<ChosenVariants> ParseVariants(
     chosen.variants.push_back(variant);
   }
   return chosen;
+}
+
+absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(
+    const std::vector<std::string>& paths, Backend backend,
+    const std::string& folder) {
+  CompileOptions compile;
+  compile.folder = folder;
+  if (backend == Backend::kCuda) {
+    ASSIGN_OR_RETURN(const cuda::DeviceFacts device, cuda::FindDevice());
+    compile.compute_capability = device.compute_capability;
+  }
+  std::vector<CompiledKernel> kernels;
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(const KernelSource source,
+                     ReadKernelSource(UserPath(path)));
+    const bool gpu = UsesGpu(source.kernel_interface);
+    if (source.kernel_interface != KernelInterface::kLibrary &&
+        gpu != (backend == Backend::kCuda)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, gpu ? " runs on the GPU" : " runs on the CPU",
+                       ", but the benchmark is on the ",
+                       gpu ? "CPU" : "GPU: add --device cpu"));
+    }
+    ASSIGN_OR_RETURN(CompiledKernel kernel, CompileKernel(source, compile));
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
 }
 
 }  // namespace convlab

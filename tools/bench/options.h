@@ -76,6 +76,11 @@ absl::StatusOr<ChosenVariants> ParseVariants(
     absl::string_view text, Backend backend,
     const std::vector<AccuracyClass>& classes, bool peers);
 
+// Compiles contributed kernels, which must be the backend's, into `folder`.
+absl::StatusOr<std::vector<CompiledKernel>> CompileKernels(
+    const std::vector<std::string>& paths, Backend backend,
+    const std::string& folder);
+
 }  // namespace convlab
 
 #endif  // TOOLS_BENCH_OPTIONS_H_

@@ -116,6 +116,11 @@ cudaError_t cudaSetDevice(int device) {
   convlab::fake::SetCurrentDevice(device);
   return cudaSuccess;
 }
+cudaError_t cudaDeviceReset() {
+  CALL_OR_FAIL(cudaErrorInitializationError)
+  convlab::fake::Reset();
+  return cudaSuccess;
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   CALL_OR_FAIL(cudaErrorInitializationError)
   *properties = {};
@@ -177,6 +182,16 @@ const char* cudaGetErrorString(cudaError_t error) {
 
 MAKES(cudaMalloc, kMemory, bytes, void** made, size_t bytes)
 REMOVES(cudaFree, kMemory, void*)
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes,
+                                     const void* memory) {
+  CALL_OR_FAIL(cudaErrorInvalidValue)
+  *attributes = {};
+  const char* const kind = convlab::fake::KindOf(memory, &attributes->device);
+  attributes->type = kind == kMemory   ? cudaMemoryTypeDevice
+                     : kind == kPinned ? cudaMemoryTypeHost
+                                       : cudaMemoryTypeUnregistered;
+  return cudaSuccess;
+}
 MAKES(cudaMallocHost, kPinned, bytes, void** made, size_t bytes)
 REMOVES(cudaFreeHost, kPinned, void*)
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes,
@@ -226,6 +241,20 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
 }
 NOTHING_OR_FAIL(cudaStreamWaitEvent, cudaErrorLaunchFailure, cudaStream_t,
                 cudaEvent_t, unsigned)
+#if CUDART_VERSION >= 12080
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
+  CALL_OR_FAIL(cudaErrorInvalidResourceHandle)
+  convlab::fake::KindOf(stream, device);
+  return cudaSuccess;
+}
+#endif
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
+                                  cudaStreamCaptureStatus* status) {
+  CALL_OR_FAIL(cudaErrorInvalidResourceHandle)
+  *status = convlab::fake::IsCaptured(stream) ? cudaStreamCaptureStatusActive
+                                              : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   CALL_OR_FAIL(cudaErrorStreamCaptureUnsupported)
   Use("cudaStreamBeginCapture", stream, kStream);
@@ -312,6 +341,25 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config,
   convlab::fake::UseArguments(function, arguments);
   return cudaSuccess;
 }
+
+// Of the driver.
+
+static int ContextNumber(void*, unsigned long long* number) {
+  *number = convlab::fake::ContextNumber();
+  return 0;
+}
+#if CUDART_VERSION >= 12050
+cudaError_t cudaGetDriverEntryPointByVersion(
+    const char* name, void** function, unsigned, unsigned long long,
+    cudaDriverEntryPointQueryResult* result) {
+  CALL_OR_FAIL(cudaErrorInitializationError)
+  const bool known = std::strcmp(name, "cuCtxGetId") == 0;
+  *function = known ? reinterpret_cast<void*>(ContextNumber) : nullptr;
+  *result =
+      known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
+}
+#endif
 
 // What nvcc's code calls before main and for <<<>>>.
 

@@ -34,6 +34,8 @@ struct State {
   std::mutex mutex;
   int devices = 1;
   RefusedCalls refused;
+  long launches = 0;
+  unsigned long long context = 1;
   std::map<const char*, Object> objects;
   std::set<cudaStream_t> capturing;
   std::map<const void*, Kernel> kernels;
@@ -142,13 +144,21 @@ cudaError_t TakeLastError() {
   return error;
 }
 
+long CallCount() { return TheState().refused.count(); }
+long LaunchCount() { return TheState().launches; }
+
 int DeviceCount() { return TheState().devices; }
 int CurrentDevice() { return current_device; }
 void SetCurrentDevice(int device) { current_device = device; }
+unsigned long long ContextNumber() { return TheState().context; }
+void Reset() { ++TheState().context; }
 
 void New(void** out, size_t bytes, const char* kind) {
+  constexpr size_t kAlignment = 256;
   bytes = bytes == 0 ? 1 : bytes;
-  *out = std::calloc(1, bytes);
+  const size_t room = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  *out = std::aligned_alloc(kAlignment, room);
+  std::memset(*out, 0, room);
   Insert(*out, kind, current_device, bytes);
 }
 
@@ -177,6 +187,14 @@ void Delete(void* object, const char* kind) {
   std::free(object);
 }
 
+const char* KindOf(const void* pointer, int* device) {
+  State& state = TheState();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  const Object* const found = Find(state, pointer);
+  *device = found == nullptr ? current_device : found->device;
+  return found == nullptr ? nullptr : found->kind;
+}
+
 void Use(const char* call, const void* object, const char* kind) {
   if (object == nullptr && kind == kStream) return;
   State& state = TheState();
@@ -201,6 +219,12 @@ void BeginCapture(cudaStream_t stream) {
   state.capturing.insert(stream);
 }
 
+bool IsCaptured(cudaStream_t stream) {
+  State& state = TheState();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  return state.capturing.count(stream) > 0;
+}
+
 bool EndCapture(cudaStream_t stream) {
   State& state = TheState();
   const std::lock_guard<std::mutex> lock(state.mutex);
@@ -216,6 +240,7 @@ void AddKernel(const void* function, const char* name) {
 void UseArguments(const void* function, void** arguments) {
   State& state = TheState();
   const std::lock_guard<std::mutex> lock(state.mutex);
+  ++state.launches;
   const auto kernel = state.kernels.find(function);
   if (kernel == state.kernels.end()) return;
   if (kernel->second.name.empty()) Describe(kernel->second);
@@ -225,14 +250,18 @@ void UseArguments(const void* function, void** arguments) {
     const void* pointer = nullptr;
     std::memcpy(&pointer, arguments[i], sizeof(pointer));
     if (pointer == nullptr) continue;
-    const std::string what =
-        kernel->second.name + ", argument " + std::to_string(i + 1);
+    // Only then, so that tests can count what a launch allocates.
+    const auto what = [&] {
+      return kernel->second.name + ", argument " + std::to_string(i + 1);
+    };
     const Object* const found = Find(state, pointer);
     if (found == nullptr ||
         (found->kind != kMemory && found->kind != kPinned)) {
-      End(what + ": " + Text(pointer) + " is no memory that a GPU reaches");
+      End(what() + ": " + Text(pointer) + " is no memory that a GPU reaches");
     }
-    if (found->kind == kMemory) CheckDevice(what, *found);
+    if (found->kind == kMemory && found->device != current_device) {
+      CheckDevice(what(), *found);
+    }
   }
 }
 

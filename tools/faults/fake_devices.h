@@ -18,11 +18,17 @@ inline constexpr int kNoDevice = -2;
 cudaError_t Call(const void* place, cudaError_t error, int device);
 // That of the calling thread's last refused call, once.
 cudaError_t TakeLastError();
+// How many calls were counted, and how many kernels launched.
+long CallCount();
+long LaunchCount();
 
 int DeviceCount();
 // Of the calling thread.
 int CurrentDevice();
 void SetCurrentDevice(int device);
+// A number that changes when a device is reset. What is in use stays.
+unsigned long long ContextNumber();
+void Reset();
 
 // What is in use, by kinds.
 inline constexpr char kMemory[] = "device memory", kPinned[] = "pinned memory",
@@ -30,12 +36,16 @@ inline constexpr char kMemory[] = "device memory", kPinned[] = "pinned memory",
                       kGraph[] = "a graph",
                       kGraphExec[] = "an executable graph";
 
-// New memory on the current device, or a new handle, which is memory too.
+// New memory on the current device, at a multiple of 256 bytes as CUDA's is, or
+// a new handle, which is memory too.
 void New(void** out, size_t bytes, const char* kind);
 // The same on the device of another handle.
 void NewBeside(const void* other, void** out, const char* kind);
 // Frees it, whatever device is current.
 void Delete(void* object, const char* kind);
+
+// What the pointer leads to, and of which device it is; null: nothing in use.
+const char* KindOf(const void* pointer, int* device);
 
 // Ends the program unless the object is of the kind and of the current device.
 // A null stream is.
@@ -45,6 +55,7 @@ void UseMemory(const char* call, const void* pointer);
 
 // A thread's capture of a stream.
 void BeginCapture(cudaStream_t stream);
+bool IsCaptured(cudaStream_t stream);
 // Whether there was one.
 bool EndCapture(cudaStream_t stream);
 

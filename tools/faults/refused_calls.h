@@ -58,6 +58,11 @@ class RefusedCalls {
   // Whether only calls of one GPU count.
   bool of_one_gpu() const { return gpu_ != kNoGpu; }
 
+  long count() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return count_;
+  }
+
   // Counts a call, which is the GPU's or no GPU's; whether it is refused.
   bool Next(uint64_t place, int gpu = kNoGpu) {
     if (of_one_gpu() && gpu != gpu_) return false;

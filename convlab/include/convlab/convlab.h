@@ -62,7 +62,7 @@
 extern "C" {
 #endif
 
-#define CONVLAB_VERSION "0.1.0"
+#define CONVLAB_VERSION "0.2.0"
 
 /* Error codes. */
 typedef int32_t convlab_status;
@@ -141,14 +141,20 @@ typedef struct convlab_info {
   int64_t workspace_bytes; /* of device memory for a run; 0 on the CPU */
   int64_t output_height, output_width;
   int64_t input_bytes, weight_bytes, output_bytes; /* of x, weights, y */
-  double estimated_ns; /* of the kernel, by its model; 0: it has none */
+  double estimated_ns; /* of a run, by its model; 0: it has none */
   int32_t accuracy;    /* the plan's class */
   int32_t capturable;  /* 0 or 1 */
   const char* kernel;  /* valid as long as the plan */
+  /* Since 0.2. */
+  int64_t prepared_bytes; /* of weights that convlab_prepare_weights writes */
+  /* Of cuDNN's best float32 plan on this GPU, estimated from what was measured
+   * on an H200; 0: no estimate. Where it is less than estimated_ns, cuDNN is
+   * probably faster. */
+  double estimated_cudnn_ns;
 } convlab_info;
 
 #define CONVLAB_INFO_INIT \
-  { sizeof(convlab_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL }
+  { sizeof(convlab_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0 }
 
 typedef struct convlab_plan convlab_plan;
 
@@ -189,6 +195,20 @@ convlab_status convlab_run(convlab_plan* plan, const void* x,
                            const void* weights, const void* bias, void* y,
                            void* workspace, size_t workspace_bytes,
                            void* stream);
+
+/* Weights that stay, since 0.2. convlab_prepare_weights writes them as the
+ * plan's kernel wants them: info.prepared_bytes at a multiple of 256 bytes, in
+ * the tensors' memory. It queues its work as convlab_run does; then the weights
+ * themselves are not needed any more. What it wrote is for this plan alone. Any
+ * number of runs may read it at a time. */
+convlab_status convlab_prepare_weights(convlab_plan* plan, const void* weights,
+                                       void* prepared, size_t prepared_bytes,
+                                       void* stream);
+/* convlab_run with prepared weights, for which there is nothing left to do. */
+convlab_status convlab_run_prepared(convlab_plan* plan, const void* x,
+                                    const void* prepared, const void* bias,
+                                    void* y, void* workspace,
+                                    size_t workspace_bytes, void* stream);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -6,6 +6,12 @@
 //   ... cudaMalloc(&workspace, plan.info().workspace_bytes) ...
 //   plan.Run(x, weights, bias, y, workspace, stream);
 //
+// With weights that stay:
+//
+//   ... cudaMalloc(&prepared, plan.info().prepared_bytes) ...
+//   plan.PrepareWeights(weights, prepared, stream);
+//   plan.RunPrepared(x, prepared, bias, y, workspace, stream);
+//
 // What the fields and the arguments mean stands in convlab.h.
 #ifndef CONVLAB_CONVLAB_HPP_
 #define CONVLAB_CONVLAB_HPP_
@@ -20,7 +26,7 @@
 namespace convlab {
 // Inline, so that programs may hold parts that were compiled with other
 // versions of this header.
-inline namespace cpp1 {
+inline namespace cpp2 {
 
 class Error : public std::runtime_error {
  public:
@@ -62,12 +68,28 @@ class Plan {
   }
 
   const convlab_info& info() const { return info_; }
+  convlab_plan* get() const { return plan_.get(); }  // still the object's
 
   // `workspace` has info().workspace_bytes or more.
   void Run(const void* x, const void* weights, const void* bias, void* y,
            void* workspace = nullptr, void* stream = nullptr) const {
     Check(convlab_run(plan_.get(), x, weights, bias, y, workspace,
                       static_cast<std::size_t>(info_.workspace_bytes), stream));
+  }
+
+  // `prepared` has info().prepared_bytes or more.
+  void PrepareWeights(const void* weights, void* prepared,
+                      void* stream = nullptr) const {
+    Check(convlab_prepare_weights(
+        plan_.get(), weights, prepared,
+        static_cast<std::size_t>(info_.prepared_bytes), stream));
+  }
+  void RunPrepared(const void* x, const void* prepared, const void* bias,
+                   void* y, void* workspace = nullptr,
+                   void* stream = nullptr) const {
+    Check(convlab_run_prepared(plan_.get(), x, prepared, bias, y, workspace,
+                               static_cast<std::size_t>(info_.workspace_bytes),
+                               stream));
   }
 
  private:
@@ -78,7 +100,7 @@ class Plan {
   convlab_info info_ = CONVLAB_INFO_INIT;
 };
 
-}  // namespace cpp1
+}  // namespace cpp2
 }  // namespace convlab
 
 #endif  // CONVLAB_CONVLAB_HPP_

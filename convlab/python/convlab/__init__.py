@@ -3,6 +3,9 @@
     import convlab
     y = convlab.conv2d(x, w, bias, stride=2, padding=3, activation="relu")
 
+    layer = convlab.Conv2d(w, bias, stride=2, padding=3)  # weights that stay
+    y = layer(x)
+
 x has the shape (batch, channels, height, width), w (filters, channels,
 kernel_height, kernel_width), bias (filters,), all without gaps and of float32 or
 all of float16. Tensors of PyTorch in channels_last are taken as they are, and so
@@ -17,101 +20,13 @@ new_empty (PyTorch) or its module the function empty (CuPy).
 
 import importlib
 
-from convlab._arrays import Array, new_array
-from convlab._library import ConvlabError, Plan, count_gpus, version
+from convlab._arrays import is_captured, read, stream_of, wait_for_stream
+from convlab._call import describe
+from convlab._calls import MOST_CALLS, find_call, is_own, problem_of, room
+from convlab._library import ConvlabError, Plan, aligned, count_gpus, version
 
-__all__ = ["ConvlabError", "Plan", "conv2d", "count_gpus", "version"]
+__all__ = ["Conv2d", "ConvlabError", "Plan", "conv2d", "count_gpus", "version"]
 __version__ = version()
-
-# Plans and the shapes of what they compute, by what they were made for. The
-# oldest goes when there are too many.
-_plans = {}
-_MOST_PLANS = 256
-# CONVLAB_NHWC, CONVLAB_HALF
-_NHWC, _HALF = 1, 2
-
-
-def _pair(name, value):
-    """(v, v) of a number, and (a, b) of a sequence of two."""
-    try:
-        pair = tuple(value)
-    except TypeError:
-        return value, value
-    if len(pair) != 2:
-        raise ValueError(f"{name} is {value!r}, expected a number or two")
-    return pair
-
-
-def problem_of(
-    x_shape, w_shape, biased, stride, padding, activation, pool, nhwc, halves
-):
-    """The problem, for Plan, of conv2d with arguments of these shapes (NCHW)."""
-    batch, channels, height, width = x_shape
-    filters, its_channels, kernel_height, kernel_width = w_shape
-    if its_channels != channels:
-        raise ValueError(f"w has {its_channels} channels, x has {channels}")
-    stride_y, stride_x = _pair("stride", stride)
-    try:
-        sides = tuple(padding)
-    except TypeError:
-        sides = (padding,) * 4
-    if len(sides) == 2:
-        sides = (sides[0], sides[0], sides[1], sides[1])
-    if len(sides) != 4:
-        raise ValueError(f"padding is {padding!r}, expected a number, two or four")
-    windows = (0, 0, 0)
-    if pool is not None:
-        windows = tuple(pool) if hasattr(pool, "__len__") else (pool, pool)
-        windows = (windows + (False,))[:3] if len(windows) in (2, 3) else windows
-        if len(windows) != 3:
-            raise ValueError(f"pool is {pool!r}, expected a size, two or three")
-    return {
-        "batch": batch,
-        "channels": channels,
-        "height": height,
-        "width": width,
-        "filters": filters,
-        "kernel_height": kernel_height,
-        "kernel_width": kernel_width,
-        "stride_height": stride_y,
-        "stride_width": stride_x,
-        "padding_top": sides[0],
-        "padding_bottom": sides[1],
-        "padding_left": sides[2],
-        "padding_right": sides[3],
-        "has_bias": int(biased),
-        "activation": activation,
-        "pool_size": windows[0],
-        "pool_stride": windows[1],
-        "pool_ceil": int(windows[2]),
-        "format": (_NHWC if nhwc else 0) + (_HALF if halves else 0),
-    }
-
-
-def _find_plan(key):
-    """(plan, shape of y) for the arguments of problem_of and of Plan."""
-    try:
-        return _plans[key]
-    except KeyError:
-        pass
-    except TypeError:  # a list
-        key = tuple(tuple(part) if isinstance(part, list) else part for part in key)
-        if key in _plans:
-            return _plans[key]
-    device, accuracy, kernel, threads, capturable = key[9:]
-    plan = Plan(
-        problem_of(*key[:9]),
-        device=device,
-        accuracy=accuracy,
-        kernel=kernel,
-        threads=threads,
-        capturable=capturable,
-    )
-    made = plan, (key[0][0], key[1][0], plan.output_height, plan.output_width)
-    if len(_plans) >= _MOST_PLANS:
-        _plans.pop(next(iter(_plans)), None)
-    _plans[key] = made
-    return made
 
 
 def __getattr__(name):
@@ -119,10 +34,6 @@ def __getattr__(name):
     if name == "torch":
         return importlib.import_module("convlab.torch")
     raise AttributeError(f"module 'convlab' has no attribute {name!r}")
-
-
-def _fail_unlike(array, x_array):
-    raise ValueError(f"{array.name} is {array.kind()}, expected {x_array.kind()}")
 
 
 def conv2d(
@@ -172,72 +83,141 @@ def conv2d(
       ConvlabError: with the library's message.
       TypeError, ValueError: for what are no such arrays.
     """
-    x_array, w_array = Array("x", x, 4), Array("w", w, 4)
-    device, halves = x_array.device, x_array.halves
-    if w_array.device != device or w_array.halves != halves:
-        _fail_unlike(w_array, x_array)
-    if w_array.channels_last:
-        raise ValueError("w is in another order, expected contiguous()")
-    x_shape = x_array.shape
-    nhwc = x_array.channels_last
-    if layout != "NCHW":
-        if layout != "NHWC" or nhwc:
-            raise ValueError(
-                f"layout is {layout!r}, expected 'NCHW', or 'NHWC' if x is in C order"
-            )
-        x_shape = (x_shape[0], x_shape[3], x_shape[1], x_shape[2])
-        nhwc = True
-    bias_array = None
+    x_at = describe(x, False) or read("x", x, 4)
+    w_at = describe(w, False) or read("w", w, 4)
+    bias_at = (None, None, None)
     if bias is not None:
-        bias_array = Array("bias", bias, 1)
-        if bias_array.device != device or bias_array.halves != halves:
-            _fail_unlike(bias_array, x_array)
-        if bias_array.shape[0] != w_array.shape[0]:
-            raise ValueError(
-                f"bias has {bias_array.shape[0]} numbers, w {w_array.shape[0]} filters"
-            )
-    plan, shape = _find_plan(
+        bias_at = describe(bias, False) or read("bias", bias, 1)
+    y_at = None if out is None else describe(out, True)
+    call = find_call(
         (
-            x_shape,
-            w_array.shape,
-            bias is not None,
+            x_at[1],
+            x_at[2],
+            w_at[1],
+            w_at[2],
+            bias_at[1],
+            bias_at[2],
             stride,
             padding,
             activation,
             pool,
-            nhwc,
-            halves,
-            device,
-            accuracy or ("fp16" if halves else "fp32"),
+            accuracy,
+            layout,
             kernel,
             threads,
             capturable,
+            is_own(out, y_at, workspace, stream),
         )
     )
-    if layout == "NHWC":
-        shape = (shape[0], shape[2], shape[3], shape[1])
-    if out is None:
-        out = new_array(x, x_array, shape, halves)
-    out_array = Array("out", out, 4, written=True)
-    if out_array.device != device or out_array.halves != halves:
-        _fail_unlike(out_array, x_array)
-    if out_array.shape != shape:
-        raise ValueError(f"out has shape {out_array.shape}, expected {shape}")
-    if out_array.channels_last != x_array.channels_last and min(shape[1:]) > 1:
-        raise ValueError("out is in another order than x")
-    workspace_array = None
-    if plan.workspace_bytes > 0:
-        # In floats, and enough to begin at a multiple of 256 bytes.
-        if workspace is None:
-            count = plan.workspace_bytes // 4 + 64
-            workspace = new_array(x, x_array, (count,))
-        workspace_array = Array("workspace", workspace, None, written=True)
-    plan.run(
-        x_array,
-        w_array,
-        bias_array,
-        out_array,
-        workspace_array,
-        x_array.stream() if stream is None else stream,
-    )
-    return out
+    return call.run(x, x_at, w_at[0], bias_at[0], out, y_at, workspace, stream)
+
+
+class Conv2d:
+    """A convolution whose weights stay: they are prepared in the first call.
+
+        layer = convlab.Conv2d(w, bias, stride=2, padding=3)
+        y = layer(x)
+
+    The arguments are those of conv2d; bias is read in each call. On a GPU a call
+    with inputs of another shape waits until the weights are prepared for it. While
+    a CUDA graph is captured, weights that are not prepared yet are read as they
+    are. Call `refresh` after w has changed.
+    """
+
+    def __init__(
+        self,
+        w,
+        bias=None,
+        stride=1,
+        padding=0,
+        activation=None,
+        pool=None,
+        accuracy=None,
+        *,
+        layout="NCHW",
+        kernel=None,
+        threads=0,
+        capturable=False,
+    ):
+        self._w, self._bias = w, bias
+        self._w_at = describe(w, False) or read("w", w, 4)
+        self._bias_at = (None, None, None)
+        if bias is not None:
+            self._bias_at = describe(bias, False) or read("bias", bias, 1)
+        self._arguments = (
+            stride, padding, activation, pool, accuracy, layout, kernel, threads,
+            capturable,
+        )  # fmt: skip
+        self._calls = {}  # by what x is: the call, and the prepared weights
+
+    def __getstate__(self):
+        return {**self.__dict__, "_calls": {}}
+
+    def refresh(self):
+        """Has the weights prepared anew, in the same memory, by the next calls."""
+        for found in self._calls.values():
+            found.is_fresh = False
+
+    def __call__(self, x, *, out=None, workspace=None, stream=None):
+        """y; the arguments are those of conv2d."""
+        x_at = describe(x, False) or read("x", x, 4)
+        y_at = None if out is None else describe(out, True)
+        key = x_at[1], x_at[2], is_own(out, y_at, workspace, stream)
+        found = self._calls.get(key)
+        if found is None:
+            found = _Prepared(
+                find_call(
+                    (x_at[1], x_at[2])
+                    + self._w_at[1:3]
+                    + self._bias_at[1:3]
+                    + self._arguments
+                    + (key[2],)
+                )
+            )
+            # None goes, because graphs may hold its address.
+            if len(self._calls) < MOST_CALLS:
+                self._calls[key] = found
+        if not found.is_fresh and key in self._calls:
+            found.refresh(self._w, self._w_at)
+        return found.call.run(
+            x,
+            x_at,
+            found.address if found.is_fresh else self._w_at[0],
+            self._bias_at[0],
+            out,
+            y_at,
+            workspace,
+            stream,
+            found.is_fresh,
+        )
+
+
+class _Prepared:
+    """The weights of a call, once they are prepared.
+
+    Attributes: call, address, is_fresh (whether it is that of prepared weights).
+    """
+
+    def __init__(self, call):
+        self.call = call
+        self.address = None
+        self.is_fresh = False
+
+    def refresh(self, w, w_at):
+        """Prepares them, but not for a graph, whose replays would do it again."""
+        place = w_at[2]
+        if self.call.on_gpu and is_captured(w, place):
+            return
+        plan = self.call.plan
+        if self.address is None:
+            self._memory = room(w, place, plan.prepared_bytes)
+            self.address, self._bytes = aligned(
+                read("prepared", self._memory, None, True)[0],
+                plan.prepared_bytes + 256,
+            )
+        stream = stream_of(w, place) if self.call.on_gpu else None
+        plan.prepare(w_at[0], self.address, self._bytes, stream)
+        # Other streams may run next.
+        if self.call.on_gpu:
+            wait_for_stream(w, place)
+        self.is_fresh = True

@@ -1,10 +1,20 @@
-"""Arrays of other libraries: where they are in memory, without a copy."""
+"""Arrays of other libraries: where they are in memory, without a copy.
+
+An array is told by a tuple (pointer, shape, place), as _call.describe returns it
+for the arrays of NumPy and PyTorch that have no gaps. `read` is for all others,
+and says what is wrong with those that are not taken. The place is a sum: HALVES,
+CHANNELS_LAST for PyTorch's tensors in that order, whose shape is as without it,
+TORCH, and DEVICE times the number of the GPU plus 1, which is 0 for the CPU.
+What else stands in a tuple keeps the memory alive.
+"""
 
 import ctypes
 import math
 import sys
 
-_CPU = -1
+from convlab import _call
+from convlab._call import CHANNELS_LAST, DEVICE, HALVES, TORCH
+
 _DLPACK_CPU = 1
 _DLPACK_CUDA = (2, 13)  # device memory and managed memory
 
@@ -24,6 +34,22 @@ class _DLTensor(ctypes.Structure):
     ]
 
 
+def device_of(place):
+    """The number of the GPU; -1 for the CPU."""
+    return place // DEVICE - 1
+
+
+def kind_of(place):
+    device = device_of(place)
+    return ("float16" if place & HALVES else "float32") + (
+        " on the CPU" if device < 0 else f" on GPU {device}"
+    )
+
+
+def bytes_of(shape, place):
+    return math.prod(shape) * (2 if place & HALVES else 4)
+
+
 def _is_dense(shape, strides):
     """Whether elements follow each other; strides count elements."""
     expected = 1
@@ -34,187 +60,184 @@ def _is_dense(shape, strides):
     return True
 
 
-def _is_numpy(array):
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and isinstance(array, numpy.ndarray)
+def _fail_type(name, what):
+    raise TypeError(
+        f"{name} has elements of type {what}, expected float32 or float16"
+    )
 
 
-class Array:
-    """Where an array of floats or halves of `dimensions` (None: any) is.
+def _fail_dense(name):
+    raise ValueError(f"{name} has gaps or another order, expected C order")
 
-    Attributes: name, pointer, bytes, shape, device (-1: the CPU), halves,
-      channels_last (a tensor of PyTorch, whose shape is that without it).
 
-    Raises TypeError or ValueError for anything else than such an array.
+def read(name, array, dimensions, written=False):
+    """The tuple of an array of floats or halves with so many `dimensions`.
+
+    Raises TypeError or ValueError, which call it `name`, for anything else.
     """
-
-    def __init__(self, name, array, dimensions, written=False):
-        self.name = name
-        self._array = array
-        self.torch = None
-        self.channels_last = False
-        count = None
-        torch = sys.modules.get("torch")
-        if torch is not None and isinstance(array, torch.Tensor):
-            self.torch = torch
-            self._read_torch(array, torch)
-            count = array.numel()
-        elif _is_numpy(array):
-            self._read_interface(array.__array_interface__, written)
-            self.device = _CPU
-        elif hasattr(array, "__cuda_array_interface__"):
-            self._read_cuda(array.__cuda_array_interface__)
-            self.device = self._device_of(array)
-        elif hasattr(array, "__array_interface__"):
-            self._read_interface(array.__array_interface__, written)
-            self.device = _CPU
-        elif hasattr(array, "__dlpack__"):
-            self._read_dlpack(array)
-        else:
-            raise TypeError(
-                f"{name} is a {type(array).__name__}, expected an array of NumPy "
-                "or one with __cuda_array_interface__ or __dlpack__"
-            )
-        if dimensions is not None and len(self.shape) != dimensions:
-            raise ValueError(
-                f"{name} has shape {self.shape}, expected {dimensions} dimensions"
-            )
-        if count is None:
-            count = math.prod(self.shape)
-        if count == 0:
-            raise ValueError(f"{name} has shape {self.shape}, which is empty")
-        self.bytes = (2 if self.halves else 4) * count
-
-    def kind(self):
-        place = "the CPU" if self.device == _CPU else f"GPU {self.device}"
-        return ("float16" if self.halves else "float32") + " on " + place
-
-    def stream(self):
-        """The stream that the array's library works in, as a number or None."""
-        if self.device == _CPU:
-            return None
-        if self.torch is not None:
-            # Without the object that current_stream would make.
-            return self.torch._C._cuda_getCurrentRawStream(self.device)
-        library = type(self._array).__module__.partition(".")[0]
-        module = sys.modules.get(library)
-        if library == "cupy":
-            return module.cuda.get_current_stream().ptr
-        # By the protocol 1 is the legacy default stream, 2 that of the thread;
-        # CUDA has handles of these numbers.
-        interface = getattr(self._array, "__cuda_array_interface__", None)
-        return 1 if interface is None else interface.get("stream")
-
-    def _read_torch(self, tensor, torch):
-        # Faster than its interfaces, which make a dictionary or a capsule.
-        self.halves = tensor.dtype is torch.float16
-        if not self.halves and tensor.dtype is not torch.float32:
-            self._fail_type(tensor.dtype)
-        if tensor.device.type not in ("cuda", "cpu"):
-            raise TypeError(
-                f"{self.name} is on {tensor.device}, expected a CPU or an NVIDIA GPU"
-            )
-        if tensor.requires_grad and torch.is_grad_enabled():
-            raise ValueError(
-                f"{self.name} requires a gradient, which convlab does not compute: "
-                "detach it"
-            )
-        if not tensor.is_contiguous():
-            self.channels_last = tensor.dim() == 4 and tensor.is_contiguous(
-                memory_format=torch.channels_last
-            )
-            if not self.channels_last:
-                self._fail_dense()
-        self.shape = tensor.shape  # a tuple, too
-        self.pointer = tensor.data_ptr()
-        self.device = tensor.get_device()  # -1 on the CPU
-
-    def _fail_type(self, what):
-        raise TypeError(
-            f"{self.name} has elements of type {what}, expected float32 or float16"
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor):
+        # From now on describe knows its tensors, too.
+        _call.use_torch(
+            torch.Tensor, torch.float32, torch.float16, torch.is_grad_enabled
         )
-
-    def _fail_dense(self):
-        raise ValueError(f"{self.name} has gaps or another order, expected C order")
-
-    def _read_interface(self, interface, written):
-        self.halves = interface["typestr"] in ("<f2", "=f2")
-        if not self.halves and interface["typestr"] not in ("<f4", "=f4"):
-            self._fail_type(interface["typestr"])
-        self.shape = tuple(interface["shape"])
-        strides = interface.get("strides")
-        if strides is not None and not _is_dense(
-            self.shape, [stride / (2 if self.halves else 4) for stride in strides]
-        ):
-            self._fail_dense()
-        self.pointer, read_only = interface["data"]
-        if written and read_only:
-            raise ValueError(f"{self.name} is read-only")
-
-    def _read_cuda(self, interface):
+        found = _read_torch(name, array, torch)
+    elif hasattr(array, "__cuda_array_interface__"):
+        interface = array.__cuda_array_interface__
         if interface.get("mask") is not None:
-            raise ValueError(f"{self.name} has a mask, expected none")
-        self._read_interface(interface, False)
-
-    def _device_of(self, array):
+            raise ValueError(f"{name} has a mask, expected none")
         # CuPy's is a Device with an id. The driver is asked for others' by run.
         number = getattr(getattr(array, "device", None), "id", None)
-        return number if isinstance(number, int) else 0
+        device = number if isinstance(number, int) else 0
+        found = _read_interface(name, interface, False, device)
+    elif hasattr(array, "__array_interface__"):
+        found = _read_interface(name, array.__array_interface__, written, -1)
+    elif hasattr(array, "__dlpack__"):
+        found = _read_dlpack(name, array)
+    else:
+        raise TypeError(
+            f"{name} is a {type(array).__name__}, expected an array of NumPy "
+            "or one with __cuda_array_interface__ or __dlpack__"
+        )
+    check_shape(name, found[1], dimensions)
+    return found
 
-    def _read_dlpack(self, array):
-        device_type, device = array.__dlpack_device__()
-        self.device = _CPU if device_type == _DLPACK_CPU else device
-        if device_type not in (_DLPACK_CPU, *_DLPACK_CUDA):
-            raise TypeError(
-                f"{self.name} is on a device of DLPack's type {device_type}, "
-                "expected a CPU or an NVIDIA GPU"
-            )
-        # By the protocol the producer makes the default stream wait for the data.
-        if device_type in _DLPACK_CUDA:
-            capsule = array.__dlpack__(stream=1)
-        else:
-            capsule = array.__dlpack__()
-        # The capsule frees what it manages when it goes.
-        self._capsule = capsule
-        get = ctypes.pythonapi.PyCapsule_GetPointer
-        get.restype = ctypes.c_void_p
-        get.argtypes = [ctypes.py_object, ctypes.c_char_p]
-        tensor = _DLTensor.from_address(get(capsule, b"dltensor"))
-        self.halves = tensor.bits == 16
-        if (tensor.code, tensor.lanes) != (2, 1) or tensor.bits not in (16, 32):
-            self._fail_type(f"DLPack {tensor.code}, {tensor.bits} bits")
-        self.shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
-        if tensor.strides and not _is_dense(
-            self.shape, [tensor.strides[i] for i in range(tensor.ndim)]
+
+def check_shape(name, shape, dimensions):
+    """Raises ValueError for an empty array, or one of other dimensions (if any)."""
+    if dimensions is not None and len(shape) != dimensions:
+        raise ValueError(
+            f"{name} has shape {tuple(shape)}, expected {dimensions} dimensions"
+        )
+    if math.prod(shape) == 0:
+        raise ValueError(f"{name} has shape {tuple(shape)}, which is empty")
+
+
+def _read_torch(name, tensor, torch):
+    # Faster than its interfaces, which make a dictionary or a capsule.
+    place = TORCH
+    if tensor.dtype is torch.float16:
+        place += HALVES
+    elif tensor.dtype is not torch.float32:
+        _fail_type(name, tensor.dtype)
+    if tensor.device.type not in ("cuda", "cpu"):
+        raise TypeError(
+            f"{name} is on {tensor.device}, expected a CPU or an NVIDIA GPU"
+        )
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise ValueError(
+            f"{name} requires a gradient, which convlab does not compute: detach it"
+        )
+    if not tensor.is_contiguous():
+        if tensor.dim() != 4 or not tensor.is_contiguous(
+            memory_format=torch.channels_last
         ):
-            self._fail_dense()
-        self.pointer = tensor.data + tensor.byte_offset
+            _fail_dense(name)
+        place += CHANNELS_LAST
+    place += DEVICE * (tensor.get_device() + 1)  # -1 on the CPU
+    return tensor.data_ptr(), tensor.shape, place  # a tuple, too
 
 
-def new_array(like, array, shape, halves=False):
-    """An array of the same library, on the same device and in the same order."""
-    torch = array.torch
-    if torch is not None:
-        if array.channels_last and len(shape) == 4:
+def _read_interface(name, interface, written, device):
+    halves = interface["typestr"] in ("<f2", "=f2")
+    if not halves and interface["typestr"] not in ("<f4", "=f4"):
+        _fail_type(name, interface["typestr"])
+    shape = tuple(interface["shape"])
+    strides = interface.get("strides")
+    if strides is not None and not _is_dense(
+        shape, [stride / (2 if halves else 4) for stride in strides]
+    ):
+        _fail_dense(name)
+    pointer, read_only = interface["data"]
+    if written and read_only:
+        raise ValueError(f"{name} is read-only")
+    return pointer, shape, DEVICE * (device + 1) + (HALVES if halves else 0)
+
+
+def _read_dlpack(name, array):
+    device_type, device = array.__dlpack_device__()
+    if device_type not in (_DLPACK_CPU, *_DLPACK_CUDA):
+        raise TypeError(
+            f"{name} is on a device of DLPack's type {device_type}, "
+            "expected a CPU or an NVIDIA GPU"
+        )
+    # By the protocol the producer makes the default stream wait for the data.
+    if device_type in _DLPACK_CUDA:
+        capsule = array.__dlpack__(stream=1)
+        place = DEVICE * (device + 1)
+    else:
+        capsule = array.__dlpack__()
+        place = 0
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype = ctypes.c_void_p
+    get.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    tensor = _DLTensor.from_address(get(capsule, b"dltensor"))
+    if (tensor.code, tensor.lanes) != (2, 1) or tensor.bits not in (16, 32):
+        _fail_type(name, f"DLPack {tensor.code}, {tensor.bits} bits")
+    if tensor.bits == 16:
+        place += HALVES
+    shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
+    if tensor.strides and not _is_dense(
+        shape, [tensor.strides[i] for i in range(tensor.ndim)]
+    ):
+        _fail_dense(name)
+    # The capsule frees what it manages when it goes.
+    return tensor.data + tensor.byte_offset, shape, place, capsule
+
+
+def stream_of(array, place):
+    """The stream that a GPU array's library works in, as a number or None."""
+    if place & TORCH:
+        # Without the object that current_stream would make.
+        torch = sys.modules["torch"]
+        return torch._C._cuda_getCurrentRawStream(device_of(place))
+    library = type(array).__module__.partition(".")[0]
+    if library == "cupy":
+        return sys.modules[library].cuda.get_current_stream().ptr
+    # By the protocol 1 is the legacy default stream, 2 that of the thread;
+    # CUDA has handles of these numbers.
+    interface = getattr(array, "__cuda_array_interface__", None)
+    return 1 if interface is None else interface.get("stream")
+
+
+def is_captured(array, place):
+    """Whether stream_of is being captured into a CUDA graph; no if nobody tells."""
+    if place & TORCH:
+        return sys.modules["torch"].cuda.is_current_stream_capturing()
+    if type(array).__module__.partition(".")[0] == "cupy":
+        return sys.modules["cupy"].cuda.get_current_stream().is_capturing()
+    return False
+
+
+def wait_for_stream(array, place):
+    """Waits for what is queued in stream_of."""
+    if place & TORCH:
+        sys.modules["torch"].cuda.current_stream(device_of(place)).synchronize()
+    elif type(array).__module__.partition(".")[0] == "cupy":
+        sys.modules["cupy"].cuda.get_current_stream().synchronize()
+
+
+def new_array(like, place, shape):
+    """An array of the same library, in the same place, and in the same order."""
+    if place & TORCH:
+        if place & CHANNELS_LAST and len(shape) == 4:
+            torch = sys.modules["torch"]
             return torch.empty(
                 shape,
                 dtype=like.dtype,
                 device=like.device,
                 memory_format=torch.channels_last,
             )
-        return like.new_empty(
-            shape, dtype=torch.float16 if halves else torch.float32
-        )
-    library = sys.modules.get(type(like).__module__.partition(".")[0])
-    if array.device == _CPU:
+        return like.new_empty(shape)
+    kind = "float16" if place & HALVES else "float32"
+    if device_of(place) < 0:
         import numpy
 
-        return numpy.empty(shape, numpy.float16 if halves else numpy.float32)
-    if getattr(library, "__name__", "") == "cupy":
-        with library.cuda.Device(array.device):
-            return library.empty(
-                shape, library.float16 if halves else library.float32
-            )
+        return numpy.empty(shape, kind)
+    if type(like).__module__.partition(".")[0] == "cupy":
+        cupy = sys.modules["cupy"]
+        with cupy.cuda.Device(device_of(place)):
+            return cupy.empty(shape, kind)
     raise ValueError(
         f"arrays of {type(like).__name__} on a GPU are not allocated here: "
         "give out, and workspace where the plan needs one"

@@ -1,13 +1,15 @@
-"""The functions of libconvlab.so by ctypes (convlab.h)."""
+"""The functions of libconvlab.so (convlab.h): runs by _call, others by ctypes."""
 
 import ctypes
 import os
 import pathlib
 
+from convlab import _call
+
 _ACTIVATIONS = {None: 0, "relu": 1, "tanh": 2}
 _CLASSES = {"fp32": 0, "fp32-normwise": 1, "tf32": 2, "fp16": 3}
-_CAPTURABLE = 1
-_WORKSPACE_ALIGNMENT = 256
+_CAPTURABLE, _TRUST_POINTERS = 1, 2
+_ALIGNMENT = 256
 
 
 class ConvlabError(RuntimeError):
@@ -62,6 +64,8 @@ class _Info(ctypes.Structure):
         ("accuracy", ctypes.c_int32),
         ("capturable", ctypes.c_int32),
         ("kernel", ctypes.c_char_p),
+        ("prepared_bytes", ctypes.c_int64),
+        ("estimated_cudnn_ns", ctypes.c_double),
     ]
 
 
@@ -87,7 +91,11 @@ def _load():
         ),
         ("convlab_plan_destroy", None, [pointer]),
         ("convlab_plan_query", ctypes.c_int32, [pointer, ctypes.POINTER(_Info)]),
-        ("convlab_run", ctypes.c_int32, [pointer] * 6 + [ctypes.c_size_t, pointer]),
+        (
+            "convlab_prepare_weights",
+            ctypes.c_int32,
+            [pointer] * 3 + [ctypes.c_size_t, pointer],
+        ),
     ):
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
@@ -95,6 +103,8 @@ def _load():
 
 
 _library = _load()
+_run = ctypes.cast(_library.convlab_run, ctypes.c_void_p).value
+_run_prepared = ctypes.cast(_library.convlab_run_prepared, ctypes.c_void_p).value
 
 
 def _check(status):
@@ -131,10 +141,11 @@ class Plan:
       kernel: its name; None: the fastest by its estimate.
       threads: of the CPU; 0: one for each core.
       capturable: whether runs are captured into CUDA graphs.
+      trusted: whether pointers and streams surely are of the device.
 
     Attributes:
-      workspace_bytes, output_height, output_width, estimated_ns, kernel,
-      capturable: what convlab_info says.
+      workspace_bytes, prepared_bytes, output_height, output_width, estimated_ns,
+      estimated_cudnn_ns, kernel, capturable: what convlab_info says.
     """
 
     def __init__(
@@ -145,8 +156,9 @@ class Plan:
         kernel=None,
         threads=0,
         capturable=False,
+        trusted=False,
     ):
-        self._plan = None
+        self._address = None
         fields = {name: 1 for name, _ in _Problem._fields_[1:10]}
         fields.update(problem)
         fields["activation"] = _value_of(
@@ -170,7 +182,7 @@ class Plan:
             device,
             threads,
             _value_of("accuracy", _CLASSES, accuracy),
-            _CAPTURABLE if capturable else 0,
+            (_CAPTURABLE if capturable else 0) + (_TRUST_POINTERS if trusted else 0),
             None if kernel is None else kernel.encode(),
         )
         plan = ctypes.c_void_p()
@@ -179,36 +191,59 @@ class Plan:
                 ctypes.byref(c_problem), ctypes.byref(c_options), ctypes.byref(plan)
             )
         )
-        self._plan = plan
+        self._address = plan.value
         info = _Info(ctypes.sizeof(_Info))
         _check(_library.convlab_plan_query(plan, ctypes.byref(info)))
         self.workspace_bytes = info.workspace_bytes
         self.output_height = info.output_height
         self.output_width = info.output_width
+        self.prepared_bytes = info.prepared_bytes
         self.estimated_ns = info.estimated_ns
+        self.estimated_cudnn_ns = info.estimated_cudnn_ns
         self.capturable = bool(info.capturable)
         self.kernel = info.kernel.decode()
 
     def __del__(self):
-        if getattr(self, "_plan", None) is not None:
-            _library.convlab_plan_destroy(self._plan)
+        if getattr(self, "_address", None) is not None:
+            _library.convlab_plan_destroy(self._address)
 
-    def run(self, x, w, bias, y, workspace, stream):
-        """Computes y from Arrays (_arrays.py); bias and workspace may be None."""
-        space, space_bytes = None, 0
-        if workspace is not None:
-            begin = -(-workspace.pointer // _WORKSPACE_ALIGNMENT) * _WORKSPACE_ALIGNMENT
-            space_bytes = max(0, workspace.pointer + workspace.bytes - begin)
-            space = begin
+    def __reduce__(self):
+        raise TypeError("a Plan cannot be copied or stored")
+
+    def run(self, x, w, bias, y, workspace, workspace_bytes, stream, prepared=False):
+        """Computes y; all are addresses, or None where there is nothing.
+
+        `w` is that of the weights, or of what `prepare` wrote.
+        """
+        status = _call.run(
+            _run_prepared if prepared else _run,
+            self._address,
+            x,
+            w,
+            bias,
+            y,
+            workspace,
+            workspace_bytes,
+            stream,
+        )
+        if status != 0:
+            _check(status)
+
+    def prepare(self, w, prepared, prepared_bytes, stream):
+        """Writes the weights as `run` wants them; addresses, as there."""
         _check(
-            _library.convlab_run(
-                self._plan,
-                x.pointer,
-                w.pointer,
-                None if bias is None else bias.pointer,
-                y.pointer,
-                space,
-                space_bytes,
-                stream,
+            _library.convlab_prepare_weights(
+                self._address, w, prepared, prepared_bytes, stream
             )
         )
+
+
+def aligned(pointer, size):
+    """(pointer, bytes) of what lies in that memory from an aligned address on."""
+    begin = -(-pointer // _ALIGNMENT) * _ALIGNMENT
+    return begin, max(0, pointer + size - begin)
+
+
+def room_for(size, halves):
+    """The elements of an array in which so many bytes lie aligned."""
+    return size // (2 if halves else 4) + 128

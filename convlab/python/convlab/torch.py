@@ -3,11 +3,17 @@
     model = convlab.torch.accelerate(model, example)
     y = convlab.torch.conv2d(x, w, bias, stride=2, padding=3, activation="relu")
 
-accelerate changes a model's Conv2d, each with the ReLU or Tanh and the MaxPool2d
-that follow it in a Sequential. For each shape of input a changed layer takes the
+accelerate changes a model's Conv2d, each with the BatchNorm2d, the ReLU or Tanh
+and the MaxPool2d that follow it. For each shape of input a changed layer takes the
 way that was faster when it met the shape first: Convlab's, or PyTorch's own,
 which it takes in all other cases, too: where gradients are wanted, under autocast,
-and for what Convlab does not compute. print(model) tells the times.
+while a BatchNorm2d is trained, and for what Convlab does not compute. print(model)
+tells the times.
+
+Weights stay between calls: those of a BatchNorm2d are multiplied into the
+convolution's, and Convlab prepares them once. A change of a parameter that
+PyTorch counts (_version), or of its place, is seen in the next call; one by way
+of .data is not. CUDA graphs replay the weights of the last call outside of them.
 
 conv2d is the operator torch.ops.convlab.conv2d, which torch.compile keeps as it
 is and CUDA graphs record. It has no gradient.
@@ -19,6 +25,7 @@ import torch
 from torch import nn
 
 import convlab
+from convlab._chains import ACTIVATIONS, chains_of, in_mode, is_taken, pool_of
 
 if not hasattr(torch.library, "register_fake"):
     raise ImportError(
@@ -111,23 +118,48 @@ def conv2d(
     )
 
 
+class _PassedOver(nn.BatchNorm2d):
+    """A BatchNorm2d that the convolution before it has applied."""
+
+    def forward(self, x):
+        return x
+
+
+def _fold(weight, bias, norm):
+    """The weights and the bias of a convolution with the BatchNorm2d behind it."""
+    scale = (norm.running_var.double() + norm.eps).rsqrt()
+    if norm.weight is not None:
+        scale = scale * norm.weight.double()
+    moved = -norm.running_mean.double()
+    if bias is not None:
+        moved = moved + bias.double()
+    moved = moved * scale
+    if norm.bias is not None:
+        moved = moved + norm.bias.double()
+    folded = weight.double() * scale.view(-1, 1, 1, 1)
+    return folded.to(weight.dtype).contiguous(), moved.to(weight.dtype)
+
+
 class _Convolution(nn.Conv2d):
     """A Conv2d, and the modules that follow it, by Convlab where that is faster.
 
     An object becomes one by a change of its class, so that its parameters, their
-    names in state_dict, and the module's name stay what they are. The modules
-    after it are those that stood there; Identity takes their places.
+    names in state_dict, and the module's name stay what they are, and so does a
+    BatchNorm2d. The other modules after it are those that stood there; Identity
+    takes their places.
     """
 
-    def _take(self, after, accuracy):
+    def _take(self, norm, after, accuracy):
         activation, pool = None, None
         for module in after:
             if isinstance(module, nn.MaxPool2d):
-                pool = _pool_of(module)
+                pool = pool_of(module)
             else:
-                activation = _ACTIVATIONS[type(module)]
+                activation = ACTIVATIONS[type(module)]
         # In a tuple, so that they are not submodules.
+        self._convlab_norm = (norm,)
         self._convlab_after = tuple(after)
+        self._convlab_kept = None  # see _layer
         self._convlab_arguments = {
             "stride": self.stride,
             "padding": _padding_of(self),
@@ -147,6 +179,9 @@ class _Convolution(nn.Conv2d):
 
     def _by_pytorch(self, x):
         y = super().forward(x)
+        norm = self._convlab_norm[0]
+        if norm is not None:
+            y = nn.BatchNorm2d.forward(norm, y)
         for module in self._convlab_after:
             y = module(y)
         return y
@@ -154,19 +189,82 @@ class _Convolution(nn.Conv2d):
     def _by_convlab(self, x):
         if torch.compiler.is_compiling():
             return torch.ops.convlab.conv2d(
-                x, self.weight, self.bias, *self._convlab_operands
+                x, *self._weights(), *self._convlab_operands
             )
-        with torch.no_grad():
-            return convlab.conv2d(
-                x,
-                self.weight.contiguous(),
-                self.bias,
-                capturable=x.is_cuda,
-                **self._convlab_arguments,
-            )
+        # Nothing wants a gradient here (_may_take).
+        layer = self._layer(x.is_cuda)
+        if layer is not None:
+            return layer(x)
+        return convlab.conv2d(
+            x, *self._weights(), capturable=x.is_cuda, **self._convlab_arguments
+        )
+
+    def _parameters_of_all(self):
+        """Everything that _weights depends on."""
+        # Faster than by Module's __getattr__.
+        own, norm = self._parameters, self._convlab_norm[0]
+        if norm is None:
+            return own["weight"], own["bias"]
+        its, statistics = norm._parameters, norm._buffers
+        return (
+            own["weight"],
+            own["bias"],
+            its["weight"],
+            its["bias"],
+            statistics["running_mean"],
+            statistics["running_var"],
+            # Training counts it, but not its changes of the other two.
+            statistics["num_batches_tracked"],
+        )
+
+    def _weights(self):
+        """The convolution's weights and bias as Convlab takes them."""
+        norm = self._convlab_norm[0]
+        if norm is None:
+            return self.weight.contiguous(), self.bias
+        return _fold(self.weight, self.bias, norm)
+
+    def _layer(self, cuda):
+        """The convlab.Conv2d of the parameters as they are now.
+
+        None if it is not up to date, and cannot be: in a stream that is being
+        captured, and for parameters whose changes PyTorch does not count.
+        """
+        try:
+            state = [
+                (parameter.data_ptr(), parameter._version)
+                for parameter in self._parameters_of_all()
+                if parameter is not None
+            ]
+        except RuntimeError:  # made in inference mode
+            return None
+        kept = self._convlab_kept
+        if kept is not None and kept[0] == state:
+            return kept[1]
+        if cuda and torch.cuda.is_current_stream_capturing():
+            return None
+        made = self._weights()
+        if kept is not None and all(a[0] == b[0] for a, b in zip(kept[0], state)):
+            # Where they are, because graphs may have the addresses.
+            _, layer, own = kept
+            for to, value in zip(own, made):
+                if to is not None:
+                    to.copy_(value)
+            layer.refresh()
+        else:
+            layer = convlab.Conv2d(*made, capturable=cuda, **self._convlab_arguments)
+            own = [
+                None if tensor is parameter else tensor
+                for tensor, parameter in zip(made, (self.weight, self.bias))
+            ]
+        self._convlab_kept = state, layer, own
+        return layer
+
+    def __getstate__(self):
+        return {**self.__dict__, "_convlab_kept": None}
 
     def _may_take(self, x):
-        weight = self.weight
+        weight, norm = self.weight, self._convlab_norm[0]
         return (
             x.dim() == 4
             and x.dtype in (torch.float32, torch.float16)
@@ -176,10 +274,13 @@ class _Convolution(nn.Conv2d):
                 torch.is_grad_enabled()
                 and (
                     x.requires_grad
-                    or weight.requires_grad
-                    or (self.bias is not None and self.bias.requires_grad)
+                    or any(
+                        parameter is not None and parameter.requires_grad
+                        for parameter in self._parameters_of_all()
+                    )
                 )
             )
+            and (norm is None or not norm.training)
             and (x.is_contiguous() or _is_channels_last(x))
             and not torch.is_autocast_enabled(x.device.type)
         )
@@ -222,9 +323,6 @@ class _Convolution(nn.Conv2d):
         )
 
 
-_ACTIVATIONS = {nn.ReLU: "relu", nn.Tanh: "tanh"}
-
-
 def _median_ns(function, x):
     """Of a call that does not wait for the last one, with the GPU's work."""
     cuda = x.is_cuda
@@ -254,43 +352,6 @@ def _padding_of(conv):
     return (vertical, vertical, horizontal, horizontal)
 
 
-def _pool_of(module):
-    """(size, stride, ceil), or None if Convlab has no such pooling."""
-    numbers = []
-    for name in ("kernel_size", "stride", "padding", "dilation"):
-        value = getattr(module, name)
-        pair = (value, value) if isinstance(value, int) else tuple(value)
-        if pair[0] != pair[1]:
-            return None
-        numbers.append(pair[0])
-    size, stride, padding, dilation = numbers
-    if padding != 0 or dilation != 1 or module.return_indices:
-        return None
-    return (size, stride, bool(module.ceil_mode))
-
-
-def _has_hooks(module):
-    return any(
-        getattr(module, name, None)
-        for name in (
-            "_forward_hooks",
-            "_forward_pre_hooks",
-            "_backward_hooks",
-            "_backward_pre_hooks",
-        )
-    )
-
-
-def _is_taken(module):
-    return (
-        type(module) is nn.Conv2d
-        and module.groups == 1
-        and module.dilation == (1, 1)
-        and module.padding_mode == "zeros"
-        and max(module.stride) <= 4
-    )
-
-
 def accelerate(model, *example, accuracy=None):
     """Makes a model use Convlab where that is faster, and returns the model.
 
@@ -303,45 +364,18 @@ def accelerate(model, *example, accuracy=None):
         torch.compile and CUDA graphs use what is known, and PyTorch elsewhere.
       accuracy: the loosest class that will do, as for convlab.conv2d.
     """
-    uses = {}
-    for _, module in model.named_modules(remove_duplicate=False):
-        uses[id(module)] = uses.get(id(module), 0) + 1
-
-    def alone(module):
-        return uses[id(module)] == 1 and not _has_hooks(module)
-
-    after = {}  # of a convolution, by its id
-    for sequence in list(model.modules()):
-        if type(sequence) is not nn.Sequential:
-            continue
-        names = list(sequence._modules)
-        for i, name in enumerate(names):
-            conv = sequence._modules[name]
-            if not _is_taken(conv) or not alone(conv):
-                continue
-            taken = []
-            for following in names[i + 1 : i + 3]:
-                module = sequence._modules[following]
-                first = not taken and type(module) in _ACTIVATIONS
-                last = (
-                    type(module) is nn.MaxPool2d
-                    and not (taken and type(taken[-1]) is nn.MaxPool2d)
-                    and _pool_of(module) is not None
-                )
-                if not (first or last) or not alone(module):
-                    break
-                taken.append(module)
-                sequence._modules[following] = nn.Identity()
-            after[id(conv)] = taken
+    chains = chains_of(model)
     for module in list(model.modules()):
-        if _is_taken(module):
+        if is_taken(module):
+            norm, after, passed = chains.get(id(module), (None, [], []))
             module.__class__ = _Convolution
-            module._take(after.get(id(module), []), accuracy)
+            module._take(norm, after, accuracy)
+            if norm is not None:
+                norm.__class__ = _PassedOver
+            for name in passed:
+                parent, _, leaf = name.rpartition(".")
+                model.get_submodule(parent)._modules[leaf] = nn.Identity()
     if example:
-        was_training = {module: module.training for module in model.modules()}
-        model.eval()
-        with torch.no_grad():
+        with in_mode(model, False), torch.no_grad():
             model(*example)
-        for module, training in was_training.items():
-            module.training = training
     return model

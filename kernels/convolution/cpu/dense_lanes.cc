@@ -72,9 +72,25 @@ class DenseLanes : public Convolution {
 
   void UseBias(const float* bias) override { epilogue_.bias = bias; }
 
-  absl::Status Run(const float* x, const float* k, float* y, Stream) override {
+  absl::Status Run(const float* x, const float* k, float* y,
+                   Stream stream) override {
+    Group(k, weights_.data());
+    return RunPrepared(x, weights_.data(), y, stream);
+  }
+
+  int64_t filter_bytes() const override {
+    return problem_.kernel_elements() * sizeof(float);
+  }
+
+  absl::Status PrepareFilters(const float* k, void* filters, Stream) override {
+    Group(k, static_cast<float*>(filters));
+    return absl::OkStatus();
+  }
+
+  absl::Status RunPrepared(const float* x, const void* filters, float* y,
+                           Stream) override {
     const int64_t taps = taps_.size();
-    GroupFilters(k, problem_.filters, taps, group_, weights_.data());
+    const auto* const weights = static_cast<const float*>(filters);
     const bool stream = may_stream_ && AlignSpans(y);
     const int64_t plane = problem_.output_height() * problem_.output_width();
     const Plan plan = {spans_.data(), taps_.data(), taps, plane, stream};
@@ -83,7 +99,8 @@ class DenseLanes : public Convolution {
       const int64_t groups = CeilDivide(problem_.filters, group_);
       const auto finish = [&](int worker, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          FinishGroup(plan, i / groups, i % groups * group_, worker, x, y);
+          FinishGroup(plan, i / groups, i % groups * group_, worker, x, weights,
+                      y);
         }
       };
       // By reference, which std::function keeps without memory of its own.
@@ -104,7 +121,8 @@ class DenseLanes : public Convolution {
                      ? end + (workers_.count() - 1) * grain
                      : pieces;
         }
-        ConvolvePiece(plan, i, parts_ == 1 && next < pieces ? next : -1, x, y);
+        ConvolvePiece(plan, i, parts_ == 1 && next < pieces ? next : -1, x,
+                      weights, y);
       }
       if (stream) hwy::FlushStream();
     };
@@ -113,6 +131,10 @@ class DenseLanes : public Convolution {
   }
 
  private:
+  void Group(const float* k, float* grouped) const {
+    GroupFilters(k, problem_.filters, taps_.size(), group_, grouped);
+  }
+
   // Makes the spans begin at aligned addresses of y, for stores that go past
   // the caches. False, with the spans as without alignment, if that would cost
   // more than it gains.
@@ -135,7 +157,7 @@ class DenseLanes : public Convolution {
   // Computes image b, epilogue included, for the group that begins with filter
   // `first`.
   void FinishGroup(const Plan& plan, int64_t b, int64_t first, int worker,
-                   const float* x, float* y) {
+                   const float* x, const float* weights, float* y) {
     const int64_t height = problem_.output_height();
     const int64_t width = problem_.output_width();
     const MaxPool& pool = epilogue_.pool;
@@ -143,7 +165,7 @@ class DenseLanes : public Convolution {
                               pool.Output(width);
     Block block = {};
     block.image = x + b * (problem_.input_elements() / problem_.batch);
-    block.weights = weights_.data() + first * plan.tap_count;
+    block.weights = weights + first * plan.tap_count;
     block.filters = std::min(group_, problem_.filters - first);
     block.end = spans_.size();
     block.out =
@@ -157,7 +179,7 @@ class DenseLanes : public Convolution {
   // Computes one part of one image for all filters, and fetches image `next`
   // into cache meanwhile unless it is negative.
   void ConvolvePiece(const Plan& plan, int64_t piece, int64_t next,
-                     const float* x, float* y) const {
+                     const float* x, const float* weights, float* y) const {
     const int64_t image = problem_.input_elements() / problem_.batch;
     const int64_t b = piece / parts_, part = piece % parts_;
     const int64_t spans = spans_.size();
@@ -168,7 +190,7 @@ class DenseLanes : public Convolution {
     block.next = x + (next >= 0 ? next : b) * image;
     block.next_count = next >= 0 ? image : 0;
     for (int64_t m = 0; m < problem_.filters; m += group_) {
-      block.weights = weights_.data() + m * plan.tap_count;
+      block.weights = weights + m * plan.tap_count;
       block.filters = std::min(group_, problem_.filters - m);
       block.out = y + (b * problem_.filters + m) * plan.plane;
       kernel_.convolve(plan, block);

@@ -74,7 +74,6 @@ GeneralConvolution::GeneralConvolution(const Operation& operation,
       spans_(dense_lanes::MakeSpans(
           RowsOf(phase_width_, operation.sums_height(), operation.sums_width()),
           kernel_.lanes, /*aligned=*/0)),
-      weights_(operation.kernel_elements()),
       arranged_(arranges_ ? images_ * operation.channels * phases_y_ *
                                 phases_x_ * phase_height_ * phase_width_
                           : 0),
@@ -96,10 +95,13 @@ GeneralConvolution::GeneralConvolution(const Operation& operation,
   }
 }
 
-void GeneralConvolution::Run(const float* x, const float* k, const float* bias,
-                             float* y) {
+void GeneralConvolution::PrepareFilters(const float* k, float* filters) const {
+  GroupFilters(k, operation_.filters, operation_.taps(), group_, filters);
+}
+
+void GeneralConvolution::Run(const float* x, const float* filters,
+                             const float* bias, float* y) {
   const Operation& o = operation_;
-  GroupFilters(k, o.filters, o.taps(), group_, weights_.data());
   const int64_t plane = o.height * o.width;
   const int64_t arranged_plane =
       phases_y_ * phases_x_ * phase_height_ * phase_width_;
@@ -120,8 +122,8 @@ void GeneralConvolution::Run(const float* x, const float* k, const float* bias,
     if (arranges_) image = o.channels * arranged_plane;
     const auto convolve = [&](int worker, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        ConvolveGroup(from + i / groups * image, i % groups * group_, worker,
-                      bias, y + (b + i / groups) * outputs);
+        ConvolveGroup(from + i / groups * image, filters, i % groups * group_,
+                      worker, bias, y + (b + i / groups) * outputs);
       }
     };
     workers_.For(images * groups, 1, std::cref(convolve));
@@ -158,9 +160,9 @@ void GeneralConvolution::ArrangePlane(const float* x, float* arranged) const {
 }
 
 // Computes the filters of a group, from the `first` on, for an image.
-void GeneralConvolution::ConvolveGroup(const float* image, int64_t first,
-                                       int worker, const float* bias,
-                                       float* y) {
+void GeneralConvolution::ConvolveGroup(const float* image, const float* filters,
+                                       int64_t first, int worker,
+                                       const float* bias, float* y) {
   const Operation& o = operation_;
   const int64_t height = o.sums_height(), width = o.sums_width();
   const dense_lanes::Plan plan = {spans_.data(), taps_.data(), o.taps(),
@@ -168,7 +170,7 @@ void GeneralConvolution::ConvolveGroup(const float* image, int64_t first,
   float* const to = y + first * (o.output_height() * o.output_width());
   dense_lanes::Block block = {};
   block.image = image;
-  block.weights = weights_.data() + first * o.taps();
+  block.weights = filters + first * o.taps();
   block.filters = static_cast<int>(std::min(group_, o.filters - first));
   block.end = static_cast<int64_t>(spans_.size());
   block.out =

@@ -17,14 +17,16 @@ class GeneralConvolution {
  public:
   GeneralConvolution(const Operation& operation, Workers& workers);
 
-  // Computes y, with the epilogue; `bias` is null unless the operation has one.
-  // One call at a time.
-  void Run(const float* x, const float* k, const float* bias, float* y);
+  // Brings the filters into the order in which Run reads them; as many floats.
+  void PrepareFilters(const float* k, float* filters) const;
+  // Computes y, with the epilogue, from prepared filters; `bias` is null unless
+  // the operation has one. One call at a time.
+  void Run(const float* x, const float* filters, const float* bias, float* y);
 
  private:
   void ArrangePlane(const float* x, float* arranged) const;
-  void ConvolveGroup(const float* image, int64_t first, int worker,
-                     const float* bias, float* y);
+  void ConvolveGroup(const float* image, const float* filters, int64_t first,
+                     int worker, const float* bias, float* y);
 
   const Operation operation_;
   Workers& workers_;
@@ -36,7 +38,6 @@ class GeneralConvolution {
   const int64_t images_;  // arranged at a time
   std::vector<dense_lanes::Span> spans_;
   std::vector<int64_t> taps_;
-  std::vector<float> weights_;   // grouped
   std::vector<float> arranged_;  // images
   std::vector<float> sums_;      // of each worker's group, to be pooled
 };

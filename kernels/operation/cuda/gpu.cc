@@ -6,6 +6,7 @@
 #include "common/status/status.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/cuda/device.h"
+#include "kernels/operation/cuda/cudnn_estimate.h"
 #include "kernels/operation/cuda/launches.h"
 
 namespace convlab::cuda {
@@ -64,6 +65,15 @@ double EstimatePaddingNs(const Operation& o) {
 
 double EstimateFinishNs(const Operation& o) {
   return EstimateCopyNs(o.sums_elements() + o.output_elements());
+}
+
+double EstimateCudnnNs(const Operation& o) {
+  DeviceLimits limits;
+  if (o.halves || AskLimits(&limits).failed() || limits.memory_gbs <= 0 ||
+      limits.clock_ghz <= 0) {
+    return 0;
+  }
+  return EstimateCudnnNs(o, limits);
 }
 
 absl::Status PadInput(const Operation& o, const float* x, float* padded,

@@ -16,6 +16,7 @@ absl::StatusOr<GeneralConvolution> PrepareGenerally(const Operation&) {
 }
 double EstimatePaddingNs(const Operation&) { return 0; }
 double EstimateFinishNs(const Operation&) { return 0; }
+double EstimateCudnnNs(const Operation&) { return 0; }
 absl::Status PadInput(const Operation&, const float*, float*, Stream) {
   return NoCuda();
 }

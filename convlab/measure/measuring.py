@@ -1,0 +1,50 @@
+"""What the measurements beside PyTorch share."""
+
+import statistics
+import sys
+
+ROUNDS = 15
+
+
+def find_torch(program):
+    """PyTorch, set up for measuring in float32, or None: there is none with a GPU.
+
+    Then a line on standard error says so; the exit status for it is 3.
+    """
+    try:
+        import torch
+    except ImportError:
+        torch = None
+    if torch is None or not torch.cuda.is_available():
+        print(f"{program}: there is no PyTorch with a GPU", file=sys.stderr)
+        return None
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    torch.manual_seed(1)
+    return torch
+
+
+def machine(torch):
+    """What a record says of it."""
+    return {
+        "gpu": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "cudnn": torch.backends.cudnn.version(),
+    }
+
+
+def median_us(torch, call, turn):
+    """The GPU's time of a call, of `turn` in a row; the median of ROUNDS."""
+    for _ in range(3):
+        call()
+    times = []
+    for _ in range(ROUNDS):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        begin.record()
+        for _ in range(turn):
+            call()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) / turn * 1e3)
+    return statistics.median(times)

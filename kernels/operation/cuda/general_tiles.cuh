@@ -1,0 +1,150 @@
+// Where the blocks and threads of the general kernel work, and how the inputs
+// and the weights of a chunk of taps come to shared memory (general.cu).
+#ifndef KERNELS_OPERATION_CUDA_GENERAL_TILES_CUH_
+#define KERNELS_OPERATION_CUDA_GENERAL_TILES_CUH_
+
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+#include "kernels/cuda/async_copy.cuh"
+#include "kernels/operation/cuda/general_plan.h"
+
+namespace convlab::cuda {
+
+// Threads that copy a row together: what a sector of memory holds.
+constexpr int kGroup = 8;
+
+// Brings element `i` of floats or halves, or zero, to shared memory before the
+// next barrier behind WaitForCopies.
+__device__ __forceinline__ void Bring(float* to, const void* from, int64_t i,
+                                      bool exists, bool halves) {
+  if (halves) {
+    *to = exists ? __half2float(static_cast<const __half*>(from)[i]) : 0;
+    return;
+  }
+  const float* const floats = static_cast<const float*>(from);
+#if __CUDA_ARCH__ >= 800
+  StartCopy<4>(to, floats + (exists ? i : 0), exists);
+#else
+  *to = exists ? __ldg(floats + i) : 0;
+#endif
+}
+
+struct Tile {
+  int64_t image;
+  int row, column;  // of outputs
+  int filter;       // the first
+};
+
+__device__ __forceinline__ Tile FindTile(const GeneralPlan& plan) {
+  const int block = static_cast<int>(blockIdx.x);
+  Tile tile;
+  const int place = plan.by_filter_groups.Quotient(block);
+  tile.filter = (block - place * plan.filter_groups) * plan.filters;
+  const int line = plan.by_tiles_x.Quotient(place);
+  tile.column = (place - line * plan.tiles_x) * plan.columns;
+  const int group = plan.by_tiles_y.Quotient(line);
+  tile.row = (line - group * plan.tiles_y) * plan.rows;
+  tile.image = int64_t{group} * plan.images;
+  return tile;
+}
+
+// The first tap of a chunk, and how many there are of each.
+struct Chunk {
+  int channel, row, column;
+  int channels;
+  int first, taps;
+};
+
+__device__ __forceinline__ Chunk FindChunk(const GeneralPlan& plan, int chunk) {
+  const int line = plan.by_column_chunks.Quotient(chunk);
+  const int group = plan.by_row_chunks.Quotient(line);
+  Chunk found;
+  found.column = (chunk - line * plan.column_chunks) * plan.chunk_columns;
+  found.row = (line - group * plan.row_chunks) * plan.chunk_rows;
+  found.channel = group * plan.chunk_channels;
+  found.channels = min(plan.chunk_channels, plan.C - found.channel);
+  found.first = (found.channel * plan.KH + found.row) * plan.KW + found.column;
+  found.taps = found.channels * min(plan.chunk_rows, plan.KH - found.row) *
+               min(plan.chunk_columns, plan.KW - found.column);
+  return found;
+}
+
+__device__ __forceinline__ void BringInputs(const GeneralPlan& plan,
+                                            const Tile& tile,
+                                            const Chunk& chunk,
+                                            const void* __restrict__ x,
+                                            float* to) {
+  const int t = static_cast<int>(threadIdx.x);
+  const int first_row = tile.row * plan.stride_y - plan.top + chunk.row;
+  const int first_column =
+      tile.column * plan.stride_x - plan.left + chunk.column;
+  const int rows = chunk.channels * plan.images * plan.in_rows;
+  const int row_step = static_cast<int>(blockDim.x) / kGroup;
+  for (int r = t / kGroup; r < rows; r += row_step) {
+    const int c = plan.by_rows_of_channel.Quotient(r);
+    const int rest = r - c * (plan.images * plan.in_rows);
+    const int image = plan.by_in_rows.Quotient(rest);
+    const int row = rest - image * plan.in_rows;
+    const int h = first_row + row;
+    const bool row_exists =
+        tile.image + image < plan.batch &&
+        static_cast<unsigned>(h) < static_cast<unsigned>(plan.H);
+    const int64_t from = (tile.image + image) * plan.in.b +
+                         int64_t{chunk.channel + c} * plan.in.c +
+                         int64_t{h} * plan.in.h;
+    float* const row_to = to + c * plan.channel_pitch +
+                          image * plan.image_pitch + row * plan.row_pitch;
+    for (int column = t % kGroup; column < plan.in_columns; column += kGroup) {
+      const int w = first_column + column;
+      const bool exists = row_exists && static_cast<unsigned>(w) <
+                                            static_cast<unsigned>(plan.W);
+      const int place = plan.by_stride.Quotient(column);
+      const int phase = column - place * plan.stride_x;
+      Bring(row_to + phase * plan.phase_pitch + place, x,
+            from + int64_t{w} * plan.in.w, exists, plan.halves_in);
+    }
+  }
+}
+
+// A group of threads takes neighbouring taps, the next one another filter.
+__device__ __forceinline__ void BringWeights(const GeneralPlan& plan,
+                                             const Tile& tile,
+                                             const Chunk& chunk,
+                                             const void* __restrict__ k,
+                                             float* to) {
+  const int t = static_cast<int>(threadIdx.x);
+  for (int m = t / kGroup; m < plan.filters;
+       m += static_cast<int>(blockDim.x) / kGroup) {
+    const bool exists = tile.filter + m < plan.M;
+    const int64_t from = int64_t{tile.filter + m} * plan.taps + chunk.first;
+    for (int tap = t % kGroup; tap < chunk.taps; tap += kGroup) {
+      Bring(to + tap * plan.weight_pitch + m, k, from + tap, exists,
+            plan.halves_in);
+    }
+  }
+}
+
+// Position `p` of the block's: whether it is one, and its image, row and column
+// in the tile.
+struct Position {
+  bool exists;
+  int image, row, column;
+};
+
+__device__ __forceinline__ Position FindPosition(const GeneralPlan& plan,
+                                                 int p) {
+  Position found;
+  const int size = plan.rows * plan.columns;
+  found.image = plan.by_tile.Quotient(p);
+  const int rest = p - found.image * size;
+  found.row = plan.by_columns.Quotient(rest);
+  found.column = rest - found.row * plan.columns;
+  found.exists = found.image < plan.images;
+  return found;
+}
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_OPERATION_CUDA_GENERAL_TILES_CUH_
