@@ -14,7 +14,7 @@ namespace {
 
 // Threads that read for a GPU, of records that do not tell, and now.
 constexpr int kOldReaders = 2, kReaders = 4;
-constexpr int64_t kImageBytes = 28 * 28;
+constexpr int64_t kImageBytes = 784;  // 28 x 28
 constexpr double kManyImages = 1e12;
 constexpr double kHour = 3600;
 
