@@ -14,6 +14,7 @@
 #include "common/status/status.h"
 #include "reports/accuracy_tables.h"
 #include "reports/bench_tables.h"
+#include "reports/cluster_model.h"
 #include "reports/deliverables/charts.h"
 #include "reports/drawing/canvas.h"
 #include "reports/markers.h"
@@ -161,6 +162,14 @@ absl::StatusOr<std::string> WholeNetworksFigures(const std::string& measured) {
   return WholeNetworks(measured, NetworksFigures);
 }
 
+absl::StatusOr<std::string> Cluster(const std::string& measured) {
+  ASSIGN_OR_RETURN(const auto runs, ReadClusterRuns(measured + "/h200"));
+  return runs.empty() ? std::string("Not measured.\n")
+                      : absl::StrCat(ClusterTables(runs),
+                                     "\n![Images per second over the number of "
+                                     "GPUs](../reports/charts/cluster.svg)\n");
+}
+
 struct Passage {
   absl::string_view name;
   absl::StatusOr<std::string> (*make)(const std::string& measured);
@@ -175,6 +184,7 @@ constexpr Passage kPassages[] = {
     {"whole networks", WholeNetworksFigures},
     {"whole networks digest", WholeNetworksDigest},
     {"layers", Layers},
+    {"cluster", Cluster},
     {"accuracy", AccuracyOfAll},
     {"accuracy digest", AccuracyOfKinds},
     {"cpu lessons", CpuLessons},
@@ -184,8 +194,8 @@ constexpr Passage kPassages[] = {
 }  // namespace
 
 const std::vector<std::string>& GeneratedDocuments() {
-  static const auto* const documents =
-      new std::vector<std::string>{"README.md", "docs/results.md"};
+  static const auto* const documents = new std::vector<std::string>{
+      "README.md", "docs/results.md", "docs/cluster.md"};
   return *documents;
 }
 
@@ -229,6 +239,8 @@ absl::StatusOr<std::map<std::string, std::string>> PassageCharts(
       charts.push_back(std::move(chart));
     }
   }
+  ASSIGN_OR_RETURN(const auto runs, ReadClusterRuns(measured + "/h200"));
+  if (!runs.empty()) charts.push_back(ClusterChart(runs));
   std::map<std::string, std::string> files;
   for (const Chart& one : charts) {
     files[one.name + ".svg"] = drawing::StandaloneFile(one.wide);

@@ -1,5 +1,5 @@
-// Regenerates the passages of README.md and docs/results.md, and their charts,
-// from the records in reports/measured: bazel run //reports:readme
+// Regenerates the passages of README.md and of docs/, and their charts, from
+// the records in reports/measured: bazel run //reports:readme
 #include <cstdlib>
 #include <string>
 

@@ -1,18 +1,15 @@
-// Open MPI's functions, opened at run time, behind ranks.h. One thread sends
-// and receives: it starts what is queued, looks for what has come, and sleeps
-// where there is nothing to do, so that it leaves the cores to those who
-// compute. No call waits for another rank, which may be dead.
+// Open MPI behind ranks.h. One thread sends and receives: it starts what is
+// queued, looks for what has come, and sleeps where there is nothing to do, so
+// that it leaves the cores to those who compute. No call waits for another
+// rank, which may be dead.
 #include "common/ranks/mpi_ranks.h"
 
-// Its C++ classes are no longer part of MPI.
-#define OMPI_SKIP_MPICXX 1
-#include <dlfcn.h>
-#include <mpi.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -25,6 +22,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/ranks/open_mpi.h"
 #include "common/status/status.h"
 
 namespace convlab {
@@ -46,82 +44,14 @@ std::chrono::seconds Silence() {
   }
   return std::chrono::seconds(seconds);
 }
-// Between two looks for messages, where there were none at the last one.
-constexpr std::chrono::microseconds kSleep(300);
+// Between two looks for messages: longer and longer where there are none, since
+// every look takes time from those who compute.
+constexpr std::chrono::microseconds kShortSleep(100), kLongSleep(2000);
 // For the messages that are queued at the end.
 constexpr std::chrono::milliseconds kLastWords(1000);
 
 constexpr int kBeatKind = 0;
 constexpr size_t kHostBytes = 256;
-
-// What is used of the library.
-struct Mpi {
-  decltype(&MPI_Init_thread) init;
-  decltype(&MPI_Finalize) finalize;
-  decltype(&MPI_Abort) abort;
-  decltype(&MPI_Comm_rank) rank;
-  decltype(&MPI_Comm_size) size;
-  decltype(&MPI_Comm_set_errhandler) set_errhandler;
-  decltype(&MPI_Allgather) allgather;
-  decltype(&MPI_Bcast) bcast;
-  decltype(&MPI_Isend) isend;
-  decltype(&MPI_Irecv) irecv;
-  decltype(&MPI_Iprobe) iprobe;
-  decltype(&MPI_Get_count) get_count;
-  decltype(&MPI_Test) test;
-  decltype(&MPI_Error_string) error_string;
-  // The names in mpi.h are addresses of the library's variables.
-  MPI_Comm world;
-  MPI_Datatype byte;
-  MPI_Errhandler errors_return;
-};
-
-absl::StatusOr<Mpi> OpenMpi() {
-  void* handle = nullptr;
-  for (const char* file : {"libmpi.so.40", "libmpi.so"}) {
-    // Global: its plug-ins look for its names.
-    if (handle == nullptr) handle = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
-  }
-  if (handle == nullptr) {
-    return absl::UnavailableError(
-        absl::StrCat("Open MPI cannot be opened: ", dlerror()));
-  }
-  Mpi mpi = {};
-  const char* missing = nullptr;
-  const auto load = [&](const char* name, auto& address) {
-    void* const found = dlsym(handle, name);
-    if (found == nullptr) missing = name;
-    address = reinterpret_cast<std::decay_t<decltype(address)>>(found);
-  };
-  load("MPI_Init_thread", mpi.init);
-  load("MPI_Finalize", mpi.finalize);
-  load("MPI_Abort", mpi.abort);
-  load("MPI_Comm_rank", mpi.rank);
-  load("MPI_Comm_size", mpi.size);
-  load("MPI_Comm_set_errhandler", mpi.set_errhandler);
-  load("MPI_Allgather", mpi.allgather);
-  load("MPI_Bcast", mpi.bcast);
-  load("MPI_Isend", mpi.isend);
-  load("MPI_Irecv", mpi.irecv);
-  load("MPI_Iprobe", mpi.iprobe);
-  load("MPI_Get_count", mpi.get_count);
-  load("MPI_Test", mpi.test);
-  load("MPI_Error_string", mpi.error_string);
-  load("ompi_mpi_comm_world", mpi.world);
-  load("ompi_mpi_byte", mpi.byte);
-  load("ompi_mpi_errors_return", mpi.errors_return);
-  if (missing == nullptr) return mpi;
-  return absl::UnavailableError(absl::StrCat(
-      "the MPI library that was found is not Open MPI: it has no ", missing));
-}
-
-absl::Status MpiStatus(const Mpi& mpi, int code, const char* call) {
-  if (code == MPI_SUCCESS) return absl::OkStatus();
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  mpi.error_string(code, text, &length);
-  return absl::InternalError(absl::StrCat(call, ": ", text));
-}
 
 class MpiRanks : public Ranks {
  public:
@@ -165,6 +95,7 @@ class MpiRanks : public Ranks {
   void Send(int to, int kind, std::string bytes) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     queued_.push_back({to, kind, std::move(bytes)});
+    to_send_.notify_one();
   }
 
   void Release(int rank) override { watched_[rank] = false; }
@@ -201,6 +132,7 @@ class MpiRanks : public Ranks {
   // The thread's work, until Stop was called and all is sent.
   void Exchange() {
     Clock::time_point beat = Clock::now();
+    std::chrono::microseconds sleep = kShortSleep;
     for (;;) {
       bool busy = StartSending();
       busy = EndSending() || busy;
@@ -218,7 +150,12 @@ class MpiRanks : public Ranks {
           ((sending_.empty() && AllQueuedSent()) || now > deadline_.load())) {
         return;
       }
-      if (!busy) std::this_thread::sleep_for(kSleep);
+      // What is on its way may need the library's help.
+      const bool idle = !busy && sending_.empty() && receiving_.empty();
+      sleep = idle ? std::min(2 * sleep, kLongSleep) : kShortSleep;
+      if (busy) continue;
+      std::unique_lock<std::mutex> lock(mutex_);
+      to_send_.wait_for(lock, sleep, [&] { return !queued_.empty(); });
     }
   }
 
@@ -352,6 +289,7 @@ class MpiRanks : public Ranks {
   std::atomic<Clock::time_point> deadline_{};
 
   std::mutex mutex_;
+  std::condition_variable to_send_;
   std::deque<Outgoing> queued_;
 
   // Of the thread alone.

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/files/files.h"
+#include "common/record/classify_record.h"
 #include "common/status/status.h"
 #include "reports/importers/import.h"
 #include "reports/importers/ncu.h"
@@ -77,7 +78,8 @@ absl::StatusOr<bool> ReadBenchmark(const fs::path& path,
     if (!record.ok()) return Annotate(record.status(), path.string());
     records.networks.push_back({path.string(), *std::move(record)});
   }
-  return is_bench || is_network;
+  // Documents alone show runs of classify (reports/cluster_model.h).
+  return is_bench || is_network || absl::StrContains(head, kClassifySchema);
 }
 
 absl::Status ReadJson(const fs::path& path, const ReadOptions& options,
