@@ -145,6 +145,7 @@ TEST(Charts, DegenerateScalesHaveNoTicks) {
   EXPECT_TRUE(drawing::Ticks(Scale{false, 0, HUGE_VAL, 0, 100}, 5).empty());
   EXPECT_EQ(drawing::Ticks(Scale{true, 1, 100, 0, 100}, 7).size(), 7);
   EXPECT_EQ(drawing::Ticks(Scale{true, 600, 1600, 0, 100}, 7).size(), 5);
+  EXPECT_EQ(drawing::Ticks(Scale{true, 616, 1560, 0, 100}, 3).size(), 3);
   EXPECT_EQ(drawing::Number(12345.6), "12,346");
   EXPECT_EQ(drawing::Number(0.0123), "0.0123");
 }

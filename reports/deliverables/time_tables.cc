@@ -46,6 +46,7 @@ std::vector<std::vector<const RunRecord*>> KindsOf(
     kernels[VariantNames(run->convolutions)].push_back(run);
   }
   std::vector<std::vector<const RunRecord*>> kinds;
+  kinds.reserve(kernels.size() + 1);
   for (auto& [name, some] : kernels) kinds.push_back(std::move(some));
   std::vector<const RunRecord*> ours = FastestOfOurs(runs);
   if (!ours.empty()) kinds.push_back(std::move(ours));

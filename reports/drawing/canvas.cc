@@ -176,9 +176,12 @@ std::vector<double> Ticks(const Scale& scale, int most) {
     if (ticks.size() <= static_cast<size_t>(most)) break;
   }
   // One or two do not show what a narrow range's scale is.
-  if (ticks.size() < 3) {
-    std::vector<double> more = mark({1, 1.5, 2, 3, 4, 5, 6, 7, 8});
-    if (more.size() <= static_cast<size_t>(most)) ticks = std::move(more);
+  if (ticks.size() >= 3) return ticks;
+  for (const std::vector<double>& factors :
+       {std::vector<double>{1, 1.5, 2, 3, 4, 5, 6, 7, 8},
+        {1, 1.5, 2, 3, 5, 7}}) {
+    std::vector<double> more = mark(factors);
+    if (more.size() <= static_cast<size_t>(most)) return more;
   }
   return ticks;
 }
