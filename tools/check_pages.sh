@@ -12,7 +12,7 @@ set -u
 read -r -d '' probe <<'END'
 <!DOCTYPE html><meta charset="utf-8"><style>body{margin:0}iframe{border:0;display:block}</style>
 <body><script>
-const kWidths = [WIDTHS], kHeight = HEIGHT, kAxe = "AXE";
+const kWidths = [WIDTHS], kHeight = HEIGHT, kAxe = "AXE", kDark = DARK;
 // Makes every choice once, and sorts every table; returns by how much the page
 // is at most wider than its frame.
 function exercise(page) {
@@ -39,7 +39,8 @@ async function accessibility(frame) {
   const loaded = new Promise((resolve) => { script.onload = resolve; });
   frame.contentDocument.head.append(script);
   await loaded;
-  const found = await frame.contentWindow.axe.run(frame.contentDocument);
+  const found = await frame.contentWindow.axe.run(frame.contentDocument,
+      kDark ? { runOnly: ["color-contrast"] } : {});
   const serious = found.violations.filter((one) => ["serious", "critical"].includes(one.impact));
   return ` serious=${serious.length} ` +
       found.violations.map((one) => `[${one.impact}: ${one.id} ${one.nodes[0].target}]`).join(" ");
@@ -58,7 +59,7 @@ window.addEventListener("load", async () => {
     const images = [...page.images];
     const broken = images.filter((i) => !(i.complete && i.naturalWidth > 0));
     const height = page.documentElement.scrollHeight;
-    let facts = `images=${images.length} broken=${broken.length} overflow=${exercise(page)} height=${height}`;
+    let facts = `images=${images.length} broken=${broken.length} overflow=${kDark ? 0 : exercise(page)} height=${height}`;
     if (kAxe) facts += await accessibility(frame);
     lines.push(`FACTS ${frame.title} ${frame.width}: ${facts} `);
   }
@@ -110,25 +111,28 @@ browse() {
     --user-data-dir="$scratch/profile" --hide-scrollbars "${scheme[@]}" \
     --virtual-time-budget=60000 --window-size="$width,$height" "$@" 2>"$scratch/log"
 }
-# wrap WIDTHS HEIGHT IS_SCREENSHOT PAGE...
+# wrap WIDTHS HEIGHT IS_SCREENSHOT IS_DARK PAGE...
 wrap() {
-  local widths=$1 height=$2 shot=$3 page pages=''
-  shift 3
+  local widths=$1 height=$2 shot=$3 dark=$4 page pages=''
+  shift 4
   for page; do pages+="\"file://$(readlink -f "$page")\","; done
-  sed -e "s|WIDTHS|$widths|; s|HEIGHT|$height|; s|SCREENSHOT|$shot|; s|AXE|${axe:+file://$axe}|; s|PAGES|$pages|" \
+  sed -e "s|WIDTHS|$widths|; s|HEIGHT|$height|; s|SCREENSHOT|$shot|; s|DARK|$dark|; s|AXE|${axe:+file://$axe}|; s|PAGES|$pages|" \
     <<<"$probe" >"$scratch/probe.html"
 }
 
 failed=0
+# A dark screen changes colours alone.
 for look in "${looks[@]}"; do
-  wrap 390,1280 900 false "$@"
+  widths=390,1280 dark=false expected=$((2 * $#))
+  [ "$look" = light ] || widths=1280 dark=true expected=$#
+  wrap $widths 900 false $dark "$@"
   browse "$look" 1400 900 --dump-dom "file://$scratch/probe.html" |
-    sed -n 's/^FACTS //p' >"$scratch/facts"
+    sed -n 's/^FACTS //p' >"$scratch/facts-$look"
   console=$(grep -i ':CONSOLE' "$scratch/log")
-  wrong=$(grep -v 'broken=0 overflow=0 ' "$scratch/facts")
-  [ -z "$axe" ] || wrong+=$(grep -v ' serious=0 ' "$scratch/facts")
-  sed "s/^/$look: /; s|file://||" "$scratch/facts"
-  if [ "$(wc -l <"$scratch/facts")" -ne $((2 * $#)) ] || [ -n "$wrong$console" ]; then
+  wrong=$(grep -v 'broken=0 overflow=0 ' "$scratch/facts-$look")
+  [ -z "$axe" ] || wrong+=$(grep -v ' serious=0 ' "$scratch/facts-$look")
+  sed "s/^/$look: /; s|file://||" "$scratch/facts-$look"
+  if [ "$(wc -l <"$scratch/facts-$look")" -ne $expected ] || [ -n "$wrong$console" ]; then
     failed=1
     echo "FAILED, $look: ${wrong:-not all pages were loaded} $console"
   fi
@@ -138,8 +142,8 @@ if [ -n "$screenshots" ]; then
     name=$screenshots/$(basename "$(dirname "$(readlink -f "$page")")")-$(basename "$page" .html)
     for look in 390 1280 dark; do
       width=${look/dark/1280}
-      height=$(sed -n "s|^file://$(readlink -f "$page") $width: .* height=\([0-9]*\).*|\1|p" "$scratch/facts")
-      wrap "$width" "$height" true "$page"
+      height=$(sed -n "s|^file://$(readlink -f "$page") $width: .* height=\([0-9]*\).*|\1|p" "$scratch/facts-light")
+      wrap "$width" "$height" true false "$page"
       browse $look $((width < 500 ? 500 : width)) "$height" \
         --screenshot="$name-$look.png" "file://$scratch/probe.html" >/dev/null
     done

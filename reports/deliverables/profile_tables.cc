@@ -23,6 +23,13 @@ std::string Time(const std::optional<T>& ns) {
   return ns ? FormatNanoseconds(static_cast<double>(*ns)) : "–";
 }
 
+// "11.71 s user, 0.10 s system".
+std::string CpuTime(const RunRecord& record) {
+  return absl::StrFormat("%.2f s user, %.2f s system",
+                         record.usage.user_ns * 1e-9,
+                         record.usage.system_ns * 1e-9);
+}
+
 }  // namespace
 
 void AddShareList(const Source& source, const ProfileSection& section,
@@ -142,12 +149,6 @@ Figure TimePicture(const std::string& name, const RunRecord& record) {
           "One bar: the parts of the whole program's time",
           Text("Where the time of ") + Code(CommandText(record)) +
               " goes, of " + ProgramSeconds(record) + " s."};
-}
-
-std::string CpuTime(const RunRecord& record) {
-  return absl::StrFormat("%.2f s user, %.2f s system",
-                         record.usage.user_ns * 1e-9,
-                         record.usage.system_ns * 1e-9);
 }
 
 void AddRun(const RunRecord& record, Deliverable& deliverable) {

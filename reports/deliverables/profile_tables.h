@@ -37,9 +37,6 @@ Deliverable Outputs(const std::vector<const RunRecord*>& runs);
 Deliverable NamesInFull(const RunRecord* traced);
 Deliverable LongestEvents(const Source& source, const RunRecord* traced);
 
-// "11.71 s user, 0.10 s system".
-std::string CpuTime(const RunRecord& record);
-
 }  // namespace convlab
 
 #endif  // REPORTS_DELIVERABLES_PROFILE_TABLES_H_
