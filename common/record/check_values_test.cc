@@ -206,6 +206,17 @@ TEST(RunRecord, IntegersThatDoNotFitAreRefused) {
   EXPECT_THAT(error(R"("threads": -2147483649)"), HasSubstr("threads is -21"));
 }
 
+TEST(CheckProfile, NamesThatPassComeBackFromARecord) {
+  Profile profile;
+  std::string& name = profile.gpu_activities.entries.emplace_back().name;
+  name.assign(1 << 16, 'x');
+  EXPECT_TRUE(CheckProfile(profile).ok());
+  name.assign(30000, '\x80');
+  EXPECT_EQ(CheckProfile(profile).message(),
+            "gpu_activities.entries[0].name's length is 90000, expected 0 to "
+            "65536");
+}
+
 TEST(BenchRecord, ValuesThatNoBenchmarkHasAreRefused) {
   BenchRecord good;
   BenchRow& one = good.rows.emplace_back();

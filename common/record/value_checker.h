@@ -3,6 +3,7 @@
 #ifndef COMMON_RECORD_VALUE_CHECKER_H_
 #define COMMON_RECORD_VALUE_CHECKER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -84,10 +85,14 @@ class ValueChecker {
     Fail(absl::StrCat(field, " is ", value, ", expected more than 0 and at ",
                       "most ", most));
   }
-  // What is read again may not be longer (common/json/json_fields.h).
+  // What is read again may not be longer (common/json/json_fields.h), and a
+  // byte that is no text is written as three.
   void Text(absl::string_view field, absl::string_view text) {
-    Range(absl::StrCat(field, "'s length"), static_cast<int64_t>(text.size()),
-          0, 1 << 16);
+    const int64_t beyond_ascii = std::count_if(
+        text.begin(), text.end(),
+        [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+    Range(absl::StrCat(field, "'s length"),
+          static_cast<int64_t>(text.size()) + 2 * beyond_ascii, 0, 1 << 16);
   }
   void Fail(absl::string_view error) {
     if (status_.ok()) status_ = absl::InvalidArgumentError(error);
