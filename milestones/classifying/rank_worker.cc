@@ -99,7 +99,9 @@ class RankFeed : public PieceFeed {
     // Both begin with the worker.
     int worker = 0;
     if (message.bytes.size() < sizeof(worker)) {
-      End(absl::InternalError("rank 0 sent a message that is no such one"),
+      End(absl::InternalError(
+              absl::StrCat("rank 0 sent a message of ", message.bytes.size(),
+                           " bytes, expected at least ", sizeof(worker))),
           kRunFailed);
       return;
     }
