@@ -3,6 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "absl/strings/str_cat.h"
 #include "common/status/status.h"
 
 namespace convlab {
@@ -52,8 +53,12 @@ class Unpacker {
   }
   absl::Status Take() const {
     if (ok_ && bytes_.empty()) return absl::OkStatus();
-    return absl::InternalError("a rank sent a message that is no such one");
+    return absl::InternalError(
+        ok_ ? absl::StrCat("a rank's message is ", bytes_.size(),
+                           " bytes longer than its contents")
+            : "a rank's message ends before its contents do");
   }
+  bool ok() const { return ok_; }
 
  private:
   void Copy(void* to, size_t bytes) {
@@ -192,7 +197,7 @@ absl::StatusOr<NetworkWeights> UnpackWeights(absl::string_view bytes) {
   int64_t layers = 0;
   Unpacker unpacker(bytes);
   unpacker.Value(layers);
-  for (int64_t i = 0; i < layers; ++i) {
+  for (int64_t i = 0; i < layers && unpacker.ok(); ++i) {
     LayerWeights& layer = weights.layers.emplace_back();
     unpacker.Array(layer.weight);
     unpacker.Array(layer.bias);

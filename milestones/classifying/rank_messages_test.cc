@@ -1,0 +1,107 @@
+#include "milestones/classifying/rank_messages.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace convlab {
+namespace {
+
+using testing::HasSubstr;
+
+// `unpack` takes the message as it is, and refuses it cut off anywhere or
+// followed by a byte more.
+template <typename Unpack>
+void ExpectWholeOnly(const std::string& message, Unpack unpack) {
+  EXPECT_TRUE(unpack(message).ok());
+  for (size_t bytes = 0; bytes < message.size(); ++bytes) {
+    EXPECT_THAT(std::string(unpack(message.substr(0, bytes)).message()),
+                HasSubstr("ends before"))
+        << bytes;
+  }
+  EXPECT_THAT(std::string(unpack(message + "x").message()),
+              HasSubstr("1 bytes longer"));
+}
+
+TEST(RankMessages, TextsAreWhole) {
+  const std::string message = PackText(3, "GPU 3");
+  ASSERT_TRUE(UnpackText(message).ok());
+  EXPECT_EQ(UnpackText(message)->worker, 3);
+  EXPECT_EQ(UnpackText(message)->text, "GPU 3");
+  ExpectWholeOnly(message, [](const std::string& bytes) {
+    return UnpackText(bytes).status();
+  });
+}
+
+TEST(RankMessages, PiecesAreWhole) {
+  Piece piece;
+  piece.number = 7;
+  piece.first = 1000;
+  piece.count = 2;
+  piece.pixels = {1, 2, 3, 4};
+  const std::string message = PackPiece(1, piece, 4);
+  Piece there;
+  ASSERT_TRUE(UnpackPiece(message, there).ok());
+  EXPECT_EQ(*UnpackPiece(message, there), 1);
+  EXPECT_EQ(there.first, 1000);
+  EXPECT_EQ(there.pixels, piece.pixels);
+  ExpectWholeOnly(message, [](const std::string& bytes) {
+    Piece got;
+    return UnpackPiece(bytes, got).status();
+  });
+}
+
+TEST(RankMessages, AnswersAreWhole) {
+  Piece piece;
+  piece.count = 2;
+  piece.answers = {{1, 2, 0.5f, false}, {9, 0, 0.25f, true}};
+  piece.logits = {1.5f, 2.5f};
+  const std::string message = PackAnswers(0, piece);
+  Piece there;
+  ASSERT_TRUE(UnpackAnswers(message, there).ok());
+  ASSERT_EQ(there.answers.size(), 2);
+  EXPECT_EQ(there.answers[1].label, 9);
+  EXPECT_TRUE(there.answers[1].close);
+  EXPECT_EQ(there.logits, piece.logits);
+  ExpectWholeOnly(message, [](const std::string& bytes) {
+    Piece got;
+    return UnpackAnswers(bytes, got).status();
+  });
+}
+
+TEST(RankMessages, JobsAreWhole) {
+  const RankJob job = {true, 256, 32, 4, "a digest"};
+  const std::string message = PackJob(job);
+  ASSERT_TRUE(UnpackJob(message).ok());
+  EXPECT_EQ(UnpackJob(message)->readers, 4);
+  EXPECT_EQ(UnpackJob(message)->images, "a digest");
+  ExpectWholeOnly(message, [](const std::string& bytes) {
+    return UnpackJob(bytes).status();
+  });
+}
+
+TEST(RankMessages, WeightsAreWhole) {
+  NetworkWeights weights;
+  weights.layers.resize(2);
+  weights.layers[0].weight = {1, 2, 3};
+  weights.layers[1].bias = {4};
+  const std::string message = PackWeights(weights);
+  ASSERT_TRUE(UnpackWeights(message).ok());
+  ASSERT_EQ(UnpackWeights(message)->layers.size(), 2);
+  EXPECT_EQ(UnpackWeights(message)->layers[0].weight, weights.layers[0].weight);
+  ExpectWholeOnly(message, [](const std::string& bytes) {
+    return UnpackWeights(bytes).status();
+  });
+}
+
+// Counts that no message can hold take neither time nor memory.
+TEST(RankMessages, CountsBeyondTheMessageAreRefused) {
+  std::string message = PackWeights({});
+  message.assign(message.size(), '\x7f');
+  EXPECT_FALSE(UnpackWeights(message).ok());
+  EXPECT_FALSE(UnpackWeights(message + message).ok());
+}
+
+}  // namespace
+}  // namespace convlab
