@@ -105,16 +105,20 @@ absl::Status AnswersFile::Open(int64_t bytes) {
   std::setvbuf(growing_.get(), nullptr, _IONBF, 0);
   if (bytes == 0) return Write(Header(format_, 0, classes_));
   struct stat info;
-  if (fstat(fileno(growing_.get()), &info) != 0 ||
-      ftruncate(fileno(growing_.get()), bytes) != 0 ||
+  if (fstat(fileno(growing_.get()), &info) != 0) {
+    return FileError("read", path_, errno);
+  }
+  if (info.st_size < bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path_, " has ", info.st_size, " bytes, expected ", bytes,
+                     " at least, which an earlier run wrote"));
+  }
+  if (ftruncate(fileno(growing_.get()), bytes) != 0 ||
       std::fseek(growing_.get(), 0, SEEK_END) != 0) {
     return FileError("write", path_, errno);
   }
   written_ = bytes;
-  if (info.st_size >= bytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(path_, " has ", info.st_size, " bytes, expected ", bytes,
-                   " at least, which an earlier run wrote"));
+  return absl::OkStatus();
 }
 
 absl::Status AnswersFile::Write(absl::string_view text) {
