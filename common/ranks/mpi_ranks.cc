@@ -44,6 +44,7 @@ std::chrono::seconds Silence() {
   }
   return std::chrono::seconds(seconds);
 }
+
 // Between two looks for messages: longer and longer where there are none, since
 // every look takes time from those who compute.
 constexpr std::chrono::microseconds kShortSleep(100), kLongSleep(2000);

@@ -50,21 +50,23 @@ __attribute__((constructor(101))) void InstallHandlers() {
 
 }  // namespace
 
+absl::Status CatchRefusals(absl::FunctionRef<absl::Status()> work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(kNoMemory);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return absl::InternalError(error.what());
+  } catch (const std::system_error& error) {
+    // Only the creation of threads throws this.
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot start the threads: ", error.what()));
+  }
+}
+
 int RunMain(absl::string_view program, absl::FunctionRef<absl::Status()> run) {
   try {
-    absl::Status status;
-    try {
-      status = run();
-    } catch (const std::bad_alloc&) {
-      status = absl::ResourceExhaustedError(kNoMemory);
-    } catch (const std::filesystem::filesystem_error& error) {
-      status = absl::InternalError(error.what());
-    } catch (const std::system_error& error) {
-      // Only the creation of threads throws this.
-      status = absl::ResourceExhaustedError(
-          absl::StrCat("cannot start the threads: ", error.what()));
-    }
-    return FinishProgram(program, std::move(status));
+    return FinishProgram(program, CatchRefusals(run));
   } catch (const std::bad_alloc&) {
     return TellNoMemory(program);
   }

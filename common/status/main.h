@@ -20,6 +20,10 @@ namespace convlab {
 //   }
 int RunMain(absl::string_view program, absl::FunctionRef<absl::Status()> run);
 
+// Calls `work`; what the system refuses it is an error, as in RunMain. For the
+// functions of threads, whose exceptions nobody catches.
+absl::Status CatchRefusals(absl::FunctionRef<absl::Status()> work);
+
 }  // namespace convlab
 
 #endif  // COMMON_STATUS_MAIN_H_

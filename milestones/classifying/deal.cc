@@ -1,14 +1,21 @@
 #include "milestones/classifying/deal.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/math/rounding.h"
 #include "common/status/status.h"
+#include "kernels/measure/op_time.h"
 
 namespace convlab {
+
+absl::Status ReadPixels(ImageFiles& images, Piece& piece) {
+  // All pieces but the last one have as many, so that there is room already.
+  const size_t bytes = piece.count * images.height() * images.width();
+  if (piece.pixels.size() < bytes) piece.pixels.resize(bytes);
+  return images.Read(piece.first, piece.count, piece.pixels.data());
+}
 
 Deal::Deal(ImageFiles& images, const DealOptions& options)
     : images_(images),
@@ -26,14 +33,14 @@ absl::StatusOr<bool> Deal::Take(int worker, Piece& piece) {
   std::unique_lock<std::mutex> reading(reading_, std::defer_lock);
   if (!images_.random_access()) reading.lock();
   if (!TakeNumber(worker, piece)) return false;
-  const auto start = std::chrono::steady_clock::now();
-  const absl::Status read = ReadPixels(piece);
-  piece.read_ns =
-      std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
-          .count();
-  if (read.ok()) return true;
-  Fail(read);
-  return read;
+  const absl::StatusOr<int64_t> ns =
+      HostNs([&] { return ReadOrRecall(piece); });
+  if (!ns.ok()) {
+    Fail(ns.status());
+    return ns.status();
+  }
+  piece.read_ns = *ns;
+  return true;
 }
 
 bool Deal::TakeNumber(int worker, Piece& piece) {
@@ -58,27 +65,23 @@ bool Deal::TakeNumber(int worker, Piece& piece) {
   return true;
 }
 
-absl::Status Deal::ReadPixels(Piece& piece) {
-  // All pieces but the last one have as many, so that there is room already.
-  const size_t bytes = piece.count * image_bytes_;
-  if (piece.pixels.size() < bytes) piece.pixels.resize(bytes);
-  if (images_.random_access()) {
-    return images_.Read(piece.first, piece.count, piece.pixels.data());
-  }
+absl::Status Deal::ReadOrRecall(Piece& piece) {
   const auto kept = kept_.find(piece.number);
   if (kept != kept_.end()) {
-    std::copy(kept->second.begin(), kept->second.end(), piece.pixels.begin());
+    piece.pixels = kept->second;
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(images_.Read(piece.first, piece.count, piece.pixels.data()));
-  if (options_.tolerate == 0) return absl::OkStatus();
+  RETURN_IF_ERROR(ReadPixels(images_, piece));
+  if (images_.random_access() || options_.tolerate == 0) {
+    return absl::OkStatus();
+  }
   const int64_t written = [&] {
     const std::lock_guard<std::mutex> lock(mutex_);
     return written_;
   }();
   kept_.erase(kept_.begin(), kept_.lower_bound(written));
-  kept_[piece.number].assign(
-      piece.pixels.begin(), piece.pixels.begin() + static_cast<int64_t>(bytes));
+  kept_[piece.number].assign(piece.pixels.begin(),
+                             piece.pixels.begin() + piece.count * image_bytes_);
   return absl::OkStatus();
 }
 

@@ -29,6 +29,9 @@ struct Piece {
   std::vector<float> logits;  // only if they are asked for
 };
 
+// Reads the piece's images, and makes room for them.
+absl::Status ReadPixels(ImageFiles& images, Piece& piece);
+
 // Where a worker gets its pieces and leaves their answers: the images of this
 // process, or another one that deals. Any thread may call.
 class PieceFeed {
@@ -91,7 +94,7 @@ class Deal : public PieceFeed {
   bool ended() const { return !failure_.ok() || written_ == pieces_; }
   bool StillHas(int worker, int64_t number) const;
   void LoseLocked(int rank, const std::string& name, const absl::Status& why);
-  absl::Status ReadPixels(Piece& piece);
+  absl::Status ReadOrRecall(Piece& piece);
 
   ImageFiles& images_;
   const DealOptions options_;

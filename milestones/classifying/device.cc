@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/parallel/parallel.h"
 #include "common/record/bench_record.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "kernels/compiled/compiled.h"
 #include "kernels/cuda/device.h"
@@ -94,12 +95,13 @@ absl::StatusOr<std::vector<ClassifyDevice>> GpuDevices(
 
 absl::StatusOr<std::vector<ClassifyDevice>> ChooseDevices(
     const ClassifyOptions& options, int local_rank) {
+  // Looking for a GPU starts the driver.
+  if (options.device == Device::kCpu) return CpuDevices(options);
   const absl::StatusOr<cuda::DeviceFacts> first = cuda::FindDevice();
-  if (options.device == Device::kCpu ||
-      (options.device == Device::kAuto && !first.ok() && !options.gpus)) {
-    return CpuDevices(options);
-  }
   if (!first.ok()) {
+    if (options.device == Device::kAuto && !options.gpus) {
+      return CpuDevices(options);
+    }
     return absl::UnavailableError(absl::StrCat(
         first.status().message(),
         "; use --device cpu, or carry the bundle (bazel build //tools:bundle) "

@@ -110,19 +110,17 @@ absl::StatusOr<std::unique_ptr<Output>> Output::Open(
       std::unique_ptr<Output>(new Output(options, std::move(answers)));
   output->saved_ = std::chrono::steady_clock::now();
   if (options.path.empty()) return output;
-  const int classes = options.logits ? options.classes : 0;
   if (options.resume) {
     RETURN_IF_ERROR(output->Restore());
   } else {
     ASSIGN_OR_RETURN(output->file_,
                      AnswersFile::Create(options.path, options.format,
-                                         options.of.count, classes));
+                                         options.of.count, output->logits()));
   }
   return output;
 }
 
 absl::Status Output::Restore() {
-  const int classes = options_.logits ? options_.classes : 0;
   int64_t bytes = 0;
   const absl::StatusOr<std::string> text = ReadFile(StatePath());
   if (text.ok()) {
@@ -138,8 +136,9 @@ absl::Status Output::Restore() {
   } else if (!absl::IsNotFound(text.status())) {
     return text.status();
   }
-  ASSIGN_OR_RETURN(file_, AnswersFile::Grow(options_.path, options_.format,
-                                            options_.of.count, classes, bytes));
+  ASSIGN_OR_RETURN(file_,
+                   AnswersFile::Grow(options_.path, options_.format,
+                                     options_.of.count, logits(), bytes));
   return bytes == 0 && options_.format != AnswersFormat::kCsv
              ? Save()
              : absl::OkStatus();

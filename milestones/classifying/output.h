@@ -62,6 +62,8 @@ class Output {
  private:
   Output(const OutputOptions& options, Answers answers)
       : options_(options), answers_(std::move(answers)) {}
+  // Logits that the file has for an image; 0: it has labels.
+  int logits() const { return options_.logits ? options_.classes : 0; }
   std::string StatePath() const { return options_.path + ".run"; }
   absl::Status Restore();
   absl::Status Save();

@@ -80,6 +80,15 @@ struct PackedAnswer {
   uint8_t label, second, close;
 };
 
+// What pieces and their answers begin with; packs or unpacks it.
+template <typename Visitor, typename Worker, typename AnyPiece>
+void VisitPiece(Visitor& visitor, Worker& worker, AnyPiece& piece) {
+  visitor.Value(worker);
+  visitor.Value(piece.number);
+  visitor.Value(piece.first);
+  visitor.Value(piece.count);
+}
+
 }  // namespace
 
 std::string PackText(int worker, absl::string_view text) {
@@ -102,10 +111,7 @@ std::string PackPiece(int worker, const Piece& piece, int64_t pixel_bytes) {
   Packer packer;
   constexpr int64_t kHeader = 64;
   packer.Reserve(kHeader + pixel_bytes);
-  packer.Value(worker);
-  packer.Value(piece.number);
-  packer.Value(piece.first);
-  packer.Value(piece.count);
+  VisitPiece(packer, worker, piece);
   packer.Array(piece.pixels.data(), pixel_bytes);
   return packer.Take();
 }
@@ -113,10 +119,7 @@ std::string PackPiece(int worker, const Piece& piece, int64_t pixel_bytes) {
 absl::StatusOr<int> UnpackPiece(absl::string_view bytes, Piece& piece) {
   int worker = 0;
   Unpacker unpacker(bytes);
-  unpacker.Value(worker);
-  unpacker.Value(piece.number);
-  unpacker.Value(piece.first);
-  unpacker.Value(piece.count);
+  VisitPiece(unpacker, worker, piece);
   unpacker.Array(piece.pixels);
   RETURN_IF_ERROR(unpacker.Take());
   return worker;
@@ -130,10 +133,7 @@ std::string PackAnswers(int worker, const Piece& piece) {
                        static_cast<uint8_t>(answer.second), answer.close});
   }
   Packer packer;
-  packer.Value(worker);
-  packer.Value(piece.number);
-  packer.Value(piece.first);
-  packer.Value(piece.count);
+  VisitPiece(packer, worker, piece);
   packer.Array(answers.data(), static_cast<int64_t>(answers.size()));
   packer.Array(piece.logits.data(), static_cast<int64_t>(piece.logits.size()));
   return packer.Take();
@@ -143,10 +143,7 @@ absl::StatusOr<int> UnpackAnswers(absl::string_view bytes, Piece& piece) {
   int worker = 0;
   std::vector<PackedAnswer> answers;
   Unpacker unpacker(bytes);
-  unpacker.Value(worker);
-  unpacker.Value(piece.number);
-  unpacker.Value(piece.first);
-  unpacker.Value(piece.count);
+  VisitPiece(unpacker, worker, piece);
   unpacker.Array(answers);
   unpacker.Array(piece.logits);
   RETURN_IF_ERROR(unpacker.Take());

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
-#include "milestones/classifying/worker.h"
 
 namespace convlab {
 
@@ -87,12 +87,12 @@ void RankServer::Receive(const RankMessage& message) {
   }
   Piece piece;
   const absl::StatusOr<int> worker = UnpackAnswers(message.bytes, piece);
-  const int number = worker.ok() ? Number({message.from, *worker}) : -1;
-  if (number < 0) {
+  if (!worker.ok()) {
     deal_.Fail(Annotate(worker.status(), ranks_.Name(message.from)));
-  } else {
-    deal_.Give(number, piece);
+    return;
   }
+  const int number = Number({message.from, *worker});
+  if (number >= 0) deal_.Give(number, piece);
 }
 
 void RankServer::ReceiveText(const RankMessage& message) {

@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status/status.h"
+#include "kernels/measure/op_time.h"
 #include "milestones/classifying/device.h"
 #include "milestones/classifying/input.h"
 #include "milestones/classifying/rank_messages.h"
@@ -53,14 +54,8 @@ class RankFeed : public PieceFeed {
     }
     RETURN_IF_ERROR(UnpackPiece(bytes, piece).status());
     if (images_ == nullptr) return true;
-    const auto start = std::chrono::steady_clock::now();
-    const size_t size = piece.count * images_->height() * images_->width();
-    if (piece.pixels.size() < size) piece.pixels.resize(size);
-    RETURN_IF_ERROR(
-        images_->Read(piece.first, piece.count, piece.pixels.data()));
-    piece.read_ns =
-        std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
-            .count();
+    ASSIGN_OR_RETURN(piece.read_ns,
+                     HostNs([&] { return ReadPixels(*images_, piece); }));
     return true;
   }
 

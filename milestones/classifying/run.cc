@@ -266,7 +266,8 @@ int RunClassify(int argc, char** argv) {
   });
   if (ending.ranks == nullptr || ending.ranks->size() == 1) return status;
   if (!ending.in_order) ending.ranks->Abandon(status);
-  return FinishProgram("classify", ending.ranks->Leave()) + status;
+  const int left = FinishProgram("classify", ending.ranks->Leave());
+  return status != 0 ? status : left;
 }
 
 }  // namespace convlab

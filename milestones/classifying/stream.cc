@@ -1,11 +1,11 @@
 #include "milestones/classifying/stream.h"
 
 #include <algorithm>
-#include <chrono>
-#include <system_error>
 #include <utility>
 
+#include "common/status/main.h"
 #include "common/status/status.h"
+#include "kernels/measure/op_time.h"
 
 namespace convlab {
 namespace {
@@ -78,14 +78,13 @@ absl::StatusOr<int64_t> WriteAnswers(
   for (;;) {
     ASSIGN_OR_RETURN(const bool more, deal.Next(piece));
     if (!more) return write_ns;
-    const auto start = std::chrono::steady_clock::now();
-    if (absl::Status written = output.Write(piece); !written.ok()) {
-      deal.Fail(written);
-      return written;
+    const absl::StatusOr<int64_t> ns =
+        HostNs([&] { return output.Write(piece); });
+    if (!ns.ok()) {
+      deal.Fail(ns.status());
+      return ns.status();
     }
-    write_ns +=
-        std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
-            .count();
+    write_ns += *ns;
     progress(output.done());
   }
 }

@@ -2,26 +2,18 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <future>
 #include <mutex>
-#include <new>
-#include <system_error>
 #include <thread>
 
-#include "absl/strings/str_cat.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
+#include "kernels/measure/op_time.h"
 
 namespace convlab {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-int64_t Since(Clock::time_point start) {
-  return std::chrono::nanoseconds(Clock::now() - start).count();
-}
 
 // Pieces on their way between two threads.
 class PieceQueue {
@@ -124,14 +116,14 @@ absl::Status Compute(Readers& readers, PieceFeed& feed, int worker,
   std::array<std::vector<float>, 2> spare;
   std::future<void> answering;
   for (size_t turn = 0; Piece* const piece = readers.Pop(); turn = 1 - turn) {
-    const Clock::time_point start = Clock::now();
     std::vector<float>& out = options.logits ? piece->logits : spare[turn];
     out.resize(piece->count * options.classes);
-    const absl::Status status =
-        network.Run(piece->pixels.data(), piece->count, out.data());
-    share.compute_ns += Since(start);
+    const absl::StatusOr<int64_t> ns = HostNs([&] {
+      return network.Run(piece->pixels.data(), piece->count, out.data());
+    });
     if (answering.valid()) answering.get();
-    RETURN_IF_ERROR(status);
+    RETURN_IF_ERROR(ns.status());
+    share.compute_ns += *ns;
     ++share.pieces;
     share.images += piece->count;
     answering = std::async(std::launch::async, [&, piece] {
@@ -145,17 +137,6 @@ absl::Status Compute(Readers& readers, PieceFeed& feed, int worker,
 }
 
 }  // namespace
-
-absl::Status CatchRefusals(absl::FunctionRef<absl::Status()> work) {
-  try {
-    return work();
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("there is not enough memory");
-  } catch (const std::system_error& error) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot start the threads: ", error.what()));
-  }
-}
 
 absl::Status WorkOnPieces(PieceFeed& feed, int worker, CompiledNetwork& network,
                           const WorkerOptions& options, ClassifyShare& share) {

@@ -3,7 +3,6 @@
 #ifndef MILESTONES_CLASSIFYING_WORKER_H_
 #define MILESTONES_CLASSIFYING_WORKER_H_
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "common/record/classify_record.h"
 #include "kernels/compiled/compiled.h"
@@ -26,10 +25,6 @@ inline int64_t PiecesOf(int readers) { return readers + 2; }
 // reading are the feed's.
 absl::Status WorkOnPieces(PieceFeed& feed, int worker, CompiledNetwork& network,
                           const WorkerOptions& options, ClassifyShare& share);
-
-// Calls `work`; memory and threads that the system refuses it are an error, as
-// in RunMain. For the functions of threads, whose exceptions nobody catches.
-absl::Status CatchRefusals(absl::FunctionRef<absl::Status()> work);
 
 }  // namespace convlab
 
