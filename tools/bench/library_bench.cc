@@ -1,6 +1,5 @@
 #include "tools/bench/library_bench.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -10,9 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/record/statistics.h"
 #include "common/status/status.h"
 #include "convlab/include/convlab/convlab.hpp"
 #include "kernels/cuda/device.h"
+#include "kernels/measure/op_time.h"
 
 namespace convlab {
 namespace {
@@ -32,17 +33,12 @@ constexpr int kCalls = 200;
 // Runs of a problem between two events: the GPU never waits for the host.
 constexpr int kRuns = 20;
 
-double Median(std::vector<double> times) {
-  const auto middle = times.begin() + static_cast<int64_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
-}
-
-// The median of what sample() returns, nanoseconds.
+// The median of what sample() returns, the nanoseconds of `calls` calls; of one
+// of them.
 template <typename Sample>
-absl::StatusOr<double> MedianNs(const LibraryBenchOptions& options,
+absl::StatusOr<double> MedianNs(const LibraryBenchOptions& options, int calls,
                                 const Sample& sample) {
-  std::vector<double> times;
+  std::vector<int64_t> times;
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&begin] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() -
@@ -52,21 +48,18 @@ absl::StatusOr<double> MedianNs(const LibraryBenchOptions& options,
   RETURN_IF_ERROR(sample().status());  // loads code, fills caches
   while (static_cast<int>(times.size()) < options.samples &&
          (times.size() < 3 || seconds() < options.seconds)) {
-    ASSIGN_OR_RETURN(const double ns, sample());
-    times.push_back(ns);
+    ASSIGN_OR_RETURN(times.emplace_back(), sample());
   }
-  return Median(std::move(times));
+  return Median(times) / calls;
 }
 
-// The host's time of `calls` calls, divided by their number.
+// The host's time of `calls` calls.
 template <typename Call>
-double HostNs(int calls, const Call& call) {
-  const auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < calls; ++i) call();
-  return std::chrono::duration<double, std::nano>(
-             std::chrono::steady_clock::now() - begin)
-             .count() /
-         calls;
+absl::StatusOr<int64_t> HostNsOf(int calls, const Call& call) {
+  return HostNs([&] {
+    for (int i = 0; i < calls; ++i) call();
+    return absl::OkStatus();
+  });
 }
 
 convlab_problem ProblemOf(const NamedProblem& named) {
@@ -129,10 +122,10 @@ absl::Status BenchCalls(const LibraryBenchOptions& options,
     const Plan plan(problem, one);
     const float x = 1, weight = 1;
     float y = 0;
-    ASSIGN_OR_RETURN(
-        const double ns, MedianNs(options, [&]() -> absl::StatusOr<double> {
-          return HostNs(kCalls, [&] { plan.Run(&x, &weight, nullptr, &y); });
-        }));
+    ASSIGN_OR_RETURN(const double ns, MedianNs(options, kCalls, [&] {
+                       return HostNsOf(
+                           kCalls, [&] { plan.Run(&x, &weight, nullptr, &y); });
+                     }));
     record.calls.push_back({"one product", plan.info().kernel, ns});
     return absl::OkStatus();
   }
@@ -143,11 +136,12 @@ absl::Status BenchCalls(const LibraryBenchOptions& options,
   for (const auto& [name, problem] : problems) {
     for (const int flags : {0, CONVLAB_TRUST_POINTERS}) {
       ASSIGN_OR_RETURN(const OnGpu run, OnGpu::Make(ProblemOf(problem), flags));
-      ASSIGN_OR_RETURN(const double ns,
-                       MedianNs(options, [&]() -> absl::StatusOr<double> {
-                         RETURN_IF_ERROR(cuda::Synchronize());
-                         return HostNs(kCalls, [&run] { run.Run(); });
-                       }));
+      ASSIGN_OR_RETURN(
+          const double ns,
+          MedianNs(options, kCalls, [&]() -> absl::StatusOr<int64_t> {
+            RETURN_IF_ERROR(cuda::Synchronize());
+            return HostNsOf(kCalls, [&run] { run.Run(); });
+          }));
       record.calls.push_back(
           {absl::StrCat(name, flags == 0 ? "" : ", pointers trusted"),
            run.info().kernel, ns});
@@ -163,12 +157,11 @@ absl::StatusOr<LibraryRow> BenchOnGpu(const LibraryBenchOptions& options,
   ASSIGN_OR_RETURN(cuda::Event begin, cuda::Event::Create());
   ASSIGN_OR_RETURN(cuda::Event end, cuda::Event::Create());
   ASSIGN_OR_RETURN(const double ns,
-                   MedianNs(options, [&]() -> absl::StatusOr<double> {
+                   MedianNs(options, kRuns, [&]() -> absl::StatusOr<int64_t> {
                      RETURN_IF_ERROR(begin.Record());
                      for (int i = 0; i < kRuns; ++i) run.Run();
                      RETURN_IF_ERROR(end.Record());
-                     ASSIGN_OR_RETURN(const int64_t all, end.Since(begin));
-                     return static_cast<double>(all) / kRuns;
+                     return end.Since(begin);
                    }));
   return LibraryRow{problem.name, Describe(problem), run.info().kernel,
                     run.info().estimated_ns * 1e-3, ns * 1e-3};
@@ -183,11 +176,11 @@ absl::StatusOr<LibraryRow> BenchOnCpu(const LibraryBenchOptions& options,
   const std::vector<float> x(info.input_bytes / 4, 1);
   const std::vector<float> weights(info.weight_bytes / 4, 1);
   std::vector<float> y(info.output_bytes / 4);
-  ASSIGN_OR_RETURN(
-      const double ns, MedianNs(options, [&]() -> absl::StatusOr<double> {
-        return HostNs(
-            1, [&] { plan.Run(x.data(), weights.data(), nullptr, y.data()); });
-      }));
+  ASSIGN_OR_RETURN(const double ns, MedianNs(options, 1, [&] {
+                     return HostNsOf(1, [&] {
+                       plan.Run(x.data(), weights.data(), nullptr, y.data());
+                     });
+                   }));
   return LibraryRow{problem.name, Describe(problem), info.kernel,
                     info.estimated_ns * 1e-3, ns * 1e-3};
 }
@@ -198,8 +191,9 @@ absl::Status BenchLibrary(const LibraryBenchOptions& options,
                           LibraryRecord& record) {
   record.method =
       options.gpu
-          ? "calls by the host's clock; problems by device events around 20 "
-            "runs in a row, warm L2"
+          ? absl::StrCat(
+                "calls by the host's clock; problems by device events around ",
+                kRuns, " runs in a row, warm L2")
           : "by the host's clock, warm caches";
   try {
     RETURN_IF_ERROR(BenchCalls(options, record));
