@@ -30,28 +30,10 @@ using convlab::fake::kStream;
 using convlab::fake::Use;
 using convlab::fake::UseMemory;
 
-// As an H200 answers.
-int Attribute(cudaDeviceAttr attribute) {
-  switch (attribute) {
-    case cudaDevAttrComputeCapabilityMajor:
-      return 9;
-    case cudaDevAttrMultiProcessorCount:
-      return 132;
-    case cudaDevAttrClockRate:
-      return 1980000;
-    case cudaDevAttrMemoryClockRate:
-      return 3201000;
-    case cudaDevAttrGlobalMemoryBusWidth:
-      return 6016;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      return 232448;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      return 233472;
-    case cudaDevAttrMaxThreadsPerMultiProcessor:
-      return 2048;
-    default:
-      return 0;
-  }
+cudaError_t Launch(cudaStream_t stream, const void* kernel, void** arguments) {
+  Use("a kernel's launch", stream, kStream);
+  convlab::fake::UseArguments(kernel, arguments);
+  return cudaSuccess;
 }
 
 thread_local struct {
@@ -133,7 +115,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   CALL_OR_FAIL(cudaErrorInitializationError)
-  *value = Attribute(attribute);
+  *value = convlab::fake::Attribute(attribute);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) {
@@ -330,16 +312,12 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks,
 cudaError_t cudaLaunchKernel(const void* function, dim3, dim3, void** arguments,
                              size_t, cudaStream_t stream) {
   CALL_OR_FAIL(cudaErrorLaunchOutOfResources)
-  Use("a kernel's launch", stream, kStream);
-  convlab::fake::UseArguments(function, arguments);
-  return cudaSuccess;
+  return Launch(stream, function, arguments);
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config,
                                 const void* function, void** arguments) {
   CALL_OR_FAIL(cudaErrorLaunchOutOfResources)
-  Use("a kernel's launch", config->stream, kStream);
-  convlab::fake::UseArguments(function, arguments);
-  return cudaSuccess;
+  return Launch(config->stream, function, arguments);
 }
 
 // Of the driver.
@@ -397,9 +375,7 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3, dim3,
                                void** arguments, size_t, cudaStream_t stream) {
   CALL_OR_FAIL(cudaErrorLaunchOutOfResources)
-  Use("a kernel's launch", stream, kStream);
-  convlab::fake::UseArguments(kernel, arguments);
-  return cudaSuccess;
+  return Launch(stream, kernel, arguments);
 }
 #endif
 

@@ -22,6 +22,8 @@ cudaError_t TakeLastError();
 long CallCount();
 long LaunchCount();
 
+// As an H200 answers.
+int Attribute(cudaDeviceAttr attribute);
 int DeviceCount();
 // Of the calling thread.
 int CurrentDevice();
