@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/record/bench_record.h"
+#include "common/record/classify_record.h"
 #include "common/record/run_record.h"
 #include "common/record/test_record.h"
 #include "gmock/gmock.h"
@@ -246,6 +247,45 @@ TEST(BenchRecord, ValuesThatNoBenchmarkHasAreRefused) {
                     {"faint", "fa19-L1", -2.0, 16});
               }),
               HasSubstr("record.accuracy[0].families of faint: c is -2"));
+}
+
+TEST(ClassifyRecord, ValuesThatNoRunHasAreRefused) {
+  ClassifyRecord record;
+  record.network = "fa19";
+  record.images = 1000;
+  record.correct = 919;
+  record.ranks = 2;
+  record.reading = "each";
+  record.run_ns = 5000;
+  record.shares.resize(2);
+  record.shares[1].rank = 1;
+  record.links.resize(1);
+  EXPECT_EQ(ParseClassifyRecord(ToJson(record)).status(), absl::OkStatus());
+  const auto error = [&](auto edit) {
+    ClassifyRecord edited = record;
+    edit(edited);
+    return std::string(ParseClassifyRecord(ToJson(edited)).status().message());
+  };
+  EXPECT_EQ(error([](auto& r) { r.correct = 1001; }),
+            "record.correct is 1001, expected -1 to 1000");
+  EXPECT_EQ(error([](auto& r) { r.resumed = -1; }),
+            "record.resumed is -1, expected 0 to 1000");
+  EXPECT_EQ(error([](auto& r) { r.reading = "none"; }),
+            "record.reading is 'none', expected 'rank 0' or 'each'");
+  EXPECT_THAT(error([](auto& r) { r.run_ns = -5; }),
+              HasSubstr("record.run_ns is -5, expected 0 to"));
+  EXPECT_EQ(error([](auto& r) { r.shares[1].rank = 2; }),
+            "record.shares[1].rank is 2, expected 0 to 1");
+  EXPECT_THAT(error([](auto& r) { r.shares[0].read_ns = INT64_MAX; }),
+              HasSubstr("record.shares[0].read_ns is 9223372036854775807"));
+  EXPECT_EQ(error([](auto& r) { r.links[0].rank = 2; }),
+            "record.links[0].rank is 2, expected 0 to 1");
+
+  EXPECT_EQ(ParseClassifyShare(ToJson(record.shares[1])).status(),
+            absl::OkStatus());
+  record.shares[1].images = -1;
+  EXPECT_THAT(ParseClassifyShare(ToJson(record.shares[1])).status().message(),
+              HasSubstr("share.images is -1, expected 0 to"));
 }
 
 }  // namespace

@@ -49,8 +49,8 @@ struct ClassifyRecord {
   int64_t block = 0;     // images of a piece
   int64_t correct = -1;  // -1: there are no labels
   int ranks = 1;
-  std::string reading;  // which ranks read the images: "rank 0" or "each"
-  int readers = 0;      // threads for each device; 0: an old record, 2 on a GPU
+  std::string reading = "rank 0";  // or "each": the ranks that read images
+  int readers = 0;  // threads for each device; 0: an old record, 2 on a GPU
   // From the first piece's reading to the last one's answers; of these, what
   // writing took.
   int64_t run_ns = 0, write_ns = 0;
@@ -60,7 +60,8 @@ struct ClassifyRecord {
 };
 
 std::string ToJson(const ClassifyRecord& record);
-// InvalidArgument, naming the field, if it is not the text of such a record.
+// InvalidArgument, naming the field, if it is not the text of such a record, or
+// a value is one that no run has.
 absl::StatusOr<ClassifyRecord> ParseClassifyRecord(absl::string_view json);
 
 // Of a part that another rank sends.

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "common/record/bench_record.h"
+#include "common/record/classify_record.h"
 #include "common/record/ladder_rows.h"
 #include "common/record/network_record.h"
 #include "common/record/seal.h"
@@ -68,6 +69,26 @@ void CheckNetworks(absl::string_view text) {
   }
 }
 
+void CheckClassify(absl::string_view text) {
+  const auto record = ParseClassifyRecord(text);
+  if (!GoesRound(record, ParseClassifyRecord)) return;
+  for (const ClassifyShare& share : record->shares) {
+    Require(share.rank < record->ranks && share.images >= 0);
+  }
+}
+
+std::string ClassifyText() {
+  ClassifyRecord record;
+  record.network = "fa19";
+  record.images = record.correct = 10000;
+  record.reading = "each";
+  record.run_ns = 5000000;
+  record.shares.push_back({0, "node", "GPU 0, A GPU", "0000:00:06.0", 24, 1,
+                           10000, 100, 200, 300, ""});
+  record.links.push_back({0, 0, 1, true, true, 0});
+  return ToJson(record);
+}
+
 std::string BenchText() {
   BenchRecord record;
   record.device = "gpu";
@@ -93,6 +114,7 @@ std::string BenchText() {
 
 std::vector<std::string> FuzzSeeds() {
   return {ToJson(Example()), BenchText(), ToJson(NetworksExample()),
+          ClassifyText(),
           R"json({"displayTimeUnit":"ns","traceEvents":[
 {"ph":"M","name":"process_name","pid":1,"args":{"name":"m3"}},
 {"ph":"X","name":"launch","pid":1,"tid":1,"ts":1.001,"dur":2.5},
@@ -110,6 +132,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CheckRun(text);
   CheckBench(text);
   CheckNetworks(text);
+  CheckClassify(text);
   const auto trace = CheckTrace(text);
   if (!trace.ok()) RequireBadInput(trace.status());
   return 0;

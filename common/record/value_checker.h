@@ -39,10 +39,14 @@ class ValueChecker {
     Range(absl::StrCat(here, "kernel_size"), row.kernel_size, 0, kMostImages);
   }
   // What the machine has may be unknown, and then 0.
-  template <typename Host, typename Gpu>
-  void Machine(const Host& host, const Gpu& gpu) {
+  template <typename Host>
+  void HostMachine(const Host& host) {
     Range("record.host.cores", host.cores, 0, INT32_MAX);
     Range("record.host.memory_bytes", host.memory_bytes, 0, kMostBytes);
+  }
+  template <typename Host, typename Gpu>
+  void Machine(const Host& host, const Gpu& gpu) {
+    HostMachine(host);
     Range("record.gpu.compute_capability", gpu.compute_capability, 0,
           INT32_MAX);
     Range("record.gpu.multiprocessors", gpu.multiprocessors, 0, INT32_MAX);
