@@ -286,6 +286,14 @@ __device__ __forceinline__ void FindLossy(const MendPlan& plan,
   if (tile.thread % 32 == 0) atomicAdd(&lossy->kept, kept);
 }
 
+// SyncGroup for warps whose lanes need not be together, as behind a loop that
+// some of them left early. That barrier counts a warp once for each part of it
+// that comes by itself, so that it would let others pass too early.
+__device__ __forceinline__ void SyncWarps(int barrier, int threads) {
+  __syncwarp();
+  SyncGroup(barrier, threads);
+}
+
 // Mends the outputs y of the block's doubtful tiles, of which there are some.
 // So many threads of the block call this, whole warps that number themselves
 // from 0 on and have this barrier to themselves, when all see these outputs.
@@ -312,11 +320,11 @@ __device__ __forceinline__ void MendOutputs(const Mend& mend, const float* x,
                        tile.end_filter,
                        plan.tiles.At(tile.index),
                        tile.exponent};
-    SyncGroup(barrier, threads);  // all have done the tile before
+    SyncWarps(barrier, threads);  // all have done the tile before
     if (thread == 0) {
       lossy->count = lossy->lost = lossy->kept = lossy->all_over = 0;
     }
-    SyncGroup(barrier, threads);
+    SyncWarps(barrier, threads);
     if (tile.lossy && tile.exponent != kNotScalable) {
       FindLossy(plan, mending, lossy);
     }
@@ -324,9 +332,7 @@ __device__ __forceinline__ void MendOutputs(const Mend& mend, const float* x,
          m += threads) {
       if (mending.LookAllOver(m)) lossy->all_over = 1;
     }
-    // The barrier counts a warp once for each part of it that comes by itself.
-    __syncwarp();
-    SyncGroup(barrier, threads);
+    SyncWarps(barrier, threads);
     mending.lossy = lossy->count;
     mending.lost = __uint_as_float(lossy->lost);
     mending.dominated = mending.lossy / 64 > lossy->kept;
