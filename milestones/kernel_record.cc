@@ -31,8 +31,9 @@ void AddToRecord(Session& session, const KernelRun& run) {
   verification.protection = run.verdict.protection;
   verification.op_time_counts = run.verdict.op_time_counts;
   verification.op_time_note = run.verdict.op_time_note;
-  verification.kernel = {
-      source.name, std::string(Name(source.kernel_interface)), source.digest};
+  verification.kernel = {source.name,
+                         std::string(Name(source.kernel_interface)),
+                         source.digest, run.bound};
   LadderRun row;
   row.variant = source.name;
   if (!IsRight(run.verdict)) {

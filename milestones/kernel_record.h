@@ -22,7 +22,8 @@ struct KernelRun {
   std::optional<InferenceResult> result;
   std::vector<std::vector<int64_t>> whole_ns;  // for each convolution
   int64_t device_bytes = 0;
-  std::vector<int64_t> correct;  // of each repetition
+  std::vector<int64_t> correct;    // of each repetition
+  std::vector<std::string> bound;  // by hardware counters; empty: not read
 };
 
 // Adds the kernel and its times to the session's record: as the run's

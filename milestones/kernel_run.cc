@@ -164,10 +164,10 @@ void PrintVerdict(Session& session, const KernelRun& run,
   }
 }
 
-// Prints what bounds the kernel on the layer with the most work, by hardware
-// counters, where the machine has them.
-void PrintBound(Session& session, const CompiledKernel& compiled,
-                const Shared& shared) {
+// What bounds the kernel on the layer with the most work, by hardware counters;
+// empty where the machine has none.
+std::vector<std::string> Bound(Session& session, const CompiledKernel& compiled,
+                               const Shared& shared) {
   // Counters take several runs of each launch; shares need no large batch.
   constexpr int64_t kImages = 500;
   const Network& network = *session.line.network;
@@ -186,9 +186,9 @@ void PrintBound(Session& session, const CompiledKernel& compiled,
   if (!counters.ok()) {
     session.Tell(
         absl::StrCat("no hardware counters: ", counters.status().message()));
-    return;
+    return {};
   }
-  PrintParagraph(session, "bound", DescribeCounters(*counters));
+  return DescribeCounters(*counters);
 }
 
 // What a traced process did; Unavailable if nothing was seen.
@@ -258,7 +258,8 @@ absl::StatusOr<bool> RunOne(Session& session, const CompiledKernel& compiled,
   PrintVerdict(session, run, shared.standing);
   if (IsRight(run.verdict) && session.backend == Backend::kCuda &&
       !session.line.quick) {
-    PrintBound(session, compiled, shared);
+    run.bound = Bound(session, compiled, shared);
+    PrintParagraph(session, "bound", run.bound);
   }
   AddToRecord(session, run);
   return IsRight(run.verdict) && network.ok();

@@ -48,6 +48,7 @@ void Fields(Visitor& visit, KernelRecord& kernel) {
   visit("name", kernel.name);
   visit("interface", kernel.kernel_interface);
   visit("digest", kernel.digest);
+  visit("bound", kernel.bound);
 }
 
 template <typename Visitor>

@@ -45,6 +45,8 @@ struct KernelRecord {
   std::string name;              // of its file or folder, without the ending
   std::string kernel_interface;  // as the judge calls it: "mini-dnn, ..."
   std::string digest;            // SHA-256 over the content of all its files
+  // What bounds it by hardware counters, in sentences; empty if none were read.
+  std::vector<std::string> bound;
 };
 
 // What was found out about a variant's results before its times were believed.

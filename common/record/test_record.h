@@ -49,17 +49,18 @@ inline RunRecord Example() {
                               "none", "lesson", "",     "avx2"};
   VerificationRecord& verification =
       record.variants["naive"].verification.emplace();
-  verification = {"restricted",
-                  {"wrong for K = 3"},
-                  2e-7,
-                  "fp32",
-                  30,
-                  29,
-                  1,
-                  "seccomp",
-                  false,
-                  "note",
-                  KernelRecord{"mine", "mini-dnn", "abcd"}};
+  verification = {
+      "restricted",
+      {"wrong for K = 3"},
+      2e-7,
+      "fp32",
+      30,
+      29,
+      1,
+      "seccomp",
+      false,
+      "note",
+      KernelRecord{"mine", "mini-dnn", "abcd", {"mine: memory 9 %"}}};
   record.ladder.resize(1);
   record.ladder[0] = {"naive", "too slow", 1.25e-7, record.convolutions,
                       904,     {31},       250,     int64_t{5} << 30,

@@ -301,7 +301,7 @@ TEST(Ranking, LadderRunsCountAndTheBaselineDoesNot) {
   EXPECT_THAT(ranking.refusals, IsEmpty());
   ladder.convolutions.clear();
   ladder = Verified(ladder);
-  ladder.variants["odd"].verification->kernel = KernelRecord{"odd", "", ""};
+  ladder.variants["odd"].verification->kernel = KernelRecord{"odd", "", "", {}};
   const Ranking with_kernel = Ranked({Of("a", {ladder})});
   ASSERT_THAT(with_kernel.refusals, SizeIs(1));
   EXPECT_EQ(with_kernel.refusals[0].run, "m4: odd");

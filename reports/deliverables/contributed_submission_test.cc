@@ -89,6 +89,9 @@ TEST(ContributedSubmission, ItsSectionPlacesItAmongTheRungs) {
             HasSubstr("36.000 ms: faster than 1 of the 2 rungs of class fp32"),
             HasSubstr("| 10,000 | 9.000 + 27.000 | 36.000 | 10.000 + 30.000 | "
                       "40.000 | 1.11× | beyond the spread | 9,000 |"),
+            HasSubstr("### What does the profiler show?\n\nRead by ncu on the "
+                      "layer with the most work, with at most 500 images:\n\n"
+                      "```\nkernel_of_mine: memory 81 %\n```"),
             HasSubstr("### Why did it, or why not?\n\nNot answered yet"),
             Not(HasSubstr("Not measured"))));
   // Our rungs are discussed where they are asked for.

@@ -179,7 +179,7 @@ bool AddCounters(const Source& source, const std::string& variant,
                  Deliverable& deliverable) {
   const std::vector<MeasuredLaunch> launches = LaunchesOf(source, variant);
   if (launches.empty()) {
-    // Those of a participant's kernel are read by hand.
+    // Those of a participant's kernel are the judge's.
     if (is_contributed) return false;
     AddMissing(deliverable,
                absl::StrCat("there are no hardware counters of ", variant),

@@ -109,6 +109,16 @@ void AddVerdict(const VariantRecord& variant, std::vector<Block>& blocks) {
   if (!found.reason.empty()) blocks.push_back(Verbatim{found.reason});
 }
 
+// What hardware counters said of a contributed kernel when it was judged.
+void AddBound(const VariantRecord& variant, std::vector<Block>& blocks) {
+  const std::vector<std::string>& bound = variant.verification->kernel->bound;
+  if (bound.empty()) return;
+  blocks.push_back(
+      Paragraph{"Read by ncu on the layer with the most work, with at most 500 "
+                "images:"});
+  blocks.push_back(Verbatim{bound});
+}
+
 // A contributed kernel's place among the rungs of its class.
 std::string PlaceOf(const RunRecord& ladder, const LadderRow& kernel) {
   int slower = 0, rungs = 0;
@@ -176,6 +186,7 @@ std::vector<Deliverable> Optimizations(const Source& source,
     }
     blocks.emplace_back(SizesTable(source, run.variant, one.before));
     ask(kProfile);
+    if (row.is_contributed) AddBound(variant, blocks);
     const bool is_counted = AddCounters(source, run.variant, one.before,
                                         row.is_contributed, section);
     if (is_counted && one.before == nullptr && source.has_appendix) {
