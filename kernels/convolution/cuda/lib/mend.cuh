@@ -172,19 +172,14 @@ struct Mending {
       *Output(plan, m, h, w) = Apply(plan.epilogue.activation, largest);
     }
   }
-  // Each lane of a warp has an output, or none, to be computed: few by the
-  // whole warp, many each by its lane.
+  // Each lane of a warp has an output, or none, to be computed by the whole
+  // warp.
   __device__ __forceinline__ void ComputeFound(const MendPlan& plan, bool found,
                                                int m, int h, int w) const {
-    constexpr int kMany = 8;
     const int own_lane = thread % 32;
-    uint32_t left = __ballot_sync(0xffffffff, found);
-    if (__popc(left) > kMany) {
-      if (found) Compute<1>(plan, m, h, w, 0);
-      return;
-    }
 #pragma unroll 1
-    for (; left != 0; left &= left - 1) {
+    for (uint32_t left = __ballot_sync(0xffffffff, found); left != 0;
+         left &= left - 1) {
       const int lane = __ffs(left) - 1;
       Compute<32>(plan, __shfl_sync(0xffffffff, m, lane),
                   __shfl_sync(0xffffffff, h, lane),
@@ -192,7 +187,8 @@ struct Mending {
     }
   }
 
-  // Looks at all outputs of filter m.
+  // Looks at all outputs of filter m. Where many of a warp's are to be
+  // computed, each lane computes its own.
   __device__ __forceinline__ void MendFilter(const MendPlan& plan,
                                              int m) const {
     const float least = LeastCertain(plan, m);
@@ -204,11 +200,18 @@ struct Mending {
       const int h = e / columns(plan), w = e - h * columns(plan);
       const bool found = e < count && !IsCertain(plan, m, least,
                                                  __ldcg(Output(plan, m, h, w)));
-      ComputeFound(plan, found, m, h, w);
+      constexpr int kMany = 8;
+      if (__popc(__ballot_sync(0xffffffff, found)) <= kMany) {
+        ComputeFound(plan, found, m, h, w);
+      } else if (found) {
+        Compute<1>(plan, m, h, w, 0);
+      }
     }
   }
   // Looks at the outputs that lossy inputs reach, of all filters but those of
-  // which all outputs are looked at.
+  // which all outputs are looked at. The inputs come in any order, and several
+  // reach the same output, so all outputs are computed in the same way:
+  // otherwise results would differ from run to run.
   __device__ __forceinline__ void MendAround(const MendPlan& plan,
                                              const int* places,
                                              int count) const {
