@@ -9,7 +9,9 @@ template <typename Visitor>
 void Fields(Visitor& visit, LibraryCall& call) {
   visit("name", call.name);
   visit("kernel", call.kernel);
+  visit("launches", call.launches);
   visit("ns", call.ns);
+  visit("overhead_ns", call.overhead_ns);
 }
 
 template <typename Visitor>
@@ -19,6 +21,7 @@ void Fields(Visitor& visit, LibraryRow& row) {
   visit("kernel", row.kernel);
   visit("estimated_us", row.estimated_us);
   visit("us", row.us);
+  visit("prepared_us", row.prepared_us);
 }
 
 template <typename Visitor>

@@ -17,8 +17,10 @@ inline constexpr char kLibrarySchema[] = "convlab.library/1";
 // of note.
 struct LibraryCall {
   std::string name;
-  std::string kernel;  // empty: none
-  double ns = 0;       // median
+  std::string kernel;      // empty: none
+  int launches = 0;        // of kernels on the GPU
+  double ns = 0;           // median
+  double overhead_ns = 0;  // without the launches' own time
 };
 
 // The device's time of an operation.
@@ -28,6 +30,7 @@ struct LibraryRow {
   std::string kernel;
   double estimated_us = 0;  // 0: no estimate
   double us = 0;            // median
+  double prepared_us = 0;   // with weights that were prepared before
 };
 
 struct LibraryRecord : BenchmarkRun {

@@ -91,18 +91,21 @@ VARIANTS = [
     _row("tensor_split", "cuda/split", [
         ":kernel",
         ":plan",
+        "//kernels/convolution/cuda/lib:arranging_kernel",
         "//kernels/convolution/cuda/lib:halves",
         "//kernels/convolution/cuda/lib:launch",
         "//kernels/convolution/cuda/lib:mend",
     ], least_capability = 80),
     _row("tensor_strips", "cuda/strips", [
         ":tensor_strips_kernel",
+        "//kernels/convolution/cuda/lib:arranging_kernel",
         "//kernels/convolution/cuda/lib:halves",
         "//kernels/convolution/cuda/lib:launch",
         "//kernels/convolution/cuda/lib:mend",
     ], least_capability = 80),
     _row("wgmma_strips", "cuda/strips", [
         ":wgmma_strips_kernel",
+        "//kernels/convolution/cuda/lib:arranging_kernel",
         "//kernels/convolution/cuda/lib:halves",
         "//kernels/convolution/cuda/lib:launch",
         "//kernels/convolution/cuda/lib:mend",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <string>
@@ -197,6 +198,26 @@ class Prepared
                                  256)
                     .ok());
     EXPECT_EQ(behind, std::vector<unsigned char>(256, 0xff));
+
+    // Prepared filters give the same, and the others are not needed any more.
+    auto filters = cuda::DeviceBuffer::Allocate(prepared.filter_bytes());
+    ASSERT_TRUE(filters.ok()) << filters.status();
+    ASSERT_TRUE(prepared.PrepareFilters(dk, filters->data(), nullptr).ok());
+    ASSERT_TRUE(cuda::Synchronize().ok());
+    ASSERT_TRUE(cuda::FillBytes(const_cast<float*>(dk), 0xff,
+                                static_cast<int64_t>(k.size() * sizeof(float)))
+                    .ok());
+    ASSERT_TRUE(cuda::FillBytes(dy, 0xff, y_bytes).ok());
+    const absl::Status again = prepared.RunPrepared(
+        {dx, filters->data(), dbias, dy, workspace->data()}, nullptr);
+    ASSERT_TRUE(again.ok()) << again;
+    ASSERT_TRUE(cuda::Synchronize().ok());
+    std::vector<float> same(y.size());
+    ASSERT_TRUE(cuda::CopyToHost(same.data(), dy, y_bytes).ok());
+    // Halves fill the beginning.
+    EXPECT_EQ(std::memcmp(same.data(), y.data(),
+                          o.element_bytes() * o.output_elements()),
+              0);
   }
 
  protected:
@@ -216,7 +237,7 @@ void ForOperations(const Function& function) {
                                      {13, 5, 2},
                                      {33, 1, 4},
                                      {70, 7, 7}};
-  constexpr int64_t kStrides[][2] = {{1, 1}, {2, 2}, {1, 3}, {4, 1}};
+  constexpr int64_t kStrides[][2] = {{1, 1}, {2, 2}, {1, 3}, {4, 4}};
   constexpr int64_t kPadding[][4] = {{0, 0, 0, 0}, {1, 1, 1, 1}, {3, 0, 2, 5}};
   constexpr MaxPool kPools[] = {
       {}, {2, 2, false}, {}, {3, 2, true}, {2, 1, false}};
@@ -259,7 +280,10 @@ TEST_P(Prepared, IntegersAreExact) {
       ASSERT_EQ(y[i], expected[i]) << "output element " << i;
     }
   });
-  EXPECT_GT(ran, 20);
+  // Variants take stride 1 and square filters, wgmma_strips few channels.
+  const bool takes_all =
+      target_.kernel.empty() || target_.kernel == kGeneralKernel;
+  EXPECT_GE(ran, takes_all ? 100 : 8);
 }
 
 TEST_P(Prepared, KeepsTheContractOfClassFp32) {
@@ -430,7 +454,10 @@ INSTANTIATE_TEST_SUITE_P(
                       std::tuple(Backend::kCuda, ""),
                       std::tuple(Backend::kCuda, kGeneralKernel),
                       std::tuple(Backend::kCuda, "im2col_shared"),
-                      std::tuple(Backend::kCuda, "tensor_split")),
+                      std::tuple(Backend::kCuda, "tensor_split"),
+                      std::tuple(Backend::kCuda, "tensor_strips"),
+                      std::tuple(Backend::kCuda, "tensor_wgmma"),
+                      std::tuple(Backend::kCuda, "wgmma_strips")),
     [](const auto& test) {
       const std::string kernel = std::get<1>(test.param);
       return absl::StrCat(Name(std::get<0>(test.param)), "_",

@@ -224,19 +224,25 @@ class _Convolution(nn.Conv2d):
             return self.weight.contiguous(), self.bias
         return _fold(self.weight, self.bias, norm)
 
+    def _state(self):
+        """What changes with the parameters; None if PyTorch does not count it."""
+        try:
+            return [
+                (parameter.data_ptr(), parameter._version)
+                for parameter in self._parameters_of_all()
+                if parameter is not None
+            ]
+        except RuntimeError:  # made in inference mode
+            return None
+
     def _layer(self, cuda):
         """The convlab.Conv2d of the parameters as they are now.
 
         None if it is not up to date, and cannot be: in a stream that is being
         captured, and for parameters whose changes PyTorch does not count.
         """
-        try:
-            state = [
-                (parameter.data_ptr(), parameter._version)
-                for parameter in self._parameters_of_all()
-                if parameter is not None
-            ]
-        except RuntimeError:  # made in inference mode
+        state = self._state()
+        if state is None:
             return None
         kept = self._convlab_kept
         if kept is not None and kept[0] == state:
@@ -285,10 +291,32 @@ class _Convolution(nn.Conv2d):
             and not torch.is_autocast_enabled(x.device.type)
         )
 
+    def _ready(self, x):
+        """The layer for such an x if it is known to be faster, and up to date.
+
+        None says nothing: it is forward's short way, for calls in a row.
+        """
+        kept = self._convlab_kept
+        if (
+            kept is None
+            or not self._convlab_faster.get(_kind_of(x))
+            or not x.is_contiguous()
+            or torch.is_autocast_enabled("cuda" if x.is_cuda else "cpu")
+        ):
+            return None
+        norm = self._convlab_norm[0]
+        if norm is not None and norm.training:
+            return None
+        return kept[1] if self._state() == kept[0] else None
+
     def forward(self, x):
+        if not torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            layer = self._ready(x)
+            if layer is not None:
+                return layer(x)
         if not self._may_take(x):
             return self._by_pytorch(x)
-        key = (tuple(x.shape), x.get_device(), x.dtype, x.is_contiguous())
+        key = _kind_of(x)
         faster = self._convlab_faster.get(key)
         if faster is None and not torch.compiler.is_compiling():
             faster = self._compare(x, key)
@@ -321,6 +349,11 @@ class _Convolution(nn.Conv2d):
                 for key, (ours, theirs) in self._convlab_times.items()
             ]
         )
+
+
+def _kind_of(x):
+    """What decides how an input is computed."""
+    return x.shape, x.get_device(), x.dtype, x.is_contiguous()
 
 
 def _median_ns(function, x):

@@ -10,7 +10,7 @@
 //   shared memory once for all taps, with zeros for the padding; beside them
 //   stand the weights. Where they do not fit, the taps are taken in chunks, of
 //   which the next one is copied while one is multiplied.
-// - A thread has up to 16 filters at 4 positions, or fewer filters at 8. The
+// - A thread has up to 16 filters at 4 to 8 positions, or fewer filters. The
 //   threads of a warp share the filters, whose weights all of them read at
 //   once, and have neighbouring positions. With a stride of s, columns lie
 //   apart by their remainder of s, so that neighbours read neighbours there,
@@ -27,7 +27,8 @@
 //
 // Layouts. Distances between neighbours are the plan's, so that channels may
 // come first or last; halves become floats on their way to shared memory, by
-// way of registers.
+// way of registers. So do rows of floats that begin at multiples of 16 bytes
+// (BringVectors), four at a time, if all taps are one chunk.
 //
 // Accuracy. Each sum, or each of a few shares of it, adds its taps by fused
 // multiply-adds in the order c, p, q: the contract of class fp32 holds as it
@@ -38,6 +39,7 @@
 #include <utility>
 
 #include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/cuda/activation.cuh"
 #include "kernels/cuda/async_copy.cuh"
 #include "kernels/operation/cuda/general_tiles.cuh"
@@ -134,11 +136,13 @@ struct Finishing {
 };
 
 template <int kFilters, int kPositions, int kThreads>
-__global__ void __launch_bounds__(kGeneralMostThreads,
-                                  kThreads / kGeneralMostThreads)
+__global__ void __launch_bounds__(kThreads, 1)
     GeneralKernel(const void* __restrict__ x, const void* __restrict__ k,
                   const void* __restrict__ bias, void* __restrict__ y,
                   const __grid_constant__ GeneralPlan plan) {
+  // Before it reads x or writes y.
+  WaitForKernelBefore();
+  LetNextKernelStart();
   int* const table = reinterpret_cast<int*>(general_shared);
   float* const stages = reinterpret_cast<float*>(table + plan.chunk_taps);
   const int t = static_cast<int>(threadIdx.x);
@@ -147,8 +151,12 @@ __global__ void __launch_bounds__(kGeneralMostThreads,
     const Chunk chunk = FindChunk(plan, index);
     float* const stage =
         stages + (index & (plan.stages - 1)) * plan.stage_floats;
-    BringInputs(plan, tile, chunk, x, stage);
     BringWeights(plan, tile, chunk, k, stage + plan.input_floats);
+    if (plan.vectors) {
+      BringVectors(plan, tile, static_cast<const float*>(x), stage);
+    } else {
+      BringInputs(plan, tile, chunk, x, stage);
+    }
   };
   bring(0);
   CommitCopies();
@@ -278,15 +286,19 @@ Function FunctionOf(const GeneralPlan& plan) {
 
 }  // namespace
 
-Error PrepareGeneral(const GeneralPlan& plan) {
-  return AllowAllSharedMemory(reinterpret_cast<const void*>(FunctionOf(plan)));
+Error PrepareGeneral(GeneralPlan* plan) {
+  const auto* const code = reinterpret_cast<const void*>(FunctionOf(*plan));
+  plan->overlaps = MayOverlap(code);
+  return AllowAllSharedMemory(code);
 }
 
 Error LaunchGeneral(const GeneralPlan& plan, const void* x, const void* k,
                     const void* bias, void* y, cudaStream_t stream) {
-  FunctionOf(plan)<<<static_cast<unsigned>(plan.blocks), 32 * plan.warps,
-                     plan.shared_bytes, stream>>>(x, k, bias, y, plan);
-  return CheckLaunch("GeneralKernel");
+  GeneralPlan taken = plan;
+  if (reinterpret_cast<uintptr_t>(x) % 16 != 0) taken.vectors = false;
+  return LaunchOverlapping("GeneralKernel", FunctionOf(plan), plan.overlaps,
+                           plan.blocks, 32 * plan.warps, plan.shared_bytes,
+                           stream, x, k, bias, y, taken);
 }
 
 }  // namespace convlab::cuda

@@ -11,6 +11,7 @@ namespace convlab::cuda {
 namespace {
 
 constexpr int kWarp = 32;
+constexpr int kFewestWarps = 3, kMostWarps = kGeneralMostThreads / kWarp;
 constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
 constexpr int kFloat = sizeof(float);
 constexpr int kTooManyBytes = 1 << 30;
@@ -38,6 +39,8 @@ void SetChunk(int channels, int rows, int columns, int stages,
   p.stages = std::min(stages, p.chunks);
   p.in_rows = (p.rows - 1) * p.stride_y + rows;
   p.in_columns = (p.columns - 1) * p.stride_x + columns;
+  // The first vector begins up to three columns before the tile.
+  p.row_vectors = CeilDivide(p.in_columns + 3, 4);
   p.phase_pitch = CeilDivide(p.in_columns, p.stride_x);
   p.row_pitch = p.phase_pitch * p.stride_x;
   p.image_pitch = p.in_rows * p.row_pitch;
@@ -54,9 +57,6 @@ void SetChunk(int channels, int rows, int columns, int stages,
   const int64_t bytes =
       kFloat * std::max(RoundUp(taps, 4) + p.stages * stage, shares);
   p.shared_bytes = static_cast<int>(std::min<int64_t>(bytes, kTooManyBytes));
-  p.input_floats = static_cast<int>(inputs);
-  p.stage_floats = static_cast<int>(stage);
-  p.chunk_taps = static_cast<int>(RoundUp(taps, 4));
 }
 
 // The largest chunk that fits; false if not even one tap does.
@@ -102,25 +102,47 @@ int Resident(const GeneralPlan& plan, const DeviceLimits& limits) {
                                                  (plan.shared_bytes + 1024)));
 }
 
+// Whether inputs can be loaded in vectors. These come by way of registers,
+// which are free as long as there are no sums: all taps are one chunk.
+bool TakesVectors(const GeneralPlan& p) {
+  return p.chunks == 1 && p.in.w == 1 && !p.halves_in && p.W % 4 == 0 &&
+         4 % p.stride_x == 0;
+}
+
+// Of x and y.
+double TensorBytes(const GeneralPlan& p) {
+  return (p.halves_in ? 0.5 : 1) * kFloat * static_cast<double>(p.batch) *
+         (double{1} * p.C * p.H * p.W + double{1} * p.M * p.OH * p.OW);
+}
+
 // Cycles of the multiprocessors' clock. The constants were fitted to the times
-// of 4,816 plans for 50 problems on an H200 (docs/journal/general_plan.md).
+// of 1,426 plans for 44 problems on an H200 (docs/journal/general_plan.md).
 double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
   const GeneralShape shape = kGeneralShapes[p.shape];
   // What a warp issues for a tap. Shared memory brings a number to all threads
   // of a warp in a cycle, for four schedulers, and more slowly where rows end.
-  const double issued = shape.filters * shape.positions + 2 * shape.positions +
-                        shape.filters / 4.0 + 1;
-  const double conflicts = 1 + 0.2 * std::min(1.0, 31.0 / p.columns);
+  const double issued = shape.filters * shape.positions +
+                        2.28 * shape.positions + shape.filters / 4.0 + 1;
+  const double conflicts = 1 + 0.275 * std::min(1.0, 31.0 / p.columns);
   const double brought =
-      0.94 * 4 * (shape.positions * conflicts + shape.filters);
+      0.964 * 4 * (shape.positions * conflicts + shape.filters);
   const int shares = 1 << p.shares_log;
   const double warps = p.warps / 4.0 / shares;  // of a scheduler, one share
   const double rows = double{1} * p.chunk_channels * p.images * p.in_rows;
+  const double row = p.vectors ? 0.77 + 0.224 * 4 * p.row_vectors
+                               : 4.23 + 0.213 * RoundUp(p.in_columns, 8);
   const double copied =
-      p.chunks * (rows * (5.3 + 0.29 * RoundUp(p.in_columns, 8)) +
-                  0.015 * p.chunk_taps * p.filters);
+      p.chunks * (rows * row + 0.097 * p.chunk_taps * p.filters);
+  // Each row of a tile ends in two sectors of memory that others write, too,
+  // unless sectors and rows end together.
+  constexpr int kSector = 32 / kFloat;
+  const bool apart = p.OW % kSector != 0 || p.columns % kSector != 0;
+  const double ends =
+      apart ? 2.27 * p.filters * p.images * (p.columns == p.OW ? 1 : p.rows)
+            : 0;
   const double stored =
-      warps * shape.filters * shape.positions * (12 + 12 * (shares - 1));
+      warps * shape.filters * shape.positions * (7.2 + 9.9 * (shares - 1)) +
+      ends;
   const double block =
       warps * p.taps * std::max(issued, brought) + copied + stored;
   const double blocks = static_cast<double>(
@@ -128,10 +150,17 @@ double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
   const int resident = Resident(p, limits);
   // Few warps do not hide what each of them waits for.
   const double at_a_time = std::min<double>(blocks, resident) * p.warps / 4;
-  constexpr double kBlockCycles = 3400;  // until the first inputs are there
-  return blocks * block * (1 + 0.93 / at_a_time) +
-         kBlockCycles * (1 + 0.57 * (p.chunks - 1)) *
-             std::ceil(blocks / resident);
+  constexpr double kBlockCycles = 4000;  // until the first inputs are there
+  // Vectors are slower where tensors do not stay in the L2 cache.
+  constexpr double kCacheBytes = 45e6;
+  const double missed =
+      p.vectors ? 0.098 * std::max(0.0, TensorBytes(p) - kCacheBytes) /
+                      limits.memory_gbs * limits.clock_ghz
+                : 0;
+  return blocks * block * (1 + 0.955 / at_a_time) +
+         kBlockCycles * (1 + 0.49 * (p.chunks - 1)) *
+             std::ceil(blocks / resident) +
+         missed;
 }
 
 // Sets all that follows from the tile; false if it does not fit.
@@ -165,6 +194,7 @@ void SetDivisors(GeneralPlan* plan) {
   p.by_columns = Divisor(p.columns);
   p.by_rows_of_channel = Divisor(p.images * p.in_rows);
   p.by_in_rows = Divisor(p.in_rows);
+  p.by_row_vectors = Divisor(p.row_vectors);
   p.by_stride = Divisor(p.stride_x);
   p.by_chunk_filter = Divisor(p.chunk_rows * p.chunk_columns);
   p.by_chunk_columns = Divisor(p.chunk_columns);
@@ -205,7 +235,11 @@ void ForTiles(int positions, const DeviceLimits& limits, GeneralPlan& p,
     if (columns == p.OW && rows == p.OH) {
       images = EvenPart(p.batch, positions / (rows * columns));
     }
-    if (SetTile(images, rows, columns, limits, &p)) visit(p);
+    if (!SetTile(images, rows, columns, limits, &p)) continue;
+    for (const bool vectors : {false, true}) {
+      p.vectors = vectors;
+      if (!vectors || TakesVectors(p)) visit(p);
+    }
   }
 }
 
@@ -216,15 +250,16 @@ void ForPlans(const Operation& operation, const DeviceLimits& limits,
   GeneralPlan p = PlanOf(operation);
   for (p.shape = 0; p.shape < kGeneralShapeCount; ++p.shape) {
     const GeneralShape shape = kGeneralShapes[p.shape];
-    for (p.warps = 4; p.warps <= kGeneralMostThreads / kWarp; p.warps *= 2) {
-      for (p.filter_warps = 1; p.filter_warps <= p.warps; p.filter_warps *= 2) {
-        if ((p.filter_warps - 1) * shape.filters >= p.M) break;
-        p.filters = p.filter_warps * shape.filters;
-        p.filter_groups = CeilDivide(p.M, p.filters);
-        for (p.shares_log = 0; p.shares_log <= kMostSharesLog; ++p.shares_log) {
-          const int tiles = (p.warps >> p.shares_log) / p.filter_warps;
-          if (tiles > 0)
-            ForTiles(tiles * kWarp * shape.positions, limits, p, visit);
+    for (p.filter_warps = 1; p.filter_warps <= kMostWarps; ++p.filter_warps) {
+      if ((p.filter_warps - 1) * shape.filters >= p.M) break;
+      p.filters = p.filter_warps * shape.filters;
+      p.filter_groups = CeilDivide(p.M, p.filters);
+      for (p.shares_log = 0; p.shares_log <= kMostSharesLog; ++p.shares_log) {
+        const int tile_warps = p.filter_warps << p.shares_log;
+        for (int parts = 1; parts * tile_warps <= kMostWarps; ++parts) {
+          p.warps = parts * tile_warps;
+          if (p.warps < kFewestWarps) continue;
+          ForTiles(parts * kWarp * shape.positions, limits, p, visit);
         }
       }
     }
@@ -254,14 +289,11 @@ bool MakeGeneralPlan(const Operation& operation, const DeviceLimits& limits,
 
 double EstimateGeneralNs(const GeneralPlan& p, const DeviceLimits& limits) {
   // The estimates of variants are for a cold L2 cache, which costs small
-  // problems about a microsecond; the times that were fitted, 1,455 ns and so
-  // much of the memory's rate, were taken with a warm one.
-  constexpr double kLaunchNs = 2500, kCached = 2.5;
-  const double bytes =
-      (p.halves_in ? 0.5 : 1) * kFloat * static_cast<double>(p.batch) *
-      (double{1} * p.C * p.H * p.W + double{1} * p.M * p.OH * p.OW);
+  // problems one to two microseconds; the times that were fitted, 1,880 ns and
+  // so much of the memory's rate, were taken with a warm one.
+  constexpr double kLaunchNs = 3400, kCached = 2.43;
   return kLaunchNs + CostOf(p, limits) / limits.clock_ghz +
-         bytes / (kCached * limits.memory_gbs);
+         TensorBytes(p) / (kCached * limits.memory_gbs);
 }
 
 }  // namespace convlab::cuda

@@ -22,8 +22,8 @@ struct GeneralShape {
   int filters, positions, threads;
 };
 constexpr GeneralShape kGeneralShapes[] = {
-    {16, 8, 256}, {16, 4, 512}, {8, 8, 512}, {8, 4, 768},
-    {4, 8, 512},  {2, 8, 768},  {1, 8, 768}};
+    {16, 8, 256}, {16, 7, 384}, {12, 8, 384}, {16, 4, 512}, {8, 8, 512},
+    {8, 4, 768},  {4, 8, 512},  {2, 8, 768},  {1, 8, 768}};
 constexpr int kGeneralShapeCount =
     sizeof(kGeneralShapes) / sizeof(kGeneralShapes[0]);
 
@@ -51,7 +51,7 @@ struct GeneralPlan {
 
   // A block computes a tile of outputs for its filters. Its warps are
   // filter_warps with the same positions and taps, 2^shares_log with the same
-  // outputs, and as often as they fit.
+  // outputs, and so many times as many as the tile has parts.
   int shape, warps, filter_warps, shares_log;
   int filters, filter_groups;  // of a block; of the operation
   int images, rows, columns;   // of a tile
@@ -63,18 +63,25 @@ struct GeneralPlan {
   int chunk_channels, chunk_rows, chunk_columns;
   int row_chunks, column_chunks, chunks;  // of a channel, of a row, of all
   int stages;                             // chunks in shared memory
-  int in_rows, in_columns;                // of an image's inputs
+  // Whether inputs are loaded in vectors of four neighbours of a row, which are
+  // aligned if x is: so many cover a row of the tile.
+  bool vectors;
+  int row_vectors;
+  int in_rows, in_columns;  // of an image's inputs
   // In floats. A row's columns lie apart by their remainder of stride_x, so
   // that neighbouring outputs read neighbouring inputs.
   int phase_pitch, row_pitch, image_pitch, channel_pitch, weight_pitch;
   int input_floats, stage_floats;
   int chunk_taps;  // rounded up to vectors
   int shared_bytes;
+  bool
+      overlaps;  // may start before the kernel before has ended; PrepareGeneral
 
   Divisor by_filter_groups, by_tiles_x, by_tiles_y;  // blocks
   Divisor by_row_chunks, by_column_chunks;
   Divisor by_tile, by_columns;             // positions
   Divisor by_rows_of_channel, by_in_rows;  // rows of inputs
+  Divisor by_row_vectors;
   Divisor by_stride;
   Divisor by_chunk_filter, by_chunk_columns;  // taps of a chunk
 };

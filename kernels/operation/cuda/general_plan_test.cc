@@ -59,6 +59,11 @@ TEST(GeneralPlan, CoversTheOperationAndFits) {
       EXPECT_GE(p.chunk_columns * p.column_chunks, p.KW);
       EXPECT_EQ(p.stages, p.chunks > 1 ? 2 : 1);
       EXPECT_LE(p.in_columns, p.row_pitch);
+      EXPECT_LE(p.warps * 32, kGeneralMostThreads);
+      EXPECT_EQ(p.warps % (p.filter_warps << p.shares_log), 0);
+      // Wherever a row of the tile begins in a vector.
+      EXPECT_GE(4 * p.row_vectors - 3, p.in_columns);
+      EXPECT_TRUE(!p.vectors || (p.chunks == 1 && 4 % p.stride_x == 0));
       EXPECT_GT(EstimateGeneralNs(p, device), 0);
     }
   }

@@ -54,7 +54,7 @@ absl::StatusOr<GeneralConvolution> PrepareGenerally(const Operation& o) {
                      ": needs more blocks of threads than there "
                      "can be"));
   }
-  RETURN_IF_ERROR(ToStatus(PrepareGeneral(convolution.plan)));
+  RETURN_IF_ERROR(ToStatus(PrepareGeneral(&convolution.plan)));
   convolution.estimated_ns = EstimateGeneralNs(convolution.plan, limits);
   return convolution;
 }

@@ -12,7 +12,7 @@
 namespace convlab::cuda {
 
 // Once, on the current device, before the plan's first launch.
-Error PrepareGeneral(const GeneralPlan& plan);
+Error PrepareGeneral(GeneralPlan* plan);
 // y = activation(sums + bias); bias may be null.
 Error LaunchGeneral(const GeneralPlan& plan, const void* x, const void* k,
                     const void* bias, void* y, cudaStream_t stream);

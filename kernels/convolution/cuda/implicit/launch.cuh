@@ -9,7 +9,7 @@
 #include "common/math/rounding.h"
 #include "kernels/convolution/cuda/implicit/plan.h"
 #include "kernels/convolution/cuda/implicit/tensor_core.cuh"
-#include "kernels/convolution/cuda/lib/kernel.h"
+#include "kernels/convolution/cuda/lib/arranging_kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/tile_steps.h"
 
@@ -34,9 +34,9 @@ constexpr TensorCoreTable kTensorCoreTable = MakeTensorCoreTable<Words>(
 // `Words` packs values into words and multiplies them: kValues, Pack and
 // MultiplyAdd.
 template <typename Words>
-class TensorCore : public Kernel {
+class TensorCore : public ArrangingKernel {
  public:
-  using Kernel::Kernel;
+  using ArrangingKernel::ArrangingKernel;
 
   Error Prepare() override {
     DeviceLimits limits;
@@ -45,7 +45,7 @@ class TensorCore : public Kernel {
     if (shape_ < 0) return {"TensorCore::Prepare", "no tile fits"};
     words_ = int64_t{plan_.chunks} * plan_.filter_blocks *
              plan_.filter_words(kImplicitShapes[shape_].tiles_n);
-    arranged_.Reserve(4 * words_);
+    ReserveFilters(/*filters=*/0, 4 * words_, /*tiles=*/0);
     const auto kernel =
         reinterpret_cast<const void*>(kTensorCoreTable<Words>.kernels[shape_]);
     RETURN_IF_FAILED(AllowAllSharedMemory(kernel));
@@ -58,16 +58,19 @@ class TensorCore : public Kernel {
     return {};
   }
 
-  Error Run(const float* x, const float* k, float* y,
-            cudaStream_t stream) override {
-    uint32_t* const arranged = arranged_.as<uint32_t>();
+  Error Arrange(const ArrangedFilters& filters, cudaStream_t stream) override {
     ArrangeTensorCoreFiltersKernel<Words>
         <<<CeilDivide(words_, kImplicitThreads), kImplicitThreads, 0, stream>>>(
-            k, arranged, plan_, kImplicitShapes[shape_].tiles_n, words_);
-    RETURN_IF_FAILED(CheckLaunch("ArrangeTensorCoreFiltersKernel"));
+            filters.k, reinterpret_cast<uint32_t*>(filters.data), plan_,
+            kImplicitShapes[shape_].tiles_n, words_);
+    return CheckLaunch("ArrangeTensorCoreFiltersKernel");
+  }
+
+  Error Convolve(const float* x, const ArrangedFilters& filters, float* y,
+                 cudaStream_t stream) override {
     kTensorCoreTable<Words>.kernels
         [shape_]<<<blocks_, kImplicitThreads, plan_.shared_bytes, stream>>>(
-            x, arranged, y, plan_);
+            x, reinterpret_cast<const uint32_t*>(filters.data), y, plan_);
     return CheckLaunch("TensorCoreKernel");
   }
 
@@ -89,7 +92,6 @@ class TensorCore : public Kernel {
  private:
   int shape_ = -1;
   ImplicitPlan plan_ = {};
-  Workspace arranged_{memory_};
   int64_t words_ = 0;  // of all filters, arranged
   int64_t blocks_ = 0;
 };

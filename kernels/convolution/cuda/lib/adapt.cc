@@ -40,6 +40,20 @@ class KernelConvolution : public Convolution {
     return ToStatus(kernel_->Run(x, k, y, stream));
   }
 
+  int64_t filter_bytes() const override { return kernel_->filter_bytes(); }
+  absl::Status PrepareFilters(const float* k, void* filters,
+                              Stream stream) override {
+    const CurrentDevice current(device_);
+    RETURN_IF_ERROR(current.status());
+    return ToStatus(kernel_->PrepareFilters(k, filters, stream));
+  }
+  absl::Status RunPrepared(const float* x, const void* filters, float* y,
+                           Stream stream) override {
+    const CurrentDevice current(device_);
+    RETURN_IF_ERROR(current.status());
+    return ToStatus(kernel_->RunPrepared(x, filters, y, stream));
+  }
+
  private:
   const int device_;
   const int64_t workspace_bytes_;  // of the caller's workspace

@@ -14,32 +14,17 @@
 
 #include <cstdint>
 
-#include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/arranging_kernel.h"
 #include "kernels/convolution/cuda/lib/filter_layout.h"
-#include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/scaling.h"
+#include "kernels/cuda/error.h"
 
 namespace convlab::cuda {
 
-// What is known of a filter once it is arranged.
-struct ScaledFilter {
-  int exponent;     // of its scale, or kNotScalable
-  int lossy;        // weights of which halves lose too much
-  bool one_signed;  // whether weights of one sign have most of the magnitude
-};
-
-// A tile of which not all outputs of these filters are certain.
-struct DoubtfulTile {
-  int64_t index;
-  int first_filter, end_filter;
-  int exponent;  // that its inputs were scaled by, or kNotScalable
-  bool lossy;    // whether some of its inputs are
-};
-
 #if __CUDA_ARCH__ >= 800
 
-// A block's list of such tiles.
+// A block's list of doubtful tiles.
 struct DoubtfulTiles {
   int* count;           // in shared memory
   DoubtfulTile* tiles;  // of all blocks, in device memory
@@ -303,53 +288,19 @@ static __global__ void ArrangeFiltersKernel(
 #endif
 }
 
-// The filters in the order of a product's kernel, what is known of each, and
-// the lists of the tiles that the kernel's blocks find doubtful.
-class ArrangedFilters {
- public:
-  explicit ArrangedFilters(KernelMemory& memory) : memory_(memory) {}
+constexpr int64_t LaneFilterBytes(const FilterLayout& layout) {
+  return int64_t{layout.filter_groups} * layout.filter_vectors *
+         kSplitVectorBytes;
+}
 
-  // For `filters` filters, which fill the groups, so many bytes of them
-  // arranged, and `tiles` tiles: blocks times the most that one has.
-  void Reserve(int64_t filters, int64_t bytes, int64_t tiles) {
-    filter_bytes_ = RoundUp(filters * sizeof(ScaledFilter), 256);
-    data_bytes_ = RoundUp(bytes, 256);
-    memory_.Reserve(filter_bytes_ + data_bytes_ + tiles * sizeof(DoubtfulTile));
-  }
-  // On the device.
-  DoubtfulTile* doubtful() const {
-    return reinterpret_cast<DoubtfulTile*>(data() + data_bytes_);
-  }
-  ScaledFilter* filters() const { return memory_.as<ScaledFilter>(); }
-  char* data() const { return memory_.as<char>() + filter_bytes_; }
-
- private:
-  int64_t filter_bytes_ = 0, data_bytes_ = 0;
-  Workspace memory_;
-};
-
-// As ArrangeFiltersKernel arranges them.
-class LaneFilters : public ArrangedFilters {
- public:
-  using ArrangedFilters::ArrangedFilters;
-
-  void Reserve(const FilterLayout& layout, int64_t tiles) {
-    layout_ = layout;
-    ArrangedFilters::Reserve(layout.filters(),
-                             int64_t{layout.filter_groups} *
-                                 layout.filter_vectors * kSplitVectorBytes,
-                             tiles);
-  }
-  // Queues the arrangement of the filters k.
-  Error Arrange(const float* k, cudaStream_t stream) {
-    ArrangeFiltersKernel<<<layout_.filters(), 256, 0, stream>>>(
-        k, data(), filters(), layout_);
-    return CheckLaunch("ArrangeFiltersKernel");
-  }
-
- private:
-  FilterLayout layout_ = {};
-};
+// Queues ArrangeFiltersKernel.
+inline Error ArrangeLaneFilters(const FilterLayout& layout,
+                                const ArrangedFilters& filters,
+                                cudaStream_t stream) {
+  ArrangeFiltersKernel<<<layout.filters(), 256, 0, stream>>>(
+      filters.k, filters.data, filters.known, layout);
+  return CheckLaunch("ArrangeFiltersKernel");
+}
 
 }  // namespace convlab::cuda
 

@@ -75,6 +75,17 @@ class Kernel {
   virtual Error Run(const float* x, const float* k, float* y,
                     cudaStream_t stream) = 0;
 
+  // Filters that stay, as Convolution has them.
+  virtual int64_t filter_bytes() const { return 0; }
+  virtual Error PrepareFilters(const float* /*k*/, void* /*filters*/,
+                               cudaStream_t /*stream*/) {
+    return {"Kernel::PrepareFilters", "prepares no filters"};
+  }
+  virtual Error RunPrepared(const float* /*x*/, const void* /*filters*/,
+                            float* /*y*/, cudaStream_t /*stream*/) {
+    return {"Kernel::RunPrepared", "prepares no filters"};
+  }
+
   // The bias of the following runs, in place of the epilogue's, which is not
   // null. Overridden by kernels whose plans hold a copy of the epilogue.
   virtual void UseBias(const float* bias) { epilogue_.bias = bias; }

@@ -380,9 +380,8 @@ class Mender {
 
   void UseBias(const float* bias) { plan_.epilogue.bias = bias; }
 
-  // For the convolution of the filters k, which are arranged.
-  Mend Arguments(const float* k, const ArrangedFilters& arranged) const {
-    return {k, arranged.filters(), arranged.doubtful(), plan_};
+  Mend Arguments(const ArrangedFilters& filters) const {
+    return {filters.k, filters.known, filters.doubtful, plan_};
   }
   // The dynamic shared memory to launch with for a kernel that uses so much.
   static constexpr int SharedBytes(int bytes) {

@@ -32,6 +32,7 @@
 #include <utility>
 
 #include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/arranging_kernel.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
@@ -42,9 +43,9 @@
 namespace convlab::cuda {
 namespace {
 
-class SplitConvolution : public Kernel {
+class SplitConvolution : public ArrangingKernel {
  public:
-  using Kernel::Kernel;
+  using ArrangingKernel::ArrangingKernel;
 
   Error Prepare() override {
     DeviceLimits limits;
@@ -61,23 +62,27 @@ class SplitConvolution : public Kernel {
         problem_, epilogue_,
         {plan_.H_out, plan_.W_out, tiles, plan_.tiles_x, plan_.tile_columns,
          /*units=*/1, /*band_units=*/1, plan_.tile_rows});
-    arranged_.Reserve(LayoutOf(plan_),
-                      blocks_ * plan_.teams *
-                          CeilDivide(plan_.tiles(), blocks_ * plan_.teams));
+    const FilterLayout layout = LayoutOf(plan_);
+    ReserveFilters(layout.filters(), LaneFilterBytes(layout),
+                   blocks_ * plan_.teams *
+                       CeilDivide(plan_.tiles(), blocks_ * plan_.teams));
     return {};
   }
 
-  Error Run(const float* x, const float* k, float* y,
-            cudaStream_t stream) override {
+  Error Arrange(const ArrangedFilters& filters, cudaStream_t stream) override {
+    return ArrangeLaneFilters(LayoutOf(plan_), filters, stream);
+  }
+
+  Error Convolve(const float* x, const ArrangedFilters& filters, float* y,
+                 cudaStream_t stream) override {
     SplitPlan plan = plan_;
     // Pairs of pixels are loaded as such.
     if (plan.plane_channels == 1 && reinterpret_cast<uintptr_t>(x) % 8 != 0) {
       plan.linear = false;
     }
-    RETURN_IF_FAILED(arranged_.Arrange(k, stream));
     Function()<<<blocks_, 32 * plan.warps * plan.teams,
                  Mender::SharedBytes(plan.shared_bytes), stream>>>(
-        x, arranged_.data(), mender_.Arguments(k, arranged_), y, plan);
+        x, filters.data, mender_.Arguments(filters), y, plan);
     return CheckLaunch("SplitKernel");
   }
 
@@ -123,7 +128,6 @@ class SplitConvolution : public Kernel {
   }
 
   SplitPlan plan_ = {};
-  LaneFilters arranged_{memory_};
   Mender mender_;
   int64_t blocks_ = 0;
 };

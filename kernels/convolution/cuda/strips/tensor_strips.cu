@@ -40,6 +40,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "kernels/convolution/cuda/lib/arranging_kernel.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
@@ -51,9 +52,9 @@
 namespace convlab::cuda {
 namespace {
 
-class StripsConvolution : public Kernel {
+class StripsConvolution : public ArrangingKernel {
  public:
-  using Kernel::Kernel;
+  using ArrangingKernel::ArrangingKernel;
 
   Error Prepare() override {
     DeviceLimits limits;
@@ -67,17 +68,23 @@ class StripsConvolution : public Kernel {
     overlaps_ = MayOverlap(code);
     mender_ = Mender(problem_, epilogue_,
                      TilesOfRows(plan_.H_out, plan_.W_out, plan_.strip_rows()));
-    arranged_.Reserve(LayoutOf(plan_), plan_.thread_blocks * plan_.block_items);
+    const FilterLayout layout = LayoutOf(plan_);
+    ReserveFilters(layout.filters(), LaneFilterBytes(layout),
+                   plan_.thread_blocks * plan_.block_items);
     return {};
   }
 
-  Error Run(const float* x, const float* k, float* y,
-            cudaStream_t stream) override {
-    RETURN_IF_FAILED(arranged_.Arrange(k, stream));
+  Error Arrange(const ArrangedFilters& filters, cudaStream_t stream) override {
+    return ArrangeLaneFilters(LayoutOf(plan_), filters, stream);
+  }
+
+  Error Convolve(const float* x, const ArrangedFilters& filters, float* y,
+                 cudaStream_t stream) override {
     return LaunchOverlapping(
-        "StripsKernel", kernel_, overlaps_, plan_.thread_blocks,
-        32 * plan_.warps, Mender::SharedBytes(plan_.shared_bytes), stream, x,
-        arranged_.data(), mender_.Arguments(k, arranged_), y, plan_);
+        "StripsKernel", kernel_, overlaps_ && filters.just_now,
+        plan_.thread_blocks, 32 * plan_.warps,
+        Mender::SharedBytes(plan_.shared_bytes), stream, x, filters.data,
+        mender_.Arguments(filters), y, plan_);
   }
 
   void UseBias(const float* bias) override {
@@ -141,7 +148,6 @@ class StripsConvolution : public Kernel {
   StripsPlan plan_ = {};
   FunctionPointer kernel_ = nullptr;
   bool overlaps_ = false;
-  LaneFilters arranged_{memory_};
   Mender mender_;
 };
 

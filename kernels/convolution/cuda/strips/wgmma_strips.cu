@@ -42,6 +42,7 @@
 #include <utility>
 
 #include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/arranging_kernel.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
@@ -55,9 +56,9 @@
 namespace convlab::cuda {
 namespace {
 
-class WgmmaStripsConvolution : public Kernel {
+class WgmmaStripsConvolution : public ArrangingKernel {
  public:
-  using Kernel::Kernel;
+  using ArrangingKernel::ArrangingKernel;
 
   Error Prepare() override {
     DeviceLimits limits;
@@ -71,23 +72,25 @@ class WgmmaStripsConvolution : public Kernel {
     overlaps_ = MayOverlap(code);
     mender_ = Mender(problem_, epilogue_,
                      TilesOfRows(plan_.H_out, plan_.W_out, plan_.strip_rows));
-    arranged_.Reserve(
+    ReserveFilters(
         filters(), plan_.filter_bytes(),
         blocks() * plan_.warpgroups * CeilDivide(plan_.items(), plan_.workers));
     return {};
   }
 
-  Error Run(const float* x, const float* k, float* y,
-            cudaStream_t stream) override {
+  Error Arrange(const ArrangedFilters& to, cudaStream_t stream) override {
     Functions().arrange<<<filters(), 256, 0, stream>>>(
-        k, reinterpret_cast<uint32_t*>(arranged_.data()), arranged_.filters(),
-        plan_);
-    RETURN_IF_FAILED(CheckLaunch("ArrangeWgmmaStripsFiltersKernel"));
-    return LaunchOverlapping("WgmmaStripsKernel", kernel_, overlaps_, blocks(),
-                             128 * plan_.warpgroups,
-                             Mender::SharedBytes(plan_.shared_bytes), stream, x,
-                             reinterpret_cast<const uint4*>(arranged_.data()),
-                             mender_.Arguments(k, arranged_), y, plan_);
+        to.k, reinterpret_cast<uint32_t*>(to.data), to.known, plan_);
+    return CheckLaunch("ArrangeWgmmaStripsFiltersKernel");
+  }
+
+  Error Convolve(const float* x, const ArrangedFilters& arranged, float* y,
+                 cudaStream_t stream) override {
+    return LaunchOverlapping(
+        "WgmmaStripsKernel", kernel_, overlaps_ && arranged.just_now, blocks(),
+        128 * plan_.warpgroups, Mender::SharedBytes(plan_.shared_bytes), stream,
+        x, reinterpret_cast<const uint4*>(arranged.data),
+        mender_.Arguments(arranged), y, plan_);
   }
 
   void UseBias(const float* bias) override {
@@ -163,7 +166,6 @@ class WgmmaStripsConvolution : public Kernel {
   WgmmaStripsPlan plan_ = {};
   KernelFunction kernel_ = nullptr;
   bool overlaps_ = false;
-  ArrangedFilters arranged_{memory_};
   Mender mender_;
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/arranging_kernel.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
@@ -20,9 +21,9 @@ namespace convlab::cuda {
 
 // The convolution with operands of kParts parts (WgmmaShape::parts).
 template <int kParts>
-class WgmmaConvolution : public Kernel {
+class WgmmaConvolution : public ArrangingKernel {
  public:
-  using Kernel::Kernel;
+  using ArrangingKernel::ArrangingKernel;
 
   Error Prepare() override {
     DeviceLimits limits;
@@ -42,28 +43,32 @@ class WgmmaConvolution : public Kernel {
         Mender(problem_, epilogue_,
                {plan_.H_out, plan_.W_out, plan_.slabs, /*across=*/1,
                 plan_.W_out, plan_.slab_units, plan_.band_units, shape.rows});
-    arranged_.Reserve(filters(), plan_.filter_bytes(kParts),
-                      blocks_ * CeilDivide(plan_.slab_count(), blocks_));
+    ReserveFilters(filters(), plan_.filter_bytes(kParts),
+                   blocks_ * CeilDivide(plan_.slab_count(), blocks_));
     return {};
   }
 
-  Error Run(const float* x, const float* k, float* y,
-            cudaStream_t stream) override {
+  Error Arrange(const ArrangedFilters& to, cudaStream_t stream) override {
     const WgmmaShape& shape = kWgmmaShapes[plan_.shape];
     ArrangeWgmmaFiltersKernel<kParts><<<filters(), 256, 0, stream>>>(
-        k, reinterpret_cast<uint32_t*>(arranged_.data()), arranged_.filters(),
-        plan_, shape.octets, shape.shifts, shape.vector_rows, shape.wide);
-    RETURN_IF_FAILED(CheckLaunch("ArrangeWgmmaFiltersKernel"));
+        to.k, reinterpret_cast<uint32_t*>(to.data), to.known, plan_,
+        shape.octets, shape.shifts, shape.vector_rows, shape.wide);
+    return CheckLaunch("ArrangeWgmmaFiltersKernel");
+  }
+
+  Error Convolve(const float* x, const ArrangedFilters& arranged, float* y,
+                 cudaStream_t stream) override {
     WgmmaPlan plan = plan_;
     // The copy engine takes addresses that are multiples of 16 bytes; without
     // it converters read the images themselves.
     if (reinterpret_cast<uintptr_t>(x) % 16 != 0)
       plan.raw_words = plan.raw_buffers = 0;
-    return LaunchOverlapping("WgmmaKernel", Function(), overlaps_, blocks_,
-                             shape.threads,
+    return LaunchOverlapping("WgmmaKernel", Function(),
+                             overlaps_ && arranged.just_now, blocks_,
+                             kWgmmaShapes[plan.shape].threads,
                              Mender::SharedBytes(plan.shared_bytes), stream, x,
-                             reinterpret_cast<const uint4*>(arranged_.data()),
-                             mender_.Arguments(k, arranged_), y, plan);
+                             reinterpret_cast<const uint4*>(arranged.data),
+                             mender_.Arguments(arranged), y, plan);
   }
 
   static const char* Reject(const Problem& problem) {
@@ -130,7 +135,6 @@ class WgmmaConvolution : public Kernel {
 
   WgmmaPlan plan_ = {};
   bool overlaps_ = false;
-  ArrangedFilters arranged_{memory_};
   Mender mender_;
   int64_t blocks_ = 0;
 };
