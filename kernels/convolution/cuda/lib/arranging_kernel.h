@@ -13,9 +13,10 @@ namespace convlab::cuda {
 
 // What is known of a filter once it is arranged.
 struct ScaledFilter {
-  int exponent;     // of its scale, or kNotScalable
-  int lossy;        // weights of which halves lose too much
-  bool one_signed;  // whether weights of one sign have most of the magnitude
+  int exponent;  // of its scale, or kNotScalable
+  int lossy;     // weights of which halves lose too much
+  // Whether most weights have one sign, or those with most of the magnitude.
+  bool one_signed;
 };
 
 // A tile of which not all outputs of these filters are certain.

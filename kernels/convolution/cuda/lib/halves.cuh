@@ -166,8 +166,10 @@ class FilterScale {
 __device__ __forceinline__ FilterScale ScaleFilter(const float* k, int weights,
                                                    ScaledFilter* filter) {
   __shared__ uint32_t largest;
-  __shared__ int lossy, sum, magnitude;
-  if (threadIdx.x == 0) largest = 0, lossy = 0, sum = 0, magnitude = 0;
+  __shared__ int lossy, sum, magnitude, signs, not_zero;
+  if (threadIdx.x == 0) {
+    largest = 0, lossy = 0, sum = 0, magnitude = 0, signs = 0, not_zero = 0;
+  }
   __syncthreads();
   uint32_t most = __reduce_max_sync(
       0xffffffff, LargestOfThread(k, threadIdx.x, blockDim.x, weights));
@@ -177,13 +179,15 @@ __device__ __forceinline__ FilterScale ScaleFilter(const float* k, int weights,
   const int exponent = IsFinite(most) ? FilterExponent(most) : 0;
   const FilterScale scale(exponent);
   // Integers, so that it does not matter in which order threads add.
-  int of_thread[3] = {};
+  int of_thread[5] = {};
   for (int i = threadIdx.x; i < weights; i += blockDim.x) {
     const float weight = k[i], v = scale(weight);
     const int rounded = __float2int_rn(v / 32);
     of_thread[0] += IsLossy(weight, v);
     of_thread[1] += rounded;
     of_thread[2] += abs(rounded);
+    of_thread[3] += (weight > 0) - (weight < 0);
+    of_thread[4] += weight != 0;
   }
 #pragma unroll
   for (int& v : of_thread) v = __reduce_add_sync(0xffffffff, v);
@@ -191,11 +195,14 @@ __device__ __forceinline__ FilterScale ScaleFilter(const float* k, int weights,
     atomicAdd(&lossy, of_thread[0]);
     atomicAdd(&sum, of_thread[1]);
     atomicAdd(&magnitude, of_thread[2]);
+    atomicAdd(&signs, of_thread[3]);
+    atomicAdd(&not_zero, of_thread[4]);
   }
   __syncthreads();
   if (threadIdx.x == 0) {
     *filter = {IsFinite(most) ? exponent : kNotScalable, lossy,
-               abs(sum) > magnitude - magnitude / 4};
+               abs(sum) > magnitude - magnitude / 4 ||
+                   abs(signs) > not_zero - not_zero / 4};
   }
   return scale;
 }

@@ -26,7 +26,8 @@
 // Rounding. Tensor cores cut off bits where they add, so that long chains lose
 // accuracy. The sums over a step's filter rows are therefore added to the
 // item's sums by ordinary additions; if the weights of some filter have one
-// sign, so that sums grow with every step, those of each row.
+// sign, so that sums grow with every step, those of each row. The small
+// products have sums of their own.
 //
 // The output. Between two barriers a team fills its stage in shared memory with
 // some bands of some filters; this is a phase. From there outputs go to
@@ -214,18 +215,20 @@ __device__ __forceinline__ void ComputePhase(
                                     item_filters, sum);
     } else {
       const int steps = plan.chunks_per_plane / 2;
+      float small[kS][kNT][4] = {};
 #pragma unroll 1
       for (int plane = 0; plane < plan.planes; ++plane) {
 #pragma unroll 1
         for (int step = 0; step < steps; ++step) {
           MultiplyStep<kK, kS, kNT, kFewRegisters>(
               plan.K, team.shared->all_filters.one_signed, in, items.low_offset,
-              items.pitch, item_filters, sum);
+              items.pitch, item_filters, small, sum);
           in += 32;
           item_filters.Advance((kK > 0 ? kK : plan.K) * kNT);
         }
         in += 4 * plan.plane_words - 32 * steps;
       }
+      Promote(small, sum);
     }
     if (unit < phase.units) {
       const int column = place * plan.shifts;

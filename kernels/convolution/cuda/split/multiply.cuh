@@ -126,13 +126,15 @@ struct SplitWindow {
   }
 };
 
-// Adds the products of filter row r of a step, whose filters begin at `tile`.
-// The operand of output rows j and j + kS is quad (r + j) % kS.
+// Adds the products of filter row r of a step, whose filters begin at `tile`,
+// to the sums of the large ones and those of the small ones. The operand of
+// output rows j and j + kS is quad (r + j) % kS.
 template <int kS, int kNT, typename Filters>
 __device__ __forceinline__ void MultiplyRow(int r, int tile, uint32_t pitch,
                                             const Filters& filters,
                                             SplitWindow<kS>& window,
-                                            float (&part)[kS][kNT][4]) {
+                                            float (&part)[kS][kNT][4],
+                                            float (&small)[kS][kNT][4]) {
   window.Advance((r + kS - 1) % kS, pitch);
   uint4 f[kNT];
 #pragma unroll
@@ -141,14 +143,14 @@ __device__ __forceinline__ void MultiplyRow(int r, int tile, uint32_t pitch,
   for (int j = 0; j < kS; ++j) {
 #pragma unroll
     for (int n = 0; n < kNT; ++n) {
-      MultiplyAdd(window.high[(r + j) % kS], f[n].z, f[n].w, part[j][n]);
+      MultiplyAdd(window.high[(r + j) % kS], f[n].z, f[n].w, small[j][n]);
     }
   }
 #pragma unroll
   for (int j = 0; j < kS; ++j) {
 #pragma unroll
     for (int n = 0; n < kNT; ++n) {
-      MultiplyAdd(window.low[(r + j) % kS], f[n].x, f[n].y, part[j][n]);
+      MultiplyAdd(window.low[(r + j) % kS], f[n].x, f[n].y, small[j][n]);
     }
   }
 #pragma unroll
@@ -160,7 +162,7 @@ __device__ __forceinline__ void MultiplyRow(int r, int tile, uint32_t pitch,
   }
 }
 
-// Moves a step's sums to the item's.
+// Moves sums to the item's.
 template <int kS, int kNT>
 __device__ __forceinline__ void Promote(float (&part)[kS][kNT][4],
                                         float (&sum)[kS][kNT][4]) {
@@ -177,14 +179,16 @@ __device__ __forceinline__ void Promote(float (&part)[kS][kNT][4],
   }
 }
 
-// Adds one step of the depth: 16 halves of all filter rows. Filters of any size
-// (kK = 0) are taken in loops of kS rows. With `promote_rows` tensor cores add
-// up no more than a row.
+// Adds one step of the depth: 16 halves of all filter rows. The small products
+// have sums of their own, of all steps, so that they cut nothing off the large
+// ones. Filters of any size (kK = 0) are taken in loops of kS rows. With
+// `promote_rows` tensor cores add up no more than a row.
 template <int kK, int kS, int kNT, bool kFewRegisters, typename Filters>
 __device__ __forceinline__ void MultiplyStep(int K, bool promote_rows,
                                              uint32_t in, uint32_t low_offset,
                                              uint32_t pitch,
                                              const Filters& filters,
+                                             float (&small)[kS][kNT][4],
                                              float (&sum)[kS][kNT][4]) {
   float part[kS][kNT][4] = {};
   SplitWindow<kS> window;
@@ -198,7 +202,7 @@ __device__ __forceinline__ void MultiplyStep(int K, bool promote_rows,
     for (int r = 0; r < kK; ++r) {
       // Keeps the compiler from loading several rows' filters at once.
       if (kFewRegisters) __syncwarp();
-      MultiplyRow(r, r * kNT, pitch, filters, window, part);
+      MultiplyRow(r, r * kNT, pitch, filters, window, part, small);
       if (promote_rows) Promote(part, sum);
     }
   } else {
@@ -206,7 +210,7 @@ __device__ __forceinline__ void MultiplyStep(int K, bool promote_rows,
 #pragma unroll
       for (int r = 0; r < kS; ++r) {
         if (first + r >= K) break;
-        MultiplyRow(r, (first + r) * kNT, pitch, filters, window, part);
+        MultiplyRow(r, (first + r) * kNT, pitch, filters, window, part, small);
         if (promote_rows) Promote(part, sum);
       }
       if (first % (2 * kS) == kS) Promote(part, sum);

@@ -26,8 +26,9 @@ struct WgmmaConstants {
   static constexpr bool kDirect = kWgmmaShapes[kShape].direct;
   static constexpr bool kOwnSlabs = kWgmmaShapes[kShape].own_slabs;
   static constexpr int kParts = kWgmmaShapes[kShape].parts;
-  static constexpr bool kOneSum = kWgmmaShapes[kShape].one_sum;
-  static constexpr int kAhead = kWgmmaShapes[kShape].ahead;
+  // Rows of operands, or groups of them, that are loaded before they are
+  // multiplied.
+  static constexpr int kAhead = 2;
   static constexpr bool kByPixel = kWgmmaShapes[kShape].by_pixel;
   static constexpr int kValues = kWgmmaShapes[kShape].values();
   static constexpr int kMostBarriers = kWgmmaShapes[kShape].most_barriers();
@@ -54,13 +55,16 @@ struct WgmmaConstants {
   // thread holds.
   static constexpr int kVectors = kRows / kVectorRows;
   static constexpr int kSums = kVectorRows * kShifts * kOctets * 4;
-  // Whether some of the last large products are added to the small ones, and
-  // from which of a vector's rows on in a single last step (TileProduct::Run),
-  // for which there are not always registers.
-  static constexpr bool kSplits = kParts == 2 && !kOneSum;
-  static constexpr int kNoRow = kKernelSize + kVectorRows;
-  static constexpr int kSplitRow =
-      kSplits && kVectors * kSums <= 64 ? kNoRow / 2 : kNoRow;
+  // Pairs of input rows, and with two parts those of which high halves stay in
+  // registers until all small products are there (TileProduct): a pair takes 8
+  // registers, besides the sums of one step and of all, what is being loaded,
+  // and addresses.
+  static constexpr int kPairs = (kInputRows + 1) / 2;
+  static constexpr int kFreePairs =
+      (kMultiplierRegisters - 2 * kVectors * kSums - 24) / 8;
+  static constexpr int kHeld = kParts == 1           ? 0
+                               : kFreePairs < kPairs ? kFreePairs
+                                                     : kPairs;
   // The rows of an arranged filter: zeros stand before and after it, so that
   // one product can have several output rows. And the bytes of such a row for
   // one step.

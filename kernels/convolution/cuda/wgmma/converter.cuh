@@ -85,25 +85,12 @@ __device__ __forceinline__ void SplitPixel(const float* v, float scale,
   }
 }
 
-// Whether some of these values are lossy. Those that a network computed from
-// large ones have few bits.
-template <int kRows, int kColumns>
-__device__ __forceinline__ bool AreLossy(const float (&v)[kRows][kColumns],
-                                         float scale) {
-  bool lossy = false;
-#pragma unroll
-  for (const auto& row : v) {
-#pragma unroll
-    for (const float value : row) lossy |= IsLossy(value, value * scale);
-  }
-  return lossy;
-}
-// The same for a thread's pixels 0, kThreads and so on below `pixels`, of
-// `channels` channels. They are loaded again, by so few instructions that those
-// which ordinary data needs follow each other closely.
+// Whether some of a thread's values are lossy: those of `channels` channels and
+// of pixels 0, kThreads and so on below `pixels`. They are loaded again, by few
+// instructions that ordinary data does not reach.
 template <int kThreads, typename Source>
-__device__ __forceinline__ bool AreLossy(Source source, int area, int channels,
-                                         int pixels, float scale) {
+__device__ __forceinline__ bool SeesLossy(Source source, int area, int channels,
+                                          int pixels, float scale) {
   bool lossy = false;
 #pragma unroll 1
   for (int c = 0; c < channels; ++c, source.Advance(area)) {
@@ -122,8 +109,7 @@ __device__ __forceinline__ bool AreLossy(Source source, int area, int channels,
 // loads that channel again: the filters have zeros there. `seen` grows by the
 // values, doubled bits of magnitudes before scaling, of which those below
 // least_kept may be lossy.
-template <int kParts, int kValues, int kUnits, int kThreads, bool kLoadsAgain,
-          typename Source>
+template <int kParts, int kValues, int kUnits, int kThreads, typename Source>
 __device__ __forceinline__ void ConvertChannels(
     Source source, int area, int channels, int pixels, int pixel_bytes,
     float scale, uint32_t least_kept, int tid, uint32_t target,
@@ -144,8 +130,6 @@ __device__ __forceinline__ void ConvertChannels(
         v[i][c] = from.template LoadIfBelow<kThreads * i>(kThreads * i, left);
       });
     });
-    const Source first = source;
-    source.Advance(kThreads * kAtOnce);
     Extent extent;
     extent.most = seen.most;
 #pragma unroll
@@ -155,13 +139,10 @@ __device__ __forceinline__ void ConvertChannels(
     }
     seen.most = extent.most;
     if (kParts == 2 && extent.least < least_kept) {
-      if constexpr (kLoadsAgain) {
-        seen.lossy |= AreLossy<kThreads>(first, area, min(channels, kChannels),
-                                         min(left, kThreads * kAtOnce), scale);
-      } else {
-        seen.lossy |= AreLossy(v, scale);
-      }
+      seen.lossy |= SeesLossy<kThreads>(source, area, min(channels, kChannels),
+                                        min(left, kThreads * kAtOnce), scale);
     }
+    source.Advance(kThreads * kAtOnce);
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i, target += kThreads * pixel_bytes) {
       if (kThreads * i >= left) break;
@@ -311,10 +292,9 @@ class Converter {
     source.Advance(first);
 #pragma unroll 1
     for (int c = 0; c < plan_.C; c += kChannels) {
-      ConvertChannels<C::kParts, C::kValues, kUnits, C::kConverterThreads,
-                      C::kOneSum>(source, area_, plan_.C - c, count,
-                                  pixel_bytes, scale, least_kept, tid_,
-                                  target + 2 * c, plan_.slab_words * 4, seen);
+      ConvertChannels<C::kParts, C::kValues, kUnits, C::kConverterThreads>(
+          source, area_, plan_.C - c, count, pixel_bytes, scale, least_kept,
+          tid_, target + 2 * c, plan_.slab_words * 4, seen);
       source.Advance(int64_t{kChannels} * area_);
     }
   }

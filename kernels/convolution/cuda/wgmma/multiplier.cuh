@@ -197,38 +197,25 @@ class Multiplier {
     uint32_t filters = __shfl_sync(
         0xffffffff, filters_address_ + group * C::kParts * plan_.group_bytes,
         0);
-    int done = 0;  // steps
-    do {
-      Sums main, small;
-      const int steps = min(PassSteps(), plan_.steps - done);
-      Product product(plan_, in, filters);
-      if constexpr (C::kOneSum) {
-        static_assert(kWgmmaOneSumSteps == 2);
-        steps == 2 ? product.template RunOneSum<2>(main)
-                   : product.template RunOneSum<1>(main);
-      } else {
-        product.Run(steps, steps == plan_.split_steps, main, small);
+    Product product(plan_, in, filters);
+    Sums sum;
+    if constexpr (C::kParts == 1) {
+      product.Run(plan_.steps, sum);
+    } else {
+      // Where weights have one sign, sums may grow with every product, and what
+      // is cut off of them adds up.
+      Sums step_sum;
+      product.RunStepSums(plan_.steps, all_filters_->one_signed, step_sum, sum);
+    }
+    // The slab is free before the outputs are stored, which takes a while.
+    if constexpr (C::kDirect) {
+      if (last) {
+        slab_held_ = false;
+        Arrive(block_.empty + 8 * ring_.barrier);
       }
-      in[0] += 32 * steps, in[1] += 32 * steps;
-      filters += steps * C::kFilterRows * C::kFilterRowBytes;
-      // The slab is free before the outputs are stored, which takes a while.
-      if constexpr (C::kDirect) {
-        if (done + steps == plan_.steps && last) {
-          slab_held_ = false;
-          Arrive(block_.empty + 8 * ring_.barrier);
-        }
-      }
-      HoldStage();
-      Store(slab, phase, tile, /*first=*/done == 0, main, small);
-      done += steps;
-    } while (done < plan_.steps);
-  }
-
-  // Where weights have one sign, sums may grow with every step, and what is cut
-  // off of them adds up: then a pass is one step.
-  __device__ __forceinline__ int PassSteps() const {
-    const volatile bool& one_signed = all_filters_->one_signed;
-    return C::kParts == 2 && one_signed ? 1 : plan_.pass_steps;
+    }
+    HoldStage();
+    Store(slab, phase, tile, sum);
   }
 
   // The thread's first or second unit. Beyond the slab's last unit it is that
@@ -249,32 +236,25 @@ class Multiplier {
     return i / 2 * (8 / C::kShifts) + i % 2;
   }
 
-  // Stores the sums of a pass, scaled back, or adds them to those of the passes
-  // before.
+  // Stores the sums, scaled back.
   __device__ __forceinline__ void Store(const Slab& slab, const Phase& phase,
-                                        Tile tile, bool first, const Sums& main,
-                                        const Sums& small) const {
+                                        Tile tile, const Sums& sums) const {
     // Places are computed again here rather than kept in registers meanwhile.
     asm volatile("" : "+r"(tile.index), "+r"(tile.first_filter));
     float* const out =
         C::kDirect ? slab.Output(plan_, block_.y, phase.m0) : phase.stage;
-    // One part has one pass (WgmmaPlan).
-    if (C::kParts == 2 && !first) {
-      StoreSums<false, true>(slab, phase, tile, out, main, small);
-    } else if ((tile.group + 1) * C::kGroupFilters <= plan_.M) {
-      StoreSums<true, false>(slab, phase, tile, out, main, small);
+    if ((tile.group + 1) * C::kGroupFilters <= plan_.M) {
+      StoreSums<true>(slab, phase, tile, out, sums);
     } else {
-      StoreSums<false, false>(slab, phase, tile, out, main, small);
+      StoreSums<false>(slab, phase, tile, out, sums);
     }
   }
-  // With kWhole every filter of the group exists. With kAdds sums are added to
-  // what `out` holds.
-  template <bool kWhole, bool kAdds>
+  // With kWhole every filter of the group exists.
+  template <bool kWhole>
   __device__ __forceinline__ void StoreSums(const Slab& slab,
                                             const Phase& phase,
                                             const Tile& tile, float* out,
-                                            const Sums& main,
-                                            const Sums& small) const {
+                                            const Sums& sums) const {
     constexpr int kFilters = 2 * C::kOctets * C::kShifts;
     float scale[kFilters];
     const uint32_t exponents =
@@ -307,12 +287,7 @@ class Multiplier {
           const int at =
               (row % C::kVectorRows * C::kShifts * C::kOctets + i / 2) * 4 +
               e * 2 + i % 2;
-          float sum = main[row / C::kVectorRows][at];
-          if constexpr (C::kParts == 2 && !C::kOneSum) {
-            sum += small[row / C::kVectorRows][at];
-          }
-          sum *= scale[i];
-          if (kAdds && row < rows) sum += *to;
+          const float sum = sums[row / C::kVectorRows][at] * scale[i];
           if constexpr (C::kDirect) {
             StoreIfBelow(row, rows, to, sum);
           } else {

@@ -11,17 +11,6 @@
 namespace convlab::cuda {
 namespace {
 
-// Products that a sum may collect where operands have two parts: each cuts off
-// up to one bit of the sum, and the error of 42 was measured at 9e-7. The class
-// of one part allows a thousand times that, which filters that fit into shared
-// memory do not reach.
-constexpr int kMostProducts = 42;
-
-// Those that the sum of the large ones collects before the last of them go
-// elsewhere. With 42 a pixel of 2^20 times the others gave c = 41.6, with 20
-// and 7 at most 23.4.
-constexpr int kMostLargeProducts = 28;
-
 // The barriers and what else the kernel declares.
 constexpr int kStaticSharedBytes = 1024;
 
@@ -57,16 +46,6 @@ bool SetProducts(const Problem& problem, const Cut& cut, WgmmaPlan* plan) {
   }
   plan->steps =
       CeilDivide(int64_t{K + shape.shifts - 1} * plan->pixel_halves, 16);
-  plan->passes =
-      shape.parts == 1
-          ? 1
-          : CeilDivide(plan->steps,
-                       shape.one_sum ? kWgmmaOneSumSteps : kMostProducts / K);
-  plan->pass_steps = CeilDivide(plan->steps, plan->passes);
-  if (shape.parts == 2 && !shape.one_sum && plan->pass_steps % 2 == 0 &&
-      plan->pass_steps * K > kMostLargeProducts) {
-    plan->split_steps = plan->pass_steps;
-  }
   plan->groups = CeilDivide(plan->M, 8 * shape.octets);
   plan->phase_groups = std::min(cut.phase_groups, plan->groups);
   plan->slab_buffers = cut.slab_buffers, plan->stages = cut.stages;
@@ -121,9 +100,10 @@ bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
 
   const int64_t pitch = int64_t{plan->W} * plan->pixel_halves / 2;
   const int64_t slab_rows = int64_t{plan->slab_bands} * shape.rows;
-  // The last filter row's last step reads beyond the last row.
+  // The last filter row's last step reads beyond the last row, and the step
+  // after it is loaded in vain (TileProduct).
   const int64_t slab_words =
-      RoundUp((slab_rows + K - 1) * pitch + int64_t{8} * plan->steps, 32);
+      RoundUp((slab_rows + K - 1) * pitch + int64_t{8} * (plan->steps + 1), 32);
   plan->merged = plan->slabs == 1 && plan->phase_groups == plan->groups;
   const int64_t rows = std::min<int64_t>(slab_rows, plan->H_out);
   const int64_t phase_filters = std::min<int64_t>(
@@ -197,8 +177,8 @@ double Cost(const WgmmaPlan& plan, const DeviceLimits& limits) {
   const double products = 1.0 * shape.products() * plan.steps * vectors *
                           (plan.K + shape.vector_rows - 1) *
                           std::max(13.0, 0.5 * N);
-  const double stage = (shape.direct ? kStored : kStaged) * plan.passes *
-                       shape.rows * shape.octets * shape.shifts * 4;
+  const double stage = (shape.direct ? kStored : kStaged) * shape.rows *
+                       shape.octets * shape.shifts * 4;
   const double tile = kWaiting * shape.multipliers * products + stage + kTile;
   // Warpgroups that find no tile in a slab need the next one, if it is there.
   const double busy = std::min<double>(shape.multipliers,

@@ -29,15 +29,9 @@ constexpr int kWgmmaUnits = 64;       // of a tile: the rows of a product
 struct WgmmaPlan {
   int64_t batch;
   int C, H, W, M, K, H_out, W_out;
-  int shape;         // of kWgmmaShapes
-  int pixel_halves;  // C made even
-  int steps;         // of 16 halves that cover a filter row
-  // Sums collect so many steps in the tensor cores, which cut bits off; a pass
-  // is a sweep over these. One part has one pass.
-  int pass_steps, passes;
-  // In a pass of so many steps, an even number, the large products of the last
-  // two are added to the small ones. 0 if sums are short enough without.
-  int split_steps;
+  int shape;              // of kWgmmaShapes
+  int pixel_halves;       // C made even
+  int steps;              // of 16 halves that cover a filter row
   int band_units, units;  // of a band, and of an image
   int slab_units;         // of a slab; the last one of an image may have fewer
   // Of an image; and the bands that a slab has a part in, at most.

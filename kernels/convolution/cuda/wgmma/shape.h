@@ -28,12 +28,6 @@ struct WgmmaShape {
   // Of an operand: 2, its high halves and its low ones, for three products; or
   // 1, its values rounded to halves, for one.
   int parts = 2;
-  // The large products are added to the sums of the small ones, most of which
-  // come first. This takes half the registers.
-  bool one_sum = false;
-  // Rows of operands that are loaded before they are multiplied: 2, or 3 where
-  // there are registers for it.
-  int ahead = 2;
   // Converters load the pixels of a slab that would leave most of them idle
   // with 16 channels at a time (WgmmaPixelsByUnit). Measured to pay for few of
   // the shapes.
@@ -70,12 +64,6 @@ struct WgmmaShape {
     return With(&WgmmaShape::direct, true);
   }
   constexpr WgmmaShape OnePart() const { return With(&WgmmaShape::parts, 1); }
-  constexpr WgmmaShape OneSum() const {
-    return With(&WgmmaShape::one_sum, true);
-  }
-  constexpr WgmmaShape ThreeAhead() const {
-    return With(&WgmmaShape::ahead, 3);
-  }
   constexpr WgmmaShape ByPixel() const {
     return With(&WgmmaShape::by_pixel, true);
   }
@@ -109,9 +97,7 @@ struct WgmmaShape {
   }
   // The registers of a thread, of multipliers and of the other warpgroups:
   // together what the block had when it began.
-  constexpr int converter_registers() const {
-    return threads / 128 == multipliers + 2 && !one_sum ? 48 : 56;
-  }
+  constexpr int converter_registers() const { return 56; }
   constexpr int multiplier_registers() const {
     const int given = 65536 / threads / 8 * 8;
     const int others = threads / 128 - multipliers;
@@ -131,11 +117,11 @@ constexpr WgmmaShape Wgmma(int kernel_size, int rows, int octets) {
 // its rows take longer to come from the registers than to be multiplied. More
 // rows use an input row more often, and need registers for their sums, of which
 // a thread has more in a smaller block. Three warpgroups hide each other's
-// output better than two, but leave fewer registers and fewer warps to convert;
-// with one sum for all of a filter's products they have enough. One part needs
-// registers for half as many sums and a third of the time for products, so that
-// more warps convert. With slabs of their own warpgroups spend less time on
-// each, which pays where a slab has one tile or two and a third buffer fits.
+// output better than two, but leave fewer registers and fewer warps to convert.
+// One part needs registers for half as many sums and a third of the time for
+// products, so that more warps convert. With slabs of their own warpgroups
+// spend less time on each, which pays where a slab has one tile or two and a
+// third buffer fits.
 //
 // The arguments of Wgmma are kernel_size, rows and octets.
 constexpr WgmmaShape kWgmmaShapes[] = {
@@ -145,23 +131,15 @@ constexpr WgmmaShape kWgmmaShapes[] = {
     Wgmma(3, 6, 2).VectorRows(2).Wide(),
     Wgmma(3, 6, 2).VectorRows(2),
     Wgmma(3, 6, 2).VectorRows(2).ConverterGroups(2).OwnSlabs(),
-    Wgmma(5, 5, 3).Wide().ThreeAhead().ByPixel(),
+    Wgmma(5, 5, 3).Wide().ByPixel(),
     Wgmma(5, 5, 3),
     Wgmma(5, 5, 3).ConverterGroups(2).OwnSlabs(),
     Wgmma(5, 4, 2).VectorRows(2).Wide().Multipliers(3),
     Wgmma(5, 6, 2).VectorRows(2).Wide(),
     Wgmma(5, 6, 2).VectorRows(2),
-    Wgmma(5, 6, 2).VectorRows(2).ConverterGroups(2).OwnSlabs(),
-    Wgmma(5, 6, 2)
-        .VectorRows(2)
-        .Multipliers(3)
-        .Threads(640)
-        .ConverterGroups(3)
-        .OwnSlabs()
-        .OneSum(),
+    Wgmma(5, 6, 2).VectorRows(2).Threads(640).ConverterGroups(3).OwnSlabs(),
     Wgmma(7, 3, 3).Wide().TwoColumns().ConverterGroups(2).OwnSlabs().Direct(),
     Wgmma(7, 5, 2).Wide().TwoColumns().Threads(384),
-    Wgmma(7, 5, 2).Wide().TwoColumns().Multipliers(3).OneSum(),
     Wgmma(7, 5, 3).Wide(),
     Wgmma(7, 5, 3),
     Wgmma(7, 4, 2).VectorRows(2).Wide().Multipliers(3),
@@ -213,13 +191,6 @@ constexpr WgmmaShape kWgmmaShapes[] = {
     Wgmma(9, 4, 2).VectorRows(2).Wide().Multipliers(3).Threads(640).OnePart(),
     Wgmma(9, 4, 2).VectorRows(2).Multipliers(3).Threads(640).OnePart(),
 };
-// The steps of a pass with one sum: their groups of products follow each other
-// without a loop.
-constexpr int kWgmmaOneSumSteps = 2;
-// If the large products of such a pass are more, half of them wait until all
-// small ones are there: with 14, each of 28 products cut bits off an early
-// large one, which led to c = 24.9 where 16 is allowed; with 10, 20 to 15.8.
-constexpr int kWgmmaMostLarge = 10;
 constexpr int kWgmmaShapeCount = sizeof(kWgmmaShapes) / sizeof(WgmmaShape);
 
 }  // namespace convlab::cuda

@@ -33,10 +33,10 @@
 // registers unless it has 24 columns or more, and shared memory, which serves
 // filters, rows, halves and stages, is nearly as busy as the tensor cores.
 //
-// Accuracy. Tensor cores cut off bits where they add. At most 42 products of a
-// filter row are added there before the sum goes on in float32
-// (WgmmaPlan::pass_steps); those of one step if the weights of some filter have
-// one sign, so that sums grow with every step.
+// Accuracy. Tensor cores cut off bits where they add. One step's products are
+// added there, the small ones before the large ones, which wait in registers,
+// before the sum goes on in float32. If the weights of some filter have one
+// sign, so that sums grow with every product, these sums are shorter.
 #include "kernels/convolution/cuda/wgmma/wgmma_convolution.cuh"
 
 namespace convlab::cuda {

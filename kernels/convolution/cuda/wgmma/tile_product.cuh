@@ -15,9 +15,7 @@ namespace convlab::cuda {
 #if __CUDA_ARCH_FEAT_SM90_ALL
 
 // One thread's part. The depth is walked in steps of 16 halves of a filter row,
-// and within a step the input rows of the units from top to bottom. Methods
-// take the number of an input row, kI, counted on over two steps, which are one
-// turn of the loop; after them it begins again.
+// and within a step the input rows of the units from top to bottom.
 template <int kShape>
 class TileProduct {
  public:
@@ -36,92 +34,148 @@ class TileProduct {
         filters_(filters),
         in_{first[0], first[1]} {}
 
-  // Multiplies kSteps steps, all of whose products add up in one sum. The small
-  // ones cut nothing off the large ones if they come first.
-  template <int kSteps>
-  __device__ __forceinline__ void RunOneSum(Sums& sum) {
-    Unroll<C::kAhead>([&](auto i) { LoadGroup<kSteps, decltype(i)::value>(); });
-    Take<0>();
-    Unroll<OneSum<kSteps>::kGroups>(
-        [&](auto i) { MultiplyGroup<kSteps, decltype(i)::value>(sum); });
+  // One part: multiplies `steps` steps.
+  __device__ __forceinline__ void Run(int steps, Sums& sum) {
+    Unroll<C::kAhead>([&](auto i) { Load<decltype(i)::value>(); });
+    Take<0, 0>();
+    int step = steps;
+#pragma unroll 1
+    for (; step >= 2; step -= 2) {
+      Unroll<2 * C::kInputRows>([&](auto i) {
+        constexpr int kI = decltype(i)::value;
+        Multiply<kI>(kI < C::kInputRows ? step != steps : 1, sum);
+      });
+    }
+    if (step > 0) {
+      Unroll<C::kInputRows>(
+          [&](auto i) { Multiply<decltype(i)::value>(step != steps, sum); });
+    }
     WaitForProducts<0>();
   }
 
-  // Multiplies `steps` steps. `main` becomes the sums of high * high, and with
-  // two parts `small` those of high * low and low * high. Some of the last
-  // large products are added to `small`, so that fewer cut bits off a sum:
-  // those of half of the filter's rows if `steps` is odd, and those of the last
-  // two steps, which are even then, if `split_last` (WgmmaPlan::split_steps).
-  __device__ __forceinline__ void Run(int steps, bool split_last, Sums& main,
-                                      Sums& small) {
-    Unroll<C::kAhead>([&](auto i) { Load<decltype(i)::value>(); });
-    Take<0>();
-    const int last = C::kSplits && split_last ? 2 : 0;
-    int step = steps;
+  // Two parts: multiplies `steps` steps. Each has sums of its own, which are
+  // added to `sum` by ordinary additions; with `short_sums` also between the
+  // large products, after each two input rows, or four.
+  __device__ __forceinline__ void RunStepSums(int steps,
+                                              const volatile bool& short_sums,
+                                              Sums& step_sum, Sums& sum) {
+    static_assert(kLoaded % C::kAhead == 0);
+    Unroll<C::kAhead>([&](auto i) { LoadGroup<decltype(i)::value>(); });
+    Take<0, Buffer(0)>();
+#pragma unroll
+    for (auto& vector : sum) {
+#pragma unroll
+      for (float& value : vector) value = 0;
+    }
+    // Each turn ends with the first group of the next step, so that products
+    // run across it. After the last step that is done in vain.
+    MultiplyGroup<0>(step_sum);
 #pragma unroll 1
-    for (; step >= 2 + last; step -= 2) {
-      Unroll<2 * C::kInputRows>([&](auto i) {
-        constexpr int kI = decltype(i)::value;
-        Multiply<kI, C::kNoRow>(kI < C::kInputRows ? step != steps : 1, main,
-                                small);
+    for (int step = 0; step < steps; ++step) {
+      Unroll<kGroups - 1>([&](auto i) {
+        constexpr int kG = decltype(i)::value + 1;
+        if constexpr (IsCut(kG)) {
+          if (short_sums) {
+            WaitForProducts<0>();
+            Unroll<C::kVectors>([&](auto v_index) {
+              constexpr int kV = decltype(v_index)::value;
+              if constexpr (LastGroup(kV) >= kG) {
+                Move(step_sum[kV], sum[kV]);
+              }
+            });
+          }
+        }
+        MultiplyGroup<kG>(step_sum);
+        // The group before is done.
+        AddFinished<kG - 1>(step_sum, sum);
       });
-    }
-    if constexpr (C::kSplits) {
-      if (last > 0) {
-        Unroll<2 * C::kInputRows>(
-            [&](auto i) { Multiply<decltype(i)::value, 0>(1, main, small); });
-        step = 0;
-      }
-    }
-    if (step > 0) {
-      Unroll<C::kInputRows>([&](auto i) {
-        Multiply<decltype(i)::value, C::kSplitRow>(step != steps, main, small);
-      });
+      if (step + 1 < steps) filters_ += C::kFilterRows * C::kFilterRowBytes;
+      MultiplyGroup<0>(step_sum);
+      AddFinished<kGroups - 1>(step_sum, sum);
     }
     WaitForProducts<0>();
   }
 
  private:
-  // The order of RunOneSum, in groups of two input rows: first their low halves
-  // by high ones; then their high halves by low ones and, but for the first
-  // kDeferred groups, by high ones; at last the high halves of those groups by
-  // high ones.
-  template <int kSteps>
-  struct OneSum {
-    static constexpr int kRows = kSteps * C::kInputRows;
-    static constexpr int kPairs = (kRows + 1) / 2;
-    static constexpr int kDeferred = kSteps * C::kKernelSize > kWgmmaMostLarge
-                                         ? (kPairs + 1) / 2
-                                         : 0;
-    static constexpr int kGroups = 2 * kPairs + kDeferred;
-    static constexpr bool IsLow(int group) { return group < kPairs; }
-    static constexpr bool ByLow(int group) {
-      return group >= kPairs && group < 2 * kPairs;
-    }
-    static constexpr bool ByHigh(int group) {
-      return group < kPairs || group >= kPairs + kDeferred;
-    }
-    // Of the two operands of a group. The last of a pass may have one.
-    static constexpr int Row(int group, int operand) {
-      return 2 * (group % kPairs) + operand;
-    }
-  };
+  // The order of a step's products with two parts, in groups of two input rows.
+  // Large products, those of two high halves, are cut off by each product that
+  // follows, so the small ones come first: the rows' low halves by the filters'
+  // high ones, from the last row to the first; then the rows' high halves by
+  // the filters' low ones. The first C::kHeld pairs of rows stay in registers
+  // until all small products are there, and come back in the opposite order;
+  // with the others small and large products stand side by side. So the next
+  // step begins with other sums than those that this one ends with.
+  static constexpr int kPairs = C::kPairs;
+  static constexpr int kLoaded = 2 * kPairs;  // groups with new operands
+  static constexpr int kGroups = kLoaded + C::kHeld;
+  // Whether short sums end before a group.
+  static constexpr bool IsCut(int group) {
+    return group >= kLoaded + (C::kHeld == kPairs ? 1 : 0) &&
+           (C::kKernelSize <= 5 || (kGroups - group) % 2 == 0);
+  }
+  static constexpr bool IsLow(int group) { return group < kPairs; }
+  static constexpr int Pair(int group) {
+    return IsLow(group)       ? kPairs - 1 - group
+           : group >= kLoaded ? kGroups - 1 - group
+                              : group - kPairs;
+  }
+  static constexpr bool IsHeld(int group) {
+    return !IsLow(group) && Pair(group) < C::kHeld;
+  }
+  // Which of the filters' halves it is multiplied by.
+  static constexpr bool ByLow(int group) {
+    return !IsLow(group) && group < kLoaded;
+  }
+  static constexpr bool ByHigh(int group) {
+    return IsLow(group) || group >= kLoaded || !IsHeld(group);
+  }
+  // The registers of its operands.
+  static constexpr int Buffer(int group) {
+    return IsHeld(group) ? 2 + Pair(group) : group % 2;
+  }
+  // The group whose operands are loaded while a group is multiplied, or -1.
+  // After the last step those of the next are loaded in vain.
+  static constexpr int NextLoaded(int group) {
+    const int next = group + C::kAhead;
+    return next < kLoaded ? next : next >= kGroups ? next - kGroups : -1;
+  }
+  // The first input row of a vector of output rows, and its last.
+  static constexpr int FirstRow(int vector) { return vector * C::kVectorRows; }
+  static constexpr int LastRow(int vector) {
+    return FirstRow(vector) + C::kVectorRows + C::kKernelSize - 2;
+  }
+  // The last group that has products for a vector, and the row with which its
+  // products begin.
+  static constexpr int LastGroup(int vector) {
+    return FirstRow(vector) / 2 < C::kHeld ? kGroups - 1 - FirstRow(vector) / 2
+                                           : kPairs + LastRow(vector) / 2;
+  }
+  static constexpr int BeginRow(int vector) { return LastRow(vector) / 2 * 2; }
 
-  // Starts to load the operands of a group.
-  template <int kSteps, int kG>
+  // Starts to load the operands of a group. at_ is where its pair of rows
+  // begins.
+  template <int kG>
   __device__ __forceinline__ void LoadGroup() {
-    using Order = OneSum<kSteps>;
-    if constexpr (kG < Order::kGroups) {
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      if constexpr (kG == 0) {
+        at_[e] = in_[e] + (2 * kPairs - 2) * pitch_;
+        in_[e] += 32;
+      } else if constexpr (IsLow(kG)) {
+        at_[e] -= 2 * pitch_;
+      } else if constexpr (kG == kPairs) {
+        // The compiler must not know that rows come again, or it keeps all
+        // their addresses.
+        asm volatile("" : "+r"(at_[e]));
+      } else {
+        at_[e] += 2 * pitch_;
+      }
       Unroll<2>([&](auto operand_index) {
         constexpr int kOperand = decltype(operand_index)::value;
-        constexpr int kRow = Order::Row(kG, kOperand);
-        if constexpr (kRow < Order::kRows) {
-#pragma unroll
-          for (int e = 0; e < 2; ++e) {
-            MoveTo<kRow>(e);
-            LoadHalves<kG % C::kAhead, kOperand>(
-                e, at_[e] + (Order::IsLow(kG) ? low_offset_ : 0));
-          }
+        if constexpr (2 * Pair(kG) + kOperand < C::kInputRows) {
+          LoadHalves(e,
+                     at_[e] + kOperand * pitch_ + (IsLow(kG) ? low_offset_ : 0),
+                     next_[kG % C::kAhead][kOperand]);
         }
       });
     }
@@ -129,69 +183,89 @@ class TileProduct {
 
   // Starts the products of a group, and takes the next operands once those of
   // the group before are done.
-  template <int kSteps, int kG>
+  template <int kG>
   __device__ __forceinline__ void MultiplyGroup(Sums& sum) {
-    using Order = OneSum<kSteps>;
     // Or else the compiler keeps the descriptors of all filter rows.
-    if constexpr (Order::Row(kG, 0) % C::kInputRows == 0 ||
-                  Order::Row(kG, 1) % C::kInputRows == 0) {
-      filters_ += plan_.zero;
-    }
+    if constexpr (kG % kPairs == 0) filters_ += plan_.zero;
     FenceProducts();
     Unroll<C::kVectors>([&](auto v) {
       constexpr int kV = decltype(v)::value;
-      if constexpr (Order::ByLow(kG)) {
-        MultiplyPair<kSteps, kG, kV>(plan_.group_bytes, sum);
+      if constexpr (ByLow(kG)) {
+        StartProducts<kG, kV>(plan_.group_bytes, sum);
       }
-      if constexpr (Order::ByHigh(kG)) {
-        MultiplyPair<kSteps, kG, kV>(0, sum);
-      }
+      if constexpr (ByHigh(kG)) StartProducts<kG, kV>(0, sum);
     });
     CommitProducts();
-    LoadGroup<kSteps, kG + C::kAhead>();
+    constexpr int kNext = NextLoaded(kG);
+    if constexpr (kNext >= 0) LoadGroup<kNext>();
     WaitForProducts<1>();
-    if constexpr (kG + 1 < Order::kGroups) Take<kG + 1>();
-  }
-
-  // Starts the products of a group's operands for a vector of output rows, with
-  // the filters' high halves or, so many bytes behind, their low ones.
-  template <int kSteps, int kG, int kV>
-  __device__ __forceinline__ void MultiplyPair(uint32_t offset, Sums& sum) {
-    using Order = OneSum<kSteps>;
-    Unroll<2>([&](auto operand_index) {
-      constexpr int kOperand = decltype(operand_index)::value;
-      constexpr int kStep = Order::Row(kG, kOperand) / C::kInputRows;
-      constexpr int kRow = Order::Row(kG, kOperand) % C::kInputRows -
-                           kV * C::kVectorRows;  // among the vector's
-      if constexpr (kStep < kSteps && kRow >= 0 &&
-                    kRow < C::kVectorRows + C::kKernelSize - 1) {
-        const uint32_t address =
-            filters_ + (kStep * C::kFilterRows + C::kKernelSize +
-                        C::kVectorRows - 2 - kRow) *
-                           C::kFilterRowBytes;
-        constexpr bool kFirst = Order::IsLow(kG) && kStep == 0 && kRow == 0;
-        StartProduct(sum[kV], rows_[kG % 2][kOperand],
-                     ColumnsAt(address + offset), kFirst ? 0 : 1);
-      }
-    });
-  }
-
-  // Moves the address of unit e to a row, from the one before. The compiler
-  // must not know that rows come again, or else it keeps all their addresses.
-  template <int kRow>
-  __device__ __forceinline__ void MoveTo(int e) {
-    if constexpr (kRow % C::kInputRows == 0) {
-      at_[e] = in_[e] + 32 * (kRow / C::kInputRows);
-      in_[e] += plan_.zero;
-    } else {
-      at_[e] += pitch_;
+    if constexpr (kG + 1 < kLoaded) {
+      Take<kG + 1, Buffer(kG + 1)>();
+    } else if constexpr (kG + 1 == kGroups) {
+      Take<0, Buffer(0)>();
     }
   }
 
+  // Starts the products of a group's rows that one vector of output rows needs,
+  // with the filters' high halves or, `offset` bytes behind them, the low ones.
+  template <int kG, int kV>
+  __device__ __forceinline__ void StartProducts(uint32_t offset, Sums& sum) {
+    Unroll<2>([&](auto operand_index) {
+      constexpr int kOperand = decltype(operand_index)::value;
+      constexpr int kRow = 2 * Pair(kG) + kOperand;
+      if constexpr (kRow >= FirstRow(kV) && kRow <= LastRow(kV)) {
+        constexpr bool kBegins = IsLow(kG) && kRow == BeginRow(kV);
+        StartProduct(
+            sum[kV], rows_[Buffer(kG)][kOperand],
+            ColumnsAt(filters_ + FilterOffset(kRow - FirstRow(kV)) + offset),
+            kBegins ? 0 : 1);
+      }
+    });
+  }
+
+  // Adds up the sums of one step to which no product is added after group kG.
+  template <int kG>
+  static __device__ __forceinline__ void AddFinished(Sums& step_sum,
+                                                     Sums& sum) {
+    Unroll<C::kVectors>([&](auto v_index) {
+      constexpr int kV = decltype(v_index)::value;
+      static_assert(LastGroup(kV) + 1 < kGroups || LastRow(kV) < 2 * kPairs - 2,
+                    "the next step's first products come before");
+      if constexpr (LastGroup(kV) == kG) {
+#pragma unroll
+        for (int i = 0; i < C::kSums; ++i) {
+          // Or else the compiler may read them before the products are done.
+          asm volatile("" : "+f"(step_sum[kV][i])::"memory");
+          sum[kV][i] += step_sum[kV][i];
+        }
+      }
+    });
+  }
+  // Adds sums and sets them to zero.
+  static __device__ __forceinline__ void Move(float (&from)[C::kSums],
+                                              float (&to)[C::kSums]) {
+#pragma unroll
+    for (int i = 0; i < C::kSums; ++i) {
+      asm volatile("" : "+f"(from[i])::"memory");
+      to[i] += from[i];
+      from[i] = 0;
+    }
+  }
+
+  // Whether a vector of output rows needs a row, counted from its first.
+  static constexpr bool Needs(int row) {
+    return row >= 0 && row < C::kVectorRows + C::kKernelSize - 1;
+  }
+  // Where the filter row for it begins, in bytes. Arranged filters begin with
+  // the last row: this one is for the vector's first output row, and those
+  // before it are for the others.
+  static constexpr uint32_t FilterOffset(int row) {
+    return (C::kKernelSize + C::kVectorRows - 2 - row) * C::kFilterRowBytes;
+  }
+
   // Starts to load the operand's rows of unit e from the address `from`.
-  template <int kBuffer, int kOperand>
-  __device__ __forceinline__ void LoadHalves(int e, uint32_t from) {
-    uint32_t(&to)[4] = next_[kBuffer][kOperand];
+  __device__ __forceinline__ void LoadHalves(int e, uint32_t from,
+                                             uint32_t (&to)[4]) {
     if constexpr (C::kWide) {
       const uint2 words = LoadShared2(from);
       to[e] = words.x;
@@ -202,92 +276,69 @@ class TileProduct {
     }
   }
 
-  // Starts to load an input row.
-  template <int kI>
-  __device__ __forceinline__ void Load() {
-    constexpr int kBuffer = kI % C::kAhead;
-    if constexpr (kI % C::kInputRows == 0) {
-      at_[0] = in_[0], at_[1] = in_[1];
-      in_[0] += 32, in_[1] += 32;
-    } else {
-      at_[0] += pitch_, at_[1] += pitch_;
-    }
-    Unroll<C::kParts>([&](auto part) {
-      constexpr int kPart = decltype(part)::value;
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        LoadHalves<kBuffer, kPart>(e, at_[e] + kPart * low_offset_);
-      }
-    });
-  }
-
-  // Moves an input row to the registers that products read, by an instruction
-  // that the compiler cannot leave out: a load into those registers would make
-  // the next product wait for it.
-  template <int kI>
+  // Moves a group's operands to the registers that products read, by an
+  // instruction that the compiler cannot leave out: a load into those registers
+  // would make the next product wait for it.
+  template <int kG, int kBuffer>
   __device__ __forceinline__ void Take() {
 #pragma unroll
     for (int i = 0; i < 4 * C::kParts; ++i) {
       asm volatile("xor.b32 %0, %1, %2;"
-                   : "=r"(rows_[kI % 2][i / 4][i % 4])
-                   : "r"(next_[kI % C::kAhead][i / 4][i % 4]), "r"(plan_.zero));
+                   : "=r"(rows_[kBuffer][i / 4][i % 4])
+                   : "r"(next_[kG % C::kAhead][i / 4][i % 4]), "r"(plan_.zero));
     }
   }
 
-  // Starts the products of an input row, and takes the next row once those of
-  // the row before are done. If step_adds is 0 sums begin with the first
-  // product that they meet, whatever they held: so it is in the first step.
-  // From the vector's row kSplitRow on large products are added to `small`.
-  template <int kI, int kSplitRow>
-  __device__ __forceinline__ void Multiply(int step_adds, Sums& main,
-                                           Sums& small) {
-    constexpr int kRow = kI % C::kInputRows;
-    const uint32_t(&rows)[2][4] = rows_[kI % 2];
+  // One part: starts to load an input row, counted on over two steps, which are
+  // one turn of Run's loop; after them it begins again.
+  template <int kI>
+  __device__ __forceinline__ void Load() {
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      if constexpr (kI % C::kInputRows == 0) {
+        at_[e] = in_[e];
+        in_[e] += 32;
+      } else {
+        at_[e] += pitch_;
+      }
+      LoadHalves(e, at_[e], next_[kI % C::kAhead][0]);
+    }
+  }
+
+  // One part: starts the products of an input row, and takes the next row once
+  // those of the row before are done. If step_adds is 0 sums begin with the
+  // first product that they meet, whatever they held: so it is in the first
+  // step.
+  template <int kI>
+  __device__ __forceinline__ void Multiply(int step_adds, Sums& sum) {
+    constexpr int kInputRow = kI % C::kInputRows;
     FenceProducts();
     Unroll<C::kVectors>([&](auto v_index) {
       constexpr int v = decltype(v_index)::value;
-      constexpr int kFirst = v * C::kVectorRows;  // of its output rows
-      if constexpr (kRow >= kFirst &&
-                    kRow < kFirst + C::kVectorRows + C::kKernelSize - 1) {
-        // Arranged filters begin with the last row: this is filter row
-        // kRow - kFirst and, for the other output rows, those before it.
-        const uint32_t address =
-            filters_ + (C::kKernelSize + C::kVectorRows - 2 - (kRow - kFirst)) *
-                           C::kFilterRowBytes;
-        const uint64_t high = ColumnsAt(address);
-        const int adds = kRow == kFirst ? step_adds : 1;
-        if constexpr (C::kParts == 2) {
-          const uint64_t low = ColumnsAt(address + plan_.group_bytes);
-          StartProduct(small[v], rows[0], low, adds);
-          if constexpr (kRow - kFirst < kSplitRow) {
-            StartProduct(main[v], rows[0], high, adds);
-            StartProduct(small[v], rows[1], high);
-          } else {
-            StartProduct(small[v], rows[1], high);
-            StartProduct(small[v], rows[0], high);
-          }
-        } else {
-          StartProduct(main[v], rows[0], high, adds);
-        }
+      constexpr int kRow = kInputRow - v * C::kVectorRows;
+      if constexpr (Needs(kRow)) {
+        StartProduct(sum[v], rows_[kI % 2][0],
+                     ColumnsAt(filters_ + FilterOffset(kRow)),
+                     kRow == 0 ? step_adds : 1);
       }
     });
     CommitProducts();
-    if constexpr (kRow + 1 == C::kInputRows) {
+    if constexpr (kInputRow + 1 == C::kInputRows) {
       filters_ += C::kFilterRows * C::kFilterRowBytes;
     }
     // After the last step these rows are loaded in vain.
     Load<kI + C::kAhead>();
     WaitForProducts<1>();
-    Take<kI + 1>();
+    Take<kI + 1, (kI + 1) % 2>();
   }
 
   const WgmmaPlan& plan_;
   const uint32_t pitch_, low_offset_;  // in bytes
   uint32_t filters_;                   // of the current step
   uint32_t in_[2], at_[2];  // of the next step, and of the last row loaded
-  // By input row, part and word: the row whose products run and the one that
-  // waits for them; and the rows that are being loaded.
-  uint32_t rows_[2][2][4], next_[C::kAhead][2][4];
+  // By input row or group, operand and word: those whose products run and those
+  // that wait for them; and those that are being loaded.
+  uint32_t rows_[2 + C::kHeld][2][4], next_[C::kAhead][2][4];
 };
 
 #endif  // __CUDA_ARCH_FEAT_SM90_ALL
