@@ -124,7 +124,7 @@ TEST_P(ConnectedChainTest, IsWhatTheDefinitionGivesInAnyBatch) {
             << "image " << i << ", output " << o;
       }
     }
-    for (const int64_t images : {1, 2, 31, 32, 33, 64, 65}) {
+    for (const int64_t images : {1, 2, 15, 16, 17, 33, 65}) {
       const std::vector<float> some = Run(images);
       EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin()))
           << images << " images";

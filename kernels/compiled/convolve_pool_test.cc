@@ -229,6 +229,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{2, 17, 33, 5, kHalve}, Case{5, 19, 16, 3, kHalve},
                       Case{4, 15, 3, 6, {4, 4, true}},
                       Case{2, 16, 20, 2, {4, 4, false}},
+                      Case{2, 12, 16, 2, {4, 4, true}},
                       Case{3, 13, 8, 1, kHalve}),
     [](const auto& one) {
       const Case& c = one.param;

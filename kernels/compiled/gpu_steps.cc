@@ -103,7 +103,7 @@ absl::StatusOr<GpuStages::Step> GpuStages::MakeFront(
   const auto& layer = std::get<ConvolutionLayer>(network_.layers[stage.first]);
   if (!cuda::MakeFrontShape({image_size_, network_.image_size, layer.filters,
                              layer.kernel_size, stage.pool, stage.activation},
-                            &step.front)) {
+                            cuda::RunsFrontOfWarpgroups(), &step.front)) {
     return step;
   }
   step.kind = Kind::kFront;

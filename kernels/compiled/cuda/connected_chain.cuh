@@ -12,66 +12,71 @@
 
 namespace convlab::cuda {
 
-// Bytes of shared memory: two chunks of images as words of halves, high and
-// low, rows so far apart that lanes' loads meet different banks; their factors;
-// and two layers' values.
+constexpr int kChainWarps = kChainThreads / 32;
 constexpr int kChainWords = kMatrixChunk / 2, kChainPitch = kChainWords + 4;
 constexpr int kChainValuePitch = kMostChainOutputs + 4;
-constexpr int kChainSharedBytes = 2 * kChainRows * kChainPitch * 8 +
-                                  2 * kChainRows * 4 +
-                                  2 * kChainRows * kChainValuePitch * 4;
+// Bytes of shared memory for a block's images: two chunks of them as words of
+// halves, high and low, rows so far apart that lanes' loads meet different
+// banks; their factors; and two layers' values.
+constexpr int ChainSharedBytes(int rows) {
+  return 2 * rows * (kChainPitch * 8 + 4 + kChainValuePitch * 4);
+}
 
 #if __CUDA_ARCH__ >= 800
 
-// kTiles: of 8 outputs, that a warp computes of a layer, at most.
-template <int kTiles>
+// kRowTiles: of 16 images, that a block computes; warps stand side by side on
+// each. kTiles: of 8 outputs, that a warp computes of a layer, at most.
+template <int kRowTiles, int kTiles>
 class ChainBlock {
  public:
   __device__ ChainBlock(char* shared, const Chain& chain, int64_t images,
                         const float* in, float* out, bool vector)
       : chain_(chain),
         words_(reinterpret_cast<uint2*>(shared)),
-        factors_(
-            reinterpret_cast<float*>(words_ + 2 * kChainRows * kChainPitch)),
-        values_(factors_ + 2 * kChainRows),
-        first_(int64_t{blockIdx.x} * kChainRows),
+        factors_(reinterpret_cast<float*>(words_ + 2 * kRows * kChainPitch)),
+        values_(factors_ + 2 * kRows),
+        first_(int64_t{blockIdx.x} * kRows),
         images_(images),
         in_(in),
         out_(out),
         vector_(vector) {}
 
   __device__ void Run() {
+    Columns columns[2];
+    // The weights come while the kernel before this one computes the images.
+    LoadColumns(chain_.layers[0], 0, &columns[0]);
+    WaitForKernelBefore();
     for (int i = 0; i < chain_.count; ++i) {
       if (i > 0) __syncthreads();
-      Connect(i);
+      Connect(i, columns);
     }
   }
 
  private:
-  static constexpr int kWarpsWide = kChainThreads / 32 / 2;
-  // Of a row of a chunk that a thread splits.
-  static constexpr int kOwn = kMatrixChunk * kChainRows / kChainThreads;
+  static constexpr int kRows = 16 * kRowTiles;
+  static constexpr int kWarpsWide = kChainWarps / kRowTiles;
+  // Of a row of a chunk that a thread splits, and the threads of a row.
+  static constexpr int kOwn = kMatrixChunk * kRows / kChainThreads;
+  static constexpr int kRowThreads = kChainThreads / kRows;
 
   // The weights of a chunk that a warp needs.
   struct Columns {
     uint4 words[kChunkSteps][kTiles];
   };
 
-  static __device__ int warp_column() { return threadIdx.x / 32 / 2; }
-  static __device__ int warp_row() { return threadIdx.x / 32 % 2 * 16; }
+  static __device__ int warp_column() { return threadIdx.x / 32 / kRowTiles; }
+  static __device__ int warp_row() { return threadIdx.x / 32 % kRowTiles * 16; }
   static __device__ int lane() { return threadIdx.x % 32; }
   // Of the thread's part of a chunk.
-  static __device__ int own_row() { return threadIdx.x / 8; }
-  static __device__ int own_input() { return threadIdx.x % 8 * kOwn; }
+  static __device__ int own_row() { return threadIdx.x / kRowThreads; }
+  static __device__ int own_input() { return threadIdx.x % kRowThreads * kOwn; }
 
-  __device__ __forceinline__ void Connect(int number) {
+  // The weights of the layer's first chunk are in columns[0], and those of the
+  // next layer's will be.
+  __device__ __forceinline__ void Connect(int number, Columns (&columns)[2]) {
     const ChainLayer& layer = chain_.layers[number];
     const int chunks = static_cast<int>(layer.shape.chunks);
     float totals[kTiles][4] = {};
-    Columns columns[2];
-    LoadColumns(layer, 0, &columns[0]);
-    // The weights come while the kernel before this one computes the images.
-    if (number == 0) WaitForKernelBefore();
     float values[kOwn];
     LoadValues(number, 0, values);
 #pragma unroll 1
@@ -79,6 +84,9 @@ class ChainBlock {
       Step(number, chunk, values, columns[0], &columns[1], totals);
       if (chunk + 1 == chunks) break;
       Step(number, chunk + 1, values, columns[1], &columns[0], totals);
+    }
+    if (number + 1 < chain_.count) {
+      LoadColumns(chain_.layers[number + 1], 0, &columns[0]);
     }
     Finish(number, totals);
   }
@@ -89,8 +97,8 @@ class ChainBlock {
                                        const Columns& columns, Columns* next,
                                        float (&totals)[kTiles][4]) {
     const ChainLayer& layer = chain_.layers[number];
-    uint2* const words = words_ + chunk % 2 * kChainRows * kChainPitch;
-    float* const factors = factors_ + chunk % 2 * kChainRows;
+    uint2* const words = words_ + chunk % 2 * kRows * kChainPitch;
+    float* const factors = factors_ + chunk % 2 * kRows;
     Split(values, words, factors);
     __syncthreads();
     if (chunk + 1 < layer.shape.chunks) {
@@ -113,9 +121,7 @@ class ChainBlock {
         // Tiles beyond the last repeat it: a branch would wait for the loads.
         const int own = min(warp_column() + j * kWarpsWide, tiles - 1);
         const uint32_t* const tile =
-            from +
-            static_cast<int64_t>((chunk * kChunkSteps + s) * tiles + own) *
-                kTileWords;
+            from + ((chunk * kChunkSteps + s) * tiles + own) * kTileWords;
         to->words[s][j] = make_uint4(__ldg(tile), __ldg(tile + 32),
                                      __ldg(tile + 64), __ldg(tile + 96));
       }
@@ -162,7 +168,7 @@ class ChainBlock {
 #pragma unroll
     for (int i = 0; i < kOwn; ++i) most = LargerMagnitude(most, values[i]);
 #pragma unroll
-    for (int distance = 4; distance > 0; distance /= 2) {
+    for (int distance = kRowThreads / 2; distance > 0; distance /= 2) {
       most = max(most, __shfl_xor_sync(0xffffffff, most, distance));
     }
     const int e = min(14 - PowerOf(most), 112);
@@ -251,7 +257,7 @@ class ChainBlock {
     }
   }
 
-  static constexpr int kBuffer = kChainRows * kChainValuePitch;
+  static constexpr int kBuffer = kRows * kChainValuePitch;
 
   const Chain& chain_;
   uint2* const words_;    // [chunk % 2][row][pair of inputs]
@@ -266,14 +272,15 @@ class ChainBlock {
 #endif
 
 // `vector`: rows of `in` begin at multiples of 16 bytes.
-template <int kTiles>
-__global__ void __launch_bounds__(kChainThreads, 1)
+template <int kRowTiles, int kTiles>
+__global__ void __launch_bounds__(kChainThreads, 2)
     ChainKernel(const __grid_constant__ Chain chain, int64_t images,
                 const float* in, float* out, bool vector) {
 #if __CUDA_ARCH__ >= 800
   LetNextKernelStart();
   extern __shared__ __align__(16) char chain_shared[];
-  ChainBlock<kTiles>(chain_shared, chain, images, in, out, vector).Run();
+  ChainBlock<kRowTiles, kTiles>(chain_shared, chain, images, in, out, vector)
+      .Run();
 #endif
 }
 

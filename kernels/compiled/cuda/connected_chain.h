@@ -26,8 +26,7 @@ struct Chain {
   ChainLayer layers[kMost];
 };
 
-// Images of a block.
-constexpr int kChainRows = 32, kChainThreads = 256;
+constexpr int kChainThreads = 256;
 // Of the first layer, and of all of them: larger ones fill the GPU as single
 // products do (LaunchMatrix).
 constexpr int kMostChainInputs = 2048, kMostChainOutputs = 128;

@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "kernels/compiled/cuda/convolve_pool_plan.h"
-#include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
@@ -161,26 +160,32 @@ class ConvolvePoolItems {
   }
 
   // A window's largest sum by the definition; `window` is its place in the
-  // image's results.
+  // image's results. Called, because it is rare and would take registers.
   __device__ __forceinline__ float Exact(int64_t image, int m,
                                          int window) const {
-    const int y = window / shape().pooled, x = window - y * shape().pooled;
-    const int first_row = y * pool(), first_column = x * pool();
+    return LargestExact(
+        shape(), in_ + image * shape().image_floats(),
+        packed_.filters + static_cast<int64_t>(m) * shape().weights(), window);
+  }
+  static __device__ __noinline__ float LargestExact(
+      const ConvolvePoolShape& shape, const float* image, const float* filter,
+      int window) {
+    const ConvolvePoolProblem& problem = shape.problem;
+    const int pool = problem.pool.size;
+    const int y = window / shape.pooled, x = window - y * shape.pooled;
+    const int first_row = y * pool, first_column = x * pool;
     MendPlan plan = {};
-    plan.C = problem().channels;
-    plan.H = plan.W = problem().size;
-    plan.K = problem().kernel_size;
-    const int end_row = min(first_row + pool(), shape().convolved);
-    const int end_column = min(first_column + pool(), shape().convolved);
-    const float* const filter =
-        packed_.filters + static_cast<int64_t>(m) * shape().weights();
+    plan.C = problem.channels;
+    plan.H = plan.W = problem.size;
+    plan.K = problem.kernel_size;
+    const int end_row = min(first_row + pool, shape.convolved);
+    const int end_column = min(first_column + pool, shape.convolved);
     float largest = -INFINITY;
 #pragma unroll 1
     for (int h = first_row; h < end_row; ++h) {
 #pragma unroll 1
       for (int w = first_column; w < end_column; ++w) {
-        const float* const under =
-            in_ + image * shape().image_floats() + h * problem().size + w;
+        const float* const under = image + h * problem.size + w;
         largest = MaxOrNan(ExactSum<1>(plan, under, filter, 0), largest);
       }
     }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "common/math/rounding.h"
-#include "kernels/convolution/cuda/lib/division.h"
 
 namespace convlab::cuda {
 namespace {
@@ -16,14 +15,6 @@ bool Takes(const ConvolvePoolInstance& instance,
     return false;
   }
   return K * CeilDivide(problem.channels, 2) <= 8 * instance.row_steps;
-}
-
-void SetMagics(ConvolvePoolLaunch* launch) {
-  const ConvolvePoolShape& shape = launch->shape;
-  launch->pooled_magic = DivisionMagic(shape.pooled);
-  launch->area_magic = DivisionMagic(launch->area());
-  launch->convolved_magic = DivisionMagic(shape.convolved);
-  launch->band_magic = DivisionMagic(launch->item_images * shape.convolved);
 }
 
 // Estimated time of an item, in products of 64 rows for two rows of positions.
@@ -107,7 +98,6 @@ bool MakeConvolvePoolLaunch(const ConvolvePoolShape& shape, int64_t images,
   if (images < slots || !found) {
     for (int bands = shape.pooled - 1; bands > 0; --bands) consider(1, bands);
   }
-  if (found) SetMagics(launch);
   return found;
 }
 

@@ -41,10 +41,9 @@ struct ConvolvePoolInstance {
     return row_steps * (kernel_size + 2) * tiles * 512;
   }
 };
-constexpr ConvolvePoolInstance kConvolvePoolInstances[] = {{5, 2, 2, 3, 2},
-                                                           {7, 2, 2, 2, 4}};
+constexpr ConvolvePoolInstance kConvolvePoolInstances[] = {{5, 2, 2, 4, 2},
+                                                           {7, 2, 2, 3, 4}};
 constexpr int kConvolvePoolThreads = 128;
-constexpr int kConvolvePoolTile = 64;  // positions
 
 struct ConvolvePoolShape {
   ConvolvePoolProblem problem;
@@ -72,34 +71,60 @@ struct ConvolvePoolShape {
   }
 };
 
+// Two neighbouring columns of a window; the right one may not exist.
+struct ConvolvePoolPair {
+  int image, band;  // in the item
+  int window;       // in the band
+  int column;       // the left one
+  bool exists;
+};
+
 // False if the kernel does not take the problem.
 bool MakeConvolvePoolShape(const ConvolvePoolProblem& problem,
                            ConvolvePoolShape* shape);
 
 // A block of threads computes a group of filters for items, one after another:
 // an item is `item_images` whole images, or, with several strips, `bands` bands
-// of one image. A band is a row of windows. The columns of an item's windows,
-// [band][image][column], are its runs.
+// of one image. A band is a row of windows.
+//
+// The positions of a product's 64 rows are pairs of neighbouring columns, 8
+// pairs for each warp: two pairs of each of 4 wide windows, or one pair of each
+// of 8 narrow ones. Windows of two columns are narrow, and those of a last
+// column that has no more; behind the wide ones.
 struct ConvolvePoolLaunch {
   ConvolvePoolShape shape;
   int64_t images;
   int item_images;
   int bands, strips;
   int64_t items, blocks;
-  // For Divide: by the result's width, by the windows of a band of all images
-  // and of all bands of an image, and by the width before pooling and that of
-  // all images.
-  uint32_t pooled_magic, area_magic, convolved_magic, band_magic;
 
-  constexpr int area() const { return bands * shape.pooled; }
-  constexpr int runs() const { return item_images * bands * shape.convolved; }
-  constexpr int tiles() const {
-    return (runs() + kConvolvePoolTile - 1) / kConvolvePoolTile;
+  constexpr int wide_columns() const {  // of windows
+    const int size = shape.problem.pool.size;
+    const int last = shape.convolved - (shape.pooled - 1) * size;
+    return size == 2 ? 0 : last > 2 ? shape.pooled : shape.pooled - 1;
   }
-  constexpr int padded_runs() const { return tiles() * kConvolvePoolTile; }
-  // Between two filters' sums in shared memory, in floats: a multiple of 16 and
-  // 4, so that the lanes of a warp store to different banks.
-  constexpr int pitch() const { return padded_runs() + 4; }
+  constexpr int narrow_columns() const { return shape.pooled - wide_columns(); }
+  // A part is what a warp computes of a product.
+  constexpr int wide_parts() const {
+    return (item_images * bands * wide_columns() + 3) / 4;
+  }
+  constexpr int parts() const {
+    return wide_parts() + (item_images * bands * narrow_columns() + 7) / 8;
+  }
+  constexpr int tiles() const { return (parts() + 3) / 4; }
+  constexpr int pairs() const { return tiles() * 32; }
+  constexpr ConvolvePoolPair PairAt(int i) const {
+    const bool wide = i / 8 < wide_parts();
+    const int number = wide ? i / 2 : i - 8 * wide_parts();
+    const int columns = wide ? wide_columns() : narrow_columns();
+    if (columns == 0) return {};
+    const int line = number / columns;
+    const int window = number % columns + (wide ? 0 : wide_columns());
+    const int column =
+        window * shape.problem.pool.size + (wide ? i % 2 * 2 : 0);
+    return {line / bands, line % bands, window, column,
+            line / bands < item_images};
+  }
   // Words beyond the last image that are read: only weights of 0 meet them.
   constexpr int padding() const {
     return (shape.instance.kernel_size + 2 - shape.problem.kernel_size) *
@@ -110,14 +135,11 @@ struct ConvolvePoolLaunch {
     return shape.problem.size * shape.row_words;
   }
   // Shared memory, in bytes: the filters, what is known of two items' images,
-  // the runs, their sums, the images as floats, and their words, a high and a
-  // low one each.
+  // the pairs, the images as floats, and their words, a high and a low one
+  // each.
   constexpr int known_at() const { return shape.instance.filter_bytes(); }
-  constexpr int runs_at() const { return known_at() + 64 * item_images; }
-  constexpr int sums_at() const { return runs_at() + 8 * padded_runs(); }
-  constexpr int floats_at() const {
-    return sums_at() + 4 * pitch() * shape.instance.filters();
-  }
+  constexpr int pairs_at() const { return known_at() + 64 * item_images; }
+  constexpr int floats_at() const { return pairs_at() + 16 * pairs(); }
   constexpr int words_at() const {
     return floats_at() +
            (4 * item_images * shape.image_floats() + 15) / 16 * 16;

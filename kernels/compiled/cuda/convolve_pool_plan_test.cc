@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <variant>
+#include <vector>
 
 #include "common/network/network.h"
 #include "gtest/gtest.h"
-#include "kernels/convolution/cuda/lib/division.h"
 
 namespace convlab::cuda {
 namespace {
@@ -20,7 +20,39 @@ DeviceLimits Limits(int multiprocessors) {
   return limits;
 }
 
-// Every result is computed, from sums that have room.
+// Every column of a window is in one of its pairs, and the two pairs of a wide
+// window stand side by side, in parts of their own.
+void ExpectPairs(const ConvolvePoolLaunch& launch) {
+  const ConvolvePoolShape& shape = launch.shape;
+  const int pool = shape.problem.pool.size;
+  std::vector<int> seen(launch.item_images * launch.bands * shape.convolved);
+  for (int i = 0; i < launch.pairs(); ++i) {
+    const ConvolvePoolPair pair = launch.PairAt(i);
+    if (!pair.exists) continue;
+    ASSERT_LT(pair.image, launch.item_images);
+    ASSERT_LT(pair.band, launch.bands);
+    ASSERT_LT(pair.window, shape.pooled);
+    const int line = pair.image * launch.bands + pair.band;
+    for (int x = pair.column; x < std::min(pair.column + 2, shape.convolved);
+         ++x) {
+      ASSERT_EQ(x / pool, pair.window);
+      ++seen[line * shape.convolved + x];
+    }
+    if (i / 8 >= launch.wide_parts()) continue;
+    const ConvolvePoolPair other = launch.PairAt(i ^ 1);
+    ASSERT_TRUE(other.exists);
+    ASSERT_EQ(other.image, pair.image);
+    ASSERT_EQ(other.band, pair.band);
+    ASSERT_EQ(other.window, pair.window);
+  }
+  for (size_t i = 0; i < seen.size(); ++i) {
+    const int x = static_cast<int>(i) % shape.convolved;
+    // Without rounding up the last columns are in no window.
+    ASSERT_EQ(seen[i], x / pool < shape.pooled ? 1 : 0) << i;
+  }
+}
+
+// Every result is computed, from words that have room.
 void ExpectComplete(const ConvolvePoolLaunch& launch,
                     const DeviceLimits& limits) {
   const ConvolvePoolShape& shape = launch.shape;
@@ -35,13 +67,12 @@ void ExpectComplete(const ConvolvePoolLaunch& launch,
   EXPECT_EQ(launch.items, of_images * launch.strips);
   EXPECT_GE(launch.blocks, 1);
   EXPECT_LE(launch.blocks, launch.items);
-  EXPECT_GE(launch.padded_runs(), launch.runs());
-  EXPECT_EQ(launch.pitch() % 16, 4);
+  ExpectPairs(launch);
   EXPECT_LE(launch.shared_bytes(), limits.shared_per_block);
   EXPECT_LE(shape.instance.blocks * (launch.shared_bytes() + (1 << 10)),
             limits.shared_per_multiprocessor);
-  for (const int at : {launch.runs_at(), launch.sums_at(), launch.floats_at(),
-                       launch.words_at()}) {
+  for (const int at :
+       {launch.pairs_at(), launch.floats_at(), launch.words_at()}) {
     EXPECT_EQ(at % 16, 0);
   }
   // All rows under the last window are read, in words of 8.
@@ -52,18 +83,6 @@ void ExpectComplete(const ConvolvePoolLaunch& launch,
                         (shape.convolved - 1) * shape.pairs +
                         8 * instance.row_steps;
   EXPECT_LE(last_word, launch.image_words() + launch.padding());
-  // What is divided.
-  const auto expect_quotients = [](int d, uint32_t magic, int end) {
-    for (int i = 0; i < end; ++i) ASSERT_EQ(Divide(i, magic), i / d);
-  };
-  expect_quotients(
-      launch.area(), launch.area_magic,
-      std::max(launch.item_images, instance.filters()) * launch.area());
-  expect_quotients(shape.pooled, launch.pooled_magic, launch.area());
-  expect_quotients(launch.item_images * shape.convolved, launch.band_magic,
-                   launch.item_images * shape.convolved * launch.bands);
-  expect_quotients(shape.convolved, launch.convolved_magic,
-                   launch.item_images * shape.convolved);
 }
 
 TEST(ConvolvePoolPlan, TakesTheSecondConvolutionsWithPooling) {

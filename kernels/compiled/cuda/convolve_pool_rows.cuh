@@ -21,17 +21,13 @@ class ConvolvePoolRows : private ConvolvePoolItems {
                               float* out, const ConvolvePoolLaunch& launch)
       : ConvolvePoolItems(shared, known, packed, in, out, launch),
         filters_(SharedAddress(shared)),
-        columns_(reinterpret_cast<Column*>(shared + launch.runs_at())),
-        sums_(reinterpret_cast<float*>(shared + launch.sums_at())) {}
+        pairs_(reinterpret_cast<Pair*>(shared + launch.pairs_at())) {}
 
   __device__ void Run(char* shared, bool vector) {
     StoreFilters(shared);
-    FindColumns();
-    ForEach(vector, [&](int64_t item, const Image* images) {
-      Multiply(item);
-      __syncthreads();
-      Finish(item, images);
-    });
+    FindPairs();
+    ForEach(vector,
+            [&](int64_t item, const Image* images) { Multiply(item, images); });
   }
 
  private:
@@ -39,24 +35,32 @@ class ConvolvePoolRows : private ConvolvePoolItems {
       kConvolvePoolInstances[kInstance];
   static constexpr int kTiles = kOwn.tiles, kSteps = kOwn.steps();
   static constexpr int kPool = kOwn.pool, kSize = kOwn.kernel_size;
+  // Steps whose products run at the same time.
+  static constexpr int kUnderWay = 3;
 
-  // A window's column: where it begins in the words, in bytes, but for the rows
-  // above it, and its row in the item.
-  struct Column {
-    int words, row;
+  // Two neighbouring columns of a window.
+  struct Pair {
+    int words;   // where the left one begins in the words, in bytes
+    int second;  // how many bytes behind it the right one does; 0: it has none
+    int row;     // of the window in the item
+    // The image in the item and the window in its bands; negative: none.
+    int place;
   };
+  static constexpr int kPlaceBits = 16;
 
-  // Those beyond the last repeat it.
-  __device__ __forceinline__ void FindColumns() {
-    for (int i = threadIdx.x; i < launch_.padded_runs();
-         i += kConvolvePoolThreads) {
-      const int run = min(i, launch_.runs() - 1);
-      const int band = Divide(run, launch_.band_magic);
-      const int in_band = run - band * launch_.item_images * shape().convolved;
-      const int image = Divide(in_band, launch_.convolved_magic);
-      const int x = in_band - image * shape().convolved;
-      columns_[i] = {(image * launch_.image_words() + x * shape().pairs) * 8,
-                     band * kPool};
+  __device__ __forceinline__ void FindPairs() {
+    for (int i = threadIdx.x; i < launch_.pairs(); i += kConvolvePoolThreads) {
+      const ConvolvePoolPair pair = launch_.PairAt(i);
+      const int row = pair.band * kPool;
+      // Those that do not exist repeat the first.
+      const int words = pair.image * launch_.image_words() +
+                        row * shape().row_words + pair.column * shape().pairs;
+      const bool second = pair.column + 1 < shape().convolved;
+      pairs_[i] = pair.exists
+                      ? Pair{8 * words, second ? 8 * shape().pairs : 0, row,
+                             pair.image << kPlaceBits |
+                                 (pair.band * shape().pooled + pair.window)}
+                      : Pair{0, 0, 0, -1};
     }
   }
 
@@ -88,47 +92,50 @@ class ConvolvePoolRows : private ConvolvePoolItems {
     FenceAsyncProxy();
   }
 
-  // The largest sum of each column of a window, still scaled, for 64 columns at
-  // a time.
-  __device__ __forceinline__ void Multiply(int64_t item) const {
+  // The results of 32 pairs at a time. A lane has the sums of both columns of a
+  // pair, and so the largest of half a window or a whole one, for four filters.
+  __device__ __forceinline__ void Multiply(int64_t item,
+                                           const Image* images_of) const {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int first_row = first_band(item) * kPool;
-    const char* const own =
-        reinterpret_cast<const char*>(words_) + lane % 4 * 8;
+    const char* const own = reinterpret_cast<const char*>(words_) +
+                            lane % 4 * 8 + first_row * row_bytes_;
 #pragma unroll 1
     for (int tile = 0; tile < launch_.tiles(); ++tile) {
-      const int at = 64 * tile + 16 * warp + lane / 4;
-      const Column columns[2] = {columns_[at], columns_[at + 8]};
-      const char* windows[2];
-      int rows[2];
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const int row = first_row + columns[i].row;
-        windows[i] = own + columns[i].words + row * row_bytes_;
-        rows[i] = shape().convolved - row;
-      }
+      const int part = 4 * tile + warp;
+      const Pair pair = pairs_[8 * part + lane / 4];
+      const char* const windows[2] = {own + pair.words,
+                                      own + pair.words + pair.second};
+      const int rows = shape().convolved - first_row - pair.row;
       float large[kPool / 2][kRowSteps][16] = {}, small[kPool / 2][16] = {};
-      uint32_t high[2][4], low[2][4];
+      uint32_t high[kUnderWay][4], low[kUnderWay][4];
       Products<0>(windows, high, low, large, small);
       WaitForProducts<0>();
-      float* const to = sums_ + lane % 4 * 2 * launch_.pitch() + at;
+      float largest[kTiles][2];
 #pragma unroll
       for (int j = 0; j < kTiles; ++j) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          float largest = -INFINITY;
+        for (int f = 0; f < 2; ++f) {
+          largest[j][f] = -INFINITY;
 #pragma unroll
           for (int r = 0; r < kPool; ++r) {
-            const int sum = r % 2 * 8 + 4 * j + i;
             // A band has two rows at least.
-            if (r >= 2 && r >= rows[i / 2]) continue;
-            float all = small[r / 2][sum];
+            if (r >= 2 && r >= rows) continue;
 #pragma unroll
-            for (int l = 0; l < kRowSteps; ++l) all += large[r / 2][l][sum];
-            largest = fmaxf(largest, all);
+            for (int column = 0; column < 2; ++column) {
+              const int sum = r % 2 * 8 + 4 * j + 2 * column + f;
+              float all = small[r / 2][sum];
+#pragma unroll
+              for (int l = 0; l < kRowSteps; ++l) all += large[r / 2][l][sum];
+              largest[j][f] = fmaxf(largest[j][f], all);
+            }
           }
-          to[(8 * j + i % 2) * launch_.pitch() + i / 2 * 8] = largest;
         }
+      }
+      if (kPool > 2 && part < launch_.wide_parts()) {
+        Finish<true>(item, images_of, pair.place, largest);
+      } else {
+        Finish<false>(item, images_of, pair.place, largest);
       }
     }
   }
@@ -138,14 +145,15 @@ class ConvolvePoolRows : private ConvolvePoolItems {
   // and a row of zeros; of four rows, the lower two begin two rows later.
   template <int kStep>
   __device__ __forceinline__ void Products(
-      const char* const (&windows)[2], uint32_t (&high)[2][4],
-      uint32_t (&low)[2][4], float (&large)[kPool / 2][kRowSteps][16],
+      const char* const (&windows)[2], uint32_t (&high)[kUnderWay][4],
+      uint32_t (&low)[kUnderWay][4], float (&large)[kPool / 2][kRowSteps][16],
       float (&small)[kPool / 2][16]) const {
     if constexpr (kStep < (kSize + kPool - 1) * kRowSteps) {
       constexpr int kRow = kStep / kRowSteps, kOfRow = kStep % kRowSteps;
-      uint32_t(&h)[4] = high[kStep % 2];
-      uint32_t(&l)[4] = low[kStep % 2];
-      WaitForProducts<1>();  // of the step that read these registers
+      uint32_t(&h)[4] = high[kStep % kUnderWay];
+      uint32_t(&l)[4] = low[kStep % kUnderWay];
+      // For the step that read these registers.
+      WaitForProducts<kUnderWay - 1>();
 #pragma unroll
       for (int i = 0; i < 4; ++i) {  // position i % 2, words i / 2
         const uint2 v = *reinterpret_cast<const uint2*>(
@@ -169,50 +177,59 @@ class ConvolvePoolRows : private ConvolvePoolItems {
     }
   }
 
-  // The rest of the pooling, and what follows it.
-  __device__ __forceinline__ void Finish(int64_t item,
-                                         const Image* images_of) const {
-    const int pooled = shape().pooled, convolved = shape().convolved;
-    const int filters = min(problem().filters - first_filter_, kOwn.filters());
-    const int end = images(item);
-#pragma unroll 1
-    for (int i = 0; i < end; ++i) {
-      float* const out =
-          out_ +
-          ((first_image(item) + i) * problem().filters + first_filter_) *
-              pooled_plane() +
-          first_band(item) * pooled;
-#pragma unroll 1
-      for (int j = threadIdx.x; j < filters * launch_.area();
-           j += kConvolvePoolThreads) {
-        const int in_group = Divide(j, launch_.area_magic);
-        const int window = j - in_group * launch_.area();
-        const int band = Divide(window, launch_.pooled_magic);
-        const int x = window - band * pooled;
-        const float* const from = sums_ + in_group * launch_.pitch() +
-                                  (band * launch_.item_images + i) * convolved +
-                                  x * kPool;
-        // The last window may be narrower.
-        const int last = min(kPool, convolved - x * kPool) - 1;
-        float largest = from[0];
+  // What follows the sums. The lanes of a wide window's pairs each finish one
+  // of their two tiles.
+  template <bool kWide>
+  __device__ __forceinline__ void Finish(int64_t item, const Image* images_of,
+                                         int place,
+                                         float (&largest)[kTiles][2]) const {
+    static_assert(kTiles == 2);
+    const int lane = threadIdx.x % 32;
+    const bool right = lane / 4 % 2 == 1;
+    if (kWide) {
 #pragma unroll
-        for (int k = 1; k < kPool; ++k) {
-          largest = fmaxf(largest, from[min(k, last)]);
-        }
-        const Filter filter = known_[in_group];
-        const float sum =
-            IsCertain(largest, images_of[i], filter)
-                ? ScaledBack(largest, images_of[i], filter)
-                : Exact(first_image(item) + i, first_filter_ + in_group,
-                        first_band(item) * pooled + window);
-        out[in_group * pooled_plane() + window] = Finished(sum, filter);
+      for (int f = 0; f < 2; ++f) {
+        const float own = right ? largest[1][f] : largest[0][f];
+        const float others = right ? largest[0][f] : largest[1][f];
+        largest[0][f] = fmaxf(own, __shfl_xor_sync(0xffffffff, others, 4));
       }
+    }
+    const int in_item = place >> kPlaceBits;
+    if (place < 0 || in_item >= images(item)) return;
+    const Image image = images_of[in_item];
+    const int64_t number = first_image(item) + in_item;
+    const int window =
+        first_band(item) * shape().pooled + (place & ((1 << kPlaceBits) - 1));
+    const int first = lane % 4 * 2 + (kWide && right ? 8 : 0);
+    const int filters = problem().filters - first_filter_;
+    float* const out =
+        out_ +
+        (number * problem().filters + first_filter_ + first) * pooled_plane() +
+        window;
+    uint32_t uncertain = 0;
+#pragma unroll
+    for (int i = 0; i < (kWide ? 2 : 4); ++i) {
+      const int in_group = i / 2 * 8 + i % 2;
+      if (first + in_group >= filters) continue;
+      const Filter filter = known_[first + in_group];
+      const float sum = largest[i / 2][i % 2];
+      if (!IsCertain(sum, image, filter)) uncertain |= 1 << i;
+      out[in_group * pooled_plane()] =
+          Finished(ScaledBack(sum, image, filter), filter);
+    }
+    // By the definition.
+#pragma unroll 1
+    for (; uncertain != 0; uncertain &= uncertain - 1) {
+      const int i = __ffs(uncertain) - 1;
+      const int in_group = i / 2 * 8 + i % 2;
+      out[in_group * pooled_plane()] =
+          Finished(Exact(number, first_filter_ + first + in_group, window),
+                   known_[first + in_group]);
     }
   }
 
   const uint32_t filters_;
-  Column* const columns_;
-  float* const sums_;  // [filter of the group][column], by pitch
+  Pair* const pairs_;
 };
 
 #endif

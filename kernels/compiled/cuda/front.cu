@@ -14,26 +14,32 @@
 // of all filters: lanes read words of two pixels at even columns, from rows
 // that need no arrangement. Two positions one below the other share most of
 // their rows, too. Pooling is a maximum of a lane's own sums, but for the last
-// two of six filters, whose windows two lanes have.
+// two of a warp's six filters, whose windows two lanes have.
 //
-// Shape of the launch. A warp keeps the filters of a group, at most six, in
-// registers. A block has four warps, for one group or for two side by side;
-// four or five blocks share a multiprocessor, and each goes through as many
-// images as there are. While one enlarges, another multiplies. For few images,
-// an image is cut into strips.
+// Kernels. By warpgroups (front_warpgroups.cuh), where the GPU has their
+// products and there are at most 12 filters: a product has 64 positions and all
+// filters. A block computes whole images. An image's results lie side by side
+// in memory, so they are collected in shared memory, which the copy engine
+// writes while the block enlarges its next image. Few images are cut into
+// strips, whose results lanes store. By warps (front.cuh) otherwise: a warp
+// keeps the filters of a group, at most six, in registers; a block has four
+// warps, for one group or for two side by side. In both, several blocks share a
+// multiprocessor, and while one enlarges, another multiplies. All give the same
+// bits.
 //
 // Cost. fa19 on 10,000 images: 26.1 GFLOP, as products with two halves and
 // zeros 102 GFLOP; 7.8 MB read, 523 MB written; 131 million tanh.
 //
-// Bound. Instructions: 20,400 of a warp for each image, of which an eighth are
-// products, while writing takes 0.12 ms on an H200 and the products 0.175 ms
-// at one mma.m16n8k16 in 6.5 cycles of a multiprocessor's quarter. The result
-// is written as floats, not as the two halves that the matrix behind it
-// multiplies: that is as many bytes, and the convolutions that stand there in
-// other networks read floats.
+// Bound. Lanes that store their results themselves (H200): all networks write
+// 1.35 TB/s, and hardly more without enlarging or with ReLU instead of tanh. A
+// warp's store has 32 bytes of each of four filters, which begin anywhere and
+// touch two sectors of memory each. The result is written as floats, not as the
+// two halves that the matrix behind it multiplies: that is as many bytes, and
+// the convolutions that stand there in other networks read floats.
 #include "common/math/rounding.h"
 #include "kernels/compiled/cuda/front.cuh"
 #include "kernels/compiled/cuda/front.h"
+#include "kernels/compiled/cuda/front_warpgroups.cuh"
 #include "kernels/convolution/cuda/lib/launch.h"
 
 namespace convlab::cuda {
@@ -42,8 +48,20 @@ namespace {
 using Kernel = void (*)(const uint8_t*, const uint4*, const FrontScale*, float*,
                         FrontLaunch);
 
+template <int kSteps, bool kWhole>
+Kernel WarpgroupKernelOf(int tiles) {
+  return tiles == 2   ? FrontWarpgroupKernel<kSteps, 2, kWhole>
+         : tiles == 4 ? FrontWarpgroupKernel<kSteps, 4, kWhole>
+                      : FrontWarpgroupKernel<kSteps, 6, kWhole>;
+}
+
 template <int kSteps>
-Kernel KernelOf(int tiles) {
+Kernel KernelOf(const FrontLaunch& launch) {
+  const int tiles = launch.shape.tiles;
+  if (launch.shape.warpgroups) {
+    return launch.whole ? WarpgroupKernelOf<kSteps, true>(tiles)
+                        : WarpgroupKernelOf<kSteps, false>(tiles);
+  }
   return tiles == 2 ? FrontKernel<kSteps, 2> : FrontKernel<kSteps, 3>;
 }
 
@@ -57,7 +75,12 @@ FrontScale* ScalesOf(const FrontShape& shape, void* packed) {
 
 bool RunsFront() {
   return RejectWithoutTensorCores(
-             reinterpret_cast<const void*>(KernelOf<3>(3))) == nullptr;
+             reinterpret_cast<const void*>(FrontKernel<3, 3>)) == nullptr;
+}
+
+bool RunsFrontOfWarpgroups() {
+  return RejectWithoutWarpgroupProducts(reinterpret_cast<const void*>(
+             FrontWarpgroupKernel<3, 6, true>)) == nullptr;
 }
 
 int64_t PackedFrontBytes(const FrontShape& shape) {
@@ -77,9 +100,10 @@ Error LaunchFront(const FrontLaunch& launch, const uint8_t* images,
                   const void* packed, float* out, cudaStream_t stream) {
   const FrontShape& shape = launch.shape;
   const Kernel kernel =
-      shape.steps == 3 ? KernelOf<3>(shape.tiles) : KernelOf<4>(shape.tiles);
+      shape.steps == 3 ? KernelOf<3>(launch) : KernelOf<4>(launch);
+  RETURN_IF_FAILED(AllowAllSharedMemory(reinterpret_cast<const void*>(kernel)));
   const dim3 grid(launch.blocks, shape.groups / launch.wide);
-  kernel<<<grid, kFrontThreads, launch.shared_bytes(), stream>>>(
+  kernel<<<grid, launch.threads, launch.shared_bytes(), stream>>>(
       images, static_cast<const uint4*>(packed),
       ScalesOf(shape, const_cast<void*>(packed)), out, launch);
   return CheckLaunch("FrontKernel");

@@ -12,6 +12,8 @@ namespace convlab::cuda {
 
 // Whether the current device has the tensor cores for it.
 bool RunsFront();
+// And the products of warpgroups, as a shape may ask for them.
+bool RunsFrontOfWarpgroups();
 
 // Bytes of packed filters.
 int64_t PackedFrontBytes(const FrontShape& shape);

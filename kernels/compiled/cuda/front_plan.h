@@ -35,11 +35,12 @@ struct FrontProblem {
 // in columns 4 f + 2 dy + dx.
 struct FrontShape {
   FrontProblem problem;
-  int pooled;   // height and width of the result
-  int steps;    // products one after another: pairs of input rows
-  int tiles;    // of two filters, that a warp computes together: a group
-  int groups;   // of filters
-  int columns;  // of pixels, with those beyond the image that are read
+  bool warpgroups;  // for products of warpgroups, not of warps
+  int pooled;       // height and width of the result
+  int steps;        // products one after another: pairs of input rows
+  int tiles;        // of two filters, that are computed together: a group
+  int groups;       // of filters
+  int columns;      // of pixels, with those beyond the image that are read
   // For Divide: by the columns of the source with its border, by its words of
   // four (0: its rows are not whole words), by the columns of the enlarged
   // image, and by pairs of `columns`.
@@ -53,19 +54,30 @@ struct FrontShape {
   int padded_filters() const { return groups * tiles * 2; }
 };
 
-// False if the kernel does not take the problem.
-bool MakeFrontShape(const FrontProblem& problem, FrontShape* shape);
+// False if the kernels do not take the problem. `warpgroups`: the GPU has
+// products of warpgroups, which take up to 12 filters and all but large images.
+bool MakeFrontShape(const FrontProblem& problem, bool warpgroups,
+                    FrontShape* shape);
 
-// The kernel is compiled for these.
+// The kernels are compiled for these: by warps, which keep their filters in
+// registers, and by warpgroups.
 constexpr int kFrontSteps[] = {3, 4};
 constexpr int kFrontTiles[] = {2, 3};
+constexpr int kFrontGroupTiles[] = {2, 4, 6};
+// Threads of a block of warps, and of a warpgroup.
 constexpr int kFrontThreads = 128;
-// Blocks on a multiprocessor, by what a lane keeps of its filters.
+// Blocks of warps on a multiprocessor, by what a lane keeps of its filters.
 constexpr int FrontBlocks(int steps, int tiles) {
   return steps * tiles > 9 ? 4 : 5;
 }
-// Columns between two rows of pixels in shared memory, and words of two halves.
-constexpr int kFrontPitch = 136, kFrontWords = kFrontPitch / 2;
+// Warpgroups on a multiprocessor where blocks compute whole images, and of such
+// a block, at most; blocks of one warpgroup where they do not.
+constexpr int kFrontGroups = 6, kFrontBlockGroups = 3;
+constexpr int kFrontStripBlocks = 4;
+
+// Columns between two rows of pixels in shared memory; twice the words of two
+// halves.
+constexpr int FrontPitch(bool warpgroups) { return warpgroups ? 96 : 136; }
 
 // A block of threads computes `wide` groups of filters in strips, one after
 // another: a strip is `rows` rows of an image's result, two at least.
@@ -76,10 +88,21 @@ struct FrontLaunch {
   int rows;
   int strips;      // of an image
   int64_t blocks;  // for each `wide` groups
+  // Of the strip's pixels, in words of two: a block's threads are side by side
+  // on as many parts of the rows as there are threads for.
+  int part_rows;
+  int threads;  // of a block
+  // Whether a block's results are whole images, all filters of them, which pass
+  // through shared memory, so that the copy engine writes them. By warpgroups.
+  bool whole;
 
-  // A strip's positions as pairs, one below the other; a product takes 16.
+  // A strip's positions as pairs, one below the other; a product takes 16, or
+  // 64.
   constexpr int runs() const { return (rows + 1) / 2 * shape.pooled; }
-  constexpr int padded_runs() const { return (runs() + 15) / 16 * 16; }
+  constexpr int padded_runs() const {
+    const int product = shape.warpgroups ? 64 : 16;
+    return (runs() + product - 1) / product * product;
+  }
   // The rows of pixels under a strip, and at most those of the source, with its
   // border, that they are mixed from.
   constexpr int pixel_rows() const { return 2 * (rows - 1) + 2 * shape.steps; }
@@ -89,22 +112,31 @@ struct FrontLaunch {
     const int mixed = pixel_rows() * size / shape.problem.enlarged + 3;
     return mixed < all ? mixed : all;
   }
-  // Shared memory, in bytes: the factors and biases of the groups, columns'
-  // weights, the runs, the source's rows after mixing columns and before, as
-  // floats, and the pixels as halves.
-  constexpr int scale_bytes() const { return 16 * shape.tiles * wide; }
+  constexpr int pitch() const { return FrontPitch(shape.warpgroups); }
+  // Shared memory, in bytes: the filters, for products of warpgroups, the
+  // factors and biases of the groups, columns' weights, the runs, the source's
+  // rows as floats, the pixels as halves, and whole results.
+  constexpr int filter_bytes() const {
+    return shape.warpgroups ? 512 * shape.steps * shape.tiles : 0;
+  }
+  constexpr int taps_at() const {
+    return shape.warpgroups ? filter_bytes() : 16 * shape.tiles * wide;
+  }
   constexpr int runs_at() const {
-    return scale_bytes() + (8 * shape.problem.enlarged + 15) / 16 * 16;
+    return taps_at() + (8 * shape.problem.enlarged + 15) / 16 * 16;
   }
-  constexpr int across_at() const { return runs_at() + 8 * padded_runs(); }
-  constexpr int source_at() const {
-    return across_at() + 4 * source_rows() * kFrontPitch;
-  }
+  constexpr int source_at() const { return runs_at() + 8 * padded_runs(); }
   constexpr int pixels_at() const {
     return source_at() + 4 * source_rows() * (shape.problem.size + 2);
   }
+  constexpr int result_at() const {
+    return (pixels_at() + 2 * pixel_rows() * pitch() + 15) / 16 * 16;
+  }
+  constexpr int result_bytes() const {
+    return 4 * shape.problem.filters * shape.pooled * shape.pooled;
+  }
   constexpr int shared_bytes() const {
-    return pixels_at() + 2 * pixel_rows() * kFrontPitch;
+    return result_at() + (whole ? result_bytes() : 0);
   }
 };
 

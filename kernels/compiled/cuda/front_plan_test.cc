@@ -28,21 +28,37 @@ void ExpectComplete(const FrontLaunch& launch) {
   const FrontShape& shape = launch.shape;
   const FrontProblem& problem = shape.problem;
   EXPECT_TRUE(IsAmong(shape.steps, kFrontSteps));
-  EXPECT_TRUE(IsAmong(shape.tiles, kFrontTiles));
+  EXPECT_TRUE(shape.warpgroups ? IsAmong(shape.tiles, kFrontGroupTiles)
+                               : IsAmong(shape.tiles, kFrontTiles));
   EXPECT_GE(2 * shape.steps, problem.kernel_size + 1);
   EXPECT_GE(shape.groups * shape.tiles * 2, problem.filters);
   EXPECT_LT((shape.groups - 1) * shape.tiles * 2, problem.filters);
   // A window reads 8 pixels in 2 `steps` rows, the last one too.
   EXPECT_GE(shape.columns, 2 * (shape.pooled - 1) + 8);
   EXPECT_GE(shape.columns, problem.enlarged);
-  EXPECT_LE(shape.columns, kFrontPitch);
+  EXPECT_LE(shape.columns, launch.pitch());
   EXPECT_EQ(shape.columns % 2, 0);
   EXPECT_EQ(launch.pixel_rows(), 2 * (launch.rows - 1) + 2 * shape.steps);
   EXPECT_GE(launch.rows * launch.strips, shape.pooled);
   EXPECT_LT(launch.rows * (launch.strips - 1), shape.pooled);
   // What the last strip repeats is less than a row for each strip.
   EXPECT_LT(launch.rows * launch.strips, shape.pooled + launch.strips);
-  EXPECT_LE(launch.shared_bytes(), 48 << 10);
+  constexpr int kShared = 228 << 10, kOwn = 1 << 10;
+  if (launch.whole) {
+    EXPECT_TRUE(shape.warpgroups && launch.strips == 1);
+    EXPECT_EQ(launch.rows, shape.pooled);
+    EXPECT_EQ(launch.threads % kFrontThreads, 0);
+    EXPECT_LE(launch.threads, kFrontBlockGroups * kFrontThreads);
+    EXPECT_EQ(launch.result_at() % 16, 0);
+    EXPECT_EQ(launch.result_bytes() % 16, 0);
+    EXPECT_LE(launch.shared_bytes() + kOwn, kShared);
+  } else {
+    EXPECT_EQ(launch.threads, kFrontThreads);
+    EXPECT_LE(launch.shared_bytes(),
+              shape.warpgroups ? kShared / kFrontStripBlocks - kOwn : 48 << 10);
+  }
+  EXPECT_EQ(launch.padded_runs() % (shape.warpgroups ? 64 : 16), 0);
+  EXPECT_GE(launch.padded_runs(), launch.runs());
   EXPECT_GE(launch.blocks, 1);
   EXPECT_LE(launch.blocks, launch.images * launch.strips);
   EXPECT_GE(launch.rows, 2);
@@ -58,6 +74,8 @@ void ExpectComplete(const FrontLaunch& launch) {
     ASSERT_EQ(Divide(i, shape.words_magic), i / (problem.size / 4));
   }
   EXPECT_EQ(shape.groups % launch.wide, 0);
+  EXPECT_TRUE(!shape.warpgroups || shape.groups == 1);
+  EXPECT_EQ(launch.taps_at() % 8, 0);
   EXPECT_EQ(launch.runs_at() % 8, 0);
   // Pixels of a strip are mixed from rows that have room.
   for (int strip = 0; strip < launch.strips; ++strip) {
@@ -70,19 +88,33 @@ void ExpectComplete(const FrontLaunch& launch) {
     EXPECT_LE(tap(end - 1) + 2 - tap(2 * row), launch.source_rows());
     EXPECT_LE(tap(end - 1) + 2, bordered);
   }
-  EXPECT_EQ(launch.across_at() % 16, 0);
   EXPECT_EQ(launch.source_at() % 8, 0);
+  // The threads' parts cover the rows of pixels.
+  EXPECT_GE(launch.threads / (shape.columns / 2) * launch.part_rows,
+            launch.pixel_rows());
+  for (int i = 0; i < launch.threads; ++i) {
+    ASSERT_EQ(Divide(i, shape.pairs_magic), i / (shape.columns / 2));
+  }
   EXPECT_EQ(launch.pixels_at() % 4, 0);
 }
 
 TEST(FrontPlan, TakesEveryNetworkOfTheTable) {
   for (const Network& network : Networks()) {
-    FrontShape shape;
-    ASSERT_TRUE(MakeFrontShape(ProblemOf(network), &shape)) << network.name;
-    EXPECT_EQ(shape.pooled, network.Shapes()[3].size);
-    for (const int64_t images : {1, 2, 100, 10000}) {
-      SCOPED_TRACE(::testing::Message() << network.name << ", " << images);
-      ExpectComplete(MakeFrontLaunch(shape, images, kMultiprocessors));
+    for (const bool warpgroups : {false, true}) {
+      FrontShape shape;
+      ASSERT_TRUE(MakeFrontShape(ProblemOf(network), warpgroups, &shape))
+          << network.name;
+      const FrontProblem& problem = shape.problem;
+      EXPECT_EQ(shape.warpgroups, warpgroups && problem.filters <= 12);
+      EXPECT_EQ(shape.pooled, network.Shapes()[3].size);
+      for (const int64_t images : {1, 2, 100, 10000}) {
+        SCOPED_TRACE(::testing::Message() << network.name << ", " << images);
+        const FrontLaunch launch =
+            MakeFrontLaunch(shape, images, kMultiprocessors);
+        ExpectComplete(launch);
+        // Many images of all networks.
+        EXPECT_EQ(launch.whole, shape.warpgroups && images == 10000);
+      }
     }
   }
 }
@@ -93,16 +125,21 @@ TEST(FrontPlan, TakesOtherSizes) {
       for (const int filters : {1, 7, 64}) {
         const int size = kernel_size % 2 == 0 ? 28 : enlarged;
         const int convolved = enlarged - kernel_size + 1;
-        FrontShape shape;
-        ASSERT_TRUE(MakeFrontShape({size,
-                                    enlarged,
-                                    filters,
-                                    kernel_size,
-                                    {2, 2, convolved % 2 == 0},
-                                    Activation::kNone},
-                                   &shape));
-        for (const int64_t images : {1, 1000}) {
-          ExpectComplete(MakeFrontLaunch(shape, images, kMultiprocessors));
+        for (const bool warpgroups : {false, true}) {
+          FrontShape shape;
+          ASSERT_TRUE(MakeFrontShape({size,
+                                      enlarged,
+                                      filters,
+                                      kernel_size,
+                                      {2, 2, convolved % 2 == 0},
+                                      Activation::kNone},
+                                     warpgroups, &shape));
+          // Large images and many filters are left to warps.
+          EXPECT_EQ(shape.warpgroups,
+                    warpgroups && enlarged < 128 && filters < 64);
+          for (const int64_t images : {1, 1000}) {
+            ExpectComplete(MakeFrontLaunch(shape, images, kMultiprocessors));
+          }
         }
       }
     }
@@ -112,17 +149,21 @@ TEST(FrontPlan, TakesOtherSizes) {
 TEST(FrontPlan, RefusesWhatItCannotDo) {
   FrontShape shape;
   const FrontProblem fa19 = {28, 70, 12, 5, kHalve, Activation::kTanh};
-  ASSERT_TRUE(MakeFrontShape(fa19, &shape));
+  ASSERT_TRUE(MakeFrontShape(fa19, false, &shape));
   EXPECT_EQ(shape.steps, 3);
   EXPECT_EQ(shape.tiles, 3);
   EXPECT_EQ(shape.groups, 2);
   // Two groups share an image where there are enough of them.
   EXPECT_EQ(MakeFrontLaunch(shape, 1, kMultiprocessors).wide, 1);
   EXPECT_EQ(MakeFrontLaunch(shape, 1000, kMultiprocessors).wide, 2);
+  // Warpgroups compute all filters.
+  ASSERT_TRUE(MakeFrontShape(fa19, true, &shape));
+  EXPECT_EQ(shape.tiles, 6);
+  EXPECT_EQ(shape.groups, 1);
   const auto refused = [&](auto change) {
     FrontProblem problem = fa19;
     change(problem);
-    return !MakeFrontShape(problem, &shape);
+    return !MakeFrontShape(problem, true, &shape);
   };
   EXPECT_TRUE(refused([](FrontProblem& p) { p.kernel_size = 8; }));
   EXPECT_TRUE(refused([](FrontProblem& p) { p.enlarged = 129; }));
@@ -144,8 +185,8 @@ TEST(FrontPlan, RefusesWhatItCannotDo) {
 TEST(FrontPlan, ShiftedFiltersCoverTheWindow) {
   for (int K = 1; K <= 7; ++K) {
     FrontShape shape;
-    ASSERT_TRUE(
-        MakeFrontShape({28, 70, 1, K, kHalve, Activation::kNone}, &shape));
+    ASSERT_TRUE(MakeFrontShape({28, 70, 1, K, kHalve, Activation::kNone}, true,
+                               &shape));
     for (int dy = 0; dy < 2; ++dy) {
       for (int dx = 0; dx < 2; ++dx) {
         int weights = 0;

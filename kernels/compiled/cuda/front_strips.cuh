@@ -1,0 +1,229 @@
+// What the kernels of a network's front have in common: a block's strips, whose
+// pixels are enlarged in shared memory; front.cu tells the idea.
+#ifndef KERNELS_COMPILED_CUDA_FRONT_STRIPS_CUH_
+#define KERNELS_COMPILED_CUDA_FRONT_STRIPS_CUH_
+
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+#include "kernels/compiled/cuda/front_plan.h"
+#include "kernels/convolution/cuda/lib/ptx.cuh"
+#include "kernels/cuda/activation.cuh"
+#include "kernels/cuda/async_copy.cuh"
+#include "kernels/cuda/tanh.cuh"
+#include "kernels/layers/cuda/enlarge.cuh"
+
+namespace convlab::cuda {
+
+// What a filter's sums are multiplied by, and what is added.
+struct FrontScale {
+  float factor, bias;
+};
+
+// Two positions, one below the other: where the upper one's window begins in
+// the pixels, in words, and its place in the strip's result.
+struct FrontRun {
+  int window, place;
+};
+
+// kPitch: of pixels in shared memory.
+template <int kPitch>
+class FrontStrips {
+ protected:
+  static constexpr int kWords = kPitch / 2;
+
+  // scales: those of the block's filters will be there.
+  __device__ FrontStrips(char* shared, FrontScale* scales,
+                         const uint8_t* images, float* out,
+                         const FrontLaunch& launch)
+      : launch_(launch),
+        scales_(scales),
+        taps_(reinterpret_cast<Tap*>(shared + launch.taps_at())),
+        runs_(reinterpret_cast<FrontRun*>(shared + launch.runs_at())),
+        source_(reinterpret_cast<float*>(shared + launch.source_at())),
+        pixels_(reinterpret_cast<uint32_t*>(shared + launch.pixels_at())),
+        enlarging_(launch.shape.problem.size, launch.shape.problem.enlarged),
+        images_(images),
+        out_(out) {}
+
+  // Calls prepare() and, behind a barrier, convolve(image, first row) for the
+  // block's strips, one after another, whose pixels are in shared memory by
+  // then.
+  template <typename Prepare, typename Convolve>
+  __device__ __forceinline__ void ForEach(const FrontScale* scales,
+                                          const Prepare& prepare,
+                                          const Convolve& convolve) {
+    Begin(scales);
+    __syncthreads();
+    const int64_t strips = launch_.images * launch_.strips;
+    for (int64_t i = blockIdx.x; i < strips; i += gridDim.x) {
+      const int64_t image = i / launch_.strips;
+      // The last strip has as many rows as the others, some of them again.
+      const int first = min(static_cast<int>(i % launch_.strips) * launch_.rows,
+                            shape().pooled - launch_.rows);
+      // Its barriers part the strips: who is in it first writes only what
+      // nobody reads after them.
+      Enlarge(image, 2 * first);
+      // For the factors, which come while the first strip is enlarged.
+      WaitForCopies<0>();
+      prepare();
+      __syncthreads();
+      convolve(image, first);
+    }
+  }
+
+  // The pixels under two runs, as a lane holds them for products:
+  // [pair of rows][run + 2 row of the pair].
+  template <int kPairs>
+  __device__ __forceinline__ void LoadWindows(
+      const FrontRun (&runs)[2], uint32_t (&pixels)[kPairs][4]) const {
+    const uint32_t* const own = pixels_ + threadIdx.x % 4;
+#pragma unroll
+    for (int s = 0; s < kPairs; ++s) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        pixels[s][i] = own[runs[i % 2].window + (2 * s + i / 2) * kWords];
+      }
+    }
+  }
+
+  // One activated result.
+  template <Activation kActivation>
+  static __device__ __forceinline__ float Finished(float most,
+                                                   FrontScale scale) {
+    const float value = most * scale.factor + scale.bias;
+    return kActivation == Activation::kTanh ? Tanh(value)
+                                            : Apply<kActivation>(value);
+  }
+
+  static __device__ int threads() { return blockDim.x; }
+  __device__ const FrontShape& shape() const { return launch_.shape; }
+  __device__ int size() const { return shape().problem.size; }
+  __device__ int enlarged() const { return shape().problem.enlarged; }
+
+ private:
+  using Tap = SmallInterpolation::Tap;
+
+  // What stays for all strips: taps, runs and factors.
+  __device__ void Begin(const FrontScale* scales) {
+    const int own = threadIdx.x;
+    const int factors = 2 * shape().tiles * launch_.wide;
+    for (int i = own; i < factors; i += threads()) {
+      StartCopy<sizeof(FrontScale)>(
+          scales_ + i, scales + static_cast<int>(blockIdx.y) * factors + i,
+          true);
+    }
+    CommitCopies();
+    for (int i = own; i < enlarged(); i += threads()) {
+      taps_[i] = enlarging_.TapOf(i);
+    }
+    // Where rows are odd, the last runs begin a row higher; those beyond the
+    // last repeat it. What is computed twice is stored twice.
+    for (int i = own; i < launch_.padded_runs(); i += threads()) {
+      const int run = min(i, launch_.runs() - 1), pair = run / shape().pooled;
+      const int x = run - pair * shape().pooled;
+      const int row = min(2 * pair, launch_.rows - 2);
+      runs_[i] = {row * 2 * kWords + x, row * shape().pooled + x};
+    }
+    // The source's border stays zeros.
+    const int floats = launch_.source_rows() * (size() + 2);
+    for (int i = own; i < floats; i += threads()) source_[i] = 0;
+  }
+
+  // The rows of pixels from `first` on, as halves.
+  __device__ void Enlarge(int64_t image, int first) {
+    const int rows = launch_.pixel_rows();
+    const int first_source = taps_[first].first;
+    const int last = min(first + rows, enlarged()) - 1;
+    // Two rows are mixed.
+    const int source_rows = taps_[last].first + 2 - first_source;
+    LoadSource(image, first_source, source_rows);
+    __syncthreads();
+    if (enlarging_.at_once()) {
+      Mix<true>(first, first_source);
+    } else {
+      Mix<false>(first, first_source);
+    }
+  }
+
+  // A thread goes down a word's column, so that it mixes the source's columns
+  // once for all rows that two of the source's rows become. What is beyond the
+  // image repeats its last row and column: only weights of 0 meet it.
+  template <bool kAtOnce>
+  __device__ __forceinline__ void Mix(int first, int first_source) {
+    const int pairs = shape().columns / 2, last = enlarged() - 1;
+    const int part = Divide(threadIdx.x, shape().pairs_magic);
+    const int x = threadIdx.x - part * pairs;
+    const int begin = part * launch_.part_rows;
+    const int end = min(begin + launch_.part_rows, launch_.pixel_rows());
+    const Tap columns[2] = {taps_[min(2 * x, last)],
+                            taps_[min(2 * x + 1, last)]};
+    const auto across = [&](int row) {
+      const float* const from = source_ + row * (size() + 2);
+      return make_float2(enlarging_.Across(columns[0], from),
+                         enlarging_.Across(columns[1], from));
+    };
+    int source = -2;
+    float2 top = {}, bottom = {};
+#pragma unroll 2
+    for (int r = begin; r < end; ++r) {
+      const Tap tap = taps_[min(first + r, last)];
+      const int needed = tap.first - first_source;
+      if (needed != source) {
+        top = needed == source + 1 ? bottom : across(needed);
+        bottom = across(needed + 1);
+        source = needed;
+      }
+      pixels_[r * kWords + x] = enlarging_.DownPair<kAtOnce>(tap, top, bottom);
+    }
+  }
+
+  // Rows of the source, counted with a border of zeros. Images may be in the
+  // host's memory, so that every wait counts: words are loaded where all rows
+  // consist of them.
+  __device__ void LoadSource(int64_t image, int first, int rows) {
+    const uint8_t* const from = images_ + image * size() * size();
+    const int pitch = size() + 2;
+    if (shape().words_magic != 0 &&
+        reinterpret_cast<uintptr_t>(images_) % 4 == 0) {
+      const int row_words = size() / 4, begin = (first - 1) * row_words;
+      const auto* const words = reinterpret_cast<const uint32_t*>(from) + begin;
+#pragma unroll 2
+      for (int i = threadIdx.x; i < rows * row_words; i += threads()) {
+        const bool inside = i + begin >= 0 && i + begin < size() * row_words;
+        const uint32_t word = inside ? words[i] : 0;
+        // Two floats of a row are its border.
+        const int row = Divide(i, shape().words_magic);
+        float* const to = source_ + 4 * i + 2 * row + 1;
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          to[j] = static_cast<float>(word >> (8 * j) & 0xff);
+        }
+      }
+      return;
+    }
+#pragma unroll 4
+    for (int i = threadIdx.x; i < rows * pitch; i += threads()) {
+      const int row = Divide(i, shape().source_magic);
+      const int y = first + row - 1, x = i - row * pitch - 1;
+      const bool inside = y >= 0 && y < size() && x >= 0 && x < size();
+      source_[i] = inside ? static_cast<float>(from[y * size() + x]) : 0;
+    }
+  }
+
+ protected:
+  const FrontLaunch& launch_;
+  FrontScale* const scales_;
+  Tap* const taps_;
+  FrontRun* const runs_;
+  float* const source_;     // rows of the image with a border of zeros
+  uint32_t* const pixels_;  // [row][column], words of two halves
+  const SmallInterpolation enlarging_;
+  const uint8_t* const images_;
+  float* const out_;
+};
+
+}  // namespace convlab::cuda
+
+#endif  // KERNELS_COMPILED_CUDA_FRONT_STRIPS_CUH_
