@@ -16,7 +16,11 @@ while [[ $1 == -* ]]; do
 done
 status=0
 for task in 0 1; do
-  SLURM_PROCID=$task "$@"
+  SLURM_PROCID=$task "$@" &
+done
+trap 'kill $(jobs -p); exit 143' TERM
+for task in $(jobs -p); do
+  wait "$task"
   got=$?
   if [ $got -gt $status ]; then status=$got; fi
 done
@@ -27,7 +31,8 @@ cat >bundle/convlab <<'END'
 #!/bin/bash
 statuses=($STATUS)
 status=${statuses[$SLURM_PROCID]}
-printf '%s\n' "$@" >"$TEST_TMPDIR/arguments"
+if [ "$SLURM_PROCID" = 0 ]; then printf '%s\n' "$@" >"$TEST_TMPDIR/arguments"; fi
+if [ "$status" = hangs ]; then exec sleep 20; fi
 if [ "$status" = killed ]; then
   kill -9 $PPID # with its shell, as Slurm does
   exit 1
@@ -73,6 +78,8 @@ STATUS='0 137' expect 0 "${several[@]}"
 STATUS='1 0' expect 1 "${several[@]}"
 STATUS='2 143' expect 2 "${several[@]}"
 STATUS='killed 0' expect 1 "${several[@]}"
+STATUS='0 hangs' expect 0 "${several[@]}"
+STATUS='1 hangs' expect 1 "${several[@]}"
 STATUS='0 0' MPI=pmi2 expect 0 "${several[@]}"
 has srun.flags --mpi=pmi2
 STATUS='0 0' expect 2 several_nodes.sbatch "$PWD/bundle"
