@@ -73,9 +73,9 @@ int ThreadsOfRank(int wanted, int* left) {
   *left = 0;
   const int bound = Workers::Available();
   int ranks = 0;
-  const bool ours = absl::SimpleAtoi(Variable("OMPI_COMM_WORLD_LOCAL_SIZE"),
-                                     &ranks) &&
-                    ranks > 0 && !UserBinds();
+  const bool ours =
+      absl::SimpleAtoi(Variable("OMPI_COMM_WORLD_LOCAL_SIZE"), &ranks) &&
+      ranks > 0 && !UserBinds();
   if (!ours) return wanted > 0 ? wanted : bound;
   if (wanted > 0 && wanted <= bound) return wanted;
   cpu_set_t own;
