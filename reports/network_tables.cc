@@ -83,8 +83,7 @@ Curve CurveOf(const NetworkRecord& record, const std::string& network,
 }  // namespace
 
 absl::StatusOr<std::optional<NetworkRecord>> ReadNetworks(
-    const std::string& folder) {
-  const std::string path = folder + "/network.json";
+    const std::string& path) {
   absl::StatusOr<NetworkRecord> record = ReadNetworkRecord(path);
   if (absl::IsNotFound(record.status())) {
     return std::optional<NetworkRecord>();
@@ -109,6 +108,26 @@ std::string NetworksDigest(const NetworkRecord& record) {
                     Both(record, network, 100, kHostPath), " | ",
                     Both(record, network, 10000, kHostPath), " | ",
                     Both(record, network, 10000, kDevicePath), " |\n");
+  }
+  return table;
+}
+
+std::string SeveralGpusTable(const NetworkRecord& record) {
+  std::string table = absl::StrCat(
+      "Measured on ", record.gpu.name, ", revision ", record.git_revision,
+      ".\n\n| network | GPUs | images | p50 | images/s | times one GPU "
+      "|\n|---|---|---|---|---|---|\n");
+  const NetworkRow* one_gpu = nullptr;  // each network's rows begin with it
+  for (const NetworkRow& row : record.rows) {
+    if (row.path != kDevicesPath) continue;
+    if (row.gpus == 1) one_gpu = &row;
+    const bool known = one_gpu != nullptr && one_gpu->network == row.network;
+    absl::StrAppend(
+        &table, "| ", row.network, " | ", row.gpus, " | ", row.images, " | ",
+        Time(row.p50_us), " | ", Rate(row.images_per_s), " | ",
+        known ? absl::StrFormat("%.2f", row.images_per_s / one_gpu->images_per_s)
+              : kDash,
+        " |\n");
   }
   return table;
 }

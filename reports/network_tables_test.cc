@@ -68,6 +68,21 @@ TEST(NetworkTables, FiguresHaveALineForEachOfOurRows) {
                       "µs | 31.5 µs | 2.08× | – |\n")));
 }
 
+TEST(NetworkTables, SeveralGpusStandBesideOne) {
+  NetworkRecord record = MadeUp();
+  AddRow(record, "fa19", 10000, "convlab", kDevicesPath, 800);
+  AddRow(record, "fa19", 20000, "convlab", kDevicesPath, 816);
+  AddRow(record, "sp19", 20000, "convlab", kDevicesPath, 408);
+  for (const size_t i : {1, 2}) record.rows[record.rows.size() - i].gpus = 2;
+  EXPECT_EQ(SeveralGpusTable(record),
+            "Measured on NVIDIA X1, revision 1234.\n\n"
+            "| network | GPUs | images | p50 | images/s | times one GPU |\n"
+            "|---|---|---|---|---|---|\n"
+            "| fa19 | 1 | 10000 | 800 µs | 12.5 M | 1.00 |\n"
+            "| fa19 | 2 | 20000 | 816 µs | 24.5 M | 1.96 |\n"
+            "| sp19 | 2 | 20000 | 408 µs | 49.0 M | – |\n");
+}
+
 TEST(NetworkTables, ChartsHaveACurveForEachProviderAndPath) {
   const std::vector<Chart> charts = NetworkCharts(MadeUp());
   ASSERT_EQ(charts.size(), 2u);
@@ -105,7 +120,7 @@ TEST(NetworkTables, ARecordMayBeMissingButNotEmpty) {
                            HasSubstr("reports/charts/networks-rate.svg"),
                            HasSubstr("| fa19 | 1 | host |")));
   ASSERT_TRUE(WriteFileAtomically(path, ToJson(NetworkRecord())).ok());
-  EXPECT_THAT(std::string(ReadNetworks(folder).status().message()),
+  EXPECT_THAT(std::string(ReadNetworks(path).status().message()),
               HasSubstr("network.json: the record lacks rows"));
 }
 

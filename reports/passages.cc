@@ -141,10 +141,12 @@ absl::StatusOr<std::string> AccuracyOfKinds(const std::string& measured) {
   return Accuracy(measured, AccuracyDigest);
 }
 
-// What `make` writes of the record of whole networks.
+// What `make` writes of a record of whole networks.
 absl::StatusOr<std::string> WholeNetworks(
-    const std::string& measured, std::string (*make)(const NetworkRecord&)) {
-  ASSIGN_OR_RETURN(const auto record, ReadNetworks(measured + "/h200"));
+    const std::string& measured, std::string (*make)(const NetworkRecord&),
+    const char* file = "network.json") {
+  ASSIGN_OR_RETURN(const auto record,
+                   ReadNetworks(absl::StrCat(measured, "/h200/", file)));
   return record ? make(*record) : std::string("Not measured.\n");
 }
 
@@ -170,6 +172,10 @@ absl::StatusOr<std::string> Cluster(const std::string& measured) {
                                      "GPUs](../reports/charts/cluster.svg)\n");
 }
 
+absl::StatusOr<std::string> SeveralGpus(const std::string& measured) {
+  return WholeNetworks(measured, SeveralGpusTable, "gpus.json");
+}
+
 struct Passage {
   absl::string_view name;
   absl::StatusOr<std::string> (*make)(const std::string& measured);
@@ -185,6 +191,7 @@ constexpr Passage kPassages[] = {
     {"whole networks digest", WholeNetworksDigest},
     {"layers", Layers},
     {"cluster", Cluster},
+    {"several gpus", SeveralGpus},
     {"accuracy", AccuracyOfAll},
     {"accuracy digest", AccuracyOfKinds},
     {"cpu lessons", CpuLessons},
@@ -233,7 +240,8 @@ absl::StatusOr<std::map<std::string, std::string>> PassageCharts(
         absl::StrCat("Convolutions in float32, ", bench.fp32->gpu.name),
         bench.fp32->peer, TimesOf(*bench.fp32)));
   }
-  ASSIGN_OR_RETURN(const auto networks, ReadNetworks(measured + "/h200"));
+  ASSIGN_OR_RETURN(const auto networks,
+                   ReadNetworks(measured + "/h200/network.json"));
   if (networks) {
     for (Chart& chart : NetworkCharts(*networks)) {
       charts.push_back(std::move(chart));

@@ -216,6 +216,14 @@ TEST(CheckProfile, NamesThatPassComeBackFromARecord) {
   EXPECT_EQ(CheckProfile(profile).message(),
             "gpu_activities.entries[0].name's length is 90000, expected 0 to "
             "65536");
+  // What is not UTF-8 here is when it is read again.
+  name.assign(64000, 'x');
+  name.insert(100, std::string(500, '\xff'));
+  ASSERT_TRUE(CheckProfile(profile).ok());
+  RunRecord record;
+  record.profile = profile;
+  const auto again = ParseRunRecord(ToJson(record));
+  EXPECT_TRUE(again.ok()) << again.status();
 }
 
 TEST(BenchRecord, ValuesThatNoBenchmarkHasAreRefused) {

@@ -3,7 +3,6 @@
 #ifndef COMMON_RECORD_VALUE_CHECKER_H_
 #define COMMON_RECORD_VALUE_CHECKER_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/status/status.h"
 
 namespace convlab {
 
@@ -89,14 +89,11 @@ class ValueChecker {
     Fail(absl::StrCat(field, " is ", value, ", expected more than 0 and at ",
                       "most ", most));
   }
-  // What is read again may not be longer (common/json/json_fields.h), and a
-  // byte that is no text is written as three.
+  // What is written may not be longer when it is read again
+  // (common/json/json_fields.h).
   void Text(absl::string_view field, absl::string_view text) {
-    const int64_t beyond_ascii = std::count_if(
-        text.begin(), text.end(),
-        [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
     Range(absl::StrCat(field, "'s length"),
-          static_cast<int64_t>(text.size()) + 2 * beyond_ascii, 0, 1 << 16);
+          static_cast<int64_t>(BytesAsUtf8(text)), 0, 1 << 16);
   }
   void Fail(absl::string_view error) {
     if (status_.ok()) status_ = absl::InvalidArgumentError(error);

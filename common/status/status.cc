@@ -115,6 +115,17 @@ std::string WithoutMiddle(absl::string_view text, size_t most) {
 
 }  // namespace
 
+size_t BytesAsUtf8(absl::string_view text) {
+  constexpr size_t kReplacement = 3;
+  size_t bytes = 0;
+  while (!text.empty()) {
+    const Character character = FirstCharacter(text);
+    bytes += character.valid ? character.size : kReplacement;
+    text.remove_prefix(character.size);
+  }
+  return bytes;
+}
+
 std::string OneLine(absl::string_view text) {
   return WithoutControls(text, "");
 }

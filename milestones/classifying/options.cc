@@ -8,7 +8,6 @@
 #include "common/dataset/fashion_mnist.h"
 #include "common/files/files.h"
 #include "common/flags/flags.h"
-#include "common/parallel/parallel.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
 
@@ -177,7 +176,6 @@ absl::StatusOr<ClassifyOptions> ParseClassifyOptions(
   }
   RETURN_IF_ERROR(CheckRange("tolerate", FLAGS_tolerate, 0, 1000000));
   options.tolerate = FLAGS_tolerate;
-  options.threads = Workers::Available();
   if (parsed.given.count("threads") > 0) {
     RETURN_IF_ERROR(CheckRange("threads", FLAGS_threads, 1, 1024));
     options.threads = FLAGS_threads;

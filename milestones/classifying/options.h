@@ -28,7 +28,7 @@ struct ClassifyOptions {
   Device device = Device::kAuto;
   // The GPUs of this process, or kAllGpus; absent: one, if there is one.
   std::optional<int> gpus;
-  int threads = 1;
+  int threads = 0;  // 0: as many as are there
   int workers = 1;  // on the CPU, which share the threads
   int readers = 0;  // threads that read for a device; 0: as many as it needs
   std::string cpu_target;

@@ -16,6 +16,8 @@
 #include "common/accuracy/accuracy.h"
 #include "common/files/files.h"
 #include "common/hash/hash.h"
+#include "common/parallel/parallel.h"
+#include "common/ranks/binding.h"
 #include "common/ranks/ranks.h"
 #include "common/record/run_record.h"
 #include "common/status/main.h"
@@ -236,7 +238,7 @@ absl::Status Classify(const std::vector<std::string>& command,
 
 absl::Status ParseAndClassify(const std::vector<std::string>& command,
                               Ending& ending) {
-  const absl::StatusOr<ClassifyOptions> options =
+  absl::StatusOr<ClassifyOptions> options =
       ParseClassifyOptions({command.begin() + 1, command.end()});
   // All ranks have the same arguments, and one tells what is wrong with them.
   if (!options.ok() || options->help) {
@@ -244,6 +246,14 @@ absl::Status ParseAndClassify(const std::vector<std::string>& command,
     RETURN_IF_ERROR(options.status());
     std::fputs(ClassifyHelp().c_str(), stdout);
     return absl::OkStatus();
+  }
+  int left = 0;
+  options->threads = ThreadsOfRank(options->threads, &left);
+  if (left > 0 && Ranks::EnvironmentRank() == 0) {
+    Tell(absl::StrCat("rank 0 runs on all ", Workers::Available(),
+                      " CPUs that mpirun has, not on the ", left,
+                      " to which it was bound, and so do the others (mpirun "
+                      "--bind-to core binds them)"));
   }
   // Before any other thread begins, those of the CUDA driver and of MPI too,
   // which would take the signals.

@@ -192,6 +192,9 @@ TEST_P(OneFaintValue, OfTheInputs) {
       std::fill(data.x.begin(), data.x.end(), 0.f);
       for (int64_t b = 0; b < p.batch; ++b) {
         data.x[b * image + p.height / 2 * p.width + p.width / 2] = 1;
+        // At the other end of its row: beside it in tiles of few rows, too.
+        const int64_t column = place % p.width;
+        data.x[b * image + place + p.width - 1 - 2 * column] = 1;
         data.x[b * image + place] = kFaint;
       }
       ExpectContract(GetParam(), p, absl::StrCat("at ", place),
