@@ -289,26 +289,37 @@ __device__ __forceinline__ void FindLossy(const MendPlan& plan,
   if (tile.thread % 32 == 0) atomicAdd(&lossy->kept, kept);
 }
 
-// SyncGroup for warps whose lanes need not be together, as behind a loop that
-// some of them left early. That barrier counts a warp once for each part of it
-// that comes by itself, so that it would let others pass too early.
-__device__ __forceinline__ void SyncWarps(int barrier, int threads) {
-  __syncwarp();
-  SyncGroup(barrier, threads);
-}
+// The threads that mend: whole warps, which number themselves from 0 on. Their
+// lanes need not be together when they synchronize, as behind a loop that some
+// of them left early; SyncGroup would count a warp once for each part of it.
+struct MendingBlock {  // all threads of the block
+  __device__ __forceinline__ int thread() const { return threadIdx.x; }
+  __device__ __forceinline__ int threads() const { return blockDim.x; }
+  __device__ __forceinline__ void Sync() const { __syncthreads(); }
+};
+template <int kThreads, int kBarrier>  // the first kThreads, with that barrier
+struct MendingGroup {
+  __device__ __forceinline__ int thread() const { return threadIdx.x; }
+  __device__ __forceinline__ int threads() const { return kThreads; }
+  __device__ __forceinline__ void Sync() const {
+    __syncwarp();
+    SyncGroup(kBarrier, kThreads);
+  }
+};
 
 // Mends the outputs y of the block's doubtful tiles, of which there are some.
-// So many threads of the block call this, whole warps that number themselves
-// from 0 on and have this barrier to themselves, when all see these outputs.
+// All threads of the group call this, when they see these outputs.
 // *lossy is shared memory that nobody uses any more. Inlined, although on
 // ordinary data it is not reached: in a kernel that calls a function the
 // compiler may keep what is the same for all lanes, such as the descriptors of
 // products, in registers of each lane.
-__device__ __forceinline__ void MendOutputs(const Mend& mend, const float* x,
-                                            float* y, DoubtfulTiles doubtful,
-                                            int thread, int threads,
-                                            int barrier, LossyInputs* lossy) {
+template <typename Group>
+__device__ __forceinline__ void MendOutputs(Group group, const Mend& mend,
+                                            const float* x, float* y,
+                                            DoubtfulTiles doubtful,
+                                            LossyInputs* lossy) {
   const MendPlan& plan = mend.plan;
+  const int thread = group.thread(), threads = group.threads();
   const int count = *doubtful.count;
 #pragma unroll 1
   for (int i = 0; i < count; ++i) {
@@ -323,11 +334,11 @@ __device__ __forceinline__ void MendOutputs(const Mend& mend, const float* x,
                        tile.end_filter,
                        plan.tiles.At(tile.index),
                        tile.exponent};
-    SyncWarps(barrier, threads);  // all have done the tile before
+    group.Sync();  // all have done the tile before
     if (thread == 0) {
       lossy->count = lossy->lost = lossy->kept = lossy->all_over = 0;
     }
-    SyncWarps(barrier, threads);
+    group.Sync();
     if (tile.lossy && tile.exponent != kNotScalable) {
       FindLossy(plan, mending, lossy);
     }
@@ -335,7 +346,7 @@ __device__ __forceinline__ void MendOutputs(const Mend& mend, const float* x,
          m += threads) {
       if (mending.LookAllOver(m)) lossy->all_over = 1;
     }
-    SyncWarps(barrier, threads);
+    group.Sync();
     mending.lossy = lossy->count;
     mending.lost = __uint_as_float(lossy->lost);
     mending.dominated = mending.lossy / 64 > lossy->kept;
@@ -356,10 +367,12 @@ __device__ __forceinline__ void MendOutputs(const Mend& mend, const float* x,
 }
 
 // The same by a call, for kernels that are faster so.
-inline __device__ __noinline__ void CallMendOutputs(
-    const Mend& mend, const float* x, float* y, DoubtfulTiles doubtful,
-    int thread, int threads, int barrier, LossyInputs* lossy) {
-  MendOutputs(mend, x, y, doubtful, thread, threads, barrier, lossy);
+template <typename Group>
+__device__ __noinline__ void CallMendOutputs(Group group, const Mend& mend,
+                                             const float* x, float* y,
+                                             DoubtfulTiles doubtful,
+                                             LossyInputs* lossy) {
+  MendOutputs(group, mend, x, y, doubtful, lossy);
 }
 
 #endif

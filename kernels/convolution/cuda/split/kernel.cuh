@@ -353,8 +353,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
   if (*doubtful.count > 0) {
-    CallMendOutputs(mend, x, y, doubtful, threadIdx.x, blockDim.x,
-                    /*barrier=*/0, reinterpret_cast<LossyInputs*>(shared));
+    CallMendOutputs(MendingBlock(), mend, x, y, doubtful,
+                    reinterpret_cast<LossyInputs*>(shared));
   }
 #endif
 }

@@ -366,7 +366,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
 #endif
   __syncthreads();
   if (*doubtful.count > 0) {
-    MendOutputs(mend, x, y, doubtful, threadIdx.x, blockDim.x, /*barrier=*/0,
+    MendOutputs(MendingBlock(), mend, x, y, doubtful,
                 reinterpret_cast<LossyInputs*>(shared));
   }
 #endif

@@ -374,7 +374,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   WaitForBulkStores();
   __syncthreads();
   if (doubtful_count > 0) {
-    MendOutputs(mend, x, y, doubtful, threadIdx.x, blockDim.x, /*barrier=*/0,
+    MendOutputs(MendingBlock(), mend, x, y, doubtful,
                 reinterpret_cast<LossyInputs*>(shared));
   }
 #endif
