@@ -1,7 +1,6 @@
 #include "kernels/compiled/cuda/front_plan.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "common/math/rounding.h"
 
@@ -28,10 +27,12 @@ bool MakeFrontShape(const FrontProblem& problem, bool warpgroups,
   shape->columns =
       RoundUp(std::max(problem.enlarged, 2 * shape->pooled + 6), 2);
   static_assert(kMostPixels + 8 <= FrontPitch(false));
-  // One group computes all filters.
-  constexpr int kMostTiles = std::end(kFrontGroupTiles)[-1];
+  // One group computes all filters; for fewer the columns of its products would
+  // be too few.
+  constexpr int kMostFilters = 2 * kFrontGroupTiles, kFewestFilters = 9;
   shape->warpgroups = warpgroups && shape->columns <= FrontPitch(true) &&
-                      problem.filters <= 2 * kMostTiles;
+                      problem.filters >= kFewestFilters &&
+                      problem.filters <= kMostFilters;
   int least = INT32_MAX;
   const auto consider = [&](int tiles) {
     const int groups = CeilDivide(problem.filters, 2 * tiles);
@@ -41,10 +42,7 @@ bool MakeFrontShape(const FrontProblem& problem, bool warpgroups,
     shape->groups = groups;
   };
   if (shape->warpgroups) {
-    const auto enough =
-        std::find_if(std::begin(kFrontGroupTiles), std::end(kFrontGroupTiles),
-                     [&](int tiles) { return 2 * tiles >= problem.filters; });
-    consider(*enough);
+    consider(kFrontGroupTiles);
   } else {
     for (const int tiles : kFrontTiles) consider(tiles);
   }

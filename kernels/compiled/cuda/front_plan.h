@@ -55,7 +55,7 @@ struct FrontShape {
 };
 
 // False if the kernels do not take the problem. `warpgroups`: the GPU has
-// products of warpgroups, which take up to 12 filters and all but large images.
+// products of warpgroups, which take 9 to 12 filters and all but large images.
 bool MakeFrontShape(const FrontProblem& problem, bool warpgroups,
                     FrontShape* shape);
 
@@ -63,7 +63,7 @@ bool MakeFrontShape(const FrontProblem& problem, bool warpgroups,
 // registers, and by warpgroups.
 constexpr int kFrontSteps[] = {3, 4};
 constexpr int kFrontTiles[] = {2, 3};
-constexpr int kFrontGroupTiles[] = {2, 4, 6};
+constexpr int kFrontGroupTiles = 6;
 // Threads of a block of warps, and of a warpgroup.
 constexpr int kFrontThreads = 128;
 // Blocks of warps on a multiprocessor, by what a lane keeps of its filters.

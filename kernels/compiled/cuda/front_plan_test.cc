@@ -28,7 +28,7 @@ void ExpectComplete(const FrontLaunch& launch) {
   const FrontShape& shape = launch.shape;
   const FrontProblem& problem = shape.problem;
   EXPECT_TRUE(IsAmong(shape.steps, kFrontSteps));
-  EXPECT_TRUE(shape.warpgroups ? IsAmong(shape.tiles, kFrontGroupTiles)
+  EXPECT_TRUE(shape.warpgroups ? shape.tiles == kFrontGroupTiles
                                : IsAmong(shape.tiles, kFrontTiles));
   EXPECT_GE(2 * shape.steps, problem.kernel_size + 1);
   EXPECT_GE(shape.groups * shape.tiles * 2, problem.filters);
@@ -105,7 +105,7 @@ TEST(FrontPlan, TakesEveryNetworkOfTheTable) {
       ASSERT_TRUE(MakeFrontShape(ProblemOf(network), warpgroups, &shape))
           << network.name;
       const FrontProblem& problem = shape.problem;
-      EXPECT_EQ(shape.warpgroups, warpgroups && problem.filters <= 12);
+      EXPECT_EQ(shape.warpgroups, warpgroups && problem.filters == 12);
       EXPECT_EQ(shape.pooled, network.Shapes()[3].size);
       for (const int64_t images : {1, 2, 100, 10000}) {
         SCOPED_TRACE(::testing::Message() << network.name << ", " << images);
@@ -122,7 +122,7 @@ TEST(FrontPlan, TakesEveryNetworkOfTheTable) {
 TEST(FrontPlan, TakesOtherSizes) {
   for (int kernel_size = 1; kernel_size <= 7; ++kernel_size) {
     for (const int enlarged : {10, 11, 33, 128}) {
-      for (const int filters : {1, 7, 64}) {
+      for (const int filters : {1, 7, 10, 64}) {
         const int size = kernel_size % 2 == 0 ? 28 : enlarged;
         const int convolved = enlarged - kernel_size + 1;
         for (const bool warpgroups : {false, true}) {
@@ -134,9 +134,9 @@ TEST(FrontPlan, TakesOtherSizes) {
                                       {2, 2, convolved % 2 == 0},
                                       Activation::kNone},
                                      warpgroups, &shape));
-          // Large images and many filters are left to warps.
+          // Large images and other numbers of filters are left to warps.
           EXPECT_EQ(shape.warpgroups,
-                    warpgroups && enlarged < 128 && filters < 64);
+                    warpgroups && enlarged < 128 && filters == 10);
           for (const int64_t images : {1, 1000}) {
             ExpectComplete(MakeFrontLaunch(shape, images, kMultiprocessors));
           }

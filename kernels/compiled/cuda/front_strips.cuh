@@ -58,10 +58,15 @@ class FrontStrips {
     __syncthreads();
     const int64_t strips = launch_.images * launch_.strips;
     for (int64_t i = blockIdx.x; i < strips; i += gridDim.x) {
-      const int64_t image = i / launch_.strips;
-      // The last strip has as many rows as the others, some of them again.
-      const int first = min(static_cast<int>(i % launch_.strips) * launch_.rows,
-                            shape().pooled - launch_.rows);
+      int64_t image = i;
+      int first = 0;
+      // Divisions of 64 bits would be a tenth of a whole image's instructions.
+      if (launch_.strips > 1) {
+        image = i / launch_.strips;
+        // The last strip has as many rows as the others, some of them again.
+        first = min(static_cast<int>(i % launch_.strips) * launch_.rows,
+                    shape().pooled - launch_.rows);
+      }
       // Its barriers part the strips: who is in it first writes only what
       // nobody reads after them.
       Enlarge(image, 2 * first);

@@ -31,11 +31,12 @@
 // each chunk, 32 KB of images and 41 of weights: 0.27 GB in all for 2,560
 // images, and as much again on the way between its halves and memory. The
 // tensor cores would take half of that time, and a kernel that only loads takes
-// as long. Many blocks that read the same weights wait for each other, so that
-// the blocks that run at the same time belong to different groups.
+// as long as this one.
 //
 // Tried (H200): blocks in pairs that load their weights once for both
-// (multicast). No byte less was read, and it took longer.
+// (multicast). No byte less was read, and it took longer. Groups side by side
+// in the grid, so that fewer blocks read the same weights at the same time: no
+// difference.
 #include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
@@ -70,7 +71,7 @@ Error LaunchWarpgroups(const MatrixLaunch& launch, const float* in,
                        cudaStream_t stream) {
   const auto kernel = WarpgroupRowsKernel<kTiles>;
   RETURN_IF_FAILED(AllowAllSharedMemory(reinterpret_cast<const void*>(kernel)));
-  const dim3 grid(launch.row_blocks * launch.units, launch.column_blocks);
+  const dim3 grid(launch.row_blocks, launch.column_blocks, launch.units);
   kernel<<<grid, kWarpgroupThreads, WarpgroupSharedBytes(kTiles), stream>>>(
       in, words, partial, launch);
   return CheckLaunch("WarpgroupRowsKernel");

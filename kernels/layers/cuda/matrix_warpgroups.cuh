@@ -31,8 +31,6 @@ class WarpgroupProduct {
         columns_(SharedAddress(inputs_ + kWarpgroupStages * kInputs)),
         full_(SharedAddress(barriers)),
         empty_(full_ + 8 * kWarpgroupStages),
-        unit_(blockIdx.x % static_cast<int>(launch.units)),
-        row_block_(blockIdx.x / static_cast<int>(launch.units)),
         in_(in),
         words_(words),
         launch_(launch) {}
@@ -52,7 +50,7 @@ class WarpgroupProduct {
       Load();
     } else {
       TakeRegisters<232>();
-      Multiply(partial + unit_ * launch_.rows * launch_.shape.columns());
+      Multiply(partial + blockIdx.z * launch_.rows * launch_.shape.columns());
     }
   }
 
@@ -61,13 +59,15 @@ class WarpgroupProduct {
   static constexpr int kInputs = kManyRows * kMatrixChunk;  // of a stage
   static constexpr int kTileBytes = 4 * kTileWords;
 
-  __device__ int first_chunk() const { return unit_ * launch_.unit_chunks; }
+  __device__ int first_chunk() const {
+    return blockIdx.z * launch_.unit_chunks;
+  }
   __device__ int chunks() const {
     return min(launch_.unit_chunks,
                static_cast<int>(launch_.shape.chunks) - first_chunk());
   }
   __device__ int64_t first_row() const {
-    return int64_t{row_block_} * kManyRows;
+    return int64_t{blockIdx.x} * kManyRows;
   }
   __device__ int64_t first_tile() const { return int64_t{blockIdx.y} * kTiles; }
 
@@ -197,10 +197,6 @@ class WarpgroupProduct {
   float* const inputs_;     // [stage][row][input]
   const uint32_t columns_;  // [stage][step][tile][word]
   const uint32_t full_, empty_;
-  // Units are side by side in the grid, so that the blocks that run at the same
-  // time want different weights: many that read the same ones wait for each
-  // other.
-  const int unit_, row_block_;
   const float* const in_;
   const uint32_t* const words_;
   const MatrixLaunch& launch_;
