@@ -57,6 +57,9 @@ void SetChunk(int channels, int rows, int columns, int stages,
   const int64_t bytes =
       kFloat * std::max(RoundUp(taps, 4) + p.stages * stage, shares);
   p.shared_bytes = static_cast<int>(std::min<int64_t>(bytes, kTooManyBytes));
+  p.input_floats = static_cast<int>(inputs);
+  p.stage_floats = static_cast<int>(stage);
+  p.chunk_taps = static_cast<int>(RoundUp(taps, 4));
 }
 
 // The largest chunk that fits; false if not even one tap does.

@@ -58,6 +58,14 @@ TEST(GeneralPlan, CoversTheOperationAndFits) {
       EXPECT_GE(p.chunk_rows * p.row_chunks, p.KH);
       EXPECT_GE(p.chunk_columns * p.column_chunks, p.KW);
       EXPECT_EQ(p.stages, p.chunks > 1 ? 2 : 1);
+      // The table, and in each stage the inputs and then the weights.
+      EXPECT_GE(p.chunk_taps,
+                p.chunk_channels * p.chunk_rows * p.chunk_columns);
+      EXPECT_GE(p.input_floats, p.chunk_channels * p.channel_pitch);
+      EXPECT_GE(
+          p.stage_floats - p.input_floats,
+          p.chunk_channels * p.chunk_rows * p.chunk_columns * p.weight_pitch);
+      EXPECT_GE(p.shared_bytes, 4 * (p.chunk_taps + p.stages * p.stage_floats));
       EXPECT_LE(p.in_columns, p.row_pitch);
       EXPECT_LE(p.warps * 32, kGeneralMostThreads);
       EXPECT_EQ(p.warps % (p.filter_warps << p.shares_log), 0);
