@@ -125,8 +125,9 @@ std::string SeveralGpusTable(const NetworkRecord& record) {
     absl::StrAppend(
         &table, "| ", row.network, " | ", row.gpus, " | ", row.images, " | ",
         Time(row.p50_us), " | ", Rate(row.images_per_s), " | ",
-        known ? absl::StrFormat("%.2f", row.images_per_s / one_gpu->images_per_s)
-              : kDash,
+        known
+            ? absl::StrFormat("%.2f", row.images_per_s / one_gpu->images_per_s)
+            : kDash,
         " |\n");
   }
   return table;

@@ -41,8 +41,8 @@ std::string OneLine(absl::string_view text);
 // ends with it, so that nothing of a file reaches a reader raw.
 std::string Printable(absl::string_view text);
 
-// The bytes of a text in which U+FFFD, of three, stands for each byte that is not
-// UTF-8, as in records.
+// The bytes of a text in which U+FFFD, of three, stands for each byte that is
+// not UTF-8, as in records.
 size_t BytesAsUtf8(absl::string_view text);
 
 // The longest error line, in bytes.

@@ -164,6 +164,17 @@ TEST(Import, RecordsOfImpossibleNumbers) {
               HasSubstr("total_ns is 4611686018427387904, expected 0 to"));
 }
 
+// In quadratic time they would take minutes.
+TEST(Import, LinesThatMayBeHeadersTakeAsLongAsTheyAre) {
+  for (const absl::string_view line :
+       {"\"Time(%)\",\"Name\",\"Kernel Name\",\"ID\n",
+        "Time(%),\"Kernel Name\n", "\"ID\",\"Kernel Name\" ID\n"}) {
+    std::string text;
+    while (text.size() < 4 << 20) absl::StrAppend(&text, line);
+    EXPECT_FALSE(ParseProfile(text).ok()) << line;
+  }
+}
+
 TEST(Import, WhatHoldsNoProfile) {
   EXPECT_THAT(Error(""), HasSubstr("the file is empty"));
   EXPECT_THAT(Error("hello\n"), HasSubstr("no profile found: expected"));

@@ -65,15 +65,13 @@ struct Header {
 // Returns the header that begins at `offset`, if there is one, and moves past
 // it.
 std::optional<Header> HeaderAt(absl::string_view content, size_t& offset) {
-  if (!absl::StrContains(LineAt(content, offset).text, "Kernel Name")) {
-    return std::nullopt;
-  }
-  size_t end = offset;
-  auto record = ReadCsvRecord(content, end);
-  if (!record.ok()) return std::nullopt;
+  const Line line = LineAt(content, offset);
+  if (!absl::StrContains(line.text, "Kernel Name")) return std::nullopt;
+  auto record = ReadCsvLine(line);
+  if (!record) return std::nullopt;
   Header header(*std::move(record));
   if (!header.IsHeader()) return std::nullopt;
-  offset = end;
+  offset = NextLine(content, offset);
   return header;
 }
 

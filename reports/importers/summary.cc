@@ -115,7 +115,7 @@ class TableReader {
              !absl::StartsWith(absl::StripAsciiWhitespace(text), "Time");
     };
     constexpr size_t kLeast = 4;  // columns of a table
-    const std::vector<Cell> pieces = Pieces(content_, line);
+    const std::vector<Cell> pieces = Pieces(line);
     if (IsRule(line.text)) {
       if (pieces.size() < kLeast) return absl::OkStatus();
       if (!is_title(above.text)) {

@@ -157,11 +157,8 @@ std::vector<Heading> ParseHeader(absl::string_view content, const Line& line,
   }
   if (absl::StrContains(line.text, ',')) {
     form = Form::kCsv;
-    size_t end = line.offset;
-    const auto record = ReadCsvRecord(content, end);
-    if (!record.ok()) return {};
-    next = end;
-    return ParseCellHeader(*record);
+    const auto record = ReadCsvLine(line);
+    return record ? ParseCellHeader(*record) : std::vector<Heading>();
   }
   form = Form::kText;
   return ParseTextHeader(line.text);
@@ -183,13 +180,12 @@ bool IsPercentage(const Cell& piece) {
   return !number.text.empty() && unit == "%";
 }
 
-std::vector<Cell> Pieces(absl::string_view content, const Line& line) {
+std::vector<Cell> Pieces(const Line& line) {
   if (IsBox(line.text)) return SplitBox(line, absl::string_view::npos);
   std::vector<Cell> pieces = SplitAtBlanks(line);
   if (pieces.empty() || IsQuantity(pieces[0])) return pieces;
-  size_t end = line.offset;
-  auto record = ReadCsvRecord(content, end);
-  return record.ok() && record->size() > 1 ? *std::move(record) : pieces;
+  auto record = ReadCsvLine(line);
+  return record && record->size() > 1 ? *std::move(record) : pieces;
 }
 
 absl::string_view TypePrefix(absl::string_view line) {

@@ -41,7 +41,7 @@ bool IsInteger(const Cell& piece);
 bool IsPercentage(const Cell& piece);
 
 // The cells of a row, whose form is recognized.
-std::vector<Cell> Pieces(absl::string_view content, const Line& line);
+std::vector<Cell> Pieces(const Line& line);
 
 // The type in front of a row of nvprof's: "GPU activities" of
 // "  GPU activities:  35.95%"; a size of 0 if there is none.

@@ -1,6 +1,7 @@
 #include "reports/importers/text.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -112,6 +113,14 @@ absl::StatusOr<std::vector<Cell>> ReadCsvRecord(absl::string_view content,
   }
   offset = std::min(at + 1, content.size());
   return fields;
+}
+
+std::optional<std::vector<Cell>> ReadCsvLine(const Line& line) {
+  size_t end = 0;
+  auto record = ReadCsvRecord(line.text, end);
+  if (!record.ok()) return std::nullopt;
+  for (Cell& cell : *record) cell.offset += line.offset;
+  return *std::move(record);
 }
 
 std::string CsvField(absl::string_view text) {

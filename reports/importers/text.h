@@ -4,6 +4,7 @@
 #define REPORTS_IMPORTERS_TEXT_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,10 @@ std::vector<Cell> SplitAtBlanks(const Line& line);
 // is not closed, or what follows a closing quote.
 absl::StatusOr<std::vector<Cell>> ReadCsvRecord(absl::string_view content,
                                                 size_t& offset);
+
+// The same of a record that ends with its line, as headers do: to try whether a
+// line is one may not take as long as the file is.
+std::optional<std::vector<Cell>> ReadCsvLine(const Line& line);
 
 // Formats `text` as a CSV field.
 std::string CsvField(absl::string_view text);

@@ -60,6 +60,15 @@ TEST(Csv, BrokenQuotes) {
               HasSubstr("line 1, column 4: expected a comma"));
 }
 
+TEST(Csv, ALineIsARecordOrNone) {
+  const auto record = ReadCsvLine({"a,\"b\"", 10});
+  ASSERT_TRUE(record.has_value());
+  ASSERT_EQ(record->size(), 2u);
+  EXPECT_EQ((*record)[1].text, "b");
+  EXPECT_EQ((*record)[1].offset, 12u);
+  EXPECT_FALSE(ReadCsvLine({"a,\"b", 10}).has_value());
+}
+
 TEST(Csv, FieldsAreWrittenAsTheyAreRead) {
   for (const char* text : {"a", "", "a, b", "say \"c\"", "d\ne"}) {
     size_t offset = 0;
