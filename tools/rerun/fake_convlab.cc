@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
   variant.verification->problems_right = 1;
   variant.verification->judge_version = 1;
   variant.verification->accuracy_class = "fp32";
-  variant.verification->kernel = {"mine", "plain", *content};
+  variant.verification->kernel = {"mine", "plain", *content, {}};
   for (const convlab::NetworkConvolution& layer : (*network)->Convolutions()) {
     convlab::ConvolutionRecord& one = record.convolutions.emplace_back();
     one.batch = record.size;

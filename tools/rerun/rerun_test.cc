@@ -93,7 +93,7 @@ TEST_F(RerunTest, TheRecordNamesKernelAndNetwork) {
   record.network = "fa20";
   record.started = "2026-11-21T05:28:09+00:00";
   record.variants["other"].verification.emplace().kernel =
-      KernelRecord{"other", "", ""};
+      KernelRecord{"other", "", "", {}};
   ASSERT_TRUE(WriteRunRecord(folder_ + "/class/ada/run.json", record).ok());
   EXPECT_THAT(Found("ada").kernel, HasSubstr("/ada/other.cu"));
   EXPECT_EQ(Found("ada").network, "fa20");
