@@ -55,7 +55,16 @@ struct WgmmaConstants {
   // thread holds.
   static constexpr int kVectors = kRows / kVectorRows;
   static constexpr int kSums = kVectorRows * kShifts * kOctets * 4;
-  static constexpr int kPairs = (kInputRows + 1) / 2;  // of input rows
+  // Pairs of input rows, and with two parts those of which high halves stay in
+  // registers until all small products are there (TileProduct): a pair takes 8
+  // registers, besides the sums of one step and of all, what is being loaded,
+  // and addresses.
+  static constexpr int kPairs = (kInputRows + 1) / 2;
+  static constexpr int kFreePairs =
+      (kMultiplierRegisters - 2 * kVectors * kSums - 24) / 8;
+  static constexpr int kHeld = kParts == 1           ? 0
+                               : kFreePairs < kPairs ? kFreePairs
+                                                     : kPairs;
   // The rows of an arranged filter: zeros stand before and after it, so that
   // one product can have several output rows. And the bytes of such a row for
   // one step.

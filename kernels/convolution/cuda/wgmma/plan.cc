@@ -100,9 +100,10 @@ bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
 
   const int64_t pitch = int64_t{plan->W} * plan->pixel_halves / 2;
   const int64_t slab_rows = int64_t{plan->slab_bands} * shape.rows;
-  // The last filter row's last step reads beyond the last row.
+  // The last filter row's last step reads beyond the last row, and the step
+  // after it is loaded in vain (TileProduct).
   const int64_t slab_words =
-      RoundUp((slab_rows + K - 1) * pitch + int64_t{8} * plan->steps, 32);
+      RoundUp((slab_rows + K - 1) * pitch + int64_t{8} * (plan->steps + 1), 32);
   plan->merged = plan->slabs == 1 && plan->phase_groups == plan->groups;
   const int64_t rows = std::min<int64_t>(slab_rows, plan->H_out);
   const int64_t phase_filters = std::min<int64_t>(

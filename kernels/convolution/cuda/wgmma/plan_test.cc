@@ -59,7 +59,7 @@ void CheckPlan(const Problem& problem, const WgmmaPlan& plan) {
   const int64_t last =
       int64_t{slab_rows + K - 2} * plan.pitch +
       int64_t{plan.band_units - 1} * shape.shifts * plan.pixel_halves / 2 +
-      int64_t{plan.steps} * 8;
+      int64_t{plan.steps + 1} * 8;
   EXPECT_LE(last, plan.slab_words);
   // The last filter's last output, wherever the target begins.
   const int64_t filters =

@@ -137,7 +137,7 @@ constexpr WgmmaShape kWgmmaShapes[] = {
     Wgmma(5, 4, 2).VectorRows(2).Wide().Multipliers(3),
     Wgmma(5, 6, 2).VectorRows(2).Wide(),
     Wgmma(5, 6, 2).VectorRows(2),
-    Wgmma(5, 6, 2).VectorRows(2).ConverterGroups(2).OwnSlabs(),
+    Wgmma(5, 6, 2).VectorRows(2).Threads(640).ConverterGroups(3).OwnSlabs(),
     Wgmma(7, 3, 3).Wide().TwoColumns().ConverterGroups(2).OwnSlabs().Direct(),
     Wgmma(7, 5, 2).Wide().TwoColumns().Threads(384),
     Wgmma(7, 5, 3).Wide(),

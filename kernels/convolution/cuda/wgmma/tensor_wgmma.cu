@@ -34,9 +34,9 @@
 // filters, rows, halves and stages, is nearly as busy as the tensor cores.
 //
 // Accuracy. Tensor cores cut off bits where they add. One step's products are
-// added there, those of low halves of inputs first, before the sum goes on in
-// float32. If the weights of some filter have one sign, so that sums grow with
-// every product, these sums are shorter.
+// added there, the small ones before the large ones, which wait in registers,
+// before the sum goes on in float32. If the weights of some filter have one
+// sign, so that sums grow with every product, these sums are shorter.
 #include "kernels/convolution/cuda/wgmma/wgmma_convolution.cuh"
 
 namespace convlab::cuda {

@@ -54,14 +54,14 @@ class TileProduct {
   }
 
   // Two parts: multiplies `steps` steps. Each has sums of its own, which are
-  // added to `sum` by ordinary additions. With `short_sums` the products of
-  // high halves of inputs have several sums.
+  // added to `sum` by ordinary additions; with `short_sums` also between the
+  // large products, after each two input rows, or four.
   __device__ __forceinline__ void RunStepSums(int steps,
                                               const volatile bool& short_sums,
                                               Sums& step_sum, Sums& sum) {
-    static_assert(kGroups % 2 == 0 && kGroups % C::kAhead == 0);
+    static_assert(kLoaded % C::kAhead == 0);
     Unroll<C::kAhead>([&](auto i) { LoadGroup<decltype(i)::value>(); });
-    Take<0, 0>();
+    Take<0, Buffer(0)>();
 #pragma unroll
     for (auto& vector : sum) {
 #pragma unroll
@@ -97,41 +97,76 @@ class TileProduct {
   }
 
  private:
-  // The order of a step's products with two parts, in groups of two input rows:
-  // first their low halves by the filters' high ones; then their high halves by
-  // low ones and by high ones side by side. Large products, those of two high
-  // halves, are cut off by each product that follows, not by those before. The
-  // first groups add to other sums than the last one.
+  // The order of a step's products with two parts, in groups of two input rows.
+  // Large products, those of two high halves, are cut off by each product that
+  // follows, so the small ones come first: the rows' low halves by the filters'
+  // high ones, from the last row to the first; then the rows' high halves by
+  // the filters' low ones. The first C::kHeld pairs of rows stay in registers
+  // until all small products are there, and come back in the opposite order;
+  // with the others small and large products stand side by side. So the next
+  // step begins with other sums than those that this one ends with.
   static constexpr int kPairs = C::kPairs;
-  static constexpr int kGroups = 2 * kPairs;
-  static constexpr bool IsLow(int group) { return group < kPairs; }
-  static constexpr int Pair(int group) { return group % kPairs; }
-  // Whether short sums end before a group. With one cut fewer registers spill.
+  static constexpr int kLoaded = 2 * kPairs;  // groups with new operands
+  static constexpr int kGroups = kLoaded + C::kHeld;
+  // Whether short sums end before a group.
   static constexpr bool IsCut(int group) {
-    return C::kKernelSize <= 5 ? group > kPairs : group == kPairs + kPairs / 2;
+    return group >= kLoaded + (C::kHeld == kPairs ? 1 : 0) &&
+           (C::kKernelSize <= 5 || (kGroups - group) % 2 == 0);
   }
-  // The first input row of a vector of output rows, and its last; and the last
-  // group that has products for it.
+  static constexpr bool IsLow(int group) { return group < kPairs; }
+  static constexpr int Pair(int group) {
+    return IsLow(group)       ? kPairs - 1 - group
+           : group >= kLoaded ? kGroups - 1 - group
+                              : group - kPairs;
+  }
+  static constexpr bool IsHeld(int group) {
+    return !IsLow(group) && Pair(group) < C::kHeld;
+  }
+  // Which of the filters' halves it is multiplied by.
+  static constexpr bool ByLow(int group) {
+    return !IsLow(group) && group < kLoaded;
+  }
+  static constexpr bool ByHigh(int group) {
+    return IsLow(group) || group >= kLoaded || !IsHeld(group);
+  }
+  // The registers of its operands.
+  static constexpr int Buffer(int group) {
+    return IsHeld(group) ? 2 + Pair(group) : group % 2;
+  }
+  // The group whose operands are loaded while a group is multiplied, or -1.
+  // After the last step those of the next are loaded in vain.
+  static constexpr int NextLoaded(int group) {
+    const int next = group + C::kAhead;
+    return next < kLoaded ? next : next >= kGroups ? next - kGroups : -1;
+  }
+  // The first input row of a vector of output rows, and its last.
   static constexpr int FirstRow(int vector) { return vector * C::kVectorRows; }
   static constexpr int LastRow(int vector) {
     return FirstRow(vector) + C::kVectorRows + C::kKernelSize - 2;
   }
+  // The last group that has products for a vector, and the row with which its
+  // products begin.
   static constexpr int LastGroup(int vector) {
-    return kPairs + LastRow(vector) / 2;
+    return FirstRow(vector) / 2 < C::kHeld ? kGroups - 1 - FirstRow(vector) / 2
+                                           : kPairs + LastRow(vector) / 2;
   }
+  static constexpr int BeginRow(int vector) { return LastRow(vector) / 2 * 2; }
 
   // Starts to load the operands of a group. at_ is where its pair of rows
-  // begins. After the last step those of the next are loaded in vain.
-  template <int kAt>
+  // begins.
+  template <int kG>
   __device__ __forceinline__ void LoadGroup() {
-    constexpr int kG = kAt % kGroups;
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
-      if constexpr (Pair(kG) == 0) {
-        at_[e] = in_[e];
+      if constexpr (kG == 0) {
+        at_[e] = in_[e] + (2 * kPairs - 2) * pitch_;
+        in_[e] += 32;
+      } else if constexpr (IsLow(kG)) {
+        at_[e] -= 2 * pitch_;
+      } else if constexpr (kG == kPairs) {
         // The compiler must not know that rows come again, or it keeps all
         // their addresses.
-        in_[e] += IsLow(kG) ? plan_.zero : 32;
+        asm volatile("" : "+r"(at_[e]));
       } else {
         at_[e] += 2 * pitch_;
       }
@@ -151,17 +186,24 @@ class TileProduct {
   template <int kG>
   __device__ __forceinline__ void MultiplyGroup(Sums& sum) {
     // Or else the compiler keeps the descriptors of all filter rows.
-    if constexpr (Pair(kG) == 0) filters_ += plan_.zero;
+    if constexpr (kG % kPairs == 0) filters_ += plan_.zero;
     FenceProducts();
     Unroll<C::kVectors>([&](auto v) {
       constexpr int kV = decltype(v)::value;
-      if constexpr (!IsLow(kG)) StartProducts<kG, kV>(plan_.group_bytes, sum);
-      StartProducts<kG, kV>(0, sum);
+      if constexpr (ByLow(kG)) {
+        StartProducts<kG, kV>(plan_.group_bytes, sum);
+      }
+      if constexpr (ByHigh(kG)) StartProducts<kG, kV>(0, sum);
     });
     CommitProducts();
-    LoadGroup<kG + C::kAhead>();
+    constexpr int kNext = NextLoaded(kG);
+    if constexpr (kNext >= 0) LoadGroup<kNext>();
     WaitForProducts<1>();
-    Take<kG + 1, (kG + 1) % 2>();
+    if constexpr (kG + 1 < kLoaded) {
+      Take<kG + 1, Buffer(kG + 1)>();
+    } else if constexpr (kG + 1 == kGroups) {
+      Take<0, Buffer(0)>();
+    }
   }
 
   // Starts the products of a group's rows that one vector of output rows needs,
@@ -172,9 +214,9 @@ class TileProduct {
       constexpr int kOperand = decltype(operand_index)::value;
       constexpr int kRow = 2 * Pair(kG) + kOperand;
       if constexpr (kRow >= FirstRow(kV) && kRow <= LastRow(kV)) {
-        constexpr bool kBegins = IsLow(kG) && kRow == FirstRow(kV);
+        constexpr bool kBegins = IsLow(kG) && kRow == BeginRow(kV);
         StartProduct(
-            sum[kV], rows_[kG % 2][kOperand],
+            sum[kV], rows_[Buffer(kG)][kOperand],
             ColumnsAt(filters_ + FilterOffset(kRow - FirstRow(kV)) + offset),
             kBegins ? 0 : 1);
       }
@@ -187,7 +229,7 @@ class TileProduct {
                                                      Sums& sum) {
     Unroll<C::kVectors>([&](auto v_index) {
       constexpr int kV = decltype(v_index)::value;
-      static_assert(LastGroup(kV) + 1 < kGroups || FirstRow(kV) >= 2,
+      static_assert(LastGroup(kV) + 1 < kGroups || LastRow(kV) < 2 * kPairs - 2,
                     "the next step's first products come before");
       if constexpr (LastGroup(kV) == kG) {
 #pragma unroll
@@ -296,7 +338,7 @@ class TileProduct {
   uint32_t in_[2], at_[2];  // of the next step, and of the last row loaded
   // By input row or group, operand and word: those whose products run and those
   // that wait for them; and those that are being loaded.
-  uint32_t rows_[2][2][4], next_[C::kAhead][2][4];
+  uint32_t rows_[2 + C::kHeld][2][4], next_[C::kAhead][2][4];
 };
 
 #endif  // __CUDA_ARCH_FEAT_SM90_ALL
