@@ -33,10 +33,9 @@
 // registers unless it has 24 columns or more, and shared memory, which serves
 // filters, rows, halves and stages, is nearly as busy as the tensor cores.
 //
-// Accuracy. Tensor cores cut off bits where they add. One step's products are
-// added there, the small ones before the large ones, which wait in registers,
-// before the sum goes on in float32. If the weights of some filter have one
-// sign, so that sums grow with every product, these sums are shorter.
+// Accuracy. Tensor cores cut off bits where they add. One step's small products
+// are added there first, then the large ones of half of the filter rows, which
+// wait in registers, before the sum goes on in float32.
 #include "kernels/convolution/cuda/wgmma/wgmma_convolution.cuh"
 
 namespace convlab::cuda {

@@ -53,12 +53,10 @@ class TileProduct {
     WaitForProducts<0>();
   }
 
-  // Two parts: multiplies `steps` steps. Each has sums of its own, which are
-  // added to `sum` by ordinary additions; with `short_sums` also between the
-  // large products, after each two input rows, or four.
-  __device__ __forceinline__ void RunStepSums(int steps,
-                                              const volatile bool& short_sums,
-                                              Sums& step_sum, Sums& sum) {
+  // Two parts: multiplies `steps` steps. Each half of a step's filter rows has
+  // sums of its own, which are added to `sum` by ordinary additions.
+  __device__ __forceinline__ void RunStepSums(int steps, Sums& step_sum,
+                                              Sums& sum) {
     static_assert(kLoaded % C::kAhead == 0);
     Unroll<C::kAhead>([&](auto i) { LoadGroup<decltype(i)::value>(); });
     Take<0, Buffer(0)>();
@@ -74,17 +72,6 @@ class TileProduct {
     for (int step = 0; step < steps; ++step) {
       Unroll<kGroups - 1>([&](auto i) {
         constexpr int kG = decltype(i)::value + 1;
-        if constexpr (IsCut(kG)) {
-          if (short_sums) {
-            WaitForProducts<0>();
-            Unroll<C::kVectors>([&](auto v_index) {
-              constexpr int kV = decltype(v_index)::value;
-              if constexpr (LastGroup(kV) >= kG) {
-                Move(step_sum[kV], sum[kV]);
-              }
-            });
-          }
-        }
         MultiplyGroup<kG>(step_sum);
         // The group before is done.
         AddFinished<kG - 1>(step_sum, sum);
@@ -97,41 +84,32 @@ class TileProduct {
   }
 
  private:
-  // The order of a step's products with two parts, in groups of two input rows.
-  // Large products, those of two high halves, are cut off by each product that
-  // follows, so the small ones come first: the rows' low halves by the filters'
-  // high ones, from the last row to the first; then the rows' high halves by
-  // the filters' low ones. The first C::kHeld pairs of rows stay in registers
-  // until all small products are there, and come back in the opposite order;
-  // with the others small and large products stand side by side. So the next
-  // step begins with other sums than those that this one ends with.
+  // The order of a step's products with two parts. Large products, those of two
+  // high halves, are cut off by each product that follows, so the small ones
+  // come first: groups of two input rows, their low halves by the filters' high
+  // ones, from the last row to the first; then their high halves by the
+  // filters' low ones. The first C::kHeld pairs of rows stay in registers until
+  // all small products are there; with the others small and large products
+  // stand side by side.
+  //
+  // The large products are four groups: those of the last rows of each vector
+  // of output rows, for half of the vectors and for the other half, and those
+  // of the first rows. So each group adds to other sums than the one before,
+  // which are ready meanwhile; the next step's first group, too.
   static constexpr int kPairs = C::kPairs;
   static constexpr int kLoaded = 2 * kPairs;  // groups with new operands
-  static constexpr int kGroups = kLoaded + C::kHeld;
-  // Whether short sums end before a group.
-  static constexpr bool IsCut(int group) {
-    return group >= kLoaded + (C::kHeld == kPairs ? 1 : 0) &&
-           (C::kKernelSize <= 5 || (kGroups - group) % 2 == 0);
-  }
+  static constexpr int kGroups = kLoaded + 4;
   static constexpr bool IsLow(int group) { return group < kPairs; }
+  static constexpr bool IsLarge(int group) { return group >= kLoaded; }
+  // The rows of a group with new operands.
   static constexpr int Pair(int group) {
-    return IsLow(group)       ? kPairs - 1 - group
-           : group >= kLoaded ? kGroups - 1 - group
-                              : group - kPairs;
+    return IsLow(group) ? kPairs - 1 - group : group - kPairs;
   }
-  static constexpr bool IsHeld(int group) {
-    return !IsLow(group) && Pair(group) < C::kHeld;
-  }
-  // Which of the filters' halves it is multiplied by.
-  static constexpr bool ByLow(int group) {
-    return !IsLow(group) && group < kLoaded;
-  }
-  static constexpr bool ByHigh(int group) {
-    return IsLow(group) || group >= kLoaded || !IsHeld(group);
-  }
-  // The registers of its operands.
+  // The registers of a pair's operands, or of a group's.
+  static constexpr int BufferOfHeld(int pair) { return 2 + pair; }
   static constexpr int Buffer(int group) {
-    return IsHeld(group) ? 2 + Pair(group) : group % 2;
+    return !IsLow(group) && Pair(group) < C::kHeld ? BufferOfHeld(Pair(group))
+                                                   : group % 2;
   }
   // The group whose operands are loaded while a group is multiplied, or -1.
   // After the last step those of the next are loaded in vain.
@@ -139,18 +117,26 @@ class TileProduct {
     const int next = group + C::kAhead;
     return next < kLoaded ? next : next >= kGroups ? next - kGroups : -1;
   }
-  // The first input row of a vector of output rows, and its last.
+  // The first input row of a vector of output rows, and its last; and the row
+  // with which its products begin.
   static constexpr int FirstRow(int vector) { return vector * C::kVectorRows; }
   static constexpr int LastRow(int vector) {
     return FirstRow(vector) + C::kVectorRows + C::kKernelSize - 2;
   }
-  // The last group that has products for a vector, and the row with which its
-  // products begin.
-  static constexpr int LastGroup(int vector) {
-    return FirstRow(vector) / 2 < C::kHeld ? kGroups - 1 - FirstRow(vector) / 2
-                                           : kPairs + LastRow(vector) / 2;
-  }
   static constexpr int BeginRow(int vector) { return LastRow(vector) / 2 * 2; }
+  // Of a group of large products: whether a vector is in it, and its rows.
+  static constexpr bool Has(int group, int vector) {
+    return (group - kLoaded) % 2 == (vector < C::kVectors / 2 ? 1 : 0);
+  }
+  static constexpr int FirstLarge(int group, int vector) {
+    return FirstRow(vector) + ((group - kLoaded) / 2 == 0 ? kFirstRows : 0);
+  }
+  static constexpr int EndLarge(int group, int vector) {
+    const int end = (group - kLoaded) / 2 == 0 ? LastRow(vector) + 1
+                                               : FirstRow(vector) + kFirstRows;
+    return end < 2 * C::kHeld ? end : 2 * C::kHeld;
+  }
+  static constexpr int kFirstRows = (C::kVectorRows + C::kKernelSize - 1) / 2;
 
   // Starts to load the operands of a group. at_ is where its pair of rows
   // begins.
@@ -186,14 +172,18 @@ class TileProduct {
   template <int kG>
   __device__ __forceinline__ void MultiplyGroup(Sums& sum) {
     // Or else the compiler keeps the descriptors of all filter rows.
-    if constexpr (kG % kPairs == 0) filters_ += plan_.zero;
+    if constexpr (kG % kPairs == 0 || kG == kLoaded + 2) filters_ += plan_.zero;
     FenceProducts();
     Unroll<C::kVectors>([&](auto v) {
       constexpr int kV = decltype(v)::value;
-      if constexpr (ByLow(kG)) {
+      if constexpr (IsLarge(kG)) {
+        StartLarge<kG, kV>(sum);
+      } else if constexpr (IsLow(kG)) {
+        StartProducts<kG, kV>(0, sum);
+      } else {
         StartProducts<kG, kV>(plan_.group_bytes, sum);
+        if constexpr (Pair(kG) >= C::kHeld) StartProducts<kG, kV>(0, sum);
       }
-      if constexpr (ByHigh(kG)) StartProducts<kG, kV>(0, sum);
     });
     CommitProducts();
     constexpr int kNext = NextLoaded(kG);
@@ -223,15 +213,32 @@ class TileProduct {
     });
   }
 
-  // Adds up the sums of one step to which no product is added after group kG.
+  // Starts a vector's products of a group of large ones. The first rows begin
+  // new sums.
+  template <int kG, int kV>
+  __device__ __forceinline__ void StartLarge(Sums& sum) {
+    if constexpr (Has(kG, kV)) {
+      constexpr int kFirst = FirstLarge(kG, kV);
+      constexpr int kEnd = EndLarge(kG, kV);
+      static_assert(kG < kLoaded + 2 || kFirst < kEnd);
+      Unroll<(kFirst < kEnd ? kEnd - kFirst : 0)>([&](auto i) {
+        constexpr int kRow = kFirst + decltype(i)::value;
+        StartProduct(sum[kV], rows_[BufferOfHeld(kRow / 2)][kRow % 2],
+                     ColumnsAt(filters_ + FilterOffset(kRow - FirstRow(kV))),
+                     kG >= kLoaded + 2 && kRow == kFirst ? 0 : 1);
+      });
+    }
+  }
+
+  // Adds up the sums that a group of large products completes.
   template <int kG>
   static __device__ __forceinline__ void AddFinished(Sums& step_sum,
                                                      Sums& sum) {
     Unroll<C::kVectors>([&](auto v_index) {
       constexpr int kV = decltype(v_index)::value;
-      static_assert(LastGroup(kV) + 1 < kGroups || LastRow(kV) < 2 * kPairs - 2,
+      static_assert(!Has(kGroups - 1, kV) || LastRow(kV) < 2 * kPairs - 2,
                     "the next step's first products come before");
-      if constexpr (LastGroup(kV) == kG) {
+      if constexpr (IsLarge(kG) && Has(kG, kV)) {
 #pragma unroll
         for (int i = 0; i < C::kSums; ++i) {
           // Or else the compiler may read them before the products are done.
@@ -240,16 +247,6 @@ class TileProduct {
         }
       }
     });
-  }
-  // Adds sums and sets them to zero.
-  static __device__ __forceinline__ void Move(float (&from)[C::kSums],
-                                              float (&to)[C::kSums]) {
-#pragma unroll
-    for (int i = 0; i < C::kSums; ++i) {
-      asm volatile("" : "+f"(from[i])::"memory");
-      to[i] += from[i];
-      from[i] = 0;
-    }
   }
 
   // Whether a vector of output rows needs a row, counted from its first.
