@@ -202,8 +202,10 @@ class Multiplier {
     if constexpr (C::kParts == 1) {
       product.Run(plan_.steps, sum);
     } else {
+      // Where weights have one sign, sums may grow with every product, and what
+      // is cut off of them adds up.
       Sums step_sum;
-      product.RunStepSums(plan_.steps, step_sum, sum);
+      product.RunStepSums(plan_.steps, all_filters_->one_signed, step_sum, sum);
     }
     // The slab is free before the outputs are stored, which takes a while.
     if constexpr (C::kDirect) {

@@ -54,9 +54,11 @@ class TileProduct {
   }
 
   // Two parts: multiplies `steps` steps. Each half of a step's filter rows has
-  // sums of its own, which are added to `sum` by ordinary additions.
-  __device__ __forceinline__ void RunStepSums(int steps, Sums& step_sum,
-                                              Sums& sum) {
+  // sums of its own, which are added to `sum` by ordinary additions; of larger
+  // filters each quarter has with `short_sums`.
+  __device__ __forceinline__ void RunStepSums(int steps,
+                                              const volatile bool& short_sums,
+                                              Sums& step_sum, Sums& sum) {
     static_assert(kLoaded % C::kAhead == 0);
     Unroll<C::kAhead>([&](auto i) { LoadGroup<decltype(i)::value>(); });
     Take<0, Buffer(0)>();
@@ -72,6 +74,7 @@ class TileProduct {
     for (int step = 0; step < steps; ++step) {
       Unroll<kGroups - 1>([&](auto i) {
         constexpr int kG = decltype(i)::value + 1;
+        if constexpr (IsLarge(kG)) StartLarge<kG>(short_sums, step_sum, sum);
         MultiplyGroup<kG>(step_sum);
         // The group before is done.
         AddFinished<kG - 1>(step_sum, sum);
@@ -136,6 +139,13 @@ class TileProduct {
                                                : FirstRow(vector) + kFirstRows;
     return end < 2 * C::kHeld ? end : 2 * C::kHeld;
   }
+  static constexpr int MiddleLarge(int group, int vector) {
+    const int first = FirstLarge(group, vector);
+    const int end = EndLarge(group, vector);
+    return first < end ? (first + end + 1) / 2 : end;
+  }
+  static constexpr int kLeastCut =
+      7;  // filters that short_sums make a difference to
   static constexpr int kFirstRows = (C::kVectorRows + C::kKernelSize - 1) / 2;
 
   // Starts to load the operands of a group. at_ is where its pair of rows
@@ -177,7 +187,7 @@ class TileProduct {
     Unroll<C::kVectors>([&](auto v) {
       constexpr int kV = decltype(v)::value;
       if constexpr (IsLarge(kG)) {
-        StartLarge<kG, kV>(sum);
+        StartLarge<kG, kV, MiddleLarge(kG, kV), EndLarge(kG, kV)>(sum);
       } else if constexpr (IsLow(kG)) {
         StartProducts<kG, kV>(0, sum);
       } else {
@@ -213,19 +223,40 @@ class TileProduct {
     });
   }
 
-  // Starts a vector's products of a group of large ones. The first rows begin
-  // new sums.
-  template <int kG, int kV>
+  // Starts the first half of a group of large products, and with `short_sums`
+  // moves what is there to `sum`.
+  template <int kG>
+  __device__ __forceinline__ void StartLarge(const volatile bool& short_sums,
+                                             Sums& step_sum, Sums& sum) {
+    FenceProducts();
+    Unroll<C::kVectors>([&](auto v) {
+      constexpr int kV = decltype(v)::value;
+      StartLarge<kG, kV, FirstLarge(kG, kV), MiddleLarge(kG, kV)>(step_sum);
+    });
+    if constexpr (C::kKernelSize >= kLeastCut) {
+      if (!short_sums) return;
+      CommitProducts();
+      WaitForProducts<0>();
+      Unroll<C::kVectors>([&](auto v_index) {
+        constexpr int kV = decltype(v_index)::value;
+        if constexpr (Has(kG, kV)) {
+          Add(step_sum[kV], sum[kV]);
+#pragma unroll
+          for (float& value : step_sum[kV]) value = 0;
+        }
+      });
+    }
+  }
+  // Starts a vector's products of these rows. The first rows of all begin new
+  // sums.
+  template <int kG, int kV, int kFirst, int kEnd>
   __device__ __forceinline__ void StartLarge(Sums& sum) {
-    if constexpr (Has(kG, kV)) {
-      constexpr int kFirst = FirstLarge(kG, kV);
-      constexpr int kEnd = EndLarge(kG, kV);
-      static_assert(kG < kLoaded + 2 || kFirst < kEnd);
-      Unroll<(kFirst < kEnd ? kEnd - kFirst : 0)>([&](auto i) {
+    if constexpr (Has(kG, kV) && kFirst < kEnd) {
+      Unroll<kEnd - kFirst>([&](auto i) {
         constexpr int kRow = kFirst + decltype(i)::value;
         StartProduct(sum[kV], rows_[BufferOfHeld(kRow / 2)][kRow % 2],
                      ColumnsAt(filters_ + FilterOffset(kRow - FirstRow(kV))),
-                     kG >= kLoaded + 2 && kRow == kFirst ? 0 : 1);
+                     kRow == FirstRow(kV) ? 0 : 1);
       });
     }
   }
@@ -238,15 +269,17 @@ class TileProduct {
       constexpr int kV = decltype(v_index)::value;
       static_assert(!Has(kGroups - 1, kV) || LastRow(kV) < 2 * kPairs - 2,
                     "the next step's first products come before");
-      if constexpr (IsLarge(kG) && Has(kG, kV)) {
-#pragma unroll
-        for (int i = 0; i < C::kSums; ++i) {
-          // Or else the compiler may read them before the products are done.
-          asm volatile("" : "+f"(step_sum[kV][i])::"memory");
-          sum[kV][i] += step_sum[kV][i];
-        }
-      }
+      if constexpr (IsLarge(kG) && Has(kG, kV)) Add(step_sum[kV], sum[kV]);
     });
+  }
+  static __device__ __forceinline__ void Add(float (&from)[C::kSums],
+                                             float (&to)[C::kSums]) {
+#pragma unroll
+    for (int i = 0; i < C::kSums; ++i) {
+      // Or else the compiler may read them before the products are done.
+      asm volatile("" : "+f"(from[i])::"memory");
+      to[i] += from[i];
+    }
   }
 
   // Whether a vector of output rows needs a row, counted from its first.
