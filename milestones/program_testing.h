@@ -17,6 +17,14 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
+// The thread sanitizer maps a file of its own when a program starts, which a
+// limit on the size of files cuts off.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kFilesMayBeLimited = false;
+#else
+inline constexpr bool kFilesMayBeLimited = true;
+#endif
+
 struct Outcome {
   int exit_status;
   std::vector<std::string> out;  // lines

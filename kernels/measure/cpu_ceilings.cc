@@ -13,9 +13,6 @@
 namespace convlab {
 namespace {
 
-// Receives the result of a loop, so that the compiler cannot remove the loop.
-volatile float sink;
-
 // Does kFmaRoundFlops / 2 multiply-adds per round in `Sums` independent GCC
 // vectors; the target of the calling function determines the instructions.
 template <typename Vector, int Sums>
@@ -43,7 +40,8 @@ __attribute__((always_inline)) inline void FmaLoop(int64_t rounds) {
   for (int i = 1; i < Sums; ++i) sums[0] += sums[i];
   float sum = 0;
   for (int i = 0; i < kLanes; ++i) sum += sums[0][i];
-  sink = sum;
+  // As if it were used, so that the compiler cannot remove the loop.
+  asm volatile("" : : "m"(sum));
 }
 
 using Float4 = float __attribute__((vector_size(16)));
