@@ -261,6 +261,8 @@ TEST(WgmmaProtocol, FewerBarriersFail) {
   // Here two warpgroups share the barriers of three buffers, or of one stage.
   EXPECT_NE(FirstFault({3, 2, 2, 2, true, 3, 2}), "");
   EXPECT_NE(FirstFault({3, 1, 1, 2, true, 6, 1}), "");
+  // Here three groups of converters share the barriers of four buffers.
+  EXPECT_NE(FirstFault({4, 2, 3, 2, true, 4, 2}), "");
 }
 
 }  // namespace

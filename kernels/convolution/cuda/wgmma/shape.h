@@ -83,11 +83,13 @@ struct WgmmaShape {
   constexpr int most_buffers() const { return own_slabs ? 2 * multipliers : 4; }
   // Whether it works with so many buffers of slabs, and stages. Each group of
   // converters fills a buffer of its own. With slabs of their own warpgroups
-  // read one each while another is filled.
+  // read one each while another is filled, and one may read a slab that the
+  // others are long past, so that a barrier belongs to one group of converters.
   constexpr bool Takes(int buffers, int stages) const {
     return buffers >= converter_groups && buffers <= most_buffers() &&
-           (!own_slabs || buffers > multipliers) && direct == (stages == 0) &&
-           barriers(buffers) <= most_barriers() &&
+           (!own_slabs || (buffers > multipliers &&
+                           barriers(buffers) % converter_groups == 0)) &&
+           direct == (stages == 0) && barriers(buffers) <= most_barriers() &&
            barriers(stages) <= most_barriers();
   }
   // Channels of a pixel that are converted together.
