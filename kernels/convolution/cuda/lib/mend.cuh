@@ -19,42 +19,13 @@
 
 #include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/mender.h"
 #include "kernels/convolution/cuda/lib/output_tiles.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/scaling.h"
-#include "kernels/convolution/epilogue.h"
-#include "kernels/convolution/problem.h"
 #include "kernels/cuda/activation.cuh"
 
 namespace convlab::cuda {
-
-struct MendPlan {
-  int C, H, W, M, K;
-  int pool;  // 2 if windows of 2 x 2 sums become an output, or 1
-  OutputTiles tiles;
-  Epilogue epilogue;
-};
-
-// What a kernel needs to mend its outputs.
-struct Mend {
-  const float* k;
-  const ScaledFilter* filters;
-  DoubtfulTile* tiles;
-  MendPlan plan;
-};
-
-constexpr int kMostLossy = 1024;  // inputs whose places a block remembers
-
-// The places, row * W + column, of the lossy inputs that a block has found, and
-// the bits of the largest loss; how many inputs are kept, zeros apart; and
-// whether all outputs of some filter are looked at.
-struct LossyInputs {
-  int count;
-  uint32_t lost;
-  int kept;
-  int all_over;
-  int places[kMostLossy];
-};
 
 #if __CUDA_ARCH__ >= 800
 
@@ -376,35 +347,6 @@ __device__ __noinline__ void CallMendOutputs(Group group, const Mend& mend,
 }
 
 #endif
-
-// What a kernel with these tiles needs to mend its outputs.
-class Mender {
- public:
-  Mender() = default;
-  Mender(const Problem& problem, const Epilogue& epilogue,
-         const OutputTiles& tiles) {
-    plan_.C = problem.channels, plan_.H = problem.height;
-    plan_.W = problem.width, plan_.M = problem.filters;
-    plan_.K = problem.kernel_size;
-    plan_.pool = epilogue.pool.size == 0 ? 1 : epilogue.pool.size;
-    plan_.tiles = tiles;
-    plan_.epilogue = epilogue;
-  }
-
-  void UseBias(const float* bias) { plan_.epilogue.bias = bias; }
-
-  Mend Arguments(const ArrangedFilters& filters) const {
-    return {filters.k, filters.known, filters.doubtful, plan_};
-  }
-  // The dynamic shared memory to launch with for a kernel that uses so much.
-  static constexpr int SharedBytes(int bytes) {
-    constexpr int kLeast = sizeof(LossyInputs);
-    return bytes < kLeast ? kLeast : bytes;
-  }
-
- private:
-  MendPlan plan_ = {};
-};
 
 }  // namespace convlab::cuda
 
