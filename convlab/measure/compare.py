@@ -18,7 +18,7 @@ import pathlib
 import statistics
 import sys
 
-from measuring import ROUNDS, find_torch, machine, median_us
+from measuring import ROUNDS, find_torch, median_us, write_record
 
 TURN = 10
 
@@ -131,16 +131,13 @@ def main():
         f"geometric mean over {len(rows)} problems: {mean:.2f}; as fast or faster "
         f"on {sum(ratio >= 1 for ratio in ratios)}"
     )
-    if len(sys.argv) > 1:
-        record = {
-            "schema": "convlab.compare/1",
-            **machine(torch),
-            "convlab": convlab.version(),
-            "method": f"median of {ROUNDS} replays of {TURN} calls in a row, warm L2",
-            "rows": rows,
-        }
-        with open(sys.argv[1], "w") as file:
-            json.dump(record, file, indent=1)
+    write_record(
+        "convlab.compare/1",
+        torch,
+        convlab=convlab.version(),
+        method=f"median of {ROUNDS} replays of {TURN} calls in a row, warm L2",
+        rows=rows,
+    )
     return 1 if failed else 0
 
 

@@ -1,5 +1,6 @@
 """What the measurements beside PyTorch share."""
 
+import json
 import statistics
 import sys
 
@@ -24,13 +25,21 @@ def find_torch(program):
     return torch
 
 
-def machine(torch):
-    """What a record says of it."""
-    return {
-        "gpu": torch.cuda.get_device_name(),
-        "torch": torch.__version__,
-        "cudnn": torch.backends.cudnn.version(),
-    }
+def write_record(schema, torch, **measured):
+    """Writes a record of the machine and `measured` to the program's argument.
+
+    Without an argument there is none. `torch` is None where there is no PyTorch
+    with a GPU.
+    """
+    if len(sys.argv) < 2:
+        return
+    record = {"schema": schema}
+    if torch is not None:
+        record["gpu"] = torch.cuda.get_device_name()
+        record["torch"] = torch.__version__
+        record["cudnn"] = torch.backends.cudnn.version()
+    with open(sys.argv[1], "w") as file:
+        json.dump({**record, **measured}, file, indent=1)
 
 
 def median_us(torch, call, turn):

@@ -7,11 +7,10 @@ as JSON. Exit status 3 if there is no PyTorch with a GPU.
 """
 
 import copy
-import json
 import sys
 
 import convlab
-from measuring import find_torch, machine, median_us
+from measuring import find_torch, median_us, write_record
 
 TURN = 20
 
@@ -96,17 +95,7 @@ def main():
             f"replay {before[1]:.1f} -> {after[1]:.1f} us; "
             f"largest difference {difference:.2g}"
         )
-    if len(sys.argv) > 1:
-        with open(sys.argv[1], "w") as file:
-            json.dump(
-                {
-                    "schema": "convlab.models/1",
-                    **machine(torch),
-                    "rows": rows,
-                },
-                file,
-                indent=1,
-            )
+    write_record("convlab.models/1", torch, rows=rows)
     return 0
 
 

@@ -7,13 +7,11 @@ model's. FILE is written with the numbers as JSON.
 """
 
 import copy
-import json
 import statistics
-import sys
 import time
 
 import convlab
-from measuring import find_torch, machine
+from measuring import find_torch, write_record
 
 CALLS, ROUNDS = 200, 30
 
@@ -75,16 +73,13 @@ def main():
                 calls["GPU, " + name] = median_us(call, torch.cuda.synchronize)
     for name, us in calls.items():
         print(f"{name}: {us:.2f} us")
-    if len(sys.argv) > 1:
-        record = {
-            "schema": "convlab.overhead/1",
-            **({} if torch is None else machine(torch)),
-            "convlab": convlab.version(),
-            "method": f"median of {ROUNDS} rounds of {CALLS} calls in a row",
-            "calls_us": calls,
-        }
-        with open(sys.argv[1], "w") as file:
-            json.dump(record, file, indent=1)
+    write_record(
+        "convlab.overhead/1",
+        torch,
+        convlab=convlab.version(),
+        method=f"median of {ROUNDS} rounds of {CALLS} calls in a row",
+        calls_us=calls,
+    )
 
 
 main()
