@@ -35,12 +35,7 @@
 //
 // Bound. Waiting, with three or four warpgroups on a multiprocessor, which have
 // their turns of loading, products and finishing. The products would take 0.17
-// ms for 5,000 images of fa20, which take 0.31 (H200; 0.36 when sums passed
-// through shared memory and two warpgroups had room).
-//
-// Tried (H200): one channel the same way, a filter's four places in a window as
-// columns. The convolutions' own kernels with a pooling behind them are faster.
-// Products of warps, with the filters in registers: slower by a tenth.
+// ms for 5,000 images of fa20, which take 0.31 (H200).
 #include "kernels/compiled/cuda/convolve_pool.h"
 #include "kernels/compiled/cuda/convolve_pool_pack.cuh"
 #include "kernels/compiled/cuda/convolve_pool_rows.cuh"

@@ -74,8 +74,8 @@ struct GeneralPlan {
   int input_floats, stage_floats;
   int chunk_taps;  // rounded up to vectors
   int shared_bytes;
-  bool
-      overlaps;  // may start before the kernel before has ended; PrepareGeneral
+  // Whether it may start before the kernel before has ended: by PrepareGeneral.
+  bool overlaps;
 
   Divisor by_filter_groups, by_tiles_x, by_tiles_y;  // blocks
   Divisor by_row_chunks, by_column_chunks;
