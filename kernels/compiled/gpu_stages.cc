@@ -86,7 +86,7 @@ absl::StatusOr<GpuStages::Memory> GpuStages::Allocate(int64_t images) const {
       const TensorShape& shape =
           step.end == 0 ? shapes.front() : plan_.stages[step.end - 1].output;
       if (step.kind != Kind::kFloats) {
-        floats[out] = std::max(floats[out], shape.values());
+        floats[out] = std::max({floats[out], shape.values(), step.front.pitch});
       }
       out = 1 - out;
       const Stage& stage = plan_.stages[step.first];
@@ -305,10 +305,10 @@ absl::Status GpuStages::QueueConnect(const Step& step, int64_t count,
                                      const Memory& memory,
                                      Stream stream) const {
   const Stage& stage = plan_.stages[step.first];
-  return cuda::FullyConnected(count, stage.input.values(),
-                              stage.output.values(), in, step.weight.floats(),
-                              step.layers, out, memory.scratch.floats(),
-                              memory.scratch.bytes() / kFloat, stream);
+  return cuda::FullyConnected(
+      count, stage.input.values(), stage.output.values(), in,
+      step.weight.floats(), step.layers, out, memory.scratch.floats(),
+      memory.scratch.bytes() / kFloat, stream, step.pitch);
 }
 
 }  // namespace convlab

@@ -110,6 +110,7 @@ class GpuStages {
     size_t first, end;  // stages
     cuda::FrontShape front = {};
     cuda::ConvolvePoolShape convolve_pool = {};
+    int64_t pitch = 0;  // floats between two images that a matrix reads
     cuda::Chain chain = {};
     cuda::DeviceBuffer weight = {};              // filters, or a packed matrix
     cuda::DeviceBuffer bias = {};                // empty: none
@@ -121,6 +122,8 @@ class GpuStages {
       : network_(network), plan_(plan), image_size_(image_size) {}
 
   absl::StatusOr<Step> MakeFront(const NetworkWeights& weights);
+  // Lets the images between the front and a matrix begin at whole lines.
+  void AlignImages();
   absl::StatusOr<Step> MakeConvolve(size_t stage,
                                     const NetworkWeights& weights);
   absl::StatusOr<Step> MakeChain(size_t stage, const NetworkWeights& weights,

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/math/rounding.h"
 #include "common/status/status.h"
 #include "kernels/compiled/cuda/connected_chain.h"
 #include "kernels/compiled/cuda/convolve_pool.h"
@@ -89,7 +90,22 @@ absl::StatusOr<std::unique_ptr<GpuStages>> GpuStages::Create(
         steps.push_back({Kind::kPool, next, next + 1});
     }
   }
+  stages->AlignImages();
   return stages;
+}
+
+void GpuStages::AlignImages() {
+  constexpr int64_t kLineFloats = 32;
+  if (steps_.size() < 2 || steps_[0].kind != Kind::kFront ||
+      steps_[1].kind != Kind::kConnect) {
+    return;
+  }
+  const Stage& stage = plan_.stages[steps_[1].first];
+  const int64_t inputs = stage.input.values();
+  if (!cuda::TakesLayers(inputs, stage.output.values(), {})) return;
+  const int64_t pitch = RoundUp(inputs, kLineFloats);
+  steps_[0].front.pitch = pitch;
+  steps_[1].pitch = pitch;
 }
 
 absl::StatusOr<GpuStages::Step> GpuStages::MakeFront(

@@ -61,7 +61,7 @@ class FrontBlock : private FrontStrips<FrontPitch(false)> {
     const int lane_filter[2] = {lane % 4, 2 * kPaired + lane % 4 / 2};
     const auto of = [&](int in_group) -> float* {
       const int filter = min(group_ * 2 * kTiles + in_group, filters - 1);
-      return out_ + ((image * filters + filter) * pooled + first) * pooled;
+      return out_ + image * shape().pitch + (filter * pooled + first) * pooled;
     };
     float* out[kPaired / 2 + kSingle];
 #pragma unroll
@@ -135,7 +135,8 @@ class FrontBlock : private FrontStrips<FrontPitch(false)> {
   uint4 filters_[kSteps][kTiles];
 };
 
-// images [image][row][column], out [image][filter][row][column].
+// images [image][row][column], out [image][filter][row][column], images by the
+// shape's pitch.
 template <int kSteps, int kTiles>
 __global__ void __launch_bounds__(kFrontThreads, FrontBlocks(kSteps, kTiles))
     FrontKernel(const uint8_t* images, const uint4* filters,

@@ -21,6 +21,7 @@ bool MakeFrontShape(const FrontProblem& problem, bool warpgroups,
   }
   shape->problem = problem;
   shape->pooled = convolved / 2;
+  shape->pitch = int64_t{problem.filters} * shape->pooled * shape->pooled;
   shape->steps =
       std::max(CeilDivide(problem.kernel_size + 1, 2), kFrontSteps[0]);
   // Every window reads 8 pixels of a row.

@@ -41,6 +41,8 @@ struct FrontShape {
   int tiles;        // of two filters, that are computed together: a group
   int groups;       // of filters
   int columns;      // of pixels, with those beyond the image that are read
+  int64_t pitch;  // floats between two images' results, a multiple of 4 or all
+                  // that an image has
   // For Divide: by the columns of the source with its border, by its words of
   // four (0: its rows are not whole words), by the columns of the enlarged
   // image, and by pairs of `columns`.

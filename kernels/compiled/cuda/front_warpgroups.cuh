@@ -81,8 +81,8 @@ class FrontWarpgroups : private FrontStrips<FrontPitch(true)> {
     for (int j = 0; j < kOwn; ++j) {
       const int own = 4 * j + lane % 4, filter = min(own, filters - 1);
       out[j] = kWhole ? result_ + filter * pooled * pooled
-                      : out_ + ((image * filters + filter) * pooled + first) *
-                                   pooled;
+                      : out_ + image * shape().pitch +
+                            (filter * pooled + first) * pooled;
       scales[j] = scales_[own];
     }
     const int padded = launch_.padded_runs();
@@ -138,8 +138,7 @@ class FrontWarpgroups : private FrontStrips<FrontPitch(true)> {
     FenceAsyncProxy();
     __syncthreads();
     if (threadIdx.x != 0) return;
-    const int bytes = launch_.result_bytes();
-    BulkStore(out_ + image * (bytes / 4), result_, bytes);
+    BulkStore(out_ + image * shape().pitch, result_, launch_.result_bytes());
     CommitBulkStores();
   }
 
@@ -149,7 +148,8 @@ class FrontWarpgroups : private FrontStrips<FrontPitch(true)> {
 
 #endif  // __CUDA_ARCH_FEAT_SM90_ALL
 
-// images [image][row][column], out [image][filter][row][column].
+// images [image][row][column], out [image][filter][row][column], images by the
+// shape's pitch.
 template <int kSteps, int kTiles, bool kWhole>
 __global__ void __launch_bounds__(kWhole ? kFrontBlockGroups* kFrontThreads
                                          : kFrontThreads,

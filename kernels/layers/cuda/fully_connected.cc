@@ -97,7 +97,8 @@ absl::Status FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
                             const float* in, const float* packed,
                             const ConnectedLayers& layers, float* out,
                             float* scratch, int64_t scratch_floats,
-                            CUstream_st* stream) {
+                            CUstream_st* stream, int64_t pitch) {
+  if (pitch == 0) pitch = inputs;
   DeviceLimits limits;
   RETURN_IF_ERROR(ToStatus(AskLimits(&limits)));
   const auto shape = FindMatrix(inputs, outputs);
@@ -110,18 +111,20 @@ absl::Status FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
     const int64_t results =
         layers.count == 0 ? outputs : layers.layers[layers.count - 1].outputs;
     for (int64_t row = 0; row < batch; row += most) {
-      const auto launches =
+      auto launches =
           Plan(*shape, std::min(most, batch - row), layers, limits,
-               scratch_floats, RunsMatrixOfWarpgroups(inputs, in));
+               scratch_floats, RunsMatrixOfWarpgroups(inputs, pitch, in));
+      launches->product.pitch = pitch;
       RETURN_IF_ERROR(ToStatus(
-          LaunchMatrix(launches->product, launches->finish, in + row * inputs,
+          LaunchMatrix(launches->product, launches->finish, in + row * pitch,
                        matrix, layers, out + row * results, scratch, stream)));
     }
     return absl::OkStatus();
   }
-  if (layers.count > 0) {
+  if (layers.count > 0 || pitch != inputs) {
     return absl::InvalidArgumentError(
-        "no room for the sums of a fully connected layer that others follow");
+        "no room for the sums of a fully connected layer that others follow, "
+        "or whose images lie apart");
   }
   RETURN_IF_ERROR(ToStatus(
       LaunchFullyConnected(batch, inputs, outputs, in, packed, layers.bias, out,

@@ -34,7 +34,7 @@ Error LaunchFullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
 // Whether the current device has the tensor cores for the next ones.
 bool RunsMatrix();
 // And the products of warpgroups, for rows that begin at multiples of 16 bytes.
-bool RunsMatrixOfWarpgroups(int64_t inputs, const float* in);
+bool RunsMatrixOfWarpgroups(int64_t inputs, int64_t pitch, const float* in);
 Error LaunchPackMatrix(const MatrixShape& shape, const float* weight,
                        float* packed);
 // `partial` has launch.partial_floats().

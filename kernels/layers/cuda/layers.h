@@ -56,16 +56,18 @@ absl::Status PackWeights(int64_t inputs, int64_t outputs, const float* weight,
 // bytes, is memory for up to scratch_floats partial sums, at best
 // FullyConnectedScratch; it may be empty. An image's outputs do not depend on
 // the others. They are NaN where the image has infinities or NaN.
+// `pitch`, unless it is 0, is how many floats after an image's inputs the next
+// one's begin, where TakesLayers accepts the layer and there is scratch memory.
 absl::Status FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
                             const float* in, const float* packed,
                             const ConnectedLayers& layers, float* out,
                             float* scratch, int64_t scratch_floats,
-                            CUstream_st* stream = nullptr);
+                            CUstream_st* stream = nullptr, int64_t pitch = 0);
 absl::StatusOr<int64_t> FullyConnectedScratch(int64_t batch, int64_t inputs,
                                               int64_t outputs);
 
-// Whether FullyConnected takes layers behind one of this size: otherwise it is
-// called for each of them.
+// Whether FullyConnected takes these layers, or none, behind one of this size
+// on tensor cores: otherwise it is called for each of them.
 bool TakesLayers(int64_t inputs, int64_t outputs,
                  const ConnectedLayers& layers);
 

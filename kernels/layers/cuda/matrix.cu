@@ -58,7 +58,8 @@ Error LaunchMany(const MatrixLaunch& launch, const float* in,
   const auto kernel = ManyRowsKernel<kTiles>;
   RETURN_IF_FAILED(AllowAllSharedMemory(reinterpret_cast<const void*>(kernel)));
   const dim3 grid(launch.row_blocks, launch.column_blocks, launch.units);
-  const bool vector = launch.shape.inputs % 4 == 0 && IsAligned(in, 16);
+  const bool vector = launch.shape.inputs % 4 == 0 && launch.pitch % 4 == 0 &&
+                      IsAligned(in, 16);
   kernel<<<grid, kManyThreads, ManySharedBytes(kManyWarpsWide * kTiles),
            stream>>>(in, words, vector, partial, launch);
   return CheckLaunch("ManyRowsKernel");
@@ -80,7 +81,8 @@ Error LaunchFew(const MatrixLaunch& launch, const float* in,
                 const uint32_t* words, float* partial, cudaStream_t stream) {
   const int64_t blocks =
       launch.row_blocks * launch.column_blocks * launch.units;
-  const bool pairs = launch.shape.inputs % 2 == 0 && IsAligned(in, 8);
+  const bool pairs =
+      launch.shape.inputs % 2 == 0 && launch.pitch % 2 == 0 && IsAligned(in, 8);
   return LaunchOverlapping(
       "FewRowsKernel", FewRowsKernel,
       MayOverlap(reinterpret_cast<const void*>(FewRowsKernel)), blocks,
@@ -132,8 +134,8 @@ bool RunsMatrix() {
              reinterpret_cast<const void*>(FewRowsKernel)) == nullptr;
 }
 
-bool RunsMatrixOfWarpgroups(int64_t inputs, const float* in) {
-  return inputs % 4 == 0 && IsAligned(in, 16) &&
+bool RunsMatrixOfWarpgroups(int64_t inputs, int64_t pitch, const float* in) {
+  return inputs % 4 == 0 && pitch % 4 == 0 && IsAligned(in, 16) &&
          RejectWithoutWarpgroupProducts(reinterpret_cast<const void*>(
              WarpgroupRowsKernel<kWarpgroupTiles[0]>)) == nullptr;
 }

@@ -64,6 +64,7 @@ bool MakeMatrixLaunch(const MatrixShape& shape, int64_t rows,
   };
   launch->shape = shape;
   launch->rows = rows;
+  launch->pitch = shape.inputs;
   const int wide = BlockTiles(shape.tiles, kWarpgroupTiles, 1);
   if (!FitsShared(shape, shared_per_block) ||
       (rows <= kFewestRows && fits_scratch(shape.chunks))) {

@@ -57,7 +57,8 @@ enum class MatrixKernel { kFew, kMany, kWarpgroups };
 // `column_blocks` x `units` tiles of partial sums [unit][row][column].
 struct MatrixLaunch {
   MatrixShape shape;
-  int64_t rows;  // images
+  int64_t rows;   // images
+  int64_t pitch;  // floats between the inputs of two images
   MatrixKernel kernel;
   int block_tiles;  // of 8 outputs, that a block computes
   int unit_chunks;  // 1, or a group's
@@ -103,8 +104,8 @@ constexpr int WarpgroupSharedBytes(int block_tiles) {
 }
 
 // The launch with the least estimated time whose partial sums fit into
-// scratch_floats. False if there is none. `warpgroups`: their kernel may be
-// taken.
+// scratch_floats, for images whose inputs follow each other. False if there is
+// none. `warpgroups`: their kernel may be taken.
 bool MakeMatrixLaunch(const MatrixShape& shape, int64_t rows,
                       int multiprocessors, int shared_per_block,
                       int64_t scratch_floats, bool warpgroups,

@@ -160,7 +160,7 @@ class ManyRowsProduct {
   template <int kFloats>
   __device__ void LoadInputs(int chunk, float* inputs) {
     constexpr int kPerRow = kMatrixChunk / kFloats;
-    const int64_t count = launch_.shape.inputs;
+    const int64_t count = launch_.shape.inputs, pitch = launch_.pitch;
     const int column = threadIdx.x % kPerRow * kFloats;
     const int64_t input = int64_t{chunk} * kMatrixChunk + column;
     const bool exists = input < count;
@@ -170,7 +170,7 @@ class ManyRowsProduct {
          row += kManyThreads / kPerRow) {
       const int64_t read = min(first_row() + row, launch_.rows - 1);
       StartCopy<4 * kFloats>(inputs + row * kMatrixPitch + column,
-                             from + read * count, exists);
+                             from + read * pitch, exists);
     }
   }
 
@@ -330,7 +330,7 @@ __global__ void __launch_bounds__(kFewThreads)
       const int64_t input =
           (step + s) * kMatrixStep + i / 2 * 8 + 2 * (lane % 4);
       const float* const from =
-          in + min(row + i % 2 * 8, launch.rows - 1) * inputs + input;
+          in + min(row + i % 2 * 8, launch.rows - 1) * launch.pitch + input;
       float2 v = make_float2(0, 0);
       if (pairs) {
         if (input < inputs) v = *reinterpret_cast<const float2*>(from);

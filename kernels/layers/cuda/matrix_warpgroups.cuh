@@ -83,7 +83,8 @@ class WarpgroupProduct {
     constexpr int kPerRow = kMatrixChunk / 4;
     const int own = threadIdx.x % kGroupThreads;
     const int row = own / kPerRow, vector = own % kPerRow;
-    const int64_t inputs = launch_.shape.inputs, tiles = launch_.shape.tiles;
+    const int64_t inputs = launch_.shape.inputs, pitch = launch_.pitch;
+    const int64_t tiles = launch_.shape.tiles;
     const int64_t last = launch_.rows - 1;
     const int width =
         static_cast<int>(min(int64_t{kTiles}, tiles - first_tile()));
@@ -113,7 +114,7 @@ class WarpgroupProduct {
 #pragma unroll 4
       for (int r = 0; r < kManyRows; r += kGroupThreads / kPerRow) {
         StartCopy<16>(to + stage * kInputs + r * kMatrixChunk,
-                      from + min(first_row() + row + r, last) * inputs, exists);
+                      from + min(first_row() + row + r, last) * pitch, exists);
       }
       ArriveWhenCopied(full_ + 8 * stage);
       Advance(&stage, &parity);
