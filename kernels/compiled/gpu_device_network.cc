@@ -103,12 +103,13 @@ absl::StatusOr<std::unique_ptr<DeviceNetwork>> CompileForDevice(
                                      workers, pixels));
   // Two pieces for 10,000 images: there are no copies that they would overlap
   // with. Not where convolutions are chosen for their number of images: so the
-  // last bits are those of CompiledNetwork.
+  // last bits are those of CompiledNetwork, which takes bytes alone.
   constexpr int64_t kMostImages = 5000;
+  const bool as_compiled = stages->convolves() && !floats;
   ASSIGN_OR_RETURN(
       const int64_t piece,
       GpuStages::PieceImages(
-          network, stages->convolves() ? GpuStages::kMostImages : kMostImages));
+          network, as_compiled ? GpuStages::kMostImages : kMostImages));
   std::array<GpuStages::Memory, 2> memory;
   for (GpuStages::Memory& one : memory) {
     ASSIGN_OR_RETURN(one, stages->Allocate(piece));
