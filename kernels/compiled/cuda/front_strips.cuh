@@ -54,27 +54,34 @@ class FrontStrips {
   __device__ __forceinline__ void ForEach(const FrontScale* scales,
                                           const Prepare& prepare,
                                           const Convolve& convolve) {
+    const int64_t strips = launch_.images * launch_.strips;
+    int64_t i = blockIdx.x;
+    // An image's bytes come while something else is done.
+    Strip next = StripAt(i, [&](int row) { return enlarging_.TapOf(row); });
+    Words words = Fetch(next);
     Begin(scales);
     __syncthreads();
-    const int64_t strips = launch_.images * launch_.strips;
-    for (int64_t i = blockIdx.x; i < strips; i += gridDim.x) {
-      int64_t image = i;
-      int first = 0;
-      // Divisions of 64 bits would be a tenth of a whole image's instructions.
-      if (launch_.strips > 1) {
-        image = i / launch_.strips;
-        // The last strip has as many rows as the others, some of them again.
-        first = min(static_cast<int>(i % launch_.strips) * launch_.rows,
-                    shape().pooled - launch_.rows);
-      }
-      // Its barriers part the strips: who is in it first writes only what
+    while (i < strips) {
+      const Strip strip = next;
+      // The barriers part the strips: who is in one first writes only what
       // nobody reads after them.
-      Enlarge(image, 2 * first);
+      StoreSource(strip, words);
+      __syncthreads();
+      if (enlarging_.at_once()) {
+        Mix<true>(strip);
+      } else {
+        Mix<false>(strip);
+      }
       // For the factors, which come while the first strip is enlarged.
       WaitForCopies<0>();
       prepare();
       __syncthreads();
-      convolve(image, first);
+      i += gridDim.x;
+      if (i < strips) {
+        next = StripAt(i, [&](int row) { return taps_[row]; });
+        words = Fetch(next);
+      }
+      convolve(strip.image, strip.first);
     }
   }
 
@@ -136,27 +143,38 @@ class FrontStrips {
     for (int i = own; i < floats; i += threads()) source_[i] = 0;
   }
 
-  // The rows of pixels from `first` on, as halves.
-  __device__ void Enlarge(int64_t image, int first) {
-    const int rows = launch_.pixel_rows();
-    const int first_source = taps_[first].first;
-    const int last = min(first + rows, enlarged()) - 1;
-    // Two rows are mixed.
-    const int source_rows = taps_[last].first + 2 - first_source;
-    LoadSource(image, first_source, source_rows);
-    __syncthreads();
-    if (enlarging_.at_once()) {
-      Mix<true>(first, first_source);
-    } else {
-      Mix<false>(first, first_source);
+  // Some rows of an image's result, and the rows of the source under them,
+  // counted with its border.
+  struct Strip {
+    int64_t image;
+    int first;  // row of the result
+    int source, source_rows;
+  };
+  // tap(i) is that of a row of pixels.
+  template <typename TapAt>
+  __device__ __forceinline__ Strip StripAt(int64_t i, const TapAt& tap) const {
+    Strip strip = {i, 0, 0, 0};
+    // Divisions of 64 bits would be a tenth of a whole image's instructions.
+    if (launch_.strips > 1) {
+      strip.image = i / launch_.strips;
+      // The last strip has as many rows as the others, some of them again.
+      strip.first = min(static_cast<int>(i % launch_.strips) * launch_.rows,
+                        shape().pooled - launch_.rows);
     }
+    const int first = 2 * strip.first;
+    const int last = min(first + launch_.pixel_rows(), enlarged()) - 1;
+    strip.source = tap(first).first;
+    // Two rows are mixed.
+    strip.source_rows = tap(last).first + 2 - strip.source;
+    return strip;
   }
 
   // A thread goes down a word's column, so that it mixes the source's columns
   // once for all rows that two of the source's rows become. What is beyond the
   // image repeats its last row and column: only weights of 0 meet it.
   template <bool kAtOnce>
-  __device__ __forceinline__ void Mix(int first, int first_source) {
+  __device__ __forceinline__ void Mix(const Strip& strip) {
+    const int first = 2 * strip.first;
     const int pairs = shape().columns / 2, last = enlarged() - 1;
     const int part = Divide(threadIdx.x, shape().pairs_magic);
     const int x = threadIdx.x - part * pairs;
@@ -174,7 +192,7 @@ class FrontStrips {
 #pragma unroll 2
     for (int r = begin; r < end; ++r) {
       const Tap tap = taps_[min(first + r, last)];
-      const int needed = tap.first - first_source;
+      const int needed = tap.first - strip.source;
       if (needed != source) {
         top = needed == source + 1 ? bottom : across(needed);
         bottom = across(needed + 1);
@@ -184,20 +202,39 @@ class FrontStrips {
     }
   }
 
-  // Rows of the source, counted with a border of zeros. Images may be in the
-  // host's memory, so that every wait counts: words are loaded where all rows
-  // consist of them.
-  __device__ void LoadSource(int64_t image, int first, int rows) {
-    const uint8_t* const from = images_ + image * size() * size();
-    const int pitch = size() + 2;
-    if (shape().words_magic != 0 &&
-        reinterpret_cast<uintptr_t>(images_) % 4 == 0) {
-      const int row_words = size() / 4, begin = (first - 1) * row_words;
-      const auto* const words = reinterpret_cast<const uint32_t*>(from) + begin;
-#pragma unroll 2
-      for (int i = threadIdx.x; i < rows * row_words; i += threads()) {
-        const bool inside = i + begin >= 0 && i + begin < size() * row_words;
-        const uint32_t word = inside ? words[i] : 0;
+  // Images may be in the host's memory, so that every wait counts: where all
+  // rows consist of words, these are loaded, a thread's first ones ahead.
+  struct Words {
+    static constexpr int kCount = 2;
+    uint32_t own[kCount];
+  };
+  __device__ __forceinline__ bool has_words() const {
+    return shape().words_magic != 0 &&
+           reinterpret_cast<uintptr_t>(images_) % 4 == 0;
+  }
+  __device__ __forceinline__ Words Fetch(const Strip& strip) const {
+    Words words = {};
+    if (!has_words()) return words;
+#pragma unroll
+    for (int j = 0; j < Words::kCount; ++j) {
+      const int i = threadIdx.x + j * threads();
+      if (i < strip.source_rows * size() / 4) words.own[j] = WordAt(strip, i);
+    }
+    return words;
+  }
+  // 0 where the border is.
+  __device__ __forceinline__ uint32_t WordAt(const Strip& strip, int i) const {
+    const int row_words = size() / 4;
+    const int at = i + (strip.source - 1) * row_words;
+    if (at < 0 || at >= size() * row_words) return 0;
+    return reinterpret_cast<const uint32_t*>(images_ +
+                                             strip.image * size() * size())[at];
+  }
+
+  __device__ __forceinline__ void StoreSource(const Strip& strip,
+                                              const Words& words) {
+    if (has_words()) {
+      const auto store = [&](int i, uint32_t word) {
         // Two floats of a row are its border.
         const int row = Divide(i, shape().words_magic);
         float* const to = source_ + 4 * i + 2 * row + 1;
@@ -205,13 +242,25 @@ class FrontStrips {
         for (int j = 0; j < 4; ++j) {
           to[j] = static_cast<float>(word >> (8 * j) & 0xff);
         }
+      };
+      const int end = strip.source_rows * size() / 4;
+#pragma unroll
+      for (int j = 0; j < Words::kCount; ++j) {
+        const int i = threadIdx.x + j * threads();
+        if (i < end) store(i, words.own[j]);
+      }
+      for (int i = threadIdx.x + Words::kCount * threads(); i < end;
+           i += threads()) {
+        store(i, WordAt(strip, i));
       }
       return;
     }
+    const int pitch = size() + 2;
+    const uint8_t* const from = images_ + strip.image * size() * size();
 #pragma unroll 4
-    for (int i = threadIdx.x; i < rows * pitch; i += threads()) {
+    for (int i = threadIdx.x; i < strip.source_rows * pitch; i += threads()) {
       const int row = Divide(i, shape().source_magic);
-      const int y = first + row - 1, x = i - row * pitch - 1;
+      const int y = strip.source + row - 1, x = i - row * pitch - 1;
       const bool inside = y >= 0 && y < size() && x >= 0 && x < size();
       source_[i] = inside ? static_cast<float>(from[y * size() + x]) : 0;
     }
