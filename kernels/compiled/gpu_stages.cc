@@ -86,7 +86,8 @@ absl::StatusOr<GpuStages::Memory> GpuStages::Allocate(int64_t images) const {
       const TensorShape& shape =
           step.end == 0 ? shapes.front() : plan_.stages[step.end - 1].output;
       if (step.kind != Kind::kFloats) {
-        floats[out] = std::max({floats[out], shape.values(), step.front.pitch});
+        floats[out] =
+            std::max({floats[out], shape.values(), step.front.shape.pitch});
       }
       out = 1 - out;
       const Stage& stage = plan_.stages[step.first];
@@ -244,9 +245,13 @@ Epilogue GpuStages::EpilogueOf(const Step& step) const {
 absl::Status GpuStages::QueueFront(const Step& step, int64_t count,
                                    const uint8_t* images, float* out,
                                    Stream stream) const {
+  // Warpgroups compute whole images, so that few are sooner done by warps.
+  const bool warpgroups = step.warpgroup_front.shape.warpgroups &&
+                          count >= int64_t{2} * limits_.multiprocessors;
+  const Front& front = warpgroups ? step.warpgroup_front : step.front;
   return cuda::ToStatus(cuda::LaunchFront(
-      cuda::MakeFrontLaunch(step.front, count, limits_.multiprocessors), images,
-      step.weight.data(), out, stream));
+      cuda::MakeFrontLaunch(front.shape, count, limits_.multiprocessors),
+      images, front.filters.data(), out, stream));
 }
 
 absl::Status GpuStages::QueueConvolvePool(const Step& step, int64_t count,

@@ -105,12 +105,17 @@ class GpuStages {
     kChain,
     kConnect
   };
+  struct Front {
+    cuda::FrontShape shape = {};
+    cuda::DeviceBuffer filters = {};  // packed
+  };
   struct Step {
     Kind kind;
     size_t first, end;  // stages
-    cuda::FrontShape front = {};
-    cuda::ConvolvePoolShape convolve_pool = {};
+    // By warps and, where the GPU and the network are for them, by warpgroups.
+    Front front = {}, warpgroup_front = {};
     int64_t pitch = 0;  // floats between two images that a matrix reads
+    cuda::ConvolvePoolShape convolve_pool = {};
     cuda::Chain chain = {};
     cuda::DeviceBuffer weight = {};              // filters, or a packed matrix
     cuda::DeviceBuffer bias = {};                // empty: none

@@ -104,7 +104,8 @@ void GpuStages::AlignImages() {
   const int64_t inputs = stage.input.values();
   if (!cuda::TakesLayers(inputs, stage.output.values(), {})) return;
   const int64_t pitch = RoundUp(inputs, kLineFloats);
-  steps_[0].front.pitch = pitch;
+  steps_[0].front.shape.pitch = pitch;
+  steps_[0].warpgroup_front.shape.pitch = pitch;
   steps_[1].pitch = pitch;
 }
 
@@ -117,20 +118,28 @@ absl::StatusOr<GpuStages::Step> GpuStages::MakeFront(
     return step;
   }
   const auto& layer = std::get<ConvolutionLayer>(network_.layers[stage.first]);
-  if (!cuda::MakeFrontShape({image_size_, network_.image_size, layer.filters,
-                             layer.kernel_size, stage.pool, stage.activation},
-                            cuda::RunsFrontOfWarpgroups(), &step.front)) {
-    return step;
-  }
-  step.kind = Kind::kFront;
-  step.end = 1;
+  const cuda::FrontProblem problem = {image_size_,   network_.image_size,
+                                      layer.filters, layer.kernel_size,
+                                      stage.pool,    stage.activation};
   const LayerWeights& own = weights.layers[stage.first];
   ASSIGN_OR_RETURN(const cuda::DeviceBuffer filters, Upload(own.weight));
   ASSIGN_OR_RETURN(const cuda::DeviceBuffer bias, Upload(own.bias));
-  ASSIGN_OR_RETURN(step.weight, cuda::DeviceBuffer::Allocate(
-                                    cuda::PackedFrontBytes(step.front)));
-  RETURN_IF_ERROR(cuda::ToStatus(cuda::LaunchPackFront(
-      step.front, filters.floats(), bias.floats(), step.weight.data())));
+  const auto make = [&](bool warpgroups, Front* front) -> absl::Status {
+    if (!cuda::MakeFrontShape(problem, warpgroups, &front->shape) ||
+        front->shape.warpgroups != warpgroups) {
+      return absl::OkStatus();
+    }
+    step.kind = Kind::kFront;
+    step.end = 1;
+    ASSIGN_OR_RETURN(front->filters, cuda::DeviceBuffer::Allocate(
+                                         cuda::PackedFrontBytes(front->shape)));
+    return cuda::ToStatus(cuda::LaunchPackFront(
+        front->shape, filters.floats(), bias.floats(), front->filters.data()));
+  };
+  RETURN_IF_ERROR(make(false, &step.front));
+  if (cuda::RunsFrontOfWarpgroups()) {
+    RETURN_IF_ERROR(make(true, &step.warpgroup_front));
+  }
   // Before the unpacked ones are freed.
   RETURN_IF_ERROR(cuda::Synchronize());
   return step;

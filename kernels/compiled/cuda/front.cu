@@ -17,14 +17,15 @@
 // two of a warp's six filters, whose windows two lanes have.
 //
 // Kernels. By warpgroups (front_warpgroups.cuh), where the GPU has their
-// products and there are 9 to 12 filters: a product has 64 positions and all
-// filters. A block computes whole images. An image's results lie side by side
-// in memory, so they are collected in shared memory, which the copy engine
-// writes while the block enlarges its next image. Few images are cut into
-// strips, whose results lanes store. By warps (front.cuh) otherwise: a warp
-// keeps the filters of a group, at most six, in registers; a block has four
-// warps, for one group or for two side by side. In both, several blocks share a
-// multiprocessor, and while one enlarges, another multiplies. All give the same
+// products, images are many, and there are 9 to 12 filters or up to 4: a
+// product has 64 positions and all filters. A block computes whole images. An
+// image's results lie side by side in memory, so they are collected in shared
+// memory, which the copy engine writes while the block enlarges its next image.
+// By warps (front.cuh) otherwise: a warp keeps the filters of a group, at most
+// six, in registers; a block has four warps, for one group or for two side by
+// side, and few images are cut into strips. In both, several blocks share a
+// multiprocessor, and while one enlarges, another multiplies; the bytes of a
+// block's next image are on their way while it multiplies. All give the same
 // bits.
 //
 // Cost. fa19 on 10,000 images: 26.1 GFLOP, as products with two halves and
@@ -52,8 +53,8 @@ using Kernel = void (*)(const uint8_t*, const uint4*, const FrontScale*, float*,
 template <int kSteps>
 Kernel KernelOf(const FrontLaunch& launch) {
   if (launch.shape.warpgroups) {
-    return launch.whole ? FrontWarpgroupKernel<kSteps, kFrontGroupTiles, true>
-                        : FrontWarpgroupKernel<kSteps, kFrontGroupTiles, false>;
+    return launch.shape.tiles == 2 ? FrontWarpgroupKernel<kSteps, 2>
+                                   : FrontWarpgroupKernel<kSteps, 6>;
   }
   return launch.shape.tiles == 2 ? FrontKernel<kSteps, 2>
                                  : FrontKernel<kSteps, 3>;
@@ -74,7 +75,7 @@ bool RunsFront() {
 
 bool RunsFrontOfWarpgroups() {
   return RejectWithoutWarpgroupProducts(reinterpret_cast<const void*>(
-             FrontWarpgroupKernel<3, kFrontGroupTiles, true>)) == nullptr;
+             FrontWarpgroupKernel<3, 6>)) == nullptr;
 }
 
 int64_t PackedFrontBytes(const FrontShape& shape) {

@@ -1,6 +1,7 @@
 #include "kernels/compiled/cuda/front_plan.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "common/math/rounding.h"
 
@@ -28,12 +29,15 @@ bool MakeFrontShape(const FrontProblem& problem, bool warpgroups,
   shape->columns =
       RoundUp(std::max(problem.enlarged, 2 * shape->pooled + 6), 2);
   static_assert(kMostPixels + 8 <= FrontPitch(false));
-  // One group computes all filters; for fewer the columns of its products would
-  // be too few.
-  constexpr int kMostFilters = 2 * kFrontGroupTiles, kFewestFilters = 9;
-  shape->warpgroups = warpgroups && shape->columns <= FrontPitch(true) &&
-                      problem.filters >= kFewestFilters &&
-                      problem.filters <= kMostFilters;
+  // One group computes all filters. With fewer the columns of its products
+  // would be too few, but for those that a small one takes.
+  constexpr int kMostFilters = 2 * kFrontGroupTiles[1], kFewestFilters = 9;
+  constexpr int kMostOfSmall = 2 * kFrontGroupTiles[0];
+  shape->warpgroups =
+      warpgroups && shape->columns <= FrontPitch(true) &&
+      problem.filters <= kMostFilters &&
+      (problem.filters <= kMostOfSmall || problem.filters >= kFewestFilters) &&
+      (shape->by_planes() || problem.filters * shape->plane() % 4 == 0);
   int least = INT32_MAX;
   const auto consider = [&](int tiles) {
     const int groups = CeilDivide(problem.filters, 2 * tiles);
@@ -43,7 +47,9 @@ bool MakeFrontShape(const FrontProblem& problem, bool warpgroups,
     shape->groups = groups;
   };
   if (shape->warpgroups) {
-    consider(kFrontGroupTiles);
+    for (const int tiles : kFrontGroupTiles) {
+      if (problem.filters <= 2 * tiles) consider(tiles);
+    }
   } else {
     for (const int tiles : kFrontTiles) consider(tiles);
   }
@@ -58,75 +64,65 @@ bool MakeFrontShape(const FrontProblem& problem, bool warpgroups,
 
 namespace {
 
-// Of GPUs that have products of warpgroups: for all blocks of a multiprocessor,
-// and what each takes for itself.
-constexpr int kSharedBytes = 228 << 10, kOwnBytes = 1 << 10;
+void SetParts(FrontLaunch* launch) {
+  launch->part_rows = CeilDivide(launch->pixel_rows(),
+                                 launch->threads / (launch->shape.columns / 2));
+}
 
-// Lets blocks compute whole images, if there is room: as many warpgroups in a
-// block as keep the most of a multiprocessor's busy.
-bool TakeWhole(int multiprocessors, FrontLaunch* launch) {
-  const FrontShape& shape = launch->shape;
-  FrontLaunch whole = *launch;
-  whole.rows = shape.pooled;
-  whole.strips = 1;
-  whole.whole = true;
-  if (whole.result_bytes() % 16 != 0) return false;
+// As many warpgroups in a block as keep the most of a multiprocessor's busy.
+FrontLaunch MakeWarpgroupLaunch(const FrontShape& shape, int64_t images,
+                                int multiprocessors) {
+  // For all blocks of a multiprocessor, and what each takes for itself.
+  constexpr int kSharedBytes = 228 << 10, kOwnBytes = 1 << 10;
+  FrontLaunch launch = {shape, images, 1, shape.pooled, 1, 1, 1, kFrontThreads};
   const int blocks_of_memory =
-      kSharedBytes / (whole.shared_bytes() + kOwnBytes);
-  const int products = whole.padded_runs() / 64;
+      kSharedBytes / (launch.shared_bytes() + kOwnBytes);
+  const int products = launch.padded_runs() / 64;
   double most = 0;
-  for (int groups = 1; groups <= kFrontBlockGroups; ++groups) {
-    const int blocks = std::min(blocks_of_memory, kFrontGroups / groups);
+  for (int groups = 1; groups <= FrontBlockGroups(shape.tiles); ++groups) {
+    const int blocks =
+        std::min(blocks_of_memory, FrontGroups(shape.tiles) / groups);
     const double busy =
         static_cast<double>(blocks) * products / CeilDivide(products, groups);
     if (busy <= most) continue;
     most = busy;
-    whole.threads = groups * kFrontThreads;
-    whole.blocks =
-        std::min<int64_t>(whole.images, int64_t{multiprocessors} * blocks);
-    *launch = whole;
+    launch.threads = groups * kFrontThreads;
+    launch.blocks =
+        std::min<int64_t>(images, int64_t{multiprocessors} * blocks);
   }
-  return most > 0;
+  SetParts(&launch);
+  return launch;
 }
 
 }  // namespace
 
 FrontLaunch MakeFrontLaunch(const FrontShape& shape, int64_t images,
                             int multiprocessors) {
+  if (shape.warpgroups) {
+    return MakeWarpgroupLaunch(shape, images, multiprocessors);
+  }
   constexpr int kFewestRows = 2;
-  FrontLaunch launch = {shape, images,        1,    shape.pooled, 1, 1,
-                        1,     kFrontThreads, false};
-  const int blocks = shape.warpgroups ? kFrontStripBlocks
-                                      : FrontBlocks(shape.steps, shape.tiles);
-  // Or what every GPU gives without being asked.
-  const int shared_bytes =
-      shape.warpgroups ? kSharedBytes / blocks - kOwnBytes : 48 << 10;
-  const int64_t slots = int64_t{multiprocessors} * blocks;
+  FrontLaunch launch = {shape, images, 1, shape.pooled, 1, 1, 1, kFrontThreads};
+  const int64_t slots =
+      int64_t{multiprocessors} * FrontBlocks(shape.steps, shape.tiles);
   const int64_t most = CeilDivide(shape.pooled, kFewestRows);
   // Two groups share an enlarged image where that does not leave the GPU idle.
-  if (!shape.warpgroups && shape.groups % 2 == 0 &&
-      images * most * shape.groups > slots) {
+  if (shape.groups % 2 == 0 && images * most * shape.groups > slots) {
     launch.wide = 2;
   }
   const int64_t own = std::max<int64_t>(1, slots * launch.wide / shape.groups);
   const int64_t strips = std::clamp<int64_t>(own / images, 1, most);
-  const auto set_parts = [&] {
-    launch.part_rows =
-        CeilDivide(launch.pixel_rows(), launch.threads / (shape.columns / 2));
-  };
-  if (shape.warpgroups && strips == 1 && TakeWhole(multiprocessors, &launch)) {
-    set_parts();
-    return launch;
-  }
   launch.rows = static_cast<int>(CeilDivide(shape.pooled, strips));
-  while (launch.rows > kFewestRows && launch.shared_bytes() > shared_bytes) {
+  // What every GPU gives without being asked.
+  constexpr int kSharedBytes = 48 << 10;
+  while (launch.rows > kFewestRows && launch.shared_bytes() > kSharedBytes) {
     --launch.rows;
   }
   // Rows that memory has no room for make more strips, of as many rows each.
   launch.strips = CeilDivide(shape.pooled, launch.rows);
   launch.rows = static_cast<int>(CeilDivide(shape.pooled, launch.strips));
   launch.blocks = std::min(images * launch.strips, own);
-  set_parts();
+  SetParts(&launch);
   return launch;
 }
 

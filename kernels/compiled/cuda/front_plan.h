@@ -54,10 +54,22 @@ struct FrontShape {
   // and bias for each filter, padded to whole groups.
   int vectors() const { return groups * steps * tiles * 32; }
   int padded_filters() const { return groups * tiles * 2; }
+  // Warpgroups collect an image's results in shared memory, from where the copy
+  // engine writes them, 16 bytes at least: either a filter's plane by itself,
+  // or all of them together.
+  constexpr int plane() const { return pooled * pooled; }
+  constexpr bool by_planes() const { return plane() % 4 == 0; }
+  // Floats between two planes there. Four filters of 8 neighbouring positions
+  // are in different banks, or where planes follow each other, which mostly
+  // have an odd number of values, of 8 positions that are four apart.
+  constexpr int result_plane() const {
+    return by_planes() ? plane() + (40 - plane() % 32) % 32 : plane();
+  }
 };
 
-// False if the kernels do not take the problem. `warpgroups`: the GPU has
-// products of warpgroups, which take 9 to 12 filters and all but large images.
+// False if the kernels do not take the problem. `warpgroups`: for products of
+// warpgroups, which take 9 to 12 filters, or up to 4, and all but large images;
+// others get a shape for warps.
 bool MakeFrontShape(const FrontProblem& problem, bool warpgroups,
                     FrontShape* shape);
 
@@ -65,17 +77,16 @@ bool MakeFrontShape(const FrontProblem& problem, bool warpgroups,
 // registers, and by warpgroups.
 constexpr int kFrontSteps[] = {3, 4};
 constexpr int kFrontTiles[] = {2, 3};
-constexpr int kFrontGroupTiles = 6;
+constexpr int kFrontGroupTiles[] = {2, 6};
 // Threads of a block of warps, and of a warpgroup.
 constexpr int kFrontThreads = 128;
 // Blocks of warps on a multiprocessor, by what a lane keeps of its filters.
 constexpr int FrontBlocks(int steps, int tiles) {
   return steps * tiles > 9 ? 4 : 5;
 }
-// Warpgroups on a multiprocessor where blocks compute whole images, and of such
-// a block, at most; blocks of one warpgroup where they do not.
-constexpr int kFrontGroups = 6, kFrontBlockGroups = 3;
-constexpr int kFrontStripBlocks = 4;
+// Warpgroups on a multiprocessor, and of a block, at most, by its tiles.
+constexpr int FrontGroups(int tiles) { return tiles > 4 ? 6 : 8; }
+constexpr int FrontBlockGroups(int tiles) { return tiles > 4 ? 3 : 2; }
 
 // Columns between two rows of pixels in shared memory; twice the words of two
 // halves.
@@ -94,9 +105,6 @@ struct FrontLaunch {
   // on as many parts of the rows as there are threads for.
   int part_rows;
   int threads;  // of a block
-  // Whether a block's results are whole images, all filters of them, which pass
-  // through shared memory, so that the copy engine writes them. By warpgroups.
-  bool whole;
 
   // A strip's positions as pairs, one below the other; a product takes 16, or
   // 64.
@@ -134,15 +142,15 @@ struct FrontLaunch {
   constexpr int result_at() const {
     return (pixels_at() + 2 * pixel_rows() * pitch() + 15) / 16 * 16;
   }
-  constexpr int result_bytes() const {
-    return 4 * shape.problem.filters * shape.pooled * shape.pooled;
-  }
   constexpr int shared_bytes() const {
-    return result_at() + (whole ? result_bytes() : 0);
+    return result_at() + (shape.warpgroups
+                              ? 4 * shape.problem.filters * shape.result_plane()
+                              : 0);
   }
 };
 
-// As many strips as fill the GPU, and no more.
+// By warps, as many strips as fill the GPU, and no more. By warpgroups, a block
+// computes whole images.
 FrontLaunch MakeFrontLaunch(const FrontShape& shape, int64_t images,
                             int multiprocessors);
 

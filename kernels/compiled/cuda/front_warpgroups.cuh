@@ -16,9 +16,8 @@ namespace convlab::cuda {
 
 #if __CUDA_ARCH_FEAT_SM90_ALL
 
-// kTiles: of all filters, an even number. kWhole: results are whole images
-// (FrontLaunch).
-template <int kSteps, int kTiles, bool kWhole>
+// kTiles: of all filters, an even number.
+template <int kSteps, int kTiles>
 class FrontWarpgroups : private FrontStrips<FrontPitch(true)> {
  public:
   __device__ FrontWarpgroups(char* shared, FrontScale* scales,
@@ -33,15 +32,15 @@ class FrontWarpgroups : private FrontStrips<FrontPitch(true)> {
     StoreFilters(shared, filters);
     const auto wait = [] {
       // Until the copy engine has read the result before this one.
-      if (kWhole && threadIdx.x == 0) WaitForBulkReads();
+      if (threadIdx.x == 0) WaitForBulkReads();
     };
-    ForEach(scales, wait, [&](int64_t image, int first) {
+    ForEach(scales, wait, [&](int64_t image, int) {
       WithActivation(shape().problem.activation, [&](auto activation) {
-        Convolve<decltype(activation)::value>(image, first);
+        Convolve<decltype(activation)::value>();
       });
-      if (kWhole) StoreResult(image);
+      StoreResult(image);
     });
-    if (kWhole && threadIdx.x == 0) WaitForBulkStores();
+    if (threadIdx.x == 0) WaitForBulkStores();
   }
 
  private:
@@ -63,26 +62,24 @@ class FrontWarpgroups : private FrontStrips<FrontPitch(true)> {
     FenceAsyncProxy();
   }
 
-  // The strip's results, 64 runs at a time. A lane has two of them, and the
+  // An image's results, 64 runs at a time. A lane has two of them, and the
   // windows of every fourth filter. Runs in neighbouring groups of lanes are
-  // neighbours where memory takes the results, and four apart where they go to
-  // shared memory: planes mostly have an odd number of values, so that four
-  // filters there begin in four neighbouring banks.
+  // neighbours or four apart, so that they meet different banks
+  // (FrontShape::result_plane).
   template <Activation kActivation>
-  __device__ __forceinline__ void Convolve(int64_t image, int first) {
+  __device__ __forceinline__ void Convolve() {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     const int pooled = shape().pooled, filters = shape().problem.filters;
-    const int own_run = kWhole ? lane / 4 * 4 + warp : warp * 16 + lane / 4;
-    constexpr int kSecond = kWhole ? 32 : 8;  // run
+    const bool by_planes = shape().by_planes();
+    const int own_run = by_planes ? warp * 16 + lane / 4 : lane / 4 * 4 + warp;
+    const int second = by_planes ? 8 : 32;  // run
     // What stands for filters that do not exist is the last one.
     float* out[kOwn];
     FrontScale scales[kOwn];
 #pragma unroll
     for (int j = 0; j < kOwn; ++j) {
-      const int own = 4 * j + lane % 4, filter = min(own, filters - 1);
-      out[j] = kWhole ? result_ + filter * pooled * pooled
-                      : out_ + image * shape().pitch +
-                            (filter * pooled + first) * pooled;
+      const int own = 4 * j + lane % 4;
+      out[j] = result_ + min(own, filters - 1) * shape().result_plane();
       scales[j] = scales_[own];
     }
     const int padded = launch_.padded_runs();
@@ -90,7 +87,7 @@ class FrontWarpgroups : private FrontStrips<FrontPitch(true)> {
     for (int tile = threadIdx.x / kFrontThreads * 64; tile < padded;
          tile += threads() / kFrontThreads * 64) {
       const int at = tile + own_run;
-      const FrontRun runs[2] = {runs_[at], runs_[at + kSecond]};
+      const FrontRun runs[2] = {runs_[at], runs_[at + second]};
       uint32_t pixels[kSteps + 1][4];
       LoadWindows(runs, pixels);
 #pragma unroll
@@ -133,28 +130,36 @@ class FrontWarpgroups : private FrontStrips<FrontPitch(true)> {
     }
   }
 
-  // The results of a whole image.
+  // The image's results.
   __device__ __forceinline__ void StoreResult(int64_t image) const {
     FenceAsyncProxy();
     __syncthreads();
     if (threadIdx.x != 0) return;
-    BulkStore(out_ + image * shape().pitch, result_, launch_.result_bytes());
+    float* const to = out_ + image * shape().pitch;
+    const int plane = shape().plane(), filters = shape().problem.filters;
+    if (!shape().by_planes()) {
+      BulkStore(to, result_, 4 * filters * plane);
+    } else {
+      for (int i = 0; i < filters; ++i) {
+        BulkStore(to + i * plane, result_ + i * shape().result_plane(),
+                  4 * plane);
+      }
+    }
     CommitBulkStores();
   }
 
   const uint32_t columns_;
-  float* const result_;  // [filter][row][column]
+  float* const result_;  // [filter][row][column], by result_plane
 };
 
 #endif  // __CUDA_ARCH_FEAT_SM90_ALL
 
 // images [image][row][column], out [image][filter][row][column], images by the
 // shape's pitch.
-template <int kSteps, int kTiles, bool kWhole>
-__global__ void __launch_bounds__(kWhole ? kFrontBlockGroups* kFrontThreads
-                                         : kFrontThreads,
-                                  kWhole ? kFrontGroups / kFrontBlockGroups
-                                         : kFrontStripBlocks)
+template <int kSteps, int kTiles>
+__global__ void __launch_bounds__(FrontBlockGroups(kTiles) * kFrontThreads,
+                                  FrontGroups(kTiles) /
+                                      FrontBlockGroups(kTiles))
     FrontWarpgroupKernel(const uint8_t* images, const uint4* filters,
                          const FrontScale* scales, float* out,
                          const __grid_constant__ FrontLaunch launch) {
@@ -162,8 +167,8 @@ __global__ void __launch_bounds__(kWhole ? kFrontBlockGroups* kFrontThreads
   LetNextKernelStart();
   extern __shared__ __align__(16) char front_group_shared[];
   __shared__ FrontScale own_scales[2 * kTiles];
-  FrontWarpgroups<kSteps, kTiles, kWhole>(front_group_shared, own_scales,
-                                          images, out, launch)
+  FrontWarpgroups<kSteps, kTiles>(front_group_shared, own_scales, images, out,
+                                  launch)
       .Run(front_group_shared, filters, scales);
 #endif
 }

@@ -46,6 +46,19 @@ __device__ __forceinline__ uint64_t ColumnsAt(uint32_t address) {
 // `adds` is 0: 64 x 16 halves in registers, in each warp laid out as for
 // m16n8k16, by 16 x N halves in shared memory, where N is twice the size of
 // `sum`. Neither rows nor sum may be touched before WaitForProducts.
+__device__ __forceinline__ void StartProduct(float (&sum)[8],
+                                             const uint32_t (&rows)[4],
+                                             uint64_t columns, int adds = 1) {
+  asm volatile(
+      "{ .reg .pred add; setp.ne.b32 add, %13, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7}, "
+      "{%8, %9, %10, %11}, %12, add, 1, 1, 0; }"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]),
+        "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7])
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "l"(columns),
+        "r"(adds));
+}
 __device__ __forceinline__ void StartProduct(float (&sum)[12],
                                              const uint32_t (&rows)[4],
                                              uint64_t columns, int adds = 1) {
