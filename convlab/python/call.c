@@ -1,6 +1,7 @@
 /* The part of the Python package that each call passes through: where an array
- * is, and the call itself. By Python's stable interface, so that one build
- * serves every version from 3.11 on. Arrays of other kinds _arrays.py reads. */
+ * is, the call itself, and all of a call with a tensor like one before. By
+ * Python's stable interface, so that one build serves every version from 3.11
+ * on. Arrays of other kinds _arrays.py reads. */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
@@ -10,14 +11,18 @@
  * its GPU, or -1 for the CPU, is added as (device + 1) * kDevice. */
 enum { kHalves = 1, kChannelsLast = 2, kTorch = 4, kDevice = 8 };
 
-/* Of PyTorch, once it is imported; and the names of what is asked for. */
-static PyObject *torch_tensor, *torch_float32, *torch_float16, *torch_grad;
+/* Of PyTorch, once it is imported; what raises the library's errors; and the
+ * names of what is asked for. torch_stream is None without CUDA. */
+static PyObject *torch_tensor, *torch_float32, *torch_float16, *torch_grad,
+    *torch_empty_like, *torch_stream;
+static PyObject* raise_error;
 static PyObject *name_dtype, *name_requires_grad, *name_is_contiguous,
-    *name_is_cuda, *name_is_cpu, *name_get_device, *name_data_ptr, *name_shape;
+    *name_is_cuda, *name_is_cpu, *name_get_device, *name_data_ptr, *name_shape,
+    *name_version;
 
-/* Whether object.name is true; -1 with an exception. */
-static int IsTrue(PyObject* object, PyObject* name) {
-  PyObject* const value = PyObject_GetAttr(object, name);
+/* Whether a value, which it takes, is true; -1 if it is null, or with an
+ * exception. */
+static int TakeIsTrue(PyObject* value) {
   if (value == NULL) return -1;
   const int is_true = PyObject_IsTrue(value);
   Py_DECREF(value);
@@ -27,14 +32,6 @@ static int IsTrue(PyObject* object, PyObject* name) {
 /* The result of object.name(); null with an exception. */
 static PyObject* Call(PyObject* object, PyObject* name) {
   return PyObject_CallMethodObjArgs(object, name, NULL);
-}
-
-static int CallIsTrue(PyObject* object, PyObject* name) {
-  PyObject* const value = Call(object, name);
-  if (value == NULL) return -1;
-  const int is_true = PyObject_IsTrue(value);
-  Py_DECREF(value);
-  return is_true;
 }
 
 /* (pointer, shape, place); takes `pointer` and `shape`, which may be null. */
@@ -62,19 +59,16 @@ static PyObject* DescribeTensor(PyObject* tensor) {
   } else if (dtype != torch_float32) {
     Py_RETURN_NONE;
   }
-  int wants = IsTrue(tensor, name_requires_grad);
+  int wants = TakeIsTrue(PyObject_GetAttr(tensor, name_requires_grad));
   if (wants == 1) {
-    PyObject* const enabled = PyObject_CallNoArgs(torch_grad);
-    if (enabled == NULL) return NULL;
-    wants = PyObject_IsTrue(enabled);
-    Py_DECREF(enabled);
+    wants = TakeIsTrue(PyObject_CallNoArgs(torch_grad));
   }
   if (wants < 0) return NULL;
   if (wants == 1) Py_RETURN_NONE;
-  const int dense = CallIsTrue(tensor, name_is_contiguous);
+  const int dense = TakeIsTrue(Call(tensor, name_is_contiguous));
   if (dense < 0) return NULL;
   if (dense == 0) Py_RETURN_NONE;
-  const int on_gpu = IsTrue(tensor, name_is_cuda);
+  const int on_gpu = TakeIsTrue(PyObject_GetAttr(tensor, name_is_cuda));
   if (on_gpu < 0) return NULL;
   if (on_gpu == 1) {
     PyObject* const device = Call(tensor, name_get_device);
@@ -82,7 +76,7 @@ static PyObject* DescribeTensor(PyObject* tensor) {
     place += kDevice * (PyLong_AsLong(device) + 1);
     Py_DECREF(device);
   } else {
-    const int on_cpu = IsTrue(tensor, name_is_cpu);
+    const int on_cpu = TakeIsTrue(PyObject_GetAttr(tensor, name_is_cpu));
     if (on_cpu < 0) return NULL;
     if (on_cpu == 0) Py_RETURN_NONE;
   }
@@ -140,17 +134,23 @@ static PyObject* DescribeArray(PyObject* self, PyObject* const* args,
 static PyObject* UseTorch(PyObject* self, PyObject* const* args,
                           Py_ssize_t count) {
   (void)self;
-  if (count != 4 || !PyType_Check(args[0])) {
-    PyErr_SetString(PyExc_TypeError,
-                    "use_torch takes a type and three objects");
+  if (count != 6 || !PyType_Check(args[0])) {
+    PyErr_SetString(PyExc_TypeError, "use_torch takes a type and five objects");
     return NULL;
   }
-  PyObject** const kept[] = {&torch_tensor, &torch_float32, &torch_float16,
-                             &torch_grad};
-  for (int i = 0; i < 4; ++i) {
+  PyObject** const kept[] = {&torch_tensor, &torch_float32,    &torch_float16,
+                             &torch_grad,   &torch_empty_like, &torch_stream};
+  for (int i = 0; i < 6; ++i) {
     Py_XDECREF(*kept[i]);
     *kept[i] = Py_NewRef(args[i]);
   }
+  Py_RETURN_NONE;
+}
+
+static PyObject* UseLibrary(PyObject* self, PyObject* its_error) {
+  (void)self;
+  Py_XDECREF(raise_error);
+  raise_error = Py_NewRef(its_error);
   Py_RETURN_NONE;
 }
 
@@ -181,12 +181,184 @@ static PyObject* RunPlan(PyObject* self, PyObject* const* args,
   return PyLong_FromLong(status);
 }
 
+/* What object.name() points to; null with an exception, or of an empty tensor.
+ */
+static void* AddressOf(PyObject* tensor) {
+  PyObject* const address = Call(tensor, name_data_ptr);
+  if (address == NULL) return NULL;
+  void* const pointer = PyLong_AsVoidPtr(address);
+  Py_DECREF(address);
+  return pointer;
+}
+
+/* Whether a value, which it takes, equals another; -1 as TakeIsTrue. */
+static int TakeEquals(PyObject* value, PyObject* other) {
+  if (value == NULL) return -1;
+  const int equals = PyObject_RichCompareBool(value, other, Py_EQ);
+  Py_DECREF(value);
+  return equals;
+}
+
+/* Whether dict[name] is None, or a tensor at this address of which PyTorch has
+ * counted no change: for all of a tuple (dict, name, address, version, dict,
+ * ...), in which None has None for both. -1 with an exception. */
+static int IsUnchanged(PyObject* watched) {
+  const Py_ssize_t size = PyTuple_Size(watched);
+  for (Py_ssize_t i = 0; i + 3 < size; i += 4) {
+    PyObject* const its_address = PyTuple_GetItem(watched, i + 2);
+    PyObject* const tensor = PyDict_GetItemWithError(
+        PyTuple_GetItem(watched, i), PyTuple_GetItem(watched, i + 1));
+    if (tensor == NULL) return PyErr_Occurred() != NULL ? -1 : 0;
+    if (tensor == Py_None || its_address == Py_None) {
+      if (tensor != its_address) return 0;
+      continue;
+    }
+    int same = TakeEquals(Call(tensor, name_data_ptr), its_address);
+    if (same != 1) return same;
+    same = TakeEquals(PyObject_GetAttr(tensor, name_version),
+                      PyTuple_GetItem(watched, i + 3));
+    /* Nobody counts the changes of a tensor that inference mode made. */
+    if (same < 0 && PyErr_ExceptionMatches(PyExc_RuntimeError)) {
+      PyErr_Clear();
+      same = 0;
+    }
+    if (same != 1) return same;
+  }
+  return 1;
+}
+
+/* The entry of `table` for a tensor's shape and place, borrowed; null if there
+ * is none, or with an exception. Sets the device. */
+static PyObject* FindEntry(PyObject* tensor, PyObject* table, long* device) {
+  PyObject* const dtype = PyObject_GetAttr(tensor, name_dtype);
+  if (dtype == NULL) return NULL;
+  Py_DECREF(dtype);
+  if (dtype != torch_float32 && dtype != torch_float16) return NULL;
+  if (TakeIsTrue(PyObject_GetAttr(tensor, name_requires_grad)) != 0)
+    return NULL;
+  if (TakeIsTrue(Call(tensor, name_is_contiguous)) != 1) return NULL;
+  PyObject* const number = Call(tensor, name_get_device);
+  if (number == NULL) return NULL;
+  *device = PyLong_AsLong(number);
+  Py_DECREF(number);
+  const long place =
+      kTorch + (dtype == torch_float16 ? kHalves : 0) + kDevice * (*device + 1);
+  PyObject* const key =
+      Py_BuildValue("(Nl)", PyObject_GetAttr(tensor, name_shape), place);
+  if (key == NULL) return NULL;
+  PyObject* const found = PyDict_GetItemWithError(table, key);
+  Py_DECREF(key);
+  return found;
+}
+
+/* torch.empty_like(like), and where it is; null with an exception. */
+static PyObject* NewTensor(PyObject* like, void** address) {
+  PyObject* const made =
+      PyObject_CallFunctionObjArgs(torch_empty_like, like, NULL);
+  if (made == NULL) return NULL;
+  *address = AddressOf(made);
+  if (PyErr_Occurred() != NULL) {
+    Py_DECREF(made);
+    return NULL;
+  }
+  return made;
+}
+
+/* An entry is (function, plan, weights, bias, a tensor like y, bytes of the
+ * workspace, a tensor like one in which these lie aligned). */
+enum { kEntrySize = 7, kAlignment = 256 };
+
+static PyObject* RunEntry(PyObject* x, PyObject* entry, long device) {
+  void* values[4];
+  for (int i = 0; i < 4; ++i) {
+    PyObject* const value = PyTuple_GetItem(entry, i);
+    values[i] = value == Py_None ? NULL : PyLong_AsVoidPtr(value);
+  }
+  const size_t bytes = PyLong_AsSize_t(PyTuple_GetItem(entry, 5));
+  if (PyErr_Occurred() != NULL) return NULL;
+  void *stream = NULL, *to = NULL, *space = NULL;
+  PyObject *workspace = NULL, *y = NULL;
+  if (device >= 0) {
+    PyObject* const its_stream =
+        PyObject_CallFunction(torch_stream, "l", device);
+    if (its_stream == NULL) return NULL;
+    stream = PyLong_AsVoidPtr(its_stream);
+    Py_DECREF(its_stream);
+    if (PyErr_Occurred() != NULL) return NULL;
+  }
+  if (bytes > 0) {
+    workspace = NewTensor(PyTuple_GetItem(entry, 6), &space);
+    if (workspace == NULL) return NULL;
+    space = (void*)(((uintptr_t)space + kAlignment - 1) &
+                    ~(uintptr_t)(kAlignment - 1));
+  }
+  void* const from = AddressOf(x);
+  if (PyErr_Occurred() == NULL) {
+    y = NewTensor(PyTuple_GetItem(entry, 4), &to);
+  }
+  int32_t status = 0;
+  if (y != NULL) {
+    Py_BEGIN_ALLOW_THREADS;
+    status = ((Run)(uintptr_t)values[0])(values[1], from, values[2], values[3],
+                                         to, space, bytes, stream);
+    Py_END_ALLOW_THREADS;
+  }
+  Py_XDECREF(workspace);
+  if (y != NULL && status != 0) {
+    Py_DECREF(y);
+    PyObject* const code = PyLong_FromLong(status);
+    if (code == NULL) return NULL;
+    y = PyObject_CallFunctionObjArgs(raise_error, code, NULL);
+    Py_DECREF(code);
+    Py_XDECREF(y);
+    return NULL;
+  }
+  return y;
+}
+
+static PyObject* RunTensor(PyObject* self, PyObject* const* args,
+                           Py_ssize_t count) {
+  (void)self;
+  if (count != 3 || !PyDict_Check(args[1]) || !PyTuple_Check(args[2])) {
+    PyErr_SetString(PyExc_TypeError,
+                    "run_tensor takes a tensor, a dict and a tuple");
+    return NULL;
+  }
+  /* No subclass, which may be anything. */
+  if (PyDict_Size(args[1]) == 0 || torch_tensor == NULL ||
+      (PyObject*)Py_TYPE(args[0]) != torch_tensor) {
+    Py_RETURN_NONE;
+  }
+  long device = -1;
+  PyObject* const entry = Py_XNewRef(
+      FindEntry(args[0], args[1], &device)); /* not the dict's alone */
+  PyObject* y = NULL;
+  const int takes = entry == NULL ? 0 : IsUnchanged(args[2]);
+  if (takes == 1 &&
+      (!PyTuple_Check(entry) || PyTuple_Size(entry) != kEntrySize)) {
+    PyErr_SetString(PyExc_TypeError, "an entry is a tuple of 7");
+  } else if (takes == 1) {
+    y = RunEntry(args[0], entry, device);
+  } else if (PyErr_Occurred() == NULL) {
+    y = Py_NewRef(Py_None);
+  }
+  Py_XDECREF(entry);
+  return y;
+}
+
 static PyMethodDef methods[] = {
     {"describe", (PyCFunction)(void (*)(void))DescribeArray, METH_FASTCALL,
      "describe(array, written): (pointer, shape, place) of an array without "
      "gaps that is NumPy's or PyTorch's, or None."},
     {"use_torch", (PyCFunction)(void (*)(void))UseTorch, METH_FASTCALL,
-     "use_torch(Tensor, float32, float16, is_grad_enabled)"},
+     "use_torch(Tensor, float32, float16, is_grad_enabled, empty_like, "
+     "_cuda_getCurrentRawStream)"},
+    {"use_library", UseLibrary, METH_O,
+     "use_library(function): what raises the error of a status."},
+    {"run_tensor", (PyCFunction)(void (*)(void))RunTensor, METH_FASTCALL,
+     "run_tensor(x, entries, watched): a new y by the entry for x's (shape, "
+     "place), or None if there is none or a tensor of watched has changed: "
+     "(dict, name, address, version, dict, ...)."},
     {"run", (PyCFunction)(void (*)(void))RunPlan, METH_FASTCALL,
      "run(function, plan, x, weights, bias, y, workspace, workspace_bytes, "
      "stream): the status of convlab_run, or of convlab_run_prepared, whose "
@@ -207,7 +379,8 @@ PyMODINIT_FUNC PyInit__call(void) {
                {&name_is_cpu, "is_cpu"},
                {&name_get_device, "get_device"},
                {&name_data_ptr, "data_ptr"},
-               {&name_shape, "shape"}};
+               {&name_shape, "shape"},
+               {&name_version, "_version"}};
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
     *names[i].name = PyUnicode_InternFromString(names[i].text);
     if (*names[i].name == NULL) return NULL;

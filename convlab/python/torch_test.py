@@ -285,6 +285,55 @@ class InPyTorch(unittest.TestCase):
                 y = accelerated(x)
                 torch.testing.assert_close(y[0, 0, 0, 0], x[0, :, :3, :3].sum())
 
+    def test_calls_again_see_every_change(self):
+        nn = torch.nn
+        for device in self.devices:
+            x = torch.rand(2, 3, 12, 12, device=device)
+            conv = nn.Conv2d(3, 5, 3, bias=False).to(device)
+            model = convlab.torch.accelerate(nn.Sequential(conv))
+            (changed,) = self.force(model, x)
+            replaced = nn.Parameter(torch.rand_like(conv.weight))
+            bias = nn.Parameter(torch.rand(5, device=device))
+            with torch.no_grad():
+                for change in (
+                    lambda: conv.weight.mul_(2),
+                    lambda: setattr(conv.weight, "data", replaced.detach() + 1),
+                    lambda: setattr(conv, "weight", replaced),
+                    lambda: setattr(conv, "bias", bias),
+                    lambda: conv.bias.neg_(),
+                    lambda: setattr(conv, "bias", None),
+                ):
+                    before = model(x)
+                    again = model(x)
+                    self.assertEqual(len(changed._convlab_entries), 1)
+                    self.assertNotEqual(before.data_ptr(), again.data_ptr())
+                    self.assertTrue(torch.equal(before, again))
+                    change()
+                    expected = nn.functional.conv2d(x, conv.weight, conv.bias)
+                    torch.testing.assert_close(model(x), expected)
+                # Inputs of other kinds go the long way first.
+                self.force(model, x[:1])
+                self.assertEqual(len(changed._convlab_entries), 2)
+                for other in (x.to(memory_format=torch.channels_last), x.double()):
+                    layer = model if other.dtype == x.dtype else model.double()
+                    expected = nn.functional.conv2d(other, conv.weight)
+                    torch.testing.assert_close(layer(other), expected)
+            self.assertEqual(copy.deepcopy(changed)._convlab_entries, {})
+
+    def test_layers_calls_again_are_the_same(self):
+        for device in self.devices:
+            for kind in (torch.float32, torch.float16):
+                x = torch.rand(3, 2, 15, 16, device=device).to(kind)
+                w = torch.rand(6, 2, 3, 3, device=device).to(kind)
+                layer = convlab.Conv2d(w, padding=1, pool=2)
+                y = layer(x)
+                self.assertEqual(len(layer._entries), 1)
+                self.assertTrue(torch.equal(layer(x), y))
+                self.assertTrue(layer(x).is_contiguous())
+                w.mul_(2)
+                layer.refresh()
+                torch.testing.assert_close(layer(x), 2 * y)
+
     def test_gradients_are_pytorchs(self):
         for device in self.devices:
             model = self.model(device)

@@ -21,7 +21,7 @@ new_empty (PyTorch) or its module the function empty (CuPy).
 import importlib
 
 from convlab._arrays import is_captured, read, stream_of, wait_for_stream
-from convlab._call import describe
+from convlab._call import describe, run_tensor
 from convlab._calls import MOST_CALLS, find_call, is_own, problem_of, room
 from convlab._library import ConvlabError, Plan, aligned, count_gpus, version
 
@@ -149,17 +149,24 @@ class Conv2d:
             capturable,
         )  # fmt: skip
         self._calls = {}  # by what x is: the call, and the prepared weights
+        # By (shape, place) of PyTorch's x: what run_tensor needs for a new y.
+        self._entries = {}
 
     def __getstate__(self):
-        return {**self.__dict__, "_calls": {}}
+        return {**self.__dict__, "_calls": {}, "_entries": {}}
 
     def refresh(self):
         """Has the weights prepared anew, in the same memory, by the next calls."""
+        self._entries.clear()
         for found in self._calls.values():
             found.is_fresh = False
 
     def __call__(self, x, *, out=None, workspace=None, stream=None):
         """y; the arguments are those of conv2d."""
+        if out is None and workspace is None and stream is None:
+            y = run_tensor(x, self._entries, ())
+            if y is not None:
+                return y
         x_at = describe(x, False) or read("x", x, 4)
         y_at = None if out is None else describe(out, True)
         key = x_at[1], x_at[2], is_own(out, y_at, workspace, stream)
@@ -179,6 +186,10 @@ class Conv2d:
                 self._calls[key] = found
         if not found.is_fresh and key in self._calls:
             found.refresh(self._w, self._w_at)
+            if found.is_fresh and key[2]:
+                entry = found.call.entry(x, found.address, self._bias_at[0], True)
+                if entry is not None:
+                    self._entries[key[:2]] = entry
         return found.call.run(
             x,
             x_at,

@@ -79,7 +79,12 @@ def read(name, array, dimensions, written=False):
     if torch is not None and isinstance(array, torch.Tensor):
         # From now on describe knows its tensors, too.
         _call.use_torch(
-            torch.Tensor, torch.float32, torch.float16, torch.is_grad_enabled
+            torch.Tensor,
+            torch.float32,
+            torch.float16,
+            torch.is_grad_enabled,
+            torch.empty_like,
+            getattr(torch._C, "_cuda_getCurrentRawStream", None),
         )
         found = _read_torch(name, array, torch)
     elif hasattr(array, "__cuda_array_interface__"):

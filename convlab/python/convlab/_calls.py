@@ -175,6 +175,24 @@ class _Call:
             raise ValueError("out is in another order than x")
         return at
 
+    def entry(self, x, w, bias, prepared):
+        """What run_tensor needs for such an x and a new y; w, bias are addresses.
+
+        None for calls that it does not know: of other libraries, in another order.
+        """
+        if not self.place & TORCH or self.place & CHANNELS_LAST:
+            return None
+        # Tensors of these shapes, of one element each: PyTorch makes another like
+        # one sooner than one of a shape that it has to read.
+        like = [
+            x.new_empty(1).expand(shape)
+            for shape in (
+                self.shape,
+                (room_for(self.plan.workspace_bytes, self.place & HALVES),),
+            )
+        ]
+        return self.plan.entry(w, bias, *like, prepared)
+
     def run(self, x, x_at, w, bias, out, y_at, workspace, stream, prepared=False):
         """y; w and bias are addresses, y_at describes out, others as in conv2d."""
         if out is None:

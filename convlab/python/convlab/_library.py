@@ -113,6 +113,9 @@ def _check(status):
         raise ConvlabError(status, message)
 
 
+_call.use_library(_check)
+
+
 def version():
     """The library's version."""
     return _library.convlab_version().decode()
@@ -228,6 +231,18 @@ class Plan:
         )
         if status != 0:
             _check(status)
+
+    def entry(self, w, bias, y_like, workspace_like, prepared):
+        """What run_tensor needs to run it with these addresses, and new tensors."""
+        return (
+            _run_prepared if prepared else _run,
+            self._address,
+            w,
+            bias,
+            y_like,
+            self.workspace_bytes,
+            workspace_like,
+        )
 
     def prepare(self, w, prepared, prepared_bytes, stream):
         """Writes the weights as `run` wants them; addresses, as there."""

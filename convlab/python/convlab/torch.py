@@ -25,97 +25,11 @@ import torch
 from torch import nn
 
 import convlab
+from convlab._call import describe, run_tensor
 from convlab._chains import ACTIVATIONS, chains_of, in_mode, is_taken, pool_of
-
-if not hasattr(torch.library, "register_fake"):
-    raise ImportError(
-        f"convlab.torch needs PyTorch 2.4 or later, found {torch.__version__}"
-    )
+from convlab._operator import conv2d, is_channels_last
 
 __all__ = ["accelerate", "conv2d"]
-
-_library = torch.library.Library("convlab", "DEF")
-_library.define(
-    "conv2d(Tensor x, Tensor w, Tensor? bias, int[] stride, int[] padding, "
-    "str activation, int[] pool, str accuracy) -> Tensor"
-)
-
-
-def _is_channels_last(x):
-    return not x.is_contiguous() and x.is_contiguous(
-        memory_format=torch.channels_last
-    )
-
-
-def _compute(x, w, bias, stride, padding, activation, pool, accuracy):
-    if not _is_channels_last(x):
-        x = x.contiguous()
-    return convlab.conv2d(
-        x.detach(),
-        w.detach().contiguous(),
-        None if bias is None else bias.detach().contiguous(),
-        tuple(stride),
-        tuple(padding),
-        activation or None,
-        tuple(pool) or None,
-        accuracy or None,
-        capturable=x.is_cuda,
-    )
-
-
-_library.impl("conv2d", _compute, "CUDA")
-_library.impl("conv2d", _compute, "CPU")
-
-
-def _windows(size, window, stride, ceil):
-    return (size - window + (stride - 1 if ceil else 0)) // stride + 1
-
-
-@torch.library.register_fake("convlab::conv2d", lib=_library)
-def _shape(x, w, bias, stride, padding, activation, pool, accuracy):
-    top, bottom, left, right = padding
-    height = (x.shape[2] + top + bottom - w.shape[2]) // stride[0] + 1
-    width = (x.shape[3] + left + right - w.shape[3]) // stride[1] + 1
-    if pool:
-        size, step, ceil = pool
-        height = _windows(height, size, step, ceil)
-        width = _windows(width, size, step, ceil)
-    return torch.empty(
-        (x.shape[0], w.shape[0], height, width),
-        dtype=x.dtype,
-        device=x.device,
-        memory_format=(
-            torch.channels_last if _is_channels_last(x) else torch.contiguous_format
-        ),
-    )
-
-
-def conv2d(
-    x,
-    w,
-    bias=None,
-    stride=1,
-    padding=0,
-    activation=None,
-    pool=None,
-    accuracy=None,
-):
-    """convlab.conv2d of tensors as an operator; the arguments are its."""
-    problem = convlab.problem_of(
-        x.shape, w.shape, bias is not None, stride, padding, activation, pool, 0, 0
-    )
-    return torch.ops.convlab.conv2d(
-        x,
-        w,
-        bias,
-        [problem["stride_height"], problem["stride_width"]],
-        [problem["padding_" + side] for side in ("top", "bottom", "left", "right")],
-        activation or "",
-        [problem["pool_" + what] for what in ("size", "stride", "ceil")]
-        if pool is not None
-        else [],
-        accuracy or "",
-    )
 
 
 class _PassedOver(nn.BatchNorm2d):
@@ -160,6 +74,8 @@ class _Convolution(nn.Conv2d):
         self._convlab_norm = (norm,)
         self._convlab_after = tuple(after)
         self._convlab_kept = None  # see _layer
+        # What run_tensor asks for, see _remember.
+        self._convlab_entries, self._convlab_watched = {}, ()
         self._convlab_arguments = {
             "stride": self.stride,
             "padding": _padding_of(self),
@@ -194,28 +110,34 @@ class _Convolution(nn.Conv2d):
         # Nothing wants a gradient here (_may_take).
         layer = self._layer(x.is_cuda)
         if layer is not None:
-            return layer(x)
+            y = layer(x)
+            if self._convlab_faster.get(_kind_of(x)):
+                self._remember(x, layer)
+            return y
         return convlab.conv2d(
             x, *self._weights(), capturable=x.is_cuda, **self._convlab_arguments
         )
 
-    def _parameters_of_all(self):
-        """Everything that _weights depends on."""
+    def _places_of_all(self):
+        """Where everything is that _weights depends on: dictionaries and names."""
         # Faster than by Module's __getattr__.
         own, norm = self._parameters, self._convlab_norm[0]
         if norm is None:
-            return own["weight"], own["bias"]
+            return (own, "weight"), (own, "bias")
         its, statistics = norm._parameters, norm._buffers
         return (
-            own["weight"],
-            own["bias"],
-            its["weight"],
-            its["bias"],
-            statistics["running_mean"],
-            statistics["running_var"],
+            (own, "weight"),
+            (own, "bias"),
+            (its, "weight"),
+            (its, "bias"),
+            (statistics, "running_mean"),
+            (statistics, "running_var"),
             # Training counts it, but not its changes of the other two.
-            statistics["num_batches_tracked"],
+            (statistics, "num_batches_tracked"),
         )
+
+    def _parameters_of_all(self):
+        return [place[name] for place, name in self._places_of_all()]
 
     def _weights(self):
         """The convolution's weights and bias as Convlab takes them."""
@@ -250,7 +172,7 @@ class _Convolution(nn.Conv2d):
         if cuda and torch.cuda.is_current_stream_capturing():
             return None
         made = self._weights()
-        if kept is not None and all(a[0] == b[0] for a, b in zip(kept[0], state)):
+        if kept is not None and [a[0] for a in kept[0]] == [b[0] for b in state]:
             # Where they are, because graphs may have the addresses.
             _, layer, own = kept
             for to, value in zip(own, made):
@@ -267,7 +189,12 @@ class _Convolution(nn.Conv2d):
         return layer
 
     def __getstate__(self):
-        return {**self.__dict__, "_convlab_kept": None}
+        return {
+            **self.__dict__,
+            "_convlab_kept": None,
+            "_convlab_entries": {},
+            "_convlab_watched": (),
+        }
 
     def _may_take(self, x):
         weight, norm = self.weight, self._convlab_norm[0]
@@ -287,33 +214,44 @@ class _Convolution(nn.Conv2d):
                 )
             )
             and (norm is None or not norm.training)
-            and (x.is_contiguous() or _is_channels_last(x))
+            and (x.is_contiguous() or is_channels_last(x))
             and not torch.is_autocast_enabled(x.device.type)
         )
 
-    def _ready(self, x):
-        """The layer for such an x if it is known to be faster, and up to date.
+    def _remember(self, x, layer):
+        """Lets calls with such an x go forward's short way.
 
-        None says nothing: it is forward's short way, for calls in a row.
+        It asks whether the parameters are what they are now, when the layer is up
+        to date.
         """
-        kept = self._convlab_kept
-        if (
-            kept is None
-            or not self._convlab_faster.get(_kind_of(x))
-            or not x.is_contiguous()
-            or torch.is_autocast_enabled("cuda" if x.is_cuda else "cpu")
+        x_at = describe(x, False)
+        entry = x_at and layer._entries.get(x_at[1:])
+        if not entry:
+            return
+        watched = []
+        for place, name in self._places_of_all():
+            tensor = place[name]
+            if tensor is None:
+                watched += (place, name, None, None)
+            else:
+                watched += (place, name, tensor.data_ptr(), tensor._version)
+        watched = tuple(watched)
+        if watched[2::4] != self._convlab_watched[2::4] or (
+            watched[3::4] != self._convlab_watched[3::4]
         ):
-            return None
-        norm = self._convlab_norm[0]
-        if norm is not None and norm.training:
-            return None
-        return kept[1] if self._state() == kept[0] else None
+            self._convlab_entries.clear()
+        self._convlab_watched = watched
+        self._convlab_entries[x_at[1:]] = entry
 
     def forward(self, x):
         if not torch.is_grad_enabled() and not torch.compiler.is_compiling():
-            layer = self._ready(x)
-            if layer is not None:
-                return layer(x)
+            norm = self._convlab_norm[0]
+            if (norm is None or not norm.training) and not torch.is_autocast_enabled(
+                "cuda" if x.is_cuda else "cpu"
+            ):
+                y = run_tensor(x, self._convlab_entries, self._convlab_watched)
+                if y is not None:
+                    return y
         if not self._may_take(x):
             return self._by_pytorch(x)
         key = _kind_of(x)
