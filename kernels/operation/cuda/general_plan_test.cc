@@ -3,6 +3,9 @@
 // prepared_test.cc compares with the definition.
 #include "kernels/operation/cuda/general_plan.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "gtest/gtest.h"
 #include "kernels/convolution/cuda/lib/plan_testing.h"
 #include "kernels/operation/operation.h"
@@ -88,6 +91,29 @@ TEST(GeneralPlan, EstimateGrowsWithTheBatch) {
     EXPECT_GT(ns, before);
     before = ns;
   }
+}
+
+// With a place left on multiprocessors, blocks of the next kernel would come to
+// some of them by twos.
+TEST(GeneralPlan, BlocksAreDealtOutEvenly) {
+  int limited = 0;
+  for (int64_t batch = 1; batch < 2000; batch += batch / 8 + 1) {
+    Operation o = MakeOperation(batch, 2, 64, 8, 3, 1);
+    o.top = o.bottom = o.left = o.right = 1;
+    GeneralPlan p;
+    ASSERT_TRUE(MakeGeneralPlan(o, kH200, &p));
+    const int64_t needed =
+        (p.blocks + kH200.multiprocessors - 1) / kH200.multiprocessors;
+    const int64_t by_registers =
+        kGeneralShapes[p.shape].threads / (32 * p.warps);
+    const int64_t places =
+        std::min<int64_t>(by_registers, kH200.shared_per_multiprocessor /
+                                            (p.shared_bytes + 1024));
+    EXPECT_TRUE(needed >= places || places >= 2 * needed) << ToString(o);
+    EXPECT_LE(p.shared_bytes, kH200.shared_per_block);
+    if (needed == places && needed < by_registers) ++limited;
+  }
+  EXPECT_GT(limited, 0);
 }
 
 TEST(GeneralPlan, RefusesMoreBlocksThanThereCanBe) {
