@@ -8,13 +8,16 @@
 // - A block computes a tile of outputs (a part of an image, or several small
 //   images) for up to 128 filters. The inputs that the tile needs come to
 //   shared memory once for all taps, with zeros for the padding; beside them
-//   stand the weights. Where they do not fit, the taps are taken in chunks, of
-//   which the next one is copied while one is multiplied.
+//   stand the weights. Where they do not fit, or where it is faster, the taps
+//   are taken in chunks, of which the next one is copied while one is
+//   multiplied.
 // - A thread has up to 16 filters at 4 to 8 positions, or fewer filters. The
 //   threads of a warp share the filters, whose weights all of them read at
-//   once, and have neighbouring positions. With a stride of s, columns lie
-//   apart by their remainder of s, so that neighbours read neighbours there,
-//   too.
+//   once, and have neighbouring positions.
+// - Rows of floats that begin at multiples of 16 bytes come as they are, four
+//   floats at a time (BringVectors). Others come by single elements, and with a
+//   stride of s their columns lie apart by their remainder of s, so that
+//   neighbours read neighbours there, too. Both ways go past the registers.
 //
 // Change against direct_tiled, which has the same idea for stride 1. The taps'
 // table in place of loops that are unrolled for one size of filter, positions
@@ -27,8 +30,7 @@
 //
 // Layouts. Distances between neighbours are the plan's, so that channels may
 // come first or last; halves become floats on their way to shared memory, by
-// way of registers. So do rows of floats that begin at multiples of 16 bytes
-// (BringVectors), four at a time, if all taps are one chunk.
+// way of registers.
 //
 // Accuracy. Each sum, or each of a few shares of it, adds its taps by fused
 // multiply-adds in the order c, p, q: the contract of class fp32 holds as it
@@ -140,9 +142,6 @@ __global__ void __launch_bounds__(kThreads, 1)
     GeneralKernel(const void* __restrict__ x, const void* __restrict__ k,
                   const void* __restrict__ bias, void* __restrict__ y,
                   const __grid_constant__ GeneralPlan plan) {
-  // Before it reads x or writes y.
-  WaitForKernelBefore();
-  LetNextKernelStart();
   int* const table = reinterpret_cast<int*>(general_shared);
   float* const stages = reinterpret_cast<float*>(table + plan.chunk_taps);
   const int t = static_cast<int>(threadIdx.x);
@@ -152,15 +151,12 @@ __global__ void __launch_bounds__(kThreads, 1)
     float* const stage =
         stages + (index & (plan.stages - 1)) * plan.stage_floats;
     BringWeights(plan, tile, chunk, k, stage + plan.input_floats);
-    if (plan.vectors) {
-      BringVectors(plan, tile, static_cast<const float*>(x), stage);
+    if (plan.vectors && plan.x_aligned) {
+      BringVectors(plan, tile, chunk, static_cast<const float*>(x), stage);
     } else {
       BringInputs(plan, tile, chunk, x, stage);
     }
   };
-  bring(0);
-  CommitCopies();
-
   // The taps' distances from the first, in bytes.
   for (int tap = t; tap < plan.chunk_taps;
        tap += static_cast<int>(blockDim.x)) {
@@ -168,10 +164,10 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int rest = tap - c * (plan.chunk_rows * plan.chunk_columns);
     const int p = plan.by_chunk_columns.Quotient(rest);
     const int q = rest - p * plan.chunk_columns;
-    const int place = plan.by_stride.Quotient(q);
+    const int place = plan.by_phases.Quotient(q);
     table[tap] =
         kFloat * (c * plan.channel_pitch + p * plan.row_pitch +
-                  (q - place * plan.stride_x) * plan.phase_pitch + place);
+                  (q - place * plan.phases) * plan.phase_pitch + place);
   }
   const int tile_warps = plan.warps >> plan.shares_log;
   const int share = t / 32 / tile_warps;
@@ -179,6 +175,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int filter = warp % plan.filter_warps * kFilters;
   const int first_position =
       warp / plan.filter_warps * (32 * kPositions) + t % 32;
+  const int skipped = SkippedColumns(plan, tile);
+  const int column_step = plan.vectors ? plan.stride_x : 1;
   int begin[kPositions];
 #pragma unroll
   for (int j = 0; j < kPositions; ++j) {
@@ -186,9 +184,15 @@ __global__ void __launch_bounds__(kThreads, 1)
     begin[j] = position.exists
                    ? kFloat * (position.image * plan.image_pitch +
                                position.row * plan.stride_y * plan.row_pitch +
-                               position.column)
+                               position.column * column_step + skipped)
                    : 0;
   }
+
+  // Before it reads x or writes y.
+  WaitForKernelBefore();
+  LetNextKernelStart();
+  bring(0);
+  CommitCopies();
 
   float sums[kFilters][kPositions] = {};
   for (int index = 0; index < plan.chunks; ++index) {
@@ -295,7 +299,7 @@ Error PrepareGeneral(GeneralPlan* plan) {
 Error LaunchGeneral(const GeneralPlan& plan, const void* x, const void* k,
                     const void* bias, void* y, cudaStream_t stream) {
   GeneralPlan taken = plan;
-  if (reinterpret_cast<uintptr_t>(x) % 16 != 0) taken.vectors = false;
+  taken.x_aligned = reinterpret_cast<uintptr_t>(x) % 16 == 0;
   return LaunchOverlapping("GeneralKernel", FunctionOf(plan), plan.overlaps,
                            plan.blocks, 32 * plan.warps, plan.shared_bytes,
                            stream, x, k, bias, y, taken);

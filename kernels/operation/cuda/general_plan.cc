@@ -41,8 +41,9 @@ void SetChunk(int channels, int rows, int columns, int stages,
   p.in_columns = (p.columns - 1) * p.stride_x + columns;
   // The first vector begins up to three columns before the tile.
   p.row_vectors = CeilDivide(p.in_columns + 3, 4);
-  p.phase_pitch = CeilDivide(p.in_columns, p.stride_x);
-  p.row_pitch = p.phase_pitch * p.stride_x;
+  p.phases = p.vectors ? 1 : p.stride_x;
+  p.phase_pitch = CeilDivide(p.in_columns, p.phases);
+  p.row_pitch = p.vectors ? 4 * p.row_vectors : p.phase_pitch * p.phases;
   p.image_pitch = p.in_rows * p.row_pitch;
   const int64_t channel_pitch = int64_t{p.images} * p.image_pitch;
   p.channel_pitch = static_cast<int>(channel_pitch);
@@ -63,7 +64,7 @@ void SetChunk(int channels, int rows, int columns, int stages,
 }
 
 // The largest chunk that fits; false if not even one tap does.
-bool FitChunk(int shared_bytes, GeneralPlan* plan) {
+bool FitChunk(int shared_bytes, int parts, GeneralPlan* plan) {
   GeneralPlan& p = *plan;
   const auto fits = [&](int channels, int rows, int columns, int stages) {
     SetChunk(channels, rows, columns, stages, &p);
@@ -82,7 +83,8 @@ bool FitChunk(int shared_bytes, GeneralPlan* plan) {
   };
   int channels = 0, rows = 0;
   if (p.KH <= kMostPart && p.KW <= kMostPart) {
-    if (p.C <= kMostPart && fits(p.C, p.KH, p.KW, 1)) return true;
+    if (parts == 1 && p.C <= kMostPart && fits(p.C, p.KH, p.KW, 1)) return true;
+    if (parts > 1) return fits(CeilDivide(p.C, parts), p.KH, p.KW, 2);
     channels = most(p.C, [&](int n) { return fits(n, p.KH, p.KW, 2); });
   }
   if (channels > 0) return fits(EvenPart(p.C, channels), p.KH, p.KW, 2);
@@ -105,11 +107,10 @@ int Resident(const GeneralPlan& plan, const DeviceLimits& limits) {
                                                  (plan.shared_bytes + 1024)));
 }
 
-// Whether inputs can be loaded in vectors. These come by way of registers,
-// which are free as long as there are no sums: all taps are one chunk.
+// Whether inputs can be loaded in vectors: rows begin at multiples of 16 bytes,
+// and those of all chunks begin in the same column.
 bool TakesVectors(const GeneralPlan& p) {
-  return p.chunks == 1 && p.in.w == 1 && !p.halves_in && p.W % 4 == 0 &&
-         4 % p.stride_x == 0;
+  return p.in.w == 1 && !p.halves_in && p.W % 4 == 0;
 }
 
 // Of x and y.
@@ -127,12 +128,13 @@ double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
   const double issued = shape.filters * shape.positions +
                         2.28 * shape.positions + shape.filters / 4.0 + 1;
   const double conflicts = 1 + 0.275 * std::min(1.0, 31.0 / p.columns);
+  const double strided = p.vectors ? (p.stride_x & -p.stride_x) : 1;
   const double brought =
-      0.964 * 4 * (shape.positions * conflicts + shape.filters);
+      0.964 * 4 * (shape.positions * conflicts * strided + shape.filters);
   const int shares = 1 << p.shares_log;
   const double warps = p.warps / 4.0 / shares;  // of a scheduler, one share
   const double rows = double{1} * p.chunk_channels * p.images * p.in_rows;
-  const double row = p.vectors ? 0.77 + 0.224 * 4 * p.row_vectors
+  const double row = p.vectors ? 0.3 + 0.5 * p.row_vectors
                                : 4.23 + 0.213 * RoundUp(p.in_columns, 8);
   const double copied =
       p.chunks * (rows * row + 0.097 * p.chunk_taps * p.filters);
@@ -167,8 +169,8 @@ double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
 }
 
 // Sets all that follows from the tile; false if it does not fit.
-bool SetTile(int images, int rows, int columns, const DeviceLimits& limits,
-             GeneralPlan* plan) {
+bool SetTile(int images, int rows, int columns, int parts,
+             const DeviceLimits& limits, GeneralPlan* plan) {
   GeneralPlan& p = *plan;
   p.images = images, p.rows = rows, p.columns = columns;
   p.tiles_y = CeilDivide(p.OH, rows), p.tiles_x = CeilDivide(p.OW, columns);
@@ -180,11 +182,12 @@ bool SetTile(int images, int rows, int columns, const DeviceLimits& limits,
   // As many blocks at a time as registers allow, if that leaves a channel.
   const int resident = ResidentByRegisters(p);
   if (resident == 0) return false;
-  if (!FitChunk(limits.shared_per_multiprocessor / resident - 1024, plan) &&
-      !FitChunk(limits.shared_per_block, plan)) {
+  if (!FitChunk(limits.shared_per_multiprocessor / resident - 1024, parts,
+                plan) &&
+      !FitChunk(limits.shared_per_block, parts, plan)) {
     return false;
   }
-  return true;
+  return !p.vectors || p.column_chunks == 1;
 }
 
 // Takes so much shared memory that no multiprocessor has more blocks than when
@@ -215,7 +218,7 @@ void SetDivisors(GeneralPlan* plan) {
   p.by_rows_of_channel = Divisor(p.images * p.in_rows);
   p.by_in_rows = Divisor(p.in_rows);
   p.by_row_vectors = Divisor(p.row_vectors);
-  p.by_stride = Divisor(p.stride_x);
+  p.by_phases = Divisor(p.phases);
   p.by_chunk_filter = Divisor(p.chunk_rows * p.chunk_columns);
   p.by_chunk_columns = Divisor(p.chunk_columns);
 }
@@ -255,10 +258,13 @@ void ForTiles(int positions, const DeviceLimits& limits, GeneralPlan& p,
     if (columns == p.OW && rows == p.OH) {
       images = EvenPart(p.batch, positions / (rows * columns));
     }
-    if (!SetTile(images, rows, columns, limits, &p)) continue;
     for (const bool vectors : {false, true}) {
       p.vectors = vectors;
-      if (!vectors || TakesVectors(p)) visit(p);
+      if (vectors && !TakesVectors(p)) continue;
+      for (const int parts : {1, 2, 4, 8}) {
+        if (parts > 1 && p.C < 2 * parts) break;
+        if (SetTile(images, rows, columns, parts, limits, &p)) visit(p);
+      }
     }
   }
 }

@@ -63,13 +63,15 @@ struct GeneralPlan {
   int chunk_channels, chunk_rows, chunk_columns;
   int row_chunks, column_chunks, chunks;  // of a channel, of a row, of all
   int stages;                             // chunks in shared memory
-  // Whether inputs are loaded in vectors of four neighbours of a row, which are
-  // aligned if x is: so many cover a row of the tile.
-  bool vectors;
-  int row_vectors;
+  // Whether rows lie in shared memory as they do in memory, so that they come
+  // in vectors of four neighbours if x_aligned, by LaunchGeneral: so many cover
+  // a row of the tile. Otherwise a row's columns lie apart by their remainder
+  // of stride_x, in so many phases, so that neighbouring outputs read
+  // neighbours.
+  bool vectors, x_aligned;
+  int row_vectors, phases;
   int in_rows, in_columns;  // of an image's inputs
-  // In floats. A row's columns lie apart by their remainder of stride_x, so
-  // that neighbouring outputs read neighbouring inputs.
+  // In floats.
   int phase_pitch, row_pitch, image_pitch, channel_pitch, weight_pitch;
   int input_floats, stage_floats;
   int chunk_taps;  // rounded up to vectors
@@ -82,7 +84,7 @@ struct GeneralPlan {
   Divisor by_tile, by_columns;             // positions
   Divisor by_rows_of_channel, by_in_rows;  // rows of inputs
   Divisor by_row_vectors;
-  Divisor by_stride;
+  Divisor by_phases;
   Divisor by_chunk_filter, by_chunk_columns;  // taps of a chunk
 };
 

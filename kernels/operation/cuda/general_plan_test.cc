@@ -69,12 +69,23 @@ TEST(GeneralPlan, CoversTheOperationAndFits) {
           p.stage_floats - p.input_floats,
           p.chunk_channels * p.chunk_rows * p.chunk_columns * p.weight_pitch);
       EXPECT_GE(p.shared_bytes, 4 * (p.chunk_taps + p.stages * p.stage_floats));
-      EXPECT_LE(p.in_columns, p.row_pitch);
+      EXPECT_LE(p.in_columns + (p.vectors ? 3 : 0), p.row_pitch);
       EXPECT_LE(p.warps * 32, kGeneralMostThreads);
       EXPECT_EQ(p.warps % (p.filter_warps << p.shares_log), 0);
       // Wherever a row of the tile begins in a vector.
       EXPECT_GE(4 * p.row_vectors - 3, p.in_columns);
-      EXPECT_TRUE(!p.vectors || (p.chunks == 1 && 4 % p.stride_x == 0));
+      // Every row of shared memory begins with a vector, and its first
+      // columns are those of all chunks.
+      if (p.vectors) {
+        EXPECT_EQ(p.column_chunks, 1);
+        EXPECT_EQ(p.W % 4, 0);
+        EXPECT_EQ(p.phases, 1);
+        EXPECT_GE(p.row_pitch, 4 * p.row_vectors);
+        for (const int pitch : {p.row_pitch, p.image_pitch, p.channel_pitch,
+                                p.stage_floats, p.chunk_taps}) {
+          EXPECT_EQ(pitch % 4, 0);
+        }
+      }
       EXPECT_GT(EstimateGeneralNs(p, device), 0);
     }
   }

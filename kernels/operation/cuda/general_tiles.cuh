@@ -71,6 +71,12 @@ __device__ __forceinline__ Chunk FindChunk(const GeneralPlan& plan, int chunk) {
   return found;
 }
 
+// Columns before the tile's first that a row's first vector has.
+__device__ __forceinline__ int SkippedColumns(const GeneralPlan& plan,
+                                              const Tile& tile) {
+  return plan.vectors ? (tile.column * plan.stride_x - plan.left) & 3 : 0;
+}
+
 __device__ __forceinline__ void BringInputs(const GeneralPlan& plan,
                                             const Tile& tile,
                                             const Chunk& chunk,
@@ -95,83 +101,60 @@ __device__ __forceinline__ void BringInputs(const GeneralPlan& plan,
                          int64_t{chunk.channel + c} * plan.in.c +
                          int64_t{h} * plan.in.h;
     float* const row_to = to + c * plan.channel_pitch +
-                          image * plan.image_pitch + row * plan.row_pitch;
+                          image * plan.image_pitch + row * plan.row_pitch +
+                          SkippedColumns(plan, tile);
     for (int column = t % kGroup; column < plan.in_columns; column += kGroup) {
       const int w = first_column + column;
       const bool exists = row_exists && static_cast<unsigned>(w) <
                                             static_cast<unsigned>(plan.W);
-      const int place = plan.by_stride.Quotient(column);
-      const int phase = column - place * plan.stride_x;
+      const int place = plan.by_phases.Quotient(column);
+      const int phase = column - place * plan.phases;
       Bring(row_to + phase * plan.phase_pitch + place, x,
             from + int64_t{w} * plan.in.w, exists, plan.halves_in);
     }
   }
 }
 
-// BringInputs for a plan with vectors and x at a multiple of 16 bytes. All
-// loads of a few vectors are on their way before the first is waited for.
+// BringInputs in vectors, for a plan with vectors and x at a multiple of 16
+// bytes. A vector is in the image or outside of it as a whole, because rows are
+// multiples of four columns.
 __device__ __forceinline__ void BringVectors(const GeneralPlan& plan,
                                              const Tile& tile,
+                                             const Chunk& chunk,
                                              const float* __restrict__ x,
                                              float* to) {
-  constexpr int kVectors = 4;
-  const int first_row = tile.row * plan.stride_y - plan.top;
-  const int first_column = tile.column * plan.stride_x - plan.left;
-  const int skipped = first_column & 3;  // columns of a row's first vector
-  // The stride divides four: where the elements of a vector go is the same for
-  // all vectors, but for a step.
-  int place[4];
-#pragma unroll
-  for (int e = 0; e < 4; ++e) {
-    const int phase = (e - skipped) & (plan.stride_x - 1);
-    place[e] = phase * plan.phase_pitch +
-               (e - skipped - phase) / plan.stride_x;  // without a rest
-  }
-  const int step = 4 / plan.stride_x;
-  const int count = plan.C * plan.images * plan.in_rows * plan.row_vectors;
-  const int threads = static_cast<int>(blockDim.x);
-#pragma unroll 1
+  const int first_row = tile.row * plan.stride_y - plan.top + chunk.row;
+  const int first_column =
+      tile.column * plan.stride_x - plan.left - SkippedColumns(plan, tile);
+  const int count =
+      chunk.channels * plan.images * plan.in_rows * plan.row_vectors;
   for (int i = static_cast<int>(threadIdx.x); i < count;
-       i += kVectors * threads) {
-    float4 vectors[kVectors];
-    float* row_to[kVectors];
-    int columns[kVectors];
-#pragma unroll
-    for (int j = 0; j < kVectors; ++j) {
-      const int index = i + j * threads;
-      const int r = plan.by_row_vectors.Quotient(index);
-      const int v = index - r * plan.row_vectors;
-      const int c = plan.by_rows_of_channel.Quotient(r);
-      const int rest = r - c * (plan.images * plan.in_rows);
-      const int image = plan.by_in_rows.Quotient(rest);
-      const int row = rest - image * plan.in_rows;
-      const int h = first_row + row;
-      const int column = 4 * v - skipped;
-      const int w = first_column + column;
-      row_to[j] = to + (c * plan.channel_pitch + image * plan.image_pitch +
-                        row * plan.row_pitch + v * step);
-      columns[j] = index < count ? column : plan.in_columns;  // none is stored
-      vectors[j] = make_float4(0, 0, 0, 0);
-      if (index < count && tile.image + image < plan.batch &&
-          static_cast<unsigned>(h) < static_cast<unsigned>(plan.H) &&
-          static_cast<unsigned>(w) < static_cast<unsigned>(plan.W)) {
-        vectors[j] = __ldg(reinterpret_cast<const float4*>(
-            x + ((tile.image + image) * plan.in.b + int64_t{c} * plan.in.c +
-                 int64_t{h} * plan.in.h + w)));
-      }
-    }
-#pragma unroll
-    for (int j = 0; j < kVectors; ++j) {
-      const float values[4] = {vectors[j].x, vectors[j].y, vectors[j].z,
-                               vectors[j].w};
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        if (static_cast<unsigned>(columns[j] + e) <
-            static_cast<unsigned>(plan.in_columns)) {
-          row_to[j][place[e]] = values[e];
-        }
-      }
-    }
+       i += static_cast<int>(blockDim.x)) {
+    const int r = plan.by_row_vectors.Quotient(i);
+    const int v = i - r * plan.row_vectors;
+    const int c = plan.by_rows_of_channel.Quotient(r);
+    const int rest = r - c * (plan.images * plan.in_rows);
+    const int image = plan.by_in_rows.Quotient(rest);
+    const int row = rest - image * plan.in_rows;
+    const int h = first_row + row;
+    const int w = first_column + 4 * v;
+    const bool exists =
+        tile.image + image < plan.batch &&
+        static_cast<unsigned>(h) < static_cast<unsigned>(plan.H) &&
+        static_cast<unsigned>(w) < static_cast<unsigned>(plan.W);
+    const int64_t from = (tile.image + image) * plan.in.b +
+                         int64_t{chunk.channel + c} * plan.in.c +
+                         int64_t{h} * plan.in.h + w;
+    float* const vector = to + c * plan.channel_pitch +
+                          image * plan.image_pitch + row * plan.row_pitch +
+                          4 * v;
+#if __CUDA_ARCH__ >= 800
+    StartCopy<16>(vector, x + (exists ? from : 0), exists);
+#else
+    *reinterpret_cast<float4*>(vector) =
+        exists ? __ldg(reinterpret_cast<const float4*>(x + from))
+               : make_float4(0, 0, 0, 0);
+#endif
   }
 }
 
