@@ -109,6 +109,7 @@ def fuzz_test(
         args = ["%s/%s" % (native.package_name(), file) for file in corpus] + ["--runs=%d" % runs],
         binary = ":%s_binary" % name,
         size = size,
-        tags = tags,
+        # tools/sanitize leaves out what has sanitizers of its own.
+        tags = tags + ["fuzz"],
         target_compatible_with = target_compatible_with,
     )
