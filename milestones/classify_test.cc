@@ -454,8 +454,10 @@ class ClassifyRanksTest : public ClassifyTest {
         Runfile(kProgram), " ", arguments, " --threads=1 --device=cpu");
   }
 
-  Outcome Ranks(int ranks, const std::string& arguments) {
-    return Shell(absl::StrCat("timeout 60 ", Runfile("tools/cluster/mpi"), " ",
+  Outcome Ranks(int ranks, const std::string& arguments,
+                const std::string& environment = "") {
+    return Shell(absl::StrCat(environment, " timeout 60 ",
+                              Runfile("tools/cluster/mpi"), " ",
                               Line(ranks, arguments), " >out"));
   }
 
@@ -497,6 +499,9 @@ TEST_F(ClassifyRanksTest, FourRanksGiveTheSame) {
     EXPECT_GT(share.images, 0);
   }
   ExpectSame(Ranks(3, kFlags + " --read=each --out=each.npy"), "each.npy");
+  // As between hosts.
+  ExpectSame(Ranks(3, kFlags + " --out=sent.npy", "CONVLAB_SHARED_MEMORY=0"),
+             "sent.npy");
   const Outcome wrong = Ranks(2, "nothing.idx --out=wrong.npy");
   EXPECT_EQ(wrong.exit_status, 2);
   EXPECT_THAT(wrong.err, Contains(HasSubstr("nothing.idx")));

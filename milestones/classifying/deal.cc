@@ -11,10 +11,8 @@
 namespace convlab {
 
 absl::Status ReadPixels(ImageFiles& images, Piece& piece) {
-  // All pieces but the last one have as many, so that there is room already.
   const size_t bytes = piece.count * images.height() * images.width();
-  if (piece.pixels.size() < bytes) piece.pixels.resize(bytes);
-  return images.Read(piece.first, piece.count, piece.pixels.data());
+  return images.Read(piece.first, piece.count, piece.Room(bytes));
 }
 
 Deal::Deal(ImageFiles& images, const DealOptions& options)
@@ -68,7 +66,8 @@ bool Deal::TakeNumber(int worker, Piece& piece) {
 absl::Status Deal::ReadOrRecall(Piece& piece) {
   const auto kept = kept_.find(piece.number);
   if (kept != kept_.end()) {
-    piece.pixels = kept->second;
+    const std::vector<uint8_t>& pixels = kept->second;
+    std::copy(pixels.begin(), pixels.end(), piece.Room(pixels.size()));
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(ReadPixels(images_, piece));
@@ -80,8 +79,8 @@ absl::Status Deal::ReadOrRecall(Piece& piece) {
     return written_;
   }();
   kept_.erase(kept_.begin(), kept_.lower_bound(written));
-  kept_[piece.number].assign(piece.pixels.begin(),
-                             piece.pixels.begin() + piece.count * image_bytes_);
+  kept_[piece.number].assign(piece.pixels(),
+                             piece.pixels() + piece.count * image_bytes_);
   return absl::OkStatus();
 }
 

@@ -23,10 +23,24 @@ namespace convlab {
 struct Piece {
   int64_t number = 0;
   int64_t first = 0, count = 0;  // images
-  std::vector<uint8_t> pixels;   // those of the images, or more room
-  int64_t read_ns = 0;           // what reading them took
+  // The images, or more room: in `shared`, memory of somebody else's that has
+  // room for any piece, or, if that is null, in `own`.
+  std::vector<uint8_t> own;
+  uint8_t* shared = nullptr;
+  int64_t read_ns = 0;  // what reading them took
   std::vector<Answer> answers;
   std::vector<float> logits;  // only if they are asked for
+
+  const uint8_t* pixels() const {
+    return shared != nullptr ? shared : own.data();
+  }
+  // Room for so many bytes of images.
+  uint8_t* Room(size_t bytes) {
+    if (shared != nullptr) return shared;
+    // All pieces but the last one have as many: mostly there is room already.
+    if (own.size() < bytes) own.resize(bytes);
+    return own.data();
+  }
 };
 
 // Reads the piece's images, and makes room for them.

@@ -132,8 +132,9 @@ absl::Status Stream(const DealtRun& run, Output& output, ClassifyRecord& record,
       {run.network().Classes(), options.logits, run.readers()},
       options.plan || !options.plan_svg.empty(),
       {}};
-  RankServer others(run.ranks, deal,
-                    {run.image_bytes(), options.read_each, run.readers()});
+  RankServer others(
+      run.ranks, deal,
+      {run.image_bytes(), options.read_each, run.readers(), &run.slots});
   LocalWorkers workers(run.devices, job, deal, numbers);
   workers.WaitReady();
   others.WaitReady();

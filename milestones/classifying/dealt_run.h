@@ -16,6 +16,7 @@
 #include "milestones/classifying/input.h"
 #include "milestones/classifying/options.h"
 #include "milestones/classifying/output.h"
+#include "milestones/classifying/rank_slots.h"
 
 namespace convlab {
 
@@ -29,6 +30,7 @@ struct DealtRun {
   ClassifyInput input;
   NetworkWeights weights;
   int64_t count = 0, block = 0;  // images
+  RankSlots slots = {};          // for the other ranks of this host
 
   bool gpu() const { return devices[0].gpu; }
   const Network& network() const { return *options.model.network; }

@@ -47,9 +47,18 @@ class Unpacker {
       ok_ = false;
       return;
     }
-    // A piece may have more room.
-    if (static_cast<int64_t>(values.size()) < count) values.resize(count);
+    values.resize(count);
     Copy(values.data(), count * kBytes);
+  }
+  // A piece's pixels, of which there may be none.
+  void Pixels(Piece& piece) {
+    int64_t count = 0;
+    Value(count);
+    if (count < 0 || count > static_cast<int64_t>(bytes_.size())) {
+      ok_ = false;
+    } else if (count > 0) {
+      Copy(piece.Room(count), count);
+    }
   }
   absl::Status Take() const {
     if (ok_ && bytes_.empty()) return absl::OkStatus();
@@ -107,22 +116,37 @@ absl::StatusOr<RankText> UnpackText(absl::string_view bytes) {
   return text;
 }
 
-std::string PackPiece(int worker, const Piece& piece, int64_t pixel_bytes) {
+std::string PackTake(const RankTake& take) {
   Packer packer;
-  constexpr int64_t kHeader = 64;
-  packer.Reserve(kHeader + pixel_bytes);
-  VisitPiece(packer, worker, piece);
-  packer.Array(piece.pixels.data(), pixel_bytes);
+  packer.Value(take);
   return packer.Take();
 }
 
-absl::StatusOr<int> UnpackPiece(absl::string_view bytes, Piece& piece) {
-  int worker = 0;
+absl::StatusOr<RankTake> UnpackTake(absl::string_view bytes) {
+  RankTake take;
   Unpacker unpacker(bytes);
-  VisitPiece(unpacker, worker, piece);
-  unpacker.Array(piece.pixels);
+  unpacker.Value(take);
   RETURN_IF_ERROR(unpacker.Take());
-  return worker;
+  return take;
+}
+
+std::string PackPiece(const RankTake& take, const Piece& piece,
+                      int64_t pixel_bytes) {
+  Packer packer;
+  constexpr int64_t kHeader = 64;
+  packer.Reserve(kHeader + pixel_bytes);
+  VisitPiece(packer, take, piece);
+  packer.Array(piece.pixels(), pixel_bytes);
+  return packer.Take();
+}
+
+absl::StatusOr<RankTake> UnpackPiece(absl::string_view bytes, Piece& piece) {
+  RankTake take;
+  Unpacker unpacker(bytes);
+  VisitPiece(unpacker, take, piece);
+  unpacker.Pixels(piece);
+  RETURN_IF_ERROR(unpacker.Take());
+  return take;
 }
 
 std::string PackAnswers(int worker, const Piece& piece) {
@@ -163,6 +187,8 @@ std::string PackJob(const RankJob& job) {
   packer.Value(job.image_size);
   packer.Value(job.readers);
   packer.Array(job.images.data(), static_cast<int64_t>(job.images.size()));
+  packer.Array(job.shared.data(), static_cast<int64_t>(job.shared.size()));
+  packer.Value(job.slots);
   return packer.Take();
 }
 
@@ -174,6 +200,8 @@ absl::StatusOr<RankJob> UnpackJob(absl::string_view bytes) {
   unpacker.Value(job.image_size);
   unpacker.Value(job.readers);
   unpacker.Array(job.images);
+  unpacker.Array(job.shared);
+  unpacker.Value(job.slots);
   RETURN_IF_ERROR(unpacker.Take());
   return job;
 }

@@ -18,7 +18,7 @@ namespace convlab {
 enum RankMessageKind {
   // To rank 0.
   kReadyMessage = 1,  // PackText with a worker's name; its network is compiled
-  kTakeMessage,       // PackText with no text: the worker wants a piece
+  kTakeMessage,       // PackTake: the worker wants a piece
   kAnswersMessage,    // PackAnswers
   kLoseMessage,       // PackText with the worker's error
   kShareMessage,      // PackText with the worker's share, as JSON
@@ -42,10 +42,21 @@ struct RankText {
 std::string PackText(int worker, absl::string_view text);
 absl::StatusOr<RankText> UnpackText(absl::string_view bytes);
 
-// A piece for a worker; its pixels, or nothing if the rank reads them itself.
-std::string PackPiece(int worker, const Piece& piece, int64_t pixel_bytes);
-// Returns the worker. `piece` gets the pixels that there are.
-absl::StatusOr<int> UnpackPiece(absl::string_view bytes, Piece& piece);
+// Which worker wants a piece, and where its pixels go: a slot of the memory
+// that the rank shares with rank 0, or none, -1, if they come with the message.
+struct RankTake {
+  int worker = -1;
+  int slot = -1;
+};
+std::string PackTake(const RankTake& take);
+absl::StatusOr<RankTake> UnpackTake(absl::string_view bytes);
+
+// A piece for a worker; its pixels, or nothing if they are in the slot or the
+// rank reads them itself.
+std::string PackPiece(const RankTake& take, const Piece& piece,
+                      int64_t pixel_bytes);
+// `piece` gets the pixels that are in the message.
+absl::StatusOr<RankTake> UnpackPiece(absl::string_view bytes, Piece& piece);
 
 // A piece's answers, and its logits if it has any.
 std::string PackAnswers(int worker, const Piece& piece);
@@ -58,6 +69,11 @@ struct RankJob {
   int image_size = 0;
   int readers = 1;     // threads that fetch pieces for a worker
   std::string images;  // their digest, where each rank reads its pieces
+  // Memory for pieces, which those of rank 0's host share with it: its handle,
+  // or nothing, and so many slots for each of them, one rank's behind
+  // another's.
+  std::string shared;
+  int slots = 0;
 };
 std::string PackJob(const RankJob& job);
 absl::StatusOr<RankJob> UnpackJob(absl::string_view bytes);

@@ -39,16 +39,43 @@ TEST(RankMessages, PiecesAreWhole) {
   piece.number = 7;
   piece.first = 1000;
   piece.count = 2;
-  piece.pixels = {1, 2, 3, 4};
-  const std::string message = PackPiece(1, piece, 4);
+  piece.own = {1, 2, 3, 4};
+  const std::string message = PackPiece({1, 5}, piece, 4);
   Piece there;
   ASSERT_TRUE(UnpackPiece(message, there).ok());
-  EXPECT_EQ(*UnpackPiece(message, there), 1);
+  EXPECT_EQ(UnpackPiece(message, there)->worker, 1);
+  EXPECT_EQ(UnpackPiece(message, there)->slot, 5);
   EXPECT_EQ(there.first, 1000);
-  EXPECT_EQ(there.pixels, piece.pixels);
+  EXPECT_EQ(there.own, piece.own);
   ExpectWholeOnly(message, [](const std::string& bytes) {
     Piece got;
     return UnpackPiece(bytes, got).status();
+  });
+}
+
+TEST(RankMessages, PixelsComeFromAndGoToSharedMemory) {
+  uint8_t from[] = {1, 2, 3, 4}, to[4] = {};
+  Piece piece;
+  piece.count = 2;
+  piece.shared = from;
+  Piece there;
+  there.shared = to;
+  ASSERT_TRUE(UnpackPiece(PackPiece({1, -1}, piece, 4), there).ok());
+  EXPECT_EQ(to[3], 4);
+  EXPECT_TRUE(there.own.empty());
+  // None in the message: what is in the slot stays.
+  from[3] = 5;
+  ASSERT_TRUE(UnpackPiece(PackPiece({1, 0}, piece, 0), there).ok());
+  EXPECT_EQ(to[3], 4);
+}
+
+TEST(RankMessages, TakesAreWhole) {
+  const std::string message = PackTake({3, 4});
+  ASSERT_TRUE(UnpackTake(message).ok());
+  EXPECT_EQ(UnpackTake(message)->worker, 3);
+  EXPECT_EQ(UnpackTake(message)->slot, 4);
+  ExpectWholeOnly(message, [](const std::string& bytes) {
+    return UnpackTake(bytes).status();
   });
 }
 
@@ -71,11 +98,13 @@ TEST(RankMessages, AnswersAreWhole) {
 }
 
 TEST(RankMessages, JobsAreWhole) {
-  const RankJob job = {true, 256, 32, 4, "a digest"};
+  const RankJob job = {true, 256, 32, 4, "a digest", "a handle", 6};
   const std::string message = PackJob(job);
   ASSERT_TRUE(UnpackJob(message).ok());
   EXPECT_EQ(UnpackJob(message)->readers, 4);
   EXPECT_EQ(UnpackJob(message)->images, "a digest");
+  EXPECT_EQ(UnpackJob(message)->shared, "a handle");
+  EXPECT_EQ(UnpackJob(message)->slots, 6);
   ExpectWholeOnly(message, [](const std::string& bytes) {
     return UnpackJob(bytes).status();
   });

@@ -81,56 +81,60 @@ int RankServer::Number(const WorkerOfRank& worker) {
 }
 
 void RankServer::Receive(const RankMessage& message) {
-  if (message.kind != kAnswersMessage) {
-    ReceiveText(message);
-    return;
-  }
-  Piece piece;
-  const absl::StatusOr<int> worker = UnpackAnswers(message.bytes, piece);
-  if (!worker.ok()) {
-    deal_.Fail(Annotate(worker.status(), ranks_.Name(message.from)));
-    return;
-  }
-  const int number = Number({message.from, *worker});
-  if (number >= 0) deal_.Give(number, piece);
+  const absl::Status status =
+      message.kind == kAnswersMessage ? ReceiveAnswers(message)
+      : message.kind == kTakeMessage  ? ReceiveTake(message)
+                                      : ReceiveText(message);
+  if (!status.ok()) deal_.Fail(Annotate(status, ranks_.Name(message.from)));
 }
 
-void RankServer::ReceiveText(const RankMessage& message) {
+absl::Status RankServer::ReceiveAnswers(const RankMessage& message) {
+  Piece piece;
+  ASSIGN_OR_RETURN(const int worker, UnpackAnswers(message.bytes, piece));
+  const int number = Number({message.from, worker});
+  if (number >= 0) deal_.Give(number, piece);
+  return absl::OkStatus();
+}
+
+absl::Status RankServer::ReceiveTake(const RankMessage& message) {
+  ASSIGN_OR_RETURN(const RankTake take, UnpackTake(message.bytes));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  wanting_.push_back({message.from, take});
+  changed_.notify_all();
+  return absl::OkStatus();
+}
+
+absl::Status RankServer::ReceiveText(const RankMessage& message) {
   const int rank = message.from;
-  const absl::StatusOr<RankText> text = UnpackText(message.bytes);
-  if (!text.ok()) {
-    deal_.Fail(Annotate(text.status(), ranks_.Name(rank)));
-    return;
-  }
-  const WorkerOfRank worker = {rank, text->worker};
+  ASSIGN_OR_RETURN(const RankText text, UnpackText(message.bytes));
+  const WorkerOfRank worker = {rank, text.worker};
   if (message.kind == kLoseMessage) {
-    const absl::Status why = absl::InternalError(text->text);
+    const absl::Status why = absl::InternalError(text.text);
     const int number = Number(worker);
     if (number >= 0) {
       deal_.Lose(number, why);
     } else {
       deal_.LoseRank(rank, Annotate(why, ranks_.Name(rank)));
     }
-    return;
+    return absl::OkStatus();
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (message.kind == kReadyMessage && text->worker < 0) {
+  if (message.kind == kReadyMessage && text.worker < 0) {
     ready_.insert(rank);
   } else if (message.kind == kReadyMessage) {
-    numbers_[worker] = deal_.AddWorker(
-        absl::StrCat(ranks_.Name(rank), ", ", text->text), rank);
-  } else if (message.kind == kTakeMessage) {
-    wanting_.push_back(worker);
-  } else if (message.kind == kShareMessage && text->worker < 0) {
+    numbers_[worker] =
+        deal_.AddWorker(absl::StrCat(ranks_.Name(rank), ", ", text.text), rank);
+  } else if (message.kind == kShareMessage && text.worker < 0) {
     // Its last word.
     ready_.insert(rank);
     finished_.insert(rank);
     ranks_.Release(rank);
   } else if (message.kind == kShareMessage) {
-    absl::StatusOr<ClassifyShare> share = ParseClassifyShare(text->text);
+    absl::StatusOr<ClassifyShare> share = ParseClassifyShare(text.text);
     if (share.ok()) shares_.push_back(*std::move(share));
   }
   changed_.notify_all();
+  return absl::OkStatus();
 }
 
 void RankServer::Lose(int rank, const absl::Status& why) {
@@ -140,20 +144,26 @@ void RankServer::Lose(int rank, const absl::Status& why) {
   changed_.notify_all();
 }
 
-// A worker waits for a piece as long as any other would.
+// A worker waits for a piece as long as any other would. One whose rank shares
+// memory finds the images there.
 void RankServer::Serve() {
   Piece piece;
   for (;;) {
-    WorkerOfRank worker;
+    Wish wish;
     {
       std::unique_lock<std::mutex> lock(mutex_);
       changed_.wait(lock, [&] { return ended_ || !wanting_.empty(); });
       if (ended_) return;
-      worker = wanting_.front();
+      wish = wanting_.front();
       wanting_.pop_front();
     }
-    const int number = Number(worker);
+    RankTake& take = wish.take;
+    const int number = Number({wish.rank, take.worker});
     bool taken = false;
+    piece.shared = options_.slots == nullptr
+                       ? nullptr
+                       : options_.slots->Find(wish.rank, take.slot);
+    if (piece.shared == nullptr) take.slot = -1;
     if (number >= 0 && options_.read_each) {
       taken = deal_.TakeNumber(number, piece);
     } else if (number >= 0) {
@@ -161,13 +171,12 @@ void RankServer::Serve() {
       taken = deal_.Take(number, piece).value_or(false);
     }
     if (taken) {
-      ranks_.Send(
-          worker.first, kPieceMessage,
-          PackPiece(
-              worker.second, piece,
-              options_.read_each ? 0 : piece.count * options_.image_bytes));
+      const bool there = options_.read_each || piece.shared != nullptr;
+      ranks_.Send(wish.rank, kPieceMessage,
+                  PackPiece(take, piece,
+                            there ? 0 : piece.count * options_.image_bytes));
     } else {
-      ranks_.Send(worker.first, kNoneMessage, PackText(worker.second, ""));
+      ranks_.Send(wish.rank, kNoneMessage, PackText(take.worker, ""));
     }
   }
 }

@@ -17,13 +17,15 @@
 #include "common/record/classify_record.h"
 #include "milestones/classifying/deal.h"
 #include "milestones/classifying/rank_messages.h"
+#include "milestones/classifying/rank_slots.h"
 
 namespace convlab {
 
 struct RankServerOptions {
   int64_t image_bytes = 0;
-  bool read_each = false;  // the ranks read their pieces themselves
-  int readers = 1;         // threads that read and send
+  bool read_each = false;            // the ranks read their pieces themselves
+  int readers = 1;                   // threads that read and send
+  const RankSlots* slots = nullptr;  // where ranks of this host have any
 };
 
 class RankServer {
@@ -44,9 +46,15 @@ class RankServer {
 
  private:
   using WorkerOfRank = std::pair<int, int>;  // rank, worker
+  struct Wish {
+    int rank;
+    RankTake take;
+  };
 
   void Receive(const RankMessage& message);
-  void ReceiveText(const RankMessage& message);
+  absl::Status ReceiveAnswers(const RankMessage& message);
+  absl::Status ReceiveTake(const RankMessage& message);
+  absl::Status ReceiveText(const RankMessage& message);
   void Lose(int rank, const absl::Status& why);
   void Serve();
   int Number(const WorkerOfRank& worker);
@@ -59,7 +67,7 @@ class RankServer {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<WorkerOfRank, int> numbers_;  // in the deal
-  std::deque<WorkerOfRank> wanting_;     // a piece each
+  std::deque<Wish> wanting_;             // a piece each
   std::set<int> ready_, finished_, lost_;
   std::vector<ClassifyShare> shares_;
   bool ended_ = false, told_end_ = false;

@@ -19,6 +19,7 @@
 #include "milestones/classifying/device.h"
 #include "milestones/classifying/input.h"
 #include "milestones/classifying/rank_messages.h"
+#include "milestones/classifying/rank_slots.h"
 #include "milestones/classifying/stream.h"
 
 namespace convlab {
@@ -30,8 +31,9 @@ constexpr std::chrono::seconds kPatience(2);
 // Pieces from rank 0.
 class RankFeed : public PieceFeed {
  public:
-  // `images` is null if they come with the pieces.
-  RankFeed(Ranks& ranks, ImageFiles* images) : ranks_(ranks), images_(images) {
+  // `images` is null if rank 0 reads them; to the slots, if there are any.
+  RankFeed(Ranks& ranks, ImageFiles* images, const RankSlots& slots)
+      : ranks_(ranks), images_(images), slots_(slots) {
     ranks_.Start(
         [this](RankMessage message) { Receive(std::move(message)); },
         [this](int, const absl::Status& why) { End(why, kRunFailed); });
@@ -40,7 +42,7 @@ class RankFeed : public PieceFeed {
   ~RankFeed() override { ranks_.Stop(); }
 
   absl::StatusOr<bool> Take(int worker, Piece& piece) override {
-    ranks_.Send(0, kTakeMessage, PackText(worker, ""));
+    ranks_.Send(0, kTakeMessage, PackTake({worker, SlotOf(piece)}));
     std::string bytes;
     {
       std::unique_lock<std::mutex> lock(mutex_);
@@ -52,7 +54,10 @@ class RankFeed : public PieceFeed {
       bytes = std::move(pieces.front());
       pieces.pop_front();
     }
-    RETURN_IF_ERROR(UnpackPiece(bytes, piece).status());
+    // Another thread of the worker may have asked for it, and gets this one's.
+    piece.shared = nullptr;
+    ASSIGN_OR_RETURN(const RankTake take, UnpackPiece(bytes, piece));
+    piece.shared = slots_.Find(ranks_.rank(), take.slot);
     if (images_ == nullptr) return true;
     ASSIGN_OR_RETURN(piece.read_ns,
                      HostNs([&] { return ReadPixels(*images_, piece); }));
@@ -84,6 +89,15 @@ class RankFeed : public PieceFeed {
   }
 
  private:
+  // A piece keeps its slot; those that come when all are given have none.
+  int SlotOf(const Piece& piece) {
+    if (piece.shared != nullptr) {
+      return slots_.NumberOf(ranks_.rank(), piece.shared);
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return given_ < slots_.count() ? given_++ : -1;
+  }
+
   void Receive(RankMessage message) {
     if (message.kind == kEndMessage) {
       const absl::StatusOr<RankText> text = UnpackText(message.bytes);
@@ -119,7 +133,9 @@ class RankFeed : public PieceFeed {
 
   Ranks& ranks_;
   ImageFiles* const images_;
+  const RankSlots& slots_;
   std::mutex mutex_;
+  int given_ = 0;  // slots
   std::condition_variable changed_;
   std::map<int, std::deque<std::string>> pieces_;  // by worker
   std::set<int> none_;                             // workers without more
@@ -184,7 +200,9 @@ absl::Status WorkForRankZero(const ClassifyOptions& options, Ranks& ranks,
   Prepared prepared;
   const absl::Status ready =
       Prepare(options, job, ranks.local_rank(), prepared);
-  RankFeed feed(ranks, prepared.input.images.get());
+  const RankSlots slots =
+      RankSlots::Join(ranks, job, job.block * job.image_size * job.image_size);
+  RankFeed feed(ranks, prepared.input.images.get(), slots);
   if (ready.ok()) {
     Work(options, job, weights, prepared, ranks, feed);
   } else {

@@ -160,7 +160,7 @@ absl::Status Prepare(const std::string& program, DealtRun& run) {
 }
 
 // Tells the other ranks what to do; nothing, if this one is not `ready`.
-absl::Status BroadcastJob(const DealtRun& run, bool ready) {
+absl::Status BroadcastJob(DealtRun& run, bool ready) {
   RankJob job;
   job.ok = ready;
   if (ready) {
@@ -169,6 +169,14 @@ absl::Status BroadcastJob(const DealtRun& run, bool ready) {
     job.readers = run.readers();
     if (run.options.read_each) {
       ASSIGN_OR_RETURN(job.images, run.input.images->Digest());
+    } else {
+      // A slot for each piece of a rank that has as many workers as this one.
+      run.slots = RankSlots::Make(
+          run.ranks,
+          PiecesOf(job.readers) * static_cast<int>(run.devices.size()),
+          run.block * run.image_bytes());
+      job.shared = run.slots.handle();
+      job.slots = run.slots.count();
     }
   }
   std::string bytes = PackJob(job);

@@ -118,9 +118,8 @@ absl::Status Compute(Readers& readers, PieceFeed& feed, int worker,
   for (size_t turn = 0; Piece* const piece = readers.Pop(); turn = 1 - turn) {
     std::vector<float>& out = options.logits ? piece->logits : spare[turn];
     out.resize(piece->count * options.classes);
-    const absl::StatusOr<int64_t> ns = HostNs([&] {
-      return network.Run(piece->pixels.data(), piece->count, out.data());
-    });
+    const absl::StatusOr<int64_t> ns = HostNs(
+        [&] { return network.Run(piece->pixels(), piece->count, out.data()); });
     if (answering.valid()) answering.get();
     RETURN_IF_ERROR(ns.status());
     share.compute_ns += *ns;

@@ -1,0 +1,53 @@
+// The memory in which rank 0 hands the images of pieces to the ranks of its own
+// host: it reads them to where a rank's worker computes from. A message would
+// take two copies more, in parts that wait for both sides.
+#ifndef MILESTONES_CLASSIFYING_RANK_SLOTS_H_
+#define MILESTONES_CLASSIFYING_RANK_SLOTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/ranks/ranks.h"
+#include "common/ranks/shared_memory.h"
+#include "milestones/classifying/rank_messages.h"
+
+namespace convlab {
+
+// So many slots for each rank of rank 0's host but rank 0 itself, one rank's
+// behind another's.
+class RankSlots {
+ public:
+  // None.
+  RankSlots() = default;
+
+  // For rank 0: slots of at least so many bytes. None if it is alone on its
+  // host, or if the system refuses: messages do as well.
+  static RankSlots Make(const Ranks& ranks, int slots, int64_t slot_bytes);
+  // For another rank: those that rank 0 made. None if it made none, or if they
+  // cannot be reached.
+  static RankSlots Join(const Ranks& ranks, const RankJob& job,
+                        int64_t slot_bytes);
+
+  // Of each rank.
+  int count() const { return count_; }
+  const std::string& handle() const { return handle_; }
+  // Null if the rank has no such slot.
+  uint8_t* Find(int rank, int slot) const;
+  // The rank's slot that begins there; -1 if none does.
+  int NumberOf(int rank, const uint8_t* place) const;
+
+ private:
+  RankSlots(const Ranks& ranks, std::unique_ptr<SharedMemory> memory, int count,
+            int64_t slot_bytes);
+
+  const Ranks* ranks_ = nullptr;
+  std::unique_ptr<SharedMemory> memory_;
+  int count_ = 0;
+  int64_t slot_bytes_ = 0;
+  std::string handle_;
+};
+
+}  // namespace convlab
+
+#endif  // MILESTONES_CLASSIFYING_RANK_SLOTS_H_
