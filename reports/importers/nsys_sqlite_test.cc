@@ -116,6 +116,14 @@ TEST(NsysSqlite, DamagedValues) {
               HasSubstr("CUPTI_ACTIVITY_KIND_RUNTIME: integer overflow"));
 }
 
+// A row of 4.5 KiB that says it has 4 GiB.
+TEST(NsysSqlite, RowsLongerThanTheFileTakeNoMemory) {
+  EXPECT_THAT(Error(TestFile("fuzz/nsys_sqlite_huge_row.sqlite")),
+              HasSubstr("takes more memory than any file needs"));
+  // The next one is read as ever.
+  ExpectExample(ParseNsysSqlite(NsysDatabase()));
+}
+
 TEST(NsysSqlite, SchemasThatComputeAreRefused) {
   // A row of some bytes would take a gigabyte.
   EXPECT_THAT(

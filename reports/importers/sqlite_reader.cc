@@ -21,6 +21,9 @@ constexpr int kLongestValue = 1 << 20;  // bytes
 constexpr int kStepsPerCall = 1000000;
 constexpr int64_t kSteps = 100000000;
 constexpr int64_t kStepsPerByte = 16;
+// SQLite makes room for what a row says it holds, before it sees that the file
+// ends: a list of up to 2^23 pages for one row.
+constexpr int64_t kMemory = 32 << 20;  // bytes, beside the content
 
 // The path as SQLite's URI of a file that nobody changes: nothing is locked and
 // no file is made beside it.
@@ -30,6 +33,11 @@ std::string ImmutableUri(const std::string& path) {
     absl::StrAppendFormat(&uri, "%%%02X", static_cast<unsigned char>(c));
   }
   return uri + "?immutable=1";
+}
+
+// Of the process: a database that is open already keeps what it has.
+void LimitMemory(int64_t content) {
+  sqlite3_hard_heap_limit64(sqlite3_memory_used() + content + kMemory);
 }
 
 absl::Status CannotOpen(int code) {
@@ -53,6 +61,7 @@ absl::StatusOr<std::unique_ptr<SqliteReader>> SqliteReader::Open(
     }
   }
   const auto bytes = static_cast<int64_t>(fs::file_size(path, none));
+  LimitMemory(0);
   sqlite3* database = nullptr;
   const int code =
       sqlite3_open_v2(ImmutableUri(path).c_str(), &database,
@@ -68,6 +77,7 @@ absl::StatusOr<std::unique_ptr<SqliteReader>> SqliteReader::Parse(
   if (!IsSqlite(content)) {
     return absl::InvalidArgumentError("this is no SQLite database");
   }
+  LimitMemory(static_cast<int64_t>(content.size()));
   sqlite3* database = nullptr;
   int code =
       sqlite3_open_v2(":memory:", &database, SQLITE_OPEN_READWRITE, nullptr);
@@ -109,6 +119,11 @@ absl::Status SqliteReader::Error(absl::string_view what) const {
     return absl::InvalidArgumentError(
         absl::StrCat("the database cannot be read: ", what,
                      " takes more steps than a file of its size needs"));
+  }
+  if (sqlite3_errcode(handle_.get()) == SQLITE_NOMEM) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the database cannot be read: ", what,
+                     " takes more memory than any file needs"));
   }
   return absl::InvalidArgumentError(
       absl::StrCat("the database cannot be read: ", what, ": ",
