@@ -254,6 +254,10 @@ TEST(Bench, RefusalsOfTheSystemAreFailures) {
 }
 
 TEST(Bench, MeasuresOnTheCpu) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the ceilings are measured by code that a sanitizer slows "
+                  "down, and oneDNN, which it does not, exceeds them";
+#endif
   const std::string json = Path("cpu.json");
   const Outcome outcome = Bench(absl::StrCat(
       "--device cpu --layers '4,3,20,20,8,5;sp19-L2' --batch 3 --samples 3 "
