@@ -502,6 +502,14 @@ TEST_F(ClassifyRanksTest, FourRanksGiveTheSame) {
   // As between hosts.
   ExpectSame(Ranks(3, kFlags + " --out=sent.npy", "CONVLAB_SHARED_MEMORY=0"),
              "sent.npy");
+  // Read forward, and kept for the case that a rank is lost.
+  Write("images.idx.gz", Gzip(images_));
+  ASSERT_EQ(Run("classify", "images.idx --logits --out=plain.npy").exit_status,
+            0);
+  const Outcome packed =
+      Ranks(3, "images.idx.gz --logits --tolerate=1 --out=packed.npy");
+  EXPECT_EQ(packed.exit_status, 0) << absl::StrJoin(packed.err, "\n");
+  EXPECT_TRUE(*ReadFile(Path("packed.npy")) == *ReadFile(Path("plain.npy")));
   const Outcome wrong = Ranks(2, "nothing.idx --out=wrong.npy");
   EXPECT_EQ(wrong.exit_status, 2);
   EXPECT_THAT(wrong.err, Contains(HasSubstr("nothing.idx")));
