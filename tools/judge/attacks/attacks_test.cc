@@ -31,6 +31,13 @@ TEST_P(EveryAttack, GetsItsVerdict) {
       !absl::StartsWith(attack.file, "gpu/honest_")) {
     GTEST_SKIP() << "neither compiled nor run: " << device.status().message();
   }
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  if (absl::string_view(attack.phrase) == "clock disagrees") {
+    GTEST_SKIP()
+        << "a judge that a sanitizer slows down takes longer than what "
+           "the attack saves";
+  }
+#endif
   const auto folder = WriteAttackFiles();
   ASSERT_TRUE(folder.ok()) << folder.status();
   const auto kernel = Compile(
