@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -136,6 +138,10 @@ absl::Status Stream(const DealtRun& run, Output& output, ClassifyRecord& record,
       run.ranks, deal,
       {run.image_bytes(), options.read_each, run.readers(), &run.slots});
   LocalWorkers workers(run.devices, job, deal, numbers);
+  // Where this thread cannot go on, the workers are not to wait for it.
+  const absl::Cleanup end([&] {
+    deal.Fail(absl::InternalError("the images are no longer dealt"));
+  });
   workers.WaitReady();
   others.WaitReady();
   const Clock::time_point begin = Clock::now();
