@@ -456,7 +456,7 @@ class ClassifyRanksTest : public ClassifyTest {
 
   Outcome Ranks(int ranks, const std::string& arguments,
                 const std::string& environment = "") {
-    return Shell(absl::StrCat(environment, " timeout 60 ",
+    return Shell(absl::StrCat(environment, " timeout ", kSeconds, " ",
                               Runfile("tools/cluster/mpi"), " ",
                               Line(ranks, arguments), " >out"));
   }
@@ -464,8 +464,8 @@ class ClassifyRanksTest : public ClassifyTest {
   // Begins a run of four and ends rank 2 by the signal when there are answers.
   Outcome RanksWithout2(const char* signal, const std::string& arguments) {
     return Shell(absl::StrCat(
-        "export CONVLAB_SILENCE=2; timeout 60 ", Runfile("tools/cluster/mpi"),
-        " ", Line(4, arguments),
+        "export CONVLAB_SILENCE=2; timeout ", kSeconds, " ",
+        Runfile("tools/cluster/mpi"), " ", Line(4, arguments),
         " >out & run=$!; "
         "until [ $(stat -c %s answers.npy 2>/dev/null || echo 0) -gt 1000 ]; "
         "do sleep 0.02; done; "
@@ -482,6 +482,12 @@ class ClassifyRanksTest : public ClassifyTest {
     EXPECT_TRUE(*ReadFile(Path(file)) == expected_) << file;
   }
 
+  // A run's; the sanitizers take ten times as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static constexpr int kSeconds = 400;
+#else
+  static constexpr int kSeconds = 60;
+#endif
   const std::string kFlags = "--data=part-*.idx --logits";
   std::vector<std::string> expected_out_;
   std::string expected_;
