@@ -81,6 +81,10 @@ absl::StatusOr<std::string> CpuLessons(const std::string& measured) {
     const std::string name = entry.path().stem().string();
     if (absl::StartsWith(name, "m2-fa19-1000-")) names.push_back(name);
   }
+  if (error) {
+    return absl::InternalError(
+        absl::StrCat(folder, " cannot be read: ", error.message()));
+  }
   if (names.empty()) {
     return absl::NotFoundError(
         absl::StrCat(folder, ": there is no record m2-fa19-1000-*.json"));
