@@ -213,10 +213,13 @@ static int IsUnchanged(PyObject* watched) {
       if (tensor != its_address) return 0;
       continue;
     }
+    Py_INCREF(tensor); /* what a subclass does may drop the dict's */
     int same = TakeEquals(Call(tensor, name_data_ptr), its_address);
-    if (same != 1) return same;
-    same = TakeEquals(PyObject_GetAttr(tensor, name_version),
-                      PyTuple_GetItem(watched, i + 3));
+    if (same == 1) {
+      same = TakeEquals(PyObject_GetAttr(tensor, name_version),
+                        PyTuple_GetItem(watched, i + 3));
+    }
+    Py_DECREF(tensor);
     /* Nobody counts the changes of a tensor that inference mode made. */
     if (same < 0 && PyErr_ExceptionMatches(PyExc_RuntimeError)) {
       PyErr_Clear();
