@@ -268,8 +268,8 @@ static PyObject* NewTensor(PyObject* like, void** address) {
 }
 
 /* An entry is (function, plan, weights, bias, a tensor like y, bytes of the
- * workspace, a tensor like one in which these lie aligned). */
-enum { kEntrySize = 7, kAlignment = 256 };
+ * workspace, a tensor like one in which these lie aligned, their owners). */
+enum { kEntrySize = 8, kAlignment = 256 };
 
 static PyObject* RunEntry(PyObject* x, PyObject* entry, long device) {
   void* values[4];
@@ -333,13 +333,13 @@ static PyObject* RunTensor(PyObject* self, PyObject* const* args,
     Py_RETURN_NONE;
   }
   long device = -1;
-  PyObject* const entry = Py_XNewRef(
-      FindEntry(args[0], args[1], &device)); /* not the dict's alone */
+  /* A thread that changes the dict meanwhile must not free what is run. */
+  PyObject* const entry = Py_XNewRef(FindEntry(args[0], args[1], &device));
   PyObject* y = NULL;
   const int takes = entry == NULL ? 0 : IsUnchanged(args[2]);
   if (takes == 1 &&
       (!PyTuple_Check(entry) || PyTuple_Size(entry) != kEntrySize)) {
-    PyErr_SetString(PyExc_TypeError, "an entry is a tuple of 7");
+    PyErr_SetString(PyExc_TypeError, "an entry is a tuple of 8");
   } else if (takes == 1) {
     y = RunEntry(args[0], entry, device);
   } else if (PyErr_Occurred() == NULL) {

@@ -187,7 +187,9 @@ class Conv2d:
         if not found.is_fresh and key in self._calls:
             found.refresh(self._w, self._w_at)
             if found.is_fresh and key[2]:
-                entry = found.call.entry(x, found.address, self._bias_at[0], True)
+                entry = found.call.entry(
+                    x, found.address, self._bias_at[0], True, (found, self._bias)
+                )
                 if entry is not None:
                     self._entries[key[:2]] = entry
         return found.call.run(

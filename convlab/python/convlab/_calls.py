@@ -175,10 +175,11 @@ class _Call:
             raise ValueError("out is in another order than x")
         return at
 
-    def entry(self, x, w, bias, prepared):
+    def entry(self, x, w, bias, prepared, owner):
         """What run_tensor needs for such an x and a new y; w, bias are addresses.
 
-        None for calls that it does not know: of other libraries, in another order.
+        `owner` keeps what lies at them. None for calls that it does not know: of
+        other libraries, in another order.
         """
         if not self.place & TORCH or self.place & CHANNELS_LAST:
             return None
@@ -191,7 +192,7 @@ class _Call:
                 (room_for(self.plan.workspace_bytes, self.place & HALVES),),
             )
         ]
-        return self.plan.entry(w, bias, *like, prepared)
+        return self.plan.entry(w, bias, *like, prepared, owner)
 
     def run(self, x, x_at, w, bias, out, y_at, workspace, stream, prepared=False):
         """y; w and bias are addresses, y_at describes out, others as in conv2d."""

@@ -232,8 +232,12 @@ class Plan:
         if status != 0:
             _check(status)
 
-    def entry(self, w, bias, y_like, workspace_like, prepared):
-        """What run_tensor needs to run it with these addresses, and new tensors."""
+    def entry(self, w, bias, y_like, workspace_like, prepared, owner):
+        """What run_tensor needs to run it with these addresses, and new tensors.
+
+        `owner` keeps what lies at the addresses. The entry has it and the plan, so
+        that nothing is freed while another thread drops a layer that runs.
+        """
         return (
             _run_prepared if prepared else _run,
             self._address,
@@ -242,6 +246,7 @@ class Plan:
             y_like,
             self.workspace_bytes,
             workspace_like,
+            (self, owner),
         )
 
     def prepare(self, w, prepared, prepared_bytes, stream):
