@@ -271,7 +271,10 @@ static PyObject* NewTensor(PyObject* like, void** address) {
  * workspace, a tensor like one in which these lie aligned, their owners). */
 enum { kEntrySize = 8, kAlignment = 256 };
 
+/* y; None for an x without an address: meta's device has the CPU's number. */
 static PyObject* RunEntry(PyObject* x, PyObject* entry, long device) {
+  void* const from = AddressOf(x);
+  if (from == NULL && PyErr_Occurred() == NULL) Py_RETURN_NONE;
   void* values[4];
   for (int i = 0; i < 4; ++i) {
     PyObject* const value = PyTuple_GetItem(entry, i);
@@ -280,7 +283,7 @@ static PyObject* RunEntry(PyObject* x, PyObject* entry, long device) {
   const size_t bytes = PyLong_AsSize_t(PyTuple_GetItem(entry, 5));
   if (PyErr_Occurred() != NULL) return NULL;
   void *stream = NULL, *to = NULL, *space = NULL;
-  PyObject *workspace = NULL, *y = NULL;
+  PyObject* workspace = NULL;
   if (device >= 0) {
     PyObject* const its_stream =
         PyObject_CallFunction(torch_stream, "l", device);
@@ -295,10 +298,7 @@ static PyObject* RunEntry(PyObject* x, PyObject* entry, long device) {
     space = (void*)(((uintptr_t)space + kAlignment - 1) &
                     ~(uintptr_t)(kAlignment - 1));
   }
-  void* const from = AddressOf(x);
-  if (PyErr_Occurred() == NULL) {
-    y = NewTensor(PyTuple_GetItem(entry, 4), &to);
-  }
+  PyObject* y = NewTensor(PyTuple_GetItem(entry, 4), &to);
   int32_t status = 0;
   if (y != NULL) {
     Py_BEGIN_ALLOW_THREADS;
