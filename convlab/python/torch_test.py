@@ -1,7 +1,4 @@
-"""Tests of the package with PyTorch's tensors, which wheel_test.py runs.
-
-On the CPU and, where there is one, on a GPU.
-"""
+"""Tests with PyTorch's tensors, on the CPU and a GPU; wheel_test.py runs them."""
 
 import copy
 import unittest
@@ -303,9 +300,8 @@ class InPyTorch(unittest.TestCase):
                     lambda: conv.bias.neg_(),
                     lambda: setattr(conv, "bias", None),
                 ):
-                    before = model(x)
-                    again = model(x)
-                    self.assertEqual(len(changed._convlab_entries), 1)
+                    before, again = model(x), model(x)
+                    self.assertEqual(len(changed._convlab_remembered[0]), 1)
                     self.assertNotEqual(before.data_ptr(), again.data_ptr())
                     self.assertTrue(torch.equal(before, again))
                     change()
@@ -313,12 +309,16 @@ class InPyTorch(unittest.TestCase):
                     torch.testing.assert_close(model(x), expected)
                 # Inputs of other kinds go the long way first.
                 self.force(model, x[:1])
-                self.assertEqual(len(changed._convlab_entries), 2)
+                self.assertEqual(len(changed._convlab_remembered[0]), 2)
+                for weight in (nn.Parameter(conv.weight + 1), conv.weight):
+                    conv.weight = weight
+                    changed._layer(x.is_cuda)
+                self.assertEqual(changed._convlab_remembered, ({}, ()))
                 for other in (x.to(memory_format=torch.channels_last), x.double()):
                     layer = model if other.dtype == x.dtype else model.double()
                     expected = nn.functional.conv2d(other, conv.weight)
                     torch.testing.assert_close(layer(other), expected)
-            self.assertEqual(copy.deepcopy(changed)._convlab_entries, {})
+            self.assertEqual(copy.deepcopy(changed)._convlab_remembered, ({}, ()))
 
     def test_layers_calls_again_are_the_same(self):
         for device in self.devices:

@@ -75,7 +75,7 @@ class _Convolution(nn.Conv2d):
         self._convlab_after = tuple(after)
         self._convlab_kept = None  # see _layer
         # What run_tensor asks for, see _remember.
-        self._convlab_entries, self._convlab_watched = {}, ()
+        self._convlab_remembered = {}, ()
         self._convlab_arguments = {
             "stride": self.stride,
             "padding": _padding_of(self),
@@ -171,6 +171,8 @@ class _Convolution(nn.Conv2d):
             return kept[1]
         if cuda and torch.cuda.is_current_stream_capturing():
             return None
+        # Parameters that come back would pass for those of the next layer.
+        self._convlab_remembered = {}, ()
         made = self._weights()
         if kept is not None and [a[0] for a in kept[0]] == [b[0] for b in state]:
             # Where they are, because graphs may have the addresses.
@@ -192,8 +194,7 @@ class _Convolution(nn.Conv2d):
         return {
             **self.__dict__,
             "_convlab_kept": None,
-            "_convlab_entries": {},
-            "_convlab_watched": (),
+            "_convlab_remembered": ({}, ()),
         }
 
     def _may_take(self, x):
@@ -235,13 +236,12 @@ class _Convolution(nn.Conv2d):
                 watched += (place, name, None, None)
             else:
                 watched += (place, name, tensor.data_ptr(), tensor._version)
-        watched = tuple(watched)
-        if watched[2::4] != self._convlab_watched[2::4] or (
-            watched[3::4] != self._convlab_watched[3::4]
-        ):
-            self._convlab_entries.clear()
-        self._convlab_watched = watched
-        self._convlab_entries[x_at[1:]] = entry
+        entries, before = self._convlab_remembered
+        if watched[2::4] != list(before[2::4]) or watched[3::4] != list(before[3::4]):
+            entries = {}
+        # In one step, for other threads, and in another dictionary, because
+        # replicas of DataParallel share the one that was there.
+        self._convlab_remembered = {**entries, x_at[1:]: entry}, tuple(watched)
 
     def forward(self, x):
         if not torch.is_grad_enabled() and not torch.compiler.is_compiling():
@@ -249,7 +249,8 @@ class _Convolution(nn.Conv2d):
             if (norm is None or not norm.training) and not torch.is_autocast_enabled(
                 "cuda" if x.is_cuda else "cpu"
             ):
-                y = run_tensor(x, self._convlab_entries, self._convlab_watched)
+                entries, watched = self._convlab_remembered
+                y = run_tensor(x, entries, watched)
                 if y is not None:
                     return y
         if not self._may_take(x):
