@@ -1,7 +1,6 @@
 #include "kernels/compiled/cuda/front_plan.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "common/math/rounding.h"
 
