@@ -20,7 +20,7 @@ static PyObject *name_dtype, *name_requires_grad, *name_is_contiguous,
     *name_is_cuda, *name_is_cpu, *name_get_device, *name_data_ptr, *name_shape,
     *name_version;
 
-/* Whether a value, which it takes, is true; -1 if it is null, or with an
+/* Whether a value is true; steals its reference. -1 if it is null, or with an
  * exception. */
 static int TakeIsTrue(PyObject* value) {
   if (value == NULL) return -1;
@@ -34,7 +34,8 @@ static PyObject* Call(PyObject* object, PyObject* name) {
   return PyObject_CallMethodObjArgs(object, name, NULL);
 }
 
-/* (pointer, shape, place); takes `pointer` and `shape`, which may be null. */
+/* (pointer, shape, place); steals the references of the first two, which may be
+ * null: then it is null, too. */
 static PyObject* Describe(PyObject* pointer, PyObject* shape, long place) {
   PyObject* const its_place = PyLong_FromLong(place);
   PyObject* described = NULL;
@@ -181,8 +182,7 @@ static PyObject* RunPlan(PyObject* self, PyObject* const* args,
   return PyLong_FromLong(status);
 }
 
-/* What object.name() points to; null with an exception, or of an empty tensor.
- */
+/* tensor.data_ptr(); null with an exception, or if it has no memory. */
 static void* AddressOf(PyObject* tensor) {
   PyObject* const address = Call(tensor, name_data_ptr);
   if (address == NULL) return NULL;
@@ -191,7 +191,7 @@ static void* AddressOf(PyObject* tensor) {
   return pointer;
 }
 
-/* Whether a value, which it takes, equals another; -1 as TakeIsTrue. */
+/* Whether a value equals another; steals its reference. -1 as TakeIsTrue. */
 static int TakeEquals(PyObject* value, PyObject* other) {
   if (value == NULL) return -1;
   const int equals = PyObject_RichCompareBool(value, other, Py_EQ);
@@ -199,9 +199,9 @@ static int TakeEquals(PyObject* value, PyObject* other) {
   return equals;
 }
 
-/* Whether dict[name] is None, or a tensor at this address of which PyTorch has
- * counted no change: for all of a tuple (dict, name, address, version, dict,
- * ...), in which None has None for both. -1 with an exception. */
+/* Whether all parameters are as they were. `watched` is (dict, name, address,
+ * version, dict, ...): dict[name] still is a tensor there, of that version, or
+ * None if address and version are. -1 with an exception. */
 static int IsUnchanged(PyObject* watched) {
   const Py_ssize_t size = PyTuple_Size(watched);
   for (Py_ssize_t i = 0; i + 3 < size; i += 4) {
