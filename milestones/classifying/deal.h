@@ -23,8 +23,8 @@ namespace convlab {
 struct Piece {
   int64_t number = 0;
   int64_t first = 0, count = 0;  // images
-  // The images, or more room: in `shared`, memory of somebody else's that has
-  // room for any piece, or, if that is null, in `own`.
+  // The images: at `shared`, memory of another owner with room for any piece,
+  // or, if that is null, in `own`, which may be larger.
   std::vector<uint8_t> own;
   uint8_t* shared = nullptr;
   int64_t read_ns = 0;  // what reading them took

@@ -69,9 +69,9 @@ struct RankJob {
   int image_size = 0;
   int readers = 1;     // threads that fetch pieces for a worker
   std::string images;  // their digest, where each rank reads its pieces
-  // Memory for pieces, which those of rank 0's host share with it: its handle,
-  // or nothing, and so many slots for each of them, one rank's behind
-  // another's.
+  // Memory for pieces that the other ranks of rank 0's host share with it: its
+  // handle, or nothing if there is none, and the number of slots that each of
+  // these ranks has.
   std::string shared;
   int slots = 0;
 };

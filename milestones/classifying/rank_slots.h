@@ -14,15 +14,16 @@
 
 namespace convlab {
 
-// So many slots for each rank of rank 0's host but rank 0 itself, one rank's
-// behind another's.
+// count() slots for each rank of rank 0's host except rank 0, the slots of one
+// rank behind those of another.
 class RankSlots {
  public:
   // None.
   RankSlots() = default;
 
-  // For rank 0: slots of at least so many bytes. None if it is alone on its
-  // host, or if the system refuses: messages do as well.
+  // For rank 0: `slots` for each rank, of at least slot_bytes. None if rank 0
+  // is alone on its host, or if the system refuses: then messages carry the
+  // images.
   static RankSlots Make(const Ranks& ranks, int slots, int64_t slot_bytes);
   // For another rank: those that rank 0 made. None if it made none, or if they
   // cannot be reached.

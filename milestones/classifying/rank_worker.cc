@@ -31,7 +31,8 @@ constexpr std::chrono::seconds kPatience(2);
 // Pieces from rank 0.
 class RankFeed : public PieceFeed {
  public:
-  // `images` is null if rank 0 reads them; to the slots, if there are any.
+  // `images` is null if rank 0 reads them, which it does into `slots` if there
+  // are any.
   RankFeed(Ranks& ranks, ImageFiles* images, const RankSlots& slots)
       : ranks_(ranks), images_(images), slots_(slots) {
     ranks_.Start(
@@ -54,7 +55,9 @@ class RankFeed : public PieceFeed {
       bytes = std::move(pieces.front());
       pieces.pop_front();
     }
-    // Another thread of the worker may have asked for it, and gets this one's.
+    // What comes may be what another thread of the worker asked for, in that
+    // one's slot. That thread gets what this one asked for, in this one's slot,
+    // so that no two pieces ever have the same.
     piece.shared = nullptr;
     ASSIGN_OR_RETURN(const RankTake take, UnpackPiece(bytes, piece));
     piece.shared = slots_.Find(ranks_.rank(), take.slot);
@@ -89,7 +92,8 @@ class RankFeed : public PieceFeed {
   }
 
  private:
-  // A piece keeps its slot; those that come when all are given have none.
+  // The slot that the piece has, or else one that none has yet; -1 if all are
+  // given out.
   int SlotOf(const Piece& piece) {
     if (piece.shared != nullptr) {
       return slots_.NumberOf(ranks_.rank(), piece.shared);
