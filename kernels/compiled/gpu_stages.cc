@@ -245,7 +245,8 @@ Epilogue GpuStages::EpilogueOf(const Step& step) const {
 absl::Status GpuStages::QueueFront(const Step& step, int64_t count,
                                    const uint8_t* images, float* out,
                                    Stream stream) const {
-  // Warpgroups compute whole images, so that few are sooner done by warps.
+  // A block of warpgroups computes whole images. Fewer of them than keep the
+  // GPU busy are done sooner by warps, in strips.
   const bool warpgroups = step.warpgroup_front.shape.warpgroups &&
                           count >= int64_t{2} * limits_.multiprocessors;
   const Front& front = warpgroups ? step.warpgroup_front : step.front;

@@ -28,8 +28,8 @@ bool MakeFrontShape(const FrontProblem& problem, bool warpgroups,
   shape->columns =
       RoundUp(std::max(problem.enlarged, 2 * shape->pooled + 6), 2);
   static_assert(kMostPixels + 8 <= FrontPitch(false));
-  // One group computes all filters. With fewer the columns of its products
-  // would be too few, but for those that a small one takes.
+  // One group computes all filters. Five to eight would leave too many columns
+  // of the large product empty; up to four have a small one.
   constexpr int kMostFilters = 2 * kFrontGroupTiles[1], kFewestFilters = 9;
   constexpr int kMostOfSmall = 2 * kFrontGroupTiles[0];
   shape->warpgroups =
