@@ -35,7 +35,8 @@ std::string ImmutableUri(const std::string& path) {
   return uri + "?immutable=1";
 }
 
-// Of the process: a database that is open already keeps what it has.
+// The limit is the whole process's, so that what databases that are open use
+// already is added to it.
 void LimitMemory(int64_t content) {
   sqlite3_hard_heap_limit64(sqlite3_memory_used() + content + kMemory);
 }
