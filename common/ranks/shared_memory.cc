@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +44,12 @@ absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Create(
   auto memory = std::unique_ptr<SharedMemory>(new SharedMemory);
   memory->file_ = memfd_create("convlab", MFD_CLOEXEC);
   if (memory->file_ < 0) return Refused("memfd_create");
+  // Beyond the limit of files ftruncate would end the program by a signal.
+  struct rlimit files;
+  if (getrlimit(RLIMIT_FSIZE, &files) == 0 &&
+      files.rlim_cur < static_cast<rlim_t>(kFront + bytes)) {
+    return absl::UnavailableError("shared memory: files are limited to less");
+  }
   if (ftruncate(memory->file_, kFront + bytes) != 0) {
     return Refused("ftruncate");
   }

@@ -1,5 +1,6 @@
 #include "common/ranks/shared_memory.h"
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +60,17 @@ TEST(SharedMemory, OnlyWhatIsMeantIsOpened) {
   close(pipe_ends[1]);
   memory->reset();
   EXPECT_TRUE(absl::IsUnavailable(SharedMemory::Open(handle).status()));
+}
+
+TEST(SharedMemory, ALimitOfFilesIsToldWithoutASignal) {
+  struct rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  struct rlimit less = before;
+  less.rlim_cur = kBytes;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &less), 0);
+  EXPECT_TRUE(absl::IsUnavailable(SharedMemory::Create(kBytes).status()));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_TRUE(SharedMemory::Create(kBytes).ok());
 }
 
 }  // namespace
