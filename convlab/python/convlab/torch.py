@@ -222,8 +222,7 @@ class _Convolution(nn.Conv2d):
     def _remember(self, x, layer):
         """Lets calls with such an x go forward's short way.
 
-        It asks whether the parameters are what they are now, when the layer is up
-        to date.
+        It asks whether the parameters are what they were when the layer was made.
         """
         x_at = describe(x, False)
         entry = x_at and layer._entries.get(x_at[1:])
@@ -236,6 +235,10 @@ class _Convolution(nn.Conv2d):
                 watched += (place, name, None, None)
             else:
                 watched += (place, name, tensor.data_ptr(), tensor._version)
+        now = [pair for pair in zip(watched[2::4], watched[3::4]) if pair[0] is not None]
+        kept = self._convlab_kept
+        if kept is None or kept[1] is not layer or kept[0] != now:
+            return  # another thread has changed a parameter since
         entries, before = self._convlab_remembered
         if watched[2::4] != list(before[2::4]) or watched[3::4] != list(before[3::4]):
             entries = {}
