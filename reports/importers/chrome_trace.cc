@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/json/json_fields.h"
@@ -74,7 +75,17 @@ absl::Status Bad(absl::string_view what) {
 
 bool IsChromeTrace(absl::string_view content) {
   constexpr size_t kBeginning = 4096;
-  return absl::StrContains(content.substr(0, kBeginning), "\"traceEvents\"");
+  constexpr absl::string_view kName = "\"traceEvents\"";
+  const absl::string_view beginning = content.substr(0, kBeginning);
+  size_t at = beginning.find(kName);
+  for (; at != absl::string_view::npos; at = beginning.find(kName, at + 1)) {
+    // A member's name; a run record may hold the word within a string.
+    const absl::string_view behind =
+        absl::StripLeadingAsciiWhitespace(beginning.substr(at + kName.size()));
+    const bool is_quoted = at > 0 && beginning[at - 1] == '\\';
+    if (!is_quoted && absl::StartsWith(behind, ":")) return true;
+  }
+  return false;
 }
 
 absl::StatusOr<Activities> ReadChromeTrace(absl::string_view content) {
