@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_join.h"
 #include "common/dataset/fashion_mnist.h"
-#include "common/dataset/idx.h"
 #include "common/dataset/test_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -35,15 +34,16 @@ class ClassifyTest : public ProgramsTest {
   }
 
   // Expects one line of error with these words, the exit status, and that no
-  // file but `kept` is there.
+  // file of answers is there.
   void ExpectFailure(const Outcome& outcome, int status,
                      const std::vector<std::string>& words) {
     EXPECT_EQ(outcome.exit_status, status);
     ASSERT_FALSE(outcome.err.empty());
     const std::string& line = outcome.err.back();
     EXPECT_THAT(line, ::testing::StartsWith("classify: "));
-    for (const std::string& word : words)
+    for (const std::string& word : words) {
       EXPECT_THAT(line, ::testing::HasSubstr(word));
+    }
     // Before it there may only be the line that names the device.
     EXPECT_LE(outcome.err.size(), 2u) << absl::StrJoin(outcome.err, "\n");
     EXPECT_THAT(Shell("ls | grep answers >out").out, ::testing::SizeIs(0));
