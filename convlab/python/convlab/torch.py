@@ -235,7 +235,11 @@ class _Convolution(nn.Conv2d):
                 watched += (place, name, None, None)
             else:
                 watched += (place, name, tensor.data_ptr(), tensor._version)
-        now = [pair for pair in zip(watched[2::4], watched[3::4]) if pair[0] is not None]
+        now = [
+            (address, version)
+            for address, version in zip(watched[2::4], watched[3::4])
+            if address is not None
+        ]
         kept = self._convlab_kept
         if kept is None or kept[1] is not layer or kept[0] != now:
             return  # another thread has changed a parameter since
