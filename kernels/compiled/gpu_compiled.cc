@@ -1,7 +1,8 @@
 // The GPU's way through a plan. Images come and logits go through pinned
-// memory, piece by piece. Several slots take turns, so that the host copies
-// ahead, and one piece's copies and kernels run beside another's. A piece's
-// work is recorded once for each number of images, and then started as a whole.
+// memory, piece by piece; images that are in such memory go from where they
+// are. Several slots take turns, so that the host copies ahead, and one piece's
+// copies and kernels run beside another's. A piece's work is recorded once for
+// each number of images, and then started as a whole.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -40,7 +41,8 @@ constexpr int64_t kFloat = sizeof(float);
 struct Prepared {
   GpuStages::Convolutions convolutions;
   bool ran = false;
-  std::optional<cuda::Graph> graph;
+  // From the slot's pinned memory, and without the copy from there.
+  std::optional<cuda::Graph> graph, after_copy;
 };
 
 // Memory and a stream for one piece.
@@ -117,6 +119,9 @@ class GpuCompiled : public CompiledNetwork {
 
  private:
   absl::Status RunPieces(const uint8_t* images, int64_t count, float* logits) {
+    // To ask takes a microsecond, which is much for a few images.
+    in_place_ =
+        count > kFewImages && cuda::IsPinned(images, count * image_bytes_);
     size_t turn = 0;
     int64_t next = 0;
     // Of many pieces one more goes first, with few images.
@@ -146,11 +151,18 @@ class GpuCompiled : public CompiledNetwork {
     if (turn == slots_.size()) RETURN_IF_ERROR(MakeSlot());
     Slot& slot = *slots_[turn];
     RETURN_IF_ERROR(Collect(slot));
-    Copy(images, count * image_bytes_,
-         static_cast<uint8_t*>(slot.images.data()));
+    // Few of them are read from the slot's own memory.
+    const bool in_place = in_place_ && count > kFewImages;
+    if (in_place) {
+      RETURN_IF_ERROR(cuda::QueueCopy(slot.device_images.data(), images,
+                                      count * image_bytes_, slot.stream.get()));
+    } else {
+      Copy(images, count * image_bytes_,
+           static_cast<uint8_t*>(slot.images.data()));
+    }
     slot.out = logits;
     slot.running = count;
-    RETURN_IF_ERROR(Start(slot, count));
+    RETURN_IF_ERROR(Start(slot, count, in_place));
     last_count_ = count;
     return absl::OkStatus();
   }
@@ -185,24 +197,28 @@ class GpuCompiled : public CompiledNetwork {
     return &slot.prepared.emplace(count, std::move(made)).first->second;
   }
 
-  // Starts a piece whose images are in the slot's pinned memory. The first time
-  // its work is queued as it is, which loads the kernels; then it is recorded.
-  absl::Status Start(Slot& slot, int64_t count) const {
+  // Starts a piece whose images are in the slot's pinned memory or, if they are
+  // `copied`, on the device. The first time its work is queued as it is, which
+  // loads the kernels; then it is recorded.
+  absl::Status Start(Slot& slot, int64_t count, bool copied) const {
     ASSIGN_OR_RETURN(Prepared* const prepared, Find(slot, count));
-    const auto queue = [&] { return QueuePiece(slot, *prepared, count, {}); };
+    const auto queue = [&] {
+      return QueuePiece(slot, *prepared, count, copied, {});
+    };
     if (!prepared->ran) {
       prepared->ran = true;
       return queue();
     }
-    if (!prepared->graph.has_value()) {
-      ASSIGN_OR_RETURN(prepared->graph,
-                       cuda::Graph::Record(slot.stream, queue));
+    std::optional<cuda::Graph>& graph =
+        copied ? prepared->after_copy : prepared->graph;
+    if (!graph.has_value()) {
+      ASSIGN_OR_RETURN(graph, cuda::Graph::Record(slot.stream, queue));
     }
-    return prepared->graph->Launch(slot.stream);
+    return graph->Launch(slot.stream);
   }
 
   absl::Status QueuePiece(
-      Slot& slot, const Prepared& prepared, int64_t count,
+      Slot& slot, const Prepared& prepared, int64_t count, bool copied,
       const std::function<absl::Status(size_t)>& passed) const {
     const bool few = count <= kFewImages;
     auto* const images = static_cast<uint8_t*>(few ? slot.images.data()
@@ -210,7 +226,7 @@ class GpuCompiled : public CompiledNetwork {
     auto* const logits = static_cast<float*>(few ? slot.logits.data()
                                                  : slot.device_logits.data());
     CUstream_st* const stream = slot.stream.get();
-    if (!few) {
+    if (!few && !copied) {
       RETURN_IF_ERROR(cuda::QueueCopy(images, slot.images.data(),
                                       count * image_bytes_, stream));
     }
@@ -237,7 +253,9 @@ class GpuCompiled : public CompiledNetwork {
         events.emplace_back(stage, std::move(event));
         return absl::OkStatus();
       };
-      RETURN_IF_ERROR(QueuePiece(slot, *prepared, last_count_, passed));
+      RETURN_IF_ERROR(QueuePiece(slot, *prepared, last_count_,
+                                 in_place_ && last_count_ > kFewImages,
+                                 passed));
       RETURN_IF_ERROR(slot.stream.Synchronize());
       for (size_t i = 1; i < events.size(); ++i) {
         ASSIGN_OR_RETURN(const int64_t ns,
@@ -256,6 +274,7 @@ class GpuCompiled : public CompiledNetwork {
   const int64_t piece_;
   Workers& workers_;
   std::vector<std::unique_ptr<Slot>> slots_;
+  bool in_place_ = false;   // whether the last call's images were pinned
   int64_t last_count_ = 0;  // images of the last piece
   int64_t all_images_ = 0;
 };

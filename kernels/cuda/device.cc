@@ -202,6 +202,32 @@ absl::StatusOr<PinnedBuffer> PinnedBuffer::Allocate(int64_t bytes) {
 
 PinnedBuffer::~PinnedBuffer() { cudaFreeHost(data_); }
 
+absl::StatusOr<PinnedRange> PinnedRange::Lock(void* data, int64_t bytes) {
+  RETURN_IF_ERROR(
+      CudaStatus(cudaHostRegister(data, bytes, cudaHostRegisterPortable),
+                 "cudaHostRegister"));
+  PinnedRange range;
+  range.data_ = data;
+  return range;
+}
+
+PinnedRange::~PinnedRange() {
+  if (data_ != nullptr) cudaHostUnregister(data_);
+}
+
+bool IsPinned(const void* data, int64_t bytes) {
+  const auto* const begin = static_cast<const char*>(data);
+  for (const char* const byte : {begin, begin + bytes - 1}) {
+    cudaPointerAttributes attributes;
+    if (cudaPointerGetAttributes(&attributes, byte) != cudaSuccess) {
+      cudaGetLastError();
+      return false;
+    }
+    if (attributes.type != cudaMemoryTypeHost) return false;
+  }
+  return true;
+}
+
 absl::StatusOr<DeviceStream> DeviceStream::Create() {
   DeviceStream stream;
   RETURN_IF_ERROR(CudaStatus(

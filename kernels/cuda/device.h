@@ -143,6 +143,25 @@ class PinnedBuffer {
   void* data_ = nullptr;
 };
 
+// Memory of somebody else's that is page-locked as long as this lives. Movable.
+class PinnedRange {
+ public:
+  PinnedRange() = default;
+  static absl::StatusOr<PinnedRange> Lock(void* data, int64_t bytes);
+  PinnedRange(PinnedRange&& other) noexcept { std::swap(data_, other.data_); }
+  PinnedRange& operator=(PinnedRange&& other) noexcept {
+    std::swap(data_, other.data_);
+    return *this;
+  }
+  ~PinnedRange();
+
+ private:
+  void* data_ = nullptr;
+};
+
+// Whether all of the memory is page-locked.
+bool IsPinned(const void* data, int64_t bytes);
+
 // A stream on the device that is current when it is created. Its work overlaps
 // with that of other streams; the default stream does not wait for it. Movable.
 class DeviceStream {

@@ -40,6 +40,11 @@ absl::StatusOr<PinnedBuffer> PinnedBuffer::Allocate(int64_t) {
   return NoCuda();
 }
 PinnedBuffer::~PinnedBuffer() {}
+absl::StatusOr<PinnedRange> PinnedRange::Lock(void*, int64_t) {
+  return NoCuda();
+}
+PinnedRange::~PinnedRange() {}
+bool IsPinned(const void*, int64_t) { return false; }
 absl::StatusOr<DeviceStream> DeviceStream::Create() { return NoCuda(); }
 DeviceStream::~DeviceStream() {}
 absl::Status DeviceStream::Synchronize() const { return NoCuda(); }

@@ -133,6 +133,7 @@ absl::Status Stream(const DealtRun& run, Output& output, ClassifyRecord& record,
       run.input.images->width(),
       {run.network().Classes(), options.logits, run.readers()},
       options.plan || !options.plan_svg.empty(),
+      run.block * run.image_bytes(),
       {}};
   RankServer others(
       run.ranks, deal,

@@ -110,6 +110,24 @@ absl::StatusOr<std::vector<ClassifyDevice>> ChooseDevices(
   return GpuDevices(options, local_rank);
 }
 
+namespace {
+
+// Memory for pieces from which the GPU takes images without another copy. Where
+// the system refuses it, pieces have ordinary memory.
+std::vector<cuda::PinnedBuffer> MakePieceMemory(const ClassifyDevice& device,
+                                                const WorkerJob& job) {
+  std::vector<cuda::PinnedBuffer> memory;
+  if (!device.gpu || job.piece_bytes == 0) return memory;
+  for (int i = 0; i < PiecesOf(job.options.readers); ++i) {
+    auto buffer = cuda::PinnedBuffer::Allocate(job.piece_bytes);
+    if (!buffer.ok()) break;
+    memory.push_back(*std::move(buffer));
+  }
+  return memory;
+}
+
+}  // namespace
+
 WorkerResult RunWorker(const ClassifyDevice& device, const WorkerJob& job,
                        PieceFeed& feed, int worker) {
   WorkerResult result;
@@ -128,12 +146,17 @@ WorkerResult RunWorker(const ClassifyDevice& device, const WorkerJob& job,
     ASSIGN_OR_RETURN(const auto compiled,
                      (device.gpu ? CompileForGpu : CompileForCpu)(
                          job.network, job.weights, job.image_size, workers));
+    const std::vector<cuda::PinnedBuffer> memory = MakePieceMemory(device, job);
+    WorkerOptions worker_options = job.options;
+    for (const cuda::PinnedBuffer& buffer : memory) {
+      worker_options.memory.push_back(static_cast<uint8_t*>(buffer.data()));
+    }
     result.share.compile_ns =
         std::chrono::nanoseconds(Clock::now() - start).count();
     told = true;
     job.compiled();
     RETURN_IF_ERROR(
-        WorkOnPieces(feed, worker, *compiled, job.options, result.share));
+        WorkOnPieces(feed, worker, *compiled, worker_options, result.share));
     if (job.stages && result.share.images > 0) {
       result.stage_ns = compiled->StageNs();
       result.stage_kernels = compiled->StageKernels();

@@ -32,6 +32,7 @@ class RankSlots {
 
   // Of each rank.
   int count() const { return count_; }
+  int64_t bytes() const { return count_ * slot_bytes_; }
   const std::string& handle() const { return handle_; }
   // Null if the rank has no such slot.
   uint8_t* Find(int rank, int slot) const;

@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status/status.h"
+#include "kernels/cuda/device.h"
 #include "kernels/measure/op_time.h"
 #include "milestones/classifying/device.h"
 #include "milestones/classifying/input.h"
@@ -164,15 +165,33 @@ absl::Status Prepare(const ClassifyOptions& options, const RankJob& job,
       absl::StrCat(prepared.input.images->name(), " is not what rank 0 reads"));
 }
 
+// Page-locked, so that a GPU takes images from there; where the system refuses,
+// they are copied first.
+cuda::PinnedRange LockSlots(const RankSlots& slots,
+                            const ClassifyDevice& device, int rank) {
+  if (!device.gpu || slots.count() == 0) return {};
+  const cuda::CurrentDevice current(device.index);
+  if (!current.status().ok()) return {};
+  auto range = cuda::PinnedRange::Lock(slots.Find(rank, 0), slots.bytes());
+  return range.ok() ? *std::move(range) : cuda::PinnedRange();
+}
+
 // Computes pieces until there are no more, and sends what was done.
 void Work(const ClassifyOptions& options, const RankJob& job,
-          const NetworkWeights& weights, const Prepared& prepared, Ranks& ranks,
-          RankFeed& feed) {
+          const NetworkWeights& weights, const Prepared& prepared,
+          const RankSlots& slots, Ranks& ranks, RankFeed& feed) {
   const Network& network = *options.model.network;
+  const int64_t piece_bytes = job.block * job.image_size * job.image_size;
   const WorkerJob worker_job = {
-      network,          weights,
-      job.image_size,   {network.Classes(), options.logits, job.readers},
-      /*stages=*/false, {}};
+      network,
+      weights,
+      job.image_size,
+      {network.Classes(), options.logits, job.readers},
+      /*stages=*/false,
+      slots.count() > 0 ? 0 : piece_bytes,
+      {}};
+  const cuda::PinnedRange pinned =
+      LockSlots(slots, prepared.devices[0], ranks.rank());
   std::vector<int> numbers;
   for (size_t i = 0; i < prepared.devices.size(); ++i) {
     numbers.push_back(static_cast<int>(i));
@@ -208,7 +227,7 @@ absl::Status WorkForRankZero(const ClassifyOptions& options, Ranks& ranks,
       RankSlots::Join(ranks, job, job.block * job.image_size * job.image_size);
   RankFeed feed(ranks, prepared.input.images.get(), slots);
   if (ready.ok()) {
-    Work(options, job, weights, prepared, ranks, feed);
+    Work(options, job, weights, prepared, slots, ranks, feed);
   } else {
     ranks.Send(0, kLoseMessage, PackText(-1, ready.message()));
   }

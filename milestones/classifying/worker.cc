@@ -50,13 +50,16 @@ class PieceQueue {
 // The threads that read pieces ahead.
 class Readers {
  public:
-  Readers(PieceFeed& feed, int worker, int threads)
+  Readers(PieceFeed& feed, int worker, const WorkerOptions& options)
       : feed_(feed),
         worker_(worker),
-        pieces_(PiecesOf(threads)),
-        left_(threads) {
-    for (Piece& piece : pieces_) free_.Push(&piece);
-    threads_.reserve(threads);
+        pieces_(PiecesOf(options.readers)),
+        left_(options.readers) {
+    for (size_t i = 0; i < pieces_.size(); ++i) {
+      if (i < options.memory.size()) pieces_[i].shared = options.memory[i];
+      free_.Push(&pieces_[i]);
+    }
+    threads_.reserve(options.readers);
   }
 
   ~Readers() {
@@ -139,7 +142,7 @@ absl::Status Compute(Readers& readers, PieceFeed& feed, int worker,
 
 absl::Status WorkOnPieces(PieceFeed& feed, int worker, CompiledNetwork& network,
                           const WorkerOptions& options, ClassifyShare& share) {
-  Readers readers(feed, worker, options.readers);
+  Readers readers(feed, worker, options);
   absl::Status status = CatchRefusals([&] {
     readers.Start();
     return Compute(readers, feed, worker, network, options, share);

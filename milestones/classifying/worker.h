@@ -3,6 +3,9 @@
 #ifndef MILESTONES_CLASSIFYING_WORKER_H_
 #define MILESTONES_CLASSIFYING_WORKER_H_
 
+#include <cstdint>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "common/record/classify_record.h"
 #include "kernels/compiled/compiled.h"
@@ -14,6 +17,9 @@ struct WorkerOptions {
   int classes = 0;
   bool logits = false;  // they are asked for
   int readers = 1;      // threads that read
+  // Memory for pieces, for each as much as the largest needs; those that have
+  // none of it have their own.
+  std::vector<uint8_t*> memory = {};
 };
 
 // The pieces that a worker has at a time: one for each thread that reads, and

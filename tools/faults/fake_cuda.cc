@@ -24,6 +24,7 @@ namespace {
 using convlab::fake::kEvent;
 using convlab::fake::kGraph;
 using convlab::fake::kGraphExec;
+using convlab::fake::kLocked;
 using convlab::fake::kMemory;
 using convlab::fake::kPinned;
 using convlab::fake::kStream;
@@ -169,13 +170,24 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes,
   CALL_OR_FAIL(cudaErrorInvalidValue)
   *attributes = {};
   const char* const kind = convlab::fake::KindOf(memory, &attributes->device);
-  attributes->type = kind == kMemory   ? cudaMemoryTypeDevice
-                     : kind == kPinned ? cudaMemoryTypeHost
-                                       : cudaMemoryTypeUnregistered;
+  attributes->type = kind == kMemory ? cudaMemoryTypeDevice
+                     : kind == kPinned || kind == kLocked
+                         ? cudaMemoryTypeHost
+                         : cudaMemoryTypeUnregistered;
   return cudaSuccess;
 }
 MAKES(cudaMallocHost, kPinned, bytes, void** made, size_t bytes)
 REMOVES(cudaFreeHost, kPinned, void*)
+cudaError_t cudaHostRegister(void* memory, size_t bytes, unsigned) {
+  CALL_OR_FAIL(cudaErrorMemoryAllocation)
+  convlab::fake::Add(memory, bytes, kLocked);
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* memory) {
+  convlab::fake::Remove(memory, kLocked);
+  CALL_OR_FAIL(cudaErrorLaunchFailure)
+  return cudaSuccess;
+}
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes,
                        cudaMemcpyKind) {
   CALL_OR_FAIL(cudaErrorLaunchFailure)

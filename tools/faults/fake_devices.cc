@@ -198,16 +198,22 @@ void NewBeside(const void* other, void** out, const char* kind) {
 
 void Delete(void* object, const char* kind) {
   if (object == nullptr && (kind == kMemory || kind == kPinned)) return;
-  State& state = TheState();
-  {
-    const std::lock_guard<std::mutex> lock(state.mutex);
-    const auto found = state.objects.find(static_cast<const char*>(object));
-    if (found == state.objects.end() || found->second.kind != kind) {
-      End(Text(object) + " is not " + kind);
-    }
-    state.objects.erase(found);
-  }
+  Remove(object, kind);
   std::free(object);
+}
+
+void Add(void* object, size_t bytes, const char* kind) {
+  Insert(object, kind, current_device, bytes);
+}
+
+void Remove(void* object, const char* kind) {
+  State& state = TheState();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  const auto found = state.objects.find(static_cast<const char*>(object));
+  if (found == state.objects.end() || found->second.kind != kind) {
+    End(Text(object) + " is not " + kind);
+  }
+  state.objects.erase(found);
 }
 
 const char* KindOf(const void* pointer, int* device) {

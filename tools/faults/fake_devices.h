@@ -34,8 +34,8 @@ void Reset();
 
 // What is in use, by kinds.
 inline constexpr char kMemory[] = "device memory", kPinned[] = "pinned memory",
-                      kStream[] = "a stream", kEvent[] = "an event",
-                      kGraph[] = "a graph",
+                      kLocked[] = "locked memory", kStream[] = "a stream",
+                      kEvent[] = "an event", kGraph[] = "a graph",
                       kGraphExec[] = "an executable graph";
 
 // New memory on the current device, at a multiple of 256 bytes as CUDA's is, or
@@ -45,6 +45,9 @@ void New(void** out, size_t bytes, const char* kind);
 void NewBeside(const void* other, void** out, const char* kind);
 // Frees it, whatever device is current.
 void Delete(void* object, const char* kind);
+// The same for memory that somebody else makes and frees.
+void Add(void* object, size_t bytes, const char* kind);
+void Remove(void* object, const char* kind);
 
 // What the pointer leads to, and of which device it is; null: nothing in use.
 const char* KindOf(const void* pointer, int* device);
