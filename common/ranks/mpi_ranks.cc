@@ -48,6 +48,10 @@ std::chrono::seconds Silence() {
 // Between two looks for messages: longer and longer where there are none, since
 // every look takes time from those who compute.
 constexpr std::chrono::microseconds kShortSleep(100), kLongSleep(2000);
+// From this size on a message goes in parts, for each of which both sides have
+// to look. To look all the time would take cores from those who read.
+constexpr size_t kLarge = 64 << 10;
+constexpr std::chrono::microseconds kNap(20);
 // For the messages that are queued at the end.
 constexpr std::chrono::milliseconds kLastWords(1000);
 
@@ -153,11 +157,24 @@ class MpiRanks : public Ranks {
       }
       // What is on its way may need the library's help.
       const bool idle = !busy && sending_.empty() && receiving_.empty();
-      sleep = idle ? std::min(2 * sleep, kLongSleep) : kShortSleep;
+      sleep = idle              ? std::min(2 * sleep, kLongSleep)
+              : LargeOnTheWay() ? kNap
+                                : kShortSleep;
       if (busy) continue;
       std::unique_lock<std::mutex> lock(mutex_);
       to_send_.wait_for(lock, sleep, [&] { return !queued_.empty(); });
     }
+  }
+
+  bool LargeOnTheWay() const {
+    const auto large = [](const std::string& bytes) {
+      return bytes.size() >= kLarge;
+    };
+    return std::any_of(sending_.begin(), sending_.end(),
+                       [&](const Outgoing& one) { return large(one.bytes); }) ||
+           std::any_of(
+               receiving_.begin(), receiving_.end(),
+               [&](const Incoming& one) { return large(one.message.bytes); });
   }
 
   bool AllQueuedSent() {
