@@ -130,6 +130,35 @@ TEST_P(CompiledTest, AnImagesLogitsDoNotDependOnTheOthers) {
   EXPECT_GT(*std::max_element(ns.begin(), ns.end()), 0);
 }
 
+// Images in page-locked memory are uploaded from there, those in ordinary
+// memory from a copy; more than once, since the first pieces are not recorded.
+TEST_P(CompiledTest, PageLockedImagesGiveTheSameBits) {
+  if (!on_gpu()) GTEST_SKIP() << "for the GPU";
+  auto compiled = Compile(workers_);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const int classes = network_.Classes();
+  auto pinned = cuda::PinnedBuffer::Allocate(int64_t{3001} * 28 * 28);
+  ASSERT_TRUE(pinned.ok()) << pinned.status();
+  auto* const locked = static_cast<uint8_t*>(pinned->data());
+  for (const int64_t count : {3001, 257, 256, 3001}) {
+    SCOPED_TRACE(::testing::Message() << count << " images");
+    std::vector<uint8_t> pixels(count * 28 * 28);
+    for (size_t i = 0; i < pixels.size(); ++i) {
+      pixels[i] = images_.pixels[i * 7 % images_.pixels.size()];
+    }
+    std::copy(pixels.begin(), pixels.end(), locked);
+    ASSERT_TRUE(cuda::IsPinned(locked, pixels.size()));
+    ASSERT_FALSE(cuda::IsPinned(pixels.data(), pixels.size()));
+    std::vector<float> expected(count * classes), found(count * classes);
+    for (int run = 0; run < 3; ++run) {
+      ASSERT_TRUE((*compiled)->Run(pixels.data(), count, expected.data()).ok());
+      std::fill(found.begin(), found.end(), -1.f);
+      ASSERT_TRUE((*compiled)->Run(locked, count, found.data()).ok());
+      EXPECT_EQ(found, expected);
+    }
+  }
+}
+
 // What is queued, and what is recorded, answers as Run does.
 TEST_P(CompiledTest, InDeviceMemoryAnswersAreThoseFromTheHost) {
   if (!on_gpu()) GTEST_SKIP() << "for the GPU";
