@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -21,8 +22,8 @@ class FullyConnectedTest : public CudaLayersTest {
   // Runs the layer on `batch` images; `weight` is [outputs, inputs].
   std::vector<float> Run(int64_t batch, const std::vector<float>& in,
                          const std::vector<float>& weight, int64_t outputs,
-                         const ConnectedLayers& layers,
-                         int64_t scratch_floats) {
+                         const ConnectedLayers& layers, int64_t scratch_floats,
+                         int64_t pitch = 0) {
     const int64_t inputs = weight.size() / outputs;
     const Tensor<float> device_in(in), device_weight(weight);
     const Tensor<float> packed(PackedFloats(inputs, outputs));
@@ -34,7 +35,8 @@ class FullyConnectedTest : public CudaLayersTest {
     const Tensor<float> out(batch * results);
     const absl::Status status =
         FullyConnected(batch, inputs, outputs, device_in.data(), packed.data(),
-                       layers, out.data(), scratch.data(), scratch_floats);
+                       layers, out.data(), scratch.data(), scratch_floats,
+                       /*stream=*/nullptr, pitch);
     EXPECT_TRUE(status.ok()) << status;
     return out.Read();
   }
@@ -90,6 +92,32 @@ TEST_F(FullyConnectedTest, IsExactOnIntegers) {
   // More images, and more outputs, than a grid has blocks in y and z.
   ExpectSameProducts(70000, 5, 2, 0);
   ExpectSameProducts(2, 5, 70000, 1 << 20);
+}
+
+// With anything between the images, which is not read.
+TEST_F(FullyConnectedTest, ImagesMayLieApart) {
+  for (const int64_t batch : {1, 40, 300}) {
+    for (const auto& [inputs, pitch] :
+         {std::pair<int64_t, int64_t>{2904, 2912}, {333, 352}, {1028, 1029}}) {
+      constexpr int64_t kOutputs = 140;
+      SCOPED_TRACE(::testing::Message() << batch << " x " << inputs);
+      if (!TakesLayers(inputs, kOutputs, {})) GTEST_SKIP() << "no tensor cores";
+      const std::vector<float> in = Random(batch * inputs);
+      const std::vector<float> weight = Random(kOutputs * inputs);
+      const auto scratch_floats =
+          FullyConnectedScratch(batch, inputs, kOutputs);
+      ASSERT_TRUE(scratch_floats.ok()) << scratch_floats.status();
+      const std::vector<float> expected =
+          Run(batch, in, weight, kOutputs, {}, *scratch_floats);
+      std::vector<float> apart(batch * pitch,
+                               std::numeric_limits<float>::quiet_NaN());
+      for (int64_t i = 0; i < batch; ++i) {
+        std::copy_n(in.begin() + i * inputs, inputs, apart.begin() + i * pitch);
+      }
+      EXPECT_EQ(Run(batch, apart, weight, kOutputs, {}, *scratch_floats, pitch),
+                expected);
+    }
+  }
 }
 
 // A relative error in the L2 norm.
