@@ -9,19 +9,25 @@ namespace convlab {
 Answer AnswerOf(const float* logits, int classes) {
   Answer answer = {0, 0, std::numeric_limits<float>::infinity(), false};
   if (classes == 1) return answer;
-  answer.label =
-      static_cast<int>(std::max_element(logits, logits + classes) - logits);
-  answer.second = answer.label == 0 ? 1 : 0;
-  for (int c = answer.second + 1; c < classes; ++c) {
-    if (c != answer.label && logits[c] > logits[answer.second]) {
-      answer.second = c;
-    }
+  // One pass without branches that depend on the logits: no processor predicts
+  // them, and streams of images wait for this.
+  const bool swapped = logits[1] > logits[0];
+  int label = swapped, second = !swapped;
+  float first = logits[label], next = logits[second];
+  for (int c = 2; c < classes; ++c) {
+    const float logit = logits[c];
+    const bool largest = logit > first, larger = logit > next;
+    second = largest ? label : larger ? c : second;
+    next = largest ? first : larger ? logit : next;
+    label = largest ? c : label;
+    first = largest ? logit : first;
   }
-  const float first = logits[answer.label], second = logits[answer.second];
-  answer.margin = first - second;
+  answer.label = label;
+  answer.second = second;
+  answer.margin = first - next;
   // Not above the limit, so that NaN is close too.
-  answer.close = !(answer.margin >
-                   0x1p-17f * std::max(std::fabs(first), std::fabs(second)));
+  answer.close =
+      !(answer.margin > 0x1p-17f * std::max(std::fabs(first), std::fabs(next)));
   return answer;
 }
 

@@ -1,10 +1,12 @@
 #include "kernels/compiled/compiled.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -348,6 +350,25 @@ TEST(AnswerOf, FindsTheTwoLargest) {
   EXPECT_EQ(AnswerOf(logits, 2).second, 0);
   EXPECT_EQ(AnswerOf(logits, 1).label, 0);
   EXPECT_FALSE(AnswerOf(logits, 1).close);
+}
+
+// Of equal logits the first one is the larger.
+TEST(AnswerOf, TakesTheFirstOfEqualLogits) {
+  constexpr int kClasses = 5, kValues = 3;
+  for (int all = 0; all < std::pow(kValues, kClasses); ++all) {
+    std::array<float, kClasses> logits;
+    for (int c = 0, rest = all; c < kClasses; ++c, rest /= kValues) {
+      logits[c] = static_cast<float>(rest % kValues) - 1;
+    }
+    std::array<int, kClasses> order;
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return logits[a] > logits[b]; });
+    const Answer answer = AnswerOf(logits.data(), kClasses);
+    EXPECT_EQ(answer.label, order[0]) << all;
+    EXPECT_EQ(answer.second, order[1]) << all;
+    EXPECT_EQ(answer.margin, logits[order[0]] - logits[order[1]]) << all;
+  }
 }
 
 TEST(AnswerOf, KnowsWhatRoundingMayDecide) {
