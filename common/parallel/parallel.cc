@@ -1,5 +1,6 @@
 #include "common/parallel/parallel.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -47,6 +48,16 @@ struct Environment : Eigen::StlThreadEnvironment {
 
 thread_local int loop_workers = 1;
 
+// How often this process was made by a fork. A child has none of its parent's
+// threads.
+const std::atomic<int>& Forks() {
+  static std::atomic<int> forks{0};
+  // If it is refused, forks stay unknown, as if there were none.
+  [[maybe_unused]] static const int refused =
+      pthread_atfork(nullptr, nullptr, [] { ++forks; });
+  return forks;
+}
+
 }  // namespace
 
 int TakeLoopWorkers() { return std::exchange(loop_workers, 1); }
@@ -64,24 +75,34 @@ int Workers::Available() {
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
-Workers::Workers(int count) : count_(std::max(1, count)) {
-  if (count_ == 1) return;
+Workers::Workers(int count)
+    : count_(std::max(1, count)), forks_(Forks()), pool_(StartPool()) {}
+
+std::unique_ptr<Workers::Pool> Workers::StartPool() const {
+  if (count_ == 1) return nullptr;
   // The caller's thread is the last worker.
   std::exception_ptr failure;
   const auto running = std::make_shared<std::atomic<int>>(0);
-  pool_ = std::make_unique<Pool>(count_ - 1, Environment(&failure, running));
-  if (failure == nullptr) return;
+  auto pool =
+      std::make_unique<Pool>(count_ - 1, Environment(&failure, running));
+  if (failure == nullptr) return pool;
   // A thread that is about to wait when the pool is cancelled misses the
   // signal, and the pool's destructor would wait for that thread.
   while (*running > 0) {
-    pool_->Cancel();
+    pool->Cancel();
     std::this_thread::yield();
   }
-  pool_.reset();
+  pool.reset();
   std::rethrow_exception(failure);
 }
 
-Workers::~Workers() = default;
+void Workers::LeaveParentsThreads() {
+  if (forks_ == Forks()) return;
+  // Its destructor would wait for them.
+  static_cast<void>(pool_.release());
+}
+
+Workers::~Workers() { LeaveParentsThreads(); }
 
 void Workers::For(int64_t items, int64_t grain, const Work& work) {
   grain = std::max<int64_t>(1, grain);
@@ -96,6 +117,9 @@ void Workers::For(int64_t items, int64_t grain, const Work& work) {
     }
     return;
   }
+  LeaveParentsThreads();
+  if (pool_ == nullptr) pool_ = StartPool();
+  forks_ = Forks();
   std::atomic<int64_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure;  // the first

@@ -1,8 +1,11 @@
 #include "common/parallel/parallel.h"
 
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <memory>
 #include <new>
 #include <vector>
 
@@ -95,6 +98,33 @@ TEST(Workers, WhatWorkThrowsReachesTheCaller) {
     workers.For(10, 1, [&](int, int64_t begin, int64_t) { sum += begin; });
     EXPECT_EQ(sum, 45);
   }
+}
+
+TEST(Workers, WorkInTheChildOfAFork) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the thread sanitizer refuses threads after a fork";
+#endif
+  auto workers = std::make_unique<Workers>(3);
+  const auto sum = [&] {
+    std::atomic<int64_t> all{0};
+    workers->For(100, 1, [&](int, int64_t begin, int64_t) { all += begin; });
+    return all.load();
+  };
+  EXPECT_EQ(sum(), 4950);
+  for (const bool used : {true, false}) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      alarm(60);  // instead of a test that hangs
+      const bool right = !used || (sum() == 4950 && sum() == 4950);
+      workers.reset();
+      _exit(right ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(sum(), 4950);
 }
 
 TEST(Workers, NoFewerThanOne) {

@@ -10,8 +10,10 @@ import copy
 import ctypes
 import hashlib
 import io
+import os
 import pathlib
 import re
+import signal
 import sys
 import tempfile
 import unittest
@@ -126,6 +128,19 @@ class OnTheCpu(unittest.TestCase):
         out = numpy.zeros((1, 2, 4, 4), numpy.float32)
         self.assertIs(convlab.conv2d(x, w, out=out), out)
         numpy.testing.assert_array_equal(out, convlab.conv2d(x, w))
+
+    def test_works_in_the_child_of_a_fork(self):
+        x, w = self.uniform(8, 3, 40, 40), self.uniform(8, 3, 5, 5)
+        expected = convlab.conv2d(x, w, threads=2)
+        child = os.fork()
+        if child == 0:
+            same = False
+            try:
+                signal.alarm(60)  # instead of a test that hangs
+                same = numpy.array_equal(convlab.conv2d(x, w, threads=2), expected)
+            finally:
+                os._exit(0 if same else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
 
     def test_takes_other_layouts_and_halves(self):
         x = self.random.integers(-3, 4, (2, 3, 9, 10)).astype(numpy.float32)

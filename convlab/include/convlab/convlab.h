@@ -47,8 +47,9 @@
  * Threads. All functions may be called from any number of threads at a time,
  * also with one plan, as long as no run uses the workspace or the output of
  * another one that may still be at work, and no plan is destroyed that is in
- * use. No call changes the calling thread's current device. After a fork the
- * child makes plans of its own.
+ * use. No call changes the calling thread's current device. The child of a fork
+ * may go on with plans on the CPU; on a GPU, as CUDA itself, it cannot use its
+ * parent's.
  *
  * This header is C99 and C++11. Structures begin with their size, so that later
  * versions can add fields: initialize them by the macros. */
