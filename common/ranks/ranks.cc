@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/files.h"
 #include "common/ranks/mpi_ranks.h"
+#include "common/ranks/quiet_ranks.h"
 #include "common/status/status.h"
 
 namespace convlab {
@@ -31,19 +32,6 @@ int FromEnvironment(const std::vector<const char*>& names) {
   return -1;
 }
 
-// A process that was started alone.
-class Alone : public Ranks {
- public:
-  Alone() : Ranks(0, {{ThisHost(), getpid()}}) {}
-  absl::Status Broadcast(std::string&) override { return absl::OkStatus(); }
-  void Start(Receive, Lost) override {}
-  void Send(int, int, std::string) override {}
-  void Release(int) override {}
-  void Stop() override {}
-  absl::Status Leave() override { return absl::OkStatus(); }
-  [[noreturn]] void Abandon(int status) override { _exit(status); }
-};
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Ranks>> Ranks::Join() {
@@ -52,7 +40,10 @@ absl::StatusOr<std::unique_ptr<Ranks>> Ranks::Join() {
   if (size < 0 && std::getenv("PMIX_RANK") != nullptr) {
     size = FromEnvironment({"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"});
   }
-  if (size <= 1) return std::make_unique<Alone>();
+  if (size <= 1) {
+    return std::make_unique<QuietRanks>(
+        0, std::vector<RankPlace>{{ThisHost(), getpid()}});
+  }
   auto joined = JoinMpi(ThisHost());
   if (!joined.ok()) {
     return Annotate(joined.status(),

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/ranks/quiet_ranks.h"
 #include "gtest/gtest.h"
 
 namespace convlab {
@@ -14,26 +15,12 @@ namespace {
 constexpr int kSlots = 3;
 constexpr int64_t kSlotBytes = 5000;
 
-// Says who the ranks are, and sends nothing.
-class QuietRanks : public Ranks {
- public:
-  QuietRanks(int rank, const std::vector<std::string>& hosts)
-      : Ranks(rank, Places(hosts)) {}
-  absl::Status Broadcast(std::string&) override { return absl::OkStatus(); }
-  void Start(Receive, Lost) override {}
-  void Send(int, int, std::string) override {}
-  void Release(int) override {}
-  void Stop() override {}
-  absl::Status Leave() override { return absl::OkStatus(); }
-  [[noreturn]] void Abandon(int status) override { std::exit(status); }
-
- private:
-  static std::vector<RankPlace> Places(const std::vector<std::string>& hosts) {
-    std::vector<RankPlace> places;
-    for (const std::string& host : hosts) places.push_back({host, 1});
-    return places;
-  }
-};
+// A process of each host.
+QuietRanks RanksOf(int rank, const std::vector<std::string>& hosts) {
+  std::vector<RankPlace> places;
+  for (const std::string& host : hosts) places.push_back({host, 1});
+  return QuietRanks(rank, std::move(places));
+}
 
 RankJob JobOf(const RankSlots& slots) {
   RankJob job;
@@ -44,11 +31,11 @@ RankJob JobOf(const RankSlots& slots) {
 
 TEST(RankSlots, RanksOfTheHostFindTheirOwn) {
   const std::vector<std::string> hosts = {"a", "a", "b", "a"};
-  const QuietRanks zero(0, hosts);
+  const QuietRanks zero = RanksOf(0, hosts);
   const RankSlots made = RankSlots::Make(zero, kSlots, kSlotBytes);
   ASSERT_EQ(made.count(), kSlots);
   for (const int rank : {1, 3}) {
-    const QuietRanks ranks(rank, hosts);
+    const QuietRanks ranks = RanksOf(rank, hosts);
     const RankSlots joined = RankSlots::Join(ranks, JobOf(made), kSlotBytes);
     ASSERT_EQ(joined.count(), kSlots);
     for (int slot = 0; slot < kSlots; ++slot) {
@@ -73,12 +60,14 @@ TEST(RankSlots, RanksOfTheHostFindTheirOwn) {
 }
 
 TEST(RankSlots, WhereTheyCannotBeThereAreNone) {
-  const QuietRanks apart(0, {"a", "b"}), alone(0, {"a"}), both(0, {"a", "a"});
+  const QuietRanks apart = RanksOf(0, {"a", "b"}), alone = RanksOf(0, {"a"}),
+                   both = RanksOf(0, {"a", "a"});
   EXPECT_EQ(RankSlots::Make(apart, kSlots, kSlotBytes).count(), 0);
   EXPECT_EQ(RankSlots::Make(alone, kSlots, kSlotBytes).count(), 0);
   const RankSlots made = RankSlots::Make(both, kSlots, kSlotBytes);
   ASSERT_EQ(made.count(), kSlots);
-  const QuietRanks elsewhere(1, {"a", "b"}), other(1, {"a", "a"});
+  const QuietRanks elsewhere = RanksOf(1, {"a", "b"}),
+                   other = RanksOf(1, {"a", "a"});
   EXPECT_EQ(RankSlots::Join(elsewhere, JobOf(made), kSlotBytes).count(), 0);
   EXPECT_EQ(RankSlots::Join(other, {}, kSlotBytes).count(), 0);
   // Larger than what rank 0 made.
