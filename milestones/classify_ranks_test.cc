@@ -166,8 +166,8 @@ class ClassifyRanksTest : public ClassifyTest {
 };
 
 TEST_F(ClassifyRanksTest, FourRanksGiveTheSame) {
-  ExpectSame(Ranks(4, kFlags + " --out=four.npy --record=run.json"),
-             "four.npy");
+  const Outcome four = Ranks(4, kFlags + " --out=four.npy --record=run.json");
+  ExpectSame(four, "four.npy");
   const auto record = ParseClassifyRecord(*ReadFile(Path("run.json")));
   ASSERT_TRUE(record.ok()) << record.status();
   EXPECT_EQ(record->ranks, 4);
@@ -175,11 +175,16 @@ TEST_F(ClassifyRanksTest, FourRanksGiveTheSame) {
   for (const ClassifyShare& share : record->shares) {
     EXPECT_NE(share.host, "");
     EXPECT_GT(share.images, 0);
+    // Messages would give the same answers, and more slowly.
+    EXPECT_EQ(share.shared_pieces, share.rank == 0 ? 0 : share.pieces);
   }
+  EXPECT_THAT(four.err, Contains(HasSubstr("pieces by shared memory,")));
   ExpectSame(Ranks(3, kFlags + " --read=each --out=each.npy"), "each.npy");
   // As between hosts.
-  ExpectSame(Ranks(3, kFlags + " --out=sent.npy", "CONVLAB_SHARED_MEMORY=0"),
-             "sent.npy");
+  const Outcome sent =
+      Ranks(3, kFlags + " --out=sent.npy", "CONVLAB_SHARED_MEMORY=0");
+  ExpectSame(sent, "sent.npy");
+  EXPECT_THAT(sent.err, Contains(HasSubstr("pieces by messages,")));
   // Read forward, and kept for the case that a rank is lost.
   Write("images.idx.gz", Gzip(images_));
   ASSERT_EQ(Run("classify", "images.idx --logits --out=plain.npy").exit_status,

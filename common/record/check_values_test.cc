@@ -286,6 +286,8 @@ TEST(ClassifyRecord, ValuesThatNoRunHasAreRefused) {
             "record.shares[1].rank is 2, expected 0 to 1");
   EXPECT_THAT(error([](auto& r) { r.shares[0].read_ns = INT64_MAX; }),
               HasSubstr("record.shares[0].read_ns is 9223372036854775807"));
+  EXPECT_THAT(error([](auto& r) { r.shares[1].shared_pieces = -1; }),
+              HasSubstr("record.shares[1].shared_pieces is -1, expected 0 to"));
   EXPECT_EQ(error([](auto& r) { r.links[0].rank = 2; }),
             "record.links[0].rank is 2, expected 0 to 1");
 

@@ -17,6 +17,7 @@ void Fields(Visitor& visit, ClassifyShare& share) {
   visit("threads", share.threads);
   visit("pieces", share.pieces);
   visit("images", share.images);
+  visit("shared_pieces", share.shared_pieces);
   visit("compile_ns", share.compile_ns);
   visit("read_ns", share.read_ns);
   visit("compute_ns", share.compute_ns);
@@ -68,6 +69,7 @@ void Check(ValueChecker& check, const std::string& here,
   check.Range(here + "threads", share.threads, 0, INT32_MAX);
   check.Range(here + "pieces", share.pieces, 0, kMostImages);
   check.Range(here + "images", share.images, 0, kMostImages);
+  check.Range(here + "shared_pieces", share.shared_pieces, 0, kMostImages);
   check.Range(here + "compile_ns", share.compile_ns, 0, kMostRunNs);
   check.Range(here + "read_ns", share.read_ns, 0, kMostRunNs);
   check.Range(here + "compute_ns", share.compute_ns, 0, kMostRunNs);

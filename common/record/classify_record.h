@@ -26,6 +26,9 @@ struct ClassifyShare {
   int64_t pieces = 0, images = 0;
   int64_t compile_ns = 0, read_ns = 0, compute_ns = 0;
   std::string lost;  // why it was lost; empty: it was not
+  // Pieces that another rank took out of the memory that rank 0 shares with it;
+  // the others' images came by messages, unless the ranks read them themselves.
+  int64_t shared_pieces = 0;
 };
 
 // From one GPU of a rank's host to another, as CUDA tells.

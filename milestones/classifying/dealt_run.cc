@@ -56,6 +56,15 @@ DealOptions DealFor(const DealtRun& run, int64_t done) {
   return deal;
 }
 
+// How the images of a rank came from rank 0; "" if they did not.
+std::string WayOfPieces(const ClassifyRecord& record,
+                        const ClassifyShare& share) {
+  if (share.rank == 0 || record.reading != "rank 0") return "";
+  if (share.shared_pieces == 0) return " by messages";
+  if (share.shared_pieces >= share.pieces) return " by shared memory";
+  return absl::StrCat(" (", share.shared_pieces, " by shared memory)");
+}
+
 void TellShares(const ClassifyRecord& record) {
   const double seconds = record.run_ns * 1e-9;
   const int64_t images = record.images - record.resumed;
@@ -66,12 +75,12 @@ void TellShares(const ClassifyRecord& record) {
     compile_ns = std::max(compile_ns, share.compile_ns);
     if (record.shares.size() == 1) break;
     Tell(absl::StrFormat(
-        "%s%s: %d images in %d pieces, computing %.3f s%s",
+        "%s%s: %d images in %d pieces%s, computing %.3f s%s",
         record.ranks == 1
             ? ""
             : absl::StrCat("rank ", share.rank, " on ", share.host, ", "),
-        share.device, share.images, share.pieces, share.compute_ns * 1e-9,
-        share.lost.empty() ? "" : ", then lost"));
+        share.device, share.images, share.pieces, WayOfPieces(record, share),
+        share.compute_ns * 1e-9, share.lost.empty() ? "" : ", then lost"));
   }
   Tell(absl::StrFormat(
       "%d images in %.3f s, %.0f per second; reading %.3f s, computing %.3f s "

@@ -62,10 +62,20 @@ class RankFeed : public PieceFeed {
     piece.shared = nullptr;
     ASSIGN_OR_RETURN(const RankTake take, UnpackPiece(bytes, piece));
     piece.shared = slots_.Find(ranks_.rank(), take.slot);
-    if (images_ == nullptr) return true;
+    if (images_ == nullptr) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      shared_pieces_[worker] += piece.shared != nullptr;
+      return true;
+    }
     ASSIGN_OR_RETURN(piece.read_ns,
                      HostNs([&] { return ReadPixels(*images_, piece); }));
     return true;
+  }
+
+  // Pieces of the worker that did not come by a message.
+  int64_t SharedPieces(int worker) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return shared_pieces_[worker];
   }
 
   void Give(int worker, Piece& piece) override {
@@ -144,6 +154,7 @@ class RankFeed : public PieceFeed {
   std::condition_variable changed_;
   std::map<int, std::deque<std::string>> pieces_;  // by worker
   std::set<int> none_;                             // workers without more
+  std::map<int, int64_t> shared_pieces_;           // by worker
   bool over_ = false;
   Ending ending_;
 };
@@ -202,7 +213,10 @@ void Work(const ClassifyOptions& options, const RankJob& job,
   workers.WaitReady();
   ranks.Send(0, kReadyMessage, PackText(-1, ""));
   workers.Begin();
-  for (WorkerResult& result : workers.Join()) {
+  std::vector<WorkerResult> results = workers.Join();
+  for (size_t i = 0; i < results.size(); ++i) {
+    WorkerResult& result = results[i];
+    result.share.shared_pieces = feed.SharedPieces(numbers[i]);
     result.share.rank = ranks.rank();
     result.share.host = ranks.place(ranks.rank()).host;
     ranks.Send(0, kShareMessage, PackText(0, ToJson(result.share)));
