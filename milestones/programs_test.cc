@@ -126,6 +126,7 @@ TEST_F(ProgramsTest, M4RunsTheWholeLadder) {
   const std::string out = absl::StrJoin(outcome.out, "\n");
   const auto record = ReadRunRecord(Path("r.json"));
   ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->command[0].find('/'), std::string::npos);
   size_t rung = 0;
   for (const Variant* variant : Variants()) {
     if (variant->backend != Backend::kCpu) continue;

@@ -15,6 +15,7 @@
 #include "common/record/build_info.h"
 #include "common/record/host.h"
 #include "common/record/profile_text.h"
+#include "common/record/recorded_command.h"
 #include "common/record/trace.h"
 #include "common/record/usage.h"
 #include "common/status/status.h"
@@ -98,7 +99,7 @@ RunRecord Describe(const Session& session,
                    const std::string& weights_file) {
   RunRecord record;
   record.milestone = std::string(session.milestone.name);
-  record.command = command;
+  record.command = RecordedCommand(command);
   record.network = session.line.network->name;
   record.model = session.line.model;
   record.split = session.line.split;

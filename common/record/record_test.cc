@@ -10,6 +10,7 @@
 #include "common/record/build_info.h"
 #include "common/record/host.h"
 #include "common/record/network_record.h"
+#include "common/record/recorded_command.h"
 #include "common/record/run_record.h"
 #include "common/record/statistics.h"
 #include "common/record/test_record.h"
@@ -151,6 +152,15 @@ TEST(RunRecord, BytesThatAreNoTextDoNotBreakTheRecord) {
   RunRecord record;
   record.command = {"m2\xff"};
   EXPECT_TRUE(ParseRunRecord(ToJson(record)).ok());
+}
+
+TEST(RunRecord, TheCommandSaysNothingOfTheProgramsFolder) {
+  const std::vector<std::string> arguments = {"fa19", "--data=/data"};
+  for (const char* program : {"/home/me/bin/m2", "./m2", "m2", "a/b/m2"}) {
+    EXPECT_EQ(RecordedCommand({program, arguments[0], arguments[1]}),
+              (std::vector<std::string>{"m2", arguments[0], arguments[1]}));
+  }
+  EXPECT_TRUE(RecordedCommand({}).empty());
 }
 
 TEST(Usage, IsFormattedAsGnuTimeDoes) {

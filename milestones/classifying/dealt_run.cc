@@ -13,6 +13,7 @@
 #include "common/files/files.h"
 #include "common/record/build_info.h"
 #include "common/record/host.h"
+#include "common/record/recorded_command.h"
 #include "common/record/usage.h"
 #include "common/status/status.h"
 #include "kernels/compiled/plan.h"
@@ -93,7 +94,7 @@ void TellShares(const ClassifyRecord& record) {
 
 absl::Status WriteRecord(const DealtRun& run, ClassifyRecord& record) {
   if (run.options.record.empty()) return absl::OkStatus();
-  record.command = run.command;
+  record.command = RecordedCommand(run.command);
   record.started = run.started;
   record.git_revision = kGitRevision;
   record.build_mode = kBuildMode;

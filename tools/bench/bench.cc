@@ -22,6 +22,7 @@
 #include "common/record/build_info.h"
 #include "common/record/library_record.h"
 #include "common/record/network_record.h"
+#include "common/record/recorded_command.h"
 #include "common/status/main.h"
 #include "common/status/status.h"
 #include "gflags/gflags.h"
@@ -234,7 +235,7 @@ absl::StatusOr<std::unique_ptr<Workers>> StartWorkers() {
 
 absl::Status DescribeRun(const std::vector<std::string>& command, bool gpu,
                          const Workers& workers, BenchmarkRun& record) {
-  record.command = command;
+  record.command = RecordedCommand(command);
   record.git_revision = kGitRevision;
   record.build_mode = kBuildMode;
   record.started =

@@ -73,6 +73,7 @@ TEST(Bench, MeasuresWholeNetworks) {
   EXPECT_EQ(record->device, "cpu");
   EXPECT_EQ(record->threads, 2);
   EXPECT_THAT(record->method, HasSubstr("host clock"));
+  EXPECT_EQ(record->command[0], "bench");
   EXPECT_EQ(record->command[1], "--network");
   ASSERT_EQ(record->rows.size(), 4u);
   for (const NetworkRow& row : record->rows) {
