@@ -5,15 +5,34 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <utility>
 
+#include "Eigen/Core"
 #include "common/math/rounding.h"
 #include "common/parallel/loop_workers.h"
+
+// The vectors of Eigen's pool (MaxSizeVector) use what malloc returns even if
+// that is null. Here such an allocation throws std::bad_alloc instead.
+namespace Eigen::internal {
+inline void* AlignedMallocOrThrow(std::size_t size, std::size_t alignment) {
+  void* const memory = handmade_aligned_malloc(size, alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  // A vector counts an element before it is made: if that throws, a vector in
+  // the element's place is destroyed, which is to own nothing.
+  std::memset(memory, 0, size);
+  return memory;
+}
+}  // namespace Eigen::internal
+#define handmade_aligned_malloc AlignedMallocOrThrow
 #include "unsupported/Eigen/CXX11/ThreadPool"
+#undef handmade_aligned_malloc
 
 namespace convlab {
 

@@ -1,10 +1,13 @@
 #include "common/parallel/parallel.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <new>
 #include <vector>
@@ -125,6 +128,32 @@ TEST(Workers, WorkInTheChildOfAFork) {
     EXPECT_EQ(status, 0);
   }
   EXPECT_EQ(sum(), 4950);
+}
+
+// Exits with 0 if that many workers are refused their memory by an exception.
+[[noreturn]] void MakeWorkersWithoutMemory(int count) {
+  long pages = 0;
+  if (std::FILE* const file = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(file, "%ld", &pages) != 1) std::exit(3);
+    std::fclose(file);
+  }
+  // The workers need 200 MB, and an arena of malloc has at most 64.
+  const rlim_t bytes = pages * 4096 + (64 << 10);
+  const struct rlimit limit = {bytes, bytes};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) std::exit(3);
+  try {
+    Workers workers(count);
+  } catch (const std::bad_alloc&) {
+    std::exit(0);
+  }
+  std::exit(1);
+}
+
+TEST(Workers, WithoutMemoryForTheThreadsThereAreNone) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer's own memory would be refused, too";
+#endif
+  EXPECT_EXIT(MakeWorkersWithoutMemory(5000), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(Workers, NoFewerThanOne) {
