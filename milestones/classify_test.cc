@@ -199,6 +199,16 @@ TEST_F(ClassifyTest, WrongArgumentsAreRefused) {
   ExpectRefused("classify", "--cpu_target=mmx", {"mmx"});
   ExpectRefused("classify", "--nonsense", {"nonsense"});
   ExpectRefused("classify", "--plan_svg=no/p.svg", {"cannot write"});
+  for (const char* const flags :
+       {"--record=answers.idx", "--plan_svg=answers.idx",
+        "--resume --record=answers.idx.run", "--labels=answers.idx",
+        "--weights=answers.idx", "answers.idx --resume", "answers.*"}) {
+    SCOPED_TRACE(flags);
+    Write("answers.idx", images_);
+    ExpectRefused("classify", absl::StrCat("--out=answers.idx ", flags),
+                  {" are both ", "expected two files"});
+    EXPECT_EQ(*ReadFile(Path("answers.idx")), images_);
+  }
 }
 
 TEST_F(ClassifyTest, AMissingGpuIsSaid) {

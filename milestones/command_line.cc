@@ -1,6 +1,5 @@
 #include "milestones/command_line.h"
 
-#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -230,15 +229,13 @@ absl::Status CheckAgreement(const Milestone& milestone,
     return absl::InvalidArgumentError(
         "--profile traces the GPU's work, but this run is on the CPU");
   }
-  const auto normal = [](const std::string& path) {
-    return std::filesystem::absolute(path).lexically_normal();
-  };
-  if (!line.profile.empty() && !line.record.empty() &&
-      normal(line.profile) == normal(line.record)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--profile and --record are both ", line.profile,
-                     ", expected two files"));
+  std::vector<NamedFile> inputs = {{"--weights", line.weights},
+                                   {"--model", line.found.onnx_file}};
+  for (const std::string& kernel : line.kernels) {
+    inputs.push_back({"--kernel", kernel});
   }
+  RETURN_IF_ERROR(CheckSeparate(
+      {{"--profile", line.profile}, {"--record", line.record}}, inputs));
   const size_t convolutions = line.network->Convolutions().size();
   if (convolutions == 0) {
     return absl::InvalidArgumentError(

@@ -240,4 +240,36 @@ absl::Status CheckWritable(const std::string& path) {
   return AtomicFile::Create(path).status();
 }
 
+namespace {
+
+bool SameFile(const std::string& a, const std::string& b) {
+  std::error_code failed;
+  if (std::filesystem::equivalent(a, b, failed)) return true;
+  const auto normal = [&](const std::string& path) {
+    const std::filesystem::path found =
+        std::filesystem::weakly_canonical(path, failed);
+    return failed ? std::filesystem::path(path) : found;
+  };
+  return normal(a) == normal(b);
+}
+
+}  // namespace
+
+absl::Status CheckSeparate(const std::vector<NamedFile>& outputs,
+                           const std::vector<NamedFile>& inputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const NamedFile& output = outputs[i];
+    if (output.path.empty()) continue;
+    std::vector<NamedFile> others(outputs.begin() + i + 1, outputs.end());
+    others.insert(others.end(), inputs.begin(), inputs.end());
+    for (const NamedFile& other : others) {
+      if (other.path.empty() || !SameFile(output.path, other.path)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(output.flag, " and ", other.flag, " are both ",
+                       output.path, ", expected two files"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace convlab

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -127,6 +128,17 @@ absl::Status WriteFileAtomically(const std::string& path,
 // reject a bad path before hours of work rather than after. It leaves no file
 // behind.
 absl::Status CheckWritable(const std::string& path);
+
+// A file that the command line names; nothing if the path is empty.
+struct NamedFile {
+  absl::string_view flag;
+  std::string path;
+};
+
+// Checks that no output is another output or an input, under whatever name, so
+// that no file replaces another one. The error names both flags.
+absl::Status CheckSeparate(const std::vector<NamedFile>& outputs,
+                           const std::vector<NamedFile>& inputs);
 
 }  // namespace convlab
 

@@ -177,6 +177,28 @@ TEST_F(FilesTest, ALinkStaysALink) {
   }
 }
 
+TEST_F(FilesTest, NoOutputReplacesAnotherFile) {
+  ASSERT_TRUE(WriteFileAtomically(Path("in"), "").ok());
+  ASSERT_EQ(symlink("in", Path("link").c_str()), 0);
+  ASSERT_EQ(link(Path("in").c_str(), Path("twin").c_str()), 0);
+  const std::vector<NamedFile> inputs = {{"--in", Path("in")}, {"--more", ""}};
+  EXPECT_TRUE(CheckSeparate({{"--out", Path("a")},
+                             {"--record", Path("b")},
+                             {"--profile", ""},
+                             {"--svg", ""}},
+                            inputs)
+                  .ok());
+  for (const char* const path : {"in", "link", "twin", "./no/../in"}) {
+    EXPECT_EQ(
+        CheckSeparate({{"--out", Path(path)}}, inputs),
+        absl::InvalidArgumentError(absl::StrCat(
+            "--out and --in are both ", Path(path), ", expected two files")));
+  }
+  EXPECT_EQ(CheckSeparate({{"--a", Path("x")}, {"--b", Path("./x")}}, {}),
+            absl::InvalidArgumentError(absl::StrCat(
+                "--a and --b are both ", Path("x"), ", expected two files")));
+}
+
 TEST_F(FilesTest, RelativePathsAreTheUsers) {
   ASSERT_EQ(unsetenv("BUILD_WORKING_DIRECTORY"), 0);
   EXPECT_EQ(UserPath("a/b"), "a/b");

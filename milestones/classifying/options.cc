@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/dataset/fashion_mnist.h"
+#include "common/dataset/image_files.h"
 #include "common/files/files.h"
 #include "common/flags/flags.h"
 #include "common/status/status.h"
@@ -138,6 +139,23 @@ absl::Status ParseGpus(ClassifyOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status CheckFiles(const ClassifyOptions& options) {
+  std::vector<NamedFile> outputs = {{"--out", options.out},
+                                    {"--record", options.record},
+                                    {"--plan_svg", options.plan_svg}};
+  if (options.resume) {
+    outputs.push_back({"--resume", RunStatePath(options.out)});
+  }
+  std::vector<NamedFile> inputs = {{"--labels", options.labels},
+                                   {"--weights", options.weights},
+                                   {"--model", options.model.onnx_file}};
+  // What does not match is told when it is opened.
+  if (const auto files = MatchingFiles(options.input); files.ok()) {
+    for (const std::string& file : *files) inputs.push_back({"--input", file});
+  }
+  return CheckSeparate(outputs, inputs);
+}
+
 }  // namespace
 
 absl::StatusOr<ClassifyOptions> ParseClassifyOptions(
@@ -204,10 +222,7 @@ absl::StatusOr<ClassifyOptions> ParseClassifyOptions(
       parsed.given.count("strict") > 0 ? FLAGS_strict : StrictByDefault();
   options.plan = FLAGS_plan;
   options.plan_svg = UserPath(FLAGS_plan_svg);
-  if (!options.out.empty() && options.out == options.plan_svg) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--out and --plan_svg are both ", options.out, ", expected two files"));
-  }
+  RETURN_IF_ERROR(CheckFiles(options));
   return options;
 }
 
