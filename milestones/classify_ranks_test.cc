@@ -98,6 +98,12 @@ TEST_F(ClassifyTest, WorkersFilesAndAResumedRunGiveTheSame) {
       "classify", resumed,
       {absl::StrCat("resumed.npy has ", half.size(), " bytes, expected ")});
   EXPECT_TRUE(*ReadFile(Path("resumed.npy")) == half);
+  // So do answers of which nothing says of what they are.
+  ASSERT_EQ(std::remove(Path("resumed.npy.run").c_str()), 0);
+  ExpectRefused(
+      "classify", resumed,
+      {"resumed.npy has answers already, but there is no ", "resumed.npy.run"});
+  EXPECT_TRUE(*ReadFile(Path("resumed.npy")) == half);
 }
 
 // Four ranks on this machine, started by mpirun.

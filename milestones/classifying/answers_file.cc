@@ -78,10 +78,14 @@ absl::StatusOr<AnswersFormat> FormatOf(absl::string_view path) {
                    ".npy"));
 }
 
+std::string RunStatePath(const std::string& answers) {
+  return answers + ".run";
+}
+
 absl::StatusOr<std::unique_ptr<AnswersFile>> AnswersFile::Create(
     const std::string& path, AnswersFormat format, int64_t count, int classes) {
-  auto answers = std::unique_ptr<AnswersFile>(
-      new AnswersFile(path, format, count, classes));
+  auto answers =
+      std::unique_ptr<AnswersFile>(new AnswersFile(path, format, classes));
   ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
   answers->atomic_.emplace(std::move(file));
   RETURN_IF_ERROR(answers->Write(Header(format, count, classes)));
@@ -89,10 +93,9 @@ absl::StatusOr<std::unique_ptr<AnswersFile>> AnswersFile::Create(
 }
 
 absl::StatusOr<std::unique_ptr<AnswersFile>> AnswersFile::Grow(
-    const std::string& path, AnswersFormat format, int64_t count, int classes,
-    int64_t bytes) {
-  auto answers = std::unique_ptr<AnswersFile>(
-      new AnswersFile(path, format, count, classes));
+    const std::string& path, AnswersFormat format, int classes, int64_t bytes) {
+  auto answers =
+      std::unique_ptr<AnswersFile>(new AnswersFile(path, format, classes));
   RETURN_IF_ERROR(answers->Open(bytes));
   return answers;
 }
@@ -143,9 +146,7 @@ absl::StatusOr<int64_t> AnswersFile::Save(int64_t count) {
   return written_;
 }
 
-absl::Status AnswersFile::Commit() {
-  return atomic_.has_value() ? atomic_->Commit() : Save(count_).status();
-}
+absl::Status AnswersFile::Commit() { return atomic_->Commit(); }
 
 std::string AnswersFile::temporary_path() const {
   return atomic_.has_value() ? atomic_->temporary_path() : "";

@@ -25,6 +25,9 @@ enum class AnswersFormat { kIdx, kCsv, kNpy };
 // By the end of the file's name. InvalidArgument for any other.
 absl::StatusOr<AnswersFormat> FormatOf(absl::string_view path);
 
+// The file beside answers that grow which says of what they are (Output).
+std::string RunStatePath(const std::string& answers);
+
 // Written piece by piece. The file appears under its name when it is complete
 // (AtomicFile), or grows under it, to be gone on with after a failure.
 class AnswersFile {
@@ -37,13 +40,14 @@ class AnswersFile {
   // `bytes`, of an earlier run; what follows them is cut off. InvalidArgument
   // if it has fewer.
   static absl::StatusOr<std::unique_ptr<AnswersFile>> Grow(
-      const std::string& path, AnswersFormat format, int64_t count, int classes,
+      const std::string& path, AnswersFormat format, int classes,
       int64_t bytes);
 
   // Of the next images: one label each.
   absl::Status WriteLabels(absl::Span<const uint8_t> labels);
   // `classes` logits each.
   absl::Status WriteLogits(absl::Span<const float> logits);
+  // Of one that does not grow.
   absl::Status Commit();
   // Of one that grows: brings what was written to the disk as a whole file of
   // the first `count` images. Returns its bytes.
@@ -53,15 +57,13 @@ class AnswersFile {
   std::string temporary_path() const;
 
  private:
-  AnswersFile(const std::string& path, AnswersFormat format, int64_t count,
-              int classes)
-      : path_(path), format_(format), count_(count), classes_(classes) {}
+  AnswersFile(const std::string& path, AnswersFormat format, int classes)
+      : path_(path), format_(format), classes_(classes) {}
   absl::Status Open(int64_t bytes);
   absl::Status Write(absl::string_view text);
 
   const std::string path_;
   const AnswersFormat format_;
-  const int64_t count_;
   const int classes_;
   std::optional<AtomicFile> atomic_;
   FilePointer growing_;

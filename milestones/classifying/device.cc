@@ -60,7 +60,7 @@ std::vector<ClassifyDevice> CpuDevices(const ClassifyOptions& options) {
              options.workers == 1 ? "the CPU" : absl::StrCat("CPU worker ", i),
              ", ", threads, " thread", threads == 1 ? "" : "s", ", ",
              Name(ChosenCpuTarget())),
-         ""});
+         "", std::string(Name(ChosenCpuTarget()))});
   }
   return devices;
 }
@@ -85,8 +85,8 @@ absl::StatusOr<std::vector<ClassifyDevice>> GpuDevices(
     const absl::StatusOr<cuda::DeviceFacts> facts = cuda::FindDevice();
     if (!facts.ok()) return Annotate(facts.status(), name);
     devices.push_back({true, index, std::max(1, options.threads / count),
-                       absl::StrCat(name, ", ", facts->name),
-                       facts->pci_bus_id});
+                       absl::StrCat(name, ", ", facts->name), facts->pci_bus_id,
+                       facts->name});
   }
   return devices;
 }
@@ -163,7 +163,8 @@ WorkerResult RunWorker(const ClassifyDevice& device, const WorkerJob& job,
     }
     return absl::OkStatus();
   });
-  if (!result.status.ok()) {
+  // What failed among pieces is told.
+  if (!result.status.ok() && result.share.lost.empty()) {
     result.share.lost = std::string(result.status.message());
     feed.Lose(worker, result.status);
   }

@@ -25,6 +25,8 @@ struct ClassifyDevice {
   int threads = 1;         // of the host
   std::string text;        // "the GPU, NVIDIA H200", "GPU 1, NVIDIA H200"
   std::string pci_bus_id;  // of a GPU
+  // The GPU's model, or the CPU's vector instructions, on which bits depend.
+  std::string model;
 };
 
 // The devices that the user asked for, by default a GPU if there is one;

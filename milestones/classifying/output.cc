@@ -1,5 +1,7 @@
 #include "milestones/classifying/output.h"
 
+#include <sys/stat.h>
+
 #include <cstdio>
 #include <utility>
 
@@ -135,22 +137,39 @@ absl::Status Output::Restore() {
     bytes = state->bytes;
   } else if (!absl::IsNotFound(text.status())) {
     return text.status();
+  } else {
+    RETURN_IF_ERROR(CheckWritable(options_.path));
+    RETURN_IF_ERROR(CheckNoAnswers());
+    // Before there are answers, so that there are none without it.
+    RETURN_IF_ERROR(SaveState(0));
   }
-  ASSIGN_OR_RETURN(file_,
-                   AnswersFile::Grow(options_.path, options_.format,
-                                     options_.of.count, logits(), bytes));
-  return bytes == 0 && options_.format != AnswersFormat::kCsv
-             ? Save()
-             : absl::OkStatus();
+  ASSIGN_OR_RETURN(file_, AnswersFile::Grow(options_.path, options_.format,
+                                            logits(), bytes));
+  return bytes == 0 ? Save() : absl::OkStatus();
+}
+
+absl::Status Output::CheckNoAnswers() const {
+  struct stat info;
+  if (stat(options_.path.c_str(), &info) != 0 || info.st_size == 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      options_.path, " has answers already, but there is no ", StatePath(),
+      ", which would tell of what: remove or rename them to begin anew"));
 }
 
 absl::Status Output::Save() {
+  ASSIGN_OR_RETURN(const int64_t bytes, file_->Save(done_));
+  saved_ = std::chrono::steady_clock::now();
+  return SaveState(bytes);
+}
+
+absl::Status Output::SaveState(int64_t bytes) const {
   RunState state;
   state.of = options_.of;
   state.done = done_;
-  ASSIGN_OR_RETURN(state.bytes, file_->Save(done_));
+  state.bytes = bytes;
   state.answers = answers_.Save();
-  saved_ = std::chrono::steady_clock::now();
   return WriteFileAtomically(StatePath(), ToJsonText(kSchema, state));
 }
 

@@ -23,7 +23,7 @@ struct AnswersOf {
   std::string network;
   std::string weights;  // digests
   std::string images;
-  std::string device;  // "cpu" or "gpu", whose last bits differ
+  std::string device;  // its model, on which the last bits depend
   int64_t count = 0;   // images
   int64_t block = 0;   // images of a piece
   std::string values;  // "labels" or "logits"
@@ -41,8 +41,8 @@ struct OutputOptions {
 class Output {
  public:
   // Goes on with the answers of an earlier run if there are any and they may
-  // be. InvalidArgument, naming what differs, if they are of something else;
-  // nothing is changed then.
+  // be. InvalidArgument, naming what differs, if they are of something else, or
+  // if nothing tells of what they are; nothing is changed then.
   static absl::StatusOr<std::unique_ptr<Output>> Open(
       const OutputOptions& options, Answers answers);
 
@@ -64,9 +64,12 @@ class Output {
       : options_(options), answers_(std::move(answers)) {}
   // Logits that the file has for an image; 0: it has labels.
   int logits() const { return options_.logits ? options_.classes : 0; }
-  std::string StatePath() const { return options_.path + ".run"; }
+  std::string StatePath() const { return RunStatePath(options_.path); }
   absl::Status Restore();
+  absl::Status CheckNoAnswers() const;
   absl::Status Save();
+  // `bytes` of the answers' file are those of the images that are done.
+  absl::Status SaveState(int64_t bytes) const;
 
   const OutputOptions options_;
   std::mutex mutex_;

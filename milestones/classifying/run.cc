@@ -89,7 +89,8 @@ std::string DigestOf(const NetworkWeights& weights) {
 
 absl::StatusOr<OutputOptions> OutputFor(const ClassifyOptions& options,
                                         const ClassifyInput& input,
-                                        const NetworkWeights& weights, bool gpu,
+                                        const NetworkWeights& weights,
+                                        const ClassifyDevice& device,
                                         int64_t count, int64_t block) {
   OutputOptions output = {
       options.out,    options.format, options.model.network->Classes(),
@@ -112,9 +113,9 @@ absl::StatusOr<OutputOptions> OutputFor(const ClassifyOptions& options,
   output.of = {options.model.network->name,
                DigestOf(weights),
                images,
-               gpu ? "gpu" : "cpu",
+               device.model,
                count,
-               gpu ? block : 0,
+               device.gpu ? block : 0,
                options.logits ? "logits" : "labels"};
   return output;
 }
@@ -210,8 +211,8 @@ absl::Status Classify(const std::vector<std::string>& command,
   if (ready.ok()) {
     ready = [&]() -> absl::Status {
       ASSIGN_OR_RETURN(const OutputOptions output_options,
-                       OutputFor(options, run.input, run.weights, run.gpu(),
-                                 run.count, run.block));
+                       OutputFor(options, run.input, run.weights,
+                                 run.devices[0], run.count, run.block));
       ASSIGN_OR_RETURN(
           output,
           Output::Open(output_options, Answers(run.network().Classes(),
