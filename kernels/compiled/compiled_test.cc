@@ -380,8 +380,13 @@ TEST(AnswerOf, KnowsWhatRoundingMayDecide) {
   const float equal[] = {3, 3};
   EXPECT_EQ(AnswerOf(equal, 2).label, 0);
   EXPECT_TRUE(AnswerOf(equal, 2).close);
-  const float nan[] = {1, std::numeric_limits<float>::quiet_NaN()};
-  EXPECT_TRUE(AnswerOf(nan, 2).close);
+  for (size_t nan = 0; nan < 5; ++nan) {
+    float logits[] = {1, 5, 2, 9, 7};
+    EXPECT_FALSE(AnswerOf(logits, 5).close);
+    logits[nan] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_TRUE(AnswerOf(logits, 5).close) << nan;
+    EXPECT_EQ(AnswerOf(logits, 2).close, nan < 2) << nan;
+  }
 }
 
 }  // namespace
