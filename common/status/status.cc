@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 
 namespace convlab {
@@ -124,6 +125,14 @@ size_t BytesAsUtf8(absl::string_view text) {
     text.remove_prefix(character.size);
   }
   return bytes;
+}
+
+std::string EscapeMarkup(absl::string_view text) {
+  return absl::StrReplaceAll(text, {{"&", "&amp;"},
+                                    {"<", "&lt;"},
+                                    {">", "&gt;"},
+                                    {"\"", "&quot;"},
+                                    {"'", "&#39;"}});
 }
 
 std::string OneLine(absl::string_view text) {

@@ -41,6 +41,9 @@ std::string OneLine(absl::string_view text);
 // ends with it, so that nothing of a file reaches a reader raw.
 std::string Printable(absl::string_view text);
 
+// Escapes what XML and HTML read as markup.
+std::string EscapeMarkup(absl::string_view text);
+
 // The bytes of a text in which U+FFFD, of three, stands for each byte that is
 // not UTF-8, as in records.
 size_t BytesAsUtf8(absl::string_view text);

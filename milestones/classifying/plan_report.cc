@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/status/status.h"
 #include "common/weights/parameters.h"
 
 namespace convlab {
@@ -158,9 +159,9 @@ std::string PlanPicture(const PlanReport& report) {
   <text class="small" x="16" y="54">%d images on %s: %.1f ms, %.1f GFLOP of %.1f layer by layer</text>
   <text class="label" x="%d" y="82">GFLOP: grey by layer, blue in the plan; ms: blue time, yellow floor</text>
 )",
-      height, report.network, height, report.network, report.images,
-      report.device, total.ns * 1e-6, total.flops * 1e-9,
-      total.layer_flops * 1e-9, kBars);
+      height, EscapeMarkup(report.network), height,
+      EscapeMarkup(report.network), report.images, EscapeMarkup(report.device),
+      total.ns * 1e-6, total.flops * 1e-9, total.layer_flops * 1e-9, kBars);
   for (int i = 0; i < stages; ++i) {
     const StageReport& stage = report.stages[i];
     const int y = kTop + i * kRow;
@@ -170,7 +171,8 @@ std::string PlanPicture(const PlanReport& report) {
   <text class="title" x="32" y="%d">%s</text>
   <text class="small" x="32" y="%d">%s</text>
 )",
-        y, y + 27, stage.name, y + 49, stage.does == "-" ? "" : stage.does);
+        y, y + 27, EscapeMarkup(stage.name), y + 49,
+        stage.does == "-" ? "" : EscapeMarkup(stage.does));
     absl::StrAppendFormat(&svg,
                           R"(  <path class="line" d="M226 %dv%d"/>
   <text class="label" x="236" y="%d">%d x %d x %d</text>

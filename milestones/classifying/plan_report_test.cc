@@ -64,5 +64,15 @@ TEST(PlanReport, ThePictureHasABoxForEachStage) {
   EXPECT_THAT(picture, HasSubstr("12 x 33 x 33"));
 }
 
+// An ONNX file's name is the network's.
+TEST(PlanReport, NamesAreNoMarkup) {
+  PlanReport report = ReportFa19();
+  report.network = "a&b";
+  report.device = "<x>";
+  const std::string svg = PlanPicture(report);
+  EXPECT_THAT(svg, HasSubstr("The plan of a&amp;b<"));
+  EXPECT_THAT(svg, HasSubstr("images on &lt;x&gt;:"));
+}
+
 }  // namespace
 }  // namespace convlab

@@ -200,7 +200,7 @@ std::string Page(const Document& document, double print_scale,
 }  // namespace
 
 std::string EscapeHtml(absl::string_view text) {
-  return drawing::EscapeMarkup(Printable(text));
+  return EscapeMarkup(Printable(text));
 }
 
 std::string EscapeUrl(absl::string_view target) {

@@ -8,7 +8,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "common/status/status.h"
 
 namespace convlab::drawing {
@@ -77,14 +76,6 @@ std::string Rules(const char* Colour::*shade) {
 }
 
 }  // namespace
-
-std::string EscapeMarkup(absl::string_view text) {
-  return absl::StrReplaceAll(text, {{"&", "&amp;"},
-                                    {"<", "&lt;"},
-                                    {">", "&gt;"},
-                                    {"\"", "&quot;"},
-                                    {"'", "&#39;"}});
-}
 
 std::string DarkRules() { return Rules(&Colour::dark); }
 

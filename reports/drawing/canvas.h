@@ -34,9 +34,6 @@ enum class Anchor { kStart, kMiddle, kEnd };
 // margins, so that 12 pixels are 9 points in print.
 inline constexpr double kTextSize = 12, kTitleSize = 13.5;
 
-// Escapes what XML and HTML read as markup.
-std::string EscapeMarkup(absl::string_view text);
-
 // The style sheet's rules for pages whose reader prefers dark ones, and for
 // drawings that a page's script makes, whose elements have no attributes.
 std::string DarkRules();
