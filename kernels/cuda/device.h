@@ -159,7 +159,8 @@ class PinnedRange {
   void* data_ = nullptr;
 };
 
-// Whether all of the memory is page-locked.
+// Whether the first and the last byte are page-locked, as all are of memory
+// that was allocated or locked in one piece.
 bool IsPinned(const void* data, int64_t bytes);
 
 // A stream on the device that is current when it is created. Its work overlaps

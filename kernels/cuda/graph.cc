@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "absl/cleanup/cleanup.h"
 #include "common/status/status.h"
 #include "kernels/cuda/error.h"
 
@@ -25,14 +26,14 @@ absl::StatusOr<Graph> Graph::Record(
   // Ended in any case, or the stream could not be used any more.
   const absl::Status ended = CudaStatus(
       cudaStreamEndCapture(stream.get(), &recorded), "cudaStreamEndCapture");
+  const absl::Cleanup destroy = [&] {
+    if (recorded != nullptr) cudaGraphDestroy(recorded);
+  };
   RETURN_IF_ERROR(queued);
   RETURN_IF_ERROR(ended);
   cudaGraphExec_t made = nullptr;
-  const absl::Status status =
-      CudaStatus(cudaGraphInstantiateWithFlags(&made, recorded, 0),
-                 "cudaGraphInstantiateWithFlags");
-  cudaGraphDestroy(recorded);
-  RETURN_IF_ERROR(status);
+  RETURN_IF_ERROR(CudaStatus(cudaGraphInstantiateWithFlags(&made, recorded, 0),
+                             "cudaGraphInstantiateWithFlags"));
   Graph graph;
   graph.graph_ = made;
   return graph;
