@@ -131,7 +131,8 @@ absl::Status RankServer::ReceiveText(const RankMessage& message) {
     ranks_.Release(rank);
   } else if (message.kind == kShareMessage) {
     absl::StatusOr<ClassifyShare> share = ParseClassifyShare(text.text);
-    if (share.ok()) shares_.push_back(*std::move(share));
+    RETURN_IF_ERROR(Annotate(share.status(), "its share"));
+    shares_.push_back(*std::move(share));
   }
   changed_.notify_all();
   return absl::OkStatus();

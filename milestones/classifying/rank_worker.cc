@@ -59,14 +59,16 @@ class RankFeed : public PieceFeed {
     // What comes may be what another thread of the worker asked for, in that
     // one's slot. That thread gets what this one asked for, in this one's slot,
     // so that no two pieces ever have the same.
+    uint8_t* const own = piece.shared;
     piece.shared = nullptr;
     ASSIGN_OR_RETURN(const RankTake take, UnpackPiece(bytes, piece));
-    piece.shared = slots_.Find(ranks_.rank(), take.slot);
     if (images_ == nullptr) {
+      piece.shared = slots_.Find(ranks_.rank(), take.slot);
       const std::lock_guard<std::mutex> lock(mutex_);
       shared_pieces_[worker] += piece.shared != nullptr;
       return true;
     }
+    piece.shared = own;  // the worker's own memory
     ASSIGN_OR_RETURN(piece.read_ns,
                      HostNs([&] { return ReadPixels(*images_, piece); }));
     return true;
@@ -106,6 +108,7 @@ class RankFeed : public PieceFeed {
   // The slot that the piece has, or else one that none has yet; -1 if all are
   // given out.
   int SlotOf(const Piece& piece) {
+    if (images_ != nullptr) return -1;
     if (piece.shared != nullptr) {
       return slots_.NumberOf(ranks_.rank(), piece.shared);
     }
@@ -199,7 +202,7 @@ void Work(const ClassifyOptions& options, const RankJob& job,
       job.image_size,
       {network.Classes(), options.logits, job.readers},
       /*stages=*/false,
-      slots.count() > 0 ? 0 : piece_bytes,
+      options.read_each ? piece_bytes : 0,
       {}};
   const cuda::PinnedRange pinned =
       LockSlots(slots, prepared.devices[0], ranks.rank());

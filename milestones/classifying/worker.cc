@@ -24,7 +24,7 @@ class PieceQueue {
     changed_.notify_one();
   }
 
-  // Null: the queue is closed and, unless it was emptied so, empty.
+  // Null once the queue is closed and empty.
   Piece* Pop() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return closed_ || !pieces_.empty(); });
