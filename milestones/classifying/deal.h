@@ -1,6 +1,6 @@
 // Pieces of a stream of images, dealt to workers as they become free, and their
-// answers in order again. Where a piece begins depends on the number of images
-// alone, so that the answers do not depend on who computes it.
+// answers in order again. Where a piece begins does not depend on who computes
+// it, so that on devices of one model the answers do not either.
 #ifndef MILESTONES_CLASSIFYING_DEAL_H_
 #define MILESTONES_CLASSIFYING_DEAL_H_
 
