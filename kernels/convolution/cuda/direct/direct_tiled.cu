@@ -106,9 +106,29 @@ class DirectTiled : public Kernel {
     if (!tile().constant_filters) return Launch(plan, x, k, y, stream);
     ConstantMemoryTurn turn(turns, stream);
     RETURN_IF_FAILED(turn.Begin());
-    RETURN_IF_FAILED(CopyToConstantMemory(k, stream));
-    RETURN_IF_FAILED(Launch(plan, x, k, y, stream));
-    return turn.End();
+    RETURN_IF_FAILED(Arrange(k, arranged_.as<float>(), stream));
+    return RunArranged(plan, x, arranged_.as<float>(), y, turn, stream);
+  }
+
+  // Filters that stay are arranged once. In constant memory they cannot stay:
+  // there they take turns with others'.
+  int64_t filter_bytes() const override {
+    return tile().constant_filters
+               ? static_cast<int64_t>(sizeof(float)) * arranged_count()
+               : 0;
+  }
+  Error PrepareFilters(const float* k, void* filters,
+                       cudaStream_t stream) override {
+    return Arrange(k, static_cast<float*>(filters), stream);
+  }
+  Error RunPrepared(const float* x, const void* filters, float* y,
+                    cudaStream_t stream) override {
+    DirectPlan plan = plan_;
+    SetVectors(x, y, tile(), /*most_floats=*/4, &plan);
+    ConstantMemoryTurn turn(turns, stream);
+    RETURN_IF_FAILED(turn.Begin());
+    return RunArranged(plan, x, static_cast<const float*>(filters), y, turn,
+                       stream);
   }
 
   Error Usage(DirectTiledUsage* usage) const {
@@ -143,20 +163,30 @@ class DirectTiled : public Kernel {
     return CheckLaunch("DirectTiledKernel");
   }
 
-  Error CopyToConstantMemory(const float* k, cudaStream_t stream) {
+  int taps() const { return plan_.C * plan_.K * plan_.K; }
+  // With those that fill the last group.
+  int arranged_count() const {
+    return RoundUp(plan_.M, tile().filters) * taps();
+  }
+
+  Error Arrange(const float* k, float* arranged, cudaStream_t stream) {
     constexpr int kArrangeThreads = 256;
-    const int filters = tile().filters;
-    const int taps = plan_.C * plan_.K * plan_.K;
-    const int count = RoundUp(plan_.M, filters) * taps;
-    float* const arranged = arranged_.as<float>();
+    const int count = arranged_count();
     ArrangeConstantFiltersKernel<<<CeilDivide(count, kArrangeThreads),
                                    kArrangeThreads, 0, stream>>>(
-        k, arranged, plan_.M, taps, filters, count);
-    RETURN_IF_FAILED(CheckLaunch("ArrangeConstantFiltersKernel"));
+        k, arranged, plan_.M, taps(), tile().filters, count);
+    return CheckLaunch("ArrangeConstantFiltersKernel");
+  }
+
+  // By arranged filters, which go to constant memory in this turn.
+  Error RunArranged(const DirectPlan& plan, const float* x,
+                    const float* arranged, float* y, ConstantMemoryTurn& turn,
+                    cudaStream_t stream) {
     RETURN_IF_CUDA_ERROR(cudaMemcpyToSymbolAsync(
-        constant_filters, arranged, sizeof(float) * count, 0,
+        constant_filters, arranged, sizeof(float) * arranged_count(), 0,
         cudaMemcpyDeviceToDevice, stream));
-    return {};
+    RETURN_IF_FAILED(Launch(plan, x, arranged, y, stream));
+    return turn.End();
   }
 
   int instance_;
