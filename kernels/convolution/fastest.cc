@@ -14,7 +14,8 @@ namespace convlab {
 
 absl::StatusOr<const Variant*> FastestVariant(Backend backend,
                                               const Problem& problem,
-                                              const Resources& resources) {
+                                              const Resources& resources,
+                                              AccuracyClass accuracy) {
   RETURN_IF_ERROR(CheckProblem(problem));
   // In the order of estimates, so that a plan is made once for the estimate,
   // and again by `supports` only for the variants up to the one that is
@@ -22,7 +23,7 @@ absl::StatusOr<const Variant*> FastestVariant(Backend backend,
   std::vector<std::pair<double, const Variant*>> candidates;
   for (const Variant* variant : Variants()) {
     if (variant->backend != backend || variant->estimate_ns == nullptr ||
-        variant->accuracy != AccuracyClass::kFp32 ||
+        variant->accuracy > accuracy ||
         (resources.recorded && !variant->recordable)) {
       continue;
     }

@@ -1,5 +1,6 @@
 #include "kernels/operation/prepared.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -46,6 +47,11 @@ absl::Status CopyFilters(const Target& target, const void* k, void* filters,
   return cuda::QueueCopy(filters, k, bytes, stream);
 }
 
+// Whether a kernel follows a variant that fuses nothing.
+bool HasFinish(const Operation& operation) {
+  return operation.has_epilogue() || !operation.is_plain();
+}
+
 // A variant, and on a GPU what stands around it.
 class ByVariant : public PreparedOperation {
  public:
@@ -61,16 +67,24 @@ class ByVariant : public PreparedOperation {
     accuracy_ = variant.accuracy;
     recordable_ = variant.recordable;
     estimated_ns_ = estimated_ns;
-    if (operation.padded()) {
+    if (operation.padded() || !operation.is_plain()) {
       padded_bytes_ = PartBytes(operation.padded_elements());
     }
-    if (!fuses && operation.pool.size > 0) {
+    if (!fuses && (operation.pool.size > 0 || !operation.is_plain())) {
       sums_bytes_ = PartBytes(operation.sums_elements());
     }
-    workspace_bytes_ =
-        padded_bytes_ + sums_bytes_ + convolution_->workspace_bytes();
+    if (operation.halves) {
+      accuracy_ = std::max(accuracy_, AccuracyClass::kFp16);
+      float_bytes_ = PartBytes(operation.kernel_elements());
+    }
+    workspace_bytes_ = padded_bytes_ + sums_bytes_ + float_bytes_ +
+                       convolution_->workspace_bytes();
     prepares_ = convolution_->filter_bytes() > 0;
+    // Behind prepared filters, or in their place, are halves' floats.
+    prepared_bytes_ = RoundUp(convolution_->filter_bytes(),
+                              PreparedOperation::kWorkspaceAlignment);
     if (prepares_) filter_bytes_ = convolution_->filter_bytes();
+    if (operation.halves) filter_bytes_ = prepared_bytes_ + float_bytes_;
   }
 
   absl::Status Run(const Tensors& tensors, Stream stream) override {
@@ -79,21 +93,31 @@ class ByVariant : public PreparedOperation {
 
   absl::Status PrepareFilters(const void* k, void* filters,
                               Stream stream) override {
+    if (operation_.halves) {
+      float* const floats = reinterpret_cast<float*>(
+          static_cast<char*>(filters) + prepared_bytes_);
+      const cuda::CurrentDevice current(target_.resources.device);
+      RETURN_IF_ERROR(current.status());
+      RETURN_IF_ERROR(cuda::FiltersToFloats(operation_, k, floats, stream));
+      k = floats;
+    }
     if (prepares_) {
       return convolution_->PrepareFilters(Floats(k), filters, stream);
     }
+    if (operation_.halves) return absl::OkStatus();
     return CopyFilters(target_, k, filters, filter_bytes_, stream);
   }
 
   absl::Status RunPrepared(const Tensors& tensors, Stream stream) override {
-    return Run(tensors, prepares_, stream);
+    return Run(tensors, /*prepared=*/true, stream);
   }
 
  private:
   absl::Status Run(const Tensors& tensors, bool prepared, Stream stream) {
+    const void* k = tensors.k;
     const auto convolve = [&](const float* x, float* y) {
-      return prepared ? convolution_->RunPrepared(x, tensors.k, y, stream)
-                      : convolution_->Run(x, Floats(tensors.k), y, stream);
+      return prepared && prepares_ ? convolution_->RunPrepared(x, k, y, stream)
+                                   : convolution_->Run(x, Floats(k), y, stream);
     };
     char* const workspace = static_cast<char*>(tensors.workspace);
     float* const y = static_cast<float*>(tensors.y);
@@ -106,15 +130,21 @@ class ByVariant : public PreparedOperation {
     RETURN_IF_ERROR(current.status());
     if (padded_bytes_ > 0) {
       float* const padded = reinterpret_cast<float*>(workspace);
-      RETURN_IF_ERROR(cuda::PadInput(operation_, x, padded, stream));
+      RETURN_IF_ERROR(cuda::PadInput(operation_, tensors.x, padded, stream));
       x = padded;
     }
     float* const sums =
         sums_bytes_ > 0 ? reinterpret_cast<float*>(workspace + padded_bytes_)
                         : y;
-    convolution_->UseWorkspace(workspace + padded_bytes_ + sums_bytes_);
+    char* const behind = workspace + padded_bytes_ + sums_bytes_;
+    if (operation_.halves && !prepared) {
+      float* const floats = reinterpret_cast<float*>(behind);
+      RETURN_IF_ERROR(cuda::FiltersToFloats(operation_, k, floats, stream));
+      k = floats;
+    }
+    convolution_->UseWorkspace(behind + float_bytes_);
     RETURN_IF_ERROR(convolve(x, sums));
-    if (fuses_ || !operation_.has_epilogue()) return absl::OkStatus();
+    if (fuses_ || !HasFinish(operation_)) return absl::OkStatus();
     return cuda::FinishSums(operation_, sums, tensors.bias, y, stream);
   }
 
@@ -123,7 +153,10 @@ class ByVariant : public PreparedOperation {
   const bool fuses_;       // the whole epilogue
   bool prepares_ = false;  // filters; otherwise a copy of them stays
   const std::unique_ptr<Convolution> convolution_;
-  int64_t padded_bytes_ = 0, sums_bytes_ = 0;
+  // Parts of the workspace: x, sums, and halves' filters as floats; and of
+  // prepared filters what the variant has.
+  int64_t padded_bytes_ = 0, sums_bytes_ = 0, float_bytes_ = 0;
+  int64_t prepared_bytes_ = 0;
 };
 
 class GeneralOnGpu : public PreparedOperation {
@@ -174,9 +207,11 @@ class GeneralOnGpu : public PreparedOperation {
 // strides and the filters' shape decide; otherwise Unimplemented.
 absl::Status CheckForVariants(const Operation& operation,
                               const Target& target) {
-  if (!IsProblem(operation)) {
+  Operation plain = operation;
+  plain.channels_last = plain.halves = false;
+  if (!IsProblem(plain)) {
     return absl::UnimplementedError(
-        "variants take stride 1, square filters and NCHW of float32 only");
+        "variants take stride 1 and square filters only");
   }
   if (target.backend == Backend::kCpu && operation.padded()) {
     return absl::UnimplementedError(
@@ -206,8 +241,9 @@ absl::StatusOr<const Variant*> ChooseVariant(const Operation& operation,
     return variant;
   }
   if (!takes.ok()) return nullptr;
-  absl::StatusOr<const Variant*> variant = FastestVariant(
-      target.backend, PaddedProblem(operation), target.resources);
+  absl::StatusOr<const Variant*> variant =
+      FastestVariant(target.backend, PaddedProblem(operation), target.resources,
+                     target.accuracy);
   if (absl::IsUnimplemented(variant.status())) return nullptr;
   return variant;
 }
@@ -219,8 +255,11 @@ double EstimateNs(const Operation& operation, const Target& target,
   double ns = variant.estimate_ns(PaddedProblem(operation), target.resources)
                   .value_or(0);
   if (target.backend == Backend::kCpu || ns == 0) return ns;
-  if (operation.padded()) ns += cuda::EstimatePaddingNs(operation);
-  if (!fuses && operation.has_epilogue()) {
+  if (operation.padded() || !operation.is_plain()) {
+    ns += cuda::EstimatePaddingNs(operation);
+  }
+  if (operation.halves) ns += cuda::EstimateFiltersNs(operation);
+  if (!fuses && HasFinish(operation)) {
     ns += cuda::EstimateFinishNs(operation);
   }
   return ns;
@@ -261,7 +300,8 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
   const Problem problem = PaddedProblem(operation);
   Epilogue epilogue = EpilogueOf(operation);
   const absl::Status fuses =
-      variant->Check(problem, target.resources, epilogue);
+      operation.is_plain() ? variant->Check(problem, target.resources, epilogue)
+                           : absl::UnimplementedError("y is in another format");
   // On a GPU a kernel of its own follows.
   if (!fuses.ok()) {
     if (!gpu) return fuses;

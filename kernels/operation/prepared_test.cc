@@ -376,15 +376,25 @@ std::vector<float> Transposed(const std::vector<float>& values, int64_t batch,
   return to;
 }
 
+// Kernels of class fp16 are among them.
+using PreparedFormats = Prepared;
+
 // All numbers are small integers, which are exact as halves.
-TEST_P(Prepared, LayoutsAndHalves) {
+TEST_P(PreparedFormats, LayoutsAndHalves) {
   target_.accuracy = AccuracyClass::kFp16;
   Operation strided = MakeOperation(3, 4, 17, 23, 37, 3, 5);
   strided.stride_y = 2, strided.left = 3, strided.bias = true;
   strided.activation = Activation::kRelu;
   Operation pooled = MakeOperation(2, 3, 20, 20, 6, 3, 3);
   pooled.top = 1, pooled.bias = true, pooled.pool = {2, 2, false};
-  for (Operation o : {strided, pooled}) {
+  // Large enough for tensor cores.
+  Operation large = MakeOperation(9, 5, 33, 36, 21, 5, 5);
+  large.top = large.left = 2;
+  Operation padded = MakeOperation(16, 16, 32, 32, 32, 7, 7);
+  padded.top = padded.bottom = padded.left = padded.right = 3;
+  padded.activation = Activation::kRelu;
+  int ran = 0;
+  for (Operation o : {strided, pooled, large, padded}) {
     const auto x = Integers(o.input_elements(), 2, 1);
     const auto k = Integers(o.kernel_elements(), 2, 2);
     const auto bias = Integers(o.filters, 2, 3);
@@ -394,6 +404,7 @@ TEST_P(Prepared, LayoutsAndHalves) {
           std::pair(true, true)}) {
       o.channels_last = channels_last, o.halves = halves;
       if (!Takes(o)) continue;
+      ++ran;
       SCOPED_TRACE(ToString(o));
       const auto pack = [&](const std::vector<float>& values) {
         return o.halves ? PackHalves(values) : values;
@@ -408,9 +419,14 @@ TEST_P(Prepared, LayoutsAndHalves) {
         y = Transposed(y, o.batch, o.output_height() * o.output_width(),
                        o.filters);
       }
-      for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], expected[i]) << i;
+      for (size_t i = 0; i < y.size(); ++i) {
+        ASSERT_EQ(y[i], o.halves ? static_cast<float>(Eigen::half(expected[i]))
+                                 : expected[i])
+            << i;
+      }
     }
   }
+  EXPECT_GE(ran, 9);
 }
 
 // Filters that do not fit into a GPU's shared memory: all channels, one
@@ -445,6 +461,13 @@ TEST_P(Prepared, FirstLayerOfAKnownNetwork) {
   for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], expected[i]) << i;
 }
 
+std::string NameOfTarget(
+    const ::testing::TestParamInfo<std::tuple<Backend, const char*>>& test) {
+  const std::string kernel = std::get<1>(test.param);
+  return absl::StrCat(Name(std::get<0>(test.param)), "_",
+                      kernel.empty() ? "fastest" : kernel);
+}
+
 // "" is the choice of the fastest; the others have their own ways with an
 // epilogue and with memory.
 INSTANTIATE_TEST_SUITE_P(
@@ -453,16 +476,23 @@ INSTANTIATE_TEST_SUITE_P(
                       std::tuple(Backend::kCpu, kGeneralKernel),
                       std::tuple(Backend::kCuda, ""),
                       std::tuple(Backend::kCuda, kGeneralKernel),
+                      std::tuple(Backend::kCuda, "direct_tiled"),
                       std::tuple(Backend::kCuda, "im2col_shared"),
                       std::tuple(Backend::kCuda, "tensor_split"),
                       std::tuple(Backend::kCuda, "tensor_strips"),
                       std::tuple(Backend::kCuda, "tensor_wgmma"),
                       std::tuple(Backend::kCuda, "wgmma_strips")),
-    [](const auto& test) {
-      const std::string kernel = std::get<1>(test.param);
-      return absl::StrCat(Name(std::get<0>(test.param)), "_",
-                          kernel.empty() ? "fastest" : kernel);
-    });
+    NameOfTarget);
+INSTANTIATE_TEST_SUITE_P(
+    Targets, PreparedFormats,
+    ::testing::Values(std::tuple(Backend::kCpu, ""),
+                      std::tuple(Backend::kCpu, kGeneralKernel),
+                      std::tuple(Backend::kCuda, ""),
+                      std::tuple(Backend::kCuda, kGeneralKernel),
+                      std::tuple(Backend::kCuda, "im2col_shared"),
+                      std::tuple(Backend::kCuda, "tensor_wgmma"),
+                      std::tuple(Backend::kCuda, "wgmma_fp16")),
+    NameOfTarget);
 
 TEST(PrepareOperation, SaysWhyNot) {
   Target target;

@@ -1,5 +1,6 @@
 // What stands around a variant where an operation has more than it computes: a
-// padded copy of the input before it, pooling, bias and activation after it.
+// copy of the input before it, with padding, as floats and with the channels
+// first; pooling, bias and activation after it, and y's own format.
 //
 // Bound. Memory: each value is read and written once. A block takes a part of
 // one plane after the other, so that all divisions are of 32 bits.
@@ -31,13 +32,16 @@ __device__ int FirstValue() {
 }
 __device__ int ValueStep() { return static_cast<int>(gridDim.y) * kThreads; }
 
+template <typename T>
 __global__ void __launch_bounds__(kThreads)
-    PadKernel(const float* __restrict__ x, float* __restrict__ padded,
+    PadKernel(const T* __restrict__ x, float* __restrict__ padded,
               Padding padding) {
   const int count = padding.padded_height * padding.padded_width;
   for (int64_t plane = blockIdx.x; plane < padding.planes; plane += gridDim.x) {
-    const float* const from =
-        x + plane * (int64_t{padding.height} * padding.width);
+    const int64_t image = plane / padding.channels;
+    const T* const from =
+        x + (image * padding.in.b +
+             (plane - image * padding.channels) * padding.in.c);
     float* const to = padded + plane * count;
     for (int i = FirstValue(); i < count; i += ValueStep()) {
       const int padded_row = i / padding.padded_width;
@@ -46,7 +50,9 @@ __global__ void __launch_bounds__(kThreads)
       const bool inside =
           static_cast<unsigned>(row) < static_cast<unsigned>(padding.height) &&
           static_cast<unsigned>(column) < static_cast<unsigned>(padding.width);
-      to[i] = inside ? from[int64_t{row} * padding.width + column] : 0;
+      to[i] = inside ? static_cast<float>(from[int64_t{row} * padding.in.h +
+                                               int64_t{column} * padding.in.w])
+                     : 0;
     }
   }
 }
@@ -98,11 +104,17 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-Error LaunchPad(const Padding& padding, const float* x, float* padded,
+Error LaunchPad(const Padding& padding, const void* x, float* padded,
                 cudaStream_t stream) {
   const int count = padding.padded_height * padding.padded_width;
-  PadKernel<<<Blocks(padding.planes, count), kThreads, 0, stream>>>(x, padded,
-                                                                    padding);
+  const dim3 blocks = Blocks(padding.planes, count);
+  if (padding.halves) {
+    PadKernel<<<blocks, kThreads, 0, stream>>>(static_cast<const __half*>(x),
+                                               padded, padding);
+  } else {
+    PadKernel<<<blocks, kThreads, 0, stream>>>(static_cast<const float*>(x),
+                                               padded, padding);
+  }
   return CheckLaunch("PadKernel");
 }
 

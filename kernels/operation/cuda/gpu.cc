@@ -2,6 +2,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/status/status.h"
 #include "kernels/convolution/cuda/lib/launch.h"
@@ -60,7 +62,15 @@ absl::StatusOr<GeneralConvolution> PrepareGenerally(const Operation& o) {
 }
 
 double EstimatePaddingNs(const Operation& o) {
-  return EstimateCopyNs(o.input_elements() + o.padded_elements());
+  // Neighbours of a row are as far apart as there are channels if these come
+  // last: each is read in a sector of 8 floats of its own.
+  const int64_t sectors =
+      o.channels_last ? std::min<int64_t>(o.channels, 8) : 1;
+  return EstimateCopyNs(sectors * o.input_elements() + o.padded_elements());
+}
+
+double EstimateFiltersNs(const Operation& o) {
+  return EstimateCopyNs(2 * o.kernel_elements());
 }
 
 double EstimateFinishNs(const Operation& o) {
@@ -76,16 +86,37 @@ double EstimateCudnnNs(const Operation& o) {
   return EstimateCudnnNs(o, limits);
 }
 
-absl::Status PadInput(const Operation& o, const float* x, float* padded,
+absl::Status PadInput(const Operation& o, const void* x, float* padded,
                       Stream stream) {
-  const Padding padding = {o.batch * o.channels,
-                           static_cast<int>(o.height),
-                           static_cast<int>(o.width),
-                           static_cast<int>(o.top),
-                           static_cast<int>(o.left),
-                           static_cast<int>(o.padded_height()),
-                           static_cast<int>(o.padded_width())};
+  const Padding padding = {
+      o.batch * o.channels,
+      static_cast<int>(o.channels),
+      static_cast<int>(o.height),
+      static_cast<int>(o.width),
+      static_cast<int>(o.top),
+      static_cast<int>(o.left),
+      static_cast<int>(o.padded_height()),
+      static_cast<int>(o.padded_width()),
+      StepsOf(o.channels_last, o.channels, o.height, o.width),
+      o.halves};
   return ToStatus(LaunchPad(padding, x, padded, stream));
+}
+
+absl::Status FiltersToFloats(const Operation& o, const void* k, float* floats,
+                             Stream stream) {
+  // One row.
+  const int count = static_cast<int>(o.kernel_elements());
+  const Padding row = {/*planes=*/1,
+                       /*channels=*/1,
+                       /*height=*/1,
+                       /*width=*/count,
+                       /*top=*/0,
+                       /*left=*/0,
+                       /*padded_height=*/1,
+                       /*padded_width=*/count,
+                       StepsOf(/*channels_last=*/false, 1, 1, count),
+                       /*halves=*/true};
+  return ToStatus(LaunchPad(row, k, floats, stream));
 }
 
 absl::Status ConvolveGenerally(const GeneralConvolution& convolution,

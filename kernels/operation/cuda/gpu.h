@@ -23,17 +23,23 @@ struct GeneralConvolution {
 // below take it: they count within an image and within the filters in 32 bits.
 absl::StatusOr<GeneralConvolution> PrepareGenerally(const Operation& operation);
 
-// What PadInput and FinishSums take, in nanoseconds.
+// What PadInput, FiltersToFloats and FinishSums take, in nanoseconds.
 double EstimatePaddingNs(const Operation& operation);
+double EstimateFiltersNs(const Operation& operation);
 double EstimateFinishNs(const Operation& operation);
 
 // What cuDNN would take for the sums, in nanoseconds, in float32; 0 if there is
 // no estimate.
 double EstimateCudnnNs(const Operation& operation);
 
-// Copies x, amid zeros, to the padded_elements() at `padded`.
-absl::Status PadInput(const Operation& operation, const float* x, float* padded,
+// Copies x, amid zeros, to the padded_elements() at `padded`, which are floats
+// with the channels first.
+absl::Status PadInput(const Operation& operation, const void* x, float* padded,
                       Stream stream);
+
+// Copies filters of halves to the kernel_elements() at `floats`.
+absl::Status FiltersToFloats(const Operation& operation, const void* k,
+                             float* floats, Stream stream);
 
 // The sums by the general kernel, with bias (unless it is null) and activation
 // unless the operation pools: then they follow the pooling.

@@ -17,13 +17,16 @@ Error PrepareGeneral(GeneralPlan* plan);
 Error LaunchGeneral(const GeneralPlan& plan, const void* x, const void* k,
                     const void* bias, void* y, cudaStream_t stream);
 
-// A copy of `planes` planes of height x width amid zeros.
+// A copy of `planes` planes of height x width amid zeros, as floats and with
+// the channels first.
 struct Padding {
-  int64_t planes;
-  int height, width, top, left;
+  int64_t planes;  // channels of all images
+  int channels, height, width, top, left;
   int padded_height, padded_width;
+  Steps in;     // of x
+  bool halves;  // x
 };
-Error LaunchPad(const Padding& padding, const float* x, float* padded,
+Error LaunchPad(const Padding& padding, const void* x, float* padded,
                 cudaStream_t stream);
 
 // Max pooling of planes of height x width, or none, then bias and activation.

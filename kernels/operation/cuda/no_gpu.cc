@@ -15,9 +15,13 @@ absl::StatusOr<GeneralConvolution> PrepareGenerally(const Operation&) {
   return NoCuda();
 }
 double EstimatePaddingNs(const Operation&) { return 0; }
+double EstimateFiltersNs(const Operation&) { return 0; }
 double EstimateFinishNs(const Operation&) { return 0; }
 double EstimateCudnnNs(const Operation&) { return 0; }
-absl::Status PadInput(const Operation&, const float*, float*, Stream) {
+absl::Status PadInput(const Operation&, const void*, float*, Stream) {
+  return NoCuda();
+}
+absl::Status FiltersToFloats(const Operation&, const void*, float*, Stream) {
   return NoCuda();
 }
 absl::Status ConvolveGenerally(const GeneralConvolution&, const void*,

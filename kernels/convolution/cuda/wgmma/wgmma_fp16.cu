@@ -38,6 +38,9 @@ const KernelVariant kWgmmaFp16 = {
     "shared memory: the limit is device memory, and what fills it.",
     WgmmaConvolution<1>::Reject,
     Make<WgmmaConvolution<1>>,
+    [](const Problem& problem, const DeviceLimits& limits) {
+      return EstimateWgmmaNs(problem, /*parts=*/1, limits);
+    },
 };
 
 }  // namespace convlab::cuda
