@@ -70,6 +70,7 @@ VARIANTS = [
     _row("few_images", "cuda/few_images", [
         ":estimate",
         ":kernels",
+        ":padded_kernel",
         "//kernels/convolution/cuda/lib:launch",
     ]),
     _row("streams", "cuda/lessons"),

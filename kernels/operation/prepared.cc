@@ -47,6 +47,12 @@ absl::Status CopyFilters(const Target& target, const void* k, void* filters,
   return cuda::QueueCopy(filters, k, bytes, stream);
 }
 
+// Whether a variant on a GPU reads a copy of x: padded, or in its format.
+bool CopiesInput(const Operation& operation, const Variant& variant) {
+  return !operation.is_plain() ||
+         (operation.padded() && !cuda::LoadsPadding(variant));
+}
+
 // Whether a kernel follows a variant that fuses nothing.
 bool HasFinish(const Operation& operation) {
   return operation.has_epilogue() || !operation.is_plain();
@@ -67,7 +73,7 @@ class ByVariant : public PreparedOperation {
     accuracy_ = variant.accuracy;
     recordable_ = variant.recordable;
     estimated_ns_ = estimated_ns;
-    if (operation.padded() || !operation.is_plain()) {
+    if (CopiesInput(operation, variant)) {
       padded_bytes_ = PartBytes(operation.padded_elements());
     }
     if (!fuses && (operation.pool.size > 0 || !operation.is_plain())) {
@@ -255,7 +261,7 @@ double EstimateNs(const Operation& operation, const Target& target,
   double ns = variant.estimate_ns(PaddedProblem(operation), target.resources)
                   .value_or(0);
   if (target.backend == Backend::kCpu || ns == 0) return ns;
-  if (operation.padded() || !operation.is_plain()) {
+  if (CopiesInput(operation, variant)) {
     ns += cuda::EstimatePaddingNs(operation);
   }
   if (operation.halves) ns += cuda::EstimateFiltersNs(operation);
@@ -313,8 +319,12 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
   }
   Target kept = target;
   kept.resources.callers_workspace = true;
-  ASSIGN_OR_RETURN(auto convolution,
-                   variant->Create(problem, kept.resources, epilogue));
+  RETURN_IF_ERROR(variant->Check(problem, kept.resources, epilogue));
+  ASSIGN_OR_RETURN(
+      auto convolution,
+      operation.padded() && !CopiesInput(operation, *variant)
+          ? cuda::MakeLoadingPadding(operation, epilogue, kept.resources)
+          : variant->Create(problem, kept.resources, epilogue));
   return std::make_unique<ByVariant>(operation, kept, *variant, fuses.ok(), ns,
                                      std::move(convolution));
 }

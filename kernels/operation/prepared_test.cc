@@ -398,7 +398,8 @@ TEST_P(PreparedFormats, LayoutsAndHalves) {
     const auto x = Integers(o.input_elements(), 2, 1);
     const auto k = Integers(o.kernel_elements(), 2, 2);
     const auto bias = Integers(o.filters, 2, 3);
-    const auto expected = Finished(o, DefinitionOf(o, x, k), bias.data());
+    const auto expected =
+        Finished(o, DefinitionOf(o, x, k), o.bias ? bias.data() : nullptr);
     for (const auto& [channels_last, halves] :
          {std::pair(true, false), std::pair(false, true),
           std::pair(true, true)}) {
@@ -477,6 +478,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::tuple(Backend::kCuda, ""),
                       std::tuple(Backend::kCuda, kGeneralKernel),
                       std::tuple(Backend::kCuda, "direct_tiled"),
+                      std::tuple(Backend::kCuda, "few_images"),
                       std::tuple(Backend::kCuda, "im2col_shared"),
                       std::tuple(Backend::kCuda, "tensor_split"),
                       std::tuple(Backend::kCuda, "tensor_strips"),

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/status/status.h"
+#include "kernels/convolution/cuda/few_images/padded.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/cuda/device.h"
 #include "kernels/operation/cuda/cudnn_estimate.h"
@@ -84,6 +86,17 @@ double EstimateCudnnNs(const Operation& o) {
     return 0;
   }
   return EstimateCudnnNs(o, limits);
+}
+
+bool LoadsPadding(const Variant& variant) {
+  return absl::string_view(variant.name) == "few_images";
+}
+
+absl::StatusOr<std::unique_ptr<Convolution>> MakeLoadingPadding(
+    const Operation& o, const Epilogue& epilogue, const Resources& resources) {
+  const Inset inset = {static_cast<int>(o.top), static_cast<int>(o.left),
+                       static_cast<int>(o.height), static_cast<int>(o.width)};
+  return MakePaddedFewImages(PaddedProblem(o), epilogue, inset, resources);
 }
 
 absl::Status PadInput(const Operation& o, const void* x, float* padded,

@@ -4,6 +4,7 @@
 #define KERNELS_OPERATION_CUDA_GPU_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,6 +32,14 @@ double EstimateFinishNs(const Operation& operation);
 // What cuDNN would take for the sums, in nanoseconds, in float32; 0 if there is
 // no estimate.
 double EstimateCudnnNs(const Operation& operation);
+
+// Whether a variant has a convolution that loads x without the zeros around it,
+// and that convolution for a plain operation, whose padded problem the variant
+// takes with the epilogue. In all other respects it is the variant's.
+bool LoadsPadding(const Variant& variant);
+absl::StatusOr<std::unique_ptr<Convolution>> MakeLoadingPadding(
+    const Operation& operation, const Epilogue& epilogue,
+    const Resources& resources);
 
 // Copies x, amid zeros, to the padded_elements() at `padded`, which are floats
 // with the channels first.

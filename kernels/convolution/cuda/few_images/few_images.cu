@@ -46,6 +46,7 @@
 #include "kernels/convolution/cuda/few_images/estimate.h"
 #include "kernels/convolution/cuda/few_images/line_kernel.cuh"
 #include "kernels/convolution/cuda/few_images/line_plan.h"
+#include "kernels/convolution/cuda/few_images/padded_kernel.h"
 #include "kernels/convolution/cuda/few_images/tile_kernel.cuh"
 #include "kernels/convolution/cuda/few_images/tile_plan.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
@@ -146,6 +147,12 @@ class FewImages : public Kernel {
     return CheckLaunch("FewImagesTileKernel");
   }
 
+  // For all runs. The images in memory are those inside of the problem's.
+  void UseInset(const Inset& inset) {
+    SetLineInset(inset, &line_plan_);
+    SetTileInset(inset, &tile_plan_);
+  }
+
   void UseBias(const float* bias) override { tile_plan_.epilogue.bias = bias; }
 
   static const char* Reject(const Problem& problem) {
@@ -176,6 +183,14 @@ class FewImages : public Kernel {
 };
 
 }  // namespace
+
+Kernel* MakePaddedKernel(const Problem& problem, const Epilogue& epilogue,
+                         const Inset& inset, Error* error) {
+  auto* const kernel = new FewImages(problem, epilogue);
+  *error = kernel->Prepare();
+  if (!error->failed()) kernel->UseInset(inset);
+  return kernel;
+}
 
 extern const KernelVariant kFewImages;
 const KernelVariant kFewImages = {

@@ -24,6 +24,12 @@ inline bool HasKernelOfItsOwn(int K) {
          std::end(kFewKernelSizes);
 }
 
+// Where the image that is in memory stands in the problem's, which has zeros
+// around it.
+struct Inset {
+  int top, left, height, width;
+};
+
 // The least distance of two rows of `columns` inputs in shared memory, of which
 // groups_x threads load 16 bytes each: so that the eight lanes that a vector
 // load serves at a time, which stand in one row or in two, meet different

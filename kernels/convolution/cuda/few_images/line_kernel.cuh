@@ -79,12 +79,38 @@ __device__ __forceinline__ void CopyTilesAs(const LinePlan& plan,
   }
 }
 
+// The same for images amid zeros, which come without a copy of them.
+__device__ __forceinline__ void CopyPaddedTiles(const LinePlan& plan,
+                                                const float* from, int tile_y,
+                                                int tiles, float* to) {
+  const Inset& inset = plan.inset;
+  const int floats = tiles * plan.input_rows * plan.copy_columns;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < floats; i += blockDim.x) {
+    const int row = Divide(i, plan.copy_columns_magic);
+    const int column = i - row * plan.copy_columns;
+    const int tile = Divide(row, plan.input_rows_magic);
+    const int image = Divide(tile_y + tile, plan.tiles_y_magic);
+    const int h = (tile_y + tile - image * plan.tiles_y) * plan.groups_y + row -
+                  tile * plan.input_rows - inset.top;
+    const int w = column - inset.left;
+    const bool exists =
+        static_cast<unsigned>(h) < static_cast<unsigned>(inset.height) &&
+        static_cast<unsigned>(w) < static_cast<unsigned>(inset.width);
+    const int at = (image * inset.height + h) * inset.width + w;
+    __pipeline_memcpy_async(to + row * plan.pitch + column,
+                            from + (exists ? at : 0), 4, exists ? 0 : 4);
+  }
+}
+
 // The same for a block's tiles by vectors of plan.copy_floats floats, where
 // `from` is the first tile's image.
 __device__ __forceinline__ void CopyTiles(const LinePlan& plan,
                                           const LinePart& part,
                                           const float* from, float* to) {
-  if (plan.copy_floats == 4) {
+  if (plan.padded) {
+    CopyPaddedTiles(plan, from, part.first_y, part.tiles, to);
+  } else if (plan.copy_floats == 4) {
     CopyTilesAs<4>(plan, from, part.first_y, part.tiles, to);
   } else if (plan.copy_floats == 2) {
     CopyTilesAs<2>(plan, from, part.first_y, part.tiles, to);
@@ -158,8 +184,10 @@ __global__ void __launch_bounds__(kLineMostThreads, 2)
   float* const filters = reinterpret_cast<float*>(shared);
   float* const inputs = filters + plan.filter_floats();
   const LinePart part = PartOfBlock(plan);
-  CopyTiles(plan, part, x + int64_t{part.first_image} * (plan.H * plan.W),
-            inputs);
+  CopyTiles(
+      plan, part,
+      x + int64_t{part.first_image} * (plan.inset.height * plan.inset.width),
+      inputs);
   const LineGroups groups = GroupsOf(plan, part);
   CopyGroups<kK * kK>(plan, groups, k, filters);
   __pipeline_commit();

@@ -71,12 +71,19 @@ bool SetLinePlan(const Problem& problem, const LineCut& cut,
   plan->groups_x_magic = DivisionMagic(plan->groups_x);
   plan->tiles_y_magic = DivisionMagic(plan->tiles_y);
   plan->input_rows_magic = DivisionMagic(plan->input_rows);
+  plan->inset = {0, 0, plan->H, plan->W};
   SetLineVectors(nullptr, nullptr, plan);
   return true;
 }
 
+void SetLineInset(const Inset& inset, LinePlan* plan) {
+  plan->inset = inset;
+  plan->padded = inset.height < plan->H || inset.width < plan->W;
+  SetLineVectors(nullptr, nullptr, plan);
+}
+
 void SetLineVectors(const void* x, const void* y, LinePlan* plan) {
-  plan->copy_floats = VectorFloats(plan->W, x);
+  plan->copy_floats = plan->padded ? 1 : VectorFloats(plan->W, x);
   plan->store_floats = VectorFloats(plan->W_out, y);
   plan->copy_columns = plan->W / plan->copy_floats;
   plan->copy_columns_magic = DivisionMagic(plan->copy_columns);

@@ -33,6 +33,9 @@ struct LinePlan {
   // copies in a row of a tile.
   int copy_floats, store_floats, copy_columns;
   uint32_t copy_columns_magic;
+  // The whole image unless it is `padded`, by SetLineInset.
+  Inset inset;
+  bool padded;
 
   constexpr int tile_items() const { return groups * positions; }
   constexpr int plane() const { return input_rows * pitch; }
@@ -67,6 +70,7 @@ struct LineCut {
 bool SetLinePlan(const Problem& problem, const LineCut& cut,
                  const DeviceLimits& limits, LinePlan* plan);
 void SetLineVectors(const void* x, const void* y, LinePlan* plan);
+void SetLineInset(const Inset& inset, LinePlan* plan);
 double LineCost(const LinePlan& plan, const DeviceLimits& limits);
 bool MakeLinePlan(const Problem& problem, const DeviceLimits& limits,
                   LinePlan* plan);

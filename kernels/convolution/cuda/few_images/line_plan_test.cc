@@ -109,6 +109,20 @@ TEST(LinePlan, AnyCutThatFitsIsRight) {
   EXPECT_GT(checked, 500);
 }
 
+TEST(LinePlan, ImagesAmidZerosComeByFloats) {
+  const Problem problem = {1000, 1, 32, 36, 16, 5};
+  LinePlan plan;
+  ASSERT_TRUE(MakeLinePlan(problem, kH200, &plan));
+  EXPECT_EQ(plan.copy_floats, 4);
+  SetLineInset({2, 3, 28, 31}, &plan);
+  EXPECT_TRUE(plan.padded);
+  EXPECT_EQ(plan.copy_floats, 1);
+  CheckPlan(problem, plan, kH200);
+  SetLineInset({0, 0, 32, 36}, &plan);
+  EXPECT_FALSE(plan.padded);
+  EXPECT_EQ(plan.copy_floats, 4);
+}
+
 TEST(LinePlan, WhatDoesNotFitHasNone) {
   const Problem problems[] = {
       {100, 1, 40, 60000, 4, 3},       // longer rows than a plan has

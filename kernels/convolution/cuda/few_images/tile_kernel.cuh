@@ -125,11 +125,44 @@ __device__ __forceinline__ void CopyInputsAs(const TilePlan& plan,
   }
 }
 
-// The same by vectors of plan.copy_floats floats.
+// The same for an image amid zeros, which comes without a copy of it. `from` is
+// its first channel.
+template <FewScope kScope>
+__device__ __forceinline__ void CopyPaddedInputs(const TilePlan& plan,
+                                                 const FewTile& tile,
+                                                 const float* from,
+                                                 int channels) {
+  const Inset& inset = plan.inset;
+  const int floats = channels * plan.input_rows * plan.copy_columns;
+#pragma unroll 2
+  for (int i = threadIdx.x; i < floats; i += blockDim.x) {
+    const int row = Divide(i, plan.copy_columns_magic);
+    const int column = i - row * plan.copy_columns;
+    const int c = kScope == FewScope::kOneChannel
+                      ? 0
+                      : Divide(row, plan.input_rows_magic);
+    const int h = tile.h0 + row - c * plan.input_rows - inset.top;
+    const int w = tile.w0 + column - inset.left;
+    const bool exists =
+        static_cast<unsigned>(h) < static_cast<unsigned>(inset.height) &&
+        static_cast<unsigned>(w) < static_cast<unsigned>(inset.width);
+    const int at = (c * inset.height + h) * inset.width + w;
+    __pipeline_memcpy_async(tile.inputs + row * plan.pitch + column,
+                            from + (exists ? at : 0), 4, exists ? 0 : 4);
+  }
+}
+
+// The inputs of a block's tile, by vectors of plan.copy_floats floats, where
+// `image` is the first channel.
 template <FewScope kScope>
 __device__ __forceinline__ void CopyInputs(const TilePlan& plan,
                                            const FewTile& tile,
-                                           const float* from, int channels) {
+                                           const float* image, int channels) {
+  if (plan.padded) {
+    CopyPaddedInputs<kScope>(plan, tile, image, channels);
+    return;
+  }
+  const float* const from = image + (int64_t{tile.h0} * plan.W + tile.w0);
   const int rows_left = plan.H - tile.h0, columns_left = plan.W - tile.w0;
   if (plan.copy_floats == 4) {
     CopyInputsAs<kScope, 4>(plan, from, channels, rows_left, columns_left,
@@ -336,8 +369,8 @@ __global__ void __launch_bounds__(kFewMostThreads[kRows - 1], 2)
     const int channels = kParts ? min(step, C - c0) : C;
     if (c0 > 0) __syncthreads();  // the channels before are no longer read
     CopyInputs<kScope>(plan, tile,
-                       x + (int64_t{blockIdx.x} * C + c0) * (plan.H * plan.W) +
-                           int64_t{tile.h0} * plan.W + tile.w0,
+                       x + (int64_t{blockIdx.x} * C + c0) *
+                               (plan.inset.height * plan.inset.width),
                        channels);
     CopyFilters(plan, k + (int64_t{tile.m0} * C + c0) * (K * K),
                 plan.M - tile.m0, channels * K * K, tile.filters);

@@ -118,12 +118,19 @@ bool SetTilePlan(const Problem& problem, const TileCut& cut,
   plan->input_rows_magic = DivisionMagic(plan->input_rows);
   plan->tile_rows_magic = DivisionMagic(plan->tile_rows);
   plan->tile_columns_magic = DivisionMagic(plan->tile_columns);
+  plan->inset = {0, 0, plan->H, plan->W};
   SetTileVectors(nullptr, nullptr, plan);
   return true;
 }
 
+void SetTileInset(const Inset& inset, TilePlan* plan) {
+  plan->inset = inset;
+  plan->padded = inset.height < plan->H || inset.width < plan->W;
+  SetTileVectors(nullptr, nullptr, plan);
+}
+
 void SetTileVectors(const void* x, const void* y, TilePlan* plan) {
-  plan->copy_floats = VectorFloats(plan->W, x);
+  plan->copy_floats = plan->padded ? 1 : VectorFloats(plan->W, x);
   plan->store_floats = VectorFloats(plan->W_out, y);
   plan->copy_columns = CeilDivide(plan->input_columns, plan->copy_floats);
   plan->copy_columns_magic = DivisionMagic(plan->copy_columns);

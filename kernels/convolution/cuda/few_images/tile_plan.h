@@ -48,6 +48,9 @@ struct TilePlan {
   // a row of a tile, and rows that a block copies at a time.
   int copy_floats, store_floats, copy_columns, copy_rows;
   uint32_t copy_columns_magic;
+  // The whole image unless it is `padded`, by SetTileInset.
+  Inset inset;
+  bool padded;
   int64_t batch;
   // With an epilogue the sums of one slice, too, go to shared memory, where
   // windows are pooled, 1 x 1 ones without pooling: window_rows by
@@ -82,6 +85,10 @@ bool SetTilePlan(const Problem& problem, const TileCut& cut,
 // Sets the widths of copies from x and stores to y, which must divide their
 // rows and their addresses.
 void SetTileVectors(const void* x, const void* y, TilePlan* plan);
+
+// Sets the image that is in memory, inside of the problem's. Then copies are of
+// single floats, because rows begin anywhere in those of shared memory.
+void SetTileInset(const Inset& inset, TilePlan* plan);
 
 // The model by which plans are chosen: cycles from the first block's start to
 // the last one's end. A multiprocessor issues the instructions of all its

@@ -211,6 +211,23 @@ void CheckWindows(const TilePlan& plan, int tiles, int tile, int windows,
   EXPECT_TRUE(last <= tile || (tiles == 1 && window.ceil)) << last;
 }
 
+TEST(TilePlan, ImagesAmidZerosComeByFloats) {
+  TilePlan plan;
+  ASSERT_TRUE(MakeTilePlan({8, 3, 32, 36, 16, 5}, kH200, &plan));
+  EXPECT_EQ(plan.copy_floats, 4);
+  SetTileInset({2, 3, 28, 31}, &plan);
+  EXPECT_TRUE(plan.padded);
+  EXPECT_EQ(plan.copy_floats, 1);
+  EXPECT_EQ(plan.copy_columns, plan.input_columns);
+  const int floats = plan.channels * plan.input_rows * plan.input_columns;
+  for (int i = 0; i < floats; ++i) {
+    ASSERT_EQ(Divide(i, plan.copy_columns_magic), i / plan.input_columns);
+  }
+  SetTileInset({0, 0, 32, 36}, &plan);
+  EXPECT_FALSE(plan.padded);
+  EXPECT_EQ(plan.copy_floats, 4);
+}
+
 TEST(TilePlan, AnEpiloguesWindowsLieWithinTiles) {
   const MaxPool pools[] = {{},           {2, 2, false},
                            {2, 2, true}, {3, 2, false},
