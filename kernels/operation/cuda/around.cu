@@ -43,6 +43,8 @@ __global__ void __launch_bounds__(kThreads)
         x + (image * padding.in.b +
              (plane - image * padding.channels) * padding.in.c);
     float* const to = padded + plane * count;
+    // The loads of all of a thread's values are on their way together.
+#pragma unroll kThreadValues
     for (int i = FirstValue(); i < count; i += ValueStep()) {
       const int padded_row = i / padding.padded_width;
       const int row = padded_row - padding.top;
