@@ -38,6 +38,7 @@
 //
 // Reached. One image takes little longer than a kernel that loads and stores
 // one float. docs/journal/few_images.md tells what was tried.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -110,6 +111,56 @@ LinePointer KernelOf(const LinePlan& plan) {
   return LineOf(plan.K, std::make_index_sequence<std::size(kFewKernelSizes)>());
 }
 
+// A launch that may overlap with the kernel before it in the stream.
+struct FewLaunch {
+  dim3 blocks;
+  int threads, shared_bytes;
+  bool overlaps;
+};
+
+// Sets what depends on the device. If a multiprocessor could hold more blocks
+// than an even deal gives it, but not those of the next kernel beside them, the
+// next kernel's early blocks would make the deal uneven: then blocks take more
+// shared memory than they use.
+Error PrepareLaunch(const void* kernel, const DeviceLimits& limits,
+                    FewLaunch* launch) {
+  RETURN_IF_FAILED(AllowAllSharedMemory(kernel));
+  launch->overlaps = MayOverlap(kernel);
+  if (!launch->overlaps) return {};
+  int resident = 0;
+  RETURN_IF_CUDA_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &resident, kernel, launch->threads, launch->shared_bytes));
+  const int64_t blocks =
+      int64_t{launch->blocks.x} * launch->blocks.y * launch->blocks.z;
+  const int64_t needed = CeilDivide<int64_t>(blocks, limits.multiprocessors);
+  if (needed >= resident || resident >= 2 * needed) return {};
+  const int most =
+      limits.shared_per_multiprocessor / static_cast<int>(needed) - 1024;
+  launch->shared_bytes = std::min(limits.shared_per_block, most);
+  return {};
+}
+
+template <typename Plan>
+Error Launch(const char* name,
+             void (*kernel)(const float*, const float*, float*, Plan),
+             const FewLaunch& launch, const float* x, const float* k, float* y,
+             Plan plan, cudaStream_t stream) {
+  cudaLaunchAttribute overlapping = {};
+  overlapping.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlapping.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = launch.blocks;
+  config.blockDim = dim3(static_cast<unsigned>(launch.threads));
+  config.dynamicSmemBytes = launch.shared_bytes;
+  config.stream = stream;
+  config.attrs = &overlapping;
+  config.numAttrs = launch.overlaps ? 1 : 0;
+  void* pointers[] = {&x, &k, &y, &plan};
+  return Check(cudaLaunchKernelExC(
+                   &config, reinterpret_cast<const void*>(kernel), pointers),
+               name);
+}
+
 class FewImages : public Kernel {
  public:
   using Kernel::Kernel;
@@ -119,32 +170,31 @@ class FewImages : public Kernel {
     RETURN_IF_FAILED(AskLimits(&limits));
     is_line_ = epilogue_.empty() && MakeLinePlan(problem_, limits, &line_plan_);
     if (is_line_) {
-      return AllowAllSharedMemory(
-          reinterpret_cast<const void*>(KernelOf(line_plan_)));
+      launch_ = {dim3(line_plan_.blocks()), line_plan_.threads,
+                 line_plan_.shared_bytes(), false};
+      return PrepareLaunch(reinterpret_cast<const void*>(KernelOf(line_plan_)),
+                           limits, &launch_);
     }
     if (!MakeTilePlan(problem_, limits, &tile_plan_, epilogue_)) {
       return {"FewImages::Prepare", "no tile fits"};
     }
-    return AllowAllSharedMemory(
-        reinterpret_cast<const void*>(KernelOf(tile_plan_)));
+    launch_ = {dim3(tile_plan_.batch, tile_plan_.tiles_x * tile_plan_.tiles_y,
+                    tile_plan_.blocks_m),
+               tile_plan_.block_threads, tile_plan_.shared_bytes(), false};
+    return PrepareLaunch(reinterpret_cast<const void*>(KernelOf(tile_plan_)),
+                         limits, &launch_);
   }
 
   Error Run(const float* x, const float* k, float* y,
             cudaStream_t stream) override {
     if (is_line_) {
       SetLineVectors(x, y, &line_plan_);
-      KernelOf(line_plan_)<<<line_plan_.blocks(), line_plan_.threads,
-                             line_plan_.shared_bytes(), stream>>>(x, k, y,
-                                                                  line_plan_);
-      return CheckLaunch("FewImagesLineKernel");
+      return Launch("FewImagesLineKernel", KernelOf(line_plan_), launch_, x, k,
+                    y, line_plan_, stream);
     }
     SetTileVectors(x, y, &tile_plan_);
-    const dim3 blocks(tile_plan_.batch, tile_plan_.tiles_x * tile_plan_.tiles_y,
-                      tile_plan_.blocks_m);
-    KernelOf(tile_plan_)<<<blocks, tile_plan_.block_threads,
-                           tile_plan_.shared_bytes(), stream>>>(x, k, y,
-                                                                tile_plan_);
-    return CheckLaunch("FewImagesTileKernel");
+    return Launch("FewImagesTileKernel", KernelOf(tile_plan_), launch_, x, k, y,
+                  tile_plan_, stream);
   }
 
   // For all runs. The images in memory are those inside of the problem's.
@@ -180,6 +230,7 @@ class FewImages : public Kernel {
   bool is_line_ = false;
   LinePlan line_plan_ = {};
   TilePlan tile_plan_ = {};  // otherwise
+  FewLaunch launch_ = {};
 };
 
 }  // namespace

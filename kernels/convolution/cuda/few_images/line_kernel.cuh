@@ -19,6 +19,7 @@
 #include "kernels/convolution/cuda/few_images/item.cuh"
 #include "kernels/convolution/cuda/few_images/line_plan.h"
 #include "kernels/convolution/cuda/lib/division.h"
+#include "kernels/convolution/cuda/lib/ptx.cuh"
 
 namespace convlab::cuda {
 
@@ -184,11 +185,14 @@ __global__ void __launch_bounds__(kLineMostThreads, 2)
   float* const filters = reinterpret_cast<float*>(shared);
   float* const inputs = filters + plan.filter_floats();
   const LinePart part = PartOfBlock(plan);
+  const LineGroups groups = GroupsOf(plan, part);
+  // Before it reads x or k, or writes y.
+  WaitForKernelBefore();
+  LetNextKernelStart();
   CopyTiles(
       plan, part,
       x + int64_t{part.first_image} * (plan.inset.height * plan.inset.width),
       inputs);
-  const LineGroups groups = GroupsOf(plan, part);
   CopyGroups<kK * kK>(plan, groups, k, filters);
   __pipeline_commit();
   float* const to =

@@ -27,6 +27,7 @@
 #include "kernels/convolution/cuda/few_images/item.cuh"
 #include "kernels/convolution/cuda/few_images/tile_plan.h"
 #include "kernels/convolution/cuda/lib/division.h"
+#include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/cuda/activation.cuh"
 
 namespace convlab::cuda {
@@ -358,6 +359,9 @@ __global__ void __launch_bounds__(kFewMostThreads[kRows - 1], 2)
   const int slices = kOneChannel ? 1 : plan.slices;
   const FewTile tile = TileOfBlock(plan, y, shared);
   const int area = plan.H_out * plan.W_out;
+  // Before it reads x or k, or writes y.
+  WaitForKernelBefore();
+  LetNextKernelStart();
 
   FewSums<kRows> sums = {};
   // A loop only where channels come in parts, because it delays the first load.
