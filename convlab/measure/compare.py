@@ -12,32 +12,11 @@ geometric mean of the ratios. Exit status 1 if a result is wrong, 3 if
 there is no PyTorch with a GPU.
 """
 
-import ast
 import json
-import pathlib
 import statistics
 import sys
 
-from measuring import ROUNDS, find_torch, median_us, write_record
-
-TURN = 10
-
-# name, batch, channels, height, width, filters, kernel, stride, padding
-PROBLEMS = [
-    ast.literal_eval(f"({line.strip().strip('{},')})")
-    for line in pathlib.Path(__file__).with_name("problems.inc").read_text().splitlines()
-    if line.startswith("{")
-]
-
-
-def replayed_us(torch, call):
-    # Outside of the capture: loads code, and lets cuDNN search.
-    call()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(TURN):
-            call()
-    return median_us(torch, graph.replay, 1) / TURN
+from measuring import PROBLEMS, ROUNDS, TURN, find_torch, replayed_us, write_record
 
 
 def told(ratio):

@@ -1,10 +1,19 @@
 """What the measurements beside PyTorch share."""
 
+import ast
 import json
+import pathlib
 import statistics
 import sys
 
-ROUNDS = 15
+ROUNDS, TURN = 15, 10
+
+# name, batch, channels, height, width, filters, kernel, stride, padding
+PROBLEMS = [
+    ast.literal_eval(f"({line.strip().strip('{},')})")
+    for line in pathlib.Path(__file__).with_name("problems.inc").read_text().splitlines()
+    if line.startswith("{")
+]
 
 
 def find_torch(program):
@@ -57,3 +66,14 @@ def median_us(torch, call, turn):
         end.synchronize()
         times.append(begin.elapsed_time(end) / turn * 1e3)
     return statistics.median(times)
+
+
+def replayed_us(torch, call):
+    """The same of TURN calls in a row, which are replayed as a CUDA graph."""
+    # Outside of the capture: loads code, and lets cuDNN search.
+    call()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(TURN):
+            call()
+    return median_us(torch, graph.replay, 1) / TURN
