@@ -199,8 +199,11 @@ class FewImages : public Kernel {
 
   // For all runs. The images in memory are those inside of the problem's.
   void UseInset(const Inset& inset) {
-    SetLineInset(inset, &line_plan_);
-    SetTileInset(inset, &tile_plan_);
+    if (is_line_) {
+      SetLineInset(inset, &line_plan_);
+    } else {
+      SetTileInset(inset, &tile_plan_);
+    }
   }
 
   void UseBias(const float* bias) override { tile_plan_.epilogue.bias = bias; }
