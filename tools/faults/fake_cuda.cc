@@ -18,6 +18,7 @@
 #include <cstring>
 
 #include "tools/faults/fake_devices.h"
+#include "tools/faults/fake_gpus.h"
 
 namespace {
 
@@ -31,17 +32,15 @@ using convlab::fake::kStream;
 using convlab::fake::Use;
 using convlab::fake::UseMemory;
 
-cudaError_t Launch(cudaStream_t stream, const void* kernel, void** arguments) {
+cudaError_t Launch(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                   size_t shared, cudaStream_t stream) {
   Use("a kernel's launch", stream, kStream);
+  if (!convlab::fake::TakesLaunch(kernel, grid, block, shared)) {
+    return cudaErrorInvalidConfiguration;
+  }
   convlab::fake::UseArguments(kernel, arguments);
   return cudaSuccess;
 }
-
-thread_local struct {
-  dim3 grid, block;
-  size_t shared = 0;
-  cudaStream_t stream = nullptr;
-} configuration;
 
 }  // namespace
 
@@ -104,19 +103,22 @@ cudaError_t cudaDeviceReset() {
   convlab::fake::Reset();
   return cudaSuccess;
 }
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   CALL_OR_FAIL(cudaErrorInitializationError)
   *properties = {};
   std::strcpy(properties->name, "host (fake_cuda)");
-  properties->major = 9;
-  properties->multiProcessorCount = 132;
+  const convlab::fake::Gpu& gpu = convlab::fake::GpuOf(device);
+  properties->major = gpu.capability / 10;
+  properties->minor = gpu.capability % 10;
+  properties->multiProcessorCount = gpu.multiprocessors;
   properties->totalGlobalMem = size_t{8} << 30;
   properties->l2CacheSize = 50 << 20;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute,
+                                   int device) {
   CALL_OR_FAIL(cudaErrorInitializationError)
-  *value = convlab::fake::Attribute(attribute);
+  *value = convlab::fake::Attribute(attribute, device);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) {
@@ -300,36 +302,41 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   *attributes = {};
   attributes->maxThreadsPerBlock = 1024;
   attributes->numRegs = 64;
-  attributes->sharedSizeBytes = 64;
-  attributes->ptxVersion = attributes->binaryVersion = 90;
+  attributes->sharedSizeBytes = convlab::fake::kStaticShared;
+  attributes->ptxVersion = attributes->binaryVersion =
+      convlab::fake::GpuOf(convlab::fake::CurrentDevice()).capability;
   return cudaSuccess;
 }
-NOTHING_OR_FAIL(cudaFuncSetAttribute, cudaErrorInvalidDeviceFunction,
-                const void*, cudaFuncAttribute, int)
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute,
+                                 int value) {
+  CALL_OR_FAIL(cudaErrorInvalidDeviceFunction)
+  return convlab::fake::AllowShared(function, value) ? cudaSuccess
+                                                     : cudaErrorInvalidValue;
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int* blocks, const void*, int threads, size_t shared, unsigned) {
+  CALL_OR_FAIL(cudaErrorInvalidDeviceFunction)
+  *blocks = convlab::fake::ResidentBlocks(threads, shared);
+  return cudaSuccess;
+}
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
-                                                          const void*, int,
-                                                          size_t) {
-  CALL_OR_FAIL(cudaErrorInvalidDeviceFunction)
-  *blocks = 2;
-  return cudaSuccess;
+                                                          const void* function,
+                                                          int threads,
+                                                          size_t shared) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+      blocks, function, threads, shared, 0);
 }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks,
-                                                                   const void*,
-                                                                   int, size_t,
-                                                                   unsigned) {
-  CALL_OR_FAIL(cudaErrorInvalidDeviceFunction)
-  *blocks = 2;
-  return cudaSuccess;
-}
-cudaError_t cudaLaunchKernel(const void* function, dim3, dim3, void** arguments,
-                             size_t, cudaStream_t stream) {
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block,
+                             void** arguments, size_t shared,
+                             cudaStream_t stream) {
   CALL_OR_FAIL(cudaErrorLaunchOutOfResources)
-  return Launch(stream, function, arguments);
+  return Launch(function, grid, block, arguments, shared, stream);
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config,
                                 const void* function, void** arguments) {
   CALL_OR_FAIL(cudaErrorLaunchOutOfResources)
-  return Launch(config->stream, function, arguments);
+  return Launch(function, config->gridDim, config->blockDim, arguments,
+                config->dynamicSmemBytes, config->stream);
 }
 
 // Of the driver.
@@ -351,43 +358,18 @@ cudaError_t cudaGetDriverEntryPointByVersion(
 }
 #endif
 
-// What nvcc's code calls before main and for <<<>>>.
+// What nvcc's code calls for <<<>>>.
 
-void** __cudaRegisterFatBinary(void*) {
-  static void* handle = nullptr;
-  return &handle;
-}
-void __cudaRegisterFatBinaryEnd(void**) {}
-void __cudaUnregisterFatBinary(void**) {}
-void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int,
-                       int) {}
-void __cudaRegisterFunction(void**, const char* function, char*,
-                            const char* name, int, uint3*, uint3*, dim3*, dim3*,
-                            int*) {
-  convlab::fake::AddKernel(function, name);
-}
-unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
-                                     CUstream_st* stream) {
-  configuration = {grid, block, shared, stream};
-  return 0;
-}
-cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared,
-                                       void* stream) {
-  *grid = configuration.grid;
-  *block = configuration.block;
-  *shared = configuration.shared;
-  *static_cast<cudaStream_t*>(stream) = configuration.stream;
-  return cudaSuccess;
-}
 #if CUDART_VERSION >= 13000
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
   *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(function));
   return cudaSuccess;
 }
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3, dim3,
-                               void** arguments, size_t, cudaStream_t stream) {
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block,
+                               void** arguments, size_t shared,
+                               cudaStream_t stream) {
   CALL_OR_FAIL(cudaErrorLaunchOutOfResources)
-  return Launch(stream, kernel, arguments);
+  return Launch(kernel, grid, block, arguments, shared, stream);
 }
 #endif
 

@@ -147,29 +147,6 @@ cudaError_t TakeLastError() {
 long CallCount() { return TheState().refused.count(); }
 long LaunchCount() { return TheState().launches; }
 
-int Attribute(cudaDeviceAttr attribute) {
-  switch (attribute) {
-    case cudaDevAttrComputeCapabilityMajor:
-      return 9;
-    case cudaDevAttrMultiProcessorCount:
-      return 132;
-    case cudaDevAttrClockRate:
-      return 1980000;
-    case cudaDevAttrMemoryClockRate:
-      return 3201000;
-    case cudaDevAttrGlobalMemoryBusWidth:
-      return 6016;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      return 232448;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      return 233472;
-    case cudaDevAttrMaxThreadsPerMultiProcessor:
-      return 2048;
-    default:
-      return 0;
-  }
-}
-
 int DeviceCount() { return TheState().devices; }
 int CurrentDevice() { return current_device; }
 void SetCurrentDevice(int device) { current_device = device; }

@@ -22,8 +22,6 @@ cudaError_t TakeLastError();
 long CallCount();
 long LaunchCount();
 
-// As an H200 answers.
-int Attribute(cudaDeviceAttr attribute);
 int DeviceCount();
 // Of the calling thread.
 int CurrentDevice();

@@ -1,0 +1,195 @@
+// Makes plans for GPUs of several kinds, by every kernel and for operations of
+// all kinds, and launches them with the CUDA runtime for machines without a
+// GPU. It refuses what such a GPU would refuse: empty grids, too many threads,
+// more shared memory than there is or than was allowed. Nothing is computed.
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "kernels/convolution/variants.h"
+#include "kernels/operation/operation.h"
+#include "kernels/operation/prepared.h"
+#include "tools/faults/fake_devices.h"
+#include "tools/faults/fake_gpus.h"
+
+namespace convlab {
+namespace {
+
+struct NamedProblem {
+  const char* name;
+  int64_t batch, channels, height, width, filters, kernel, stride, padding;
+};
+constexpr NamedProblem kProblems[] = {
+#include "convlab/measure/problems.inc"
+};
+
+constexpr fake::Gpu kGpus[] = {fake::kH200, fake::kH100, fake::kA100,
+                               fake::kRtx3060};
+
+std::vector<Operation> OperationsOfPeople() {
+  std::vector<Operation> operations;
+  for (const NamedProblem& p : kProblems) {
+    Operation o;
+    o.batch = p.batch, o.channels = p.channels;
+    o.height = p.height, o.width = p.width, o.filters = p.filters;
+    o.kernel_height = o.kernel_width = p.kernel;
+    o.stride_y = o.stride_x = p.stride;
+    o.top = o.bottom = o.left = o.right = p.padding;
+    operations.push_back(o);
+    o.batch = 1;
+    operations.push_back(o);
+  }
+  return operations;
+}
+
+std::vector<Operation> RandomOperations(int count) {
+  std::mt19937 random(1);
+  const auto within = [&](int least, int most) {
+    return least + static_cast<int>(random() % (most - least + 1));
+  };
+  std::vector<Operation> operations;
+  while (static_cast<int>(operations.size()) < count) {
+    Operation o;
+    o.batch = within(0, 1) == 0 ? within(1, 4) : within(1, 300);
+    o.channels = within(1, 20), o.filters = within(1, 100);
+    o.height = within(1, 70), o.width = within(1, 70);
+    o.kernel_height = within(1, 9);
+    o.kernel_width = within(0, 3) > 0 ? o.kernel_height : within(1, 9);
+    if (within(0, 3) == 0) o.stride_y = within(1, 4), o.stride_x = within(1, 4);
+    if (within(0, 2) > 0) {
+      for (int64_t* const side : {&o.top, &o.bottom, &o.left, &o.right}) {
+        *side = within(0, 4);
+      }
+    }
+    o.bias = within(0, 1) == 0;
+    o.activation = within(0, 1) == 0 ? Activation::kNone : Activation::kRelu;
+    if (within(0, 2) == 0) o.pool = {within(2, 3), within(1, 2), false};
+    o.channels_last = within(0, 4) == 0, o.halves = within(0, 4) == 0;
+    if (CheckOperation(o).ok()) operations.push_back(o);
+  }
+  return operations;
+}
+
+// Every kernel but that of cuBLAS, which has a runtime of its own; "" is the
+// choice of the fastest.
+std::vector<std::string> Kernels() {
+  std::vector<std::string> kernels = {"", kGeneralKernel};
+  for (const Variant* const variant : Variants()) {
+    if (variant->backend == Backend::kCuda &&
+        !absl::StrContains(variant->name, "cublas")) {
+      kernels.emplace_back(variant->name);
+    }
+  }
+  return kernels;
+}
+
+// On the device that is the parameter.
+class PlansOfAGpu : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    fake::SetGpu(GetParam(), kGpus[GetParam()]);
+    // Pages that are not touched take no memory.
+    memory_.reset(static_cast<char*>(std::aligned_alloc(256, 5 * kRoom)));
+    fake::SetCurrentDevice(GetParam());
+    for (int i = 0; i < 5; ++i) fake::Add(At(i), kRoom, fake::kMemory);
+    target_.backend = Backend::kCuda;
+    target_.resources.device = GetParam();
+    target_.accuracy = AccuracyClass::kFp16;
+  }
+  void TearDown() override {
+    for (int i = 0; i < 5; ++i) fake::Remove(At(i), fake::kMemory);
+  }
+
+  // Returns whether the kernel takes the operation.
+  bool RunAll(const Operation& o, const std::string& kernel) {
+    SCOPED_TRACE(absl::StrCat(ToString(o), " by \"", kernel, "\""));
+    target_.kernel = kernel;
+    auto made = PrepareOperation(o, target_);
+    if (!kernel.empty() && absl::IsUnimplemented(made.status())) return false;
+    EXPECT_TRUE(made.ok()) << made.status();
+    if (!made.ok()) return false;
+    PreparedOperation& prepared = **made;
+    EXPECT_TRUE(std::isfinite(prepared.estimated_ns()));
+    EXPECT_GE(prepared.estimated_ns(), 0);
+    EXPECT_GE(prepared.workspace_bytes(), 0);
+    if (prepared.workspace_bytes() > kRoom) return true;
+    const auto tensors = [&](const void* k) -> PreparedOperation::Tensors {
+      return {At(0), k, o.bias ? At(2) : nullptr, At(3), At(4)};
+    };
+    // Tensors that are aligned and some that are not.
+    for (const int offset : {0, 4}) {
+      const long launches = fake::LaunchCount();
+      const absl::Status ran =
+          prepared.Run({At(0) + offset, At(1), o.bias ? At(2) : nullptr,
+                        At(3) + offset, At(4)},
+                       nullptr);
+      EXPECT_TRUE(ran.ok()) << ran;
+      EXPECT_GT(fake::LaunchCount(), launches);
+    }
+    const absl::Status filters =
+        prepared.PrepareFilters(At(1), At(1) + kRoom / 2, nullptr);
+    EXPECT_TRUE(filters.ok()) << filters;
+    const absl::Status again =
+        prepared.RunPrepared(tensors(At(1) + kRoom / 2), nullptr);
+    EXPECT_TRUE(again.ok()) << again;
+    return true;
+  }
+
+  char* At(int tensor) const { return memory_.get() + tensor * kRoom; }
+
+ private:
+  static constexpr int64_t kRoom = int64_t{1} << 30;
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<char, Free> memory_;
+
+ protected:
+  Target target_;
+};
+
+TEST_P(PlansOfAGpu, ForProblemsOfPeople) {
+  for (const Operation& o : OperationsOfPeople()) {
+    for (const std::string& kernel : Kernels()) {
+      RunAll(o, kernel);
+      if (HasFailure()) return;
+    }
+    const double ns = EstimateCudnnNs(o, target_);
+    EXPECT_TRUE(std::isfinite(ns) && ns > 0) << ToString(o);
+  }
+}
+
+TEST_P(PlansOfAGpu, ForAnyOperation) {
+  constexpr int kCount = 300;
+  const std::vector<Operation> operations = RandomOperations(kCount);
+  for (const std::string& kernel : Kernels()) {
+    int taken = 0;
+    for (const Operation& o : operations) {
+      taken += RunAll(o, kernel);
+      if (HasFailure()) return;
+    }
+    // Hopper's kernels take nothing elsewhere.
+    if (kernel.empty() || kernel == kGeneralKernel) {
+      EXPECT_EQ(taken, kCount) << kernel;
+    } else if (GetParam() == 0) {
+      EXPECT_GT(taken, 0) << kernel;
+    }
+  }
+}
+
+std::string NameOfGpu(const ::testing::TestParamInfo<int>& test) {
+  constexpr const char* kNames[] = {"H200", "H100", "A100", "Rtx3060"};
+  return kNames[test.param];
+}
+INSTANTIATE_TEST_SUITE_P(Gpus, PlansOfAGpu, ::testing::Values(0, 1, 2, 3),
+                         NameOfGpu);
+
+}  // namespace
+}  // namespace convlab
