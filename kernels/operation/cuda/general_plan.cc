@@ -120,7 +120,7 @@ double TensorBytes(const GeneralPlan& p) {
 }
 
 // Cycles of the multiprocessors' clock. The constants were fitted to the times
-// of 2,290 plans for 44 problems on an H200 (docs/journal/general_plan.md).
+// of 4,403 plans for 44 problems on an H200 (docs/journal/general_plan.md).
 double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
   const GeneralShape shape = kGeneralShapes[p.shape];
   // What a warp issues for a tap. Shared memory brings a number to all threads
@@ -128,29 +128,29 @@ double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
   // Rows that lie there as in memory have neighbours apart by the stride, which
   // meet the same banks by twos or fours.
   const double issued = shape.filters * shape.positions +
-                        3.15 * shape.positions + shape.filters / 4.0 + 1;
-  const double conflicts = 1 + 0.299 * std::min(1.0, 31.0 / p.columns);
+                        4.36 * shape.positions + shape.filters / 4.0 + 1;
+  const double conflicts = 1 + 0.308 * std::min(1.0, 31.0 / p.columns);
   const int step = p.vectors ? p.stride_x & -p.stride_x : 1;
-  const double strided = 1 + 0.81 * (step - 1);
+  const double strided = 1 + 1.09 * (step - 1);
   const double brought =
-      3.3 * (shape.positions * conflicts * strided + shape.filters);
+      2.94 * (shape.positions * conflicts * strided + shape.filters);
   const int shares = 1 << p.shares_log;
   const double warps = p.warps / 4.0 / shares;  // of a scheduler, one share
   const double rows = double{1} * p.chunk_channels * p.images * p.in_rows;
-  const double row = p.vectors ? 0.81 + 0.404 * p.row_vectors
-                               : 6.95 + 0.275 * RoundUp(p.in_columns, 8);
+  const double row = p.vectors ? 2.51 + 0.415 * p.row_vectors
+                               : 6.43 + 0.365 * RoundUp(p.in_columns, 8);
   const double copied =
-      p.chunks * (rows * row + 0.13 * p.chunk_taps * p.filters);
+      p.chunks * (rows * row + 0.208 * p.chunk_taps * p.filters);
   // Each row of a tile ends in two sectors of memory that others write, too,
   // unless sectors and rows end together.
   constexpr int kSector = 32 / kFloat;
   const bool apart = p.OW % kSector != 0 || p.columns % kSector != 0;
   const double ends =
-      apart ? 3.79 * p.filters * p.images * (p.columns == p.OW ? 1 : p.rows)
+      apart ? 4.87 * p.filters * p.images * (p.columns == p.OW ? 1 : p.rows)
             : 0;
-  const double store = shape.positions == 7 ? 17.2 : 9.5;
+  const double store = shape.positions == 7 ? 24.9 : 11.35;
   const double stored =
-      warps * shape.filters * shape.positions * (store + 10.7 * (shares - 1)) +
+      warps * shape.filters * shape.positions * (store + 14.7 * (shares - 1)) +
       ends;
   const double block =
       warps * p.taps * std::max(issued, brought) + copied + stored;
@@ -158,19 +158,29 @@ double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
       CeilDivide<int64_t>(p.blocks, limits.multiprocessors));
   const double resident = Resident(p, limits);
   const double at_a_time = std::min(blocks, resident);
-  // Few warps do not hide what each of them waits for.
-  const double waits = 1 + 0.921 / (at_a_time * p.warps / 4);
-  constexpr double kBlockCycles = 3160;  // until the first inputs are there
-  const double later_chunks = (p.vectors ? 0.385 : 0.683) * (p.chunks - 1);
+  // Warps of blocks that are there at a time hide what each of them waits for.
+  // The last blocks of a multiprocessor may be fewer.
+  const double turns = std::ceil(blocks / resident);
+  const double scheduler_warps = p.warps / 4.0;  // of a block
+  const double waits =
+      0.497 / scheduler_warps * (0.827 * blocks / at_a_time + 0.173 * turns);
+  // A scheduler has whole warps: some have one more than others.
+  const auto uneven = [&](double warps_of_all) {
+    return (std::ceil(warps_of_all) - warps_of_all) / scheduler_warps;
+  };
+  const double idle =
+      0.235 * ((turns - 1) * uneven(resident * scheduler_warps) +
+               uneven((blocks - (turns - 1) * resident) * scheduler_warps));
+  constexpr double kBlockCycles = 3050;  // until the first inputs are there
+  const double later_chunks = (p.vectors ? 0.47 : 0.877) * (p.chunks - 1);
   // Few blocks do not compute while others store what the L2 cache does not
   // keep.
   constexpr double kCacheBytes = 45e6;
-  const double missed = 0.168 / at_a_time *
+  const double missed = 0.657 / at_a_time *
                         std::max(0.0, TensorBytes(p) - kCacheBytes) /
                         limits.memory_gbs * limits.clock_ghz;
-  return blocks * block * waits +
-         kBlockCycles * (1 + later_chunks) * std::ceil(blocks / resident) +
-         missed;
+  return (blocks + waits + idle) * block +
+         kBlockCycles * (1 + later_chunks) * turns + missed;
 }
 
 // Sets all that follows from the tile; false if it does not fit.
@@ -321,9 +331,9 @@ bool MakeGeneralPlan(const Operation& operation, const DeviceLimits& limits,
 
 double EstimateGeneralNs(const GeneralPlan& p, const DeviceLimits& limits) {
   // The estimates of variants are for a cold L2 cache, which costs small
-  // problems one to two microseconds; the times that were fitted, 920 ns and
+  // problems one to two microseconds; the times that were fitted, 1,050 ns and
   // so much of the memory's rate, were taken with a warm one.
-  constexpr double kLaunchNs = 2440, kCached = 3.16;
+  constexpr double kLaunchNs = 2570, kCached = 5.42;
   return kLaunchNs + CostOf(p, limits) / limits.clock_ghz +
          TensorBytes(p) / (kCached * limits.memory_gbs);
 }
