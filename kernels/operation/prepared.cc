@@ -62,12 +62,13 @@ bool HasFinish(const Operation& operation) {
 class ByVariant : public PreparedOperation {
  public:
   ByVariant(const Operation& operation, const Target& target,
-            const Variant& variant, bool fuses, double estimated_ns,
-            std::unique_ptr<Convolution> convolution)
+            const Variant& variant, bool fuses, bool overlaps,
+            double estimated_ns, std::unique_ptr<Convolution> convolution)
       : PreparedOperation(operation),
         operation_(operation),
         target_(target),
         fuses_(fuses),
+        overlaps_(overlaps),
         convolution_(std::move(convolution)) {
     kernel_ = variant.name;
     accuracy_ = variant.accuracy;
@@ -104,7 +105,8 @@ class ByVariant : public PreparedOperation {
           static_cast<char*>(filters) + prepared_bytes_);
       const cuda::CurrentDevice current(target_.resources.device);
       RETURN_IF_ERROR(current.status());
-      RETURN_IF_ERROR(cuda::FiltersToFloats(operation_, k, floats, stream));
+      RETURN_IF_ERROR(
+          cuda::FiltersToFloats(operation_, k, floats, overlaps_, stream));
       k = floats;
     }
     if (prepares_) {
@@ -136,7 +138,8 @@ class ByVariant : public PreparedOperation {
     RETURN_IF_ERROR(current.status());
     if (padded_bytes_ > 0) {
       float* const padded = reinterpret_cast<float*>(workspace);
-      RETURN_IF_ERROR(cuda::PadInput(operation_, tensors.x, padded, stream));
+      RETURN_IF_ERROR(
+          cuda::PadInput(operation_, tensors.x, padded, overlaps_, stream));
       x = padded;
     }
     float* const sums =
@@ -145,18 +148,21 @@ class ByVariant : public PreparedOperation {
     char* const behind = workspace + padded_bytes_ + sums_bytes_;
     if (operation_.halves && !prepared) {
       float* const floats = reinterpret_cast<float*>(behind);
-      RETURN_IF_ERROR(cuda::FiltersToFloats(operation_, k, floats, stream));
+      RETURN_IF_ERROR(
+          cuda::FiltersToFloats(operation_, k, floats, overlaps_, stream));
       k = floats;
     }
     convolution_->UseWorkspace(behind + float_bytes_);
     RETURN_IF_ERROR(convolve(x, sums));
     if (fuses_ || !HasFinish(operation_)) return absl::OkStatus();
-    return cuda::FinishSums(operation_, sums, tensors.bias, y, stream);
+    return cuda::FinishSums(operation_, sums, tensors.bias, y, overlaps_,
+                            stream);
   }
 
   const Operation operation_;
   const Target target_;
   const bool fuses_;       // the whole epilogue
+  const bool overlaps_;    // what stands around it, with the kernel before
   bool prepares_ = false;  // filters; otherwise a copy of them stays
   const std::unique_ptr<Convolution> convolution_;
   // Parts of the workspace: x, sums, and halves' filters as floats; and of
@@ -191,7 +197,8 @@ class GeneralOnGpu : public PreparedOperation {
     float* const sums = static_cast<float*>(tensors.workspace);
     RETURN_IF_ERROR(cuda::ConvolveGenerally(convolution_, tensors.x, tensors.k,
                                             /*bias=*/nullptr, sums, stream));
-    return cuda::FinishSums(operation_, sums, tensors.bias, tensors.y, stream);
+    return cuda::FinishSums(operation_, sums, tensors.bias, tensors.y,
+                            convolution_.plan.overlaps, stream);
   }
 
   // Blocks bring the filters into their order as they read them.
@@ -290,11 +297,13 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
   }
   const bool gpu = target.backend == Backend::kCuda;
   std::unique_ptr<PreparedOperation> general;
+  bool overlaps = false;
   if (gpu) {
     const cuda::CurrentDevice current(target.resources.device);
     RETURN_IF_ERROR(current.status());
     ASSIGN_OR_RETURN(const cuda::GeneralConvolution convolution,
                      cuda::PrepareGenerally(operation));
+    overlaps = convolution.plan.overlaps;
     general = std::make_unique<GeneralOnGpu>(operation, target, convolution);
   }
   ASSIGN_OR_RETURN(const Variant* const variant,
@@ -325,8 +334,8 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
       operation.padded() && !CopiesInput(operation, *variant)
           ? cuda::MakeLoadingPadding(operation, epilogue, kept.resources)
           : variant->Create(problem, kept.resources, epilogue));
-  return std::make_unique<ByVariant>(operation, kept, *variant, fuses.ok(), ns,
-                                     std::move(convolution));
+  return std::make_unique<ByVariant>(operation, kept, *variant, fuses.ok(),
+                                     overlaps, ns, std::move(convolution));
 }
 
 double EstimateCudnnNs(const Operation& operation, const Target& target) {

@@ -3,11 +3,15 @@
 // first; pooling, bias and activation after it, and y's own format.
 //
 // Bound. Memory: each value is read and written once. A block takes a part of
-// one plane after the other, so that all divisions are of 32 bits.
+// one plane after the other, so that all divisions are of 32 bits. These
+// kernels are short, so that launching one while the kernel before still runs,
+// which they wait for, is a good part of their time.
 #include <algorithm>
 #include <cstdint>
 
 #include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/cuda/activation.cuh"
 #include "kernels/operation/cuda/launches.h"
 #include "kernels/operation/cuda/outputs.cuh"
@@ -17,27 +21,45 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kThreadValues = 4;  // where planes are large enough
-constexpr int64_t kMostBlocks = 1 << 16, kMostParts = 1 << 10;
+constexpr int64_t kMostGroups = 1 << 16, kMostParts = 1 << 10;
 
-// Blocks for planes of `count` values: x take turns with planes, y share one.
-dim3 Blocks(int64_t planes, int count) {
+// How blocks share planes: `parts` of them one plane, and as many groups of
+// them as there are take turns with the planes.
+struct Shares {
+  int groups, parts;
+
+  int64_t blocks() const { return int64_t{groups} * parts; }
+};
+
+// For planes of `count` values.
+Shares SharesOf(int64_t planes, int count) {
   const int64_t parts = CeilDivide<int64_t>(count, kThreads * kThreadValues);
-  return dim3(static_cast<unsigned>(std::min(planes, kMostBlocks)),
-              static_cast<unsigned>(std::min(parts, kMostParts)));
+  return {static_cast<int>(std::min(planes, kMostGroups)),
+          static_cast<int>(std::min(parts, kMostParts))};
 }
 
-// The first of a thread's values in a plane, and the distance to the next.
-__device__ int FirstValue() {
-  return static_cast<int>(blockIdx.y * kThreads + threadIdx.x);
+// A block's first plane, a thread's first value in each, and the distance to
+// the thread's next.
+struct Share {
+  int plane, value, step;
+};
+__device__ Share ShareOfThread(const Shares& shares) {
+  const int plane = static_cast<int>(blockIdx.x) / shares.parts;
+  const int part = static_cast<int>(blockIdx.x) - plane * shares.parts;
+  return {plane, part * kThreads + static_cast<int>(threadIdx.x),
+          shares.parts * kThreads};
 }
-__device__ int ValueStep() { return static_cast<int>(gridDim.y) * kThreads; }
 
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     PadKernel(const T* __restrict__ x, float* __restrict__ padded,
-              Padding padding) {
+              Padding padding, Shares shares) {
+  const Share share = ShareOfThread(shares);
+  WaitForKernelBefore();
+  LetNextKernelStart();
   const int count = padding.padded_height * padding.padded_width;
-  for (int64_t plane = blockIdx.x; plane < padding.planes; plane += gridDim.x) {
+  for (int64_t plane = share.plane; plane < padding.planes;
+       plane += shares.groups) {
     const int64_t image = plane / padding.channels;
     const T* const from =
         x + (image * padding.in.b +
@@ -45,7 +67,7 @@ __global__ void __launch_bounds__(kThreads)
     float* const to = padded + plane * count;
     // The loads of all of a thread's values are on their way together.
 #pragma unroll kThreadValues
-    for (int i = FirstValue(); i < count; i += ValueStep()) {
+    for (int i = share.value; i < count; i += share.step) {
       const int padded_row = i / padding.padded_width;
       const int row = padded_row - padding.top;
       const int column = i - padded_row * padding.padded_width - padding.left;
@@ -75,16 +97,20 @@ __device__ float LargestOf(const Finish& finish, const float* plane, int top,
 
 __global__ void __launch_bounds__(kThreads)
     FinishKernel(const float* sums, const void* __restrict__ bias, void* y,
-                 Finish finish) {
+                 Finish finish, Shares shares) {
+  const Share share = ShareOfThread(shares);
+  WaitForKernelBefore();
+  LetNextKernelStart();
   const int count = finish.out_height * finish.out_width;
-  for (int64_t plane = blockIdx.x; plane < finish.planes; plane += gridDim.x) {
+  for (int64_t plane = share.plane; plane < finish.planes;
+       plane += shares.groups) {
     const float* const from =
         sums + plane * (int64_t{finish.height} * finish.width);
     const int64_t image = plane / finish.channels;
     const int m = static_cast<int>(plane - image * finish.channels);
     const float added = bias == nullptr ? 0 : LoadBias(bias, m, finish.halves);
     const int64_t to = image * finish.out.b + int64_t{m} * finish.out.c;
-    for (int i = FirstValue(); i < count; i += ValueStep()) {
+    for (int i = share.value; i < count; i += share.step) {
       const int row = i / finish.out_width;
       const int column = i - row * finish.out_width;
       float value = finish.pool.size == 0
@@ -107,25 +133,28 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 Error LaunchPad(const Padding& padding, const void* x, float* padded,
-                cudaStream_t stream) {
+                bool overlaps, cudaStream_t stream) {
   const int count = padding.padded_height * padding.padded_width;
-  const dim3 blocks = Blocks(padding.planes, count);
+  const Shares shares = SharesOf(padding.planes, count);
   if (padding.halves) {
-    PadKernel<<<blocks, kThreads, 0, stream>>>(static_cast<const __half*>(x),
-                                               padded, padding);
-  } else {
-    PadKernel<<<blocks, kThreads, 0, stream>>>(static_cast<const float*>(x),
-                                               padded, padding);
+    return LaunchOverlapping("PadKernel", PadKernel<__half>, overlaps,
+                             shares.blocks(), kThreads, /*shared_bytes=*/0,
+                             stream, static_cast<const __half*>(x), padded,
+                             padding, shares);
   }
-  return CheckLaunch("PadKernel");
+  return LaunchOverlapping("PadKernel", PadKernel<float>, overlaps,
+                           shares.blocks(), kThreads, /*shared_bytes=*/0,
+                           stream, static_cast<const float*>(x), padded,
+                           padding, shares);
 }
 
 Error LaunchFinish(const Finish& finish, const float* sums, const void* bias,
-                   void* y, cudaStream_t stream) {
+                   void* y, bool overlaps, cudaStream_t stream) {
   const int count = finish.out_height * finish.out_width;
-  FinishKernel<<<Blocks(finish.planes, count), kThreads, 0, stream>>>(
-      sums, bias, y, finish);
-  return CheckLaunch("FinishKernel");
+  const Shares shares = SharesOf(finish.planes, count);
+  return LaunchOverlapping("FinishKernel", FinishKernel, overlaps,
+                           shares.blocks(), kThreads, /*shared_bytes=*/0,
+                           stream, sums, bias, y, finish, shares);
 }
 
 }  // namespace convlab::cuda

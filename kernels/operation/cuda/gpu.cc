@@ -100,7 +100,7 @@ absl::StatusOr<std::unique_ptr<Convolution>> MakeLoadingPadding(
 }
 
 absl::Status PadInput(const Operation& o, const void* x, float* padded,
-                      Stream stream) {
+                      bool overlaps, Stream stream) {
   const Padding padding = {
       o.batch * o.channels,
       static_cast<int>(o.channels),
@@ -112,11 +112,11 @@ absl::Status PadInput(const Operation& o, const void* x, float* padded,
       static_cast<int>(o.padded_width()),
       StepsOf(o.channels_last, o.channels, o.height, o.width),
       o.halves};
-  return ToStatus(LaunchPad(padding, x, padded, stream));
+  return ToStatus(LaunchPad(padding, x, padded, overlaps, stream));
 }
 
 absl::Status FiltersToFloats(const Operation& o, const void* k, float* floats,
-                             Stream stream) {
+                             bool overlaps, Stream stream) {
   // One row.
   const int count = static_cast<int>(o.kernel_elements());
   const Padding row = {/*planes=*/1,
@@ -129,7 +129,7 @@ absl::Status FiltersToFloats(const Operation& o, const void* k, float* floats,
                        /*padded_width=*/count,
                        StepsOf(/*channels_last=*/false, 1, 1, count),
                        /*halves=*/true};
-  return ToStatus(LaunchPad(row, k, floats, stream));
+  return ToStatus(LaunchPad(row, k, floats, overlaps, stream));
 }
 
 absl::Status ConvolveGenerally(const GeneralConvolution& convolution,
@@ -139,7 +139,7 @@ absl::Status ConvolveGenerally(const GeneralConvolution& convolution,
 }
 
 absl::Status FinishSums(const Operation& o, const float* sums, const void* bias,
-                        void* y, Stream stream) {
+                        void* y, bool overlaps, Stream stream) {
   const Finish finish = {
       o.batch * o.filters,
       static_cast<int>(o.filters),
@@ -151,7 +151,7 @@ absl::Status FinishSums(const Operation& o, const float* sums, const void* bias,
       o.activation,
       StepsOf(o.channels_last, o.filters, o.output_height(), o.output_width()),
       o.halves};
-  return ToStatus(LaunchFinish(finish, sums, bias, y, stream));
+  return ToStatus(LaunchFinish(finish, sums, bias, y, overlaps, stream));
 }
 
 absl::Status CheckDeviceMemory(int device, const char* name,

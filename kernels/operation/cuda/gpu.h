@@ -41,14 +41,17 @@ absl::StatusOr<std::unique_ptr<Convolution>> MakeLoadingPadding(
     const Operation& operation, const Epilogue& epilogue,
     const Resources& resources);
 
+// Of the next three, `overlaps` says whether they may overlap with the kernel
+// before them: as GeneralPlan's, whose kernel is compiled for the same GPUs.
+
 // Copies x, amid zeros, to the padded_elements() at `padded`, which are floats
 // with the channels first.
 absl::Status PadInput(const Operation& operation, const void* x, float* padded,
-                      Stream stream);
+                      bool overlaps, Stream stream);
 
 // Copies filters of halves to the kernel_elements() at `floats`.
 absl::Status FiltersToFloats(const Operation& operation, const void* k,
-                             float* floats, Stream stream);
+                             float* floats, bool overlaps, Stream stream);
 
 // The sums by the general kernel, with bias (unless it is null) and activation
 // unless the operation pools: then they follow the pooling.
@@ -58,7 +61,8 @@ absl::Status ConvolveGenerally(const GeneralConvolution& convolution,
 
 // Applies the epilogue to the sums. Without pooling y may be the sums.
 absl::Status FinishSums(const Operation& operation, const float* sums,
-                        const void* bias, void* y, Stream stream);
+                        const void* bias, void* y, bool overlaps,
+                        Stream stream);
 
 // InvalidArgument, beginning with `name`, unless it is memory of that device or
 // managed memory.

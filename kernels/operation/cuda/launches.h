@@ -27,7 +27,7 @@ struct Padding {
   bool halves;  // x
 };
 Error LaunchPad(const Padding& padding, const void* x, float* padded,
-                cudaStream_t stream);
+                bool overlaps, cudaStream_t stream);
 
 // Max pooling of planes of height x width, or none, then bias and activation.
 // Without pooling `sums` and `y` may be the same.
@@ -41,7 +41,7 @@ struct Finish {
   bool halves;  // y and the bias
 };
 Error LaunchFinish(const Finish& finish, const float* sums, const void* bias,
-                   void* y, cudaStream_t stream);
+                   void* y, bool overlaps, cudaStream_t stream);
 
 }  // namespace convlab::cuda
 

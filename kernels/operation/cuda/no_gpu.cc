@@ -23,10 +23,11 @@ absl::StatusOr<std::unique_ptr<Convolution>> MakeLoadingPadding(
     const Operation&, const Epilogue&, const Resources&) {
   return NoCuda();
 }
-absl::Status PadInput(const Operation&, const void*, float*, Stream) {
+absl::Status PadInput(const Operation&, const void*, float*, bool, Stream) {
   return NoCuda();
 }
-absl::Status FiltersToFloats(const Operation&, const void*, float*, Stream) {
+absl::Status FiltersToFloats(const Operation&, const void*, float*, bool,
+                             Stream) {
   return NoCuda();
 }
 absl::Status ConvolveGenerally(const GeneralConvolution&, const void*,
@@ -34,7 +35,7 @@ absl::Status ConvolveGenerally(const GeneralConvolution&, const void*,
   return NoCuda();
 }
 absl::Status FinishSums(const Operation&, const float*, const void*, void*,
-                        Stream) {
+                        bool, Stream) {
   return NoCuda();
 }
 absl::Status CheckDeviceMemory(int, const char*, const void*) {
