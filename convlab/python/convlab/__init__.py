@@ -20,7 +20,7 @@ new_empty (PyTorch) or its module the function empty (CuPy).
 
 import importlib
 
-from convlab._arrays import is_captured, read, stream_of, wait_for_stream
+from convlab._arrays import can_allocate, is_captured, read, stream_of, wait_for_stream
 from convlab._call import describe, run_tensor
 from convlab._calls import MOST_CALLS, find_call, is_own, problem_of, room
 from convlab._library import ConvlabError, Plan, aligned, count_gpus, version
@@ -121,7 +121,8 @@ class Conv2d:
     The arguments are those of conv2d; bias is read in each call. On a GPU a call
     with inputs of another shape waits until the weights are prepared for it. While
     a CUDA graph is captured, weights that are not prepared yet are read as they
-    are. Call `refresh` after w has changed.
+    are; so are those of Numba and JAX on a GPU, always. Call `refresh` after w has
+    changed.
     """
 
     def __init__(
@@ -217,9 +218,12 @@ class _Prepared:
         self.is_fresh = False
 
     def refresh(self, w, w_at):
-        """Prepares them, but not for a graph, whose replays would do it again."""
+        """Prepares them, but not for a graph, whose replays would do it again.
+
+        Nor for a library whose memory on a GPU is not allocated here.
+        """
         place = w_at[2]
-        if self.call.on_gpu and is_captured(w, place):
+        if not can_allocate(w, place) or self.call.on_gpu and is_captured(w, place):
             return
         plan = self.call.plan
         if self.address is None:

@@ -222,6 +222,15 @@ def wait_for_stream(array, place):
         sys.modules["cupy"].cuda.get_current_stream().synchronize()
 
 
+def can_allocate(array, place):
+    """Whether new_array and wait_for_stream know the array's library."""
+    return (
+        device_of(place) < 0
+        or bool(place & TORCH)
+        or type(array).__module__.partition(".")[0] == "cupy"
+    )
+
+
 def new_array(like, place, shape):
     """An array of the same library, in the same place, and in the same order."""
     if place & TORCH:
