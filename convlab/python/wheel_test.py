@@ -16,6 +16,7 @@ import re
 import signal
 import sys
 import tempfile
+import types
 import unittest
 import zipfile
 
@@ -34,6 +35,7 @@ with zipfile.ZipFile(sys.argv[1]) as _wheel:
 sys.path.insert(0, _folder.name)
 
 import convlab  # noqa: E402
+from convlab._arrays import DEVICE  # noqa: E402
 from torch_test import *  # noqa: E402, F403: unittest.main finds their tests here
 
 try:
@@ -279,6 +281,39 @@ class OnTheCpu(unittest.TestCase):
             convlab.Plan({"heigth": 9})
         with self.assertRaisesRegex(ValueError, "expected an integer"):
             convlab.Plan({"height": 1 << 64})
+
+
+class WithoutAnArray(unittest.TestCase):
+    def test_weights_of_others_on_a_gpu_stay_as_they_are(self):
+        class Numbas:
+            """An array on a GPU, of a library of which no memory is allocated."""
+
+            __cuda_array_interface__ = {}
+
+        call = types.SimpleNamespace(on_gpu=True)
+        prepared = convlab._Prepared(call)
+        prepared.refresh(Numbas(), (256, (5, 3, 3, 3), DEVICE))
+        self.assertFalse(prepared.is_fresh)
+
+    @unittest.skipUnless(HAS_TORCH, "there is no PyTorch")
+    def test_errors_that_say_nothing_about_speed_are_not_remembered(self):
+        import torch
+
+        x = torch.rand(1, 3, 9, 9)
+        for status, outcome in ((2, {False}), (4, set()), (5, None)):
+            model = convlab.torch.accelerate(torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3)))
+
+            def fail(_, status=status):
+                raise convlab.ConvlabError(status, "as told")
+
+            model[0]._by_convlab = fail
+            with torch.no_grad():
+                if outcome is None:
+                    with self.assertRaisesRegex(convlab.ConvlabError, "as told"):
+                        model(x)
+                else:
+                    self.assertEqual(model(x).shape, (1, 4, 7, 7))
+                    self.assertEqual(set(model[0]._convlab_faster.values()), outcome)
 
 
 unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -9,6 +9,8 @@ from convlab import _call
 _ACTIVATIONS = {None: 0, "relu": 1, "tanh": 2}
 _CLASSES = {"fp32": 0, "fp32-normwise": 1, "tf32": 2, "fp16": 3}
 _CAPTURABLE, _TRUST_POINTERS = 1, 2
+# Codes of errors that callers tell apart.
+OUT_OF_MEMORY, DEVICE_ERROR = 4, 5
 _ALIGNMENT = 256
 
 

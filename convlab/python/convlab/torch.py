@@ -27,6 +27,7 @@ from torch import nn
 import convlab
 from convlab._call import describe, run_tensor
 from convlab._chains import ACTIVATIONS, chains_of, in_mode, is_taken, pool_of
+from convlab._library import DEVICE_ERROR, OUT_OF_MEMORY
 from convlab._operator import conv2d, is_channels_last
 
 __all__ = ["accelerate", "conv2d"]
@@ -276,8 +277,13 @@ class _Convolution(nn.Conv2d):
             return False
         try:
             ours = _median_ns(self._by_convlab, x)
-        except convlab.ConvlabError:
-            faster = False  # no kernel takes it
+        except convlab.ConvlabError as error:
+            if error.status == OUT_OF_MEMORY:
+                return False  # there may be more the next time
+            if error.status == DEVICE_ERROR:
+                raise  # PyTorch's calls would fail, too, and not say why
+            # No kernel takes it, or there is no GPU, or PyTorch says what is wrong.
+            faster = False
         else:
             theirs = _median_ns(self._by_pytorch, x)
             faster = ours < theirs
