@@ -138,17 +138,6 @@ TEST_F(OnGpu, WeightsArePreparedOnce) {
   }
 }
 
-TEST_F(OnGpu, RunAllocatesNoDeviceMemory) {
-  const Plan plan(SomeProblem(), OnDevice(0));
-  Tensors tensors(plan);
-  tensors.Run(plan, nullptr);  // loads the kernels' code
-  ASSERT_TRUE(cuda::Synchronize().ok());
-  const auto before = cuda::FreeMemory();
-  for (int turn = 0; turn < 100; ++turn) tensors.Run(plan, nullptr);
-  EXPECT_EQ(*cuda::FreeMemory(), *before);
-  ASSERT_TRUE(cuda::Synchronize().ok());
-}
-
 TEST_F(OnGpu, IsRecordedInAGraph) {
   for (const char* const kernel :
        {"", "general", "few_images", "tensor_split", "tensor_strips"}) {

@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -35,6 +36,7 @@ struct State {
   int devices = 1;
   RefusedCalls refused;
   long launches = 0;
+  std::atomic<long> allocations{0};
   unsigned long long context = 1;
   std::map<const char*, Object> objects;
   std::set<cudaStream_t> capturing;
@@ -146,6 +148,7 @@ cudaError_t TakeLastError() {
 
 long CallCount() { return TheState().refused.count(); }
 long LaunchCount() { return TheState().launches; }
+long AllocationCount() { return TheState().allocations; }
 
 int DeviceCount() { return TheState().devices; }
 int CurrentDevice() { return current_device; }
@@ -154,6 +157,7 @@ unsigned long long ContextNumber() { return TheState().context; }
 void Reset() { ++TheState().context; }
 
 void New(void** out, size_t bytes, const char* kind) {
+  if (kind == kMemory || kind == kPinned) ++TheState().allocations;
   constexpr size_t kAlignment = 256;
   bytes = bytes == 0 ? 1 : bytes;
   const size_t room = (bytes + kAlignment - 1) / kAlignment * kAlignment;

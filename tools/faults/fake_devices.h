@@ -18,9 +18,11 @@ inline constexpr int kNoDevice = -2;
 cudaError_t Call(const void* place, cudaError_t error, int device);
 // That of the calling thread's last refused call, once.
 cudaError_t TakeLastError();
-// How many calls were counted, and how many kernels launched.
+// How many calls were counted, how many kernels launched, and how many times
+// device memory or pinned memory was allocated.
 long CallCount();
 long LaunchCount();
+long AllocationCount();
 
 int DeviceCount();
 // Of the calling thread.

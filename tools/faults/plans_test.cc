@@ -1,7 +1,8 @@
 // Makes plans for GPUs of several kinds, by every kernel and for operations of
 // all kinds, and launches them with the CUDA runtime for machines without a
 // GPU. It refuses what such a GPU would refuse: empty grids, too many threads,
-// more shared memory than there is or than was allowed. Nothing is computed.
+// more shared memory than there is or than was allowed. A run allocates no
+// memory on the device. Nothing is computed.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -120,6 +121,7 @@ class PlansOfAGpu : public ::testing::TestWithParam<int> {
     EXPECT_GE(prepared.estimated_ns(), 0);
     EXPECT_GE(prepared.workspace_bytes(), 0);
     if (prepared.workspace_bytes() > kRoom) return true;
+    const long allocations = fake::AllocationCount();
     const auto tensors = [&](const void* k) -> PreparedOperation::Tensors {
       return {At(0), k, o.bias ? At(2) : nullptr, At(3), At(4)};
     };
@@ -139,6 +141,7 @@ class PlansOfAGpu : public ::testing::TestWithParam<int> {
     const absl::Status again =
         prepared.RunPrepared(tensors(At(1) + kRoom / 2), nullptr);
     EXPECT_TRUE(again.ok()) << again;
+    EXPECT_EQ(fake::AllocationCount(), allocations);
     return true;
   }
 
