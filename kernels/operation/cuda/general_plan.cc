@@ -22,8 +22,8 @@ constexpr int kMostSharesLog = 2;
 // Ways to divide a row of outputs that are tried.
 constexpr int kColumnCuts = 8;
 
-// The size of the parts if `all` is cut into as few equal ones of at most `most`
-// as possible.
+// The size of the parts if `all` is cut into as few equal ones of at most
+// `most` as possible.
 int EvenPart(int64_t all, int64_t most) {
   const int64_t part = std::min(all, most);
   return static_cast<int>(CeilDivide(all, CeilDivide(all, part)));
