@@ -277,11 +277,14 @@ bool MakeWgmmaPlan(const Problem& problem, int parts,
 
 double EstimateWgmmaNs(const Problem& problem, int parts,
                        const DeviceLimits& limits) {
-  constexpr TimeModel kModel = {/*launch_us=*/6.79, /*per_cycle=*/0.903,
-                                /*per_byte=*/0.292, /*weight_ns=*/0.824};
+  constexpr TimeModel kTwoParts = {/*launch_us=*/6.79, /*per_cycle=*/0.903,
+                                   /*per_byte=*/0.292, /*weight_ns=*/0.824};
+  constexpr TimeModel kOnePart = {/*launch_us=*/7.35, /*per_cycle=*/0.878,
+                                  /*per_byte=*/0.503, /*weight_ns=*/0.163};
   WgmmaPlan plan;
   if (!MakeWgmmaPlan(problem, parts, limits, &plan)) return -1;
-  return EstimateNs(kModel, Cost(plan, limits), problem, limits);
+  return EstimateNs(parts == 2 ? kTwoParts : kOnePart, Cost(plan, limits),
+                    problem, limits);
 }
 
 }  // namespace convlab::cuda
