@@ -16,6 +16,7 @@
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/few_images/inset_copies.cuh"
 #include "kernels/convolution/cuda/few_images/item.cuh"
 #include "kernels/convolution/cuda/few_images/line_plan.h"
 #include "kernels/convolution/cuda/lib/division.h"
@@ -80,28 +81,20 @@ __device__ __forceinline__ void CopyTilesAs(const LinePlan& plan,
   }
 }
 
-// The same for images amid zeros, which come without a copy of them.
+// The same for images amid zeros.
 __device__ __forceinline__ void CopyPaddedTiles(const LinePlan& plan,
                                                 const float* from, int tile_y,
                                                 int tiles, float* to) {
-  const Inset& inset = plan.inset;
-  const int floats = tiles * plan.input_rows * plan.copy_columns;
-#pragma unroll 1
-  for (int i = threadIdx.x; i < floats; i += blockDim.x) {
-    const int row = Divide(i, plan.copy_columns_magic);
-    const int column = i - row * plan.copy_columns;
+  const auto row_of = [&](int row) {
     const int tile = Divide(row, plan.input_rows_magic);
     const int image = Divide(tile_y + tile, plan.tiles_y_magic);
-    const int h = (tile_y + tile - image * plan.tiles_y) * plan.groups_y + row -
-                  tile * plan.input_rows - inset.top;
-    const int w = column - inset.left;
-    const bool exists =
-        static_cast<unsigned>(h) < static_cast<unsigned>(inset.height) &&
-        static_cast<unsigned>(w) < static_cast<unsigned>(inset.width);
-    const int at = (image * inset.height + h) * inset.width + w;
-    __pipeline_memcpy_async(to + row * plan.pitch + column,
-                            from + (exists ? at : 0), 4, exists ? 0 : 4);
-  }
+    return RowOfInset(plan.inset, image,
+                      (tile_y + tile - image * plan.tiles_y) * plan.groups_y +
+                          row - tile * plan.input_rows);
+  };
+  CopyRowsOfInset(plan.inset, tiles * plan.input_rows, plan.copy_columns,
+                  plan.copy_columns_magic, /*first_column=*/0, plan.pitch, from,
+                  to, row_of);
 }
 
 // The same for a block's tiles by vectors of plan.copy_floats floats, where

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "kernels/convolution/cuda/few_images/inset_copies.cuh"
 #include "kernels/convolution/cuda/few_images/item.h"
 #include "kernels/convolution/cuda/few_images/tile_plan.h"
 #include "kernels/convolution/cuda/lib/division.h"
@@ -93,31 +94,21 @@ __device__ __forceinline__ void CopyInputsAs(const TilePlan& plan,
   }
 }
 
-// The same for an image amid zeros, which comes without a copy of it. `from` is
-// its first channel.
+// The same for an image amid zeros. `from` is its first channel.
 template <FewScope kScope>
 __device__ __forceinline__ void CopyPaddedInputs(const TilePlan& plan,
                                                  const FewTile& tile,
                                                  const float* from,
                                                  int channels) {
-  const Inset& inset = plan.inset;
-  const int floats = channels * plan.input_rows * plan.copy_columns;
-#pragma unroll 2
-  for (int i = threadIdx.x; i < floats; i += blockDim.x) {
-    const int row = Divide(i, plan.copy_columns_magic);
-    const int column = i - row * plan.copy_columns;
+  const auto row_of = [&](int row) {
     const int c = kScope == FewScope::kOneChannel
                       ? 0
                       : Divide(row, plan.input_rows_magic);
-    const int h = tile.h0 + row - c * plan.input_rows - inset.top;
-    const int w = tile.w0 + column - inset.left;
-    const bool exists =
-        static_cast<unsigned>(h) < static_cast<unsigned>(inset.height) &&
-        static_cast<unsigned>(w) < static_cast<unsigned>(inset.width);
-    const int at = (c * inset.height + h) * inset.width + w;
-    __pipeline_memcpy_async(tile.inputs + row * plan.pitch + column,
-                            from + (exists ? at : 0), 4, exists ? 0 : 4);
-  }
+    return RowOfInset(plan.inset, c, tile.h0 + row - c * plan.input_rows);
+  };
+  CopyRowsOfInset(plan.inset, channels * plan.input_rows, plan.copy_columns,
+                  plan.copy_columns_magic, tile.w0, plan.pitch, from,
+                  tile.inputs, row_of);
 }
 
 // The inputs of a block's tile, by vectors of plan.copy_floats floats, where
