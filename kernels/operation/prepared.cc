@@ -331,7 +331,7 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
   RETURN_IF_ERROR(variant->Check(problem, kept.resources, epilogue));
   ASSIGN_OR_RETURN(
       auto convolution,
-      operation.padded() && !CopiesInput(operation, *variant)
+      gpu && !CopiesInput(operation, *variant) && cuda::LoadsPadding(*variant)
           ? cuda::MakeLoadingPadding(operation, epilogue, kept.resources)
           : variant->Create(problem, kept.resources, epilogue));
   return std::make_unique<ByVariant>(operation, kept, *variant, fuses.ok(),

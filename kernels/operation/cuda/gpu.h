@@ -35,7 +35,8 @@ double EstimateCudnnNs(const Operation& operation);
 
 // Whether a variant has a convolution that loads x without the zeros around it,
 // and that convolution for a plain operation, whose padded problem the variant
-// takes with the epilogue. In all other respects it is the variant's.
+// takes with the epilogue. Its runs overlap with the kernel before them. In all
+// other respects it is the variant's.
 bool LoadsPadding(const Variant& variant);
 absl::StatusOr<std::unique_ptr<Convolution>> MakeLoadingPadding(
     const Operation& operation, const Epilogue& epilogue,

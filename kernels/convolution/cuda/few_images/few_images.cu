@@ -111,7 +111,8 @@ LinePointer KernelOf(const LinePlan& plan) {
   return LineOf(plan.K, std::make_index_sequence<std::size(kFewKernelSizes)>());
 }
 
-// A launch that may overlap with the kernel before it in the stream.
+// A launch that may overlap with the kernel before it in the stream. It takes
+// 0.2 us more by itself, and 0.3 to 0.5 us less of each in a row.
 struct FewLaunch {
   dim3 blocks;
   int threads, shared_bytes;
@@ -125,7 +126,7 @@ struct FewLaunch {
 Error PrepareLaunch(const void* kernel, const DeviceLimits& limits,
                     FewLaunch* launch) {
   RETURN_IF_FAILED(AllowAllSharedMemory(kernel));
-  launch->overlaps = MayOverlap(kernel);
+  launch->overlaps = launch->overlaps && MayOverlap(kernel);
   if (!launch->overlaps) return {};
   int resident = 0;
   RETURN_IF_CUDA_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -171,7 +172,7 @@ class FewImages : public Kernel {
     is_line_ = epilogue_.empty() && MakeLinePlan(problem_, limits, &line_plan_);
     if (is_line_) {
       launch_ = {dim3(line_plan_.blocks()), line_plan_.threads,
-                 line_plan_.shared_bytes(), false};
+                 line_plan_.shared_bytes(), overlaps_};
       return PrepareLaunch(reinterpret_cast<const void*>(KernelOf(line_plan_)),
                            limits, &launch_);
     }
@@ -180,7 +181,7 @@ class FewImages : public Kernel {
     }
     launch_ = {dim3(tile_plan_.batch, tile_plan_.tiles_x * tile_plan_.tiles_y,
                     tile_plan_.blocks_m),
-               tile_plan_.block_threads, tile_plan_.shared_bytes(), false};
+               tile_plan_.block_threads, tile_plan_.shared_bytes(), overlaps_};
     return PrepareLaunch(reinterpret_cast<const void*>(KernelOf(tile_plan_)),
                          limits, &launch_);
   }
@@ -196,6 +197,9 @@ class FewImages : public Kernel {
     return Launch("FewImagesTileKernel", KernelOf(tile_plan_), launch_, x, k, y,
                   tile_plan_, stream);
   }
+
+  // Before Prepare: lets runs overlap with the kernel before them.
+  void UseOverlap() { overlaps_ = true; }
 
   // For all runs. The images in memory are those inside of the problem's.
   void UseInset(const Inset& inset) {
@@ -230,7 +234,7 @@ class FewImages : public Kernel {
   }
 
  private:
-  bool is_line_ = false;
+  bool is_line_ = false, overlaps_ = false;
   LinePlan line_plan_ = {};
   TilePlan tile_plan_ = {};  // otherwise
   FewLaunch launch_ = {};
@@ -241,6 +245,7 @@ class FewImages : public Kernel {
 Kernel* MakePaddedKernel(const Problem& problem, const Epilogue& epilogue,
                          const Inset& inset, Error* error) {
   auto* const kernel = new FewImages(problem, epilogue);
+  kernel->UseOverlap();
   *error = kernel->Prepare();
   if (!error->failed()) kernel->UseInset(inset);
   return kernel;

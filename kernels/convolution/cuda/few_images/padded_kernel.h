@@ -7,7 +7,8 @@
 
 namespace convlab::cuda {
 
-// For a problem that few_images takes, and an image inside of the problem's.
+// For a problem that few_images takes, and an image inside of the problem's, or
+// all of it. Its runs overlap with the kernel before them.
 // Never null; the caller deletes it. On failure `error` is set.
 Kernel* MakePaddedKernel(const Problem& problem, const Epilogue& epilogue,
                          const Inset& inset, Error* error);
