@@ -181,8 +181,12 @@ class GeneralOnGpu : public PreparedOperation {
         convolution_(convolution) {
     estimated_ns_ = convolution.estimated_ns;
     if (operation.halves) accuracy_ = AccuracyClass::kFp16;
+    if (convolution.copies_input) {
+      copy_bytes_ = PartBytes(operation.input_elements());
+    }
+    workspace_bytes_ = copy_bytes_;
     if (operation.pool.size > 0) {
-      workspace_bytes_ = PartBytes(operation.sums_elements());
+      workspace_bytes_ += PartBytes(operation.sums_elements());
       estimated_ns_ += cuda::EstimateFinishNs(operation);
     }
   }
@@ -190,15 +194,24 @@ class GeneralOnGpu : public PreparedOperation {
   absl::Status Run(const Tensors& tensors, Stream stream) override {
     const cuda::CurrentDevice current(target_.resources.device);
     RETURN_IF_ERROR(current.status());
-    if (operation_.pool.size == 0) {
-      return cuda::ConvolveGenerally(convolution_, tensors.x, tensors.k,
-                                     tensors.bias, tensors.y, stream);
+    const bool overlaps = convolution_.plan.overlaps;
+    char* const workspace = static_cast<char*>(tensors.workspace);
+    const void* x = tensors.x;
+    if (convolution_.copies_input) {
+      float* const copy = reinterpret_cast<float*>(workspace);
+      RETURN_IF_ERROR(cuda::PadInput(cuda::WithoutPadding(operation_), x, copy,
+                                     overlaps, stream));
+      x = copy;
     }
-    float* const sums = static_cast<float*>(tensors.workspace);
-    RETURN_IF_ERROR(cuda::ConvolveGenerally(convolution_, tensors.x, tensors.k,
+    if (operation_.pool.size == 0) {
+      return cuda::ConvolveGenerally(convolution_, x, tensors.k, tensors.bias,
+                                     tensors.y, stream);
+    }
+    float* const sums = reinterpret_cast<float*>(workspace + copy_bytes_);
+    RETURN_IF_ERROR(cuda::ConvolveGenerally(convolution_, x, tensors.k,
                                             /*bias=*/nullptr, sums, stream));
-    return cuda::FinishSums(operation_, sums, tensors.bias, tensors.y,
-                            convolution_.plan.overlaps, stream);
+    return cuda::FinishSums(operation_, sums, tensors.bias, tensors.y, overlaps,
+                            stream);
   }
 
   // Blocks bring the filters into their order as they read them.
@@ -214,6 +227,7 @@ class GeneralOnGpu : public PreparedOperation {
   const Operation operation_;
   const Target target_;
   const cuda::GeneralConvolution convolution_;
+  int64_t copy_bytes_ = 0;  // of x, before the sums in the workspace
 };
 
 // Whether a variant takes the operation on the target, as far as padding,

@@ -111,17 +111,18 @@ int Resident(const GeneralPlan& plan, const DeviceLimits& limits) {
 // Whether inputs can be loaded in vectors: rows begin at multiples of 16 bytes,
 // and those of all chunks begin in the same column.
 bool TakesVectors(const GeneralPlan& p) {
-  return p.in.w == 1 && !p.halves_in && p.W % 4 == 0;
+  return p.in.w == 1 && !p.halves_x && p.W % 4 == 0;
 }
 
 // Of x and y.
 double TensorBytes(const GeneralPlan& p) {
-  return (p.halves_in ? 0.5 : 1) * kFloat * static_cast<double>(p.batch) *
+  return (p.halves_x ? 0.5 : 1) * kFloat * static_cast<double>(p.batch) *
          (double{1} * p.C * p.H * p.W + double{1} * p.M * p.OH * p.OW);
 }
 
 // Cycles of the multiprocessors' clock. The constants were fitted to the times
-// of 4,403 plans for 44 problems on an H200 (docs/journal/general_plan.md).
+// of 4,403 plans for 44 problems on an H200 (docs/journal/general_plan.md),
+// those for halves to 40 plans.
 double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
   const GeneralShape shape = kGeneralShapes[p.shape];
   // What a warp issues for a tap. Shared memory brings a number to all threads
@@ -138,8 +139,11 @@ double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
   const int shares = 1 << p.shares_log;
   const double warps = p.warps / 4.0 / shares;  // of a scheduler, one share
   const double rows = double{1} * p.chunk_channels * p.images * p.in_rows;
+  // Halves come by way of registers, and are stored one by one.
+  constexpr double kHalvesRow = 1.9, kHalvesStore = 9.5;
   const double row = p.vectors ? 2.51 + 0.415 * p.row_vectors
-                               : 6.43 + 0.365 * RoundUp(p.in_columns, 8);
+                               : (6.43 + 0.365 * RoundUp(p.in_columns, 8)) *
+                                     (p.halves_x ? kHalvesRow : 1);
   const double copied =
       p.chunks * (rows * row + 0.208 * p.chunk_taps * p.filters);
   // Each row of a tile ends in two sectors of memory that others write, too,
@@ -149,7 +153,8 @@ double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
   const double ends =
       apart ? 4.87 * p.filters * p.images * (p.columns == p.OW ? 1 : p.rows)
             : 0;
-  const double store = shape.positions == 7 ? 24.9 : 11.35;
+  const double store =
+      (shape.positions == 7 ? 24.9 : 11.35) + (p.halves_out ? kHalvesStore : 0);
   const double stored =
       warps * shape.filters * shape.positions * (store + 14.7 * (shares - 1)) +
       ends;
@@ -239,7 +244,7 @@ void SetDivisors(GeneralPlan* plan) {
   p.by_chunk_columns = Divisor(p.chunk_columns);
 }
 
-GeneralPlan PlanOf(const Operation& o) {
+GeneralPlan PlanOf(const Operation& o, bool copied) {
   GeneralPlan p = {};
   p.batch = o.batch;
   p.C = static_cast<int>(o.channels), p.H = static_cast<int>(o.height);
@@ -254,10 +259,11 @@ GeneralPlan PlanOf(const Operation& o) {
   p.taps = static_cast<int>(o.taps());
   const bool pools = o.pool.size > 0;
   p.activation = pools ? Activation::kNone : o.activation;
-  p.in = StepsOf(o.channels_last, o.channels, o.height, o.width);
+  p.in = StepsOf(o.channels_last && !copied, o.channels, o.height, o.width);
   // Sums that are pooled later are plain.
   p.out = StepsOf(o.channels_last && !pools, o.filters, p.OH, p.OW);
-  p.halves_in = o.halves, p.halves_out = o.halves && !pools;
+  p.halves_x = o.halves && !copied, p.halves_in = o.halves;
+  p.halves_out = o.halves && !pools;
   return p;
 }
 
@@ -287,9 +293,9 @@ void ForTiles(int positions, const DeviceLimits& limits, GeneralPlan& p,
 
 // Calls visit(plan) for the plans that fit, without their divisors.
 template <typename Visit>
-void ForPlans(const Operation& operation, const DeviceLimits& limits,
-              const Visit& visit) {
-  GeneralPlan p = PlanOf(operation);
+void ForPlans(const Operation& operation, bool copied,
+              const DeviceLimits& limits, const Visit& visit) {
+  GeneralPlan p = PlanOf(operation, copied);
   for (p.shape = 0; p.shape < kGeneralShapeCount; ++p.shape) {
     const GeneralShape shape = kGeneralShapes[p.shape];
     for (p.filter_warps = 1; p.filter_warps <= kMostWarps; ++p.filter_warps) {
@@ -318,9 +324,9 @@ Steps StepsOf(bool channels_last, int64_t channels, int64_t height,
 }
 
 bool MakeGeneralPlan(const Operation& operation, const DeviceLimits& limits,
-                     GeneralPlan* plan) {
+                     GeneralPlan* plan, bool copied) {
   double least = std::numeric_limits<double>::max();
-  ForPlans(operation, limits, [&](const GeneralPlan& p) {
+  ForPlans(operation, copied, limits, [&](const GeneralPlan& p) {
     const double cost = CostOf(p, limits);
     if (cost < least) least = cost, *plan = p;
   });

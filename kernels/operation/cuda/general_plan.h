@@ -46,8 +46,8 @@ struct GeneralPlan {
   int stride_y, stride_x, top, left;
   int taps;
   Activation activation;
-  Steps in, out;  // of x, and of the sums
-  bool halves_in, halves_out;
+  Steps in, out;                         // of x, and of the sums
+  bool halves_x, halves_in, halves_out;  // x; k and the bias; the sums
 
   // A block computes a tile of outputs for its filters. Its warps are
   // filter_warps with the same positions and taps, 2^shares_log with the same
@@ -89,9 +89,10 @@ struct GeneralPlan {
 };
 
 // The plan with the least cost for a valid operation; false if it would need
-// more blocks than a grid has.
+// more blocks than a grid has. If x was `copied` before, it is floats with the
+// channels first.
 bool MakeGeneralPlan(const Operation& operation, const DeviceLimits& limits,
-                     GeneralPlan* plan);
+                     GeneralPlan* plan, bool copied = false);
 
 // Nanoseconds from a cold L2 cache.
 double EstimateGeneralNs(const GeneralPlan& plan, const DeviceLimits& limits);

@@ -110,7 +110,7 @@ __device__ __forceinline__ void BringInputs(const GeneralPlan& plan,
       const int place = plan.by_phases.Quotient(column);
       const int phase = column - place * plan.phases;
       Bring(row_to + phase * plan.phase_pitch + place, x,
-            from + int64_t{w} * plan.in.w, exists, plan.halves_in);
+            from + int64_t{w} * plan.in.w, exists, plan.halves_x);
     }
   }
 }

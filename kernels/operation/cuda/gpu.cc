@@ -58,9 +58,24 @@ absl::StatusOr<GeneralConvolution> PrepareGenerally(const Operation& o) {
                      ": needs more blocks of threads than there "
                      "can be"));
   }
-  RETURN_IF_ERROR(ToStatus(PrepareGeneral(&convolution.plan)));
   convolution.estimated_ns = EstimateGeneralNs(convolution.plan, limits);
+  convolution.copies_input = false;
+  GeneralPlan of_copy;
+  if (o.halves && MakeGeneralPlan(o, limits, &of_copy, /*copied=*/true)) {
+    const double ns = EstimateGeneralNs(of_copy, limits) +
+                      EstimatePaddingNs(WithoutPadding(o));
+    if (ns < convolution.estimated_ns) {
+      convolution = {of_copy, /*copies_input=*/true, ns};
+    }
+  }
+  RETURN_IF_ERROR(ToStatus(PrepareGeneral(&convolution.plan)));
   return convolution;
+}
+
+Operation WithoutPadding(const Operation& operation) {
+  Operation bare = operation;
+  bare.top = bare.bottom = bare.left = bare.right = 0;
+  return bare;
 }
 
 double EstimatePaddingNs(const Operation& o) {

@@ -17,7 +17,10 @@ namespace convlab::cuda {
 // The general kernel for an operation on a device.
 struct GeneralConvolution {
   GeneralPlan plan;
-  double estimated_ns;  // without what FinishSums does
+  // Whether it reads a copy of x by PadInput, without the zeros: then halves
+  // come in vectors of floats.
+  bool copies_input;
+  double estimated_ns;  // with that copy, without what FinishSums does
 };
 
 // For a valid operation. Unimplemented, with the reason, unless the kernels
@@ -53,6 +56,9 @@ absl::Status PadInput(const Operation& operation, const void* x, float* padded,
 // Copies filters of halves to the kernel_elements() at `floats`.
 absl::Status FiltersToFloats(const Operation& operation, const void* k,
                              float* floats, bool overlaps, Stream stream);
+
+// The operation whose padded input is x as it is.
+Operation WithoutPadding(const Operation& operation);
 
 // The sums by the general kernel, with bias (unless it is null) and activation
 // unless the operation pools: then they follow the pooling.
