@@ -21,7 +21,8 @@ void ForOperations(const Function& function) {
   constexpr int64_t kImages[][4] = {// batch, channels, height, width
                                     {1, 1, 9, 11},
                                     {3, 3, 16, 16},
-                                    {2, 5, 7, 37}};
+                                    {2, 5, 7, 37},
+                                    {1, 2, 6, 83}};
   constexpr int64_t kFilters[][3] = {// number, height, width
                                      {1, 1, 1},
                                      {7, 3, 3},
@@ -148,6 +149,22 @@ TEST_P(Prepared, LargeFilters) {
     SCOPED_TRACE(ToString(o));
     const auto x = Integers(o.input_elements(), 3, 1);
     const auto k = Integers(o.kernel_elements(), 3, 2);
+    const auto expected = Finished(o, DefinitionOf(o, x, k), nullptr);
+    const auto y = Run(o, x, k, {});
+    for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], expected[i]) << i;
+  }
+}
+
+// Enough for few_images' line of items, in rows that a warp copies and in
+// narrower ones.
+TEST_P(Prepared, ManyPaddedImagesOfOneChannel) {
+  for (const int64_t width : {28, 70}) {
+    Operation o = MakeOperation(100, 1, 30, width, 20, 3, 3);
+    o.top = 2, o.left = 1, o.right = 3;
+    if (!Takes(o)) continue;
+    SCOPED_TRACE(ToString(o));
+    const auto x = Integers(o.input_elements(), 8, 1);
+    const auto k = Integers(o.kernel_elements(), 8, 2);
     const auto expected = Finished(o, DefinitionOf(o, x, k), nullptr);
     const auto y = Run(o, x, k, {});
     for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], expected[i]) << i;
