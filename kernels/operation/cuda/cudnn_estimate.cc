@@ -11,8 +11,8 @@ constexpr int64_t kFiltersOfTile = 16;
 // Fitted, to the relative error, to an earlier record of the 40 problems of
 // convlab/measure/h200/compare.json: with stride 1 the estimates are within 29
 // % of the times (root mean square), with others within 16 %. On the present
-// one, in which Convlab is faster on 39 problems, the estimates of both decide
-// 38 right. There is no problem of more than 32 channels among them.
+// one, in which Convlab is as fast or faster on all, the estimates of both
+// decide 39 right. There is no problem of more than 32 channels among them.
 struct Costs {
   double call_ns;
   double product_ps;  // of a filter and a tap, filters filled up to tiles
