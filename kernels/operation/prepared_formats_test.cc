@@ -1,5 +1,6 @@
-// Compares prepared operations of tensors in other formats, NHWC and of halves,
-// with the definition in float64, on the CPU and on a GPU.
+// Compares prepared operations on half-precision tensors and tensors with the
+// channels last with the definition in float64.
+#include <cstdint>
 #include <tuple>
 #include <utility>
 #include <vector>

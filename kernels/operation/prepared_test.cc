@@ -202,6 +202,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::tuple(Backend::kCuda, "tensor_wgmma"),
                       std::tuple(Backend::kCuda, "wgmma_strips")),
     NameOfTarget);
+
 TEST(PrepareOperation, SaysWhyNot) {
   Target target;
   target.resources.workers = &TestWorkers();
