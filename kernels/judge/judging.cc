@@ -57,12 +57,14 @@ void Judging::Note(const std::string& text) {
 void Judging::NoteSpecial(const Trial& trial, const Attempt& attempt) {
   if (attempt.right()) return;
   if (trial.family == Family::kNotFinite) {
-    Note("NaN and infinities of the inputs are not where they belong");
+    special_notes_.insert(
+        "NaN and infinities of the inputs are not where they belong");
     return;
   }
   verdict_.accuracy = AccuracyClass::kBf16;
-  Note(absl::StrFormat("loses %s (relative error %.1g): a type of small range",
-                       Name(trial.family), attempt.check.error));
+  special_notes_.insert(
+      absl::StrFormat("loses %s (relative error %.1g): a type of small range",
+                      Name(trial.family), attempt.check.error));
 }
 
 bool Judging::HasLostEnough() const {
@@ -301,6 +303,11 @@ void Judging::Decide() {
 
 absl::StatusOr<Verdict> Judging::Run() {
   RETURN_IF_ERROR(TryAll());
+  // What is wrong with ordinary values loses nothing in particular.
+  if (std::any_of(tried_.begin(), tried_.end(),
+                  [](const auto& tried) { return tried.right; })) {
+    for (const std::string& note : special_notes_) Note(note);
+  }
   if (!decided_) RETURN_IF_ERROR(TimeLayers(/*in_order=*/false));
   if (!decided_ && asked_failure_) RETURN_IF_ERROR(FindReason());
   // Times of outputs that were wrong are none.

@@ -68,6 +68,8 @@ TEST(Judging, AnEmptyKernelIsWrong) {
                               float*) { return absl::OkStatus(); }));
   EXPECT_EQ(verdict.outcome, Outcome::kWrong);
   EXPECT_THAT(Reason(verdict), HasSubstr("never written"));
+  // It loses everything, not just what a narrow type loses.
+  EXPECT_TRUE(verdict.notes.empty()) << ToString(verdict);
 }
 
 TEST(Judging, AllZerosAreWrongAndNotAnEarlierResult) {

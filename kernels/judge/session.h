@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,7 @@ class Judging {
   Runner runner_;
   Verdict verdict_;
   std::vector<Tried> tried_;
+  std::set<std::string> special_notes_;  // of families that narrow types lack
   // The first failures: of the layers at the batch that was asked for, of the
   // layers at other batches, and of other sizes.
   std::optional<Attempt> asked_failure_, own_failure_, other_failure_;
