@@ -258,7 +258,11 @@ TEST_P(TrainedTest, LabelsAreThoseOfTheLayers) {
       *FindVariant(backend,
                    backend == Backend::kCpu ? "dense_lanes" : "direct_tiled"));
   options.logits = true;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  const int64_t count = 300;  // all would take most of an hour
+#else
   const int64_t count = dataset->images.count;
+#endif
   const auto by_layer =
       RunInference(network, *weights, dataset->images, count, options, workers);
   ASSERT_TRUE(by_layer.ok()) << by_layer.status();
@@ -281,7 +285,9 @@ TEST_P(TrainedTest, LabelsAreThoseOfTheLayers) {
       error = std::max(error, std::fabs(logits[i * classes + c] - expected));
     }
   }
-  EXPECT_EQ(absl::StrCat(correct), weights->metadata.at("correct_10000"));
+  if (count == dataset->images.count) {
+    EXPECT_EQ(absl::StrCat(correct), weights->metadata.at("correct_10000"));
+  }
   // Well within what AnswerOf calls close.
   EXPECT_LT(error, 0x1p-17 * largest);
   RecordProperty("largest_difference", absl::StrCat(error));
