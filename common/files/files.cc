@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -52,6 +54,59 @@ absl::StatusOr<Target> FindTarget(const std::string& path) {
   }
   if (access(target.c_str(), W_OK) != 0) return FileError("write", path, errno);
   return Target{target, info.st_mode & 0777};
+}
+
+// The files that destructors of AtomicFile would remove, for a process that
+// ends without them (std::quick_exit): one that was refused memory in a thread.
+struct TemporaryFile {
+  pid_t owner;  // a process that this one makes has a list, and not the files
+  std::string path;
+};
+struct TemporaryFiles {
+  std::mutex mutex;
+  std::list<TemporaryFile> files;
+};
+TemporaryFiles& AllTemporaryFiles() {
+  static auto* const all = new TemporaryFiles;
+  return *all;
+}
+
+// Needs no memory.
+void RemoveTemporaryFiles() {
+  TemporaryFiles& all = AllTemporaryFiles();
+  // The thread that ends the process may have it locked.
+  const std::unique_lock<std::mutex> lock(all.mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  for (const TemporaryFile& file : all.files) {
+    if (file.owner == getpid()) std::remove(file.path.c_str());
+  }
+}
+
+// mkstemp. All memory is taken before there is a file to be removed.
+int MakeTemporaryFile(std::string& path) {
+  TemporaryFiles& all = AllTemporaryFiles();
+  static const int registered = std::at_quick_exit(RemoveTemporaryFiles);
+  static_cast<void>(registered);
+  std::list<TemporaryFile> file = {{getpid(), path}};
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const int descriptor = mkstemp(path.data());
+  if (descriptor < 0) return descriptor;
+  file.front().path = path;
+  all.files.splice(all.files.end(), file);
+  return descriptor;
+}
+
+// It has another name now, or is removed.
+void ForgetTemporaryFile(const std::string& path) {
+  TemporaryFiles& all = AllTemporaryFiles();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.files.remove_if(
+      [&](const TemporaryFile& file) { return file.path == path; });
+}
+
+void RemoveTemporaryFile(const std::string& path) {
+  std::remove(path.c_str());
+  ForgetTemporaryFile(path);
 }
 
 // A stream for the descriptor, which is closed if there is none.
@@ -192,20 +247,20 @@ absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& path) {
   ASSIGN_OR_RETURN(const Target target, FindTarget(path));
   // All of its memory is taken before there is a file to be removed.
   AtomicFile file(target.path, absl::StrCat(target.path, ".XXXXXX"));
-  const int descriptor = mkstemp(file.temporary_path_.data());
+  const int descriptor = MakeTemporaryFile(file.temporary_path_);
   if (descriptor < 0) return FileError("write", target.path, errno);
   fchmod(descriptor, target.mode);
   file.file_ = OpenStream(descriptor, "wb");
   if (file.file_ == nullptr) {
     const int error = errno;
-    std::remove(file.temporary_path_.c_str());
+    RemoveTemporaryFile(file.temporary_path_);
     return FileError("write", target.path, error);
   }
   return file;
 }
 
 AtomicFile::~AtomicFile() {
-  if (file_ != nullptr) std::remove(temporary_path_.c_str());
+  if (file_ != nullptr) RemoveTemporaryFile(temporary_path_);
 }
 
 absl::Status AtomicFile::Write(absl::string_view content) {
@@ -222,10 +277,11 @@ absl::Status AtomicFile::Commit() {
   const int error = errno;
   file_.reset();
   if (written && std::rename(temporary_path_.c_str(), path_.c_str()) == 0) {
+    ForgetTemporaryFile(temporary_path_);
     return absl::OkStatus();
   }
   const int cause = written ? errno : error;
-  std::remove(temporary_path_.c_str());
+  RemoveTemporaryFile(temporary_path_);
   return FileError("write", path_, cause);
 }
 

@@ -95,6 +95,21 @@ TEST_F(FilesTest, AnAtomicFileAppearsWhenItIsComplete) {
   EXPECT_EQ(Entries(), 1);
 }
 
+TEST_F(FilesTest, AProcessThatEndsWithoutDestructorsLeavesNoAtomicFile) {
+  const auto end = [this](const char* name) {
+    auto file = AtomicFile::Create(Path(name));
+    EXPECT_EQ(WriteFileAtomically(Path("whole"), "new"), absl::OkStatus());
+    std::quick_exit(file.ok() ? 0 : 1);
+  };
+  const auto others = AtomicFile::Create(Path("others"));
+  ASSERT_TRUE(others.ok()) << others.status();
+  EXPECT_EXIT(end("x"), ::testing::ExitedWithCode(0), "");
+  // Not those of the process that made this one.
+  EXPECT_EQ(Entries(), 2);
+  EXPECT_TRUE(ReadFile(others->temporary_path()).ok());
+  EXPECT_EQ(*ReadFile(Path("whole")), "new");
+}
+
 TEST_F(FilesTest, AnAtomicFileThatDoesNotFitIsNotLeftBehind) {
   struct rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);

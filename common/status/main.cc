@@ -1,9 +1,9 @@
 #include "common/status/main.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <new>
@@ -35,9 +35,10 @@ void NoteRefusal() {
 // Takes the place of std::terminate's end by a signal where an exception that
 // says that there is no memory cannot go on: nobody catches it in this thread,
 // or a function promises not to throw. (The system's library ends the program
-// there without the exception at hand.) No destructors run.
+// there without the exception at hand.) No destructors run; at_quick_exit has
+// what is to be done all the same (AtomicFile).
 void EndWithoutMemory() {
-  if (refused) _exit(TellNoMemory(program_invocation_short_name));
+  if (refused) std::quick_exit(TellNoMemory(program_invocation_short_name));
   __gnu_cxx::__verbose_terminate_handler();
 }
 
