@@ -131,11 +131,11 @@ std::vector<cuda::PinnedBuffer> MakePieceMemory(const ClassifyDevice& device,
 WorkerResult RunWorker(const ClassifyDevice& device, const WorkerJob& job,
                        PieceFeed& feed, int worker) {
   WorkerResult result;
-  result.share.device = device.text;
-  result.share.pci_bus_id = device.pci_bus_id;
-  result.share.threads = device.threads;
   bool told = false;
   result.status = CatchRefusals([&]() -> absl::Status {
+    result.share.device = device.text;
+    result.share.pci_bus_id = device.pci_bus_id;
+    result.share.threads = device.threads;
     std::optional<cuda::CurrentDevice> current;
     if (device.gpu) {
       current.emplace(device.index);
