@@ -113,10 +113,12 @@ absl::StatusOr<GpuStages::Step> GpuStages::MakeFront(
     const NetworkWeights& weights) {
   const Stage& stage = plan_.stages[0];
   Step step = {Kind::kEnlarge, 0, 0};
-  if (stage.kind != StageKind::kConvolve || stage.input.channels != 1 ||
-      !cuda::RunsFront()) {
+  if (stage.kind != StageKind::kConvolve || stage.input.channels != 1) {
     return step;
   }
+  bool runs = false;
+  RETURN_IF_ERROR(cuda::ToStatus(cuda::AskFront(&runs)));
+  if (!runs) return step;
   const auto& layer = std::get<ConvolutionLayer>(network_.layers[stage.first]);
   const cuda::FrontProblem problem = {image_size_,   network_.image_size,
                                       layer.filters, layer.kernel_size,
@@ -222,9 +224,8 @@ absl::StatusOr<GpuStages::Step> GpuStages::MakeConnect(
   const LayerWeights matrix = MatrixOf(network_, weights, own, workers);
   ASSIGN_OR_RETURN(const cuda::DeviceBuffer weight, Upload(matrix.weight));
   ASSIGN_OR_RETURN(step.bias, Upload(matrix.bias));
-  ASSIGN_OR_RETURN(step.weight,
-                   cuda::DeviceBuffer::Allocate(
-                       cuda::PackedFloats(inputs, outputs) * kFloat));
+  ASSIGN_OR_RETURN(const int64_t packed, cuda::PackedFloats(inputs, outputs));
+  ASSIGN_OR_RETURN(step.weight, cuda::DeviceBuffer::Allocate(packed * kFloat));
   RETURN_IF_ERROR(cuda::PackWeights(inputs, outputs, weight.floats(),
                                     step.weight.floats()));
   step.layers.bias = step.bias.floats();

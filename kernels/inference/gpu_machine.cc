@@ -60,8 +60,8 @@ class GpuMachine : public Machine {
       const std::vector<float>& host) override {
     ASSIGN_OR_RETURN(const auto placed, Place(host));
     if (library_ != nullptr) return placed;
-    ASSIGN_OR_RETURN(const auto packed,
-                     Allocate(cuda::PackedFloats(inputs, outputs)));
+    ASSIGN_OR_RETURN(const int64_t floats, cuda::PackedFloats(inputs, outputs));
+    ASSIGN_OR_RETURN(const auto packed, Allocate(floats));
     RETURN_IF_ERROR(
         cuda::PackWeights(inputs, outputs, placed.get(), packed.get()));
     return packed;

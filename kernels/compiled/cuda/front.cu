@@ -43,6 +43,7 @@
 #include "kernels/compiled/cuda/front.h"
 #include "kernels/compiled/cuda/front_warpgroups.cuh"
 #include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/cuda/lib/tensor_cores.h"
 
 namespace convlab::cuda {
 namespace {
@@ -68,9 +69,8 @@ FrontScale* ScalesOf(const FrontShape& shape, void* packed) {
 
 }  // namespace
 
-bool RunsFront() {
-  return RejectWithoutTensorCores(
-             reinterpret_cast<const void*>(FrontKernel<3, 3>)) == nullptr;
+Error AskFront(bool* runs) {
+  return AskTensorCores(reinterpret_cast<const void*>(FrontKernel<3, 3>), runs);
 }
 
 bool RunsFrontOfWarpgroups() {

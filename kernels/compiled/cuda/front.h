@@ -11,7 +11,7 @@
 namespace convlab::cuda {
 
 // Whether the current device has the tensor cores for it.
-bool RunsFront();
+Error AskFront(bool* runs);
 // And the products of warpgroups, as a shape may ask for them.
 bool RunsFrontOfWarpgroups();
 

@@ -21,11 +21,12 @@ int64_t PlainFloats(int64_t inputs, int64_t outputs) {
 }
 
 // Absent if the current device's tensor cores do not take the layer.
-std::optional<MatrixShape> FindMatrix(int64_t inputs, int64_t outputs) {
+absl::StatusOr<std::optional<MatrixShape>> FindMatrix(int64_t inputs,
+                                                      int64_t outputs) {
+  bool runs = false;
+  RETURN_IF_ERROR(ToStatus(AskMatrix(&runs)));
   MatrixShape shape;
-  if (!RunsMatrix() || !MakeMatrixShape(inputs, outputs, &shape)) {
-    return std::nullopt;
-  }
+  if (!runs || !MakeMatrixShape(inputs, outputs, &shape)) return std::nullopt;
   return shape;
 }
 
@@ -52,19 +53,18 @@ std::optional<Launches> Plan(const MatrixShape& shape, int64_t rows,
 
 }  // namespace
 
-int64_t PackedFloats(int64_t inputs, int64_t outputs) {
-  const auto shape = FindMatrix(inputs, outputs);
+absl::StatusOr<int64_t> PackedFloats(int64_t inputs, int64_t outputs) {
+  ASSIGN_OR_RETURN(const auto shape, FindMatrix(inputs, outputs));
   return PlainFloats(inputs, outputs) + (shape ? shape->packed_floats() : 0);
 }
 
 absl::Status PackWeights(int64_t inputs, int64_t outputs, const float* weight,
                          float* packed) {
-  const Error copied =
+  RETURN_IF_ERROR(ToStatus(
       Check(cudaMemcpyAsync(packed, weight, inputs * outputs * sizeof(float),
                             cudaMemcpyDeviceToDevice, /*stream=*/nullptr),
-            "cudaMemcpyAsync");
-  const auto shape = FindMatrix(inputs, outputs);
-  RETURN_IF_ERROR(ToStatus(copied));
+            "cudaMemcpyAsync")));
+  ASSIGN_OR_RETURN(const auto shape, FindMatrix(inputs, outputs));
   if (shape) {
     RETURN_IF_ERROR(ToStatus(LaunchPackMatrix(
         *shape, weight, packed + PlainFloats(inputs, outputs))));
@@ -74,7 +74,8 @@ absl::Status PackWeights(int64_t inputs, int64_t outputs, const float* weight,
 
 absl::StatusOr<int64_t> FullyConnectedScratch(int64_t batch, int64_t inputs,
                                               int64_t outputs) {
-  if (const auto shape = FindMatrix(inputs, outputs)) {
+  ASSIGN_OR_RETURN(const auto shape, FindMatrix(inputs, outputs));
+  if (shape) {
     DeviceLimits limits;
     RETURN_IF_ERROR(ToStatus(AskLimits(&limits)));
     if (const auto launches = Plan(*shape, batch, {}, limits, INT64_MAX)) {
@@ -88,7 +89,9 @@ absl::StatusOr<int64_t> FullyConnectedScratch(int64_t batch, int64_t inputs,
 bool TakesLayers(int64_t inputs, int64_t outputs,
                  const ConnectedLayers& layers) {
   DeviceLimits limits;
-  const auto shape = FindMatrix(inputs, outputs);
+  // Where the device cannot be asked, none.
+  const auto shape =
+      FindMatrix(inputs, outputs).value_or(std::optional<MatrixShape>());
   return shape && CanFollow(outputs, layers) && !AskLimits(&limits).failed() &&
          Plan(*shape, 1, layers, limits, INT64_MAX).has_value();
 }
@@ -101,7 +104,7 @@ absl::Status FullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
   if (pitch == 0) pitch = inputs;
   DeviceLimits limits;
   RETURN_IF_ERROR(ToStatus(AskLimits(&limits)));
-  const auto shape = FindMatrix(inputs, outputs);
+  ASSIGN_OR_RETURN(const auto shape, FindMatrix(inputs, outputs));
   const int64_t most =
       shape ? MostMatrixRows(*shape, limits.shared_per_block, scratch_floats)
             : 0;

@@ -26,7 +26,7 @@ class FullyConnectedTest : public CudaLayersTest {
                          int64_t pitch = 0) {
     const int64_t inputs = weight.size() / outputs;
     const Tensor<float> device_in(in), device_weight(weight);
-    const Tensor<float> packed(PackedFloats(inputs, outputs));
+    const Tensor<float> packed(*PackedFloats(inputs, outputs));
     EXPECT_TRUE(
         PackWeights(inputs, outputs, device_weight.data(), packed.data()).ok());
     const Tensor<float> scratch(scratch_floats);

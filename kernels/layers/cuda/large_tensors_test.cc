@@ -81,7 +81,7 @@ TEST_F(LargeCudaLayersTest, FullyConnected) {
                            inputs * sizeof(float))
                   .ok());
   const Tensor<float> device_weight(weight), device_bias(bias);
-  const Tensor<float> packed(PackedFloats(inputs, outputs));
+  const Tensor<float> packed(*PackedFloats(inputs, outputs));
   ASSERT_TRUE(
       PackWeights(inputs, outputs, device_weight.data(), packed.data()).ok());
   std::vector<float> expected(outputs);

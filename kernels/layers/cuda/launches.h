@@ -32,7 +32,7 @@ Error LaunchFullyConnected(int64_t batch, int64_t inputs, int64_t outputs,
                            int64_t scratch_floats, cudaStream_t stream);
 
 // Whether the current device has the tensor cores for the next ones.
-bool RunsMatrix();
+Error AskMatrix(bool* runs);
 // And the products of warpgroups, for rows that begin at multiples of 16 bytes.
 bool RunsMatrixOfWarpgroups(int64_t inputs, int64_t pitch, const float* in);
 Error LaunchPackMatrix(const MatrixShape& shape, const float* weight,

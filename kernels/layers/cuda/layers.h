@@ -47,7 +47,7 @@ absl::Status PoolMax(const MaxPool& pool, Activation activation, int64_t planes,
 // FullyConnected reads them on the current device, and how they become so. They
 // are complete when PackWeights returns, since a product may read them before
 // what was queued before it has ended.
-int64_t PackedFloats(int64_t inputs, int64_t outputs);
+absl::StatusOr<int64_t> PackedFloats(int64_t inputs, int64_t outputs);
 absl::Status PackWeights(int64_t inputs, int64_t outputs, const float* weight,
                          float* packed);
 

@@ -38,6 +38,7 @@
 // blocks read the same weights at the same time: no difference.
 #include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/cuda/lib/tensor_cores.h"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/layers/cuda/launches.h"
 #include "kernels/layers/cuda/matrix_finish.cuh"
@@ -129,9 +130,8 @@ Error LaunchProduct(const MatrixLaunch& launch, const float* in,
 
 }  // namespace
 
-bool RunsMatrix() {
-  return RejectWithoutTensorCores(
-             reinterpret_cast<const void*>(FewRowsKernel)) == nullptr;
+Error AskMatrix(bool* runs) {
+  return AskTensorCores(reinterpret_cast<const void*>(FewRowsKernel), runs);
 }
 
 bool RunsMatrixOfWarpgroups(int64_t inputs, int64_t pitch, const float* in) {
