@@ -24,6 +24,9 @@ int TellNoMemory(absl::string_view program) {
   return 1;
 }
 
+// Made before main, since an error needs memory as well.
+const absl::Status* no_memory = nullptr;
+
 // Whether this thread has been refused memory.
 thread_local bool refused = false;
 
@@ -47,6 +50,7 @@ void EndWithoutMemory() {
 __attribute__((constructor(101))) void InstallHandlers() {
   std::set_new_handler(NoteRefusal);
   std::set_terminate(EndWithoutMemory);
+  no_memory = new absl::Status(absl::ResourceExhaustedError(kNoMemory));
 }
 
 }  // namespace
@@ -55,7 +59,7 @@ absl::Status CatchRefusals(absl::FunctionRef<absl::Status()> work) {
   try {
     return work();
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(kNoMemory);
+    return *no_memory;
   } catch (const std::filesystem::filesystem_error& error) {
     return absl::InternalError(error.what());
   } catch (const std::system_error& error) {
