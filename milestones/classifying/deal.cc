@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/math/rounding.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "kernels/measure/op_time.h"
 
@@ -115,6 +116,16 @@ void Deal::LoseRank(int rank, const absl::Status& why) {
 
 void Deal::LoseLocked(int rank, const std::string& name,
                       const absl::Status& why) {
+  const absl::Status refused = CatchRefusals([&] {
+    TakeAway(rank, name, why);
+    return absl::OkStatus();
+  });
+  if (!refused.ok() && !ended()) failure_ = refused;
+  changed_.notify_all();
+}
+
+void Deal::TakeAway(int rank, const std::string& name,
+                    const absl::Status& why) {
   if (ended() || !lost_ranks_.insert(rank).second) return;
   bool any_left = false;
   for (size_t i = 0; i < workers_.size(); ++i) {
@@ -141,7 +152,6 @@ void Deal::LoseLocked(int rank, const std::string& name,
     options_.tell(
         absl::StrCat(told.message(), "; the others go on with its pieces"));
   }
-  changed_.notify_all();
 }
 
 absl::StatusOr<bool> Deal::Next(Piece& piece) {

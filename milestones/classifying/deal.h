@@ -57,7 +57,8 @@ class PieceFeed {
   virtual absl::StatusOr<bool> Take(int worker, Piece& piece) = 0;
   // Takes the answers out of the piece.
   virtual void Give(int worker, Piece& piece) = 0;
-  // The worker failed: it gets no more, and others get what it has taken.
+  // The worker failed: it gets no more, and others get what it has taken. Does
+  // not throw: where that needs memory and there is none, the run ends.
   virtual void Lose(int worker, const absl::Status& why) = 0;
 };
 
@@ -108,6 +109,7 @@ class Deal : public PieceFeed {
   bool ended() const { return !failure_.ok() || written_ == pieces_; }
   bool StillHas(int worker, int64_t number) const;
   void LoseLocked(int rank, const std::string& name, const absl::Status& why);
+  void TakeAway(int rank, const std::string& name, const absl::Status& why);
   absl::Status ReadOrRecall(Piece& piece);
 
   ImageFiles& images_;

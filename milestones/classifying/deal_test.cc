@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
@@ -158,6 +159,23 @@ TEST_P(DealTest, NobodyIsLeft) {
   EXPECT_THAT(std::string(dealt.status.message()),
               ::testing::AllOf(HasSubstr("no worker is left"),
                                HasSubstr("it fell out")));
+}
+
+TEST_P(DealTest, ALossForWhichThereIsNoMemoryEndsTheRun) {
+  auto images = ImageFiles::Open({path_});
+  ASSERT_TRUE(images.ok()) << images.status();
+  DealOptions options;
+  options.count = kImages;
+  options.block = kBlock;
+  options.window = 5;
+  options.tolerate = 1;
+  options.tell = [](const std::string&) { throw std::bad_alloc(); };
+  Deal deal(**images, options);
+  const int lost = deal.AddWorker("lost", 0), other = deal.AddWorker("", 1);
+  deal.Lose(lost, absl::InternalError("it fell out"));
+  Piece piece;
+  EXPECT_FALSE(deal.Take(other, piece).value_or(true));
+  EXPECT_EQ(deal.Next(piece).status().message(), "there is not enough memory");
 }
 
 TEST_P(DealTest, AFileThatEndsEarlyEndsTheRun) {

@@ -165,8 +165,8 @@ WorkerResult RunWorker(const ClassifyDevice& device, const WorkerJob& job,
   });
   // What failed among pieces is told.
   if (!result.status.ok() && result.share.lost.empty()) {
-    result.share.lost = std::string(result.status.message());
     feed.Lose(worker, result.status);
+    result.share.lost = std::string(result.status.message());
   }
   if (!told) job.compiled();
   return result;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "kernels/cuda/device.h"
 #include "kernels/measure/op_time.h"
@@ -85,12 +86,16 @@ class RankFeed : public PieceFeed {
   }
 
   void Lose(int worker, const absl::Status& why) override {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      none_.insert(worker);
-      changed_.notify_all();
-    }
-    ranks_.Send(0, kLoseMessage, PackText(worker, why.message()));
+    const absl::Status refused = CatchRefusals([&] {
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        none_.insert(worker);
+        changed_.notify_all();
+      }
+      ranks_.Send(0, kLoseMessage, PackText(worker, why.message()));
+      return absl::OkStatus();
+    });
+    if (!refused.ok()) End(refused, kRunFailed);
   }
 
   // Waits until rank 0 has ended the run; how.

@@ -149,8 +149,8 @@ absl::Status WorkOnPieces(PieceFeed& feed, int worker, CompiledNetwork& network,
   });
   // Before the readers are waited for, who may wait for pieces.
   if (!status.ok()) {
-    share.lost = std::string(status.message());
     feed.Lose(worker, status);
+    share.lost = std::string(status.message());
   }
   share.read_ns += readers.read_ns();
   return status;
