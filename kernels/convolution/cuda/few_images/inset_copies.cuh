@@ -6,10 +6,7 @@
 
 #include <cuda_pipeline_primitives.h>
 
-#include <cstdint>
-
 #include "kernels/convolution/cuda/few_images/item.h"
-#include "kernels/convolution/cuda/lib/division.h"
 
 namespace convlab::cuda {
 
@@ -29,41 +26,31 @@ __device__ __forceinline__ InsetRow RowOfInset(const Inset& inset, int plane,
 
 // Starts the copies of `rows` rows of `columns` floats, from the problem's
 // column first_column on, to rows `pitch` floats apart. row_of(row) is where a
-// row begins. columns_magic is that of the columns.
+// row begins, for which 8 or 16 threads look once.
 template <typename RowOf>
 __device__ __forceinline__ void CopyRowsOfInset(const Inset& inset, int rows,
-                                                int columns,
-                                                uint32_t columns_magic,
-                                                int first_column, int pitch,
-                                                const float* from, float* to,
+                                                int columns, int first_column,
+                                                int pitch, const float* from,
+                                                float* to,
                                                 const RowOf& row_of) {
-  const auto copy = [&](const InsetRow& row, int column, float* at) {
-    const int w = first_column + column - inset.left;
-    const bool exists = row.exists && static_cast<unsigned>(w) <
-                                          static_cast<unsigned>(inset.width);
-    __pipeline_memcpy_async(at, from + (exists ? row.at + w : 0), 4,
-                            exists ? 0 : 4);
-  };
-  // Wide rows are a warp's, which looks for each once; of narrow ones too many
-  // of its lanes would have nothing to do.
-  constexpr int kWarp = 32, kWide = 2 * kWarp;
-  if (columns > kWide) {
-    const int lane = threadIdx.x % kWarp;
+  constexpr int kWide = 48;
+  const int lanes_log = columns > kWide ? 4 : 3;
+  const int lanes = 1 << lanes_log;
+  const int lane = threadIdx.x & (lanes - 1);
 #pragma unroll 1
-    for (int row = threadIdx.x / kWarp; row < rows; row += blockDim.x / kWarp) {
-      const InsetRow found = row_of(row);
+  for (int row = threadIdx.x >> lanes_log; row < rows;
+       row += blockDim.x >> lanes_log) {
+    const InsetRow found = row_of(row);
 #pragma unroll 1
-      for (int column = lane; column < columns; column += kWarp) {
-        copy(found, column, to + row * pitch + column);
-      }
+    for (int column = lane; column < columns; column += lanes) {
+      const int w = first_column + column - inset.left;
+      const bool exists =
+          found.exists &&
+          static_cast<unsigned>(w) < static_cast<unsigned>(inset.width);
+      __pipeline_memcpy_async(to + row * pitch + column,
+                              from + (exists ? found.at + w : 0), 4,
+                              exists ? 0 : 4);
     }
-    return;
-  }
-#pragma unroll 1
-  for (int i = threadIdx.x; i < rows * columns; i += blockDim.x) {
-    const int row = Divide(i, columns_magic);
-    const int column = i - row * columns;
-    copy(row_of(row), column, to + row * pitch + column);
   }
 }
 

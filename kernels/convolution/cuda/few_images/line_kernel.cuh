@@ -93,8 +93,7 @@ __device__ __forceinline__ void CopyPaddedTiles(const LinePlan& plan,
                           row - tile * plan.input_rows);
   };
   CopyRowsOfInset(plan.inset, tiles * plan.input_rows, plan.copy_columns,
-                  plan.copy_columns_magic, /*first_column=*/0, plan.pitch, from,
-                  to, row_of);
+                  /*first_column=*/0, plan.pitch, from, to, row_of);
 }
 
 // The same for a block's tiles by vectors of plan.copy_floats floats, where

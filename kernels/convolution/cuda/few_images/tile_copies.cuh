@@ -107,8 +107,7 @@ __device__ __forceinline__ void CopyPaddedInputs(const TilePlan& plan,
     return RowOfInset(plan.inset, c, tile.h0 + row - c * plan.input_rows);
   };
   CopyRowsOfInset(plan.inset, channels * plan.input_rows, plan.copy_columns,
-                  plan.copy_columns_magic, tile.w0, plan.pitch, from,
-                  tile.inputs, row_of);
+                  tile.w0, plan.pitch, from, tile.inputs, row_of);
 }
 
 // The inputs of a block's tile, by vectors of plan.copy_floats floats, where
