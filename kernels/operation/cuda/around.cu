@@ -56,7 +56,9 @@ __global__ void __launch_bounds__(kThreads)
               Padding padding, Shares shares) {
   const Share share = ShareOfThread(shares);
   WaitForKernelBefore();
-  LetNextKernelStart();
+  // It does not let the next kernel start before it ends: the general kernel's
+  // blocks would go where places are free, and leave some multiprocessors with
+  // more of them than others.
   const int count = padding.padded_height * padding.padded_width;
   for (int64_t plane = share.plane; plane < padding.planes;
        plane += shares.groups) {
@@ -65,8 +67,6 @@ __global__ void __launch_bounds__(kThreads)
         x + (image * padding.in.b +
              (plane - image * padding.channels) * padding.in.c);
     float* const to = padded + plane * count;
-    // The loads of all of a thread's values are on their way together.
-#pragma unroll kThreadValues
     for (int i = share.value; i < count; i += share.step) {
       const int padded_row = i / padding.padded_width;
       const int row = padded_row - padding.top;
