@@ -30,8 +30,8 @@
 //
 // Layouts. Distances between neighbours are the plan's, so that channels may
 // come first or last; halves become floats on their way to shared memory, by
-// way of registers, unless x is copied as floats before (gpu.cc), whose rows come
-// in vectors.
+// way of registers, unless x is copied as floats before (gpu.cc), whose rows
+// come in vectors.
 //
 // Accuracy. Each sum, or each of a few shares of it, adds its taps by fused
 // multiply-adds in the order c, p, q: the contract of class fp32 holds as it
