@@ -26,7 +26,7 @@ struct WgmmaConstants {
   static constexpr bool kDirect = kWgmmaShapes[kShape].direct;
   static constexpr bool kOwnSlabs = kWgmmaShapes[kShape].own_slabs;
   static constexpr int kParts = kWgmmaShapes[kShape].parts;
-  // Rows of operands, or groups of them, that are loaded before they are
+  // Rows of operands, or pairs of them, that are loaded before they are
   // multiplied.
   static constexpr int kAhead = 2;
   static constexpr bool kByPixel = kWgmmaShapes[kShape].by_pixel;
@@ -49,22 +49,10 @@ struct WgmmaConstants {
   static constexpr int kSlabThreads = kOwnSlabs ? 128 : 32 * kMultiplierWarps;
 
   static constexpr int kGroupFilters = 8 * kOctets;
-  // The input rows that a unit's output rows need.
-  static constexpr int kInputRows = kRows + kKernelSize - 1;
-  // Products of an input row with rows of filters, and the sums of one that a
-  // thread holds.
-  static constexpr int kVectors = kRows / kVectorRows;
-  static constexpr int kSums = kVectorRows * kShifts * kOctets * 4;
-  // Pairs of input rows, and with two parts those of which high halves stay in
-  // registers until all small products are there (TileProduct): a pair takes 8
-  // registers, besides the sums of one step and of all, what is being loaded,
-  // and addresses.
-  static constexpr int kPairs = (kInputRows + 1) / 2;
-  static constexpr int kFreePairs =
-      (kMultiplierRegisters - 2 * kVectors * kSums - 24) / 8;
-  static constexpr int kHeld = kParts == 1           ? 0
-                               : kFreePairs < kPairs ? kFreePairs
-                                                     : kPairs;
+  // WgmmaShape::input_rows, vectors and sums.
+  static constexpr int kInputRows = kWgmmaShapes[kShape].input_rows();
+  static constexpr int kVectors = kWgmmaShapes[kShape].vectors();
+  static constexpr int kSums = kWgmmaShapes[kShape].sums();
   // The rows of an arranged filter: zeros stand before and after it, so that
   // one product can have several output rows. And the bytes of such a row for
   // one step.

@@ -106,6 +106,24 @@ struct WgmmaShape {
     return (given * threads / 128 - others * converter_registers()) /
            multipliers / 8 * 8;
   }
+
+  // Vectors of output rows: those of one product each. The sums of a vector
+  // that a thread holds.
+  constexpr int vectors() const { return rows / vector_rows; }
+  constexpr int sums() const { return vector_rows * shifts * octets * 4; }
+  // The input rows that a unit's output rows need, and pairs of them.
+  constexpr int input_rows() const { return rows + kernel_size - 1; }
+  constexpr int pairs() const { return (input_rows() + 1) / 2; }
+  // With two parts, the pairs of rows for which there are registers besides
+  // those for the sums of one step and of all, for what is being loaded and for
+  // addresses: a pair takes 8. And those of which high halves stay in registers
+  // (StepOrder).
+  constexpr int free_pairs() const {
+    return (multiplier_registers() - 2 * vectors() * sums() - 24) / 8;
+  }
+  constexpr int held_pairs() const {
+    return parts == 1 ? 0 : free_pairs() < pairs() ? free_pairs() : pairs();
+  }
 };
 
 // For a row of the table below; the rest are the defaults above.

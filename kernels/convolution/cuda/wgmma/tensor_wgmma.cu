@@ -34,8 +34,9 @@
 // filters, rows, halves and stages, is nearly as busy as the tensor cores.
 //
 // Accuracy. Tensor cores cut off bits where they add. One step's small products
-// are added there first, then the large ones of half of the filter rows, which
-// wait in registers, before the sum goes on in float32.
+// are added there first, then the large ones of three filter rows at most,
+// which wait in registers, before the sum goes on in float32. step_order.h is
+// the order, and tile_product.cuh walks it.
 #include "kernels/convolution/cuda/wgmma/wgmma_convolution.cuh"
 
 namespace convlab::cuda {
