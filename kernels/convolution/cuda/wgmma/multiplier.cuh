@@ -19,8 +19,8 @@ namespace convlab::cuda {
 
 #if __CUDA_ARCH_FEAT_SM90_ALL
 
-// One thread of a warpgroup. With g = lane / 4 and t = lane % 4 it holds sums
-// of units g and g + 8 of its warp's 16, and of each 8 columns of a product the
+// One thread of a warpgroup. With t = lane % 4 it holds sums of two of its
+// warp's 16 units, which lie 8 apart, and of each 8 columns of a product the
 // two from 2 * t on. These are filters 2 * t and the next of each 8; or, with
 // two columns of a unit, filters 2 * (t / 2) and the next of each 4, for the
 // unit's column t % 2.
@@ -35,8 +35,8 @@ class Multiplier {
       : block_(block),
         plan_(block.plan),
         warpgroup_(block.warp / 4),
-        g_(threadIdx.x % 32 / 4),
         t_(threadIdx.x % 4),
+        unit_(UnitOfLane()),
         all_filters_(all_filters),
         doubtful_(doubtful),
         filters_address_(SharedAddress(block.filters)),
@@ -110,6 +110,16 @@ class Multiplier {
     int band, column;
     bool exists;
   };
+
+  // The thread's first unit of its warp's 16. Eight bytes of each lane are
+  // loaded by 16 lanes at a time, 32 bytes of four units. If units lie 48 bytes
+  // apart, or 16 more than another multiple of 64, those of neighbours share
+  // banks, and those of every other unit do not.
+  __device__ __forceinline__ int UnitOfLane() const {
+    const int g = threadIdx.x % 32 / 4;
+    const int words = C::kShifts * plan_.pixel_halves / 2;
+    return C::kWide && words % 8 == 4 && words > 8 ? g % 4 * 2 + g / 4 : g;
+  }
 
   // Copies the arranged filters and what is known of them to shared memory
   // while the converters prepare the first slab.
@@ -224,7 +234,7 @@ class Multiplier {
                                          int e) const {
     Unit unit;
     const int index =
-        tile.index * kWgmmaUnits + block_.warp % 4 * 16 + g_ + 8 * e;
+        tile.index * kWgmmaUnits + block_.warp % 4 * 16 + unit_ + 8 * e;
     const int near = min(index, slab.units - 1) + slab.units_before;
     unit.band = Divide(near, plan_.units_magic);
     unit.column = (near - unit.band * plan_.band_units) * C::kShifts;
@@ -300,7 +310,8 @@ class Multiplier {
 
   const Block<kShape>& block_;
   const WgmmaPlan& plan_;
-  const int warpgroup_, g_, t_;
+  const int warpgroup_, t_;
+  const int unit_;  // UnitOfLane
   AllFilters* const all_filters_;  // in shared memory
   const DoubtfulTiles& doubtful_;
   const uint32_t filters_address_;
