@@ -311,7 +311,7 @@ class Multiplier {
   const Block<kShape>& block_;
   const WgmmaPlan& plan_;
   const int warpgroup_, t_;
-  const int unit_;  // UnitOfLane
+  const int unit_;                 // UnitOfLane
   AllFilters* const all_filters_;  // in shared memory
   const DoubtfulTiles& doubtful_;
   const uint32_t filters_address_;

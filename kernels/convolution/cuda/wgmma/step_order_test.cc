@@ -123,9 +123,14 @@ class Steps {
   void Finish(int group) {
     std::vector<Product>& sum = sums_[Order::Vector(group)];
     int large = 0;
-    for (const Product& product : sum) large += product.kind == kLarge;
+    std::set<int> thirds;
+    for (const Product& product : sum) {
+      if (product.kind == kLarge) ++large, thirds.insert(product.row % 3);
+    }
     EXPECT_GE(large, 1);
     EXPECT_LE(large, 3);
+    // With short sums, where two of three rows are zero, it has one.
+    EXPECT_EQ(thirds.size(), large);
     sum.clear();
   }
 

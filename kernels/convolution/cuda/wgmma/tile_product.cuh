@@ -40,7 +40,7 @@ class TileProduct {
   // One part: multiplies `steps` steps.
   __device__ __forceinline__ void Run(int steps, Sums& sum) {
     Unroll<C::kAhead>([&](auto i) { Load<decltype(i)::value>(); });
-    Take<0, 0>(~plan_.zero);
+    Take<0, 0>({~plan_.zero, 0});
     int step = steps;
 #pragma unroll 1
     for (; step >= 2; step -= 2) {
@@ -58,15 +58,13 @@ class TileProduct {
 
   // Two parts: multiplies `steps` steps in the order of StepOrder. What leaves
   // the tensor cores in `step_sum` is added to `sum` by ordinary additions.
-  // With `short_sums` larger filters do each step twice, each time with zeros
-  // for every other pair of rows, so that sums have half as many products.
+  // With `short_sums` each step is done three times, each time with zeros for
+  // two of three rows, so that a sum has one large product.
   __device__ __forceinline__ void RunStepSums(int steps, bool short_sums,
                                               Sums& step_sum, Sums& sum) {
-    if constexpr (kMayMask) {
-      masks_[0] = short_sums ? 0 : ~0u;
-      masks_[1] = ~0u;
-      if (short_sums) steps *= 2;
-    }
+    masks_[0] = masks_[2] = short_sums ? 0 : ~0u;
+    masks_[1] = ~0u;
+    if (short_sums) steps *= 3;
     LoadTurn<0>();
     LoadTurn<1>();
 #pragma unroll
@@ -85,7 +83,7 @@ class TileProduct {
           AddFinished<kG - 1>(step_sum, sum);
         }
       });
-      filters_ += (C::kFilterRows * C::kFilterRowBytes / 16) & Mask(0);
+      filters_ += (C::kFilterRows * C::kFilterRowBytes / 16) & masks_[0];
       // Products that ran across the loop's end would be serialized by the
       // compiler, or be done once more, in vain, after the last step.
       WaitForProducts<0>();
@@ -96,29 +94,21 @@ class TileProduct {
  private:
   using Order = StepOrder<kShape>;
 
-  // Filters that short sums make a difference to, and the mask of those pairs
-  // of input rows that have the parity of `pair`.
-  static constexpr bool kMayMask = C::kKernelSize >= 7;
-  __device__ __forceinline__ uint32_t Mask(int pair) const {
-    return kMayMask ? masks_[pair % 2] : ~plan_.zero;
-  }
-
   // Starts to load the operands of a turn. at_ is where its pair of rows
   // begins.
   template <int kTurn>
   __device__ __forceinline__ void LoadTurn() {
     constexpr int kFirstRow = 2 * Order::Pair(kTurn);
-    if constexpr (kTurn == 0 && kMayMask) {
+    if constexpr (kTurn == 0) {
       const uint32_t mask = masks_[0];
-      masks_[0] = masks_[1];
-      masks_[1] = mask;
+      masks_[0] = masks_[1], masks_[1] = masks_[2], masks_[2] = mask;
     }
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
       if constexpr (kTurn == 0) {
         at_[e] = in_[e] + kFirstRow * pitch_;
-        // With short sums the first time the same step follows.
-        in_[e] += 32 & Mask(1);
+        // With short sums the same step follows, but after the third time.
+        in_[e] += 32 & masks_[1];
       } else if constexpr (Order::IsLow(kTurn)) {
         at_[e] -= 2 * pitch_;
       } else if constexpr (kFirstRow == 0) {
@@ -144,7 +134,9 @@ class TileProduct {
     constexpr int kFirst = Order::FirstTurn(kG);
     Unroll<Order::FirstTurn(kG + 1) - kFirst>([&](auto i) {
       constexpr int kTurn = kFirst + decltype(i)::value;
-      Take<kTurn, Order::Buffer(kTurn)>(Mask(Order::Pair(kTurn)));
+      constexpr int kRow = 2 * Order::Pair(kTurn);
+      Take<kTurn, Order::Buffer(kTurn)>(
+          {masks_[kRow % 3], masks_[(kRow + 1) % 3]});
     });
   }
 
@@ -259,15 +251,16 @@ class TileProduct {
 
   // Moves a row's or a turn's operands to the registers that products read, by
   // an instruction that the compiler cannot leave out: a load into those
-  // registers would make the next product wait for it. `mask` has all bits, or
-  // none.
+  // registers would make the next product wait for it. A row's mask has all
+  // bits, or none.
   template <int kTurn, int kBuffer>
-  __device__ __forceinline__ void Take(uint32_t mask) {
+  __device__ __forceinline__ void Take(const uint2& masks) {
 #pragma unroll
     for (int i = 0; i < 4 * C::kParts; ++i) {
       asm volatile("and.b32 %0, %1, %2;"
                    : "=r"(rows_[kBuffer][i / 4][i % 4])
-                   : "r"(next_[kTurn % C::kAhead][i / 4][i % 4]), "r"(mask));
+                   : "r"(next_[kTurn % C::kAhead][i / 4][i % 4]),
+                     "r"(i < 4 ? masks.x : masks.y));
     }
   }
 
@@ -310,7 +303,7 @@ class TileProduct {
     // After the last step these rows are loaded in vain.
     Load<kI + C::kAhead>();
     WaitForProducts<1>();
-    Take<kI + 1, (kI + 1) % 2>(~plan_.zero);
+    Take<kI + 1, (kI + 1) % 2>({~plan_.zero, 0});
   }
 
   const WgmmaPlan& plan_;
@@ -320,8 +313,8 @@ class TileProduct {
   uint32_t filters_;
   const uint32_t low_filters_;
   uint32_t in_[2], at_[2];  // of the next step, and of the last row loaded
-  // Of even pairs of rows and of odd ones.
-  uint32_t masks_[2];
+  // Of every third row, from the first, the second and the third on.
+  uint32_t masks_[3];
   // By buffer, operand and word: those whose products run and those that wait
   // for them; and those that are being loaded.
   uint32_t rows_[C::kParts == 1 ? 2 : Order::kBuffers][2][4],
