@@ -22,7 +22,7 @@
 
 namespace convlab::cuda {
 
-constexpr int kWgmmaMostBuffers = 6;  // of slabs, stages, raw images
+constexpr int kWgmmaMostBuffers = 8;  // of slabs, stages, raw images
 constexpr int kWgmmaUnits = 64;       // of a tile: the rows of a product
 
 // In words of 4 bytes unless stated.

@@ -75,9 +75,10 @@ struct WgmmaShape {
     return own_slabs && buffers % multipliers != 0 ? buffers * multipliers
                                                    : buffers;
   }
-  // The most that barriers() may return.
+  // The most that barriers() may return, and two for each group of converters.
   constexpr int most_barriers() const {
-    return own_slabs && multipliers > 2 ? 12 : 6;
+    if (own_slabs && multipliers > 2) return 12;
+    return converter_groups > 3 ? 8 : 6;
   }
   // Buffers for slabs. A warpgroup with slabs of its own has two at most.
   constexpr int most_buffers() const { return own_slabs ? 2 * multipliers : 4; }
@@ -157,7 +158,7 @@ constexpr WgmmaShape kWgmmaShapes[] = {
     Wgmma(5, 4, 2).VectorRows(2).Wide().Multipliers(3),
     Wgmma(5, 6, 2).VectorRows(2).Wide(),
     Wgmma(5, 6, 2).VectorRows(2),
-    Wgmma(5, 6, 2).VectorRows(2).Threads(640).ConverterGroups(3).OwnSlabs(),
+    Wgmma(5, 6, 2).VectorRows(2).Threads(640).ConverterGroups(4).OwnSlabs(),
     Wgmma(7, 3, 3).Wide().TwoColumns().ConverterGroups(2).OwnSlabs().Direct(),
     Wgmma(7, 5, 2).Wide().TwoColumns().Threads(384),
     Wgmma(7, 5, 3).Wide(),
