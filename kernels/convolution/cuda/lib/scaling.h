@@ -5,9 +5,10 @@
 //
 // A scaled value v is represented by two halves: h is v rounded, l is v - h
 // rounded. Together they hold v to the larger of 2^-23 of it and 2^-25, half of
-// the least half. A value is kept if they lose at most 2^-21 of it, as all do
+// the least half. A value is kept if they lose at most 2^-22 of it, as all do
 // from 2^kLeastExponent on, unless it is below kLeastNormal, and zero is; the
-// others are lossy.
+// others are lossy. A product of kept factors thus loses at most 12 * 2^-24: as
+// much for each of them, and for the product of their low halves.
 //
 // A lossy factor adds to an output's error at most what it lost times the
 // largest other factor. That may be 2^-22 of the sum of all products'
@@ -20,10 +21,10 @@
 
 namespace convlab::cuda {
 
-constexpr int kLeastExponent = -4;
+constexpr int kLeastExponent = -3;
 constexpr float kMostLost = 0x1p-25f;  // of any value
 constexpr float kKeptShare =
-    0x1p-21f;  // of its own, that a kept value may lose
+    0x1p-22f;  // of its own, that a kept value may lose
 // Tensor cores take a denormal half as if it were the least normal one where
 // they align products, so that its products lose what those would. So scaled
 // values below it are lossy, whatever bits they have.

@@ -94,6 +94,25 @@ TEST(Scaling, HalvesHoldWhatTheCommentSays) {
   }
 }
 
+// An output may be a single product, and may lose 16 * 2^-24 of itself.
+TEST(Scaling, ProductsOfKeptFactorsKeepTheContract) {
+  double most_lost = 0, most_low = 0;  // of a kept value
+  for (int power = -14; power < 2; ++power) {
+    for (int bits = 0; bits < 1 << 14; ++bits) {
+      const double v = std::ldexp((1 << 23) + bits, power - 23);
+      const double high = RoundToHalf(v);
+      const double low = RoundToHalf(v - high);
+      const double lost = std::abs(v - high - low);
+      if (lost > v * kKeptShare) continue;
+      most_lost = std::max(most_lost, lost / v);
+      most_low = std::max(most_low, std::abs(low) / v);
+    }
+  }
+  EXPECT_LE(2 * most_lost + most_low * most_low, 16 * 0x1p-24);
+  // It is not far from what the comment says.
+  EXPECT_GE(2 * most_lost + most_low * most_low, 11 * 0x1p-24);
+}
+
 TEST(Scaling, CertainSumsGrowWithWhatIsLossy) {
   EXPECT_EQ(LeastCertainSum(0), 0);
   // The bound of each loss, 2^-25 * 1.25 * 2^15, is 2^-22 of it.
