@@ -74,8 +74,8 @@ struct Mending {
   int exponent;
   int lossy;   // inputs
   float lost;  // at most, by one of them
-  // Whether few inputs are so large that almost all others are lossy. A sum
-  // that such an input dominates lost bits in each step (docs/numerics.md).
+  // Whether inputs are so large that most of the others but zeros are lossy. A
+  // sum that such an input dominates lost bits in each step (docs/numerics.md).
   bool dominated;
 
   // In outputs, not sums.
@@ -320,7 +320,7 @@ __device__ __forceinline__ void MendOutputs(Group group, const Mend& mend,
     group.Sync();
     mending.lossy = lossy->count;
     mending.lost = __uint_as_float(lossy->lost);
-    mending.dominated = mending.lossy / 64 > lossy->kept;
+    mending.dominated = mending.lossy > lossy->kept;
     // If the places around the lossy inputs are most of the tile, or too many
     // to remember, all of it is looked at.
     const bool everywhere =
