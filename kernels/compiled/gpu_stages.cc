@@ -163,6 +163,8 @@ std::string GpuStages::KernelOf(size_t step,
       return "enlarge";
     case Kind::kFloats:
       return "";
+    case Kind::kFloatFront:
+      return "float_front";
     case Kind::kConvolvePool:
       return "convolve_pool";
     case Kind::kConvolve:
@@ -202,6 +204,10 @@ absl::Status GpuStages::Queue(
           queued = cuda::QueueCopy(
               out, in, count * network_.Shapes()[0].values() * kFloat, stream);
         }
+        break;
+      case Kind::kFloatFront:
+        queued = cuda::ToStatus(
+            cuda::LaunchFloatFront(step.float_front, count, in, out, stream));
         break;
       case Kind::kConvolvePool:
         queued = QueueConvolvePool(step, count, in, out, stream);

@@ -1,8 +1,10 @@
 // The stages of a plan on the GPU: their parameters in device memory, and how
 // their work is queued. A step takes one stage or several:
 //
-//   - the front of the network, from bytes to the first pooled result, if one
-//     kernel does it (cuda/front.h); otherwise enlarging alone;
+//   - the front of the network, from bytes or floats to the first pooled
+//   result,
+//     if one kernel does it (cuda/front.h, cuda/float_front.h); otherwise
+//     enlarging alone;
 //   - a convolution of few channels with its pooling, if one kernel does it
 //     (cuda/convolve_pool.h); any other by the fastest variant, which fuses
 //     what follows it where it can;
@@ -27,6 +29,7 @@
 #include "common/weights/weights.h"
 #include "kernels/compiled/cuda/connected_chain.h"
 #include "kernels/compiled/cuda/convolve_pool_plan.h"
+#include "kernels/compiled/cuda/float_front.h"
 #include "kernels/compiled/cuda/front_plan.h"
 #include "kernels/compiled/device_network.h"
 #include "kernels/compiled/plan.h"
@@ -99,6 +102,7 @@ class GpuStages {
     kFront,
     kEnlarge,
     kFloats,
+    kFloatFront,
     kConvolvePool,
     kConvolve,
     kPool,
@@ -115,6 +119,7 @@ class GpuStages {
     // By warps and, where the GPU and the network are for them, by warpgroups.
     Front front = {}, warpgroup_front = {};
     int64_t pitch = 0;  // floats between two images that a matrix reads
+    cuda::FloatFront float_front = {};
     cuda::ConvolvePoolShape convolve_pool = {};
     cuda::Chain chain = {};
     cuda::DeviceBuffer weight = {};              // filters, or a packed matrix
@@ -129,6 +134,8 @@ class GpuStages {
   absl::StatusOr<Step> MakeFront(const NetworkWeights& weights);
   // Lets the images between the front and a matrix begin at whole lines.
   void AlignImages();
+  // Of the first stage from floats, if one kernel does it; otherwise of none.
+  Step MakeFloatFront(const NetworkWeights& weights) const;
   absl::StatusOr<Step> MakeConvolve(size_t stage,
                                     const NetworkWeights& weights);
   absl::StatusOr<Step> MakeChain(size_t stage, const NetworkWeights& weights,

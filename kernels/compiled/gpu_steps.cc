@@ -1,5 +1,6 @@
 // How the steps of a plan on the GPU are made: which kernels they are, and
 // their parameters in device memory.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "common/status/status.h"
 #include "kernels/compiled/cuda/connected_chain.h"
 #include "kernels/compiled/cuda/convolve_pool.h"
+#include "kernels/compiled/cuda/float_front.h"
 #include "kernels/compiled/cuda/front.h"
 #include "kernels/compiled/fold.h"
 #include "kernels/compiled/gpu_stages.h"
@@ -64,6 +66,8 @@ absl::StatusOr<std::unique_ptr<GpuStages>> GpuStages::Create(
   std::vector<Step>& steps = stages->steps_;
   if (pixels == Pixels::kFloats) {
     steps.push_back({Kind::kFloats, 0, 0});
+    Step front = stages->MakeFloatFront(weights);
+    if (front.end > 0) steps.push_back(std::move(front));
   } else {
     ASSIGN_OR_RETURN(steps.emplace_back(), stages->MakeFront(weights));
   }
@@ -144,6 +148,27 @@ absl::StatusOr<GpuStages::Step> GpuStages::MakeFront(
   }
   // Before the unpacked ones are freed.
   RETURN_IF_ERROR(cuda::Synchronize());
+  return step;
+}
+
+GpuStages::Step GpuStages::MakeFloatFront(const NetworkWeights& weights) const {
+  Step step = {Kind::kFloatFront, 0, 0};
+  const Stage& stage = plan_.stages[0];
+  if (stage.kind != StageKind::kConvolve || stage.input.channels != 1) {
+    return step;
+  }
+  const auto& layer = std::get<ConvolutionLayer>(network_.layers[stage.first]);
+  cuda::FloatFront& front = step.float_front;
+  if (!cuda::RunsFloatFront() ||
+      !cuda::MakeFloatFront(static_cast<int>(stage.input.size), layer.filters,
+                            layer.kernel_size, stage.pool, stage.activation,
+                            &front)) {
+    return step;
+  }
+  const LayerWeights& own = weights.layers[stage.first];
+  std::copy(own.weight.begin(), own.weight.end(), front.weights);
+  std::copy(own.bias.begin(), own.bias.end(), front.bias);
+  step.end = 1;
   return step;
 }
 
