@@ -123,6 +123,16 @@ TEST_F(FloatFrontTest, IsWhatTheDefinitionGivesInAnyBatch) {
   }
 }
 
+// So many that a block has several images, and the last one fewer.
+TEST_F(FloatFrontTest, IsWhatTheDefinitionGivesForManyImages) {
+  constexpr int64_t kImages = 3001;
+  ASSERT_NO_FATAL_FAILURE(Make(14, 4, 3, Activation::kNone, kImages));
+  const std::vector<float> all = Run(kImages);
+  ExpectDefinition(all, kImages);
+  EXPECT_EQ(Run(kImages), all);
+  ExpectDefinition(Run(kImages, 1), kImages, 1);
+}
+
 TEST_F(FloatFrontTest, NanStaysInItsWindows) {
   ASSERT_NO_FATAL_FAILURE(Make(32, 6, 5, Activation::kRelu, 2));
   const std::vector<float> before = Run(2);

@@ -9,8 +9,11 @@
 // its own registers. Weights are parameters of the kernel, that is, constant
 // operands of the multiply-adds, which are not loaded at all.
 //
-// Blocks. A block has few images in shared memory and ends with them: several
-// share a multiprocessor, and while one waits for its images, another computes.
+// Blocks. A block has several images in shared memory and ends with them, so
+// many that all blocks together run at the same time: a last round of few
+// blocks would take as long as a full one. Each image has a barrier in shared
+// memory, so that threads begin with the first while the others are on their
+// way.
 //
 // Cost. LeNet-5, 4,096 images: 16.8 MB read, 19.3 MB written; a thread's 600
 // multiply-adds in 700 instructions.
@@ -23,15 +26,18 @@
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
+#include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/cuda/activation.cuh"
 #include "kernels/cuda/async_copy.cuh"
 
 namespace convlab::cuda {
 namespace {
 
-constexpr int kThreads = 128;
-// Images of a block: so many that few of its threads idle in their last window.
-constexpr int kMostImages = 4;
+// 196 windows of LeNet-5's images are 49 warps for 8 images, and 7 for each
+// warp of a block.
+constexpr int kThreads = 224;
+constexpr int kBlocks = 4;  // on a multiprocessor
+constexpr int kMostImages = 12;
 constexpr int kMostSharedBytes = 48 << 10;
 constexpr int kFilters = FloatFront::kMostFilters;
 
@@ -91,41 +97,84 @@ __device__ __forceinline__ void Convolve(const float* from, int size,
   }
 }
 
+// Loads a block's images, and tells when an image is there.
+class Images {
+ public:
+  __device__ Images(float* shared, uint64_t* barriers, int pixels)
+      : shared_(shared), barriers_(SharedAddress(barriers)), pixels_(pixels) {}
+
+  // `vector`: images begin at multiples of 16 bytes.
+  __device__ __forceinline__ void Load(const float* from, int count,
+                                       bool vector) {
+#if __CUDA_ARCH_FEAT_SM90_ALL
+    if (threadIdx.x < count) InitBarrier(barriers_ + 8 * threadIdx.x, kThreads);
+    __syncthreads();
+#endif
+#pragma unroll 1
+    for (int image = 0; image < count; ++image) {
+      float* const to = shared_ + image * pixels_;
+      const float* const own = from + image * pixels_;
+      if (vector) {
+#pragma unroll 4
+        for (int i = 4 * threadIdx.x; i < pixels_; i += 4 * kThreads) {
+          StartCopy<16>(to + i, own + i, true);
+        }
+      } else {
+#pragma unroll 4
+        for (int i = threadIdx.x; i < pixels_; i += kThreads) {
+          StartCopy<4>(to + i, own + i, true);
+        }
+      }
+#if __CUDA_ARCH_FEAT_SM90_ALL
+      ArriveWhenCopied(barriers_ + 8 * image);
+#endif
+    }
+#if !__CUDA_ARCH_FEAT_SM90_ALL
+    CommitCopies();
+    WaitForCopies<0>();
+    __syncthreads();
+#endif
+  }
+
+  __device__ __forceinline__ const float* Wait(int image) const {
+#if __CUDA_ARCH_FEAT_SM90_ALL
+    WaitFor(barriers_ + 8 * image, 0);
+#endif
+    return shared_ + image * pixels_;
+  }
+
+ private:
+  float* const shared_;
+  const uint32_t barriers_;
+  const int pixels_;
+};
+
 // in [image][row][column], out [image][filter][row][column]. `vector`: images
 // begin at multiples of 16 bytes.
 template <int kSize, Activation kActivation>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocks)
     FloatFrontKernel(const float* in, float* out, bool vector,
                      const __grid_constant__ Sizes sizes,
                      const __grid_constant__ Parameters<kSize> parameters) {
+#if __CUDA_ARCH__ >= 800
   LetNextKernelStart();
   extern __shared__ __align__(16) float float_front_shared[];
+  __shared__ uint64_t barriers[kMostImages];
   const int64_t first = int64_t{blockIdx.x} * sizes.block_images;
-  const int images =
+  const int count =
       static_cast<int>(min(int64_t{sizes.block_images}, sizes.images - first));
   const int pixels = sizes.size * sizes.size;
-  const float* const own = in + first * pixels;
-  if (vector) {
-    for (int i = 4 * threadIdx.x; i < images * pixels; i += 4 * kThreads) {
-      StartCopy<16>(float_front_shared + i, own + i, true);
-    }
-  } else {
-    for (int i = threadIdx.x; i < images * pixels; i += kThreads) {
-      StartCopy<4>(float_front_shared + i, own + i, true);
-    }
-  }
-  CommitCopies();
-  WaitForCopies<0>();
-  __syncthreads();
+  Images images(float_front_shared, barriers, pixels);
+  images.Load(in + first * pixels, count, vector);
   const int area = sizes.pooled * sizes.pooled;
 #pragma unroll 1
-  for (int i = threadIdx.x; i < images * area; i += kThreads) {
+  for (int i = threadIdx.x; i < count * area; i += kThreads) {
     const int image = Divide(i, sizes.area_magic), place = i - image * area;
     const int y = Divide(place, sizes.pooled_magic);
     const int x = place - y * sizes.pooled;
     float sums[kFilters][4] = {};
-    Convolve(float_front_shared + image * pixels + 2 * (y * sizes.size + x),
-             sizes.size, parameters, sums);
+    Convolve(images.Wait(image) + 2 * (y * sizes.size + x), sizes.size,
+             parameters, sums);
     float* const to = out + (first + image) * sizes.filters * area + place;
 #pragma unroll
     for (int f = 0; f < kFilters; ++f) {
@@ -135,6 +184,7 @@ __global__ void __launch_bounds__(kThreads)
       to[f * area] = Apply<kActivation>(most + parameters.bias[f]);
     }
   }
+#endif
 }
 
 template <int kSize>
@@ -198,10 +248,17 @@ Error LaunchFloatFront(const FloatFront& front, int64_t images, const float* in,
                  1,
                  DivisionMagic(area),
                  DivisionMagic(front.pooled)};
-  const auto rounds = [&](int n) { return CeilDivide(n * area, kThreads); };
+  DeviceLimits limits;
+  RETURN_IF_FAILED(AskLimits(&limits));
+  // The windows that a thread computes one after another, in all rounds of
+  // blocks.
+  const auto time = [&](int n) {
+    return CeilDivide(CeilDivide(images, n),
+                      int64_t{kBlocks} * limits.multiprocessors) *
+           CeilDivide(n * area, kThreads);
+  };
   for (int n = 2; n <= kMostImages && n * pixels * 4 <= kMostSharedBytes; ++n) {
-    const int best = sizes.block_images;
-    if (rounds(n) * best < rounds(best) * n) sizes.block_images = n;
+    if (time(n) < time(sizes.block_images)) sizes.block_images = n;
   }
   return front.kernel_size == 3 ? Launch<3>(front, sizes, in, out, stream)
                                 : Launch<5>(front, sizes, in, out, stream);
