@@ -65,14 +65,16 @@ class GpuDeviceNetwork : public DeviceNetwork {
       } else if (next > 0) {
         side = !side;
       }
+      const Stream own = side ? side_.get() : stream;
+      float* const answers = logits + first * classes_;
       RETURN_IF_ERROR(stages_->Queue(images_now, bytes + first * image_bytes_,
-                                     logits + first * classes_, memory_[side],
-                                     prepared_.at(part)[side],
-                                     side ? side_.get() : stream, {}));
+                                     answers, memory_[side],
+                                     prepared_.at(part)[side], own, {}));
+      if (labels == nullptr) continue;
+      RETURN_IF_ERROR(
+          cuda::Label(images_now, classes_, answers, labels + first, own));
     }
-    if (branches) RETURN_IF_ERROR(side_.Join(stream));
-    if (labels == nullptr) return absl::OkStatus();
-    return cuda::Label(count, classes_, logits, labels, stream);
+    return branches ? side_.Join(stream) : absl::OkStatus();
   }
 
  private:
@@ -104,12 +106,12 @@ absl::StatusOr<std::unique_ptr<DeviceNetwork>> CompileForDevice(
   // Two pieces for 10,000 images: there are no copies that they would overlap
   // with. Not where convolutions are chosen for their number of images: so the
   // last bits are those of CompiledNetwork, which takes bytes alone.
-  constexpr int64_t kMostImages = 5000;
+  constexpr int64_t kMostDeviceImages = 5000;
   const bool as_compiled = stages->convolves() && !floats;
   ASSIGN_OR_RETURN(
       const int64_t piece,
       GpuStages::PieceImages(
-          network, as_compiled ? GpuStages::kMostImages : kMostImages));
+          network, as_compiled ? GpuStages::kMostImages : kMostDeviceImages));
   std::array<GpuStages::Memory, 2> memory;
   for (GpuStages::Memory& one : memory) {
     ASSIGN_OR_RETURN(one, stages->Allocate(piece));

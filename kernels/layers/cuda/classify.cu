@@ -2,6 +2,8 @@
 // class. One thread per image; ten values are too few to share among threads,
 // and 10,000 images of them, 400 kB, stay in the cache.
 #include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/layers/cuda/launches.h"
 
 namespace convlab::cuda {
@@ -25,6 +27,7 @@ __global__ void SoftmaxKernel(int64_t batch, int classes, float* values) {
 
 __global__ void LabelKernel(int64_t batch, int classes, const float* values,
                             uint8_t* labels) {
+  WaitForKernelBefore();
   const int64_t b = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (b >= batch) return;
   const float* const row = values + b * classes;
@@ -46,9 +49,11 @@ Error LaunchSoftmax(int64_t batch, int classes, float* values) {
 
 Error LaunchLabel(int64_t batch, int classes, const float* values,
                   uint8_t* labels, cudaStream_t stream) {
-  LabelKernel<<<CeilDivide(batch, kThreads), kThreads, 0, stream>>>(
-      batch, classes, values, labels);
-  return CheckLaunch("LabelKernel");
+  return LaunchOverlapping(
+      "LabelKernel", LabelKernel,
+      MayOverlap(reinterpret_cast<const void*>(LabelKernel)),
+      CeilDivide(batch, kThreads), kThreads, /*shared_bytes=*/0, stream, batch,
+      classes, values, labels);
 }
 
 }  // namespace convlab::cuda
