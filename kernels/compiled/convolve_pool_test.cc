@@ -210,14 +210,41 @@ TEST_P(ConvolvePoolTest, BitsAreTheSameInAnyBatch) {
   ASSERT_TRUE(
       MakeConvolvePoolShape(ProblemOf(GetParam(), Activation::kRelu), &shape));
   // More than a round of blocks with several images each.
-  constexpr int64_t kMost = 1500;
-  const Values values = MakeValues(shape, kMost, Data::kUniform);
-  const std::vector<float> all = Convolved(shape, values, kMost, true);
-  EXPECT_EQ(Convolved(shape, values, kMost, true), all);
-  for (const int64_t images : {1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 133, 1001}) {
-    const std::vector<float> some = Convolved(shape, values, images, true);
-    ASSERT_TRUE(std::equal(some.begin(), some.end(), all.begin()))
-        << images << " images";
+  constexpr int64_t kMost = 2111;
+  for (const Data data : {Data::kUniform, Data::kScales, Data::kFaint}) {
+    SCOPED_TRACE(absl::StrCat("data ", static_cast<int>(data)));
+    const Values values = MakeValues(shape, kMost, data);
+    const std::vector<float> all = Convolved(shape, values, kMost, true);
+    EXPECT_EQ(Convolved(shape, values, kMost, true), all);
+    for (const int64_t images : {1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 133, 1001}) {
+      const std::vector<float> some = Convolved(shape, values, images, true);
+      ASSERT_TRUE(std::equal(some.begin(), some.end(), all.begin()))
+          << images << " images";
+    }
+  }
+}
+
+// Images that lose bits, or cannot be scaled, beside others of their item.
+TEST_P(ConvolvePoolTest, AnImagesBitsDoNotDependOnItsNeighbours) {
+  ConvolvePoolShape shape;
+  ASSERT_TRUE(
+      MakeConvolvePoolShape(ProblemOf(GetParam(), Activation::kRelu), &shape));
+  constexpr int64_t kImages = 2111;
+  Values values = MakeValues(shape, kImages, Data::kUniform);
+  const std::vector<float> before = Convolved(shape, values, kImages, true);
+  const int64_t of_image = shape.image_floats();
+  const auto spoiled = [](int64_t image) { return image % 5 == 1; };
+  for (int64_t image = 0; image < kImages; ++image) {
+    if (!spoiled(image)) continue;
+    float* const own = &values.in[image * of_image];
+    if (image % 2 == 0) own[1] = std::numeric_limits<float>::infinity();
+    for (int64_t i = 6; i < of_image; ++i) own[i] *= 1e-12f;
+  }
+  const std::vector<float> after = Convolved(shape, values, kImages, true);
+  const int64_t results = static_cast<int64_t>(after.size()) / kImages;
+  for (int64_t i = 0; i < kImages * results; ++i) {
+    if (spoiled(i / results)) continue;
+    ASSERT_EQ(after[i], before[i]) << "image " << i / results;
   }
 }
 

@@ -118,12 +118,19 @@ struct ConvolvePoolLaunch {
     const int number = wide ? i / 2 : i - 8 * wide_parts();
     const int columns = wide ? wide_columns() : narrow_columns();
     if (columns == 0) return {};
-    const int line = number / columns;
-    const int window = number % columns + (wide ? 0 : wide_columns());
-    const int column =
-        window * shape.problem.pool.size + (wide ? i % 2 * 2 : 0);
-    return {line / bands, line % bands, window, column,
-            line / bands < item_images};
+    if (wide) {
+      const int line = number / columns;
+      return {line / bands, line % bands, number % columns,
+              number % columns * shape.problem.pool.size + i % 2 * 2,
+              line / bands < item_images};
+    }
+    // Of all images, then of all bands: four of LeNet-5's images are 4,704
+    // bytes apart, and a lane's 32 bytes of each are in banks of their own,
+    // where windows side by side, 48 bytes apart, would share some.
+    const int line = number / item_images;
+    const int window = wide_columns() + line / bands;
+    return {number % item_images, line % bands, window,
+            window * shape.problem.pool.size, window < shape.pooled};
   }
   // Words beyond the last image that are read: only weights of 0 meet them.
   constexpr int padding() const {

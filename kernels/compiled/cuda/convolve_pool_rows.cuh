@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/compiled/cuda/convolve_pool.cuh"
+#include "kernels/compiled/cuda/convolve_pool_items.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 
 namespace convlab::cuda {
@@ -139,6 +139,13 @@ class ConvolvePoolRows : private ConvolvePoolItems {
       }
     }
   }
+  // The columns that begin so many bytes behind the first filters; the upper
+  // word is the same for all.
+  __device__ __forceinline__ uint64_t FiltersAt(int bytes) const {
+    const uint64_t first = ColumnsAt(filters_);
+    return (first >> 32) << 32 | (static_cast<uint32_t>(first) + (bytes >> 4));
+  }
+
   // Large products of each step of a row have sums of their own, so that little
   // is cut off them (docs/numerics.md).
   // Two rows of positions, one below the other, meet all rows of the filters
@@ -166,11 +173,10 @@ class ConvolvePoolRows : private ConvolvePoolItems {
       for (int q = 0; q < kPool / 2; ++q) {
         const int p = kRow - 2 * q;
         if (p < 0 || p > kSize) continue;
-        const uint32_t at =
-            filters_ + (kOfRow * (kSize + 2) + kSize - p) * kBlockBytes;
-        StartProduct(small[q], l, ColumnsAt(at));
-        StartProduct(large[q][kOfRow], h, ColumnsAt(at));
-        StartProduct(small[q], h, ColumnsAt(at + kPartBytes));
+        const int at = (kOfRow * (kSize + 2) + kSize - p) * kBlockBytes;
+        StartProduct(small[q], l, FiltersAt(at));
+        StartProduct(large[q][kOfRow], h, FiltersAt(at));
+        StartProduct(small[q], h, FiltersAt(at + kPartBytes));
       }
       CommitProducts();
       Products<kStep + 1>(windows, high, low, large, small);
