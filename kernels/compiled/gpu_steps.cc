@@ -154,7 +154,11 @@ absl::StatusOr<GpuStages::Step> GpuStages::MakeFront(
 GpuStages::Step GpuStages::MakeFloatFront(const NetworkWeights& weights) const {
   Step step = {Kind::kFloatFront, 0, 0};
   const Stage& stage = plan_.stages[0];
-  if (stage.kind != StageKind::kConvolve || stage.input.channels != 1) {
+  // For larger images a variant is faster: sp19's 10,000 of 48 x 48 take 218 us
+  // with it, and 240 with this kernel (H200).
+  constexpr int64_t kMostSize = 32;
+  if (stage.kind != StageKind::kConvolve || stage.input.channels != 1 ||
+      stage.input.size > kMostSize) {
     return step;
   }
   const auto& layer = std::get<ConvolutionLayer>(network_.layers[stage.first]);
