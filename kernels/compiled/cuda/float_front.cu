@@ -15,10 +15,11 @@
 // memory, so that threads begin with the first while the others are on their
 // way.
 //
-// Cost. LeNet-5, 4,096 images: 16.8 MB read, 19.3 MB written; a thread's 600
-// multiply-adds in 700 instructions.
+// Cost. LeNet-5, 4,096 images: 16.8 MB read, 19.3 MB written; 600
+// multiply-adds for each window of 2 x 2.
 //
-// Bound. These instructions.
+// Bound. These instructions: they issue in 81 % of the cycles, and 72 % of them
+// are multiply-adds (H200).
 #include <algorithm>
 
 #include "common/math/rounding.h"
