@@ -127,24 +127,26 @@ absl::StatusOr<GpuStages::Step> GpuStages::MakeFront(
   const cuda::FrontProblem problem = {image_size_,   network_.image_size,
                                       layer.filters, layer.kernel_size,
                                       stage.pool,    stage.activation};
+  std::vector<Front*> fronts;
+  for (Front* const front : {&step.front, &step.warpgroup_front}) {
+    const bool warpgroups = front == &step.warpgroup_front;
+    if (warpgroups && !cuda::RunsFrontOfWarpgroups()) continue;
+    if (cuda::MakeFrontShape(problem, warpgroups, &front->shape) &&
+        front->shape.warpgroups == warpgroups) {
+      fronts.push_back(front);
+    }
+  }
+  if (fronts.empty()) return step;
+  step.kind = Kind::kFront;
+  step.end = 1;
   const LayerWeights& own = weights.layers[stage.first];
   ASSIGN_OR_RETURN(const cuda::DeviceBuffer filters, Upload(own.weight));
   ASSIGN_OR_RETURN(const cuda::DeviceBuffer bias, Upload(own.bias));
-  const auto make = [&](bool warpgroups, Front* front) -> absl::Status {
-    if (!cuda::MakeFrontShape(problem, warpgroups, &front->shape) ||
-        front->shape.warpgroups != warpgroups) {
-      return absl::OkStatus();
-    }
-    step.kind = Kind::kFront;
-    step.end = 1;
+  for (Front* const front : fronts) {
     ASSIGN_OR_RETURN(front->filters, cuda::DeviceBuffer::Allocate(
                                          cuda::PackedFrontBytes(front->shape)));
-    return cuda::ToStatus(cuda::LaunchPackFront(
-        front->shape, filters.floats(), bias.floats(), front->filters.data()));
-  };
-  RETURN_IF_ERROR(make(false, &step.front));
-  if (cuda::RunsFrontOfWarpgroups()) {
-    RETURN_IF_ERROR(make(true, &step.warpgroup_front));
+    RETURN_IF_ERROR(cuda::ToStatus(cuda::LaunchPackFront(
+        front->shape, filters.floats(), bias.floats(), front->filters.data())));
   }
   // Before the unpacked ones are freed.
   RETURN_IF_ERROR(cuda::Synchronize());
