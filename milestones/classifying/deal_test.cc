@@ -1,7 +1,9 @@
 #include "milestones/classifying/deal.h"
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <thread>
@@ -176,6 +178,43 @@ TEST_P(DealTest, ALossForWhichThereIsNoMemoryEndsTheRun) {
   Piece piece;
   EXPECT_FALSE(deal.Take(other, piece).value_or(true));
   EXPECT_EQ(deal.Next(piece).status().message(), "there is not enough memory");
+}
+
+// Has one piece, ends when the worker is lost, and has no memory for answers.
+class FeedWithoutMemory : public PieceFeed {
+ public:
+  absl::StatusOr<bool> Take(int, Piece& piece) override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (!taken_) {
+      taken_ = true;
+      piece.count = 1;
+      *piece.Room(1) = 0;
+      return true;
+    }
+    changed_.wait(lock, [this] { return lost_; });
+    return false;
+  }
+  void Give(int, Piece&) override { throw std::bad_alloc(); }
+  void Lose(int, const absl::Status&) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    lost_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool taken_ = false, lost_ = false;
+};
+
+TEST(WorkOnPieces, AnswersForWhichThereIsNoMemoryLoseTheWorker) {
+  FeedWithoutMemory feed;
+  FakeNetwork network;
+  ClassifyShare share;
+  EXPECT_EQ(
+      WorkOnPieces(feed, 0, network, {kClasses, true, 2}, share).message(),
+      "there is not enough memory");
+  EXPECT_EQ(share.lost, "there is not enough memory");
 }
 
 TEST_P(DealTest, AFileThatEndsEarlyEndsTheRun) {

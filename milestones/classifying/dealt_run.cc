@@ -230,12 +230,15 @@ absl::Status ClassifyDealt(const DealtRun& run, Output& output,
   for (const std::string& line : answers.CloseText()) std::puts(line.c_str());
   // First, since the plan's ceilings may fail.
   RETURN_IF_ERROR(WriteRecord(run, record));
-  for (size_t i = 0; i < results.size(); ++i) {
-    // Of the first worker that has times; the others do the same.
-    if (results[i].stage_ns.empty()) continue;
+  // Of the first worker that has times; the others do the same.
+  size_t timed = 0;
+  while (timed < results.size() && results[timed].stage_ns.empty()) ++timed;
+  if (timed < results.size()) {
     RETURN_IF_ERROR(TellPlan(run.options, run.input.images->width(),
-                             run.devices[i], results[i]));
-    break;
+                             run.devices[timed], results[timed]));
+  } else if (run.options.plan || !run.options.plan_svg.empty()) {
+    // All images are answered, and what went wrong then is not told yet.
+    for (const WorkerResult& result : results) RETURN_IF_ERROR(result.status);
   }
   return absl::OkStatus();
 }

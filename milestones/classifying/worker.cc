@@ -117,25 +117,30 @@ absl::Status Compute(Readers& readers, PieceFeed& feed, int worker,
                      ClassifyShare& share) {
   // The answers of one piece are looked for while the next one is computed.
   std::array<std::vector<float>, 2> spare;
-  std::future<void> answering;
+  std::future<absl::Status> answering;
   for (size_t turn = 0; Piece* const piece = readers.Pop(); turn = 1 - turn) {
     std::vector<float>& out = options.logits ? piece->logits : spare[turn];
     out.resize(piece->count * options.classes);
     const absl::StatusOr<int64_t> ns = HostNs(
         [&] { return network.Run(piece->pixels(), piece->count, out.data()); });
-    if (answering.valid()) answering.get();
+    if (answering.valid()) RETURN_IF_ERROR(answering.get());
     RETURN_IF_ERROR(ns.status());
     share.compute_ns += *ns;
     ++share.pieces;
     share.images += piece->count;
     answering = std::async(std::launch::async, [&, piece] {
-      FindAnswers(out, options.classes, *piece);
-      feed.Give(worker, *piece);
-      readers.Free(piece);
+      const absl::Status answered = CatchRefusals([&] {
+        FindAnswers(out, options.classes, *piece);
+        feed.Give(worker, *piece);
+        readers.Free(piece);
+        return absl::OkStatus();
+      });
+      // At once: the readers may wait for the end, which waits for the answers.
+      if (!answered.ok()) feed.Lose(worker, answered);
+      return answered;
     });
   }
-  if (answering.valid()) answering.get();
-  return absl::OkStatus();
+  return answering.valid() ? answering.get() : absl::OkStatus();
 }
 
 }  // namespace
