@@ -56,12 +56,12 @@ struct Parameters {
   float bias[kFilters];
 };
 
+#if __CUDA_ARCH__ >= 800
+
 // fmaxf would drop a NaN.
 __device__ __forceinline__ float LargerOrNan(float a, float b) {
-  float larger = 0;
-#if __CUDA_ARCH__ >= 800
+  float larger;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
-#endif
   return larger;
 }
 
@@ -149,6 +149,8 @@ class Images {
   const uint32_t barriers_;
   const int pixels_;
 };
+
+#endif
 
 // in [image][row][column], out [image][filter][row][column]. `vector`: images
 // begin at multiples of 16 bytes.
