@@ -14,9 +14,9 @@ namespace convlab::cuda {
 
 constexpr int kStripsLeastKernelSize = 3;
 constexpr int kStripsMostKernelSize = 11;
-// Steps of all channels. A longer sum loses too much accuracy, because the
-// tensor cores truncate when they add: with 32 steps positive inputs, one of
-// them far brighter, and positive weights broke the contract of class fp32.
+// Steps of all channels: as far as the accuracy has been searched. Before sums
+// ended with a run of steps, positive inputs, one of them far brighter, and
+// positive weights broke the contract of class fp32 with 32.
 constexpr int kStripsMostSteps = 18;
 
 // Steps of a channel: one for two filter rows if 8 halves hold a row and at
@@ -43,6 +43,12 @@ struct StripsShape {
   constexpr int input_rows() const {
     return rows - 1 + (wide ? steps : 2 * steps);
   }
+  // Steps whose large products share a sum on the tensor cores, which cut off
+  // bits of a sum with each: in general, and if filters are of one sign. Steps
+  // of 7 rows have 14 taps, others 12 or less. With several channels such steps
+  // have sums of their own for all filters.
+  constexpr int run() const { return one_channel ? 2 : run_of_one_sign(); }
+  constexpr int run_of_one_sign() const { return !wide && steps > 3 ? 1 : 2; }
   // Halves of an input row that a unit is computed from.
   constexpr int halves() const { return wide ? 16 : 8; }
   // Whether it has a kernel that pools: where writing the outputs counts most.

@@ -58,15 +58,58 @@ struct OctetOperands {
   }
 };
 
-// Adds the products of an octet with one channel to `sum`: kS pairs of output
-// rows by kNT tiles of 8 columns. The products of low halves come first: they
-// are small, and so a sum of them loses least.
-template <int kSteps, int kS, int kNT>
-__device__ __forceinline__ void MultiplyOctet(
+// Adds the tensor cores' sums to others by ordinary additions.
+template <int kS, int kNT>
+__device__ __forceinline__ void AddSums(const float (&part)[kS][kNT][4],
+                                        float (&sum)[kS][kNT][4]) {
+#pragma unroll
+  for (int j = 0; j < kS; ++j) {
+#pragma unroll
+    for (int n = 0; n < kNT; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) sum[j][n][i] += part[j][n][i];
+    }
+  }
+}
+
+// Adds the large products of an octet with one channel to `sum`. Those of kRun
+// steps share a sum on the tensor cores (StripsShape::run), the first of them
+// with what is in `sum`; the first run is shorter if they do not divide kSteps.
+template <int kRun, int kSteps, int kS, int kNT>
+__device__ __forceinline__ void AddLargeProducts(
     const OctetOperands<kS + kSteps - 1>& in,
     const uint4 (&filters)[kSteps][kNT], float (&sum)[kS][kNT][4]) {
+  constexpr int kFirstRun = (kSteps - 1) % kRun + 1;
 #pragma unroll
-  for (int product = 0; product < 3; ++product) {
+  for (int first = kFirstRun - kRun; first < kSteps; first += kRun) {
+    float part[kS][kNT][4] = {};
+    float(&to)[kS][kNT][4] = first <= 0 ? sum : part;
+#pragma unroll
+    for (int s = first < 0 ? 0 : first; s < first + kRun; ++s) {
+#pragma unroll
+      for (int j = 0; j < kS; ++j) {
+#pragma unroll
+        for (int n = 0; n < kNT; ++n) {
+          MultiplyAdd(in.high[j + s], filters[s][n].x, filters[s][n].y,
+                      to[j][n]);
+        }
+      }
+    }
+    if (first > 0) AddSums(part, sum);
+  }
+}
+
+// Adds the products of an octet with one channel to `sum`: kS pairs of output
+// rows by kNT tiles of 8 columns. The products of low halves come first: they
+// are small, and so a sum of them loses least. `one_signed` says that some
+// filter of all is of one sign.
+template <int kShape, int kSteps, int kS, int kNT>
+__device__ __forceinline__ void MultiplyOctet(
+    const OctetOperands<kS + kSteps - 1>& in,
+    const uint4 (&filters)[kSteps][kNT], bool one_signed,
+    float (&sum)[kS][kNT][4]) {
+#pragma unroll
+  for (int product = 0; product < 2; ++product) {
 #pragma unroll
     for (int s = 0; s < kSteps; ++s) {
 #pragma unroll
@@ -77,12 +120,18 @@ __device__ __forceinline__ void MultiplyOctet(
           if (product == 0) {
             MultiplyAdd(in.high[j + s], f.z, f.w, sum[j][n]);
           } else {
-            MultiplyAdd(product == 1 ? in.low[j + s] : in.high[j + s], f.x, f.y,
-                        sum[j][n]);
+            MultiplyAdd(in.low[j + s], f.x, f.y, sum[j][n]);
           }
         }
       }
     }
+  }
+  constexpr int kRun = kStripsShapes[kShape].run();
+  constexpr int kRunOfOneSign = kStripsShapes[kShape].run_of_one_sign();
+  if (kRunOfOneSign < kRun && one_signed) {
+    AddLargeProducts<kRunOfOneSign>(in, filters, sum);
+  } else {
+    AddLargeProducts<kRun>(in, filters, sum);
   }
 }
 
@@ -144,7 +193,8 @@ class ChannelOperands {
 
 // Adds the products of an octet and one channel. The products of low halves
 // have sums of their own, `small`: added to large sums one by one, each would
-// lose bits. `filters` is the address of the lane's first vector.
+// lose bits. Those of high halves have them for a run of steps. `filters` is
+// the address of the lane's first vector.
 template <int kShape, int kS = kStripsShapes[kShape].rows / 2,
           int kNT = kStripsShapes[kShape].tiles_n>
 __device__ __forceinline__ void MultiplyChannel(const SlabAddress& in,
@@ -153,7 +203,9 @@ __device__ __forceinline__ void MultiplyChannel(const SlabAddress& in,
                                                 float (&small)[kS][kNT][4]) {
   using Operands = ChannelOperands<kShape>;
   constexpr int kSteps = kStripsShapes[kShape].steps;
+  constexpr int kRun = kStripsShapes[kShape].run();
   uint4 f[kSteps][kNT];
+  float part[kS][kNT][4];
   Operands operands(in, zero);
 #pragma unroll
   for (int i = 0; i < Operands::kQuads; ++i) {
@@ -173,7 +225,17 @@ __device__ __forceinline__ void MultiplyChannel(const SlabAddress& in,
 #pragma unroll
         for (int n = 0; n < kNT; ++n) {
           const uint4& v = f[step][n];
-          if (product == 0) MultiplyAdd(operands.high[i], v.x, v.y, sum[j][n]);
+          if (product == 0) {
+            if (step % kRun == kSteps % kRun || step == 0) {
+#pragma unroll
+              for (float& one : part[j][n]) one = 0;
+            }
+            MultiplyAdd(operands.high[i], v.x, v.y, part[j][n]);
+            if (step % kRun == (kSteps - 1) % kRun) {
+#pragma unroll
+              for (int e = 0; e < 4; ++e) sum[j][n][e] += part[j][n][e];
+            }
+          }
           if (product == 1) {
             MultiplyAdd(operands.high[i], v.z, v.w, small[j][n]);
           }

@@ -15,6 +15,10 @@
 // that octets are full where a row has 6 or 11 units. Filters of more than 7
 // rows take steps of 16 halves of one input row; then a unit is 4 or 8 columns.
 //
+// Exactness. Tensor cores cut off bits where they add to a large sum. So a sum
+// has the large products of two steps at most, or of one if a step has 14 taps
+// and filters are of one sign; such sums are added in float32.
+//
 // Dealing. A block of threads has a run of strips that follow each other in the
 // output, and a warp takes the next when it is ready for it. So all warps end
 // together, whatever their strips cost.

@@ -178,12 +178,12 @@ struct GroupFilters {
 template <int kShape, int kS, int kNT>
 __device__ __forceinline__ void ComputeOctet(
     const StripsPlan& plan, SlabAddress in, const GroupFilters<kShape>& filters,
-    float (&sum)[kS][kNT][4]) {
+    bool one_signed, float (&sum)[kS][kNT][4]) {
   constexpr int kSteps = kStripsShapes[kShape].steps;
   if constexpr (kStripsShapes[kShape].one_channel) {
     OctetOperands<kS + kSteps - 1> operands;
     operands.Load(in);
-    MultiplyOctet<kSteps, kS, kNT>(operands, filters.vectors, sum);
+    MultiplyOctet<kShape>(operands, filters.vectors, one_signed, sum);
   } else {
     float small[kS][kNT][4] = {};
     uint32_t channel_filters = filters.address;
@@ -193,14 +193,7 @@ __device__ __forceinline__ void ComputeOctet(
       in.at += 4 * plan.plane_words;
       channel_filters += kSteps * kNT * 512;
     }
-#pragma unroll
-    for (int j = 0; j < kS; ++j) {
-#pragma unroll
-      for (int n = 0; n < kNT; ++n) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) sum[j][n][i] += small[j][n][i];
-      }
-    }
+    AddSums(small, sum);
   }
 }
 
@@ -212,7 +205,7 @@ template <int kShape, bool kPooled>
 __device__ __forceinline__ void MultiplyGroup(
     const StripsPlan& plan, const StripsWarp& warp, const SlabAddress& slab,
     int units, int group, const GroupFilters<kShape>& filters,
-    const uint32_t* exponents, int exponent, const float* to,
+    const uint32_t* exponents, int exponent, bool one_signed, const float* to,
     bool store_pairs) {
   const int area =
       OutputOf<kPooled>(plan.H_out) * OutputOf<kPooled>(plan.W_out);
@@ -248,7 +241,7 @@ __device__ __forceinline__ void MultiplyGroup(
     SlabAddress in = slab;
     in.at += 4 * (band * kR * plan.pitch + place * (kShifts / 2));
     float sum[kR / 2][kNT][4] = {};
-    ComputeOctet(plan, in, filters, sum);
+    ComputeOctet(plan, in, filters, one_signed, sum);
     if (first == 0) WaitForStage();
     const int column = place * kShifts + 2 * t % kShifts;
     if constexpr (kPooled) {
@@ -346,9 +339,9 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
       const GroupFilters<kShape> filters(
           SharedAddress(shared + group * plan.filter_vectors + lane));
       float* const to = item.to + int64_t{group} * kFilters * area;
-      MultiplyGroup<kShape, kPooled>(plan, warp, slab, units, group, filters,
-                                     exponents + group * kFilters, exponent, to,
-                                     store_pairs);
+      MultiplyGroup<kShape, kPooled>(
+          plan, warp, slab, units, group, filters, exponents + group * kFilters,
+          exponent, block->all_filters.one_signed, to, store_pairs);
       StoreStage(warp.stage, plan.stage_pitch, to, area,
                  min(kFilters, plan.M - group * kFilters),
                  OutputOf<kPooled>(item.rows) * OutputOf<kPooled>(plan.W_out),

@@ -24,6 +24,7 @@ bool SetWgmmaStripsPlan(const Problem& problem, int shape_index, int strip_rows,
   const int slices = shape.Slices(K);
   const int pool = epilogue.empty() ? 1 : epilogue.pool.size;
   if (slices == 0 || problem.channels > WgmmaStripsMostChannels(K) ||
+      (!shape.wide && shape.one_slice != (problem.channels == 1)) ||
       shape.rows % pool != 0) {
     return false;
   }

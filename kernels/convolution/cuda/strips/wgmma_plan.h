@@ -20,6 +20,7 @@ struct WgmmaStripsShape {
   int rows;        // output rows of a unit
   int octets;      // groups of 8 columns of the product
   int warpgroups;  // at most, in a block of threads
+  bool one_slice;  // a tile has one: the shape takes one channel
 
   constexpr int filters() const { return 8 * octets / (shifts * rows); }
   constexpr int threads() const { return 128 * warpgroups; }
@@ -27,6 +28,11 @@ struct WgmmaStripsShape {
   // from.
   constexpr int slice_rows() const { return wide ? steps : 2 * steps; }
   constexpr int halves() const { return wide ? 16 : 8; }
+  // Steps whose large products share a sum on the tensor cores, which cut off
+  // bits of a sum with each: in general, and if filters are of one sign. Steps
+  // of 6 and 7 rows have 12 and 14 taps, others 10 or less.
+  constexpr int run() const { return 2; }
+  constexpr int run_of_one_sign() const { return !wide && steps > 3 ? 1 : 2; }
   // Slices of a channel, or 0 if the shape does not take the filter's size.
   constexpr int Slices(int K) const {
     if (K + shifts - 1 > halves()) return 0;
@@ -36,14 +42,37 @@ struct WgmmaStripsShape {
 };
 
 // The builders of the table below. With four warpgroups a thread has 128
-// registers, with three 168.
+// registers, with three 168. From the second slice on, sums take a second set
+// of them while the low halves are held: for that 128 are too few.
 constexpr WgmmaStripsShape RowPairs(int steps, int shifts, int rows,
                                     int octets) {
-  return {steps, /*wide=*/false, shifts, rows, octets, /*warpgroups=*/4};
+  return {steps,
+          /*wide=*/false,
+          shifts,
+          rows,
+          octets,
+          /*warpgroups=*/4,
+          /*one_slice=*/true};
+}
+constexpr WgmmaStripsShape Channels(int steps, int shifts, int rows,
+                                    int octets) {
+  return {steps,
+          /*wide=*/false,
+          shifts,
+          rows,
+          octets,
+          /*warpgroups=*/3,
+          /*one_slice=*/false};
 }
 constexpr WgmmaStripsShape WideSteps(int steps, int shifts, int rows,
                                      int octets) {
-  return {steps, /*wide=*/true, shifts, rows, octets, /*warpgroups=*/3};
+  return {steps,
+          /*wide=*/true,
+          shifts,
+          rows,
+          octets,
+          /*warpgroups=*/3,
+          /*one_slice=*/false};
 }
 
 // The rows of a product take 16 cycles to come from the registers, however many
@@ -58,6 +87,13 @@ constexpr WgmmaStripsShape kWgmmaStripsShapes[] = {
     RowPairs(/*steps=*/3, /*shifts=*/2, /*rows=*/2, /*octets=*/6),
     RowPairs(/*steps=*/4, /*shifts=*/2, /*rows=*/2, /*octets=*/6),
     RowPairs(/*steps=*/5, /*shifts=*/2, /*rows=*/4, /*octets=*/4),
+    Channels(/*steps=*/2, /*shifts=*/4, /*rows=*/2, /*octets=*/6),
+    Channels(/*steps=*/2, /*shifts=*/4, /*rows=*/2, /*octets=*/12),
+    Channels(/*steps=*/3, /*shifts=*/4, /*rows=*/2, /*octets=*/6),
+    Channels(/*steps=*/3, /*shifts=*/4, /*rows=*/2, /*octets=*/10),
+    Channels(/*steps=*/3, /*shifts=*/2, /*rows=*/2, /*octets=*/6),
+    Channels(/*steps=*/4, /*shifts=*/2, /*rows=*/2, /*octets=*/6),
+    Channels(/*steps=*/5, /*shifts=*/2, /*rows=*/4, /*octets=*/4),
     WideSteps(/*steps=*/3, /*shifts=*/8, /*rows=*/1, /*octets=*/12),
 };
 constexpr int kWgmmaStripsShapeCount =
@@ -65,10 +101,9 @@ constexpr int kWgmmaStripsShapeCount =
 
 constexpr int kWgmmaStripsLeastKernelSize = 2;
 constexpr int kWgmmaStripsMostKernelSize = 9;
-// Steps of all channels without those that only shifts need. A longer sum loses
-// too much accuracy, because the tensor cores truncate when they add: from the
-// second channel on, small products too are added to a large sum. With 12 steps
-// a constant image with one bright pixel broke the contract of class fp32.
+// Steps of all channels without those that only shifts need: as far as the
+// accuracy has been searched. Before sums ended with a run of steps, a constant
+// image with one bright pixel broke the contract of class fp32 with 12.
 constexpr int kWgmmaStripsMostSteps = 9;
 constexpr int WgmmaStripsMostChannels(int K) {
   return kWgmmaStripsMostSteps / (K <= 7 ? K / 2 + 1 : K);

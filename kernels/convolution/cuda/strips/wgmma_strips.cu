@@ -15,7 +15,11 @@
 // step is 16 halves of one input row, and units are 8 columns of one row.
 //
 // More depth. The inputs of a few steps are in registers at a time: those of a
-// channel, or of three rows of it. All of them add up in the same sums.
+// channel, or of three rows of it. Their sums leave the tensor cores before the
+// next begin.
+//
+// Exactness. As in tensor_strips, a sum on the tensor cores has the large
+// products of one or two steps.
 //
 // Roles. The copy engine brings a strip's inputs while the strip before is
 // multiplied. The warpgroup's 128 threads split them, multiply 64 units at a

@@ -191,7 +191,8 @@ __device__ __forceinline__ void MultiplyGroup(
     const WgmmaStripsPlan& plan, const Warpgroup& warpgroup,
     const WarpgroupLane& lane, float* stage, const StripsSizes<kPooled>& sizes,
     uint32_t image, int units, int group, uint64_t filters,
-    const uint32_t* exponents, int exponent, const float* to) {
+    const uint32_t* exponents, int exponent, const AllFilters& all_filters,
+    const float* to) {
   constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
   // Lane 4 * g + t has columns 2 * t and the next of an octet. Octets of kRows
   // rows are of the same filters.
@@ -232,7 +233,15 @@ __device__ __forceinline__ void MultiplyGroup(
     LaneUnits lane_units;
     lane_units.Find<kShape, kPooled>(plan, lane, sizes, image, first, units);
     float sum[4 * kS.octets];
-    MultiplyTile<kShape>(plan, lane_units.in, sizes.low_offset, filters, sum);
+    // The branch is around whole tiles, since products that ran across its end
+    // would be serialized by the compiler.
+    if (kS.run_of_one_sign() < kS.run() && all_filters.one_signed) {
+      MultiplyTile<kShape, kS.run_of_one_sign()>(
+          plan, lane_units.in, sizes.low_offset, filters, sum);
+    } else {
+      MultiplyTile<kShape, kS.run()>(plan, lane_units.in, sizes.low_offset,
+                                     filters, sum);
+    }
     if constexpr (!kHoldScales) find_scales();
     if (first == 0) {
       WaitForBulkReads();
@@ -358,7 +367,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
       float* const to = item.to + int64_t{group} * kFilters * sizes.area;
       MultiplyGroup<kShape>(plan, warpgroup, lane, memory.stage, sizes, image,
                             units, group, filters, exponents + group * kFilters,
-                            exponent, to);
+                            exponent, all_filters, to);
       FenceAsyncProxy();
       warpgroup.Sync();
       StoreGroup<kFilters, kPooled>(plan, lane, item, memory.stage, sizes.area,

@@ -10,6 +10,7 @@
 #define KERNELS_CONVOLUTION_CUDA_STRIPS_WGMMA_TILE_CUH_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
@@ -46,51 +47,102 @@ __device__ __forceinline__ void LoadOperands(const uint32_t (&from)[2],
   }
 }
 
-// Starts the products of a slice's steps with filters kStep apart.
-template <int kStep, int kSteps, int kSums>
+// Starts the products of steps kFirst to kEnd - 1 of a slice with filters kStep
+// apart, and adds them to `sum`; without kAdds the first sets it.
+template <int kStep, int kFirst, int kEnd, bool kAdds = true, int kSteps,
+          int kSums>
 __device__ __forceinline__ void StartSteps(const uint32_t (&rows)[kSteps][4],
                                            uint64_t filters,
                                            float (&sum)[kSums]) {
 #pragma unroll
-  for (int s = 0; s < kSteps; ++s) {
-    StartProduct(sum, rows[s], filters + s * kStep);
+  for (int s = kFirst; s < kEnd; ++s) {
+    StartProduct(sum, rows[s], filters + s * kStep, kAdds || s > kFirst);
+  }
+}
+
+// Waits for the sums in `part`, and adds them to `sum` by ordinary additions.
+template <int kSums>
+__device__ __forceinline__ void AddFinished(const float (&part)[kSums],
+                                            float (&sum)[kSums]) {
+  WaitForProducts<0>();
+#pragma unroll
+  for (int i = 0; i < kSums; ++i) sum[i] += part[i];
+}
+
+// Computes the sums of a slice, of which from[e] is the lane's first word, or
+// adds them to `sum` if kAdds. The small products come first, because a sum of
+// them loses least; meanwhile the large ones' inputs are loaded. A sum leaves
+// the tensor cores after the large products of kRun steps; the first run is
+// shorter if they do not divide the slice.
+template <int kShape, int kRun, bool kAdds, int kSums>
+__device__ __forceinline__ void MultiplySlice(const uint32_t (&from)[2],
+                                              uint32_t low_offset,
+                                              uint32_t pitch, uint64_t filters,
+                                              float (&sum)[kSums]) {
+  constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
+  constexpr int kSteps = kS.steps;
+  constexpr int kStep = kSums * 64 >> 4, kLow = kSteps * kStep;
+  constexpr int kFirstRun = (kSteps - 1) % kRun + 1;
+  uint32_t high[kSteps][4], low[kSteps][4];
+  float part[kSums];
+  float(&first)[kSums] = kAdds ? part : sum;
+  LoadOperands<kS.wide>(from, low_offset, pitch, low);
+  FenceProducts();
+  StartSteps<kStep, 0, kSteps, /*kAdds=*/false>(low, filters, first);
+  CommitProducts();
+  LoadOperands<kS.wide>(from, 0, pitch, high);
+  FenceProducts();
+  StartSteps<kStep, 0, kSteps>(high, filters + kLow, first);
+  StartSteps<kStep, 0, kFirstRun>(high, filters, first);
+  CommitProducts();
+  const auto run = [&](auto first_step) {
+    constexpr int kFirst = decltype(first_step)::value;
+    if constexpr (kFirst < kSteps) {
+      if constexpr (kAdds || kFirst > kFirstRun) {
+        AddFinished(part, sum);
+      } else {
+        // Frees the registers of the low halves.
+        WaitForProducts<1>();
+      }
+      FenceProducts();
+      StartSteps<kStep, kFirst, kFirst + kRun, /*kAdds=*/false>(high, filters,
+                                                                part);
+      CommitProducts();
+    }
+  };
+  static_assert(kSteps <= kFirstRun + 4 * kRun);
+  run(std::integral_constant<int, kFirstRun>());
+  run(std::integral_constant<int, kFirstRun + kRun>());
+  run(std::integral_constant<int, kFirstRun + 2 * kRun>());
+  run(std::integral_constant<int, kFirstRun + 3 * kRun>());
+  if constexpr (kAdds || kFirstRun < kSteps) {
+    AddFinished(part, sum);
+  } else {
+    WaitForProducts<0>();
   }
 }
 
 // Computes the sums of a tile. in[e] is the shared address of the lane's first
 // word of unit g + 8 * e, in the high halves; `filters` is where the group's
-// begin (ColumnsAt). A slice's small products come first, because a sum of them
-// loses least; meanwhile the large ones' inputs are loaded.
-template <int kShape, int kSums>
+// begin (ColumnsAt), and kRun is as for MultiplySlice.
+template <int kShape, int kRun, int kSums>
 __device__ __forceinline__ void MultiplyTile(const WgmmaStripsPlan& plan,
                                              const uint32_t (&in)[2],
                                              uint32_t low_offset,
                                              uint64_t filters,
                                              float (&sum)[kSums]) {
   constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
-  constexpr int kSteps = kS.steps;
-  constexpr int kStep = kSums * 64 >> 4, kLow = kSteps * kStep;
+  constexpr int kSliceFilters = 2 * kS.steps * (kSums * 64 >> 4);
   const uint32_t pitch = plan.pitch * 4;
+  MultiplySlice<kShape, kRun, false>(in, low_offset, pitch, filters, sum);
+  if constexpr (kS.one_slice) return;
   uint32_t from[2] = {in[0], in[1]};
-#pragma unroll
-  for (float& one : sum) one = 0;
   int of_channel = 0;  // slices of the channel that are done
 #pragma unroll 1
-  for (int left = kS.wide ? plan.C * plan.slices : plan.C; left > 0; --left) {
-    uint32_t high[kSteps][4], low[kSteps][4];
-    LoadOperands<kS.wide>(from, low_offset, pitch, low);
-    FenceProducts();
-    StartSteps<kStep>(low, filters, sum);
-    CommitProducts();
-    LoadOperands<kS.wide>(from, 0, pitch, high);
-    FenceProducts();
-    StartSteps<kStep>(high, filters + kLow, sum);
-    StartSteps<kStep>(high, filters, sum);
-    CommitProducts();
-    filters += 2 * kLow;
+  for (int left = kS.wide ? plan.C * plan.slices : plan.C; left > 1; --left) {
     uint32_t to_next = plan.plane_words * 4;
     if (kS.wide) {
-      const uint32_t rows = kSteps * pitch;
+      const uint32_t rows = kS.steps * pitch;
       if (++of_channel < plan.slices) {
         to_next = rows;
       } else {
@@ -99,7 +151,8 @@ __device__ __forceinline__ void MultiplyTile(const WgmmaStripsPlan& plan,
       }
     }
     for (uint32_t& at : from) at += to_next;
-    WaitForProducts<0>();
+    filters += kSliceFilters;
+    MultiplySlice<kShape, kRun, true>(from, low_offset, pitch, filters, sum);
   }
 }
 
