@@ -129,7 +129,7 @@ absl::Status Compute(Readers& readers, PieceFeed& feed, int worker,
     ++share.pieces;
     share.images += piece->count;
     answering = std::async(std::launch::async, [&, piece] {
-      const absl::Status answered = CatchRefusals([&] {
+      absl::Status answered = CatchRefusals([&] {
         FindAnswers(out, options.classes, *piece);
         feed.Give(worker, *piece);
         readers.Free(piece);
