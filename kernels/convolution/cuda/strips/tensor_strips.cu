@@ -5,8 +5,7 @@
 // computes strips of output rows, over all columns and all filters, without
 // waiting for another warp. It splits a strip's inputs into halves, as
 // tensor_split does, in a slab of its own; its outputs go to its stage, from
-// which the copy engine of compute capability 9.0 writes each filter's rows as
-// one piece, while the warp goes on.
+// which Hopper's copy engine writes each filter's rows as one piece.
 //
 // The product. A row of m16n8k16 is a unit of 2 or 4 neighbouring output
 // columns, a column is a filter moved by 0 to 3 pixels, and a step of the depth
@@ -19,9 +18,8 @@
 // has the large products of two steps at most, or of one if a step has 14 taps
 // and filters are of one sign; such sums are added in float32.
 //
-// Dealing. A block of threads has a run of strips that follow each other in the
-// output, and a warp takes the next when it is ready for it. So all warps end
-// together, whatever their strips cost.
+// Dealing. A block's strips follow each other in the output, and a warp takes
+// the next one when it is ready: so all end together, whatever strips cost.
 //
 // Several channels. Their planes lie one after the other in the slab, with one
 // scale, and the sums of an octet take them in turn. With one channel a group's
@@ -39,8 +37,7 @@
 // Bound. Writing the output, which must be done in pieces that begin within a
 // sector of 32 bytes. With one channel neither memory nor the tensor cores are
 // full, but each hides most of the other; with more channels and larger filters
-// a warp's own latencies count most. docs/journal/tensor_strips.md has the
-// measurements and what was tried.
+// a warp's own latencies count most (docs/journal/tensor_strips.md).
 #include <cstdint>
 #include <utility>
 

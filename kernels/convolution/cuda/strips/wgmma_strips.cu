@@ -15,11 +15,8 @@
 // step is 16 halves of one input row, and units are 8 columns of one row.
 //
 // More depth. The inputs of a few steps are in registers at a time: those of a
-// channel, or of three rows of it. Their sums leave the tensor cores before the
-// next begin.
-//
-// Exactness. As in tensor_strips, a sum on the tensor cores has the large
-// products of one or two steps.
+// channel, or of three rows of it. As in tensor_strips, a sum leaves the tensor
+// cores after the large products of one or two steps.
 //
 // Roles. The copy engine brings a strip's inputs while the strip before is
 // multiplied. The warpgroup's 128 threads split them, multiply 64 units at a
@@ -40,8 +37,7 @@
 //
 // Bound. Memory, with one channel: the kernel is close to one that only copies
 // the same pieces. With more channels the products take longest, and the stores
-// hide behind them. docs/journal/wgmma_strips.md has the measurements and what
-// was tried.
+// hide behind them (docs/journal/wgmma_strips.md).
 #include <cstdint>
 #include <utility>
 
