@@ -1,5 +1,6 @@
 // classify by several workers and ranks, and a run that is resumed.
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <tuple>

@@ -1,10 +1,9 @@
 // The stages of a plan on the GPU: their parameters in device memory, and how
 // their work is queued. A step takes one stage or several:
 //
-//   - the front of the network, from bytes or floats to the first pooled
-//   result,
-//     if one kernel does it (cuda/front.h, cuda/float_front.h); otherwise
-//     enlarging alone;
+//   - the front of the network, from bytes or floats to the first result that
+//     is pooled, if one kernel does it (cuda/front.h, cuda/float_front.h);
+//     otherwise enlarging alone;
 //   - a convolution of few channels with its pooling, if one kernel does it
 //     (cuda/convolve_pool.h); any other by the fastest variant, which fuses
 //     what follows it where it can;

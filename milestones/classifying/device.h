@@ -42,8 +42,8 @@ struct WorkerJob {
   int image_size;
   WorkerOptions options;
   bool stages;  // whether the times of the stages are asked for
-  // Of a piece's images. On a GPU they are read to page-locked memory, from
-  // which they are uploaded; 0: the feed has such memory.
+  // Of a piece's images. On a GPU they are read to page-locked memory of so
+  // many bytes, from which they are uploaded; 0: the feed says where they are.
   int64_t piece_bytes;
   // Called when the network is compiled; a worker begins when it returns.
   std::function<void()> compiled;
