@@ -8,9 +8,15 @@
 
 namespace convlab::cuda {
 
-// fmaxf would drop a NaN.
-__device__ inline float MaxOrNan(float a, float b) {
+// fmaxf would drop a NaN. One instruction does not, from compute capability 8.0 on.
+__device__ __forceinline__ float MaxOrNan(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float larger;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+  return larger;
+#else
   return a > b || a != a ? a : b;
+#endif
 }
 
 template <Activation kActivation>

@@ -58,13 +58,6 @@ struct Parameters {
 
 #if __CUDA_ARCH__ >= 800
 
-// fmaxf would drop a NaN.
-__device__ __forceinline__ float LargerOrNan(float a, float b) {
-  float larger;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
-  return larger;
-}
-
 // The sums of a window's four outputs: [filter][row and column].
 template <int kSize>
 __device__ __forceinline__ void Convolve(const float* from, int size,
@@ -182,8 +175,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 #pragma unroll
     for (int f = 0; f < kFilters; ++f) {
       if (f >= sizes.filters) break;
-      const float most = LargerOrNan(LargerOrNan(sums[f][0], sums[f][1]),
-                                     LargerOrNan(sums[f][2], sums[f][3]));
+      const float most = MaxOrNan(MaxOrNan(sums[f][0], sums[f][1]),
+                                  MaxOrNan(sums[f][2], sums[f][3]));
       to[f * area] = Apply<kActivation>(most + parameters.bias[f]);
     }
   }
