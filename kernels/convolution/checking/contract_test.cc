@@ -9,12 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
-#include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/checking/families.h"
 #include "kernels/convolution/checking/finds.h"
@@ -75,22 +71,6 @@ absl::Status CheckContract(const Variant& variant, const Problem& problem,
                    .Check(y->data(), variant.name, data, TestWorkers());
 }
 
-// Finds that a variant is known to break (docs/numerics.md, "What is left"), by
-// how their recipes begin. It has to, where it runs: the list ends when the
-// fault does.
-constexpr struct {
-  absl::string_view variant, data;
-} kKnownBreaks[] = {
-    {"tensor_split", "find: seed=4074617258 "},
-    {"tensor_split", "find: seed=2746032840 "},
-};
-
-bool IsKnownToBreak(const Variant& variant, absl::string_view data) {
-  return absl::c_any_of(kKnownBreaks, [&](const auto& known) {
-    return variant.name == known.variant && absl::StartsWith(data, known.data);
-  });
-}
-
 // Runs all variants of class fp32 that take the problem, alone and with what
 // leaves the sums to be compared: a bias of zeros, and pooling.
 void ExpectContract(Backend backend, const Problem& problem,
@@ -103,14 +83,6 @@ void ExpectContract(Backend backend, const Problem& problem,
     if (variant->backend != backend ||
         variant->accuracy != AccuracyClass::kFp32 ||
         (*failures)[variant] >= kMostFailures) {
-      continue;
-    }
-    if (IsKnownToBreak(*variant, name)) {
-      if (!variant->Check(problem, TestResources(), {}).ok()) continue;
-      const absl::Status status =
-          CheckContract(*variant, problem, name, contracts, {});
-      EXPECT_TRUE(absl::IsDataLoss(status))
-          << variant->name << " on " << name << ": " << status;
       continue;
     }
     for (const CpuTarget target : SupportedCpuTargets()) {

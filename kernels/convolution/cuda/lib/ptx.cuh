@@ -19,6 +19,21 @@ __device__ __forceinline__ void MultiplyAdd(const uint32_t (&a)[4], uint32_t b0,
 #endif
 }
 
+// Adds sums of MultiplyAdd, which cuts off bits where it adds, to others by
+// ordinary additions.
+template <int kS, int kNT>
+__device__ __forceinline__ void AddSums(const float (&part)[kS][kNT][4],
+                                        float (&sum)[kS][kNT][4]) {
+#pragma unroll
+  for (int j = 0; j < kS; ++j) {
+#pragma unroll
+    for (int n = 0; n < kNT; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) sum[j][n][i] += part[j][n][i];
+    }
+  }
+}
+
 // A barrier among `threads` threads of the block, all of which use the same id.
 // Id 0 belongs to __syncthreads.
 __device__ __forceinline__ void SyncGroup(int id, int threads) {

@@ -24,10 +24,10 @@
 // products.
 //
 // Rounding. Tensor cores cut off bits where they add, so that long chains lose
-// accuracy. The sums over a step's filter rows are therefore added to the
-// item's sums by ordinary additions; if the weights of some filter have one
-// sign, so that sums grow with every step, those of each row. The small
-// products have sums of their own.
+// accuracy. The sums over two filter rows of a step, or two row pairs, are
+// therefore added to the item's sums by ordinary additions; if the weights of
+// some filter have one sign, so that sums grow with every step, those of each.
+// The small products have sums of their own, or come first.
 //
 // The output. Between two barriers a team fills its stage in shared memory with
 // some bands of some filters; this is a phase. From there outputs go to
@@ -211,8 +211,9 @@ __device__ __forceinline__ void ComputePhase(
                          team.lane * kSplitVectorBytes);
     float sum[kS][kNT][4] = {};
     if constexpr (kRowPairs) {
-      MultiplyRowPairs<kK, kR, kNT>(in, items.low_offset, items.pitch,
-                                    item_filters, sum);
+      MultiplyRowPairs<kK, kR, kNT>(team.shared->all_filters.one_signed, in,
+                                    items.low_offset, items.pitch, item_filters,
+                                    sum);
     } else {
       const int steps = plan.chunks_per_plane / 2;
       float small[kS][kNT][4] = {};

@@ -51,15 +51,30 @@ class SplitFilters {
   uint32_t shared_;
 };
 
+// Moves sums to the item's.
+template <int kS, int kNT>
+__device__ __forceinline__ void Promote(float (&part)[kS][kNT][4],
+                                        float (&sum)[kS][kNT][4]) {
+  AddSums(part, sum);
+#pragma unroll
+  for (auto& tiles : part) {
+#pragma unroll
+    for (auto& tile : tiles) {
+#pragma unroll
+      for (float& value : tile) value = 0;
+    }
+  }
+}
+
 // Computes a warp's item with row pairs, one plane of one chunk. `in` is the
 // address of the lane's first word of high halves; the low ones follow
-// low_offset bytes later, and rows are `pitch` bytes apart.
+// low_offset bytes later, and rows are `pitch` bytes apart. Large products are
+// taken out of the tensor cores after two steps, or with `promote_steps` after
+// each.
 template <int kK, int kR, int kNT, typename Filters>
-__device__ __forceinline__ void MultiplyRowPairs(uint32_t in,
-                                                 uint32_t low_offset,
-                                                 uint32_t pitch,
-                                                 const Filters& filters,
-                                                 float (&sum)[kR / 2][kNT][4]) {
+__device__ __forceinline__ void MultiplyRowPairs(
+    bool promote_steps, uint32_t in, uint32_t low_offset, uint32_t pitch,
+    const Filters& filters, float (&sum)[kR / 2][kNT][4]) {
   constexpr int kS = kR / 2;
   constexpr int kSteps = (kK + 1) / 2;
   constexpr int kRows = kR + 2 * kSteps - 1;
@@ -90,6 +105,7 @@ __device__ __forceinline__ void MultiplyRowPairs(uint32_t in,
       for (int n = 0; n < kNT; ++n) MultiplyAdd(b, f[n].x, f[n].y, sum[j][n]);
     }
   }
+  float part[kS][kNT][4] = {};
 #pragma unroll
   for (int s = 0; s < kSteps; ++s) {
     uint2 f[kNT];
@@ -100,8 +116,9 @@ __device__ __forceinline__ void MultiplyRowPairs(uint32_t in,
       uint32_t a[4];
       quad(high, j + 2 * s, a);
 #pragma unroll
-      for (int n = 0; n < kNT; ++n) MultiplyAdd(a, f[n].x, f[n].y, sum[j][n]);
+      for (int n = 0; n < kNT; ++n) MultiplyAdd(a, f[n].x, f[n].y, part[j][n]);
     }
+    if (s % 2 == 1 || s + 1 == kSteps || promote_steps) Promote(part, sum);
   }
 }
 
@@ -162,27 +179,11 @@ __device__ __forceinline__ void MultiplyRow(int r, int tile, uint32_t pitch,
   }
 }
 
-// Moves sums to the item's.
-template <int kS, int kNT>
-__device__ __forceinline__ void Promote(float (&part)[kS][kNT][4],
-                                        float (&sum)[kS][kNT][4]) {
-#pragma unroll
-  for (int j = 0; j < kS; ++j) {
-#pragma unroll
-    for (int n = 0; n < kNT; ++n) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        sum[j][n][e] += part[j][n][e];
-        part[j][n][e] = 0;
-      }
-    }
-  }
-}
-
 // Adds one step of the depth: 16 halves of all filter rows. The small products
 // have sums of their own, of all steps, so that they cut nothing off the large
-// ones. Filters of any size (kK = 0) are taken in loops of kS rows. With
-// `promote_rows` tensor cores add up no more than a row.
+// ones, of which tensor cores add up no more than two rows, or with
+// `promote_rows` one. Filters of any size (kK = 0) are taken in loops of kS
+// rows.
 template <int kK, int kS, int kNT, bool kFewRegisters, typename Filters>
 __device__ __forceinline__ void MultiplyStep(int K, bool promote_rows,
                                              uint32_t in, uint32_t low_offset,
@@ -203,7 +204,7 @@ __device__ __forceinline__ void MultiplyStep(int K, bool promote_rows,
       // Keeps the compiler from loading several rows' filters at once.
       if (kFewRegisters) __syncwarp();
       MultiplyRow(r, r * kNT, pitch, filters, window, part, small);
-      if (promote_rows) Promote(part, sum);
+      if (r % 2 == 1 || r + 1 == kK || promote_rows) Promote(part, sum);
     }
   } else {
     for (int first = 0; first < K; first += kS) {
@@ -211,12 +212,11 @@ __device__ __forceinline__ void MultiplyStep(int K, bool promote_rows,
       for (int r = 0; r < kS; ++r) {
         if (first + r >= K) break;
         MultiplyRow(r, (first + r) * kNT, pitch, filters, window, part, small);
-        if (promote_rows) Promote(part, sum);
+        if (r % 2 == 1 || promote_rows) Promote(part, sum);
       }
-      if (first % (2 * kS) == kS) Promote(part, sum);
+      Promote(part, sum);
     }
   }
-  Promote(part, sum);
 }
 
 #endif

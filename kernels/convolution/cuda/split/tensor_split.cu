@@ -132,13 +132,6 @@ class SplitConvolution : public ArrangingKernel {
   int64_t blocks_ = 0;
 };
 
-// None for one channel, so that nobody gets this kernel there who does not name
-// it: its sums break the contract on data that were searched for
-// (docs/numerics.md).
-double EstimateForChoice(const Problem& problem, const DeviceLimits& limits) {
-  return problem.channels == 1 ? -1 : EstimateSplitNs(problem, limits);
-}
-
 }  // namespace
 
 extern const KernelVariant kTensorSplit;
@@ -153,7 +146,7 @@ const KernelVariant kTensorSplit = {
     "float32, and a filter tap is only an offset in shared memory.",
     SplitConvolution::Reject,
     Make<SplitConvolution>,
-    EstimateForChoice,
+    EstimateSplitNs,
 };
 
 }  // namespace convlab::cuda

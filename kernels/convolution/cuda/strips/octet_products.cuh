@@ -58,20 +58,6 @@ struct OctetOperands {
   }
 };
 
-// Adds the tensor cores' sums to others by ordinary additions.
-template <int kS, int kNT>
-__device__ __forceinline__ void AddSums(const float (&part)[kS][kNT][4],
-                                        float (&sum)[kS][kNT][4]) {
-#pragma unroll
-  for (int j = 0; j < kS; ++j) {
-#pragma unroll
-    for (int n = 0; n < kNT; ++n) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) sum[j][n][i] += part[j][n][i];
-    }
-  }
-}
-
 // Adds the large products of an octet with one channel to `sum`. Those of kRun
 // steps share a sum on the tensor cores (StripsShape::run), the first of them
 // with what is in `sum`; the first run is shorter if they do not divide kSteps.
