@@ -19,6 +19,17 @@ __device__ __forceinline__ void MultiplyAdd(const uint32_t (&a)[4], uint32_t b0,
 #endif
 }
 
+// The same with a depth of 8: two words of a, and one of b.
+__device__ __forceinline__ void MultiplyAdd8(uint32_t a0, uint32_t a1,
+                                             uint32_t b, float (&c)[4]) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a0), "r"(a1), "r"(b));
+#endif
+}
+
 // Adds sums of MultiplyAdd, which cuts off bits where it adds, to others by
 // ordinary additions.
 template <int kS, int kNT>

@@ -34,6 +34,9 @@ struct StripsShape {
   int rows;          // of outputs, in a band; even
   int tiles_n;       // of a group of filters, each 8 columns of the product
   int loads;         // words of 32 lanes that a warp loads ahead
+  // Filters have an odd number of rows, of which the last step has the last one
+  // alone, in products half as deep.
+  bool odd;
 
   constexpr int filters() const { return 8 * tiles_n / shifts; }
   // For an octet and a channel: products, 16-byte vectors of filters that a
@@ -55,7 +58,7 @@ struct StripsShape {
   constexpr bool pools() const { return one_channel; }
   constexpr bool Takes(int channels, int K) const {
     return steps == StripsSteps(K) && K + shifts - 1 <= halves() &&
-           (wide || one_channel == (channels == 1));
+           (wide || one_channel == (channels == 1)) && (!odd || K % 2 == 1);
   }
 };
 
@@ -71,6 +74,11 @@ constexpr StripsShape OneChannel(int steps, StripsShape shape, int loads) {
   shape.one_channel = true;
   return shape;
 }
+constexpr StripsShape OneChannelOdd(int steps, StripsShape shape, int loads) {
+  shape = OneChannel(steps, shape, loads);
+  shape.odd = true;
+  return shape;
+}
 constexpr StripsShape Channels(int steps, StripsShape shape, int loads) {
   shape.steps = steps, shape.loads = loads;
   return shape;
@@ -82,16 +90,25 @@ constexpr StripsShape Wide(int steps, StripsShape shape, int loads) {
 }
 
 // More rows and tiles use loaded operands more often, and need registers for
-// their sums; there are as many loads ahead as then fit.
+// their sums; there are as many loads ahead as then fit. Of two shapes that
+// differ in `odd` alone the first is taken.
 constexpr StripsShape kStripsShapes[] = {
     OneChannel(/*steps=*/2, Rows(6, /*tiles_n=*/2, /*shifts=*/4), /*loads=*/13),
     OneChannel(/*steps=*/2, Rows(4, /*tiles_n=*/3, /*shifts=*/4), /*loads=*/12),
     OneChannel(/*steps=*/2, Rows(8, /*tiles_n=*/1, /*shifts=*/4), /*loads=*/19),
+    OneChannelOdd(/*steps=*/3, Rows(6, /*tiles_n=*/2, /*shifts=*/4),
+                  /*loads=*/13),
+    OneChannelOdd(/*steps=*/3, Rows(4, /*tiles_n=*/3, /*shifts=*/4),
+                  /*loads=*/14),
+    OneChannelOdd(/*steps=*/3, Rows(8, /*tiles_n=*/1, /*shifts=*/2),
+                  /*loads=*/19),
     OneChannel(/*steps=*/3, Rows(6, /*tiles_n=*/2, /*shifts=*/4), /*loads=*/13),
     OneChannel(/*steps=*/3, Rows(4, /*tiles_n=*/3, /*shifts=*/4), /*loads=*/14),
     OneChannel(/*steps=*/3, Rows(8, /*tiles_n=*/1, /*shifts=*/2), /*loads=*/19),
-    OneChannel(/*steps=*/4, Rows(6, /*tiles_n=*/1, /*shifts=*/2), /*loads=*/21),
-    OneChannel(/*steps=*/4, Rows(8, /*tiles_n=*/1, /*shifts=*/2), /*loads=*/19),
+    OneChannelOdd(/*steps=*/4, Rows(6, /*tiles_n=*/1, /*shifts=*/2),
+                  /*loads=*/21),
+    OneChannelOdd(/*steps=*/4, Rows(8, /*tiles_n=*/1, /*shifts=*/2),
+                  /*loads=*/19),
     Channels(/*steps=*/2, Rows(6, /*tiles_n=*/2, /*shifts=*/4), /*loads=*/13),
     Channels(/*steps=*/3, Rows(6, /*tiles_n=*/2, /*shifts=*/4), /*loads=*/10),
     Channels(/*steps=*/3, Rows(8, /*tiles_n=*/1, /*shifts=*/4), /*loads=*/19),

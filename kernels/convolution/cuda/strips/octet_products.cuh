@@ -39,14 +39,18 @@ struct SlabAddress {
 };
 
 // All operands of an octet with one channel. Output rows 2 * j and 2 * j + 1
-// with filter rows 2 * s and 2 * s + 1 take quad j + s.
-template <int kQuads>
+// with filter rows 2 * s and 2 * s + 1 take quad j + s. Of the last quad a
+// shape that is odd needs the first two words only.
+template <int kShape>
 struct OctetOperands {
+  static constexpr StripsShape kOf = kStripsShapes[kShape];
+  static constexpr int kQuads = kOf.steps + kOf.rows / 2 - 1;
+
   uint32_t high[kQuads][4], low[kQuads][4];
 
   __device__ __forceinline__ void Load(SlabAddress in) {
 #pragma unroll
-    for (int i = 0; i < 2 * kQuads + 1; ++i, in.NextRow()) {
+    for (int i = 0; i < 2 * kQuads + (kOf.odd ? 0 : 1); ++i, in.NextRow()) {
       const uint32_t h = in.High<0>();
       const uint32_t l = in.Low<0>();
       if (i < 2 * kQuads) high[i / 2][i % 2] = h, low[i / 2][i % 2] = l;
@@ -58,13 +62,27 @@ struct OctetOperands {
   }
 };
 
+// Adds the product of a quad and two filter rows, of which in the last step of
+// a shape that is odd only the first exists.
+template <int kShape>
+__device__ __forceinline__ void MultiplyRows(int step,
+                                             const uint32_t (&quad)[4],
+                                             uint32_t first, uint32_t second,
+                                             float (&sum)[4]) {
+  if (kStripsShapes[kShape].odd && step + 1 == kStripsShapes[kShape].steps) {
+    MultiplyAdd8(quad[0], quad[1], first, sum);
+  } else {
+    MultiplyAdd(quad, first, second, sum);
+  }
+}
+
 // Adds the large products of an octet with one channel to `sum`. Those of kRun
 // steps share a sum on the tensor cores (StripsShape::run), the first of them
 // with what is in `sum`; the first run is shorter if they do not divide kSteps.
-template <int kRun, int kSteps, int kS, int kNT>
+template <int kShape, int kRun, int kSteps, int kS, int kNT>
 __device__ __forceinline__ void AddLargeProducts(
-    const OctetOperands<kS + kSteps - 1>& in,
-    const uint4 (&filters)[kSteps][kNT], float (&sum)[kS][kNT][4]) {
+    const OctetOperands<kShape>& in, const uint4 (&filters)[kSteps][kNT],
+    float (&sum)[kS][kNT][4]) {
   constexpr int kFirstRun = (kSteps - 1) % kRun + 1;
 #pragma unroll
   for (int first = kFirstRun - kRun; first < kSteps; first += kRun) {
@@ -76,8 +94,8 @@ __device__ __forceinline__ void AddLargeProducts(
       for (int j = 0; j < kS; ++j) {
 #pragma unroll
         for (int n = 0; n < kNT; ++n) {
-          MultiplyAdd(in.high[j + s], filters[s][n].x, filters[s][n].y,
-                      to[j][n]);
+          MultiplyRows<kShape>(s, in.high[j + s], filters[s][n].x,
+                               filters[s][n].y, to[j][n]);
         }
       }
     }
@@ -91,9 +109,8 @@ __device__ __forceinline__ void AddLargeProducts(
 // filter of all is of one sign.
 template <int kShape, int kSteps, int kS, int kNT>
 __device__ __forceinline__ void MultiplyOctet(
-    const OctetOperands<kS + kSteps - 1>& in,
-    const uint4 (&filters)[kSteps][kNT], bool one_signed,
-    float (&sum)[kS][kNT][4]) {
+    const OctetOperands<kShape>& in, const uint4 (&filters)[kSteps][kNT],
+    bool one_signed, float (&sum)[kS][kNT][4]) {
 #pragma unroll
   for (int product = 0; product < 2; ++product) {
 #pragma unroll
@@ -104,9 +121,9 @@ __device__ __forceinline__ void MultiplyOctet(
         for (int n = 0; n < kNT; ++n) {
           const uint4& f = filters[s][n];
           if (product == 0) {
-            MultiplyAdd(in.high[j + s], f.z, f.w, sum[j][n]);
+            MultiplyRows<kShape>(s, in.high[j + s], f.z, f.w, sum[j][n]);
           } else {
-            MultiplyAdd(in.low[j + s], f.x, f.y, sum[j][n]);
+            MultiplyRows<kShape>(s, in.low[j + s], f.x, f.y, sum[j][n]);
           }
         }
       }
@@ -115,9 +132,9 @@ __device__ __forceinline__ void MultiplyOctet(
   constexpr int kRun = kStripsShapes[kShape].run();
   constexpr int kRunOfOneSign = kStripsShapes[kShape].run_of_one_sign();
   if (kRunOfOneSign < kRun && one_signed) {
-    AddLargeProducts<kRunOfOneSign>(in, filters, sum);
+    AddLargeProducts<kShape, kRunOfOneSign>(in, filters, sum);
   } else {
-    AddLargeProducts<kRun>(in, filters, sum);
+    AddLargeProducts<kShape, kRun>(in, filters, sum);
   }
 }
 

@@ -181,7 +181,7 @@ __device__ __forceinline__ void ComputeOctet(
     bool one_signed, float (&sum)[kS][kNT][4]) {
   constexpr int kSteps = kStripsShapes[kShape].steps;
   if constexpr (kStripsShapes[kShape].one_channel) {
-    OctetOperands<kS + kSteps - 1> operands;
+    OctetOperands<kShape> operands;
     operands.Load(in);
     MultiplyOctet<kShape>(operands, filters.vectors, one_signed, sum);
   } else {
