@@ -41,6 +41,15 @@ struct StepOrder {
       kVectorRows + kWgmmaShapes[kShape].kernel_size - 1;
   static constexpr int kParts = (kRows + 2) / 3;
 
+  // If filters have one sign a step is done in passes, each with some of the
+  // input rows: every third row, so that a sum has one large product; or with
+  // large filters every other pair of rows, so that it has two. More passes
+  // make more sums, and adding them rounds as often.
+  static constexpr int kPasses = kWgmmaShapes[kShape].kernel_size < 7 ? 3 : 2;
+  static constexpr int Pass(int row) {
+    return kPasses == 3 ? row % 3 : row / 2 % 2;
+  }
+
   // Groups with low halves of inputs, with operands that are loaded, and all.
   static constexpr int kLowGroups = kPairs - 1 - (kMergesFirst ? 1 : 0);
   static constexpr int kLoaded = 2 * kLowGroups;

@@ -58,13 +58,14 @@ class TileProduct {
 
   // Two parts: multiplies `steps` steps in the order of StepOrder. What leaves
   // the tensor cores in `step_sum` is added to `sum` by ordinary additions.
-  // With `short_sums` each step is done three times, each time with zeros for
-  // two of three rows, so that a sum has one large product.
+  // With `short_sums` each step is done kPasses times, each time with zeros for
+  // all rows but those of one pass.
   __device__ __forceinline__ void RunStepSums(int steps, bool short_sums,
                                               Sums& step_sum, Sums& sum) {
-    masks_[0] = masks_[2] = short_sums ? 0 : ~0u;
+#pragma unroll
+    for (uint32_t& mask : masks_) mask = short_sums ? 0 : ~0u;
     masks_[1] = ~0u;
-    if (short_sums) steps *= 3;
+    if (short_sums) steps *= Order::kPasses;
     LoadTurn<0>();
     LoadTurn<1>();
 #pragma unroll
@@ -101,13 +102,15 @@ class TileProduct {
     constexpr int kFirstRow = 2 * Order::Pair(kTurn);
     if constexpr (kTurn == 0) {
       const uint32_t mask = masks_[0];
-      masks_[0] = masks_[1], masks_[1] = masks_[2], masks_[2] = mask;
+#pragma unroll
+      for (int i = 0; i + 1 < Order::kPasses; ++i) masks_[i] = masks_[i + 1];
+      masks_[Order::kPasses - 1] = mask;
     }
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
       if constexpr (kTurn == 0) {
         at_[e] = in_[e] + kFirstRow * pitch_;
-        // With short sums the same step follows, but after the third time.
+        // With short sums the same step follows, but after the last pass.
         in_[e] += 32 & masks_[1];
       } else if constexpr (Order::IsLow(kTurn)) {
         at_[e] -= 2 * pitch_;
@@ -136,7 +139,7 @@ class TileProduct {
       constexpr int kTurn = kFirst + decltype(i)::value;
       constexpr int kRow = 2 * Order::Pair(kTurn);
       Take<kTurn, Order::Buffer(kTurn)>(
-          {masks_[kRow % 3], masks_[(kRow + 1) % 3]});
+          {masks_[Order::Pass(kRow)], masks_[Order::Pass(kRow + 1)]});
     });
   }
 
@@ -313,8 +316,8 @@ class TileProduct {
   uint32_t filters_;
   const uint32_t low_filters_;
   uint32_t in_[2], at_[2];  // of the next step, and of the last row loaded
-  // Of every third row, from the first, the second and the third on.
-  uint32_t masks_[3];
+  // Of the rows of each pass, in turn.
+  uint32_t masks_[C::kParts == 1 ? 2 : Order::kPasses];
   // By buffer, operand and word: those whose products run and those that wait
   // for them; and those that are being loaded.
   uint32_t rows_[C::kParts == 1 ? 2 : Order::kBuffers][2][4],
