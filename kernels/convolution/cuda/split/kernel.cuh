@@ -25,9 +25,9 @@
 //
 // Rounding. Tensor cores cut off bits where they add, so that long chains lose
 // accuracy. The sums over two filter rows of a step, or two row pairs, are
-// therefore added to the item's sums by ordinary additions; if the weights of
-// some filter have one sign, so that sums grow with every step, those of each.
-// The small products have sums of their own, or come first.
+// therefore added to the item's sums by ordinary additions; those of each row
+// pair if the weights of some filter have one sign, so that sums grow with
+// every step. The small products have sums of their own, or come first.
 //
 // The output. Between two barriers a team fills its stage in shared memory with
 // some bands of some filters; this is a phase. From there outputs go to
@@ -221,9 +221,9 @@ __device__ __forceinline__ void ComputePhase(
       for (int plane = 0; plane < plan.planes; ++plane) {
 #pragma unroll 1
         for (int step = 0; step < steps; ++step) {
-          MultiplyStep<kK, kS, kNT, kFewRegisters>(
-              plan.K, team.shared->all_filters.one_signed, in, items.low_offset,
-              items.pitch, item_filters, small, sum);
+          MultiplyStep<kK, kS, kNT, kFewRegisters>(plan.K, in, items.low_offset,
+                                                   items.pitch, item_filters,
+                                                   small, sum);
           in += 32;
           item_filters.Advance((kK > 0 ? kK : plan.K) * kNT);
         }

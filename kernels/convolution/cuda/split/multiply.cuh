@@ -181,12 +181,11 @@ __device__ __forceinline__ void MultiplyRow(int r, int tile, uint32_t pitch,
 
 // Adds one step of the depth: 16 halves of all filter rows. The small products
 // have sums of their own, of all steps, so that they cut nothing off the large
-// ones, of which tensor cores add up no more than two rows, or with
-// `promote_rows` one. Filters of any size (kK = 0) are taken in loops of kS
-// rows.
+// ones, of which tensor cores add up no more than two rows. Filters of any size
+// (kK = 0) are taken in loops of kS rows.
 template <int kK, int kS, int kNT, bool kFewRegisters, typename Filters>
-__device__ __forceinline__ void MultiplyStep(int K, bool promote_rows,
-                                             uint32_t in, uint32_t low_offset,
+__device__ __forceinline__ void MultiplyStep(int K, uint32_t in,
+                                             uint32_t low_offset,
                                              uint32_t pitch,
                                              const Filters& filters,
                                              float (&small)[kS][kNT][4],
@@ -204,7 +203,7 @@ __device__ __forceinline__ void MultiplyStep(int K, bool promote_rows,
       // Keeps the compiler from loading several rows' filters at once.
       if (kFewRegisters) __syncwarp();
       MultiplyRow(r, r * kNT, pitch, filters, window, part, small);
-      if (r % 2 == 1 || r + 1 == kK || promote_rows) Promote(part, sum);
+      if (r % 2 == 1 || r + 1 == kK) Promote(part, sum);
     }
   } else {
     for (int first = 0; first < K; first += kS) {
@@ -212,7 +211,7 @@ __device__ __forceinline__ void MultiplyStep(int K, bool promote_rows,
       for (int r = 0; r < kS; ++r) {
         if (first + r >= K) break;
         MultiplyRow(r, (first + r) * kNT, pitch, filters, window, part, small);
-        if (r % 2 == 1 || promote_rows) Promote(part, sum);
+        if (r % 2 == 1) Promote(part, sum);
       }
       Promote(part, sum);
     }
