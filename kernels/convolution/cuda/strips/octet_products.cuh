@@ -1,12 +1,12 @@
 // The products of an octet: eight units in a few output rows, by the filters of
 // a group, on the tensor cores.
 //
-// A product is m16n8k16. Its 16 rows are the eight units in two output rows;
-// its 8 columns are filters with their shifts; its depth is 8 halves of each of
-// two input rows, or 16 halves of one input row if the shape is `wide`. Lane
-// 4 * g + t holds of unit g the depth's words t and t + 4, in the first output
-// row (operands 0 and 2) and in the second (operands 1 and 3), and of the sums
-// columns 2 * t and 2 * t + 1.
+// A product is m16n8k16, or m16n8k8 where a step has one filter row. Its 16
+// rows are the eight units in two output rows; its 8 columns are filters with
+// their shifts; its depth is 8 halves of each of two input rows, or 16 halves
+// of one input row if the shape is `wide`. Lane 4 * g + t holds of unit g the
+// depth's words t and t + 4, in the first output row (operands 0 and 2) and in
+// the second (operands 1 and 3), and of the sums columns 2 * t and 2 * t + 1.
 //
 // The operands of one product are called a quad. Output rows follow each other,
 // so that neighbouring quads have rows of inputs in common.

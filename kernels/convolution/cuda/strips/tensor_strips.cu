@@ -32,7 +32,7 @@
 //
 // Cost. A strip reads rows + K - 1 input rows, all but once from the L2 cache;
 // outputs are written once. Products are three times the definition's, and the
-// taps are padded: 25 to 48, 49 to 64, 81 to 144.
+// taps are padded: 25 to 40, 49 to 56, 81 to 144.
 //
 // Bound. Writing the output, which must be done in pieces that begin within a
 // sector of 32 bytes. With one channel neither memory nor the tensor cores are
