@@ -346,7 +346,8 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
   ASSIGN_OR_RETURN(
       auto convolution,
       gpu && !CopiesInput(operation, *variant) && cuda::LoadsPadding(*variant)
-          ? cuda::MakeLoadingPadding(operation, epilogue, kept.resources)
+          ? cuda::MakeLoadingPadding(operation, *variant, epilogue,
+                                     kept.resources)
           : variant->Create(problem, kept.resources, epilogue));
   return std::make_unique<ByVariant>(operation, kept, *variant, fuses.ok(),
                                      overlaps, ns, std::move(convolution));

@@ -171,6 +171,45 @@ TEST_P(Prepared, ManyPaddedImagesOfOneChannel) {
   }
 }
 
+// Enough for each of a GPU's blocks to take several slabs of tensor_wgmma, some
+// of them with padding above or below: of images of scales of their own, so
+// that outputs are mended, and of integers, where an infinite weight makes NaN
+// of the padding.
+TEST_P(Prepared, ManySlabsOfPaddedImages) {
+  if (target_.kernel != "tensor_wgmma") GTEST_SKIP() << "has no slabs";
+  for (Operation o : {MakeOperation(50, 2, 150, 40, 9, 5, 5),
+                      MakeOperation(80, 3, 32, 32, 24, 7, 7),
+                      MakeOperation(40, 8, 60, 36, 12, 3, 3)}) {
+    o.top = 2, o.bottom = 1, o.left = 3, o.right = 2;
+    SCOPED_TRACE(ToString(o));
+    auto x = Uniform(o.input_elements(), 4);
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = std::ldexp(x[i], static_cast<int>(i / 50 * 37 % 40));
+    }
+    auto k = Uniform(o.kernel_elements(), 5);
+    const Sums sums = DefinitionOf(o, x, k);
+    std::vector<float> y = Run(o, x, k, {});
+    double worst = 0, plain = 0;
+    for (size_t i = 0; i < y.size(); ++i) {
+      worst = std::max(worst, ErrorFactor(y[i], sums.reference[i]));
+      plain = std::max(plain, ErrorFactor(sums.plain[i], sums.reference[i]));
+    }
+    EXPECT_LE(worst, AllowedFactor(plain));
+
+    x = Integers(o.input_elements(), 8, 1);
+    k = Integers(o.kernel_elements(), 8, 2);
+    k[30] = std::numeric_limits<float>::infinity();
+    const auto expected = Finished(o, DefinitionOf(o, x, k), nullptr);
+    y = Run(o, x, k, {});
+    for (size_t i = 0; i < y.size(); ++i) {
+      ASSERT_TRUE(y[i] == expected[i] ||
+                  (std::isnan(y[i]) && std::isnan(expected[i])))
+          << "output element " << i << " is " << y[i] << ", expected "
+          << expected[i];
+    }
+  }
+}
+
 TEST_P(Prepared, FirstLayerOfAKnownNetwork) {
   Operation o = MakeOperation(1, 3, 224, 224, 64, 7, 7);
   o.stride_y = o.stride_x = 2;

@@ -155,7 +155,8 @@ class ConvolvePoolBlock {
     for (int h = first_row; h < end_row; ++h) {
 #pragma unroll 1
       for (int w = first_column; w < end_column; ++w) {
-        const float* const under = image + h * problem.size + w;
+        const InputsFrom</*kPadded=*/false> under = {
+            plan, image + h * problem.size + w, /*row=*/0, /*column=*/0};
         largest = MaxOrNan(ExactSum<1>(plan, under, filter, 0), largest);
       }
     }

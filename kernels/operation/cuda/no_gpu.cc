@@ -20,7 +20,7 @@ double EstimateFinishNs(const Operation&) { return 0; }
 double EstimateCudnnNs(const Operation&) { return 0; }
 bool LoadsPadding(const Variant&) { return false; }
 absl::StatusOr<std::unique_ptr<Convolution>> MakeLoadingPadding(
-    const Operation&, const Epilogue&, const Resources&) {
+    const Operation&, const Variant&, const Epilogue&, const Resources&) {
   return NoCuda();
 }
 Operation WithoutPadding(const Operation& operation) { return operation; }

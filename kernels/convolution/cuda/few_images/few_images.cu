@@ -242,8 +242,8 @@ class FewImages : public Kernel {
 
 }  // namespace
 
-Kernel* MakePaddedKernel(const Problem& problem, const Epilogue& epilogue,
-                         const Inset& inset, Error* error) {
+Kernel* MakePaddedFewImages(const Problem& problem, const Epilogue& epilogue,
+                            const Inset& inset, Error* error) {
   auto* const kernel = new FewImages(problem, epilogue);
   kernel->UseOverlap();
   *error = kernel->Prepare();

@@ -6,7 +6,7 @@
 
 #include <cuda_pipeline_primitives.h>
 
-#include "kernels/convolution/cuda/few_images/item.h"
+#include "kernels/convolution/cuda/lib/inset.h"
 
 namespace convlab::cuda {
 

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "common/math/rounding.h"
+#include "kernels/convolution/cuda/lib/inset.h"
 
 namespace convlab::cuda {
 
@@ -23,12 +24,6 @@ inline bool HasKernelOfItsOwn(int K) {
   return std::find(std::begin(kFewKernelSizes), std::end(kFewKernelSizes), K) !=
          std::end(kFewKernelSizes);
 }
-
-// Where the image that is in memory stands in the problem's, which has zeros
-// around it.
-struct Inset {
-  int top, left, height, width;
-};
 
 // The least distance of two rows of `columns` inputs in shared memory, of which
 // groups_x threads load 16 bytes each: so that the eight lanes that a vector

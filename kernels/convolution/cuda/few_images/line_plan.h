@@ -9,6 +9,7 @@
 #include "common/math/rounding.h"
 #include "kernels/convolution/cuda/few_images/item.h"
 #include "kernels/convolution/cuda/lib/device_limits.h"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {

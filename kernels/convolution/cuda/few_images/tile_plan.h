@@ -8,6 +8,7 @@
 
 #include "kernels/convolution/cuda/few_images/item.h"
 #include "kernels/convolution/cuda/lib/device_limits.h"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
 

@@ -29,10 +29,39 @@ namespace convlab::cuda {
 
 #if __CUDA_ARCH__ >= 800
 
-// A sum by the definition: `in` is the first input under the filter `k`. With
-// kLanes = 32 the lanes of a warp, which all call this, share the terms.
-template <int kLanes>
-__device__ __forceinline__ float ExactSum(const MendPlan& plan, const float* in,
+// The inputs from a place of an image on. If the problem is kPadded, zeros
+// stand around the image that is in memory (MendPlan::inset).
+template <bool kPadded>
+struct InputsFrom {
+  const MendPlan& plan;
+  // Channel 0 at that place; if kPadded, of the image in memory, to which the
+  // place is relative.
+  const float* first;
+  int row, column;
+
+  // Channel c's input at (h, w) from there if i < end, otherwise 0.
+  __device__ __forceinline__ float LoadIfBelow(int i, int end, int c, int h,
+                                               int w) const {
+    if constexpr (kPadded) {
+      const Inset& inset = plan.inset;
+      const int y = row + h, x = column + w;
+      const bool inside =
+          static_cast<unsigned>(y) < static_cast<unsigned>(inset.height) &&
+          static_cast<unsigned>(x) < static_cast<unsigned>(inset.width);
+      return cuda::LoadIfBelow(
+          i, inside ? end : i,
+          first + (int64_t{c} * inset.height + y) * inset.width + x);
+    }
+    return cuda::LoadIfBelow(i, end,
+                             first + (int64_t{c} * plan.H + h) * plan.W + w);
+  }
+};
+
+// A sum by the definition of the inputs under the filter `k`. With kLanes = 32
+// the lanes of a warp, which all call this, share the terms.
+template <int kLanes, bool kPadded>
+__device__ __forceinline__ float ExactSum(const MendPlan& plan,
+                                          const InputsFrom<kPadded>& in,
                                           const float* k, int lane) {
   constexpr int kAtOnce = 4;
   const int K = plan.K, terms = plan.C * K * K;
@@ -47,7 +76,7 @@ __device__ __forceinline__ float ExactSum(const MendPlan& plan, const float* in,
 #pragma unroll
     for (int j = 0; j < kAtOnce; ++j) {
       const int i = first + j * kLanes;
-      a[j] = LoadIfBelow(i, terms, in + (int64_t{c} * plan.H + p) * plan.W + q);
+      a[j] = in.LoadIfBelow(i, terms, c, p, q);
       b[j] = LoadIfBelow(i, terms, k + i);
       q += step_q, p += step_p, c += step_c;
       if (q >= K) q -= K, ++p;
@@ -64,6 +93,7 @@ __device__ __forceinline__ float ExactSum(const MendPlan& plan, const float* in,
 }
 
 // What the threads that mend a tile know of it.
+template <bool kPadded>
 struct Mending {
   int thread, threads;
   const float *x, *k;
@@ -109,10 +139,19 @@ struct Mending {
                width +
            area.column / plan.pool + w;
   }
-  __device__ __forceinline__ const float* Input(const MendPlan& plan, int h,
-                                                int w) const {
-    return x + (area.image * plan.C * plan.H + area.row + h) * plan.W +
-           area.column + w;
+  // The inputs from (h, w) of the tile on.
+  __device__ __forceinline__ InputsFrom<kPadded> Inputs(const MendPlan& plan,
+                                                        int h, int w) const {
+    if constexpr (kPadded) {
+      const Inset& inset = plan.inset;
+      return {plan,
+              x + area.image * plan.C * (int64_t{inset.height} * inset.width),
+              area.row + h - inset.top, area.column + w - inset.left};
+    }
+    return {plan,
+            x + (area.image * plan.C * plan.H + area.row + h) * plan.W +
+                area.column + w,
+            0, 0};
   }
   // Whether an output is certain. Bias and activation are monotonic, so an
   // output beyond what sums of twice the least certain magnitude lead to is a
@@ -133,8 +172,8 @@ struct Mending {
     for (int i = 0; i < plan.pool * plan.pool; ++i) {
       const float sum =
           ExactSum<kLanes>(plan,
-                           Input(plan, plan.pool * h + i / plan.pool,
-                                 plan.pool * w + i % plan.pool),
+                           Inputs(plan, plan.pool * h + i / plan.pool,
+                                  plan.pool * w + i % plan.pool),
                            k + int64_t{m} * plan.C * plan.K * plan.K, lane);
       largest = plan.pool == 1 ? sum : MaxOrNan(sum, largest);
     }
@@ -216,13 +255,14 @@ struct Mending {
 };
 
 // Finds the lossy inputs of a tile. They are read in runs, which are all its
-// rows of a channel if it is as wide as the image, or single rows. A warp takes
-// a piece of a run at a time.
+// rows of a channel if it is as wide as the image in memory, or single rows. A
+// warp takes a piece of a run at a time.
+template <bool kPadded>
 __device__ __forceinline__ void FindLossy(const MendPlan& plan,
-                                          const Mending& tile,
+                                          const Mending<kPadded>& tile,
                                           LossyInputs* lossy) {
   constexpr int kLoads = 8, kPiece = 32 * kLoads;
-  const bool whole = tile.area.columns == plan.tiles.width;
+  const bool whole = !kPadded && tile.area.columns == plan.tiles.width;
   const int input_rows = tile.area.rows + plan.K - 1;
   const int length =
       whole ? input_rows * plan.W : tile.area.columns + plan.K - 1;
@@ -236,12 +276,11 @@ __device__ __forceinline__ void FindLossy(const MendPlan& plan,
     const int run = i / pieces;
     const int c = run / channel_runs, row = run - c * channel_runs;
     const int first = (i - run * pieces) * kPiece + tile.thread % 32;
-    const float* const from =
-        tile.Input(plan, row, first) + int64_t{c} * plan.H * plan.W;
+    const InputsFrom<kPadded> from = tile.Inputs(plan, row, first);
     float v[kLoads];
 #pragma unroll
     for (int j = 0; j < kLoads; ++j) {
-      v[j] = LoadIfBelow(first + 32 * j, length, from + 32 * j);
+      v[j] = from.LoadIfBelow(first + 32 * j, length, c, 0, 32 * j);
     }
 #pragma unroll
     for (int j = 0; j < kLoads; ++j) {
@@ -284,7 +323,7 @@ struct MendingGroup {
 // ordinary data it is not reached: in a kernel that calls a function the
 // compiler may keep what is the same for all lanes, such as the descriptors of
 // products, in registers of each lane.
-template <typename Group>
+template <bool kPadded = false, typename Group>
 __device__ __forceinline__ void MendOutputs(Group group, const Mend& mend,
                                             const float* x, float* y,
                                             DoubtfulTiles doubtful,
@@ -295,16 +334,16 @@ __device__ __forceinline__ void MendOutputs(Group group, const Mend& mend,
 #pragma unroll 1
   for (int i = 0; i < count; ++i) {
     const DoubtfulTile tile = doubtful.At(i);
-    Mending mending = {thread,
-                       threads,
-                       x,
-                       mend.k,
-                       y,
-                       mend.filters,
-                       tile.first_filter,
-                       tile.end_filter,
-                       plan.tiles.At(tile.index),
-                       tile.exponent};
+    Mending<kPadded> mending = {thread,
+                                threads,
+                                x,
+                                mend.k,
+                                y,
+                                mend.filters,
+                                tile.first_filter,
+                                tile.end_filter,
+                                plan.tiles.At(tile.index),
+                                tile.exponent};
     group.Sync();  // all have done the tile before
     if (thread == 0) {
       lossy->count = lossy->lost = lossy->kept = lossy->all_over = 0;
@@ -338,12 +377,12 @@ __device__ __forceinline__ void MendOutputs(Group group, const Mend& mend,
 }
 
 // The same by a call, for kernels that are faster so.
-template <typename Group>
+template <bool kPadded = false, typename Group>
 __device__ __noinline__ void CallMendOutputs(Group group, const Mend& mend,
                                              const float* x, float* y,
                                              DoubtfulTiles doubtful,
                                              LossyInputs* lossy) {
-  MendOutputs(group, mend, x, y, doubtful, lossy);
+  MendOutputs<kPadded>(group, mend, x, y, doubtful, lossy);
 }
 
 #endif

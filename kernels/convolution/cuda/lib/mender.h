@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/convolution/cuda/lib/arranging_kernel.h"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/cuda/lib/output_tiles.h"
 #include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
@@ -16,6 +17,7 @@ struct MendPlan {
   int pool;  // 2 if windows of 2 x 2 sums become an output, or 1
   OutputTiles tiles;
   Epilogue epilogue;
+  Inset inset;  // of x's images in the problem's, where those are padded
 };
 
 // What a kernel needs to mend its outputs.
@@ -54,6 +56,8 @@ class Mender {
   }
 
   void UseBias(const float* bias) { plan_.epilogue.bias = bias; }
+  // For kernels that load x without the zeros around it.
+  void UseInset(const Inset& inset) { plan_.inset = inset; }
 
   Mend Arguments(const ArrangedFilters& filters) const {
     return {filters.k, filters.known, filters.doubtful, plan_};

@@ -115,13 +115,27 @@ struct Slab {
     slab.rows = min((band + bands) * C::kRows, plan.H_out) - slab.first_row;
     return slab;
   }
-  // The pixels of each channel that its outputs need.
-  template <int kShape>
-  __device__ int Pixels(const WgmmaPlan& plan) const {
-    return (rows + WgmmaConstants<kShape>::kKernelSize - 1) * plan.W;
+  // Of the rows of inputs that its outputs need, those of x's image: the first,
+  // how many there are, and how many rows of zeros stand above them.
+  struct Inputs {
+    int first_row, rows, above;
+
+    // Of each channel.
+    __device__ int Pixels(const WgmmaPlan& plan) const {
+      return rows * plan.inset.width;
+    }
+  };
+  __device__ Inputs InputsOf(const WgmmaPlan& plan) const {
+    const int top = first_row - plan.inset.top;
+    const int first = max(top, 0);
+    const int end = min(top + rows + plan.K - 1, plan.inset.height);
+    return {first, max(end - first, 0), first - top};
   }
-  __device__ const float* Input(const WgmmaPlan& plan, const float* x) const {
-    return x + (image * plan.C * plan.H + first_row) * plan.W;
+  // The first of these pixels.
+  __device__ const float* Input(const WgmmaPlan& plan, const Inputs& inputs,
+                                const float* x) const {
+    return x + (image * plan.C * plan.inset.height + inputs.first_row) *
+                   plan.inset.width;
   }
   __device__ float* Output(const WgmmaPlan& plan, float* y, int m) const {
     return y + ((image * plan.M + m) * plan.H_out + first_row) * plan.W_out;

@@ -1,7 +1,8 @@
 // The converters of WgmmaKernel: groups of warps, each of which scales a slab
 // by a power of two, splits its values into halves, and leaves them in a
 // buffer of shared memory with the channels of a pixel side by side. The groups
-// take the block's slabs in turn.
+// take the block's slabs in turn. The zeros of a padded image are not loaded:
+// those beside the rows stay in the buffers from the kernel's beginning on.
 #ifndef KERNELS_CONVOLUTION_CUDA_WGMMA_CONVERTER_CUH_
 #define KERNELS_CONVOLUTION_CUDA_WGMMA_CONVERTER_CUH_
 
@@ -103,17 +104,29 @@ __device__ __forceinline__ bool SeesLossy(Source source, int area, int channels,
   return lossy;
 }
 
-// Converts kUnits units of kValues channels of a slab, of which `channels`
-// exist, from `source` to `target`; `area` is the distance of channels in
-// floats. A thread starts sixteen loads at a time. Beyond the last channel it
-// loads that channel again: the filters have zeros there. `seen` grows by the
-// values, doubled bits of magnitudes before scaling, of which those below
-// least_kept may be lossy.
-template <int kParts, int kValues, int kUnits, int kThreads, typename Source>
+// The zeros that stand between the rows of a slab's halves, if it is kPadded.
+template <bool kPadded>
+struct RowGaps {
+  const WgmmaPlan& plan;
+
+  // Their bytes before a pixel of the image.
+  __device__ __forceinline__ uint32_t Before(int pixel) const {
+    return kPadded ? Divide(pixel, plan.columns_magic) * plan.gap_bytes : 0;
+  }
+};
+
+// Converts kUnits units of kValues channels of `pixels` pixels, of which
+// `channels` exist, from `source` to `target`; `area` is the distance of
+// channels in floats, and `first` the first pixel of the slab's. A thread
+// starts sixteen loads at a time. Beyond the last channel it loads that channel
+// again: the filters have zeros there. `seen` grows by the values, doubled bits
+// of magnitudes before scaling, of which those below least_kept may be lossy.
+template <int kParts, int kValues, int kUnits, int kThreads, typename Source,
+          typename Gaps>
 __device__ __forceinline__ void ConvertChannels(
-    Source source, int area, int channels, int pixels, int pixel_bytes,
-    float scale, uint32_t least_kept, int tid, uint32_t target,
-    uint32_t low_offset, Seen& seen) {
+    Source source, int area, int channels, int first, int pixels,
+    int pixel_bytes, const Gaps& gaps, float scale, uint32_t least_kept,
+    int tid, uint32_t target, uint32_t low_offset, Seen& seen) {
   constexpr int kChannels = kUnits * kValues;
   constexpr int kAtOnce = 16 / kChannels;
   source.Advance(tid);
@@ -146,11 +159,13 @@ __device__ __forceinline__ void ConvertChannels(
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i, target += kThreads * pixel_bytes) {
       if (kThreads * i >= left) break;
+      const uint32_t to =
+          target + gaps.Before(first + pixels - left + kThreads * i);
 #pragma unroll
       for (int unit = 0; unit < kUnits; ++unit) {
         if (unit > 0 && unit * kValues >= channels) break;
         SplitPixel<kParts, kValues>(&v[i][unit * kValues], scale,
-                                    target + unit * kValues * 2, low_offset);
+                                    to + unit * kValues * 2, low_offset);
       }
     }
   }
@@ -172,7 +187,7 @@ class Converter {
         group_seen_(group_seen),
         first_slab_(blockIdx.x + gridDim.x * group),
         slab_step_(gridDim.x * C::kConverterGroups),
-        area_(block.plan.H * block.plan.W),
+        area_(block.plan.inset.height * block.plan.inset.width),
         ring_(block.plan.slab_buffers, block.slab_barriers),
         raw_ring_(block.plan.raw_buffers, block.plan.raw_buffers) {}
 
@@ -185,14 +200,15 @@ class Converter {
          index += slab_step_, ring_.Advance(C::kConverterGroups),
              raw_ring_.Advance(C::kConverterGroups)) {
       const Slab slab = block_.SlabAt(index);
-      const int pixels = slab.template Pixels<kShape>(plan_);
+      const Slab::Inputs inputs = slab.InputsOf(plan_);
       if (plan_.raw_words > 0) {
         WaitFor(block_.brought + 8 * raw_ring_.barrier, raw_ring_.parity);
       } else if (index + slab_step_ < block_.slab_count) {
         Prefetch(block_.SlabAt(index + slab_step_));
       }
       WaitFor(block_.empty + 8 * ring_.free_barrier(), ring_.free_parity());
-      const SlabScale scale = ScaleAndSplit(slab, pixels);
+      if (plan_.padded && plan_.slabs > 1) ClearRows(slab, inputs);
+      const SlabScale scale = ScaleAndSplit(slab, inputs);
       if (scale.exponent == kNotScalable) ClearBuffer();
       if (tid_ == 0) block_.slab_scales[ring_.buffer] = scale;
       Arrive(block_.full + 8 * ring_.barrier);
@@ -218,8 +234,9 @@ class Converter {
 
   // Has the pixels of a slab brought to the L2 cache.
   __device__ __forceinline__ void Prefetch(const Slab& slab) const {
-    const float* const p = slab.Input(plan_, block_.x);
-    const int pixels = slab.template Pixels<kShape>(plan_);
+    const Slab::Inputs inputs = slab.InputsOf(plan_);
+    const float* const p = slab.Input(plan_, inputs, block_.x);
+    const int pixels = inputs.Pixels(plan_);
     constexpr int kLine = 32;  // floats
     for (int c = 0; c < plan_.C; ++c) {
       for (int i = tid_ * kLine; i < pixels;
@@ -229,13 +246,33 @@ class Converter {
     }
   }
 
+  // Leaves zeros in the buffer's rows above and below the image, where another
+  // slab may have had inputs.
+  __device__ __forceinline__ void ClearRows(const Slab& slab,
+                                            const Slab::Inputs& inputs) const {
+    const int all = (slab.rows + C::kKernelSize - 1) * plan_.pitch;
+    const int above = min(inputs.above * plan_.pitch, all);
+    const int below = (inputs.above + inputs.rows) * plan_.pitch;
+#pragma unroll 1
+    for (int part = 0; part < C::kParts; ++part) {
+      uint32_t* const words =
+          block_.SlabBuffer(ring_.buffer) + part * plan_.slab_words;
+#pragma unroll 1
+      for (int i = tid_; i < above; i += C::kConverterThreads) words[i] = 0;
+#pragma unroll 1
+      for (int i = below + tid_; i < all; i += C::kConverterThreads) {
+        words[i] = 0;
+      }
+    }
+  }
+
   // Converts a slab by the exponent of the slab before, and again if its values
   // want another one. Halves cannot stand for infinities and NaN.
-  __device__ __forceinline__ SlabScale ScaleAndSplit(const Slab& slab,
-                                                     int pixels) {
+  __device__ __forceinline__ SlabScale
+  ScaleAndSplit(const Slab& slab, const Slab::Inputs& inputs) {
     Seen seen;
     for (;; turn_ = turn_ == 2 ? 0 : turn_ + 1) {
-      seen = OfGroup(ConvertSlab(slab, pixels));
+      seen = OfGroup(ConvertSlab(slab, inputs));
       if (seen.most == 0 || !IsFinite(seen.most / 2)) break;
       const int right = InputExponent(seen.most / 2);
       if (right == exponent_) break;
@@ -247,54 +284,70 @@ class Converter {
   }
 
   // Converts this thread's part of a slab; returns what it saw.
-  __device__ __forceinline__ Seen ConvertSlab(const Slab& slab,
-                                              int pixels) const {
+  __device__ __forceinline__ Seen
+  ConvertSlab(const Slab& slab, const Slab::Inputs& inputs) const {
     if (plan_.raw_words > 0) {
-      return ConvertFrom(SharedPixels{SharedAddress(
-                             block_.raws + raw_ring_.buffer * plan_.raw_words)},
-                         pixels);
+      const SharedPixels image = {
+          SharedAddress(block_.raws + raw_ring_.buffer * plan_.raw_words)};
+      return ConvertFrom(image, inputs);
     }
-    return ConvertFrom(GlobalPixels{slab.Input(plan_, block_.x)}, pixels);
+    const GlobalPixels rows = {slab.Input(plan_, inputs, block_.x)};
+    return ConvertFrom(rows, inputs);
   }
   template <typename Source>
-  __device__ __forceinline__ Seen ConvertFrom(const Source& source,
-                                              int pixels) const {
+  __device__ __forceinline__ Seen
+  ConvertFrom(const Source& source, const Slab::Inputs& inputs) const {
+    return plan_.padded ? ConvertRows<true>(source, inputs)
+                        : ConvertRows<false>(source, inputs);
+  }
+  template <bool kPadded, typename Source>
+  __device__ __forceinline__ Seen
+  ConvertRows(const Source& source, const Slab::Inputs& inputs) const {
     constexpr int kThreads = C::kConverterThreads;
+    const int pixels = inputs.Pixels(plan_);
+    uint32_t target = SharedAddress(block_.SlabBuffer(ring_.buffer));
+    if constexpr (kPadded) {
+      target += 4 * inputs.above * plan_.pitch +
+                2 * plan_.inset.left * plan_.pixel_halves;
+    }
+    const RowGaps<kPadded> gaps = {plan_};
     Seen seen;
     if constexpr (C::kByPixel) {
       const int first =
           WgmmaPixelsByUnit(plan_.C, pixels, C::kValues, kThreads);
-      ConvertPixels<1>(source, 0, first, seen);
-      ConvertPixels<16 / C::kValues>(source, first, pixels - first, seen);
+      ConvertPixels<1>(source, 0, first, gaps, target, seen);
+      ConvertPixels<16 / C::kValues>(source, first, pixels - first, gaps,
+                                     target, seen);
     } else {
       constexpr int kManyUnits = WgmmaManyUnits(C::kValues);
       if (WgmmaRounds(plan_.C, pixels, C::kValues, kManyUnits, kThreads) <
           WgmmaRounds(plan_.C, pixels, C::kValues, 1, kThreads)) {
-        ConvertPixels<kManyUnits>(source, 0, pixels, seen);
+        ConvertPixels<kManyUnits>(source, 0, pixels, gaps, target, seen);
       } else {
-        ConvertPixels<1>(source, 0, pixels, seen);
+        ConvertPixels<1>(source, 0, pixels, gaps, target, seen);
       }
     }
     return seen;
   }
   // Converts the thread's part of `count` pixels from `first` on, kUnits units
-  // of channels at a time.
-  template <int kUnits, typename Source>
+  // of channels at a time. The slab's first pixel goes to `target`.
+  template <int kUnits, typename Source, typename Gaps>
   __device__ __forceinline__ void ConvertPixels(Source source, int first,
-                                                int count, Seen& seen) const {
+                                                int count, const Gaps& gaps,
+                                                uint32_t target,
+                                                Seen& seen) const {
     if (C::kByPixel && count == 0) return;
     constexpr int kChannels = kUnits * C::kValues;
     const int pixel_bytes = plan_.pixel_halves * 2;
-    const uint32_t target =
-        SharedAddress(block_.SlabBuffer(ring_.buffer)) + first * pixel_bytes;
+    target += first * pixel_bytes;
     const float scale = PowerOfTwo(exponent_);
     const uint32_t least_kept = Extent::LeastKeptOf(exponent_);
     source.Advance(first);
 #pragma unroll 1
     for (int c = 0; c < plan_.C; c += kChannels) {
       ConvertChannels<C::kParts, C::kValues, kUnits, C::kConverterThreads>(
-          source, area_, plan_.C - c, count, pixel_bytes, scale, least_kept,
-          tid_, target + 2 * c, plan_.slab_words * 4, seen);
+          source, area_, plan_.C - c, first, count, pixel_bytes, gaps, scale,
+          least_kept, tid_, target + 2 * c, plan_.slab_words * 4, seen);
       source.Advance(int64_t{kChannels} * area_);
     }
   }

@@ -6,6 +6,7 @@
 #include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/division.h"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/cuda/lib/time_model.h"
 
 namespace convlab::cuda {
@@ -85,6 +86,15 @@ bool SetSlabs(const Cut& cut, WgmmaPlan* plan) {
   return true;
 }
 
+// Sets where x's images stand in the problem's.
+void SetInset(const Inset& inset, WgmmaPlan* plan) {
+  plan->inset = inset;
+  plan->padded = inset.height < plan->H || inset.width < plan->W;
+  plan->gap_bytes = (plan->W - inset.width) * plan->pixel_halves * 2;
+  // A slab's pixels fit into shared memory, so that Divide is exact.
+  plan->columns_magic = DivisionMagic(inset.width);
+}
+
 // Divides shared memory among filters, slabs, stages and images. False if they
 // do not fit.
 bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
@@ -123,7 +133,8 @@ bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
 
   // Images that are brought ahead: for each group of converters one that is
   // read and one that comes, or one.
-  const int64_t image_words = int64_t{plan->C} * plan->H * plan->W;
+  const int64_t image_words =
+      int64_t{plan->C} * plan->inset.height * plan->inset.width;
   const int64_t raw_words = RoundUp(image_words, 32);
   for (const int each : {2, 1}) {
     const int raw_buffers = each * shape.converter_groups;
@@ -140,11 +151,12 @@ bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
 }
 
 // Makes the plan of a cut; false if there is none.
-bool MakePlan(const Problem& problem, const Cut& cut,
+bool MakePlan(const Problem& problem, const Inset& inset, const Cut& cut,
               const DeviceLimits& limits, WgmmaPlan* plan) {
   *plan = {};
-  return SetProducts(problem, cut, plan) && SetSlabs(cut, plan) &&
-         SetMemory(limits.shared_per_block, plan);
+  if (!SetProducts(problem, cut, plan) || !SetSlabs(cut, plan)) return false;
+  SetInset(inset, plan);
+  return SetMemory(limits.shared_per_block, plan);
 }
 
 // Estimated cycles of the whole convolution.
@@ -227,8 +239,8 @@ struct Best {
 };
 
 // Replaces `best` by a cheaper plan of this cut, with any number of buffers.
-void TryBuffers(const Problem& problem, Cut cut, const DeviceLimits& limits,
-                Best* best) {
+void TryBuffers(const Problem& problem, const Inset& inset, Cut cut,
+                const DeviceLimits& limits, Best* best) {
   const WgmmaShape& shape = kWgmmaShapes[cut.shape];
   const int most_stages = shape.direct ? 0 : 2;
   for (cut.slab_buffers = 2; cut.slab_buffers <= shape.most_buffers();
@@ -236,7 +248,7 @@ void TryBuffers(const Problem& problem, Cut cut, const DeviceLimits& limits,
     for (cut.stages = std::min(most_stages, 1); cut.stages <= most_stages;
          ++cut.stages) {
       WgmmaPlan plan;
-      if (!MakePlan(problem, cut, limits, &plan)) continue;
+      if (!MakePlan(problem, inset, cut, limits, &plan)) continue;
       // Of equal cost two stages; and few buffers, but as many as there are for
       // slabs of their own, while images still come ahead.
       const bool many = shape.own_slabs && plan.raw_buffers > 0;
@@ -250,7 +262,10 @@ void TryBuffers(const Problem& problem, Cut cut, const DeviceLimits& limits,
 }  // namespace
 
 bool MakeWgmmaPlan(const Problem& problem, int parts,
-                   const DeviceLimits& limits, WgmmaPlan* plan) {
+                   const DeviceLimits& limits, WgmmaPlan* plan,
+                   const Inset* inset) {
+  const Inset whole = {0, 0, static_cast<int>(problem.height),
+                       static_cast<int>(problem.width)};
   Best best;
   for (int shape = 0; shape < kWgmmaShapeCount; ++shape) {
     const WgmmaShape& s = kWgmmaShapes[shape];
@@ -260,8 +275,8 @@ bool MakeWgmmaPlan(const Problem& problem, int parts,
     for (int64_t slab_parts = image_parts;;) {
       for (int phase_groups = groups;;
            phase_groups = CeilDivide(phase_groups, 2)) {
-        TryBuffers(problem, {shape, slab_parts, phase_groups, 0, 0}, limits,
-                   &best);
+        TryBuffers(problem, inset == nullptr ? whole : *inset,
+                   {shape, slab_parts, phase_groups, 0, 0}, limits, &best);
         if (phase_groups == 1) break;
       }
       if (slab_parts == 1) break;

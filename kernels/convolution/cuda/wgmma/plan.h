@@ -16,6 +16,7 @@
 #include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/division.h"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/cuda/wgmma/ring.h"
 #include "kernels/convolution/cuda/wgmma/shape.h"
 #include "kernels/convolution/problem.h"
@@ -39,6 +40,13 @@ struct WgmmaPlan {
   int pitch;       // of a slab's row
   int slab_words;  // of its halves, for each part
   int slab_buffers;
+  // x's images in the problem's, with zeros around them if `padded`: the bytes
+  // of these between two rows of a slab's halves, and for Divide by
+  // inset.width.
+  Inset inset;
+  bool padded;
+  int gap_bytes;
+  uint32_t columns_magic;
   // An image that is brought ahead, and the number of such buffers, or 0.
   int raw_words, raw_buffers;
   // Groups of 8 * octets filters, and those of a phase.
@@ -92,9 +100,11 @@ constexpr int WgmmaPixelsByUnit(int channels, int pixels, int values,
 
 // The plan of least cost with a shape of so many parts, or false if there is
 // none: the filter's size was not compiled, or the filters or the smallest slab
-// do not fit into shared memory.
+// do not fit into shared memory. x has images inside of the problem's, or those
+// themselves if `inset` is null.
 bool MakeWgmmaPlan(const Problem& problem, int parts,
-                   const DeviceLimits& limits, WgmmaPlan* plan);
+                   const DeviceLimits& limits, WgmmaPlan* plan,
+                   const Inset* inset = nullptr);
 
 // For KernelVariant::estimate_ns: nanoseconds of the cheapest plan, or negative
 // if there is none.

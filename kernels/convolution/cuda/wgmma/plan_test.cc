@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/division.h"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/cuda/lib/plan_testing.h"
 #include "kernels/convolution/problem.h"
 
@@ -78,8 +79,9 @@ void CheckPlan(const Problem& problem, const WgmmaPlan& plan) {
   }
   if (plan.raw_words > 0) {
     EXPECT_EQ(plan.slabs, 1);
-    EXPECT_EQ(plan.C * plan.H * plan.W % 4, 0);
-    EXPECT_GE(plan.raw_words, plan.C * plan.H * plan.W);
+    const int image_words = plan.C * plan.inset.height * plan.inset.width;
+    EXPECT_EQ(image_words % 4, 0);
+    EXPECT_GE(plan.raw_words, image_words);
     // Each group of converters has two, of which one is read while the other
     // comes, or one.
     EXPECT_EQ(plan.raw_buffers % shape.converter_groups, 0);
@@ -270,6 +272,39 @@ TEST(WgmmaPlan, RefusesWhatDoesNotFit) {
       EXPECT_FALSE(MakeWgmmaPlan(problem, parts, kH200, &plan));
     }
   }
+}
+
+// Images amid zeros, of a slab and of several, also of one column.
+TEST(WgmmaPlan, PlacesTheRowsOfAnInset) {
+  const struct {
+    Problem problem;
+    Inset inset;
+    bool padded;
+  } cases[] = {{{128, 3, 38, 38, 24, 7}, {3, 3, 32, 32}, true},
+               {{4, 1, 264, 264, 64, 9}, {4, 4, 256, 256}, true},
+               {{8, 8, 132, 133, 16, 5}, {0, 3, 131, 128}, true},
+               {{8, 8, 132, 132, 16, 5}, {0, 0, 132, 132}, false},
+               {{2, 2, 9, 5, 16, 5}, {4, 4, 5, 1}, true}};
+  for (const auto& [problem, inset, padded] : cases) {
+    WgmmaPlan plan;
+    ASSERT_TRUE(MakeWgmmaPlan(problem, /*parts=*/2, kH200, &plan, &inset));
+    CheckPlan(problem, plan);
+    EXPECT_EQ(plan.padded, padded);
+    const int pixel_bytes = 2 * plan.pixel_halves;
+    for (int row = 0; row < inset.height; ++row) {
+      for (int column = 0; column < inset.width; ++column) {
+        const int pixel = row * inset.width + column;
+        ASSERT_EQ(pixel * pixel_bytes +
+                      Divide(pixel, plan.columns_magic) * plan.gap_bytes,
+                  row * 4 * plan.pitch + column * pixel_bytes);
+      }
+    }
+  }
+  // An image that the copy engine does not take, as it is not as it is padded.
+  const Inset odd = {1, 1, 33, 33};
+  WgmmaPlan plan;
+  ASSERT_TRUE(MakeWgmmaPlan({128, 1, 38, 38, 24, 5}, 2, kH200, &plan, &odd));
+  EXPECT_EQ(plan.raw_words, 0);
 }
 
 }  // namespace

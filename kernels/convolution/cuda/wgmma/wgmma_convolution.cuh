@@ -9,6 +9,7 @@
 #include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/arranging_kernel.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/mend.cuh"
@@ -25,10 +26,12 @@ class WgmmaConvolution : public ArrangingKernel {
  public:
   using ArrangingKernel::ArrangingKernel;
 
-  Error Prepare() override {
+  Error Prepare() override { return Prepare(/*inset=*/nullptr); }
+  // x has images inside of the problem's, unless `inset` is null.
+  Error Prepare(const Inset* inset) {
     DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
-    if (!MakeWgmmaPlan(problem_, kParts, limits, &plan_)) {
+    if (!MakeWgmmaPlan(problem_, kParts, limits, &plan_, inset)) {
       return {"WgmmaConvolution::Prepare",
               "no plan fits into shared memory, though Reject found one"};
     }
@@ -43,9 +46,18 @@ class WgmmaConvolution : public ArrangingKernel {
         Mender(problem_, epilogue_,
                {plan_.H_out, plan_.W_out, plan_.slabs, /*across=*/1,
                 plan_.W_out, plan_.slab_units, plan_.band_units, shape.rows});
+    mender_.UseInset(plan_.inset);
     ReserveFilters(filters(), plan_.filter_bytes(kParts),
                    blocks_ * CeilDivide(plan_.slab_count(), blocks_));
     return {};
+  }
+
+  // As Make; x has the images inside of the problem's.
+  static Kernel* MakePadded(const Problem& problem, const Epilogue& epilogue,
+                            const Inset& inset, Error* error) {
+    auto* const kernel = new WgmmaConvolution(problem, epilogue);
+    *error = kernel->Prepare(&inset);
+    return kernel;
   }
 
   Error Arrange(const ArrangedFilters& to, cudaStream_t stream) override {

@@ -74,8 +74,13 @@ __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
   SyncGroup(kBarrier, kThreads);
   if (doubtful_count > 0) {
     if constexpr (!C::kDirect) WaitFor(block.written, 0);
-    CallMendOutputs(MendingGroup<kThreads, kBarrier>(), mend, x, y, doubtful,
-                    reinterpret_cast<LossyInputs*>(shared));
+    const MendingGroup<kThreads, kBarrier> group;
+    auto* const lossy = reinterpret_cast<LossyInputs*>(shared);
+    if (plan.padded) {
+      CallMendOutputs</*kPadded=*/true>(group, mend, x, y, doubtful, lossy);
+    } else {
+      CallMendOutputs(group, mend, x, y, doubtful, lossy);
+    }
   }
 #endif
 }
