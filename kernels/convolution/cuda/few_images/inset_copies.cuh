@@ -1,6 +1,7 @@
 // How few_images brings images amid zeros to shared memory without a copy of
-// them: what lies outside of the image in memory arrives as zero. Copies are of
-// single floats, because rows begin anywhere in those of shared memory.
+// them: what lies outside of the image in memory arrives as zero. Rows begin
+// anywhere in those of shared memory, so that copies are of single floats or of
+// two, where both begin at even ones.
 #ifndef KERNELS_CONVOLUTION_CUDA_FEW_IMAGES_INSET_COPIES_CUH_
 #define KERNELS_CONVOLUTION_CUDA_FEW_IMAGES_INSET_COPIES_CUH_
 
@@ -24,17 +25,17 @@ __device__ __forceinline__ InsetRow RowOfInset(const Inset& inset, int plane,
           static_cast<unsigned>(row) < static_cast<unsigned>(inset.height)};
 }
 
-// Starts the copies of `rows` rows of `columns` floats, from the problem's
-// column first_column on, to rows `pitch` floats apart. row_of(row) is where a
-// row begins, for which 8 or 16 threads look once.
-template <typename RowOf>
+// Starts the copies of `rows` rows of `copies` times kFloats floats, from the
+// problem's column first_column on, to rows `pitch` floats apart. row_of(row)
+// is where a row begins, for which 8 or 16 threads look once.
+template <int kFloats, typename RowOf>
 __device__ __forceinline__ void CopyRowsOfInset(const Inset& inset, int rows,
-                                                int columns, int first_column,
+                                                int copies, int first_column,
                                                 int pitch, const float* from,
                                                 float* to,
                                                 const RowOf& row_of) {
   constexpr int kWide = 48;
-  const int lanes_log = columns > kWide ? 4 : 3;
+  const int lanes_log = copies > kWide ? 4 : 3;
   const int lanes = 1 << lanes_log;
   const int lane = threadIdx.x & (lanes - 1);
 #pragma unroll 1
@@ -42,14 +43,15 @@ __device__ __forceinline__ void CopyRowsOfInset(const Inset& inset, int rows,
        row += blockDim.x >> lanes_log) {
     const InsetRow found = row_of(row);
 #pragma unroll 1
-    for (int column = lane; column < columns; column += lanes) {
+    for (int copy = lane; copy < copies; copy += lanes) {
+      const int column = kFloats * copy;
       const int w = first_column + column - inset.left;
       const bool exists =
           found.exists &&
           static_cast<unsigned>(w) < static_cast<unsigned>(inset.width);
       __pipeline_memcpy_async(to + row * pitch + column,
-                              from + (exists ? found.at + w : 0), 4,
-                              exists ? 0 : 4);
+                              from + (exists ? found.at + w : 0), 4 * kFloats,
+                              exists ? 0 : 4 * kFloats);
     }
   }
 }

@@ -46,6 +46,11 @@ inline int VectorFloats(int row, const void* tensor) {
   return fits(4) ? 4 : fits(2) ? 2 : 1;
 }
 
+// The same for images amid zeros, of which a copy has all floats or none.
+inline int VectorFloats(const Inset& inset, const void* tensor) {
+  return inset.left % 2 == 0 && VectorFloats(inset.width, tensor) >= 2 ? 2 : 1;
+}
+
 // The number to try after n in a search: all small ones, then steps of a
 // quarter.
 inline int NextToTry(int n) { return n < 8 ? n + 1 : n + n / 4; }

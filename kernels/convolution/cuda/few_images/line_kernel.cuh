@@ -92,8 +92,14 @@ __device__ __forceinline__ void CopyPaddedTiles(const LinePlan& plan,
                       (tile_y + tile - image * plan.tiles_y) * plan.groups_y +
                           row - tile * plan.input_rows);
   };
-  CopyRowsOfInset(plan.inset, tiles * plan.input_rows, plan.copy_columns,
-                  /*first_column=*/0, plan.pitch, from, to, row_of);
+  const int rows = tiles * plan.input_rows;
+  if (plan.copy_floats == 2) {
+    CopyRowsOfInset<2>(plan.inset, rows, plan.copy_columns, /*first_column=*/0,
+                       plan.pitch, from, to, row_of);
+  } else {
+    CopyRowsOfInset<1>(plan.inset, rows, plan.copy_columns, /*first_column=*/0,
+                       plan.pitch, from, to, row_of);
+  }
 }
 
 // The same for a block's tiles by vectors of plan.copy_floats floats, where

@@ -83,9 +83,10 @@ void SetLineInset(const Inset& inset, LinePlan* plan) {
 }
 
 void SetLineVectors(const void* x, const void* y, LinePlan* plan) {
-  plan->copy_floats = plan->padded ? 1 : VectorFloats(plan->W, x);
+  plan->copy_floats =
+      plan->padded ? VectorFloats(plan->inset, x) : VectorFloats(plan->W, x);
   plan->store_floats = VectorFloats(plan->W_out, y);
-  plan->copy_columns = plan->W / plan->copy_floats;
+  plan->copy_columns = CeilDivide(plan->W, plan->copy_floats);
   plan->copy_columns_magic = DivisionMagic(plan->copy_columns);
 }
 

@@ -109,7 +109,7 @@ TEST(LinePlan, AnyCutThatFitsIsRight) {
   EXPECT_GT(checked, 500);
 }
 
-TEST(LinePlan, ImagesAmidZerosComeByFloats) {
+TEST(LinePlan, ImagesAmidZerosComeByFewFloats) {
   const Problem problem = {1000, 1, 32, 36, 16, 5};
   LinePlan plan;
   ASSERT_TRUE(MakeLinePlan(problem, kH200, &plan));
@@ -118,6 +118,12 @@ TEST(LinePlan, ImagesAmidZerosComeByFloats) {
   EXPECT_TRUE(plan.padded);
   EXPECT_EQ(plan.copy_floats, 1);
   CheckPlan(problem, plan, kH200);
+  SetLineInset({2, 2, 28, 32}, &plan);
+  EXPECT_EQ(plan.copy_floats, 2);
+  CheckPlan(problem, plan, kH200);
+  float x[2];
+  SetLineVectors(x + (reinterpret_cast<uintptr_t>(x) % 8 == 0), nullptr, &plan);
+  EXPECT_EQ(plan.copy_floats, 1);
   SetLineInset({0, 0, 32, 36}, &plan);
   EXPECT_FALSE(plan.padded);
   EXPECT_EQ(plan.copy_floats, 4);

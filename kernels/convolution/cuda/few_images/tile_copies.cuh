@@ -106,8 +106,14 @@ __device__ __forceinline__ void CopyPaddedInputs(const TilePlan& plan,
                       : Divide(row, plan.input_rows_magic);
     return RowOfInset(plan.inset, c, tile.h0 + row - c * plan.input_rows);
   };
-  CopyRowsOfInset(plan.inset, channels * plan.input_rows, plan.copy_columns,
-                  tile.w0, plan.pitch, from, tile.inputs, row_of);
+  const int rows = channels * plan.input_rows;
+  if (plan.copy_floats == 2) {
+    CopyRowsOfInset<2>(plan.inset, rows, plan.copy_columns, tile.w0, plan.pitch,
+                       from, tile.inputs, row_of);
+  } else {
+    CopyRowsOfInset<1>(plan.inset, rows, plan.copy_columns, tile.w0, plan.pitch,
+                       from, tile.inputs, row_of);
+  }
 }
 
 // The inputs of a block's tile, by vectors of plan.copy_floats floats, where

@@ -130,7 +130,8 @@ void SetTileInset(const Inset& inset, TilePlan* plan) {
 }
 
 void SetTileVectors(const void* x, const void* y, TilePlan* plan) {
-  plan->copy_floats = plan->padded ? 1 : VectorFloats(plan->W, x);
+  plan->copy_floats =
+      plan->padded ? VectorFloats(plan->inset, x) : VectorFloats(plan->W, x);
   plan->store_floats = VectorFloats(plan->W_out, y);
   plan->copy_columns = CeilDivide(plan->input_columns, plan->copy_floats);
   plan->copy_columns_magic = DivisionMagic(plan->copy_columns);

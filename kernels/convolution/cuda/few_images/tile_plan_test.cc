@@ -211,7 +211,7 @@ void CheckWindows(const TilePlan& plan, int tiles, int tile, int windows,
   EXPECT_TRUE(last <= tile || (tiles == 1 && window.ceil)) << last;
 }
 
-TEST(TilePlan, ImagesAmidZerosComeByFloats) {
+TEST(TilePlan, ImagesAmidZerosComeByFewFloats) {
   TilePlan plan;
   ASSERT_TRUE(MakeTilePlan({8, 3, 32, 36, 16, 5}, kH200, &plan));
   EXPECT_EQ(plan.copy_floats, 4);
@@ -226,6 +226,15 @@ TEST(TilePlan, ImagesAmidZerosComeByFloats) {
   SetTileInset({0, 0, 32, 36}, &plan);
   EXPECT_FALSE(plan.padded);
   EXPECT_EQ(plan.copy_floats, 4);
+  // A row's last copy ends within its pitch, and none begins in a column that
+  // its image has only a part of.
+  for (const int right : {0, 1, 2, 3}) {
+    ASSERT_TRUE(MakeTilePlan({8, 3, 32, 34 + right, 16, 5}, kH200, &plan));
+    SetTileInset({2, 2, 28, 32}, &plan);
+    EXPECT_EQ(plan.copy_floats, 2);
+    EXPECT_GE(2 * plan.copy_columns, plan.input_columns);
+    EXPECT_LE(2 * plan.copy_columns, plan.pitch);
+  }
 }
 
 TEST(TilePlan, AnEpiloguesWindowsLieWithinTiles) {
