@@ -60,8 +60,10 @@ TEST_P(PreparedFormats, LayoutsAndHalves) {
   Operation padded = MakeOperation(16, 16, 32, 32, 32, 7, 7);
   padded.top = padded.bottom = padded.left = padded.right = 3;
   padded.activation = Activation::kRelu;
+  Operation patches = MakeOperation(5, 3, 24, 28, 13, 4, 4);
+  patches.stride_y = patches.stride_x = 4, patches.left = 2;
   int ran = 0;
-  for (Operation o : {strided, pooled, large, padded}) {
+  for (Operation o : {strided, pooled, large, padded, patches}) {
     const auto x = Integers(o.input_elements(), 2, 1);
     const auto k = Integers(o.kernel_elements(), 2, 2);
     const auto bias = Integers(o.filters, 2, 3);
@@ -81,7 +83,7 @@ TEST_P(PreparedFormats, LayoutsAndHalves) {
                    pack(o.channels_last ? Transposed(x, o.batch, o.channels,
                                                      o.height * o.width)
                                         : x),
-                   pack(k), pack(bias));
+                   pack(k), pack(bias), /*offset=*/ran % 4);
       if (o.halves) y = UnpackHalves(y);
       if (o.channels_last) {
         y = Transposed(y, o.batch, o.output_height() * o.output_width(),

@@ -14,10 +14,10 @@
 // - A thread has up to 16 filters at 4 to 8 positions, or fewer filters. The
 //   threads of a warp share the filters, whose weights all of them read at
 //   once, and have neighbouring positions.
-// - Rows of floats that begin at multiples of 16 bytes come as they are, four
-//   floats at a time (BringVectors). Others come by single elements, and with a
-//   stride of s their columns lie apart by their remainder of s, so that
-//   neighbours read neighbours there, too. Both ways go past the registers.
+// - Rows that begin at multiples of four elements come as they are, four at a
+//   time (VectorCopies). Others come by single elements, and with a stride of s
+//   their columns lie apart by their remainder of s, so that neighbours read
+//   neighbours there, too. Floats go past the registers both ways.
 //
 // Change against direct_tiled, which has the same idea for stride 1. The taps'
 // table in place of loops that are unrolled for one size of filter, positions
@@ -30,8 +30,7 @@
 //
 // Layouts. Distances between neighbours are the plan's, so that channels may
 // come first or last; halves become floats on their way to shared memory, by
-// way of registers, unless x is copied as floats before (gpu.cc), whose rows
-// come in vectors.
+// way of registers, unless x is copied as floats before (gpu.cc).
 //
 // Accuracy. Each sum, or each of a few shares of it, adds its taps by fused
 // multiply-adds in the order c, p, q: the contract of class fp32 holds as it
@@ -153,7 +152,12 @@ __global__ void __launch_bounds__(kThreads, 1)
         stages + (index & (plan.stages - 1)) * plan.stage_floats;
     BringWeights(plan, tile, chunk, k, stage + plan.input_floats);
     if (plan.vectors && plan.x_aligned) {
-      BringVectors(plan, tile, chunk, static_cast<const float*>(x), stage);
+      const VectorCopies vectors(plan, tile, chunk);
+      if (plan.halves_x) {
+        vectors.Bring(static_cast<const __half*>(x), stage);
+      } else {
+        vectors.Bring(static_cast<const float*>(x), stage);
+      }
     } else {
       BringInputs(plan, tile, chunk, x, stage);
     }
@@ -300,7 +304,8 @@ Error PrepareGeneral(GeneralPlan* plan) {
 Error LaunchGeneral(const GeneralPlan& plan, const void* x, const void* k,
                     const void* bias, void* y, cudaStream_t stream) {
   GeneralPlan taken = plan;
-  taken.x_aligned = reinterpret_cast<uintptr_t>(x) % 16 == 0;
+  const int vector_bytes = plan.halves_x ? 8 : 16;
+  taken.x_aligned = reinterpret_cast<uintptr_t>(x) % vector_bytes == 0;
   return LaunchOverlapping("GeneralKernel", FunctionOf(plan), plan.overlaps,
                            plan.blocks, 32 * plan.warps, plan.shared_bytes,
                            stream, x, k, bias, y, taken);

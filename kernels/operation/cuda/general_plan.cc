@@ -108,11 +108,9 @@ int Resident(const GeneralPlan& plan, const DeviceLimits& limits) {
                                                  (plan.shared_bytes + 1024)));
 }
 
-// Whether inputs can be loaded in vectors: rows begin at multiples of 16 bytes,
-// and those of all chunks begin in the same column.
-bool TakesVectors(const GeneralPlan& p) {
-  return p.in.w == 1 && !p.halves_x && p.W % 4 == 0;
-}
+// Whether inputs can be loaded in vectors: rows begin at multiples of four
+// elements, and those of all chunks begin in the same column.
+bool TakesVectors(const GeneralPlan& p) { return p.in.w == 1 && p.W % 4 == 0; }
 
 // Of x and y.
 double TensorBytes(const GeneralPlan& p) {
@@ -141,9 +139,9 @@ double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
   const double rows = double{1} * p.chunk_channels * p.images * p.in_rows;
   // Halves come by way of registers, and are stored one by one.
   constexpr double kHalvesRow = 1.9, kHalvesStore = 9.5;
-  const double row = p.vectors ? 2.51 + 0.415 * p.row_vectors
-                               : (6.43 + 0.365 * RoundUp(p.in_columns, 8)) *
-                                     (p.halves_x ? kHalvesRow : 1);
+  const double row = (p.vectors ? 2.51 + 0.415 * p.row_vectors
+                                : 6.43 + 0.365 * RoundUp(p.in_columns, 8)) *
+                     (p.halves_x ? kHalvesRow : 1);
   const double copied =
       p.chunks * (rows * row + 0.208 * p.chunk_taps * p.filters);
   // Each row of a tile ends in two sectors of memory that others write, too,
