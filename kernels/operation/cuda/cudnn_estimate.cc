@@ -1,5 +1,7 @@
 #include "kernels/operation/cuda/cudnn_estimate.h"
 
+#include <algorithm>
+
 #include "common/math/rounding.h"
 
 namespace convlab::cuda {
@@ -8,19 +10,21 @@ namespace {
 // Its kernels are products of matrices that compute filters in tiles.
 constexpr int64_t kFiltersOfTile = 16;
 
-// Fitted, to the relative error, to an earlier record of the 40 problems of
+// Fitted, to the relative error, to records of the 40 problems of
 // convlab/measure/h200/compare.json: with stride 1 the estimates are within 29
-// % of the times (root mean square), with others within 16 %. On the present
-// one, in which Convlab is as fast or faster on all, the estimates of both
-// decide 39 right. There is no problem of more than 32 channels among them.
+// % of the times (root mean square), with others within 12 %. There is no
+// problem of more than 32 channels among them.
 struct Costs {
   double call_ns;
   double product_ps;  // of a filter and a tap, filters filled up to tiles
   double output_ps;   // of a filter, filled up, besides
   double byte_ps;     // of x and y
+  // Of a tap of one tile of outputs, which bounds what has few outputs and many
+  // taps: most multiprocessors have nothing to do.
+  double tap_ns;
 };
-constexpr Costs kStride1 = {13900, 0.0587, 0, 0.399};
-constexpr Costs kOtherStrides = {7370, 0.0853, 1.41, 0};
+constexpr Costs kStride1 = {13900, 0.0587, 0, 0.399, 0};
+constexpr Costs kOtherStrides = {5370, 0.0891, 1.66, 0, 55.9};
 // The GPU on which they were measured.
 constexpr double kMultiprocessors = 132, kClockGhz = 1.98, kMemoryGbs = 4815;
 
@@ -37,10 +41,13 @@ double EstimateCudnnNs(const Operation& o, const DeviceLimits& limits) {
   const double slower_chip = kMultiprocessors * kClockGhz /
                              (limits.multiprocessors * limits.clock_ghz);
   const double slower_memory = kMemoryGbs / limits.memory_gbs;
-  const double products = outputs * static_cast<double>(o.taps());
-  return costs.call_ns + 1e-3 * (slower_chip * (costs.product_ps * products +
-                                                costs.output_ps * outputs) +
-                                 slower_memory * costs.byte_ps * bytes);
+  const double taps = static_cast<double>(o.taps());
+  const double products_ns =
+      std::max(slower_chip * 1e-3 * costs.product_ps * outputs * taps,
+               kClockGhz / limits.clock_ghz * costs.tap_ns * taps);
+  return costs.call_ns + products_ns +
+         1e-3 * (slower_chip * costs.output_ps * outputs +
+                 slower_memory * costs.byte_ps * bytes);
 }
 
 }  // namespace convlab::cuda

@@ -27,7 +27,8 @@ TEST(CudnnEstimate, IsNearWhatWasMeasured) {
                   {FilterBank(1, 3, 224, 64, 7, 2, 3), 18.0},   // resnet-stem-1
                   {FilterBank(4, 1, 256, 64, 9, 1, 4), 147.1},  // srcnn-1
                   {FilterBank(256, 6, 14, 16, 5, 1, 0), 16.7},  // lenet5-c3
-                  {FilterBank(128, 16, 32, 32, 3, 2, 1), 16.4}};  // cifar-down
+                  {FilterBank(128, 16, 32, 32, 3, 2, 1), 16.4},  // cifar-down
+                  {FilterBank(64, 32, 20, 64, 4, 2, 0), 34.5}};  // atari-2
   for (const auto& [operation, us] : measured) {
     const double estimated = EstimateCudnnNs(operation, kH200) * 1e-3;
     EXPECT_GT(estimated, us / 1.4) << ToString(operation);
