@@ -45,8 +45,9 @@ struct Target {
 absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
     const Operation& operation, const Target& target);
 
-// What cuDNN's best plan would take for the target's GPU in float32, without
-// the epilogue, in nanoseconds; 0 if there is no estimate, as on the CPU.
+// What cuDNN's best plan for NCHW of the operation's type would take on the
+// target's GPU, without the epilogue, in nanoseconds; 0 if there is no estimate,
+// as on the CPU.
 double EstimateCudnnNs(const Operation& operation, const Target& target);
 
 // InvalidArgument, beginning with `name`, unless the memory belongs to the

@@ -148,9 +148,9 @@ typedef struct convlab_info {
   const char* kernel;  /* valid as long as the plan */
   /* Since 0.2. */
   int64_t prepared_bytes; /* of weights that convlab_prepare_weights writes */
-  /* Of cuDNN's best float32 plan on this GPU, estimated from what was measured
-   * on an H200; 0: no estimate. Where it is less than estimated_ns, cuDNN is
-   * probably faster. */
+  /* Of cuDNN's best plan for NCHW of float32, or of halves, on this GPU,
+   * estimated from what was measured on an H200; 0: no estimate. Where it is
+   * less than estimated_ns, cuDNN is probably faster. */
   double estimated_cudnn_ns;
 } convlab_info;
 

@@ -36,6 +36,23 @@ TEST(CudnnEstimate, IsNearWhatWasMeasured) {
   }
 }
 
+// Of convlab/measure/h200/surroundings.json.
+TEST(CudnnEstimate, IsNearWhatWasMeasuredOfHalves) {
+  const struct {
+    Operation operation;
+    double us;
+  } measured[] = {{FilterBank(4, 1, 256, 64, 9, 1, 4), 111.5},    // srcnn-1
+                  {FilterBank(256, 6, 14, 16, 5, 1, 0), 17.6},    // lenet5-c3
+                  {FilterBank(16, 3, 224, 64, 3, 2, 0), 56.3},    // squeezenet
+                  {FilterBank(128, 16, 32, 32, 3, 2, 1), 17.7}};  // cifar-down
+  for (auto [operation, us] : measured) {
+    operation.halves = true;
+    const double estimated = EstimateCudnnNs(operation, kH200) * 1e-3;
+    EXPECT_GT(estimated, us / 1.4) << ToString(operation);
+    EXPECT_LT(estimated, us * 1.4) << ToString(operation);
+  }
+}
+
 TEST(CudnnEstimate, FollowsTheGpu) {
   const Operation operation = FilterBank(16, 3, 224, 64, 7, 2, 3);
   DeviceLimits half = kH200;

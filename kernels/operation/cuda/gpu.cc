@@ -115,7 +115,7 @@ double EstimateFinishNs(const Operation& o) {
 
 double EstimateCudnnNs(const Operation& o) {
   DeviceLimits limits;
-  if (o.halves || AskLimits(&limits).failed() || limits.memory_gbs <= 0 ||
+  if (AskLimits(&limits).failed() || limits.memory_gbs <= 0 ||
       limits.clock_ghz <= 0) {
     return 0;
   }

@@ -32,8 +32,8 @@ double EstimatePaddingNs(const Operation& operation);
 double EstimateFiltersNs(const Operation& operation);
 double EstimateFinishNs(const Operation& operation);
 
-// What cuDNN would take for the sums, in nanoseconds, in float32; 0 if there is
-// no estimate.
+// What cuDNN would take for the sums of NCHW, in nanoseconds; 0 if there is no
+// estimate.
 double EstimateCudnnNs(const Operation& operation);
 
 // Whether a variant has a convolution that loads x without the zeros around it,
