@@ -4,8 +4,8 @@ Of the problems that people have (problems.inc), timed as compare.py does:
 
 - with stride 1 and padding: the kernel that is chosen, and the same kernel for the
   padded image, where there is no padding to do.
-- with strides: the kernel that is chosen, and the fastest lesson for a problem with
-  stride 1 that has as many outputs and products.
+- with strides: the kernel that is chosen; and for a problem with stride 1 that has as
+  many outputs and products, but fewer inputs, the fastest lesson and the general kernel.
 - in halves (class fp16), with and without weights that stay: the kernel that is
   chosen, the general kernel, wgmma_fp16, and PyTorch's cuDNN.
 
@@ -101,6 +101,7 @@ def main():
             times = {lesson: us for lesson, us in times.items() if us is not None}
             row["lesson"] = min(times, key=times.get)
             row["lesson_us"] = times[row["lesson"]]
+            row["general_us"] = timed(plain, filters, 1, 0, 1e-6, kernel="general")
             strided_rows.append(row)
         print(*row.values())
         xh, wh = x.half(), filters.half()
