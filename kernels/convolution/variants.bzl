@@ -111,10 +111,7 @@ VARIANTS = [
         "//kernels/convolution/cuda/lib:launch",
         "//kernels/convolution/cuda/lib:mend",
     ]),
-    _row("tensor_wgmma", "cuda/wgmma", [
-        ":padded_kernel",
-        ":wgmma_convolution",
-    ]),
+    _row("tensor_wgmma", "cuda/wgmma", [":wgmma_convolution"]),
 ]
 
 def _symbol(row):

@@ -119,23 +119,18 @@ struct Slab {
   // how many there are, and how many rows of zeros stand above them.
   struct Inputs {
     int first_row, rows, above;
-
-    // Of each channel.
-    __device__ int Pixels(const WgmmaPlan& plan) const {
-      return rows * plan.inset.width;
-    }
   };
+  // All rows unless the image is kPadded.
+  template <int kShape, bool kPadded>
   __device__ Inputs InputsOf(const WgmmaPlan& plan) const {
-    const int top = first_row - plan.inset.top;
-    const int first = max(top, 0);
-    const int end = min(top + rows + plan.K - 1, plan.inset.height);
-    return {first, max(end - first, 0), first - top};
-  }
-  // The first of these pixels.
-  __device__ const float* Input(const WgmmaPlan& plan, const Inputs& inputs,
-                                const float* x) const {
-    return x + (image * plan.C * plan.inset.height + inputs.first_row) *
-                   plan.inset.width;
+    const int all = rows + WgmmaConstants<kShape>::kKernelSize - 1;
+    if constexpr (kPadded) {
+      const int top = first_row - plan.inset.top;
+      const int first = max(top, 0);
+      const int end = min(top + all, plan.inset.height);
+      return {first, max(end - first, 0), first - top};
+    }
+    return {first_row, all, 0};
   }
   __device__ float* Output(const WgmmaPlan& plan, float* y, int m) const {
     return y + ((image * plan.M + m) * plan.H_out + first_row) * plan.W_out;

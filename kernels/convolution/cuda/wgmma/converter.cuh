@@ -172,7 +172,7 @@ __device__ __forceinline__ void ConvertChannels(
 }
 
 // One thread of a group of converters.
-template <int kShape>
+template <int kShape, bool kPadded>
 class Converter {
  public:
   // group_seen: for a slab's values, three in shared memory, as they are at
@@ -187,7 +187,8 @@ class Converter {
         group_seen_(group_seen),
         first_slab_(blockIdx.x + gridDim.x * group),
         slab_step_(gridDim.x * C::kConverterGroups),
-        area_(block.plan.inset.height * block.plan.inset.width),
+        area_(kPadded ? block.plan.inset.height * block.plan.inset.width
+                      : block.plan.H * block.plan.W),
         ring_(block.plan.slab_buffers, block.slab_barriers),
         raw_ring_(block.plan.raw_buffers, block.plan.raw_buffers) {}
 
@@ -200,14 +201,14 @@ class Converter {
          index += slab_step_, ring_.Advance(C::kConverterGroups),
              raw_ring_.Advance(C::kConverterGroups)) {
       const Slab slab = block_.SlabAt(index);
-      const Slab::Inputs inputs = slab.InputsOf(plan_);
+      const Slab::Inputs inputs = slab.InputsOf<kShape, kPadded>(plan_);
       if (plan_.raw_words > 0) {
         WaitFor(block_.brought + 8 * raw_ring_.barrier, raw_ring_.parity);
       } else if (index + slab_step_ < block_.slab_count) {
         Prefetch(block_.SlabAt(index + slab_step_));
       }
       WaitFor(block_.empty + 8 * ring_.free_barrier(), ring_.free_parity());
-      if (plan_.padded && plan_.slabs > 1) ClearRows(slab, inputs);
+      if (kPadded && plan_.slabs > 1) ClearRows(slab, inputs);
       const SlabScale scale = ScaleAndSplit(slab, inputs);
       if (scale.exponent == kNotScalable) ClearBuffer();
       if (tid_ == 0) block_.slab_scales[ring_.buffer] = scale;
@@ -223,6 +224,18 @@ class Converter {
  private:
   using C = WgmmaConstants<kShape>;
 
+  // The pixels of each channel that a slab needs, and the first of them.
+  __device__ __forceinline__ int PixelsOf(const Slab::Inputs& inputs) const {
+    return inputs.rows * (kPadded ? plan_.inset.width : plan_.W);
+  }
+  __device__ __forceinline__ const float* InputOf(
+      const Slab& slab, const Slab::Inputs& inputs) const {
+    const int height = kPadded ? plan_.inset.height : plan_.H;
+    const int width = kPadded ? plan_.inset.width : plan_.W;
+    return block_.x +
+           (slab.image * plan_.C * height + inputs.first_row) * width;
+  }
+
   // Has the copy engine bring image `index` of the batch, if there is one.
   __device__ __forceinline__ void BringImage(int index, int buffer) const {
     if (tid_ != 0 || index >= block_.slab_count) return;
@@ -234,9 +247,9 @@ class Converter {
 
   // Has the pixels of a slab brought to the L2 cache.
   __device__ __forceinline__ void Prefetch(const Slab& slab) const {
-    const Slab::Inputs inputs = slab.InputsOf(plan_);
-    const float* const p = slab.Input(plan_, inputs, block_.x);
-    const int pixels = inputs.Pixels(plan_);
+    const Slab::Inputs inputs = slab.InputsOf<kShape, kPadded>(plan_);
+    const float* const p = InputOf(slab, inputs);
+    const int pixels = PixelsOf(inputs);
     constexpr int kLine = 32;  // floats
     for (int c = 0; c < plan_.C; ++c) {
       for (int i = tid_ * kLine; i < pixels;
@@ -291,20 +304,14 @@ class Converter {
           SharedAddress(block_.raws + raw_ring_.buffer * plan_.raw_words)};
       return ConvertFrom(image, inputs);
     }
-    const GlobalPixels rows = {slab.Input(plan_, inputs, block_.x)};
+    const GlobalPixels rows = {InputOf(slab, inputs)};
     return ConvertFrom(rows, inputs);
   }
   template <typename Source>
   __device__ __forceinline__ Seen
   ConvertFrom(const Source& source, const Slab::Inputs& inputs) const {
-    return plan_.padded ? ConvertRows<true>(source, inputs)
-                        : ConvertRows<false>(source, inputs);
-  }
-  template <bool kPadded, typename Source>
-  __device__ __forceinline__ Seen
-  ConvertRows(const Source& source, const Slab::Inputs& inputs) const {
     constexpr int kThreads = C::kConverterThreads;
-    const int pixels = inputs.Pixels(plan_);
+    const int pixels = PixelsOf(inputs);
     uint32_t target = SharedAddress(block_.SlabBuffer(ring_.buffer));
     if constexpr (kPadded) {
       target += 4 * inputs.above * plan_.pitch +

@@ -89,7 +89,6 @@ bool SetSlabs(const Cut& cut, WgmmaPlan* plan) {
 // Sets where x's images stand in the problem's.
 void SetInset(const Inset& inset, WgmmaPlan* plan) {
   plan->inset = inset;
-  plan->padded = inset.height < plan->H || inset.width < plan->W;
   plan->gap_bytes = (plan->W - inset.width) * plan->pixel_halves * 2;
   // A slab's pixels fit into shared memory, so that Divide is exact.
   plan->columns_magic = DivisionMagic(inset.width);

@@ -40,11 +40,9 @@ struct WgmmaPlan {
   int pitch;       // of a slab's row
   int slab_words;  // of its halves, for each part
   int slab_buffers;
-  // x's images in the problem's, with zeros around them if `padded`: the bytes
-  // of these between two rows of a slab's halves, and for Divide by
-  // inset.width.
+  // Where x's images stand in the problem's; of the zeros around them, the
+  // bytes between two rows of a slab's halves; and for Divide by inset.width.
   Inset inset;
-  bool padded;
   int gap_bytes;
   uint32_t columns_magic;
   // An image that is brought ahead, and the number of such buffers, or 0.

@@ -37,15 +37,9 @@
 // are added there first, then the large ones of three filter rows at most,
 // which wait in registers, before the sum goes on in float32. step_order.h is
 // the order, and tile_product.cuh walks it.
-#include "kernels/convolution/cuda/wgmma/padded_kernel.h"
 #include "kernels/convolution/cuda/wgmma/wgmma_convolution.cuh"
 
 namespace convlab::cuda {
-
-Kernel* MakePaddedTensorWgmma(const Problem& problem, const Epilogue& epilogue,
-                              const Inset& inset, Error* error) {
-  return WgmmaConvolution<2>::MakePadded(problem, epilogue, inset, error);
-}
 
 extern const KernelVariant kTensorWgmma;
 const KernelVariant kTensorWgmma = {

@@ -20,8 +20,9 @@
 
 namespace convlab::cuda {
 
-// The convolution with operands of kParts parts (WgmmaShape::parts).
-template <int kParts>
+// The convolution with operands of kParts parts (WgmmaShape::parts), where
+// kPadded of images whose zeros are not in memory.
+template <int kParts, bool kPadded = false>
 class WgmmaConvolution : public ArrangingKernel {
  public:
   using ArrangingKernel::ArrangingKernel;
@@ -50,14 +51,6 @@ class WgmmaConvolution : public ArrangingKernel {
     ReserveFilters(filters(), plan_.filter_bytes(kParts),
                    blocks_ * CeilDivide(plan_.slab_count(), blocks_));
     return {};
-  }
-
-  // As Make; x has the images inside of the problem's.
-  static Kernel* MakePadded(const Problem& problem, const Epilogue& epilogue,
-                            const Inset& inset, Error* error) {
-    auto* const kernel = new WgmmaConvolution(problem, epilogue);
-    *error = kernel->Prepare(&inset);
-    return kernel;
   }
 
   Error Arrange(const ArrangedFilters& to, cudaStream_t stream) override {
@@ -118,7 +111,7 @@ class WgmmaConvolution : public ArrangingKernel {
   template <int kShape>
   static FunctionPointer FunctionOf() {
     if constexpr (kWgmmaShapes[kShape].parts == kParts) {
-      return WgmmaKernel<kShape>;
+      return WgmmaKernel<kShape, kPadded>;
     } else {
       return nullptr;
     }

@@ -29,7 +29,7 @@
 
 namespace convlab::cuda {
 
-template <int kShape>
+template <int kShape, bool kPadded>
 __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
     WgmmaKernel(const float* __restrict__ x, const uint4* arranged,
                 const __grid_constant__ Mend mend, float* __restrict__ y,
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
     }
     const int group = warp / (C::kConverterWarps / C::kConverterGroups);
     if (group >= C::kConverterGroups) return;
-    Converter<kShape>(block, group, slabs_seen[group]).Run();
+    Converter<kShape, kPadded>(block, group, slabs_seen[group]).Run();
     return;
   }
   TakeRegisters<C::kMultiplierRegisters>();
@@ -74,13 +74,8 @@ __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
   SyncGroup(kBarrier, kThreads);
   if (doubtful_count > 0) {
     if constexpr (!C::kDirect) WaitFor(block.written, 0);
-    const MendingGroup<kThreads, kBarrier> group;
-    auto* const lossy = reinterpret_cast<LossyInputs*>(shared);
-    if (plan.padded) {
-      CallMendOutputs</*kPadded=*/true>(group, mend, x, y, doubtful, lossy);
-    } else {
-      CallMendOutputs(group, mend, x, y, doubtful, lossy);
-    }
+    CallMendOutputs<kPadded>(MendingGroup<kThreads, kBarrier>(), mend, x, y,
+                             doubtful, reinterpret_cast<LossyInputs*>(shared));
   }
 #endif
 }
