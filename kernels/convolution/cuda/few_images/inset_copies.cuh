@@ -38,20 +38,29 @@ __device__ __forceinline__ void CopyRowsOfInset(const Inset& inset, int rows,
   const int lanes_log = copies > kWide ? 4 : 3;
   const int lanes = 1 << lanes_log;
   const int lane = threadIdx.x & (lanes - 1);
+  const int columns = kFloats * copies;
+  const int first = min(max(inset.left - first_column, 0), columns);
+  const int last =
+      min(max(inset.left + inset.width - first_column, first), columns);
 #pragma unroll 1
   for (int row = threadIdx.x >> lanes_log; row < rows;
        row += blockDim.x >> lanes_log) {
     const InsetRow found = row_of(row);
+    float* const row_to = to + row * pitch;
+    // The image's part is a loop of its own, as it is most of the row.
+    const int begin = found.exists ? first : columns;
+    const int end = found.exists ? last : columns;
 #pragma unroll 1
-    for (int copy = lane; copy < copies; copy += lanes) {
-      const int column = kFloats * copy;
-      const int w = first_column + column - inset.left;
-      const bool exists =
-          found.exists &&
-          static_cast<unsigned>(w) < static_cast<unsigned>(inset.width);
-      __pipeline_memcpy_async(to + row * pitch + column,
-                              from + (exists ? found.at + w : 0), 4 * kFloats,
-                              exists ? 0 : 4 * kFloats);
+    for (int column = lane; column < begin; column += lanes) row_to[column] = 0;
+#pragma unroll 1
+    for (int column = end + lane; column < columns; column += lanes) {
+      row_to[column] = 0;
+    }
+    const float* const row_from = from + (found.at + first_column - inset.left);
+#pragma unroll 4
+    for (int column = begin + kFloats * lane; column < end;
+         column += kFloats * lanes) {
+      __pipeline_memcpy_async(row_to + column, row_from + column, 4 * kFloats);
     }
   }
 }
