@@ -15,7 +15,7 @@
 //   threads of a warp share the filters, whose weights all of them read at
 //   once, and have neighbouring positions.
 // - Rows that begin at multiples of four elements come as they are, four at a
-//   time (VectorCopies). Others come by single elements, and with a stride of s
+//   time (BringVectors). Others come by single elements, and with a stride of s
 //   their columns lie apart by their remainder of s, so that neighbours read
 //   neighbours there, too. Floats go past the registers both ways.
 //
@@ -101,7 +101,7 @@ __device__ __forceinline__ void AddShares(const GeneralPlan& plan, int share,
 
 // Finishes a thread's sums and stores them; few instructions, because each is
 // executed once for each block and has to be fetched.
-template <int kFilters, int kPositions>
+template <int kFilters, int kPositions, bool kHalves>
 struct Finishing {
   const GeneralPlan& plan;
   const void* bias;
@@ -117,7 +117,7 @@ struct Finishing {
 #pragma unroll
     for (int f = 0; f < kFilters; ++f) {
       added[f] = bias != nullptr && f < filters
-                     ? LoadBias(bias, first + f, plan.halves_in)
+                     ? LoadBias(bias, first + f, kHalves && plan.halves_in)
                      : 0;
     }
     T* at[kPositions];
@@ -137,7 +137,9 @@ struct Finishing {
   }
 };
 
-template <int kFilters, int kPositions, int kThreads>
+// With kHalves the filters, the bias and the outputs may be halves, and x:
+// apart from the others because that costs these registers and instructions.
+template <int kFilters, int kPositions, int kThreads, bool kHalves>
 __global__ void __launch_bounds__(kThreads, 1)
     GeneralKernel(const void* __restrict__ x, const void* __restrict__ k,
                   const void* __restrict__ bias, void* __restrict__ y,
@@ -150,16 +152,15 @@ __global__ void __launch_bounds__(kThreads, 1)
     const Chunk chunk = FindChunk(plan, index);
     float* const stage =
         stages + (index & (plan.stages - 1)) * plan.stage_floats;
-    BringWeights(plan, tile, chunk, k, stage + plan.input_floats);
+    BringWeights<kHalves>(plan, tile, chunk, k, stage + plan.input_floats);
     if (plan.vectors && plan.x_aligned) {
-      const VectorCopies vectors(plan, tile, chunk);
-      if (plan.halves_x) {
-        vectors.Bring(static_cast<const __half*>(x), stage);
+      if (kHalves && plan.halves_x) {
+        BringVectors(plan, tile, chunk, static_cast<const __half*>(x), stage);
       } else {
-        vectors.Bring(static_cast<const float*>(x), stage);
+        BringVectors(plan, tile, chunk, static_cast<const float*>(x), stage);
       }
     } else {
-      BringInputs(plan, tile, chunk, x, stage);
+      BringInputs<kHalves>(plan, tile, chunk, x, stage);
     }
   };
   // The taps' distances from the first, in bytes.
@@ -264,9 +265,9 @@ __global__ void __launch_bounds__(kThreads, 1)
             int64_t{column} * plan.out.w;
   }
   WithActivation(plan.activation, [&](auto activation) {
-    const Finishing<kFilters, kPositions> finish = {plan, bias,
-                                                    tile.filter + filter};
-    if (plan.halves_out) {
+    const Finishing<kFilters, kPositions, kHalves> finish = {
+        plan, bias, tile.filter + filter};
+    if (kHalves && plan.halves_out) {
       finish.template Store<decltype(activation)::value>(
           sums, exist, to, static_cast<__half*>(y));
     } else {
@@ -279,18 +280,20 @@ __global__ void __launch_bounds__(kThreads, 1)
 using Function = void (*)(const void*, const void*, const void*, void*,
                           GeneralPlan);
 
-template <int... kShapes>
+template <bool kHalves, int... kShapes>
 Function FunctionOf(int shape, std::integer_sequence<int, kShapes...>) {
   constexpr Function kFunctions[] = {
       GeneralKernel<kGeneralShapes[kShapes].filters,
                     kGeneralShapes[kShapes].positions,
-                    kGeneralShapes[kShapes].threads>...};
+                    kGeneralShapes[kShapes].threads, kHalves>...};
   return kFunctions[shape];
 }
 
 Function FunctionOf(const GeneralPlan& plan) {
-  return FunctionOf(plan.shape,
-                    std::make_integer_sequence<int, kGeneralShapeCount>());
+  constexpr auto kShapes =
+      std::make_integer_sequence<int, kGeneralShapeCount>();
+  return plan.halves_in ? FunctionOf<true>(plan.shape, kShapes)
+                        : FunctionOf<false>(plan.shape, kShapes);
 }
 
 }  // namespace

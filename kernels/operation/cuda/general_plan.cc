@@ -120,7 +120,7 @@ double TensorBytes(const GeneralPlan& p) {
 
 // Cycles of the multiprocessors' clock. The constants were fitted to the times
 // of 4,403 plans for 44 problems on an H200 (docs/journal/general_plan.md),
-// those for halves to 40 plans.
+// those for halves to 1,156 plans for 40.
 double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
   const GeneralShape shape = kGeneralShapes[p.shape];
   // What a warp issues for a tap. Shared memory brings a number to all threads
@@ -138,10 +138,10 @@ double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
   const double warps = p.warps / 4.0 / shares;  // of a scheduler, one share
   const double rows = double{1} * p.chunk_channels * p.images * p.in_rows;
   // Halves come by way of registers, and are stored one by one.
-  constexpr double kHalvesRow = 1.9, kHalvesStore = 9.5;
-  const double row = (p.vectors ? 2.51 + 0.415 * p.row_vectors
-                                : 6.43 + 0.365 * RoundUp(p.in_columns, 8)) *
-                     (p.halves_x ? kHalvesRow : 1);
+  constexpr double kHalvesVectors = 1.09, kHalvesSingly = 3.38;
+  double row = p.vectors ? 2.51 + 0.415 * p.row_vectors
+                         : 6.43 + 0.365 * RoundUp(p.in_columns, 8);
+  if (p.halves_x) row *= p.vectors ? kHalvesVectors : kHalvesSingly;
   const double copied =
       p.chunks * (rows * row + 0.208 * p.chunk_taps * p.filters);
   // Each row of a tile ends in two sectors of memory that others write, too,
@@ -151,8 +151,9 @@ double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
   const double ends =
       apart ? 4.87 * p.filters * p.images * (p.columns == p.OW ? 1 : p.rows)
             : 0;
+  const bool sevens = shape.positions == 7;
   const double store =
-      (shape.positions == 7 ? 24.9 : 11.35) + (p.halves_out ? kHalvesStore : 0);
+      p.halves_out ? (sevens ? 19.3 : 17.7) : (sevens ? 24.9 : 11.35);
   const double stored =
       warps * shape.filters * shape.positions * (store + 14.7 * (shares - 1)) +
       ends;
@@ -176,7 +177,8 @@ double CostOf(const GeneralPlan& p, const DeviceLimits& limits) {
       0.235 * ((turns - 1) * uneven(resident * scheduler_warps) +
                uneven((blocks - (turns - 1) * resident) * scheduler_warps));
   constexpr double kBlockCycles = 3050;  // until the first inputs are there
-  const double later_chunks = (p.vectors ? 0.47 : 0.877) * (p.chunks - 1);
+  const double later_chunk = !p.vectors ? 0.877 : p.halves_x ? 2.46 : 0.47;
+  const double later_chunks = later_chunk * (p.chunks - 1);
   // Few blocks do not compute while others store what the L2 cache does not
   // keep.
   constexpr double kCacheBytes = 45e6;

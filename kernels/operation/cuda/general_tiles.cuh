@@ -77,6 +77,7 @@ __device__ __forceinline__ int SkippedColumns(const GeneralPlan& plan,
   return plan.vectors ? (tile.column * plan.stride_x - plan.left) & 3 : 0;
 }
 
+template <bool kHalves>
 __device__ __forceinline__ void BringInputs(const GeneralPlan& plan,
                                             const Tile& tile,
                                             const Chunk& chunk,
@@ -110,110 +111,115 @@ __device__ __forceinline__ void BringInputs(const GeneralPlan& plan,
       const int place = plan.by_phases.Quotient(column);
       const int phase = column - place * plan.phases;
       Bring(row_to + phase * plan.phase_pitch + place, x,
-            from + int64_t{w} * plan.in.w, exists, plan.halves_x);
+            from + int64_t{w} * plan.in.w, exists, kHalves && plan.halves_x);
     }
   }
 }
 
-// BringInputs in vectors, for a plan with vectors and x at a multiple of four
-// elements. A vector is in the image or outside of it as a whole, because rows
-// are multiples of four columns.
-class VectorCopies {
- public:
-  __device__ __forceinline__ VectorCopies(const GeneralPlan& plan,
-                                          const Tile& tile, const Chunk& chunk)
-      : plan_(plan),
-        tile_(tile),
-        chunk_(chunk),
-        first_row_(tile.row * plan.stride_y - plan.top + chunk.row),
-        first_column_(tile.column * plan.stride_x - plan.left -
-                      SkippedColumns(plan, tile)),
-        count_(chunk.channels * plan.images * plan.in_rows * plan.row_vectors) {
-  }
-
-  __device__ __forceinline__ void Bring(const float* __restrict__ x,
-                                        float* to) const {
-    for (int i = static_cast<int>(threadIdx.x); i < count_;
-         i += static_cast<int>(blockDim.x)) {
-      const Vector vector = At(i);
-#if __CUDA_ARCH__ >= 800
-      StartCopy<16>(to + vector.place, x + (vector.exists ? vector.from : 0),
-                    vector.exists);
-#else
-      *reinterpret_cast<float4*>(to + vector.place) =
-          vector.exists
-              ? __ldg(reinterpret_cast<const float4*>(x + vector.from))
-              : make_float4(0, 0, 0, 0);
-#endif
-    }
-  }
-
-  // Halves become floats on their way, so that they come by registers, a few
-  // vectors at a time.
-  __device__ __forceinline__ void Bring(const __half* __restrict__ x,
-                                        float* to) const {
-    constexpr int kAtOnce = 4;
-    const int threads = static_cast<int>(blockDim.x);
-    for (int i = static_cast<int>(threadIdx.x); i < count_;
-         i += kAtOnce * threads) {
-      uint2 halves[kAtOnce];
-      int places[kAtOnce];
-#pragma unroll
-      for (int j = 0; j < kAtOnce; ++j) {
-        const Vector vector = At(min(i + j * threads, count_ - 1));
-        halves[j] = vector.exists
-                        ? __ldg(reinterpret_cast<const uint2*>(x + vector.from))
-                        : make_uint2(0, 0);
-        places[j] = vector.place;
-      }
-#pragma unroll
-      for (int j = 0; j < kAtOnce; ++j) {
-        // Beyond the last it is the last once more.
-        const float2 first = Floats(halves[j].x), last = Floats(halves[j].y);
-        *reinterpret_cast<float4*>(to + places[j]) =
-            make_float4(first.x, first.y, last.x, last.y);
-      }
-    }
-  }
-
- private:
-  struct Vector {
-    int64_t from;  // in x
-    int place;     // in the chunk's inputs
-    bool exists;
-  };
-
-  __device__ __forceinline__ Vector At(int i) const {
-    const int r = plan_.by_row_vectors.Quotient(i);
-    const int v = i - r * plan_.row_vectors;
-    const int c = plan_.by_rows_of_channel.Quotient(r);
-    const int rest = r - c * (plan_.images * plan_.in_rows);
-    const int image = plan_.by_in_rows.Quotient(rest);
-    const int row = rest - image * plan_.in_rows;
-    const int h = first_row_ + row;
-    const int w = first_column_ + 4 * v;
-    Vector vector;
-    vector.exists = tile_.image + image < plan_.batch &&
-                    static_cast<unsigned>(h) < static_cast<unsigned>(plan_.H) &&
-                    static_cast<unsigned>(w) < static_cast<unsigned>(plan_.W);
-    vector.from = (tile_.image + image) * plan_.in.b +
-                  int64_t{chunk_.channel + c} * plan_.in.c +
-                  int64_t{h} * plan_.in.h + w;
-    vector.place = c * plan_.channel_pitch + image * plan_.image_pitch +
-                   row * plan_.row_pitch + 4 * v;
-    return vector;
-  }
-  static __device__ __forceinline__ float2 Floats(uint32_t two) {
-    return __half22float2(*reinterpret_cast<const __half2*>(&two));
-  }
-
-  const GeneralPlan& plan_;
-  const Tile& tile_;
-  const Chunk& chunk_;
-  const int first_row_, first_column_, count_;
+// A vector of four inputs, where rows are multiples of four columns: it is in
+// the image or outside of it as a whole.
+struct Vector {
+  int64_t from;  // in x
+  int to;        // in the chunk's inputs
+  bool exists;
 };
 
+// Vector i of a chunk's inputs, where the tile begins at an input's row and
+// column.
+__device__ __forceinline__ Vector FindVector(const GeneralPlan& plan,
+                                             const Tile& tile,
+                                             const Chunk& chunk, int first_row,
+                                             int first_column, int i) {
+  const int r = plan.by_row_vectors.Quotient(i);
+  const int v = i - r * plan.row_vectors;
+  const int c = plan.by_rows_of_channel.Quotient(r);
+  const int rest = r - c * (plan.images * plan.in_rows);
+  const int image = plan.by_in_rows.Quotient(rest);
+  const int row = rest - image * plan.in_rows;
+  const int h = first_row + row;
+  const int w = first_column + 4 * v;
+  Vector vector;
+  vector.exists = tile.image + image < plan.batch &&
+                  static_cast<unsigned>(h) < static_cast<unsigned>(plan.H) &&
+                  static_cast<unsigned>(w) < static_cast<unsigned>(plan.W);
+  vector.from = (tile.image + image) * plan.in.b +
+                int64_t{chunk.channel + c} * plan.in.c +
+                int64_t{h} * plan.in.h + w;
+  vector.to = c * plan.channel_pitch + image * plan.image_pitch +
+              row * plan.row_pitch + 4 * v;
+  return vector;
+}
+
+// BringInputs in vectors, for a plan with vectors and x at a multiple of 16
+// bytes.
+__device__ __forceinline__ void BringVectors(const GeneralPlan& plan,
+                                             const Tile& tile,
+                                             const Chunk& chunk,
+                                             const float* __restrict__ x,
+                                             float* to) {
+  const int first_row = tile.row * plan.stride_y - plan.top + chunk.row;
+  const int first_column =
+      tile.column * plan.stride_x - plan.left - SkippedColumns(plan, tile);
+  const int count =
+      chunk.channels * plan.images * plan.in_rows * plan.row_vectors;
+  for (int i = static_cast<int>(threadIdx.x); i < count;
+       i += static_cast<int>(blockDim.x)) {
+    const Vector vector =
+        FindVector(plan, tile, chunk, first_row, first_column, i);
+#if __CUDA_ARCH__ >= 800
+    StartCopy<16>(to + vector.to, x + (vector.exists ? vector.from : 0),
+                  vector.exists);
+#else
+    *reinterpret_cast<float4*>(to + vector.to) =
+        vector.exists ? __ldg(reinterpret_cast<const float4*>(x + vector.from))
+                      : make_float4(0, 0, 0, 0);
+#endif
+  }
+}
+
+// The same of halves, at a multiple of 8 bytes. They become floats on their
+// way, so that they come by registers, a few vectors at a time.
+__device__ __forceinline__ void BringVectors(const GeneralPlan& plan,
+                                             const Tile& tile,
+                                             const Chunk& chunk,
+                                             const __half* __restrict__ x,
+                                             float* to) {
+  constexpr int kAtOnce = 4;
+  const int first_row = tile.row * plan.stride_y - plan.top + chunk.row;
+  const int first_column =
+      tile.column * plan.stride_x - plan.left - SkippedColumns(plan, tile);
+  const int count =
+      chunk.channels * plan.images * plan.in_rows * plan.row_vectors;
+  const int threads = static_cast<int>(blockDim.x);
+  const auto floats = [](uint32_t two) {
+    return __half22float2(*reinterpret_cast<const __half2*>(&two));
+  };
+  for (int i = static_cast<int>(threadIdx.x); i < count;
+       i += kAtOnce * threads) {
+    uint2 halves[kAtOnce];
+    int places[kAtOnce];
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      // Beyond the last it is the last once more.
+      const Vector vector =
+          FindVector(plan, tile, chunk, first_row, first_column,
+                     min(i + j * threads, count - 1));
+      halves[j] = vector.exists
+                      ? __ldg(reinterpret_cast<const uint2*>(x + vector.from))
+                      : make_uint2(0, 0);
+      places[j] = vector.to;
+    }
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      const float2 first = floats(halves[j].x), last = floats(halves[j].y);
+      *reinterpret_cast<float4*>(to + places[j]) =
+          make_float4(first.x, first.y, last.x, last.y);
+    }
+  }
+}
+
 // A group of threads takes neighbouring taps, the next one another filter.
+template <bool kHalves>
 __device__ __forceinline__ void BringWeights(const GeneralPlan& plan,
                                              const Tile& tile,
                                              const Chunk& chunk,
@@ -226,7 +232,7 @@ __device__ __forceinline__ void BringWeights(const GeneralPlan& plan,
     const int64_t from = int64_t{tile.filter + m} * plan.taps + chunk.first;
     for (int tap = t % kGroup; tap < chunk.taps; tap += kGroup) {
       Bring(to + tap * plan.weight_pitch + m, k, from + tap, exists,
-            plan.halves_in);
+            kHalves && plan.halves_in);
     }
   }
 }
