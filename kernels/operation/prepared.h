@@ -46,8 +46,8 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
     const Operation& operation, const Target& target);
 
 // What cuDNN's best plan for NCHW of the operation's type would take on the
-// target's GPU, without the epilogue, in nanoseconds; 0 if there is no estimate,
-// as on the CPU.
+// target's GPU, without the epilogue, in nanoseconds; 0 if there is no
+// estimate, as on the CPU.
 double EstimateCudnnNs(const Operation& operation, const Target& target);
 
 // InvalidArgument, beginning with `name`, unless the memory belongs to the
