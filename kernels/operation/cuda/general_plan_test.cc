@@ -91,6 +91,22 @@ TEST(GeneralPlan, CoversTheOperationAndFits) {
   }
 }
 
+// Rows of halves come in vectors, too, where they are multiples of four
+// columns.
+TEST(GeneralPlan, HalvesComeInVectors) {
+  for (const int64_t size : {224, 223}) {
+    Operation o = MakeOperation(16, 3, size, 64, 3, 2);
+    o.halves = true;
+    GeneralPlan p;
+    ASSERT_TRUE(MakeGeneralPlan(o, kH200, &p));
+    EXPECT_TRUE(p.halves_x && p.halves_in && p.halves_out);
+    EXPECT_EQ(p.vectors, size % 4 == 0);
+    o.channels_last = true;
+    ASSERT_TRUE(MakeGeneralPlan(o, kH200, &p));
+    EXPECT_FALSE(p.vectors);
+  }
+}
+
 // More images never take less time, by far: plans differ.
 TEST(GeneralPlan, EstimateGrowsWithTheBatch) {
   double before = 0;
