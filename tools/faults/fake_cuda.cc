@@ -112,7 +112,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->minor = gpu.capability % 10;
   properties->multiProcessorCount = gpu.multiprocessors;
   properties->totalGlobalMem = size_t{8} << 30;
-  properties->l2CacheSize = 50 << 20;
+  properties->l2CacheSize = 4 << 20;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute,
@@ -145,7 +145,9 @@ NOTHING_OR_FAIL(cudaDeviceSetLimit, cudaErrorUnsupportedLimit, cudaLimit,
 NOTHING_OR_FAIL(cudaCtxResetPersistingL2Cache, cudaErrorNotSupported, void)
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   CALL_OR_FAIL(cudaErrorInitializationError)
-  *free_bytes = size_t{4} << 30;
+  // Of a part of it bench measures the ceilings: where that takes long, it ends
+  // early, and another number of calls is made each time.
+  *free_bytes = size_t{256} << 20;
   *total_bytes = size_t{8} << 30;
   return cudaSuccess;
 }
