@@ -166,7 +166,8 @@ LadderRun RunRung(Session& session, const Variant& variant,
   run.variant = variant.name;
   if (absl::Status supported = SupportsNetwork(session, variant);
       !supported.ok()) {
-    run.failure = absl::StrCat(kRejected, supported.message());
+    run.failure = absl::StrCat(CannotBeHad(supported) ? kRejected : "FAILED: ",
+                               supported.message());
     return run;
   }
   begin();

@@ -39,6 +39,8 @@ absl::StatusOr<const Variant*> FastestVariant(Backend backend,
   for (const auto& [ns, variant] : candidates) {
     declined = variant->supports(problem, resources);
     if (declined.ok()) return variant;
+    // One that could not be asked is no reason to take a slower one.
+    if (!absl::IsUnimplemented(declined)) return declined;
   }
   return declined;
 }

@@ -50,10 +50,11 @@ class AccuracyBench {
       const ContractReference reference(layer.problem, data.x.data(),
                                         data.k.data(), workers_);
       for (const Variant* variant : variants) {
-        if (!IsFloat32(variant->accuracy) ||
-            !variant->supports(layer.problem, resources).ok()) {
-          continue;
-        }
+        if (!IsFloat32(variant->accuracy)) continue;
+        const absl::Status supported =
+            variant->supports(layer.problem, resources);
+        if (absl::IsUnimplemented(supported)) continue;
+        if (!supported.ok()) return Annotate(supported, variant->name);
         const auto y = RunOnHostTensors(*variant, layer.problem, resources,
                                         data.x, data.k);
         if (!y.ok()) return Annotate(y.status(), variant->name);

@@ -146,6 +146,8 @@ cudaError_t TakeLastError() {
   return error;
 }
 
+void RefuseCall(long n) { TheState().refused.Refuse(n); }
+
 long CallCount() { return TheState().refused.count(); }
 long LaunchCount() { return TheState().launches; }
 long AllocationCount() { return TheState().allocations; }

@@ -18,6 +18,8 @@ inline constexpr int kNoDevice = -2;
 cudaError_t Call(const void* place, cudaError_t error, int device);
 // That of the calling thread's last refused call, once.
 cudaError_t TakeLastError();
+// The n-th call from now on fails, and no other; 0: none does.
+void RefuseCall(long n);
 // How many calls were counted, how many kernels launched, and how many times
 // device memory or pinned memory was allocated.
 long CallCount();

@@ -187,6 +187,29 @@ TEST_P(PlansOfAGpu, ForAnyOperation) {
   }
 }
 
+// A kernel that this GPU has is not declined because the GPU could not be asked
+// once.
+TEST_P(PlansOfAGpu, ARefusedCallIsNoReasonToDeclineAProblem) {
+  const Problem problem = {100, 4, 40, 40, 16, 5};
+  for (const std::string& name : Kernels()) {
+    const auto variant = FindVariant(Backend::kCuda, name);
+    if (!variant.ok() || !(*variant)->supports(problem, target_.resources).ok())
+      continue;
+    SCOPED_TRACE(name);
+    const long before = fake::CallCount();
+    EXPECT_TRUE((*variant)->supports(problem, target_.resources).ok());
+    const long calls = fake::CallCount() - before;
+    EXPECT_GT(calls, 0);
+    for (long n = 1; n <= calls; ++n) {
+      fake::RefuseCall(n);
+      const absl::Status status =
+          (*variant)->supports(problem, target_.resources);
+      EXPECT_FALSE(absl::IsUnimplemented(status)) << n << ": " << status;
+    }
+    fake::RefuseCall(0);
+  }
+}
+
 std::string NameOfGpu(const ::testing::TestParamInfo<int>& test) {
   constexpr const char* kNames[] = {"H200", "H100", "A100", "Rtx3060"};
   return kNames[test.param];

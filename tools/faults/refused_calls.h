@@ -51,6 +51,12 @@ class RefusedCalls {
     if (const char* const path = getenv("CONVLAB_FAULT_LOG")) log_ = path;
   }
 
+  // For tests: the n-th call from now on fails, and no other; 0: none does.
+  void Refuse(long n) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    first_ = last_ = n == 0 ? 0 : count_ + n;
+  }
+
   bool has_log() const { return !log_.empty(); }
   // Whether all calls fail after the first that does.
   bool sticks() const { return last_ > first_; }

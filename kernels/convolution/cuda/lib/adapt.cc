@@ -61,24 +61,34 @@ class KernelConvolution : public Convolution {
   DeviceBuffer memory_;  // otherwise
 };
 
+// `reject` says why a kernel does not take something, or null. It tells no
+// errors: where CUDA refuses it a call, it takes that for something that the
+// device lacks. So a reason counts if the device can be asked and it is given
+// again.
+template <typename Reject>
+absl::Status StatusOf(const Reject& reject) {
+  if (reject() == nullptr) return absl::OkStatus();
+  DeviceLimits limits;
+  RETURN_IF_ERROR(ToStatus(AskLimits(&limits)));
+  const char* const reason = reject();
+  return reason == nullptr ? absl::OkStatus()
+                           : absl::UnimplementedError(reason);
+}
+
 }  // namespace
 
 absl::Status Supports(const KernelVariant& kernel, const Problem& problem,
                       int device) {
   const CurrentDevice current(device);
   RETURN_IF_ERROR(current.status());
-  const char* const reason = kernel.reject(problem);
-  if (reason == nullptr) return absl::OkStatus();
-  return absl::UnimplementedError(reason);
+  return StatusOf([&] { return kernel.reject(problem); });
 }
 
 absl::Status Fuses(const KernelVariant& kernel, const Problem& problem,
                    const Epilogue& epilogue, int device) {
   const CurrentDevice current(device);
   RETURN_IF_ERROR(current.status());
-  const char* const reason = kernel.reject_epilogue(problem, epilogue);
-  if (reason == nullptr) return absl::OkStatus();
-  return absl::UnimplementedError(reason);
+  return StatusOf([&] { return kernel.reject_epilogue(problem, epilogue); });
 }
 
 absl::StatusOr<std::unique_ptr<Convolution>> MakeConvolution(
