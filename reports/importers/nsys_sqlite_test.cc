@@ -124,6 +124,26 @@ TEST(NsysSqlite, RowsLongerThanTheFileTakeNoMemory) {
   ExpectExample(ParseNsysSqlite(NsysDatabase()));
 }
 
+// SQLite's limit is the whole process's, and nobody else's once all are closed.
+TEST(NsysSqlite, ReadersThatAreOpenTogetherAddTheirMemory) {
+  const auto limit = [] { return sqlite3_hard_heap_limit64(-1); };
+  EXPECT_EQ(limit(), 0);
+  const std::string content = NsysDatabase();
+  auto first = SqliteReader::Parse(content);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const int64_t one = limit();
+  EXPECT_GT(one, static_cast<int64_t>(content.size()));
+  auto second = SqliteReader::Parse(content);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_GE(limit() - one, static_cast<int64_t>(content.size()));
+  first->reset();
+  EXPECT_EQ(limit(), one);
+  EXPECT_FALSE(SqliteReader::Parse("x").ok());
+  EXPECT_EQ(limit(), one);
+  second->reset();
+  EXPECT_EQ(limit(), 0);
+}
+
 TEST(NsysSqlite, SchemasThatComputeAreRefused) {
   // A row of some bytes would take a gigabyte.
   EXPECT_THAT(

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -35,10 +36,32 @@ std::string ImmutableUri(const std::string& path) {
   return uri + "?immutable=1";
 }
 
-// The limit is the whole process's, so that what databases that are open use
-// already is added to it.
-void LimitMemory(int64_t content) {
-  sqlite3_hard_heap_limit64(sqlite3_memory_used() + content + kMemory);
+// What all readers that are open may use, beside what others had before the
+// first of them: SQLite's limit is the whole process's.
+class MemoryLimit {
+ public:
+  void Add(int64_t bytes) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (readers_++ == 0) others_ = sqlite3_memory_used();
+    allowed_ += bytes;
+    sqlite3_hard_heap_limit64(others_ + allowed_);
+  }
+
+  void Remove(int64_t bytes) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    allowed_ -= bytes;
+    sqlite3_hard_heap_limit64(--readers_ == 0 ? 0 : others_ + allowed_);
+  }
+
+ private:
+  std::mutex mutex_;
+  int readers_ = 0;
+  int64_t others_ = 0, allowed_ = 0;
+};
+
+MemoryLimit& Limit() {
+  static MemoryLimit* const limit = new MemoryLimit;
+  return *limit;
 }
 
 absl::Status CannotOpen(int code) {
@@ -47,6 +70,12 @@ absl::Status CannotOpen(int code) {
 }
 
 }  // namespace
+
+SqliteMemory::SqliteMemory(int64_t bytes) : bytes_(bytes) {
+  Limit().Add(bytes_);
+}
+
+SqliteMemory::~SqliteMemory() { Limit().Remove(bytes_); }
 
 absl::StatusOr<std::unique_ptr<SqliteReader>> SqliteReader::Open(
     const std::string& path) {
@@ -62,7 +91,7 @@ absl::StatusOr<std::unique_ptr<SqliteReader>> SqliteReader::Open(
     }
   }
   const auto bytes = static_cast<int64_t>(fs::file_size(path, none));
-  LimitMemory(0);
+  auto memory = std::make_unique<SqliteMemory>(kMemory);
   sqlite3* database = nullptr;
   const int code =
       sqlite3_open_v2(ImmutableUri(path).c_str(), &database,
@@ -70,7 +99,7 @@ absl::StatusOr<std::unique_ptr<SqliteReader>> SqliteReader::Open(
   Handle handle(database);
   if (code != SQLITE_OK) return CannotOpen(code);
   return std::unique_ptr<SqliteReader>(
-      new SqliteReader(std::move(handle), none ? 0 : bytes));
+      new SqliteReader(std::move(memory), std::move(handle), none ? 0 : bytes));
 }
 
 absl::StatusOr<std::unique_ptr<SqliteReader>> SqliteReader::Parse(
@@ -78,13 +107,13 @@ absl::StatusOr<std::unique_ptr<SqliteReader>> SqliteReader::Parse(
   if (!IsSqlite(content)) {
     return absl::InvalidArgumentError("this is no SQLite database");
   }
-  LimitMemory(static_cast<int64_t>(content.size()));
+  const auto size = static_cast<sqlite3_int64>(content.size());
+  auto memory = std::make_unique<SqliteMemory>(size + kMemory);
   sqlite3* database = nullptr;
   int code =
       sqlite3_open_v2(":memory:", &database, SQLITE_OPEN_READWRITE, nullptr);
   Handle handle(database);
   if (code != SQLITE_OK) return CannotOpen(code);
-  const auto size = static_cast<sqlite3_int64>(content.size());
   auto* const bytes = static_cast<unsigned char*>(sqlite3_malloc64(size));
   if (bytes == nullptr) return absl::ResourceExhaustedError("out of memory");
   std::memcpy(bytes, content.data(), content.size());
@@ -94,11 +123,13 @@ absl::StatusOr<std::unique_ptr<SqliteReader>> SqliteReader::Parse(
       SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY);
   if (code != SQLITE_OK) return CannotOpen(code);
   return std::unique_ptr<SqliteReader>(
-      new SqliteReader(std::move(handle), size));
+      new SqliteReader(std::move(memory), std::move(handle), size));
 }
 
-SqliteReader::SqliteReader(Handle handle, int64_t bytes)
-    : handle_(std::move(handle)),
+SqliteReader::SqliteReader(std::unique_ptr<SqliteMemory> memory, Handle handle,
+                           int64_t bytes)
+    : memory_(std::move(memory)),
+      handle_(std::move(handle)),
       calls_left_((kSteps + kStepsPerByte * bytes) / kStepsPerCall) {
   sqlite3* const database = handle_.get();
   sqlite3_limit(database, SQLITE_LIMIT_LENGTH, kLongestValue);

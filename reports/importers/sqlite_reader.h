@@ -22,6 +22,19 @@ struct SqliteCloser {
 };
 using SqliteQuery = std::unique_ptr<sqlite3_stmt, SqliteCloser>;
 
+// Lets SQLite have so many bytes more as long as this lives, in the whole
+// process. Without any there is no limit.
+class SqliteMemory {
+ public:
+  explicit SqliteMemory(int64_t bytes);
+  SqliteMemory(const SqliteMemory&) = delete;
+  SqliteMemory& operator=(const SqliteMemory&) = delete;
+  ~SqliteMemory();
+
+ private:
+  const int64_t bytes_;
+};
+
 // Errors are InvalidArgument; `what` names what was to be read.
 class SqliteReader {
  public:
@@ -47,9 +60,11 @@ class SqliteReader {
   using Handle = std::unique_ptr<sqlite3, SqliteCloser>;
 
   // `bytes` is the file's size.
-  SqliteReader(Handle handle, int64_t bytes);
+  SqliteReader(std::unique_ptr<SqliteMemory> memory, Handle handle,
+               int64_t bytes);
   absl::Status Error(absl::string_view what) const;
 
+  const std::unique_ptr<SqliteMemory> memory_;  // of the handle
   const Handle handle_;
   int64_t calls_left_;  // of the progress handler, before it stops a query
 };
