@@ -50,5 +50,11 @@ TEST(Progress, DrawsShareAndTimeLeft) {
             "[#######                       ]  25 %, 3 min left");
 }
 
+TEST(Progress, AWaitIsToldWithItsLimit) {
+  EXPECT_EQ(WaitLine(4.9, 60),
+            "no answer from the kernel for 5 s, it has 60 s");
+  EXPECT_EQ(WaitLine(12, 15, 20), "no answer from the ");
+}
+
 }  // namespace
 }  // namespace convlab

@@ -53,6 +53,9 @@ ProcessOptions OptionsOf(const Session& session, const Shared& shared) {
   options.gpu = session.backend == Backend::kCuda;
   options.threads = session.line.threads;
   if (session.line.quick && options.gpu) options.seconds = kQuickSeconds;
+  options.waiting = [limit = options.seconds](double seconds) {
+    ShowWait(seconds, limit);
+  };
   return options;
 }
 

@@ -90,6 +90,21 @@ TEST_F(KernelRunTest, WhatAKernelPrintsIsNoVerdict) {
   EXPECT_THAT(outcome.out, ::testing::Not(Contains(HasSubstr("Correctness"))));
 }
 
+TEST_F(KernelRunTest, WhoWaitsForAKernelIsToldOnATerminal) {
+  Write("slow.cc",
+        "#include <unistd.h>\n" +
+            Plain("W - K + 1",
+                  "static int calls = 0;\nif (calls++ == 0) sleep(4);\n"));
+  const std::string command =
+      Runfile("milestones/m2") + " sp19 2 --quick --kernel slow.cc";
+  const Outcome outcome =
+      Shell(absl::StrCat("script -qec '", command, "' /dev/null >out"));
+  EXPECT_EQ(outcome.exit_status, 0) << absl::StrJoin(outcome.out, "\n");
+  EXPECT_THAT(outcome.out,
+              Contains(HasSubstr(
+                  "\rno answer from the kernel for 3 s, it has 60 s\x1b[K")));
+}
+
 TEST_F(KernelRunTest, ACrashIsARowOfTheLadder) {
   Write("crash.cc", Plain("W - K + 1", "__builtin_trap();\n"));
   Write("fine.cc", Plain("W - K + 1"));

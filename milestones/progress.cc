@@ -11,6 +11,17 @@
 #include "absl/strings/str_format.h"
 
 namespace convlab {
+namespace {
+
+// A line that is longer than the terminal is wide would not be replaced.
+int Columns() {
+  winsize size = {};
+  const bool is_known =
+      ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return is_known ? size.ws_col : 80;
+}
+
+}  // namespace
 
 ProgressBar::ProgressBar()
     : visible_(isatty(STDERR_FILENO)),
@@ -24,13 +35,14 @@ void ProgressBar::Show(double share) {
   if (!visible_) return;
   const std::chrono::duration<double> elapsed =
       std::chrono::steady_clock::now() - start_;
-  // A line that is longer than the terminal is wide would not be replaced.
-  winsize size = {};
-  const bool is_known =
-      ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   std::fprintf(stderr, "\r%s\x1b[K",
-               ProgressLine(share, elapsed.count(), is_known ? size.ws_col : 80)
-                   .c_str());
+               ProgressLine(share, elapsed.count(), Columns()).c_str());
+}
+
+void ShowWait(double seconds, double limit) {
+  if (!isatty(STDERR_FILENO)) return;
+  std::fprintf(stderr, "\r%s\x1b[K",
+               seconds > 0 ? WaitLine(seconds, limit, Columns()).c_str() : "");
 }
 
 std::string ProgressLine(double share, double seconds, int columns) {
@@ -47,6 +59,12 @@ std::string ProgressLine(double share, double seconds, int columns) {
                                : absl::StrFormat(", %.0f min left", left / 60));
   }
   return line;
+}
+
+std::string WaitLine(double seconds, double limit, int columns) {
+  const std::string line = absl::StrFormat(
+      "no answer from the kernel for %.0f s, it has %g s", seconds, limit);
+  return line.substr(0, std::max(columns - 1, 0));
 }
 
 }  // namespace convlab

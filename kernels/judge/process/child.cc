@@ -19,6 +19,7 @@
 #include <ctime>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -31,6 +32,7 @@ namespace {
 constexpr size_t kPrintedBytes = 64 << 10;
 constexpr int64_t kTickNs = 20'000'000;  // between two looks at memory
 constexpr int kThreads = 2000;           // more are a bomb
+constexpr double kNoticeSeconds = 1;     // between two notices of a wait
 
 absl::Status Failed(const char* call) {
   return absl::InternalError(absl::StrCat(
@@ -181,6 +183,12 @@ void Child::SetLimits(int64_t resident_bytes, double seconds) {
   seconds_ = seconds;
 }
 
+void Child::SetListener(std::function<void(double seconds)> waiting,
+                        double patience) {
+  waiting_ = std::move(waiting);
+  patience_ = patience;
+}
+
 absl::Status Child::Send(const Request& request, int file) {
   if (dead()) return absl::AbortedError("its process has ended");
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(file))] = {};
@@ -206,16 +214,19 @@ absl::Status Child::Send(const Request& request, int file) {
   return absl::OkStatus();
 }
 
-absl::Status Child::Receive(Reply* reply) {
-  if (dead()) return absl::AbortedError("its process has ended");
+absl::Status Child::Wait() {
   const auto limit_ns = static_cast<int64_t>(seconds_ * 1e9);
   const int64_t start = JudgeNow();
   int64_t looked = start;
+  double notice = patience_;  // seconds from the start to the next one
+  const auto tell_end = absl::MakeCleanup([&] {
+    if (notice > patience_) waiting_(0);
+  });
   pollfd files[2] = {{socket_, POLLIN, 0}, {output_, POLLIN, 0}};
   for (;;) {
     const timespec wait = {0, kTickNs};
     ppoll(files, 2, &wait, nullptr);
-    if (files[0].revents != 0) break;
+    if (files[0].revents != 0) return absl::OkStatus();
     if (files[1].revents != 0) Drain();
     // Closed by the kernel; there is nothing more to come.
     if ((files[1].revents & (POLLHUP | POLLIN)) == POLLHUP) files[1].fd = -1;
@@ -227,7 +238,17 @@ absl::Status Child::Receive(Reply* reply) {
       RETURN_IF_ERROR(CheckUsage());
       looked = now;
     }
+    const double seconds = static_cast<double>(now - start) * 1e-9;
+    if (waiting_ != nullptr && seconds > notice) {
+      waiting_(seconds);
+      notice = seconds + kNoticeSeconds;
+    }
   }
+}
+
+absl::Status Child::Receive(Reply* reply) {
+  if (dead()) return absl::AbortedError("its process has ended");
+  RETURN_IF_ERROR(Wait());
   // Room for the sender's identity only: descriptors are not taken.
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))];
   iovec data = {reply, sizeof(*reply)};

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,10 @@ class Child {
 
   // Limits from now on: of resident memory, and of the time for each answer.
   void SetLimits(int64_t resident_bytes, double seconds);
+
+  // Who is told of a wait (ProcessOptions::waiting); may be nobody.
+  void SetListener(std::function<void(double seconds)> waiting,
+                   double patience);
 
   // Sends a message, and a descriptor unless it is -1.
   absl::Status Send(const Request& request, int file);
@@ -64,6 +69,9 @@ class Child {
 
   void Drain();
   absl::Status CheckUsage();
+  // Waits until there is a message, the process has ended, or a limit is
+  // broken.
+  absl::Status Wait();
   // Waits a moment for the end of the process, kills it, and says how it ended;
   // `otherwise` if it had not ended.
   absl::Status Ended(const char* otherwise);
@@ -77,6 +85,8 @@ class Child {
   int wait_status_ = 0;
   int64_t resident_bytes_ = 0;
   double seconds_ = 60;
+  std::function<void(double seconds)> waiting_;
+  double patience_ = 0;
   std::string printed_;
 };
 

@@ -148,6 +148,7 @@ absl::Status Process::Prepare(const std::string& library,
     command.push_back(std::move(word));
   }
   ASSIGN_OR_RETURN(child_, Child::Start(command));
+  child_->SetListener(options_.waiting, options_.patience);
   // None of the kernel's code runs yet, and drivers take their time.
   child_->SetLimits(options_.host_bytes, kStartSeconds);
   Request request = {};

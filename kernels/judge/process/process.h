@@ -23,6 +23,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,6 +52,10 @@ struct ProcessOptions {
   // Of the tensors; to be handed from a process that is dead to the next one.
   // Null: of its own.
   std::shared_ptr<SharedMemory> memory;
+  // Called each second while an answer takes longer than `patience` seconds,
+  // with the seconds so far, and with 0 as soon as the wait is over.
+  std::function<void(double seconds)> waiting;
+  double patience = 3;
 };
 
 // The GPU's work during one part of a call, by CUPTI.

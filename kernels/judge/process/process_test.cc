@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -232,6 +233,24 @@ TEST(Process, OutputIsKeptAndIsNoVerdict) {
   EXPECT_THAT(much.printed, SizeIs(64 << 10));
   EXPECT_THAT(much.printed, StartsWith("line 0\nline 1\n"));
   EXPECT_EQ(Try("exit 1 printing").printed, "last words");
+}
+
+// Whoever waits for a kernel is told so, and when the wait is over.
+TEST(Process, AWaitIsTold) {
+  std::vector<double> told;
+  ProcessOptions options;
+  options.seconds = 1.5;
+  options.patience = 0.1;
+  options.waiting = [&](double seconds) { told.push_back(seconds); };
+  Try("right", options);
+  told.clear();
+  EXPECT_FALSE(Try("endless", options).status.ok());
+  ASSERT_GE(told.size(), 3);
+  EXPECT_GT(told[0], 0.1);
+  EXPECT_GT(told[1], told[0]);
+  EXPECT_LT(told[1], 1.6);
+  EXPECT_EQ(told.back(), 0);
+  EXPECT_EQ(std::count(told.begin(), told.end(), 0), 1);
 }
 
 struct Case {
