@@ -37,6 +37,9 @@ TEST_P(EveryAttack, GetsItsVerdict) {
         << "a judge that a sanitizer slows down takes longer than what "
            "the attack saves";
   }
+  if (absl::string_view(attack.phrase) == "bad_alloc") {
+    GTEST_SKIP() << "a sanitizer ends a program that asks for so much";
+  }
 #endif
   const auto folder = WriteAttackFiles();
   ASSERT_TRUE(folder.ok()) << folder.status();
