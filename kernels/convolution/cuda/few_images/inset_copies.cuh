@@ -47,7 +47,19 @@ __device__ __forceinline__ void CopyRowsOfInset(const Inset& inset, int rows,
        row += blockDim.x >> lanes_log) {
     const InsetRow found = row_of(row);
     float* const row_to = to + row * pitch;
-    // The image's part is a loop of its own, as it is most of the row.
+    const float* const row_from = from + (found.at + first_column - inset.left);
+    if (copies <= kWide) {
+#pragma unroll 1
+      for (int column = kFloats * lane; column < columns;
+           column += kFloats * lanes) {
+        const bool exists = found.exists && column >= first && column < last;
+        __pipeline_memcpy_async(row_to + column,
+                                exists ? row_from + column : from, 4 * kFloats,
+                                exists ? 0 : 4 * kFloats);
+      }
+      continue;
+    }
+    // The image's part of a wide row is a loop of its own.
     const int begin = found.exists ? first : columns;
     const int end = found.exists ? last : columns;
 #pragma unroll 1
@@ -56,7 +68,6 @@ __device__ __forceinline__ void CopyRowsOfInset(const Inset& inset, int rows,
     for (int column = end + lane; column < columns; column += lanes) {
       row_to[column] = 0;
     }
-    const float* const row_from = from + (found.at + first_column - inset.left);
 #pragma unroll 4
     for (int column = begin + kFloats * lane; column < end;
          column += kFloats * lanes) {
