@@ -108,12 +108,15 @@ struct Mending {
   // sum that such an input dominates lost bits in each step (docs/numerics.md).
   bool dominated;
 
-  // In outputs, not sums.
+  // In outputs, not sums. The last window of a row or column of the image may
+  // have less than its size, or the image's last sums may be in none.
   __device__ __forceinline__ int rows(const MendPlan& plan) const {
-    return area.rows / plan.pool;
+    return min(CeilDivide(area.rows, plan.pool),
+               plan.out_height - area.row / plan.pool);
   }
   __device__ __forceinline__ int columns(const MendPlan& plan) const {
-    return area.columns / plan.pool;
+    return min(CeilDivide(area.columns, plan.pool),
+               plan.out_width - area.column / plan.pool);
   }
 
   // The least certain magnitude of filter m's sums: 0 if all are certain,
@@ -132,11 +135,10 @@ struct Mending {
   }
   __device__ __forceinline__ float* Output(const MendPlan& plan, int m, int h,
                                            int w) const {
-    const int height = plan.tiles.height / plan.pool;
-    const int width = plan.tiles.width / plan.pool;
     return y +
-           ((area.image * plan.M + m) * height + area.row / plan.pool + h) *
-               width +
+           ((area.image * plan.M + m) * plan.out_height + area.row / plan.pool +
+            h) *
+               plan.out_width +
            area.column / plan.pool + w;
   }
   // The inputs from (h, w) of the tile on.
@@ -170,10 +172,14 @@ struct Mending {
     float largest = -INFINITY;
 #pragma unroll 1
     for (int i = 0; i < plan.pool * plan.pool; ++i) {
+      const int row = plan.pool * h + i / plan.pool;
+      const int column = plan.pool * w + i % plan.pool;
+      if (area.row + row >= plan.tiles.height ||
+          area.column + column >= plan.tiles.width) {
+        continue;
+      }
       const float sum =
-          ExactSum<kLanes>(plan,
-                           Inputs(plan, plan.pool * h + i / plan.pool,
-                                  plan.pool * w + i % plan.pool),
+          ExactSum<kLanes>(plan, Inputs(plan, row, column),
                            k + int64_t{m} * plan.C * plan.K * plan.K, lane);
       largest = plan.pool == 1 ? sum : MaxOrNan(sum, largest);
     }

@@ -14,7 +14,10 @@ namespace convlab::cuda {
 
 struct MendPlan {
   int C, H, W, M, K;
-  int pool;  // 2 if windows of 2 x 2 sums become an output, or 1
+  // Windows of pool x pool sums become an output, or pool is 1; and how many
+  // rows and columns of outputs there are.
+  int pool;
+  int out_height, out_width;
   OutputTiles tiles;
   Epilogue epilogue;
   Inset inset;  // of x's images in the problem's, where those are padded
@@ -51,6 +54,8 @@ class Mender {
     plan_.W = problem.width, plan_.M = problem.filters;
     plan_.K = problem.kernel_size;
     plan_.pool = epilogue.pool.size == 0 ? 1 : epilogue.pool.size;
+    plan_.out_height = epilogue.pool.Output(tiles.height);
+    plan_.out_width = epilogue.pool.Output(tiles.width);
     plan_.tiles = tiles;
     plan_.epilogue = epilogue;
   }

@@ -24,6 +24,7 @@ struct WgmmaConstants {
   static constexpr int kShifts = kWgmmaShapes[kShape].shifts;
   static constexpr bool kWide = kWgmmaShapes[kShape].wide;
   static constexpr bool kDirect = kWgmmaShapes[kShape].direct;
+  static constexpr int kPool = kWgmmaShapes[kShape].pool;
   static constexpr bool kOwnSlabs = kWgmmaShapes[kShape].own_slabs;
   static constexpr int kParts = kWgmmaShapes[kShape].parts;
   // Rows of operands, or pairs of them, that are loaded before they are
@@ -105,7 +106,7 @@ struct Slab {
     slab.image = image;
     slab.units = min(plan.slab_units, plan.units - first);
     slab.units_before = 0;
-    if constexpr (C::kDirect) {
+    if constexpr (C::kDirect && C::kPool == 0) {
       band = plan.units_divisor.Quotient(first);
       slab.units_before = first - band * plan.band_units;
       bands =
@@ -162,9 +163,9 @@ struct alignas(8) SlabScale {
 };
 
 // One block, as all its threads see it. Dynamic shared memory holds, in this
-// order, ExponentBits of the filters; the arranged filters; the halves of
-// slab_buffers slabs, part by part; raw_buffers images as they came; and the
-// stages.
+// order, ExponentBits of the filters; their biases, where outputs are pooled;
+// the arranged filters; the halves of slab_buffers slabs, part by part;
+// raw_buffers images as they came; and the stages.
 template <int kShape>
 struct Block {
   using C = WgmmaConstants<kShape>;
@@ -180,7 +181,9 @@ struct Block {
         warp(__shfl_sync(0xffffffff, threadIdx.x / 32, 0)),
         slab_count(static_cast<int>(of_plan.slab_count())),
         filter_exponents(reinterpret_cast<uint32_t*>(shared)),
-        filters(shared + of_plan.exponent_words / 4),
+        bias(reinterpret_cast<float*>(filter_exponents +
+                                      of_plan.exponent_words)),
+        filters(shared + (of_plan.exponent_words + of_plan.bias_words) / 4),
         filter_vectors(of_plan.filter_bytes(C::kParts) / 16),
         slabs(reinterpret_cast<uint32_t*>(filters + filter_vectors)),
         raws(reinterpret_cast<float*>(slabs + of_plan.slab_buffers * C::kParts *
@@ -203,6 +206,7 @@ struct Block {
   int slab_count;  // of the batch
 
   uint32_t* filter_exponents;
+  float* bias;
   uint4* filters;
   int filter_vectors;
   uint32_t* slabs;

@@ -12,6 +12,7 @@
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/convolution/cuda/wgmma/block.cuh"
+#include "kernels/convolution/cuda/wgmma/filters.cuh"
 #include "kernels/convolution/cuda/wgmma/plan.h"
 #include "kernels/convolution/cuda/wgmma/tile_product.cuh"
 
@@ -42,7 +43,7 @@ class Multiplier {
         filters_address_(SharedAddress(block.filters)),
         ring_(block.plan.slab_buffers, block.slab_barriers),
         stage_ring_(block.plan.stages, block.stage_barriers) {
-    CopyFilters(arranged, scaled_filters);
+    CopyFilters(block, arranged, scaled_filters, /*bias=*/nullptr, all_filters);
   }
 
   __device__ __forceinline__ void Run() {
@@ -90,6 +91,7 @@ class Multiplier {
   using C = WgmmaConstants<kShape>;
   using Product = TileProduct<kShape>;
   using Sums = typename Product::Sums;
+  static_assert(C::kPool == 0);
   static_assert(!C::kDirect || C::kOwnSlabs,
                 "a warpgroup that computes a slab's last tile frees the slab");
 
@@ -119,25 +121,6 @@ class Multiplier {
     const int g = threadIdx.x % 32 / 4;
     const int words = C::kShifts * plan_.pixel_halves / 2;
     return C::kWide && words % 8 == 4 && words > 8 ? g % 4 * 2 + g / 4 : g;
-  }
-
-  // Copies the arranged filters and what is known of them to shared memory
-  // while the converters prepare the first slab.
-  __device__ __forceinline__ void CopyFilters(
-      const uint4* arranged, const ScaledFilter* scaled_filters) const {
-    constexpr int kThreads = 32 * C::kMultiplierWarps;
-    WaitForKernelBefore();
-    for (int i = threadIdx.x; i < block_.filter_vectors; i += kThreads) {
-      block_.filters[i] = arranged[i];
-    }
-    for (int m = threadIdx.x; m < plan_.groups * C::kGroupFilters;
-         m += kThreads) {
-      block_.filter_exponents[m] = ExponentBits(scaled_filters[m].exponent);
-    }
-    const auto all_filters = AllFilters::Of(scaled_filters, plan_.M);
-    if (threadIdx.x == 0) *all_filters_ = all_filters;
-    FenceAsyncProxy();
-    SyncGroup(1, kThreads);
   }
 
   // Computes this warpgroup's tiles of the phase that begins with
@@ -241,11 +224,6 @@ class Multiplier {
     unit.exists = index < slab.units;
     return unit;
   }
-  // The distance of the thread's i-th filter from its first.
-  static __device__ __forceinline__ constexpr int FilterOf(int i) {
-    return i / 2 * (8 / C::kShifts) + i % 2;
-  }
-
   // Stores the sums, scaled back.
   __device__ __forceinline__ void Store(const Slab& slab, const Phase& phase,
                                         Tile tile, const Sums& sums) const {
@@ -271,7 +249,7 @@ class Multiplier {
         SharedAddress(block_.filter_exponents + phase.m0 + tile.first_filter);
 #pragma unroll
     for (int i = 0; i < kFilters; i += 2) {
-      const uint2 pair = LoadShared2(exponents + 4 * FilterOf(i));
+      const uint2 pair = LoadShared2(exponents + 4 * FilterOfThread<kShape>(i));
       scale[i] = ScaleBack(exponent_, pair.x);
       scale[i + 1] = ScaleBack(exponent_, pair.y);
     }
@@ -284,7 +262,7 @@ class Multiplier {
                                 : 0;
 #pragma unroll
       for (int i = 0; i < kFilters; ++i) {
-        const int m = tile.first_filter + FilterOf(i);
+        const int m = tile.first_filter + FilterOfThread<kShape>(i);
         const int rows = kWhole || phase.m0 + m < plan_.M ? rows_left : 0;
         float* to =
             out +

@@ -26,6 +26,7 @@ struct Cut {
 // Of an image, the parts of which slabs are made (Cut::slab_parts).
 int64_t ImageParts(const Problem& problem, const WgmmaShape& shape) {
   const int64_t bands = CeilDivide(problem.output_height(), shape.rows);
+  if (shape.pool > 0) return 1;
   if (!shape.direct) return bands;
   return CeilDivide(bands * CeilDivide(problem.output_width(), shape.shifts),
                     kWgmmaUnits);
@@ -57,22 +58,32 @@ bool SetProducts(const Problem& problem, const Cut& cut, WgmmaPlan* plan) {
 }
 
 // Sets the units and slabs of an image. False if there are too many.
-bool SetSlabs(const Cut& cut, WgmmaPlan* plan) {
+bool SetSlabs(const Cut& cut, const Epilogue& epilogue, WgmmaPlan* plan) {
   const WgmmaShape& shape = kWgmmaShapes[cut.shape];
-  plan->band_units = CeilDivide(plan->W_out, shape.shifts);
-  const int64_t units =
-      int64_t{CeilDivide(plan->H_out, shape.rows)} * plan->band_units;
-  const int64_t slab_units = std::min(
-      units, cut.slab_parts * (shape.direct ? kWgmmaUnits : plan->band_units));
+  const bool pools = shape.pool > 0;
+  const int64_t image_bands =
+      pools ? CeilDivide(epilogue.pool.Output(plan->H_out),
+                         shape.rows / shape.pool)
+            : CeilDivide(plan->H_out, shape.rows);
+  plan->band_units = pools ? epilogue.pool.Output(plan->W_out)
+                           : CeilDivide(plan->W_out, shape.shifts);
+  const int64_t units = image_bands * plan->band_units;
+  int64_t slab_units = units;
+  if (!pools) {
+    slab_units =
+        std::min(units, cut.slab_parts *
+                            (shape.direct ? kWgmmaUnits : plan->band_units));
+  }
   const int64_t slabs = CeilDivide(units, slab_units);
   // The kernel counts an image's units and all slabs in 32 bits, and a few
   // beyond the last.
   constexpr int64_t kMost = (int64_t{1} << 31) - (1 << 20);
   if (units > kMost || plan->batch > kMost / slabs) return false;
+  if (pools && cut.slab_buffers <= WgmmaSlabsOfTile(units)) return false;
   plan->units = units, plan->slab_units = slab_units, plan->slabs = slabs;
   // A slab that begins within a band reaches a part of one band more. After
   // as many slabs as a band has units, they begin where others did.
-  const int64_t beginnings = shape.direct ? plan->band_units : 1;
+  const int64_t beginnings = shape.direct && !pools ? plan->band_units : 1;
   for (int64_t slab = 0; slab < std::min(slabs, beginnings); ++slab) {
     const int64_t first = slab * slab_units;
     const int64_t last = std::min(first + slab_units, units) - 1;
@@ -82,6 +93,10 @@ bool SetSlabs(const Cut& cut, WgmmaPlan* plan) {
   // A slab's units fit into shared memory, so that Divide is exact.
   plan->units_magic = DivisionMagic(plan->band_units);
   plan->units_divisor = Divisor(plan->band_units);
+  plan->pooled_area = pools ? epilogue.pool.Output(plan->H_out) *
+                                  epilogue.pool.Output(plan->W_out)
+                            : 0;
+  plan->slab_magic = DivisionMagic(plan->slab_units);
   plan->slabs_divisor = Divisor(plan->slabs);
   return true;
 }
@@ -106,6 +121,7 @@ bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
     return false;
   plan->group_bytes = group_bytes;
   plan->exponent_words = RoundUp(plan->groups * 8 * shape.octets, 32);
+  plan->bias_words = shape.pool > 0 ? plan->exponent_words : 0;
 
   const int64_t pitch = int64_t{plan->W} * plan->pixel_halves / 2;
   const int64_t slab_rows = int64_t{plan->slab_bands} * shape.rows;
@@ -123,7 +139,7 @@ bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
                                   : RoundUp(rows * plan->W_out + 31, 32);
   const int64_t stage_words = RoundUp(stage_pitch * phase_filters + 31, 32);
   int64_t bytes = kStaticSharedBytes + plan->filter_bytes(shape.parts) +
-                  4 * (plan->exponent_words +
+                  4 * (plan->exponent_words + plan->bias_words +
                        int64_t{shape.parts} * plan->slab_buffers * slab_words +
                        plan->stages * stage_words);
   if (bytes > shared_limit) return false;
@@ -138,8 +154,8 @@ bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
   for (const int each : {2, 1}) {
     const int raw_buffers = each * shape.converter_groups;
     const int64_t raw_bytes = int64_t{4} * raw_buffers * raw_words;
-    if (plan->slabs == 1 && image_words % 4 == 0 &&
-        bytes + raw_bytes <= shared_limit) {
+    if (raw_buffers <= shape.most_barriers() && plan->slabs == 1 &&
+        image_words % 4 == 0 && bytes + raw_bytes <= shared_limit) {
       plan->raw_words = raw_words, plan->raw_buffers = raw_buffers;
       bytes += raw_bytes;
       break;
@@ -150,10 +166,13 @@ bool SetMemory(int64_t shared_limit, WgmmaPlan* plan) {
 }
 
 // Makes the plan of a cut; false if there is none.
-bool MakePlan(const Problem& problem, const Inset& inset, const Cut& cut,
-              const DeviceLimits& limits, WgmmaPlan* plan) {
+bool MakePlan(const Problem& problem, const Epilogue& epilogue,
+              const Inset& inset, const Cut& cut, const DeviceLimits& limits,
+              WgmmaPlan* plan) {
   *plan = {};
-  if (!SetProducts(problem, cut, plan) || !SetSlabs(cut, plan)) return false;
+  if (!SetProducts(problem, cut, plan) || !SetSlabs(cut, epilogue, plan)) {
+    return false;
+  }
   SetInset(inset, plan);
   return SetMemory(limits.shared_per_block, plan);
 }
@@ -180,16 +199,22 @@ double Cost(const WgmmaPlan& plan, const DeviceLimits& limits) {
       plan.slab_bands,
       static_cast<double>(plan.H_out) / plan.slabs / shape.rows + 0.999);
   const double tiles =
-      CeilDivide(shape.direct ? CeilDivide(plan.units, plan.slabs)
-                              : static_cast<int64_t>(bands) * plan.band_units,
-                 kWgmmaUnits) *
-      plan.groups;
+      plan.groups *
+      (shape.pool > 0
+           ? static_cast<double>(plan.units) / kWgmmaColumns
+           : CeilDivide(shape.direct
+                            ? CeilDivide(plan.units, plan.slabs)
+                            : static_cast<int64_t>(bands) * plan.band_units,
+                        kWgmmaUnits));
   const int vectors = shape.rows / shape.vector_rows;
   const double products = 1.0 * shape.products() * plan.steps * vectors *
                           (plan.K + shape.vector_rows - 1) *
                           std::max(13.0, 0.5 * N);
-  const double stage = (shape.direct ? kStored : kStaged) * shape.rows *
-                       shape.octets * shape.shifts * 4;
+  // Of a window one output.
+  const int stored =
+      shape.pool > 0 ? shape.rows / shape.pool : shape.rows * shape.shifts;
+  const double stage =
+      (shape.direct ? kStored : kStaged) * stored * shape.octets * 4;
   const double tile = kWaiting * shape.multipliers * products + stage + kTile;
   // Warpgroups that find no tile in a slab need the next one, if it is there.
   const double busy = std::min<double>(shape.multipliers,
@@ -202,7 +227,9 @@ double Cost(const WgmmaPlan& plan, const DeviceLimits& limits) {
   const double pixels = (rows + plan.K - 1) * plan.W;
   const double output_rows =
       shape.direct ? static_cast<double>(plan.H_out) / plan.slabs : rows;
-  const double outputs = output_rows * plan.W_out * plan.M;
+  const double outputs =
+      (shape.pool > 0 ? stored * plan.units : output_rows * plan.W_out) *
+      plan.M;
   multiply = std::max(multiply, tiles * products);
   // A stage is taken from its first tile until it was read.
   if (!shape.direct) {
@@ -238,8 +265,9 @@ struct Best {
 };
 
 // Replaces `best` by a cheaper plan of this cut, with any number of buffers.
-void TryBuffers(const Problem& problem, const Inset& inset, Cut cut,
-                const DeviceLimits& limits, Best* best) {
+void TryBuffers(const Problem& problem, const Epilogue& epilogue,
+                const Inset& inset, Cut cut, const DeviceLimits& limits,
+                Best* best) {
   const WgmmaShape& shape = kWgmmaShapes[cut.shape];
   const int most_stages = shape.direct ? 0 : 2;
   for (cut.slab_buffers = 2; cut.slab_buffers <= shape.most_buffers();
@@ -247,10 +275,13 @@ void TryBuffers(const Problem& problem, const Inset& inset, Cut cut,
     for (cut.stages = std::min(most_stages, 1); cut.stages <= most_stages;
          ++cut.stages) {
       WgmmaPlan plan;
-      if (!MakePlan(problem, inset, cut, limits, &plan)) continue;
+      if (!MakePlan(problem, epilogue, inset, cut, limits, &plan)) continue;
       // Of equal cost two stages; and few buffers, but as many as there are for
-      // slabs of their own, while images still come ahead.
-      const bool many = shape.own_slabs && plan.raw_buffers > 0;
+      // slabs of their own while images still come ahead, or where tiles read
+      // several while each group of converters has two images.
+      const int images = shape.pool > 0 ? 2 * shape.converter_groups : 1;
+      const bool many =
+          (shape.own_slabs || shape.pool > 0) && plan.raw_buffers >= images;
       const double cost = Cost(plan, limits) * (cut.stages == 1 ? 1.01 : 1) *
                           (1 + (many ? -0.002 : 0.001) * cut.slab_buffers);
       if (best->cost < 0 || cost < best->cost) *best = {cost, plan};
@@ -258,23 +289,33 @@ void TryBuffers(const Problem& problem, const Inset& inset, Cut cut,
   }
 }
 
+// Whether the shape's outputs are those of the epilogue.
+bool Makes(const WgmmaShape& shape, const Epilogue& epilogue) {
+  if (epilogue.empty()) return shape.pool == 0;
+  return shape.pool > 0 && shape.pool == epilogue.pool.size &&
+         shape.pool == epilogue.pool.stride;
+}
+
 }  // namespace
 
 bool MakeWgmmaPlan(const Problem& problem, int parts,
                    const DeviceLimits& limits, WgmmaPlan* plan,
-                   const Inset* inset) {
+                   const Epilogue& epilogue, const Inset* inset) {
   const Inset whole = {0, 0, static_cast<int>(problem.height),
                        static_cast<int>(problem.width)};
   Best best;
   for (int shape = 0; shape < kWgmmaShapeCount; ++shape) {
     const WgmmaShape& s = kWgmmaShapes[shape];
-    if (s.kernel_size != problem.kernel_size || s.parts != parts) continue;
+    if (s.kernel_size != problem.kernel_size || s.parts != parts ||
+        !Makes(s, epilogue)) {
+      continue;
+    }
     const int64_t image_parts = ImageParts(problem, s);
     const int groups = CeilDivide(problem.filters, 8 * s.octets);
     for (int64_t slab_parts = image_parts;;) {
       for (int phase_groups = groups;;
            phase_groups = CeilDivide(phase_groups, 2)) {
-        TryBuffers(problem, inset == nullptr ? whole : *inset,
+        TryBuffers(problem, epilogue, inset == nullptr ? whole : *inset,
                    {shape, slab_parts, phase_groups, 0, 0}, limits, &best);
         if (phase_groups == 1) break;
       }

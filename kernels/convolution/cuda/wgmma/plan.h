@@ -8,6 +8,10 @@
 // group of converters prepares at a time: an image, or some of its bands or
 // tiles. A phase is what shares a stage: the outputs of a slab for some groups
 // of filters, or for all.
+//
+// Where outputs are pooled (WgmmaShape::pool), two units side by side are one
+// window, or several in a column. What the plan says of units is true of such
+// columns, of which 32 make a tile.
 #ifndef KERNELS_CONVOLUTION_CUDA_WGMMA_PLAN_H_
 #define KERNELS_CONVOLUTION_CUDA_WGMMA_PLAN_H_
 
@@ -19,12 +23,14 @@
 #include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/cuda/wgmma/ring.h"
 #include "kernels/convolution/cuda/wgmma/shape.h"
+#include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
 
 constexpr int kWgmmaMostBuffers = 8;  // of slabs, stages, raw images
 constexpr int kWgmmaUnits = 64;       // of a tile: the rows of a product
+constexpr int kWgmmaColumns = 32;     // of windows, where outputs are pooled
 
 // In words of 4 bytes unless stated.
 struct WgmmaPlan {
@@ -51,6 +57,7 @@ struct WgmmaPlan {
   int groups, phase_groups;
   int group_bytes;     // of arranged filters, for each part
   int exponent_words;  // one for each filter of all groups, and padding
+  int bias_words;      // as many where outputs are pooled
   // With WgmmaShape::direct there are no stages, and these three are not used.
   // If `merged`, a slab is an image and a phase has all filters, so that the
   // stage holds the image's outputs as they stand in device memory. The pitch
@@ -63,6 +70,8 @@ struct WgmmaPlan {
   // Divisor.
   uint32_t units_magic;
   Divisor units_divisor;
+  uint32_t slab_magic;    // Divide by slab_units
+  int pooled_area;        // outputs of a filter, where they are pooled
   Divisor slabs_divisor;  // by slabs
   uint32_t zero;          // 0, which the compiler does not know
 
@@ -96,13 +105,18 @@ constexpr int WgmmaPixelsByUnit(int channels, int pixels, int values,
              : pixels;
 }
 
+// The slabs that a tile of columns of windows may have a part in.
+constexpr int64_t WgmmaSlabsOfTile(int64_t columns_of_image) {
+  return CeilDivide(kWgmmaColumns - 1, columns_of_image) + 1;
+}
+
 // The plan of least cost with a shape of so many parts, or false if there is
-// none: the filter's size was not compiled, or the filters or the smallest slab
-// do not fit into shared memory. x has images inside of the problem's, or those
-// themselves if `inset` is null.
+// none: the filter's size was not compiled, or not with the epilogue, or the
+// filters or the smallest slab do not fit into shared memory. x has images
+// inside of the problem's, or those themselves if `inset` is null.
 bool MakeWgmmaPlan(const Problem& problem, int parts,
                    const DeviceLimits& limits, WgmmaPlan* plan,
-                   const Inset* inset = nullptr);
+                   const Epilogue& epilogue = {}, const Inset* inset = nullptr);
 
 // For KernelVariant::estimate_ns: nanoseconds of the cheapest plan, or negative
 // if there is none.

@@ -14,6 +14,7 @@
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/cuda/lib/plan_testing.h"
+#include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
@@ -182,6 +183,10 @@ TEST(WgmmaPlan, RegistersSuffice) {
     // Products that wgmma_ptx.cuh has, without those of wgmma_strips.
     const int columns = 8 * shape.octets * shape.vector_rows * shape.shifts;
     EXPECT_TRUE(columns == 24 || columns == 32 || columns == 48) << columns;
+    if (shape.pool > 0) {
+      EXPECT_EQ(shape.rows % shape.pool, 0);
+      EXPECT_EQ(2 * shape.shifts, shape.pool);
+    }
     EXPECT_TRUE(shape.shifts == 1 || shape.shifts == 2);
   }
 }
@@ -259,6 +264,80 @@ TEST(WgmmaPlan, AnyPlanIsSound) {
   for (const int parts : kParts) EXPECT_GT(made[parts], 1000);
 }
 
+// Checks a plan whose outputs are pooled.
+void CheckPooled(const Problem& problem, const Epilogue& epilogue,
+                 const WgmmaPlan& plan) {
+  SCOPED_TRACE(Describe(problem, plan));
+  const WgmmaShape& shape = kWgmmaShapes[plan.shape];
+  ASSERT_EQ(shape.pool, epilogue.pool.size);
+  EXPECT_TRUE(shape.direct);
+  // Columns of windows cover the outputs, and none is empty.
+  const int64_t height = epilogue.pool.Output(plan.H_out);
+  const int64_t width = epilogue.pool.Output(plan.W_out);
+  const int windows = shape.rows / shape.pool;
+  EXPECT_EQ(plan.pooled_area, height * width);
+  EXPECT_EQ(plan.band_units, width);
+  EXPECT_EQ(plan.units, (height + windows - 1) / windows * width);
+  EXPECT_EQ(plan.slabs, 1);
+  EXPECT_EQ(plan.slab_units, plan.units);
+  // Units that begin within a row read into the next one, the last ones beyond
+  // the last row, where there are zeros.
+  const int64_t last_column = plan.W_out - 1;
+  const int64_t last =
+      int64_t{plan.slab_bands * shape.rows + plan.K - 2} * plan.pitch +
+      last_column * plan.pixel_halves / 2 + int64_t{plan.steps + 1} * 8;
+  EXPECT_LE(last, plan.slab_words);
+  // A tile's slabs are there while the next one is converted.
+  EXPECT_GT(plan.slab_buffers, (kWgmmaColumns - 1) / plan.units + 1);
+  EXPECT_LE(plan.slab_buffers, kWgmmaMostBuffers);
+  EXPECT_LE(plan.raw_buffers, shape.most_barriers());
+  EXPECT_EQ(plan.exponent_words, plan.bias_words);
+  EXPECT_LE(plan.shared_bytes, kH200.shared_per_block);
+  EXPECT_EQ(plan.stages, 0);
+  for (int n = 0; n < plan.units + kWgmmaColumns; ++n) {
+    ASSERT_EQ(Divide(n, plan.slab_magic), n / plan.units);
+  }
+}
+
+TEST(WgmmaPlan, AnyPooledPlanIsSound) {
+  std::mt19937 random(6);
+  const auto pick = [&](int least, int most) {
+    return least + static_cast<int>(random() % (most - least + 1));
+  };
+  std::map<int, int> made;  // by windows
+  for (int i = 0; i < 1000; ++i) {
+    const int pool = 2 * pick(1, 2), K = pool == 2 ? 5 : 7;
+    const Problem problem = {pick(1, 200),    pick(1, 12), K + pick(3, 40),
+                             K + pick(3, 40), pick(1, 40), K};
+    const Epilogue epilogue = {
+        nullptr, Activation::kRelu, {pool, pool, pick(0, 1) == 1}};
+    WgmmaPlan plan;
+    if (!MakeWgmmaPlan(problem, /*parts=*/2, kH200, &plan, epilogue)) continue;
+    CheckPooled(problem, epilogue, plan);
+    ++made[pool];
+  }
+  EXPECT_GT(made[2], 20);
+  EXPECT_GT(made[4], 20);
+}
+
+TEST(WgmmaPlan, PoolsWindowsSideBySideOnly) {
+  const Problem problem = {100, 4, 40, 40, 16, 7};
+  WgmmaPlan plan;
+  for (const MaxPool& pool :
+       {MaxPool{2, 2, false}, MaxPool{3, 3, false}, MaxPool{4, 2, false}}) {
+    EXPECT_FALSE(MakeWgmmaPlan(problem, 2, kH200, &plan,
+                               {nullptr, Activation::kNone, pool}));
+  }
+  // An activation alone is not fused, and one part pools nothing.
+  EXPECT_FALSE(MakeWgmmaPlan(problem, 2, kH200, &plan,
+                             {nullptr, Activation::kRelu, {}}));
+  const Epilogue whole = {nullptr, Activation::kNone, {4, 4, true}};
+  EXPECT_TRUE(MakeWgmmaPlan(problem, 2, kH200, &plan, whole));
+  EXPECT_FALSE(MakeWgmmaPlan(problem, 1, kH200, &plan, whole));
+  // A tile would go through more images than there are buffers.
+  EXPECT_FALSE(MakeWgmmaPlan({100, 4, 10, 10, 16, 7}, 2, kH200, &plan, whole));
+}
+
 TEST(WgmmaPlan, RefusesWhatDoesNotFit) {
   WgmmaPlan plan;
   for (const int parts : kParts) {
@@ -287,7 +366,7 @@ TEST(WgmmaPlan, PlacesTheRowsOfAnInset) {
                {{2, 2, 9, 5, 16, 5}, {4, 4, 5, 1}, true}};
   for (const auto& [problem, inset, padded] : cases) {
     WgmmaPlan plan;
-    ASSERT_TRUE(MakeWgmmaPlan(problem, /*parts=*/2, kH200, &plan, &inset));
+    ASSERT_TRUE(MakeWgmmaPlan(problem, /*parts=*/2, kH200, &plan, {}, &inset));
     CheckPlan(problem, plan);
     EXPECT_EQ(plan.gap_bytes > 0, padded);
     const int pixel_bytes = 2 * plan.pixel_halves;
@@ -303,7 +382,8 @@ TEST(WgmmaPlan, PlacesTheRowsOfAnInset) {
   // An image that the copy engine does not take, as it is not as it is padded.
   const Inset odd = {1, 1, 33, 33};
   WgmmaPlan plan;
-  ASSERT_TRUE(MakeWgmmaPlan({128, 1, 38, 38, 24, 5}, 2, kH200, &plan, &odd));
+  ASSERT_TRUE(
+      MakeWgmmaPlan({128, 1, 38, 38, 24, 5}, 2, kH200, &plan, {}, &odd));
   EXPECT_EQ(plan.raw_words, 0);
 }
 

@@ -1,4 +1,5 @@
 // The protocol by which the roles of WgmmaKernel hand over slabs and stages.
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <set>
@@ -25,6 +26,9 @@ class Rings {
     bool own_slabs;
     int slab_barriers, stage_barriers;
     int phases = 1;  // of a slab, each with a stage
+    // Columns of windows of a slab, of which 32 make a tile, if outputs are
+    // pooled (PoolingMultiplier); otherwise 0.
+    int columns = 0;
   };
 
   Rings(const Setup& setup, int slabs, std::mt19937& random)
@@ -43,9 +47,11 @@ class Rings {
       roles_.push_back({&Rings::Convert, i, setup.converter_groups});
     }
     for (int i = 0; i < setup.multipliers; ++i) {
-      roles_.push_back({&Rings::Multiply, setup.own_slabs ? i : 0,
+      roles_.push_back({setup.columns > 0 ? &Rings::Pool : &Rings::Multiply,
+                        setup.own_slabs ? i : 0,
                         setup.own_slabs ? setup.multipliers : 1});
       roles_.back().warpgroup = i;
+      roles_.back().column = 32 * i;
     }
     // Each turn has tiles for some of the warpgroups that take the slab.
     for (int i = 0; i < slabs * setup.phases; ++i) {
@@ -57,6 +63,7 @@ class Rings {
     for (Role& role : roles_) {
       role.slabs = WgmmaRing(setup.buffers, setup.slab_barriers);
       role.stage = WgmmaRing(setup.stages, setup.stage_barriers);
+      role.next_slabs = role.slabs;
       role.slabs.Advance(role.slab);
       role.stage.Advance(role.slab * setup.phases);
     }
@@ -101,6 +108,9 @@ class Rings {
     int slab, slab_step;
     int state = 0, phase = 0, warpgroup = 0;
     WgmmaRing slabs = WgmmaRing(1, 1), stage = WgmmaRing(1, 1);
+    // Of PoolingMultiplier: column_, and next_ with its ring.
+    int column = 0, next = 0;
+    WgmmaRing next_slabs = WgmmaRing(1, 1);
 
     // As in the kernel, each phase is a turn of the stages, and slabs that a
     // role leaves out are turns, too.
@@ -179,6 +189,34 @@ class Rings {
     return true;
   }
 
+  // One tile, or what is in front of one: waits for a slab, reads the tile's
+  // slabs, or gives one back.
+  bool Pool(Role& role) {
+    const bool passes = role.column >= setup_.columns;
+    const int end =
+        passes ? role.slab
+               : std::min(role.slab + (role.column + 31) / setup_.columns,
+                          slabs_ - 1);
+    if (role.next <= end) {
+      if (!full_[role.next_slabs.barrier].IsOver(role.next_slabs.parity)) {
+        return false;
+      }
+      ++role.next, role.next_slabs.Advance();
+    } else if (passes) {
+      Release(role);
+      role.column -= setup_.columns;
+      role.NextSlab(1);
+    } else {
+      WgmmaRing ring = role.slabs;
+      for (int slab = role.slab; slab <= end; ++slab, ring.Advance()) {
+        Expect(converted_[ring.buffer] == slab,
+               "a slab is read that is not there");
+      }
+      role.column += 32 * setup_.multipliers;
+    }
+    return true;
+  }
+
   void Release(const Role& role) {
     Expect(converted_[role.slabs.buffer] == role.slab,
            "a slab is read that is not there");
@@ -230,6 +268,7 @@ std::string FirstFault(const Rings::Setup& setup) {
 TEST(WgmmaProtocol, NoRoleMistakesAPhaseForAnother) {
   std::set<std::tuple<int, int, bool, bool>> seen;
   for (const WgmmaShape& shape : kWgmmaShapes) {
+    if (shape.pool > 0) continue;
     if (!seen.insert({shape.converter_groups, shape.multipliers,
                       shape.own_slabs, shape.direct})
              .second) {
@@ -254,6 +293,31 @@ TEST(WgmmaProtocol, NoRoleMistakesAPhaseForAnother) {
       }
     }
   }
+}
+
+// Tiles that begin in one slab and end in another.
+TEST(WgmmaProtocol, WarpgroupsTakeTilesOfSeveralSlabs) {
+  int taken = 0;
+  for (const WgmmaShape& shape : kWgmmaShapes) {
+    if (shape.pool == 0) continue;
+    for (const int columns : {5, 11, 15, 16, 31, 32, 33, 81, 100}) {
+      const int of_tile = (31 + columns - 1) / columns + 1;
+      for (int buffers = of_tile + 1; buffers <= shape.most_buffers();
+           ++buffers) {
+        if (!shape.Takes(buffers, 0)) continue;
+        SCOPED_TRACE(testing::Message()
+                     << columns << " columns, " << buffers << " buffers");
+        ++taken;
+        EXPECT_EQ(
+            FirstFault({buffers, 0, shape.converter_groups, shape.multipliers,
+                        false, shape.barriers(buffers), 1, 1, columns}),
+            "");
+      }
+    }
+  }
+  EXPECT_GT(taken, 20);
+  // With one buffer fewer than a tile needs all wait for each other.
+  EXPECT_NE(FirstFault({3, 0, 1, 2, false, 3, 1, 1, 11}), "");
 }
 
 // Why warpgroups with slabs of their own need barriers of their own.

@@ -25,6 +25,12 @@ struct WgmmaShape {
   // Outputs go from registers to device memory, where there is no room for a
   // stage. A slab may then begin and end within a band.
   bool direct = false;
+  // The side of the windows of max pooling, which stand side by side, or 0. The
+  // two units of a thread are then the halves of one window or of several, one
+  // below the other, so that the largest sums are found in registers, and go to
+  // device memory from there. A slab is an image, and a tile may begin in one
+  // and end in another.
+  int pool = 0;
   // Of an operand: 2, its high halves and its low ones, for three products; or
   // 1, its values rounded to halves, for one.
   int parts = 2;
@@ -63,6 +69,9 @@ struct WgmmaShape {
   constexpr WgmmaShape Direct() const {
     return With(&WgmmaShape::direct, true);
   }
+  constexpr WgmmaShape Pools(int n) const {
+    return Direct().With(&WgmmaShape::pool, n);
+  }
   constexpr WgmmaShape OnePart() const { return With(&WgmmaShape::parts, 1); }
   constexpr WgmmaShape ByPixel() const {
     return With(&WgmmaShape::by_pixel, true);
@@ -78,10 +87,13 @@ struct WgmmaShape {
   // The most that barriers() may return, and two for each group of converters.
   constexpr int most_barriers() const {
     if (own_slabs && multipliers > 2) return 12;
-    return converter_groups > 3 ? 8 : 6;
+    return converter_groups > 3 || pool > 0 ? 8 : 6;
   }
-  // Buffers for slabs. A warpgroup with slabs of its own has two at most.
-  constexpr int most_buffers() const { return own_slabs ? 2 * multipliers : 4; }
+  // Buffers for slabs. A warpgroup with slabs of its own has two at most. Those
+  // of a tile that goes through several images are read at the same time.
+  constexpr int most_buffers() const {
+    return own_slabs ? 2 * multipliers : pool > 0 ? 8 : 4;
+  }
   // Whether it works with so many buffers of slabs, and stages. Each group of
   // converters fills a buffer of its own. With slabs of their own warpgroups
   // read one each while another is filled, and one may read a slab that the
@@ -211,6 +223,14 @@ constexpr WgmmaShape kWgmmaShapes[] = {
     Wgmma(7, 5, 3).Multipliers(3).Threads(640).OnePart(),
     Wgmma(9, 4, 2).VectorRows(2).Wide().Multipliers(3).Threads(640).OnePart(),
     Wgmma(9, 4, 2).VectorRows(2).Multipliers(3).Threads(640).OnePart(),
+    // Two parts, pooled.
+    Wgmma(5, 4, 2)
+        .VectorRows(2)
+        .Multipliers(3)
+        .Threads(640)
+        .ConverterGroups(4)
+        .Pools(2),
+    Wgmma(7, 4, 2).Wide().TwoColumns().Threads(384).Pools(4),
 };
 constexpr int kWgmmaShapeCount = sizeof(kWgmmaShapes) / sizeof(WgmmaShape);
 

@@ -34,8 +34,9 @@ struct StepOrder {
   static constexpr int kPairs = kWgmmaShapes[kShape].pairs();
   static constexpr int kTurns = 2 * kPairs;
   static constexpr int kHeld = kWgmmaShapes[kShape].held_pairs();
+  // Not if all would be one group: no more than two turns are loaded ahead.
   static constexpr bool kMergesFirst =
-      kWgmmaShapes[kShape].free_pairs() >= kPairs + 2;
+      kPairs > 3 && kWgmmaShapes[kShape].free_pairs() >= kPairs + 2;
   // The input rows, and so the filter rows or zeros, of a vector.
   static constexpr int kRows =
       kVectorRows + kWgmmaShapes[kShape].kernel_size - 1;

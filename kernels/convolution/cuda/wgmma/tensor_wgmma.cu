@@ -24,6 +24,12 @@
 // go from registers to device memory. Barriers in shared memory connect the
 // roles; nothing waits for the whole block. wgmma_kernel.cuh is the kernel.
 //
+// Pooling. Where max pooling follows, a unit is half of a window, and a thread
+// has the sums of both halves. So it finds the largest sum in registers, adds
+// bias and activation, and stores one value instead of 4 or 16: there is no
+// stage and no writer. A tile may end in the next image, so that all tiles are
+// full.
+//
 // Cost. Three products; each filter row's run is padded to a multiple of 16
 // halves, an image's units to a multiple of 64, and its rows to those of a
 // unit. Inputs and outputs move once.
@@ -57,6 +63,9 @@ const KernelVariant kTensorWgmma = {
     [](const Problem& problem, const DeviceLimits& limits) {
       return EstimateWgmmaNs(problem, /*parts=*/2, limits);
     },
+    /*detour=*/nullptr,
+    /*exact_on_integers=*/true,
+    WgmmaConvolution<2>::RejectEpilogue,
 };
 
 }  // namespace convlab::cuda

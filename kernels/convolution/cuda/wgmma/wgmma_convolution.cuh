@@ -32,7 +32,7 @@ class WgmmaConvolution : public ArrangingKernel {
   Error Prepare(const Inset* inset) {
     DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
-    if (!MakeWgmmaPlan(problem_, kParts, limits, &plan_, inset)) {
+    if (!MakeWgmmaPlan(problem_, kParts, limits, &plan_, epilogue_, inset)) {
       return {"WgmmaConvolution::Prepare",
               "no plan fits into shared memory, though Reject found one"};
     }
@@ -76,6 +76,8 @@ class WgmmaConvolution : public ArrangingKernel {
                              mender_.Arguments(arranged), y, plan);
   }
 
+  void UseBias(const float* bias) override { mender_.UseBias(bias); }
+
   static const char* Reject(const Problem& problem) {
     if (const char* const reason = RejectWithoutWarpgroupProducts(
             reinterpret_cast<const void*>(FirstFunction()))) {
@@ -93,6 +95,19 @@ class WgmmaConvolution : public ArrangingKernel {
                ? nullptr
                : "the filters and a slab of all channels do not fit into "
                  "shared memory";
+  }
+
+  static const char* RejectEpilogue(const Problem& problem,
+                                    const Epilogue& epilogue) {
+    DeviceLimits limits;
+    if (AskLimits(&limits).failed()) return nullptr;
+    WgmmaPlan plan;
+    return MakeWgmmaPlan(problem, kParts, limits, &plan, epilogue)
+               ? nullptr
+               : "pools outputs of filters of 5 x 5 by windows of 2 x 2 where "
+                 "channels are no multiple of four, and those of 7 x 7 by "
+                 "windows of 4 x 4 where they are, of images that fit into "
+                 "shared memory and have enough of them";
   }
 
  private:

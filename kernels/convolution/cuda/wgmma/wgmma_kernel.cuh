@@ -4,7 +4,8 @@
 // A persistent block per multiprocessor walks over the slabs of the batch. Its
 // warps have three roles, which hand slabs and stages to each other through the
 // barriers that Block lists:
-//   warps 0 to 4 * kMultipliers - 1   Multiplier   slab -> stage
+//   warps 0 to 4 * kMultipliers - 1   Multiplier   slab -> stage, or
+//                                     PoolingMultiplier, slab -> device memory
 //   the next kConverterWarps          Converter    device memory -> slab
 //   one more, if there are stages     RunWriter    stage -> device memory
 // Multipliers list doubtful slabs and mend their outputs at the end (mend.cuh).
@@ -25,6 +26,7 @@
 #include "kernels/convolution/cuda/wgmma/converter.cuh"
 #include "kernels/convolution/cuda/wgmma/multiplier.cuh"
 #include "kernels/convolution/cuda/wgmma/plan.h"
+#include "kernels/convolution/cuda/wgmma/pooling_multiplier.cuh"
 #include "kernels/convolution/cuda/wgmma/writer.cuh"
 
 namespace convlab::cuda {
@@ -68,8 +70,14 @@ __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
   }
   TakeRegisters<C::kMultiplierRegisters>();
   const DoubtfulTiles doubtful = {&doubtful_count, mend.tiles};
-  Multiplier<kShape>(block, arranged, mend.filters, &all_filters, doubtful)
-      .Run();
+  if constexpr (C::kPool > 0) {
+    PoolingMultiplier<kShape>(block, arranged, mend.filters, mend.plan.epilogue,
+                              &all_filters, doubtful)
+        .Run();
+  } else {
+    Multiplier<kShape>(block, arranged, mend.filters, &all_filters, doubtful)
+        .Run();
+  }
   constexpr int kBarrier = 1, kThreads = 32 * C::kMultiplierWarps;
   SyncGroup(kBarrier, kThreads);
   if (doubtful_count > 0) {
