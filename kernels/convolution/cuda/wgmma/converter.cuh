@@ -152,6 +152,7 @@ class Converter {
         raw_ring_(block.plan.raw_buffers, block.plan.raw_buffers) {}
 
   __device__ __forceinline__ void Run() {
+    if (plan_.follows_inputs) WaitForKernelBefore();
     for (int i = group_; i < plan_.raw_buffers; i += C::kConverterGroups) {
       BringImage(blockIdx.x + gridDim.x * i, i);
     }

@@ -74,6 +74,9 @@ struct WgmmaPlan {
   int pooled_area;        // outputs of a filter, where they are pooled
   Divisor slabs_divisor;  // by slabs
   uint32_t zero;          // 0, which the compiler does not know
+  // Whether the kernel before this one may compute the inputs, and this one
+  // starts before its end.
+  bool follows_inputs;
 
   constexpr int64_t slab_count() const { return batch * slabs; }
   // Of all arranged filters, for the shape's parts.

@@ -68,8 +68,10 @@ class WgmmaConvolution : public ArrangingKernel {
     // it converters read the images themselves.
     if (reinterpret_cast<uintptr_t>(x) % 16 != 0)
       plan.raw_words = plan.raw_buffers = 0;
-    return LaunchOverlapping("WgmmaKernel", Function(),
-                             overlaps_ && arranged.just_now, blocks_,
+    // It begins while the kernel before it ends: that one arranges the filters,
+    // or may compute the inputs.
+    plan.follows_inputs = !arranged.just_now;
+    return LaunchOverlapping("WgmmaKernel", Function(), overlaps_, blocks_,
                              kWgmmaShapes[plan.shape].threads,
                              Mender::SharedBytes(plan.shared_bytes), stream, x,
                              reinterpret_cast<const uint4*>(arranged.data),

@@ -37,6 +37,7 @@ __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
                 const __grid_constant__ Mend mend, float* __restrict__ y,
                 const __grid_constant__ WgmmaPlan plan) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
+  LetNextKernelStart();
   using C = WgmmaConstants<kShape>;
   extern __shared__ __align__(1024) uint4 shared[];
   __shared__ uint64_t barriers[5 * C::kMostBarriers + 1];
