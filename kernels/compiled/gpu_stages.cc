@@ -20,6 +20,10 @@ constexpr int64_t kFloat = sizeof(float);
 // For fewer images the blocks of a chain of matrices are fewer than those of
 // single ones, one of which each of its layers would wait for.
 constexpr int64_t kFewestChainImages = 256;
+// tensor_wgmma computes an image by one block, convolve_pool by several if
+// there are few: one image of fa20 takes 26 us with this one and 30 with that,
+// 100 take 38 and 37 (H200). Pieces of a call with several have more.
+constexpr int64_t kFewestPooledImages = 64;
 
 // The floats that one image has between two steps, at most, and what its
 // convolutions compute before they are pooled.
@@ -124,19 +128,32 @@ absl::StatusOr<GpuStages::Convolutions> GpuStages::MakeConvolutions(
   Convolutions convolutions(steps_.size());
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
-    if (step.kind != Kind::kConvolve) continue;
+    const Variant* variant = step.pooling;
+    if (step.kind != Kind::kConvolve &&
+        (variant == nullptr || images < kFewestPooledImages)) {
+      continue;
+    }
     const Problem problem = ProblemOf(plan_.stages[step.first], images);
-    ASSIGN_OR_RETURN(const Variant* const variant,
-                     FastestVariant(Backend::kCuda, problem, resources()));
+    if (step.kind == Kind::kConvolve) {
+      ASSIGN_OR_RETURN(variant,
+                       FastestVariant(Backend::kCuda, problem, resources()));
+    }
     const Epilogue epilogue = EpilogueOf(step);
     const bool fused = epilogue.empty() ||
                        (variant->fuses != nullptr &&
                         variant->fuses(problem, epilogue, resources()).ok());
+    Chosen& chosen = convolutions[i];
     ASSIGN_OR_RETURN(
-        convolutions[i].convolution,
+        chosen.convolution,
         variant->Create(problem, resources(), fused ? epilogue : Epilogue()));
-    convolutions[i].fused = fused;
-    convolutions[i].variant = variant->name;
+    chosen.fused = fused;
+    chosen.variant = variant->name;
+    const int64_t bytes = chosen.convolution->filter_bytes();
+    if (bytes == 0) continue;
+    ASSIGN_OR_RETURN(chosen.filters, cuda::DeviceBuffer::Allocate(bytes));
+    RETURN_IF_ERROR(chosen.convolution->PrepareFilters(
+        step.weight.floats(), chosen.filters.data(), /*stream=*/nullptr));
+    RETURN_IF_ERROR(cuda::Synchronize());
   }
   return convolutions;
 }
@@ -166,7 +183,9 @@ std::string GpuStages::KernelOf(size_t step,
     case Kind::kFloatFront:
       return "float_front";
     case Kind::kConvolvePool:
-      return "convolve_pool";
+      return convolutions[step].convolution == nullptr
+                 ? "convolve_pool"
+                 : convolutions[step].variant;
     case Kind::kConvolve:
       return convolutions[step].variant;
     case Kind::kPool:
@@ -210,7 +229,10 @@ absl::Status GpuStages::Queue(
             cuda::LaunchFloatFront(step.float_front, count, in, out, stream));
         break;
       case Kind::kConvolvePool:
-        queued = QueueConvolvePool(step, count, in, out, stream);
+        queued = convolutions[numbers[i]].convolution == nullptr
+                     ? QueueConvolvePool(step, count, in, out, stream)
+                     : QueueConvolve(step, count, convolutions[numbers[i]], in,
+                                     /*raw=*/nullptr, out, stream);
         break;
       case Kind::kConvolve:
         queued = QueueConvolve(step, count, convolutions[numbers[i]], in,
@@ -268,7 +290,7 @@ absl::Status GpuStages::QueueConvolvePool(const Step& step, int64_t count,
   // It fitted when the step was made.
   cuda::MakeConvolvePoolLaunch(step.convolve_pool, count, limits_, &launch);
   return cuda::ToStatus(
-      cuda::LaunchConvolvePool(launch, in, step.weight.data(), out, stream));
+      cuda::LaunchConvolvePool(launch, in, step.packed.data(), out, stream));
 }
 
 absl::Status GpuStages::QueueConvolve(const Step& step, int64_t count,
@@ -276,13 +298,17 @@ absl::Status GpuStages::QueueConvolve(const Step& step, int64_t count,
                                       float* raw, float* out,
                                       Stream stream) const {
   const Stage& stage = plan_.stages[step.first];
-  const float* const filters = step.weight.floats();
-  Convolution& convolution = *chosen.convolution;
-  if (chosen.fused) return convolution.Run(in, filters, out, stream);
+  const auto convolve = [&](float* to) {
+    return chosen.filters.bytes() > 0
+               ? chosen.convolution->RunPrepared(in, chosen.filters.data(), to,
+                                                 stream)
+               : chosen.convolution->Run(in, step.weight.floats(), to, stream);
+  };
+  if (chosen.fused) return convolve(out);
   const bool pools = stage.pool.size > 0;
   float* const values = pools ? raw : out;
   const TensorShape shape = network_.Shapes()[stage.first + 1];
-  RETURN_IF_ERROR(convolution.Run(in, filters, values, stream));
+  RETURN_IF_ERROR(convolve(values));
   if (pools) {
     const cuda::PlaneBias bias = {step.bias.floats(),
                                   static_cast<int>(shape.channels)};

@@ -4,9 +4,10 @@
 //   - the front of the network, from bytes or floats to the first result that
 //     is pooled, if one kernel does it (cuda/front.h, cuda/float_front.h);
 //     otherwise enlarging alone;
-//   - a convolution of few channels with its pooling, if one kernel does it
-//     (cuda/convolve_pool.h); any other by the fastest variant, which fuses
-//     what follows it where it can;
+//   - a convolution of few channels with its pooling, if one kernel does it:
+//     cuda/convolve_pool.h and, for many images, tensor_wgmma where it pools;
+//     any other by the fastest variant, which fuses what follows it where it
+//     can;
 //   - matrices up to the last, if they are small, the images many, and one
 //     kernel does them (cuda/connected_chain.h); otherwise a matrix, and the
 //     small ones that follow it.
@@ -48,13 +49,15 @@ class GpuStages {
     std::array<cuda::DeviceBuffer, 3> values;
     cuda::DeviceBuffer scratch;
   };
-  // A convolution by the variant that is fastest for a number of images.
+  // A convolution by the step's variant for many images, or by the one that is
+  // fastest for a number of images.
   struct Chosen {
     std::unique_ptr<Convolution> convolution;
-    bool fused;  // it does all of the stage
+    cuda::DeviceBuffer filters;  // prepared; empty: it prepares none
+    bool fused;                  // it does all of the stage
     std::string variant;
   };
-  // One for each step, null where it is not a convolution.
+  // One for each step, null where no variant convolves.
   using Convolutions = std::vector<Chosen>;
 
   // CheckNetwork, CheckWeights and CheckImages must accept the arguments.
@@ -120,6 +123,8 @@ class GpuStages {
     int64_t pitch = 0;  // floats between two images that a matrix reads
     cuda::FloatFront float_front = {};
     cuda::ConvolvePoolShape convolve_pool = {};
+    cuda::DeviceBuffer packed = {};    // filters of convolve_pool
+    const Variant* pooling = nullptr;  // for many images, or null
     cuda::Chain chain = {};
     cuda::DeviceBuffer weight = {};              // filters, or a packed matrix
     cuda::DeviceBuffer bias = {};                // empty: none

@@ -16,6 +16,7 @@
 #include "kernels/compiled/fold.h"
 #include "kernels/compiled/gpu_stages.h"
 #include "kernels/convolution/cuda/lib/launch.h"
+#include "kernels/convolution/variants.h"
 #include "kernels/cuda/error.h"
 #include "kernels/layers/cuda/launches.h"
 #include "kernels/layers/cuda/layers.h"
@@ -198,15 +199,21 @@ absl::StatusOr<GpuStages::Step> GpuStages::MakeConvolve(
     return step;
   }
   step.kind = Kind::kConvolvePool;
-  ASSIGN_OR_RETURN(cuda::DeviceBuffer packed,
+  ASSIGN_OR_RETURN(step.packed,
                    cuda::DeviceBuffer::Allocate(
                        cuda::PackedConvolvePoolBytes(step.convolve_pool)));
   RETURN_IF_ERROR(cuda::ToStatus(
       cuda::LaunchPackConvolvePool(step.convolve_pool, step.weight.floats(),
-                                   step.bias.floats(), packed.data())));
-  // Before the unpacked ones are freed.
+                                   step.bias.floats(), step.packed.data())));
   RETURN_IF_ERROR(cuda::Synchronize());
-  step.weight = std::move(packed);
+  // Where it pools, an image's bits are the same in any batch.
+  ASSIGN_OR_RETURN(const Variant* const pooling,
+                   FindVariant(Backend::kCuda, "tensor_wgmma"));
+  const Problem problem = ProblemOf(own, /*images=*/1);
+  if (pooling->supports(problem, resources()).ok() &&
+      pooling->fuses(problem, EpilogueOf(step), resources()).ok()) {
+    step.pooling = pooling;
+  }
   return step;
 }
 

@@ -24,6 +24,8 @@
 // of 4 x 4 of a second one beside it: the largest sum is found in registers,
 // and a shuffle.
 //
+// For many images tensor_wgmma takes its place where it pools (gpu_steps.cc).
+//
 // Shape of the launch. As many blocks as the GPU runs at a time go through all
 // items. How many images are an item, or how many strips one is, is decided by
 // what is left over: half-filled products, and a last round of blocks. The
