@@ -17,9 +17,10 @@ constexpr int kChainWords = kMatrixChunk / 2, kChainPitch = kChainWords + 4;
 constexpr int kChainValuePitch = kMostChainOutputs + 4;
 // Bytes of shared memory for a block's images: two chunks of them as words of
 // halves, high and low, rows so far apart that lanes' loads meet different
-// banks; their factors; and two layers' values.
+// banks; their factors; two layers' values; and all layers' factors and biases.
 constexpr int ChainSharedBytes(int rows) {
-  return 2 * rows * (kChainPitch * 8 + 4 + kChainValuePitch * 4);
+  return 2 * rows * (kChainPitch * 8 + 4 + kChainValuePitch * 4) +
+         Chain::kMost * kMostChainOutputs * 8;
 }
 
 #if __CUDA_ARCH__ >= 800
@@ -35,6 +36,7 @@ class ChainBlock {
         words_(reinterpret_cast<uint2*>(shared)),
         factors_(reinterpret_cast<float*>(words_ + 2 * kRows * kChainPitch)),
         values_(factors_ + 2 * kRows),
+        outputs_(reinterpret_cast<float2*>(values_ + 2 * kBuffer)),
         first_(int64_t{blockIdx.x} * kRows),
         images_(images),
         in_(in),
@@ -45,6 +47,7 @@ class ChainBlock {
     Columns columns[2];
     // The weights come while the kernel before this one computes the images.
     LoadColumns(chain_.layers[0], 0, &columns[0]);
+    StoreOutputs();
     WaitForKernelBefore();
     for (int i = 0; i < chain_.count; ++i) {
       if (i > 0) __syncthreads();
@@ -71,19 +74,36 @@ class ChainBlock {
   static __device__ int own_row() { return threadIdx.x / kRowThreads; }
   static __device__ int own_input() { return threadIdx.x % kRowThreads * kOwn; }
 
+  // Stores what all layers need at their ends, where each warp would wait for
+  // it. There are barriers before it is read.
+  __device__ __forceinline__ void StoreOutputs() const {
+    for (int i = threadIdx.x; i < chain_.count * kMostChainOutputs;
+         i += kChainThreads) {
+      const ChainLayer& layer = chain_.layers[i / kMostChainOutputs];
+      const int output = i % kMostChainOutputs;
+      float2 own = make_float2(0, 0);
+      if (output < layer.shape.outputs) {
+        own.x = layer.packed[output];
+        if (layer.bias != nullptr) own.y = layer.bias[output];
+      }
+      outputs_[i] = own;
+    }
+  }
+
   // The weights of the layer's first chunk are in columns[0], and those of the
   // next layer's will be.
   __device__ __forceinline__ void Connect(int number, Columns (&columns)[2]) {
     const ChainLayer& layer = chain_.layers[number];
     const int chunks = static_cast<int>(layer.shape.chunks);
     float totals[kTiles][4] = {};
-    float values[kOwn];
-    LoadValues(number, 0, values);
+    float values[2][kOwn];
+    LoadValues(number, 0, values[0]);
+    LoadValues(number, 1, values[1]);
 #pragma unroll 1
     for (int chunk = 0; chunk < chunks; chunk += 2) {
-      Step(number, chunk, values, columns[0], &columns[1], totals);
+      Step(number, chunk, values[0], columns[0], &columns[1], totals);
       if (chunk + 1 == chunks) break;
-      Step(number, chunk + 1, values, columns[1], &columns[0], totals);
+      Step(number, chunk + 1, values[1], columns[1], &columns[0], totals);
     }
     if (number + 1 < chain_.count) {
       LoadColumns(chain_.layers[number + 1], 0, &columns[0]);
@@ -91,7 +111,8 @@ class ChainBlock {
     Finish(number, totals);
   }
 
-  // Splits a chunk's values, loads the next chunk, and multiplies.
+  // Splits a chunk's values, in whose place it loads those of the chunk after
+  // the next, and multiplies.
   __device__ __forceinline__ void Step(int number, int chunk,
                                        float (&values)[kOwn],
                                        const Columns& columns, Columns* next,
@@ -103,8 +124,8 @@ class ChainBlock {
     __syncthreads();
     if (chunk + 1 < layer.shape.chunks) {
       LoadColumns(layer, chunk + 1, next);
-      LoadValues(number, chunk + 1, values);
     }
+    LoadValues(number, chunk + 2, values);
     Multiply(words, factors, columns, totals);
   }
 
@@ -128,8 +149,9 @@ class ChainBlock {
     }
   }
 
-  // The thread's part of a chunk: of the images, or of the layer before. Inputs
-  // beyond the last are zeros; rows beyond it repeat it, and are dropped.
+  // The thread's part of a chunk, if there is such a chunk: of the images, or
+  // of the layer before. Inputs beyond the last are zeros; rows beyond it
+  // repeat it, and are dropped.
   __device__ __forceinline__ void LoadValues(int number, int chunk,
                                              float (&values)[kOwn]) const {
     const int inputs = static_cast<int>(chain_.layers[number].shape.inputs);
@@ -244,8 +266,9 @@ class ChainBlock {
         const int output = (warp_column() + j * kWarpsWide) * kMatrixTile +
                            lane() % 4 * 2 + i % 2;
         if (output >= outputs) continue;
-        float value = totals[j][i] * layer.packed[output];
-        if (layer.bias != nullptr) value += layer.bias[output];
+        const float2 own = outputs_[number * kMostChainOutputs + output];
+        float value = totals[j][i] * own.x;
+        if (layer.bias != nullptr) value += own.y;
         value = Apply(layer.activation, value);
         if (!last) {
           values_[number % 2 * kBuffer + row * kChainValuePitch + output] =
@@ -260,9 +283,10 @@ class ChainBlock {
   static constexpr int kBuffer = kRows * kChainValuePitch;
 
   const Chain& chain_;
-  uint2* const words_;    // [chunk % 2][row][pair of inputs]
-  float* const factors_;  // [chunk % 2][row]
-  float* const values_;   // [layer % 2][row][output]
+  uint2* const words_;     // [chunk % 2][row][pair of inputs]
+  float* const factors_;   // [chunk % 2][row]
+  float* const values_;    // [layer % 2][row][output]
+  float2* const outputs_;  // [layer][output]: factor and bias
   const int64_t first_, images_;
   const float* const in_;
   float* const out_;
