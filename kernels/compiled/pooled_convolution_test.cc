@@ -264,7 +264,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{6, 14, 16, 5, kHalve},        // lenet5
                       Case{8, 24, 20, 7, {4, 4, true}},
                       Case{4, 29, 5, 7, {4, 4, false}},
-                      Case{3, 21, 17, 5, {2, 2, true}},
+                      Case{6, 21, 17, 5, {2, 2, true}},
                       Case{10, 17, 33, 5, kHalve}),
     [](const auto& one) {
       const Case& c = one.param;
