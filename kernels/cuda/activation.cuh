@@ -8,7 +8,8 @@
 
 namespace convlab::cuda {
 
-// fmaxf would drop a NaN. One instruction does not, from compute capability 8.0 on.
+// fmaxf would drop a NaN. From compute capability 8.0 on one instruction does
+// not.
 __device__ __forceinline__ float MaxOrNan(float a, float b) {
 #if __CUDA_ARCH__ >= 800
   float larger;
