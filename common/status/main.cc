@@ -1,7 +1,9 @@
 #include "common/status/main.h"
 
 #include <errno.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -17,8 +19,22 @@ namespace {
 
 constexpr char kNoMemory[] = "there is not enough memory";
 
+// Only the first thread that ends the program comes back, so that one error is
+// told: where memory is short, several threads fail at once. The others wait,
+// unless that one waits for them.
+void BeginToEnd() {
+  static std::atomic_flag begun = ATOMIC_FLAG_INIT;
+  thread_local bool here = false;
+  if (!here && begun.test_and_set()) {
+    sleep(10);
+    _exit(1);
+  }
+  here = true;
+}
+
 // Needs no memory itself.
 int TellNoMemory(absl::string_view program) {
+  BeginToEnd();
   std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(program.size()),
                program.data(), kNoMemory);
   return 1;
@@ -71,7 +87,9 @@ absl::Status CatchRefusals(absl::FunctionRef<absl::Status()> work) {
 
 int RunMain(absl::string_view program, absl::FunctionRef<absl::Status()> run) {
   try {
-    return FinishProgram(program, CatchRefusals(run));
+    const absl::Status status = CatchRefusals(run);
+    if (!status.ok()) BeginToEnd();
+    return FinishProgram(program, status);
   } catch (const std::bad_alloc&) {
     return TellNoMemory(program);
   }

@@ -1,5 +1,7 @@
 #include "common/status/status.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -157,6 +159,16 @@ TEST(RunMain, WhatTheSystemRefusesIsOneLine) {
               "^status_test: there is not enough memory\n$");
   EXPECT_EXIT(run([] {
                 std::thread(Refuse).join();
+                return absl::OkStatus();
+              }),
+              ::testing::ExitedWithCode(1),
+              "^status_test: there is not enough memory\n$");
+  // Each of several threads, before the first has ended the program.
+  EXPECT_EXIT(run([] {
+                std::at_quick_exit([] { usleep(100'000); });
+                std::vector<std::thread> threads;
+                for (int i = 0; i < 4; ++i) threads.emplace_back(Refuse);
+                for (std::thread& thread : threads) thread.join();
                 return absl::OkStatus();
               }),
               ::testing::ExitedWithCode(1),
