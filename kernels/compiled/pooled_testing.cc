@@ -96,10 +96,11 @@ void ExpectRight(const Pooled& shape, const PooledValues& values,
                  const std::vector<float>& found) {
   const Activation activation = shape.activation;
   const int pooled = shape.pooled();
+  const size_t places = static_cast<size_t>(pooled) * pooled;
   const bool exact = data == Data::kIntegers && activation != Activation::kTanh;
   for (size_t i = 0; i < found.size(); ++i) {
-    const int place = static_cast<int>(i % (pooled * pooled));
-    const int64_t plane = static_cast<int64_t>(i) / (pooled * pooled);
+    const auto place = static_cast<int>(i % places);
+    const auto plane = static_cast<int64_t>(i / places);
     const int m = static_cast<int>(plane % shape.of.filters);
     const Expected expected = Window(shape, values, plane / shape.of.filters, m,
                                      place / pooled, place % pooled, bias);
