@@ -53,6 +53,20 @@ __device__ __forceinline__ float NotANumber() {
   return __int_as_float(0x7fffffff);
 }
 
+// What values whose largest magnitude is `most`, a row's in a chunk, are
+// multiplied by, so that it comes between 2^14 and 2^15, and what the sums are
+// multiplied by. That undoes it and takes 2^14 of the weights' scale; columns
+// take the rest. NaN if the row has infinities or NaN. A row below 2^-98 is not
+// brought up all the way.
+struct RowScale {
+  float scale, factor;
+};
+__device__ __forceinline__ RowScale ScaleOf(uint32_t most) {
+  const int e = min(14 - PowerOf(most), 112);
+  const bool finite = IsFiniteMagnitude(most);
+  return {finite ? PowerOf2(e) : 0, finite ? PowerOf2(-e - 14) : NotANumber()};
+}
+
 }  // namespace convlab::cuda
 
 #endif  // KERNELS_CUDA_SPLIT_CUH_

@@ -25,6 +25,23 @@ constexpr int ChainSharedBytes(int rows) {
 
 #if __CUDA_ARCH__ >= 800
 
+// Stores the factors and biases of all layers' outputs, [layer][output], by the
+// block's first kThreads threads: at its end each layer would wait for its own.
+template <int kThreads>
+__device__ __forceinline__ void StoreColumns(const Chain& chain, float2* to) {
+  for (int i = threadIdx.x; i < chain.count * kMostChainOutputs;
+       i += kThreads) {
+    const ChainLayer& layer = chain.layers[i / kMostChainOutputs];
+    const int output = i % kMostChainOutputs;
+    float2 column = make_float2(0, 0);
+    if (output < layer.shape.outputs) {
+      column.x = layer.packed[output];
+      if (layer.bias != nullptr) column.y = layer.bias[output];
+    }
+    to[i] = column;
+  }
+}
+
 // kRowTiles: of 16 images, that a block computes; warps stand side by side on
 // each. kTiles: of 8 outputs, that a warp computes of a layer, at most.
 template <int kRowTiles, int kTiles>
@@ -47,7 +64,7 @@ class ChainBlock {
     Columns columns[2];
     // The weights come while the kernel before this one computes the images.
     LoadColumns(chain_.layers[0], 0, &columns[0]);
-    StoreOutputs();
+    StoreColumns<kChainThreads>(chain_, outputs_);
     WaitForKernelBefore();
     for (int i = 0; i < chain_.count; ++i) {
       if (i > 0) __syncthreads();
@@ -73,22 +90,6 @@ class ChainBlock {
   // Of the thread's part of a chunk.
   static __device__ int own_row() { return threadIdx.x / kRowThreads; }
   static __device__ int own_input() { return threadIdx.x % kRowThreads * kOwn; }
-
-  // Stores what all layers need at their ends, where each warp would wait for
-  // it. There are barriers before it is read.
-  __device__ __forceinline__ void StoreOutputs() const {
-    for (int i = threadIdx.x; i < chain_.count * kMostChainOutputs;
-         i += kChainThreads) {
-      const ChainLayer& layer = chain_.layers[i / kMostChainOutputs];
-      const int output = i % kMostChainOutputs;
-      float2 own = make_float2(0, 0);
-      if (output < layer.shape.outputs) {
-        own.x = layer.packed[output];
-        if (layer.bias != nullptr) own.y = layer.bias[output];
-      }
-      outputs_[i] = own;
-    }
-  }
 
   // The weights of the layer's first chunk are in columns[0], and those of the
   // next layer's will be.
@@ -183,7 +184,7 @@ class ChainBlock {
     }
   }
 
-  // A row's chunk has its own power of two (matrix_product.cuh).
+  // A row's chunk has its own power of two (ScaleOf).
   static __device__ __forceinline__ void Split(const float (&values)[kOwn],
                                                uint2* words, float* factors) {
     uint32_t most = 0;
@@ -193,19 +194,16 @@ class ChainBlock {
     for (int distance = kRowThreads / 2; distance > 0; distance /= 2) {
       most = max(most, __shfl_xor_sync(0xffffffff, most, distance));
     }
-    const int e = min(14 - PowerOf(most), 112);
-    const bool finite = IsFiniteMagnitude(most);
-    const float scale = finite ? PowerOf2(e) : 0;
-    if (own_input() == 0) {
-      factors[own_row()] = finite ? PowerOf2(-e - 14) : NotANumber();
-    }
+    const RowScale row = ScaleOf(most);
+    if (own_input() == 0) factors[own_row()] = row.factor;
     auto* const to = reinterpret_cast<uint4*>(words + own_row() * kChainPitch +
                                               own_input() / 2);
 #pragma unroll
     for (int i = 0; i < kOwn; i += 4) {
-      const SplitPair a = SplitHalves(values[i] * scale, values[i + 1] * scale);
+      const SplitPair a =
+          SplitHalves(values[i] * row.scale, values[i + 1] * row.scale);
       const SplitPair b =
-          SplitHalves(values[i + 2] * scale, values[i + 3] * scale);
+          SplitHalves(values[i + 2] * row.scale, values[i + 3] * row.scale);
       to[i / 4] = make_uint4(a.high, a.low, b.high, b.low);
     }
   }

@@ -94,18 +94,7 @@ class StreamedChain {
       Load();
       return;
     }
-    // All columns' at once, so that no layer waits for them.
-    for (int i = threadIdx.x; i < chain_.count * kMostChainOutputs;
-         i += kStreamMultipliers) {
-      const ChainLayer& layer = chain_.layers[i / kMostChainOutputs];
-      const int output = i % kMostChainOutputs;
-      float2 column = make_float2(0, 0);
-      if (output < layer.shape.outputs) {
-        column.x = layer.packed[output];
-        if (layer.bias != nullptr) column.y = layer.bias[output];
-      }
-      columns()[i] = column;
-    }
+    StoreColumns<kStreamMultipliers>(chain_, columns());
     Position position;
     for (int i = 0; i < chain_.count; ++i) {
       if (i > 0) SyncGroup(1, kStreamMultipliers);
@@ -243,7 +232,7 @@ class StreamedChain {
 
   // The thread's inputs of a chunk: of the images, or of the layer before.
   // Those beyond the last are zeros. A row's chunk has its own power of two
-  // (matrix_product.cuh).
+  // (ScaleOf).
   __device__ __forceinline__ void Split(int number, int chunk,
                                         const float* staged, char* to,
                                         float* to_factors) const {
@@ -263,14 +252,10 @@ class StreamedChain {
     for (int distance = kRowThreads / 2; distance > 0; distance /= 2) {
       most = max(most, __shfl_xor_sync(0xffffffff, most, distance));
     }
-    const int e = min(14 - PowerOf(most), 112);
-    const bool finite = IsFiniteMagnitude(most);
-    const float scale = finite ? PowerOf2(e) : 0;
-    if (own_vector() == 0) {
-      to_factors[own_row()] = finite ? PowerOf2(-e - 14) : NotANumber();
-    }
-    const SplitPair a = SplitHalves(v[0] * scale, v[1] * scale);
-    const SplitPair b = SplitHalves(v[2] * scale, v[3] * scale);
+    const RowScale row = ScaleOf(most);
+    if (own_vector() == 0) to_factors[own_row()] = row.factor;
+    const SplitPair a = SplitHalves(v[0] * row.scale, v[1] * row.scale);
+    const SplitPair b = SplitHalves(v[2] * row.scale, v[3] * row.scale);
     char* const own =
         to + own_row() * ChainStream::kRowBytes + 8 * own_vector();
     *reinterpret_cast<uint2*>(own) = make_uint2(a.high, b.high);

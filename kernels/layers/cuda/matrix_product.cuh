@@ -12,19 +12,7 @@
 
 namespace convlab::cuda {
 
-// What a row's values in a chunk are multiplied by, so that the largest comes
-// between 2^14 and 2^15, and what the sums are multiplied by. That undoes it
-// and takes 2^14 of the weights' scale; columns take the rest. NaN if the
-// row has infinities or NaN. A row below 2^-98 is not brought up all the way.
-struct RowScale {
-  float scale, factor;
-};
-__device__ __forceinline__ RowScale ScaleOf(uint32_t most) {
-  const int e = min(14 - PowerOf(most), 112);
-  const bool finite = IsFiniteMagnitude(most);
-  return {finite ? PowerOf2(e) : 0, finite ? PowerOf2(-e - 14) : NotANumber()};
-}
-// The same for a row that four neighbouring lanes share, each of which has the
+// The scale of a row that four neighbouring lanes share, each of which has the
 // largest of its own part.
 __device__ __forceinline__ RowScale ScaleOfFourLanes(uint32_t most) {
   most = max(most, __shfl_xor_sync(0xffffffff, most, 1));
