@@ -24,11 +24,9 @@
 // go from registers to device memory. Barriers in shared memory connect the
 // roles; nothing waits for the whole block. wgmma_kernel.cuh is the kernel.
 //
-// Pooling. Where max pooling follows, a unit is half of a window, and a thread
-// has the sums of both halves. So it finds the largest sum in registers, adds
-// bias and activation, and stores one value instead of 4 or 16: there is no
-// stage and no writer. A tile may end in the next image, so that all tiles are
-// full.
+// Pooling. Where max pooling follows, a thread has the sums of both halves of a
+// window. So it finds the largest sum in registers, and stores one value instead
+// of 4 or 16, without a stage (pooling_multiplier.cuh).
 //
 // Cost. Three products; each filter row's run is padded to a multiple of 16
 // halves, an image's units to a multiple of 64, and its rows to those of a
@@ -36,13 +34,11 @@
 //
 // Bound. The tensor cores, except for few channels (sp19), where device memory
 // is as close. A product takes as long as its rows take to come from the
-// registers unless it has 24 columns or more, and shared memory, which serves
-// filters, rows, halves and stages, is nearly as busy as the tensor cores.
+// registers unless it has 24 columns or more, and shared memory is nearly as
+// busy as the tensor cores.
 //
-// Accuracy. Tensor cores cut off bits where they add. One step's small products
-// are added there first, then the large ones of three filter rows at most,
-// which wait in registers, before the sum goes on in float32. step_order.h is
-// the order, and tile_product.cuh walks it.
+// Accuracy. Tensor cores cut off bits where they add. So sums that are added
+// there are short (step_order.h), before they go on in float32.
 #include "kernels/convolution/cuda/wgmma/wgmma_convolution.cuh"
 
 namespace convlab::cuda {
