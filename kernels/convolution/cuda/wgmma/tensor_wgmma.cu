@@ -25,8 +25,8 @@
 // roles; nothing waits for the whole block. wgmma_kernel.cuh is the kernel.
 //
 // Pooling. Where max pooling follows, a thread has the sums of both halves of a
-// window. So it finds the largest sum in registers, and stores one value instead
-// of 4 or 16, without a stage (pooling_multiplier.cuh).
+// window. So it finds the largest sum in registers, and stores one value
+// instead of 4 or 16, without a stage (pooling_multiplier.cuh).
 //
 // Cost. Three products; each filter row's run is padded to a multiple of 16
 // halves, an image's units to a multiple of 64, and its rows to those of a
