@@ -34,6 +34,26 @@ absl::Status Unfit(const std::string& path, const Function& function,
       function.parameters.size(), " parameters; expected ", expected));
 }
 
+// InvalidArgument if the parameters from the one at `begin` on have the names
+// in `expected`, but in another order: such a function compiles, and would get
+// the filters for the outputs or the width for the height.
+absl::Status CheckOrder(const std::string& path, const Function& function,
+                        size_t begin,
+                        const std::vector<absl::string_view>& expected) {
+  std::vector<absl::string_view> names;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    names.push_back(function.parameters[begin + i].name);
+  }
+  if (names == expected ||
+      !std::is_permutation(names.begin(), names.end(), expected.begin())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ":", function.line, ": ", function.name, " takes ",
+                   absl::StrJoin(names, ", "), "; expected ",
+                   absl::StrJoin(expected, ", "), ", in this order"));
+}
+
 // Whether a function takes a stride: `pointers` pointers and the course's six
 // sizes, or one more.
 absl::StatusOr<bool> TakesStride(const std::string& path,
@@ -53,6 +73,8 @@ absl::StatusOr<bool> TakesStride(const std::string& path,
                               " pointers, then B, M, C, H, W, K and perhaps "
                               "the stride"));
   }
+  RETURN_IF_ERROR(
+      CheckOrder(path, function, pointers, {"B", "M", "C", "H", "W", "K"}));
   return count == pointers + kSizes + 1;
 }
 
@@ -107,6 +129,14 @@ absl::Status TellPlain(const Function& function, KernelSource* source) {
   if (parameters.size() != expected || !pointers) {
     return Unfit(source->path, function,
                  "x, k, y, B, C, H, W, M, K and on the GPU a cudaStream_t");
+  }
+  RETURN_IF_ERROR(CheckOrder(source->path, function, 0, {"x", "k", "y"}));
+  RETURN_IF_ERROR(
+      CheckOrder(source->path, function, 3, {"B", "C", "H", "W", "M", "K"}));
+  if (absl::StartsWith(parameters[2].type, "const ")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        source->path, ":", function.line, ": ", function.name, " has a const ",
+        "third parameter; expected x, k, y, of which y is written"));
   }
   source->kernel_interface =
       stream ? KernelInterface::kPlainGpu : KernelInterface::kPlainCpu;

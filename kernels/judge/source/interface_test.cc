@@ -67,6 +67,36 @@ TEST(ReadKernelSource, ErrorsNameTheFileAndWhatWasFound) {
   EXPECT_THAT(Error(bad + "parameters.cc"),
               HasSubstr("parameters.cc:1: conv_forward_cpu has 7 parameters; "
                         "expected 3 pointers, then B, M, C, H, W, K"));
+  // Parameters in the order of another interface.
+  const auto order = [&](const std::string& parameters) {
+    return Error(WriteTestFile(
+        folder, "order.cc",
+        "extern \"C\" void convolution(" + parameters + ") {}\n"));
+  };
+  EXPECT_THAT(order("float* y, const float* x, const float* k, int B, int C, "
+                    "int H, int W, int M, int K"),
+              HasSubstr("order.cc:1: convolution takes y, x, k; expected x, k, "
+                        "y, in this order"));
+  EXPECT_THAT(order("const float* in, const float* w, float* out, const int B, "
+                    "const int M, int C, int H, int W, int K"),
+              HasSubstr("convolution takes B, M, C, H, W, K; expected B, C, H, "
+                        "W, M, K, in this order"));
+  EXPECT_THAT(order("float* out, const float* in, const float* w, int n, "
+                    "int c, int h, int w_, int m, int k"),
+              HasSubstr("convolution has a const third parameter; expected x, "
+                        "k, y, of which y is written"));
+  EXPECT_TRUE(ReadKernelSource(
+                  WriteTestFile(folder, "names.cc",
+                                "extern \"C\" void convolution(float* in, "
+                                "float* w, float* out, int N, int C, int H, "
+                                "int W, int K, int R) {}\n"))
+                  .ok());
+  EXPECT_THAT(Error(WriteTestFile(
+                  folder, "sizes.cc",
+                  "void conv_forward_cpu(float* y, const float* x, const "
+                  "float* k, int B, int C, int M, int H, int W, int K) {}\n")),
+              HasSubstr("conv_forward_cpu takes B, C, M, H, W, K; expected B, "
+                        "M, C, H, W, K, in this order"));
   EXPECT_THAT(Error(bad), HasSubstr("bad has several kernels: "));
   EXPECT_THAT(Error(NewTestFolder()),
               HasSubstr("has a kernel's interface; expected"));

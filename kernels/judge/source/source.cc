@@ -261,6 +261,7 @@ class Reader {
     }
     if (type.size() > 1 && IsWord(type.back()[0]) && type.back() != "const" &&
         type.back() != "int" && type.back() != "float") {
+      parameter.name = std::string(type.back());
       type.pop_back();
     }
     // The const of the parameter itself is not part of the function's type.

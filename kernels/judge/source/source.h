@@ -29,6 +29,7 @@ std::vector<Include> Includes(absl::string_view text);
 
 struct Parameter {
   std::string text;  // without its default
+  std::string name;  // empty if it has none
   bool pointer = false;
   // Without its name and without what the type of a function ignores: "const
   // float*", "int".
