@@ -57,13 +57,9 @@ bool CheckVerification(const Candidate& candidate, Reasons& reasons) {
     const auto& verification =
         candidate.record().variants.at(convolution.variant).verification;
     if (!verification) {
-      // Older runs of the ladder verified each variant and kept its error.
-      if (candidate.rung == nullptr || candidate.rung->relative_error <= 0) {
-        reasons.emplace_back(
-            "not verified: the program that made it did not check its results");
-        return false;
-      }
-      continue;
+      reasons.emplace_back(
+          "not verified: the program that made it did not check its results");
+      return verified;
     }
     verified = true;
     std::string reason;
@@ -96,9 +92,7 @@ void CheckErrors(const Candidate& candidate, Reasons& reasons) {
   for (const ConvolutionRecord& one : candidate.convolutions) {
     const auto& verification =
         candidate.record().variants.at(one.variant).verification;
-    const double error = verification     ? verification->relative_error
-                         : candidate.rung ? candidate.rung->relative_error
-                                          : 0;
+    const double error = verification ? verification->relative_error : 0;
     const double most = MaxRelativeError(
         *accuracy, one.channels * one.kernel_size * one.kernel_size);
     if (error <= most) continue;
@@ -178,10 +172,10 @@ void CheckTimes(const Candidate& candidate, Reasons& reasons) {
     }
   }
   if (record.usage.elapsed_ns > 0 && total_ns > record.usage.elapsed_ns) {
-    reasons.push_back(absl::StrCat("impossible: its samples add up to ",
-                                   Milliseconds(total_ns),
-                                   " ms, and the program ran for ",
-                                   Milliseconds(record.usage.elapsed_ns)));
+    reasons.push_back(
+        absl::StrCat("impossible: its samples add up to ",
+                     Milliseconds(total_ns), " ms, and the program ran for ",
+                     Milliseconds(record.usage.elapsed_ns), " ms"));
   }
 }
 

@@ -71,7 +71,9 @@ void RefuseCopies(std::vector<Entrant>& entrants) {
     std::string started;
     const Participant* owner = nullptr;
   };
-  const auto key = [](const Candidate& candidate) {
+  // Without samples, as of kernels that crashed, nothing can be told.
+  const auto key = [](const Candidate& candidate) -> std::string {
+    if (candidate.convolutions.empty()) return "";
     std::string samples = candidate.digest;
     for (const ConvolutionRecord& one : candidate.convolutions) {
       absl::StrAppend(&samples, "|",
@@ -82,6 +84,7 @@ void RefuseCopies(std::vector<Entrant>& entrants) {
   std::map<std::string, Original> originals;
   for (const Entrant& entrant : entrants) {
     for (const Candidate& candidate : entrant.candidates) {
+      if (key(candidate).empty()) continue;
       const std::string& started = candidate.record().started;
       Original& original = originals[key(candidate)];
       if (original.owner == nullptr || started < original.started) {
@@ -92,7 +95,7 @@ void RefuseCopies(std::vector<Entrant>& entrants) {
   for (Entrant& entrant : entrants) {
     for (Candidate& candidate : entrant.candidates) {
       const Participant* owner = originals[key(candidate)].owner;
-      if (owner == entrant.participant) continue;
+      if (owner == nullptr || owner == entrant.participant) continue;
       candidate.refusal.push_back(
           absl::StrCat("a copy of a run of ", owner->name,
                        ": the same samples to the nanosecond"));

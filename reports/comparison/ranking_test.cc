@@ -231,7 +231,9 @@ TEST(Ranking, ImpossibleTimesAreRefused) {
                                      "time, 3.000 ms"));
   run = Final(8);
   run.usage.elapsed_ns = 10 * kMs;
-  EXPECT_THAT(WhyNot(run), HasSubstr("and the program ran for 10.000"));
+  EXPECT_THAT(WhyNot(run),
+              HasSubstr("impossible: its samples add up to 24.000 ms, and the "
+                        "program ran for 10.000 ms"));
 }
 
 TEST(Ranking, WhatWasPrintedMustFit) {
@@ -251,7 +253,7 @@ TEST(Ranking, WhatWasPrintedMustFit) {
   run.output = {"Test Accuracy: 0.8714"};
   EXPECT_THAT(WhyNot(run), HasSubstr("it printed 'Test Accuracy: 0.8714', but "
                                      "has 9,000 correct answers"));
-  RunRecord ladder = TestLadder(10000);
+  RunRecord ladder = Verified(TestLadder(10000));
   ladder.output = {"== naive ==\nOp Time: 0.010000", "Op Time: 0.030000",
                    "== fast ==", "Op Time: 0.002500", "Op Time: 0.007400"};
   const Ranking ranking = Ranked({Of("a", {ladder})});
@@ -274,6 +276,16 @@ TEST(Ranking, OfCopiesTheEarliestStays) {
               HasSubstr("a copy of a run of early"));
 }
 
+TEST(Ranking, KernelsThatFailedAreNoCopiesOfEachOther) {
+  RunRecord ladder = Verified(TestLadder(10000));
+  ladder.variants["odd"].verification->kernel = KernelRecord{"odd", "", "", {}};
+  const Ranking ranking = Ranked({Of("ada", {ladder}), Of("bob", {ladder})});
+  ASSERT_THAT(ranking.refusals, SizeIs(2));
+  for (const Refusal& refusal : ranking.refusals) {
+    EXPECT_EQ(refusal.reason, "rejected: too odd");
+  }
+}
+
 TEST(Ranking, BrokenFoldersAndFilesAreRows) {
   Participant broken = Of("broken", {Final(8)});
   broken.records.broken = {{"broken/x.json", "not valid JSON at byte 3"}};
@@ -292,15 +304,14 @@ TEST(Ranking, BrokenFoldersAndFilesAreRows) {
 }
 
 TEST(Ranking, LadderRunsCountAndTheBaselineDoesNot) {
-  RunRecord ladder = TestLadder(10000);
+  RunRecord ladder = Verified(TestLadder(10000));
   const Ranking ranking =
       Ranked({Of("a", {ladder, TestRecord("m1", "gpu", 10000, "cudnn")})});
   EXPECT_EQ(ranking.sections[0].ranks[0].run, "m4: fast");
   EXPECT_EQ(ranking.sections[0].ranks[0].points, 80);
   // A variant of ours that failed is no row; a participant's kernel is.
   EXPECT_THAT(ranking.refusals, IsEmpty());
-  ladder.convolutions.clear();
-  ladder = Verified(ladder);
+  EXPECT_THAT(WhyNot(TestLadder(10000)), HasSubstr("not verified"));
   ladder.variants["odd"].verification->kernel = KernelRecord{"odd", "", "", {}};
   const Ranking with_kernel = Ranked({Of("a", {ladder})});
   ASSERT_THAT(with_kernel.refusals, SizeIs(1));
