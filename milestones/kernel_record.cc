@@ -28,6 +28,7 @@ void AddToRecord(Session& session, const KernelRun& run) {
   verification.problems_tried = run.verdict.problems_tried;
   verification.problems_right = run.verdict.problems_right;
   verification.judge_version = kJudgeVersion;
+  verification.quick = run.verdict.quick;
   verification.protection = run.verdict.protection;
   verification.op_time_counts = run.verdict.op_time_counts;
   verification.op_time_note = run.verdict.op_time_note;
@@ -72,10 +73,7 @@ void AddToRecord(Session& session, const KernelRun& run) {
 }
 
 absl::Status RecordExpected(Session& session) {
-  if (ExpectedCorrect(session.record) ||
-      (session.line.record.empty() && !session.line.strict)) {
-    return absl::OkStatus();
-  }
+  if (ExpectedCorrect(session.record)) return absl::OkStatus();
   std::vector<const Variant*> variants;
   for (const Problem& layer : LayersOf(*session.line.network, session.size)) {
     ASSIGN_OR_RETURN(const Variant* variant,

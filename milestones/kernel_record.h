@@ -30,7 +30,7 @@ struct KernelRun {
 // convolutions, or to the ladder of a session that has one.
 void AddToRecord(Session& session, const KernelRun& run);
 
-// Rankings and strict runs ask how many answers a right convolution gives. The
+// Verdicts and rankings ask how many answers a right convolution gives. The
 // weights' file says it for some numbers of images; for others, ours is asked.
 absl::Status RecordExpected(Session& session);
 

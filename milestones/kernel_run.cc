@@ -25,6 +25,7 @@
 #include "kernels/judge/source/compile.h"
 #include "kernels/judge/trials.h"
 #include "kernels/judge/verdict.h"
+#include "milestones/counts.h"
 #include "milestones/course_output.h"
 #include "milestones/kernel_files.h"
 #include "milestones/kernel_record.h"
@@ -87,6 +88,22 @@ absl::Status RunNetworkWith(Session& session, KernelProcess& process,
     run.whole_ns.push_back({ns / options.repeat});
   }
   run.device_bytes = convolver.device_bytes();
+  return absl::OkStatus();
+}
+
+// A kernel whose network finds other answers than a verified convolution is
+// wrong, also if the judge's trials did not find out why.
+absl::Status CheckAnswers(Session& session, KernelRun& run) {
+  if (!IsRight(run.verdict)) return absl::OkStatus();
+  RETURN_IF_ERROR(RecordExpected(session));
+  const absl::Status counts =
+      JudgeCounts(run.correct, MaxChangedAnswers(run.verdict.accuracy),
+                  /*strict=*/true, session.record);
+  if (counts.ok()) return absl::OkStatus();
+  run.verdict.outcome = Outcome::kWrong;
+  run.verdict.reason = {
+      absl::StrCat("the network's answers: ", counts.message()),
+      "the trials did not show why: does it keep something between calls?"};
   return absl::OkStatus();
 }
 
@@ -250,6 +267,7 @@ absl::StatusOr<bool> RunOne(Session& session, const CompiledKernel& compiled,
                                         reuse ? *std::move(process) : nullptr));
   }
   if (network.ok()) {
+    RETURN_IF_ERROR(CheckAnswers(session, run));
     TakeVerifiedTimes(session, run);
     PrintTermsLines(session, run);
   } else {

@@ -79,6 +79,28 @@ TEST_F(KernelRunTest, AWrongKernelIsToldWhereItIsWrong) {
               Contains(HasSubstr("this kernel is not right: short")));
 }
 
+TEST_F(KernelRunTest, AKernelWhoseNetworkAnswersWrongIsWrong) {
+  // Images have a black background, which no input of the judge has.
+  Write("picky.cc",
+        Plain("W - K + 1",
+              "long zeros = 0;\n"
+              "for (long i = 0; i < (long)B * C * H * W; ++i) "
+              "zeros += x[i] == 0;\n"
+              "if (C == 1 && 3 * zeros > (long)B * C * H * W) {\n"
+              "  for (long i = 0; i < (long)B * M * (H - K + 1) * (W - K + 1); "
+              "++i) y[i] = i % 2;\n  return;\n}\n"));
+  const Outcome outcome = Run(
+      "m2", "sp19 100 --quick --nostrict --kernel picky.cc --record r.json");
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_THAT(outcome.out, Contains(StartsWith("wrong: ")));
+  EXPECT_THAT(outcome.out,
+              Contains(HasSubstr("where the weight file says 90")));
+  const auto record = ReadRunRecord(Path("r.json"));
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->variants.at("picky").verification->outcome, "wrong");
+  EXPECT_TRUE(record->variants.at("picky").verification->quick);
+}
+
 TEST_F(KernelRunTest, WhatAKernelPrintsIsNoVerdict) {
   Write("cheat.cc",
         Plain("W - K + 1",

@@ -64,6 +64,7 @@ void Fields(Visitor& visit, VerificationRecord& verification) {
   visit("op_time_counts", verification.op_time_counts);
   visit("op_time_note", verification.op_time_note);
   visit("kernel", verification.kernel);
+  visit("quick", verification.quick);
 }
 
 template <typename Visitor>

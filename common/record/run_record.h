@@ -66,6 +66,7 @@ struct VerificationRecord {
   bool op_time_counts = true;
   std::string op_time_note;
   std::optional<KernelRecord> kernel;  // absent for our own variants
+  bool quick = false;  // only the network's own layers were tried
 };
 
 // Whether times of a variant with this outcome may stand in a ranking.

@@ -60,7 +60,8 @@ inline RunRecord Example() {
       "seccomp",
       false,
       "note",
-      KernelRecord{"mine", "mini-dnn", "abcd", {"mine: memory 9 %"}}};
+      KernelRecord{"mine", "mini-dnn", "abcd", {"mine: memory 9 %"}},
+      true};
   record.ladder.resize(1);
   record.ladder[0] = {"naive", "too slow", 1.25e-7, record.convolutions,
                       904,     {31},       250,     int64_t{5} << 30,

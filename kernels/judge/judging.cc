@@ -63,7 +63,8 @@ void Judging::NoteSpecial(const Trial& trial, const Attempt& attempt) {
   }
   verdict_.accuracy = AccuracyClass::kBf16;
   special_notes_.insert(
-      absl::StrFormat("loses %s (relative error %.1g): a type of small range",
+      absl::StrFormat("wrong for %s (relative error %.1g), as with a type of "
+                      "small range or small values added",
                       Name(trial.family), attempt.check.error));
 }
 
@@ -80,14 +81,15 @@ absl::StatusOr<Attempt> Judging::Try(const Trial& trial) {
     lost_seconds_ += SteadySeconds() - start;
   }
   if (attempt.result == AttemptResult::kSkipped) return attempt;
-  ++verdict_.problems_tried;
-  if (attempt.right()) ++verdict_.problems_right;
-  // A special family says something of numbers only where they are wrong.
+  // A special family says something of numbers only where they are wrong. That
+  // becomes a note, and does not count.
   if (IsSpecial(trial.family) &&
       (attempt.right() || attempt.result == AttemptResult::kWrong)) {
     NoteSpecial(trial, attempt);
     return attempt;
   }
+  ++verdict_.problems_tried;
+  if (attempt.right()) ++verdict_.problems_right;
   tried_.push_back({trial.problem, attempt.right()});
   if (!attempt.right()) return attempt;
   if (trial.family == Family::kIntegers && !attempt.check.exact) {
@@ -187,11 +189,15 @@ absl::StatusOr<bool> Judging::DependsOnMemory(const Attempt& failure) {
   if (failure.result != AttemptResult::kWrong || !failure.check.has_nan) {
     return false;
   }
-  Manner zeroed;
-  zeroed.zeroed = true;
-  ASSIGN_OR_RETURN(const Attempt attempt,
-                   runner_.Try(own_failed_.problem, Family::kSigned, zeroed));
-  if (!attempt.right()) return false;
+  // Without zeros it must be wrong before and after: one that keeps something
+  // between calls may be right by turns.
+  for (const bool zeroed : {false, true, false}) {
+    Manner manner;
+    manner.zeroed = zeroed;
+    ASSIGN_OR_RETURN(const Attempt attempt,
+                     runner_.Try(own_failed_.problem, Family::kSigned, manner));
+    if (attempt.right() != zeroed) return false;
+  }
   std::vector<std::string> reason = {
       "right only if the output's memory holds zeros before: it does not write "
       "all of it, or adds to it",

@@ -150,7 +150,9 @@ absl::StatusOr<Attempt> Runner::Try(const Problem& problem, Family family,
     has_started_ = true;
     protection_ = process_->Protection();
   }
-  const Inputs inputs = {problem, family, Mix(seed_, ++runs_)};
+  ++runs_;
+  const Inputs inputs = {problem, family, Mix(seed_, runs_),
+                         /*zero_corners=*/runs_ / 2 % 2 == 1};
   absl::StatusOr<Attempt> attempt = TryInProcess(inputs, manner);
   if (absl::IsAborted(attempt.status())) {
     const std::string printed = process_->Printed();

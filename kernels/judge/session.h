@@ -30,6 +30,7 @@ class Judging {
         layers_(LayersOf(*options.network, options.batch)),
         runner_(kernel.start, options.process, seed_, workers) {
     verdict_.seed = seed_;
+    verdict_.quick = options.quick;
     ClearTimes();
   }
 

@@ -10,6 +10,8 @@ namespace {
 // Elements that a worker takes at a time.
 constexpr int64_t kPiece = 1 << 16;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
+// Tensors of fewer elements have no zeros for corners.
+constexpr size_t kFewestWithCorners = 64;
 
 // From 23 random bits: [0, 1).
 float Unit(uint32_t bits) {
@@ -108,6 +110,11 @@ void Fill(const Inputs& inputs, absl::Span<float> x, absl::Span<float> k,
           Workers& workers) {
   FillOne(Generator(inputs, /*weights=*/false), x, workers);
   FillOne(Generator(inputs, /*weights=*/true), k, workers);
+  if (!inputs.zero_corners) return;
+  for (const absl::Span<float> values : {x, k}) {
+    if (values.size() < kFewestWithCorners) continue;
+    values.front() = values.back() = 0;
+  }
 }
 
 uint32_t RandomPoison(uint64_t seed) {

@@ -29,6 +29,11 @@ struct Inputs {
   Problem problem;
   Family family = Family::kSigned;
   uint64_t seed = 0;
+  // Whether the first and the last element of x and k are zeros, unless they
+  // have few elements. Of two such runs in a row a kernel that knows inputs
+  // again by a corner takes the second for the first, as it would with images
+  // that have a background.
+  bool zero_corners = false;
 };
 
 // Fills x and k, whose sizes are the problem's.

@@ -75,6 +75,7 @@ std::string ToString(const Verdict& verdict) {
   std::string first =
       absl::StrCat(Name(verdict.outcome), ": ", verdict.problems_right, " of ",
                    verdict.problems_tried, " trials right");
+  if (verdict.quick) absl::StrAppend(&first, " on the network's own layers");
   if (IsRight(verdict)) {
     absl::StrAppendFormat(&first, ", class %s, relative error %.2g",
                           Name(verdict.accuracy), verdict.relative_error);

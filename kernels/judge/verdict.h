@@ -57,7 +57,8 @@ struct Verdict {
   // What people should know, and what counts against nobody: integers that are
   // not exact, memory that leaks, an op that cannot be repeated.
   std::vector<std::string> notes;
-  uint64_t seed = 0;  // with which the same inputs come again
+  uint64_t seed = 0;   // with which the same inputs come again
+  bool quick = false;  // only the network's own layers were tried
 };
 
 // Whether the kernel is right on the network's own layers, so that its times

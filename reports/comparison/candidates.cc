@@ -26,6 +26,7 @@ void TakeVerifications(Candidate& candidate) {
         candidate.record().variants.at(convolution.variant);
     std::string accuracy_class = variant.accuracy_class;
     if (const auto& verification = variant.verification) {
+      if (verification->outcome == "restricted") candidate.restricted = true;
       if (!verification->op_time_counts) {
         candidate.measure = Measure::kWholeTime;
       }
@@ -48,7 +49,8 @@ void TakeVerifications(Candidate& candidate) {
 std::string Candidate::Name() const {
   return absl::StrCat(
       record().milestone, ": ",
-      rung != nullptr ? rung->variant : VariantNames(convolutions));
+      rung != nullptr ? rung->variant : VariantNames(convolutions),
+      restricted ? ", restricted" : "");
 }
 
 std::vector<Candidate> CandidatesOf(const Records& records,

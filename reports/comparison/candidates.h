@@ -51,11 +51,12 @@ struct Candidate {
   Measure measure = Measure::kOpTime;
   std::string accuracy_class;        // the loosest of its convolutions
   bool contributed = false;          // a participant's kernel, not a rung
+  bool restricted = false;           // right on the network's own layers only
   std::string digest;                // of a contributed kernel's source
   std::vector<std::string> refusal;  // why it does not count; or empty
 
   const RunRecord& record() const { return run->record; }
-  // "m3: new-forward"
+  // "m3: new-forward", with ", restricted" if it is.
   std::string Name() const;
   // The samples of its measure.
   std::vector<int64_t> ConvolutionRecord::*samples() const {

@@ -71,6 +71,10 @@ bool CheckVerification(const Candidate& candidate, Reasons& reasons) {
     } else if (verification->judge_version < 1 ||
                verification->problems_right < 1) {
       reason = "not verified: its verification tried nothing";
+    } else if (verification->quick) {
+      reason =
+          "judged by --quick, on the network's own layers alone; judge it "
+          "without";
     }
     if (!reason.empty()) {
       reasons.push_back(std::move(reason));

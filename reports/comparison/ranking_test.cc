@@ -166,6 +166,11 @@ TEST(Ranking, WhatIsNotVerifiedIsRefused) {
   VerificationRecord& verification = *run.variants["mine"].verification;
   verification.outcome = "restricted";
   EXPECT_EQ(WhyNot(run), "");
+  EXPECT_EQ(Ranked({Of("a", {run})}).sections[0].ranks[0].run,
+            "final: mine, restricted");
+  verification.quick = true;
+  EXPECT_THAT(WhyNot(run), HasSubstr("judged by --quick"));
+  verification.quick = false;
   verification.outcome = "wrong";
   verification.reason = {"the last column of every row", "more"};
   EXPECT_THAT(WhyNot(run),

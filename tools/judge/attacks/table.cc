@@ -8,6 +8,7 @@ const std::vector<Attack>& Attacks() {
       {"cpu/late_thread.cc", O::kWrong, "never written"},
       {"cpu/cache_by_sizes.cc", O::kRefused, "result of an earlier call"},
       {"cpu/cache_by_content.cc", O::kRight, "class fp32"},
+      {"cpu/cache_by_corner.cc", O::kWrong, "never written"},
       {"cpu/partial_output.cc", O::kWrong, "never written"},
       {"cpu/every_seventh_image.cc", O::kWrong, "wrong"},
       {"cpu/last_column_left_out.cc", O::kWrong, "last column"},
