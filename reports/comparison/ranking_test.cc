@@ -316,7 +316,6 @@ TEST(Ranking, LadderRunsCountAndTheBaselineDoesNot) {
   EXPECT_EQ(ranking.sections[0].ranks[0].points, 80);
   // A variant of ours that failed is no row; a participant's kernel is.
   EXPECT_THAT(ranking.refusals, IsEmpty());
-  EXPECT_THAT(WhyNot(TestLadder(10000)), HasSubstr("not verified"));
   ladder.variants["odd"].verification->kernel = KernelRecord{"odd", "", "", {}};
   const Ranking with_kernel = Ranked({Of("a", {ladder})});
   ASSERT_THAT(with_kernel.refusals, SizeIs(1));
