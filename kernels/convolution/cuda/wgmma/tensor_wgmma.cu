@@ -30,12 +30,10 @@
 //
 // Cost. Three products; each filter row's run is padded to a multiple of 16
 // halves, an image's units to a multiple of 64, and its rows to those of a
-// unit. Inputs and outputs move once.
-//
-// Bound. The tensor cores, except for few channels (sp19), where device memory
-// is as close. A product takes as long as its rows take to come from the
-// registers unless it has 24 columns or more, and shared memory is nearly as
-// busy as the tensor cores.
+// unit. Inputs and outputs move once. The bound is the tensor cores, except for
+// few channels (sp19), where device memory is as close. A product takes as long
+// as its rows take to come from the registers unless it has 24 columns or more,
+// and shared memory is nearly as busy as the tensor cores.
 //
 // Accuracy. Tensor cores cut off bits where they add. So sums that are added
 // there are short (step_order.h), before they go on in float32.
