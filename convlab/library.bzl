@@ -36,7 +36,9 @@ def _static_archive_impl(ctx):
         ),
         outputs = [ctx.outputs.archive],
         # One object, in which the linker has merged what headers brought many
-        # times, and of whose symbols others see the interface only.
+        # times, and of whose symbols others see the interface only. objcopy
+        # does not hide unique ones (type u), unless they were made weak before:
+        # users' own copies, as of std::make_shared's, would clash with them.
         command = """
 set -eu
 compiler=$1 symbols=$2 archive=$3
@@ -44,6 +46,8 @@ shift 3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$compiler" -nostdlib -r -Wl,--force-group-allocation -o "$work/convlab.o" "$@"
+nm --defined-only --extern-only "$work/convlab.o" | awk '$2 == "u" { print $3 }' > "$work/unique"
+objcopy --weaken-symbols="$work/unique" "$work/convlab.o"
 objcopy --strip-debug --keep-global-symbols="$symbols" "$work/convlab.o"
 ar rcsD "$archive" "$work/convlab.o"
 """,
