@@ -239,6 +239,8 @@ class OnTheCpu(unittest.TestCase):
             ("activation is 'elu'", (x, w, None, 1, 0, "elu")),
             ("accuracy is 'fp8'", (x, w, None, 1, 0, None, None, "fp8")),
             ("expected an integer", (x, w, None, 1, 0.5)),
+            ("padding is 'same'", (x, w, None, 1, "same")),
+            ("pool is 'max'", (x, w, None, 1, 0, None, "max")),
             ("w is float16 on the CPU, expected float32", (x, w.astype("f2"))),
         ):
             with self.assertRaisesRegex(
@@ -249,8 +251,13 @@ class OnTheCpu(unittest.TestCase):
         out.flags.writeable = False
         with self.assertRaisesRegex(ValueError, "read-only"):
             convlab.conv2d(x, w, out=out)
-        with self.assertRaisesRegex(convlab.ConvlabError, "no_such"):
+        with self.assertRaisesRegex(convlab.ConvlabError, "no_such.*general"):
             convlab.conv2d(x, w, kernel="no_such")
+        with self.assertRaisesRegex(ValueError, "kernel is 7, expected a name"):
+            convlab.conv2d(x, w, kernel=7)
+        with self.assertRaisesRegex(convlab.ConvlabError, "halves are of class fp16"):
+            halves = x.astype("f2"), w.astype("f2")
+            convlab.conv2d(*halves, accuracy="fp32")
         one = self.uniform(2, 2, 1, 1)
         before = x.copy()
         with self.assertRaisesRegex(convlab.ConvlabError, "y, which .* overlaps x"):
@@ -279,8 +286,10 @@ class OnTheCpu(unittest.TestCase):
             self.assertEqual(raised.exception.status, status)
         with self.assertRaisesRegex(ValueError, "no field 'heigth'"):
             convlab.Plan({"heigth": 9})
-        with self.assertRaisesRegex(ValueError, "expected an integer"):
+        with self.assertRaisesRegex(ValueError, "too large"):
             convlab.Plan({"height": 1 << 64})
+        wide = convlab.Plan({"width": numpy.int64(9)})
+        self.assertEqual(wide.output_width, 9)
 
 
 class WithoutAnArray(unittest.TestCase):

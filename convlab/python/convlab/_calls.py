@@ -23,15 +23,15 @@ MOST_CALLS = 256
 _NHWC, _HALF = 1, 2
 
 
-def _pair(name, value):
-    """(v, v) of a number, and (a, b) of a sequence of two."""
+def _parts(name, value, lengths, expected):
+    """(v,) of a number, and a tuple of a sequence of one of these lengths."""
     try:
-        pair = tuple(value)
+        parts = (value,) if isinstance(value, str) else tuple(value)
     except TypeError:
-        return value, value
-    if len(pair) != 2:
-        raise ValueError(f"{name} is {value!r}, expected a number or two")
-    return pair
+        return (value,)
+    if len(parts) not in lengths:
+        raise ValueError(f"{name} is {value!r}, expected {expected}")
+    return parts
 
 
 def problem_of(
@@ -42,21 +42,13 @@ def problem_of(
     filters, its_channels, kernel_height, kernel_width = w_shape
     if its_channels != channels:
         raise ValueError(f"w has {its_channels} channels, x has {channels}")
-    stride_y, stride_x = _pair("stride", stride)
-    try:
-        sides = tuple(padding)
-    except TypeError:
-        sides = (padding,) * 4
-    if len(sides) == 2:
-        sides = (sides[0], sides[0], sides[1], sides[1])
-    if len(sides) != 4:
-        raise ValueError(f"padding is {padding!r}, expected a number, two or four")
-    windows = (0, 0, 0)
+    strides = _parts("stride", stride, (2,), "a number or two")
+    sides = _parts("padding", padding, (2, 4), "a number, two or four")
+    if len(sides) < 4:
+        sides = (sides[0], sides[0], sides[-1], sides[-1])
+    windows = (0, 0)
     if pool is not None:
-        windows = tuple(pool) if hasattr(pool, "__len__") else (pool, pool)
-        windows = (windows + (False,))[:3] if len(windows) in (2, 3) else windows
-        if len(windows) != 3:
-            raise ValueError(f"pool is {pool!r}, expected a size, two or three")
+        windows = _parts("pool", pool, (2, 3), "a size, two numbers or three")
     return {
         "batch": batch,
         "channels": channels,
@@ -65,8 +57,8 @@ def problem_of(
         "filters": filters,
         "kernel_height": kernel_height,
         "kernel_width": kernel_width,
-        "stride_height": stride_y,
-        "stride_width": stride_x,
+        "stride_height": strides[0],
+        "stride_width": strides[-1],
         "padding_top": sides[0],
         "padding_bottom": sides[1],
         "padding_left": sides[2],
@@ -74,8 +66,8 @@ def problem_of(
         "has_bias": int(biased),
         "activation": activation,
         "pool_size": windows[0],
-        "pool_stride": windows[1],
-        "pool_ceil": int(windows[2]),
+        "pool_stride": windows[1 if len(windows) > 1 else 0],
+        "pool_ceil": int(len(windows) > 2 and bool(windows[2])),
         "format": (_NHWC if nhwc else 0) + (_HALF if halves else 0),
     }
 

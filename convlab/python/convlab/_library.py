@@ -1,6 +1,7 @@
 """The functions of libconvlab.so (convlab.h): runs by _call, others by ctypes."""
 
 import ctypes
+import operator
 import os
 import pathlib
 
@@ -135,6 +136,18 @@ def _value_of(name, table, value):
     return table[value]
 
 
+def _integer(name, value, limit):
+    """The int of what is an integer, NumPy's among them, and fits."""
+    try:
+        integer = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} is {value!r}, expected an integer") from None
+    # ctypes would cut off what does not fit.
+    if not -limit <= integer < limit:
+        raise ValueError(f"{name} is {value!r}, which is too large")
+    return integer
+
+
 class Plan:
     """A convolution that is ready for one problem on one device.
 
@@ -175,17 +188,16 @@ class Plan:
                 raise ValueError(f"a problem has no field {name!r}")
         for name, kind in _Problem._fields_:
             limit = 1 << (8 * ctypes.sizeof(kind) - 1)
-            value = fields.get(name, 0)
-            # ctypes would cut off what does not fit.
-            if not isinstance(value, int) or not -limit <= value < limit:
-                raise ValueError(f"{name} is {value!r}, expected an integer")
+            fields[name] = _integer(name, fields.get(name, 0), limit)
+        if kernel is not None and not isinstance(kernel, str):
+            raise ValueError(f"kernel is {kernel!r}, expected a name")
         c_problem = _Problem(
             **{**fields, "struct_size": ctypes.sizeof(_Problem)}
         )
         c_options = _Options(
             ctypes.sizeof(_Options),
-            device,
-            threads,
+            _integer("device", device, 1 << 31),
+            _integer("threads", threads, 1 << 31),
             _value_of("accuracy", _CLASSES, accuracy),
             (_CAPTURABLE if capturable else 0) + (_TRUST_POINTERS if trusted else 0),
             None if kernel is None else kernel.encode(),
