@@ -52,7 +52,7 @@ absl::Status CheckOne(const Memory& memory) {
   if (memory.data == nullptr) return Null(memory.name);
   if (!memory.is_aligned()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(memory.name, " is at ", absl::Hex(memory.begin()),
+        absl::StrCat(memory.name, " is at 0x", absl::Hex(memory.begin()),
                      ", expected a multiple of ", memory.alignment, " bytes"));
   }
   if (memory.end() < memory.begin()) {

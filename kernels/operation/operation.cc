@@ -76,15 +76,18 @@ absl::Status CheckOperation(const Operation& operation) {
                     o.channels, o.kernel_height, o.kernel_width})) {
     return Wrong(o, "too large to be counted in 64 bits");
   }
+  if (o.pool.size > 0 && o.pool.stride < 1) {
+    return Wrong(o, absl::StrCat("the pooling's stride is ", o.pool.stride,
+                                 ", expected 1 or more"));
+  }
   // What a convolution with filters of 1x1 puts out is as large as it takes in.
   const Problem sums = {o.batch,        1,         o.sums_height(),
                         o.sums_width(), o.filters, 1};
   if (const absl::Status status = CheckEpilogue(sums, PoolingOf(o));
       !status.ok()) {
-    return Wrong(o, absl::StrCat(o.pool.size, "x", o.pool.size,
-                                 " windows of the pooling at every ",
-                                 o.pool.stride, ", expected windows within ",
-                                 o.sums_height(), "x", o.sums_width()));
+    return Wrong(
+        o, absl::StrCat("expected windows of the pooling within the output of ",
+                        o.sums_height(), "x", o.sums_width()));
   }
   return absl::OkStatus();
 }

@@ -70,7 +70,7 @@ TEST(Operation, RefusesWhatIsNone) {
       {[](Operation& o) {
          o.pool = {2, 0, false};
        },
-       "windows of the pooling"},
+       "the pooling's stride is 0, expected 1 or more"},
       {[](Operation& o) {
          o.pool = {1, 112, true};
        },

@@ -253,8 +253,13 @@ absl::StatusOr<const Variant*> ChooseVariant(const Operation& operation,
   if (target.kernel == kGeneralKernel) return nullptr;
   const absl::Status takes = CheckForVariants(operation, target);
   if (!target.kernel.empty()) {
-    ASSIGN_OR_RETURN(const Variant* const variant,
-                     FindVariant(target.backend, target.kernel));
+    const absl::StatusOr<const Variant*> found =
+        FindVariant(target.backend, target.kernel);
+    if (!found.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(found.status().message(), ", ", kGeneralKernel));
+    }
+    const Variant* const variant = *found;
     RETURN_IF_ERROR(Annotate(takes, target.kernel));
     if (variant->accuracy > target.accuracy) {
       return absl::UnimplementedError(
@@ -299,8 +304,8 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
   RETURN_IF_ERROR(CheckOperation(operation));
   if (operation.halves && target.accuracy < AccuracyClass::kFp16) {
     return absl::InvalidArgumentError(
-        absl::StrCat("tensors of halves are of class fp16, expected ",
-                     Name(target.accuracy), " or better"));
+        absl::StrCat("halves are of class fp16, but class ",
+                     Name(target.accuracy), " or better is asked for"));
   }
   if (target.backend == Backend::kCpu && !operation.is_plain()) {
     Operation plain = operation;
