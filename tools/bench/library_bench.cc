@@ -274,9 +274,11 @@ absl::Status BenchLibrary(const LibraryBenchOptions& options,
       ASSIGN_OR_RETURN(const LibraryRow row,
                        options.gpu ? BenchOnGpu(options, problem)
                                    : BenchOnCpu(options, problem));
-      absl::PrintF("%-18s %-14s %12.1f %12.1f %12.1f  %s\n", row.name,
-                   row.kernel, row.estimated_us, row.us, row.prepared_us,
-                   row.operation);
+      const std::string estimate =
+          row.estimated_us > 0 ? absl::StrFormat("%.1f", row.estimated_us)
+                               : "-";
+      absl::PrintF("%-18s %-14s %12s %12.1f %12.1f  %s\n", row.name, row.kernel,
+                   estimate, row.us, row.prepared_us, row.operation);
       std::fflush(stdout);
       record.rows.push_back(row);
     }
