@@ -52,7 +52,9 @@
  * parent's.
  *
  * This header is C99 and C++11. Structures begin with their size, so that later
- * versions can add fields: initialize them by the macros. */
+ * versions can add fields: initialize them by the macros. What a call is given
+ * stays its caller's; a plan copies the problem and the options, the kernel's
+ * name with them. */
 #ifndef CONVLAB_CONVLAB_H_
 #define CONVLAB_CONVLAB_H_
 
@@ -99,7 +101,8 @@ typedef struct convlab_problem {
   int64_t padding_top, padding_bottom, padding_left, padding_right;
   int32_t has_bias;   /* 0 or 1 */
   int32_t activation; /* CONVLAB_RELU, ... */
-  /* Max pooling by squares of pool_size, after the activation; 0: none. */
+  /* Max pooling by squares of pool_size that begin every pool_stride (at least
+   * 1) rows and columns, after the activation; both 0: none. */
   int32_t pool_size, pool_stride;
   /* 1: a last window may extend beyond the image; 0: it is left out. */
   int32_t pool_ceil;
@@ -159,7 +162,8 @@ typedef struct convlab_info {
 
 typedef struct convlab_plan convlab_plan;
 
-/* The library's version, CONVLAB_VERSION of its header. */
+/* The library's version, CONVLAB_VERSION of its header. This string and those
+ * of convlab_status_name stay valid. */
 const char* convlab_version(void);
 
 /* "invalid argument"; "unknown status" for a number that is none. */
@@ -172,8 +176,8 @@ const char* convlab_last_error(void);
 /* The number of usable GPUs; 0 without a driver. */
 int32_t convlab_count_gpus(void);
 
-/* Makes a plan, which convlab_plan_destroy frees, or sets *plan to null. On a
- * GPU it allocates no device memory. */
+/* Makes a plan, which convlab_plan_destroy frees, or fails and sets *plan to
+ * null. On a GPU it allocates no device memory. */
 convlab_status convlab_plan_create(const convlab_problem* problem,
                                    const convlab_options* options,
                                    convlab_plan** plan);
@@ -186,8 +190,8 @@ convlab_status convlab_plan_query(const convlab_plan* plan, convlab_info* info);
 /* Computes y. On a GPU it queues the work in the stream (a cudaStream_t of the
  * plan's device; null: its default stream), neither waits nor allocates device
  * memory, and the tensors are in the device's memory; on the CPU they are in
- * the host's, and y is complete when it returns. Weights and bias are read anew
- * in each run.
+ * the host's, and y is complete when it returns; the stream means nothing then.
+ * Weights and bias are read anew in each run.
  *
  * The pointers are multiples of an element's size. y overlaps nothing else, nor
  * does the workspace: at least info.workspace_bytes at a multiple of 256 bytes,
