@@ -153,6 +153,24 @@ absl::StatusOr<Operation> ReadProblem(const convlab_problem* problem) {
   return o;
 }
 
+absl::Status CheckAddressable(const Operation& operation) {
+  constexpr int64_t kMost = int64_t{1} << 47;
+  const struct {
+    const char* name;
+    int64_t elements;
+  } tensors[] = {{"x", operation.input_elements()},
+                 {"weights", operation.kernel_elements()},
+                 {"y", operation.output_elements()}};
+  for (const auto& [name, elements] : tensors) {
+    if (elements > kMost / operation.element_bytes()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          name, " has ", elements, " elements of ", operation.element_bytes(),
+          " bytes, more than a process can address"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Target> ReadOptions(const convlab_options* options) {
   if (options == nullptr) return Null("options");
   RETURN_IF_ERROR(CheckSize("options", options->struct_size, sizeof(*options)));

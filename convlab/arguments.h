@@ -15,6 +15,9 @@ namespace convlab {
 // InvalidArgument, naming the field, for values that are none. Whether the
 // operation is valid as a whole, PrepareOperation says.
 absl::StatusOr<Operation> ReadProblem(const convlab_problem* problem);
+// InvalidArgument if a tensor has more than 2^47 bytes, which no process has. A
+// plan's own tables grow with it, so that making one could end the process.
+absl::Status CheckAddressable(const Operation& operation);
 // Without workers.
 absl::StatusOr<Target> ReadOptions(const convlab_options* options);
 

@@ -181,6 +181,10 @@ TEST(CInterface, RefusesWrongPlans) {
   problem.batch = problem.channels = problem.filters = INT32_MAX;
   EXPECT_THAT(create(&problem, &on_cpu, kInvalid),
               HasSubstr("too large to be counted in 64 bits"));
+  problem = right, problem.channels = 1024;
+  problem.height = problem.width = 1 << 20;
+  EXPECT_THAT(create(&problem, &on_cpu, kInvalid),
+              HasSubstr("more than a process can address"));
   problem = right, problem.padding_right = INT32_MAX;
   EXPECT_THAT(create(&problem, &on_cpu, kInvalid),
               HasSubstr("the padded image is"));

@@ -205,6 +205,7 @@ convlab_status convlab_plan_create(const convlab_problem* problem,
     ASSIGN_OR_RETURN(made->target, convlab::ReadOptions(options));
     made->trusts_pointers = (options->flags & CONVLAB_TRUST_POINTERS) != 0;
     RETURN_IF_ERROR(convlab::CheckOperation(made->operation));
+    RETURN_IF_ERROR(convlab::CheckAddressable(made->operation));
     if (made->target.backend == convlab::Backend::kCpu) {
       made->pool = convlab::FindPool(options->threads);
       made->target.resources.workers = &made->pool->workers;
