@@ -122,8 +122,9 @@ typedef struct convlab_problem {
 /* The plan may run in a stream that is being captured into a CUDA graph. Some
  * kernels cannot. */
 #define CONVLAB_CAPTURABLE 1
-/* convlab_run does not ask the driver whose memory the pointers and whose
- * stream it is, nor whether the device has been reset. */
+/* Runs do not ask the driver whose memory the pointers are. If the plan is
+ * capturable, they do not ask either whose stream it is, nor whether the device
+ * has been reset. */
 #define CONVLAB_TRUST_POINTERS 2
 
 typedef struct convlab_options {

@@ -7,8 +7,8 @@
 
 namespace convlab::cuda {
 
-// Nanoseconds of its best plan in float32 for a valid operation without its
-// epilogue, from a warm cache.
+// Nanoseconds of its best plan, in float32 or for tensors of halves, for a
+// valid operation without its epilogue, from a warm cache.
 double EstimateCudnnNs(const Operation& operation, const DeviceLimits& limits);
 
 }  // namespace convlab::cuda
