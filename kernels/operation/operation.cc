@@ -122,4 +122,10 @@ Problem PaddedProblem(const Operation& o) {
           o.padded_width(), o.filters,  o.kernel_height};
 }
 
+Operation WithoutPadding(const Operation& operation) {
+  Operation bare = operation;
+  bare.top = bare.bottom = bare.left = bare.right = 0;
+  return bare;
+}
+
 }  // namespace convlab

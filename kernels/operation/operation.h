@@ -89,6 +89,8 @@ std::string ToString(const Operation& operation);
 bool IsProblem(const Operation& operation);
 // That problem.
 Problem PaddedProblem(const Operation& operation);
+// The operation whose padded input is x as it is.
+Operation WithoutPadding(const Operation& operation);
 
 }  // namespace convlab
 

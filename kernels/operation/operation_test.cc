@@ -44,6 +44,16 @@ TEST(Operation, IsAProblemWithSquareFiltersAndStrideOne) {
   EXPECT_FALSE(IsProblem(o));
 }
 
+TEST(Operation, WithoutPaddingTakesTheSameInput) {
+  Operation o = Stem();
+  o.bottom = 1, o.left = 2, o.right = 0;
+  const Operation bare = WithoutPadding(o);
+  EXPECT_FALSE(bare.padded());
+  EXPECT_EQ(bare.padded_elements(), o.input_elements());
+  EXPECT_EQ(bare.stride_x, o.stride_x);
+  EXPECT_EQ(bare.kernel_elements(), o.kernel_elements());
+}
+
 TEST(Operation, IsNamedInFull) {
   Operation o = Stem();
   o.bias = true, o.activation = Activation::kRelu;

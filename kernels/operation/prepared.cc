@@ -199,7 +199,7 @@ class GeneralOnGpu : public PreparedOperation {
     const void* x = tensors.x;
     if (convolution_.copies_input) {
       float* const copy = reinterpret_cast<float*>(workspace);
-      RETURN_IF_ERROR(cuda::PadInput(cuda::WithoutPadding(operation_), x, copy,
+      RETURN_IF_ERROR(cuda::PadInput(WithoutPadding(operation_), x, copy,
                                      overlaps, stream));
       x = copy;
     }

@@ -91,12 +91,6 @@ absl::StatusOr<GeneralConvolution> PrepareGenerally(const Operation& o) {
   return convolution;
 }
 
-Operation WithoutPadding(const Operation& operation) {
-  Operation bare = operation;
-  bare.top = bare.bottom = bare.left = bare.right = 0;
-  return bare;
-}
-
 double EstimatePaddingNs(const Operation& o) {
   // Neighbours of a row are as far apart as there are channels if these come
   // last: each is read in a sector of 8 floats of its own.

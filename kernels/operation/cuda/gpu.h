@@ -45,8 +45,9 @@ absl::StatusOr<std::unique_ptr<Convolution>> MakeLoadingPadding(
     const Operation& operation, const Variant& variant,
     const Epilogue& epilogue, const Resources& resources);
 
-// Of the next three, `overlaps` says whether they may overlap with the kernel
-// before them: as GeneralPlan's, whose kernel is compiled for the same GPUs.
+// Of PadInput, FiltersToFloats and FinishSums, `overlaps` says whether they may
+// overlap with the kernel before them: as GeneralPlan's, whose kernel is
+// compiled for the same GPUs.
 
 // Copies x, amid zeros, to the padded_elements() at `padded`, which are floats
 // with the channels first.
@@ -56,9 +57,6 @@ absl::Status PadInput(const Operation& operation, const void* x, float* padded,
 // Copies filters of halves to the kernel_elements() at `floats`.
 absl::Status FiltersToFloats(const Operation& operation, const void* k,
                              float* floats, bool overlaps, Stream stream);
-
-// The operation whose padded input is x as it is.
-Operation WithoutPadding(const Operation& operation);
 
 // The sums by the general kernel, with bias (unless it is null) and activation
 // unless the operation pools: then they follow the pooling.

@@ -23,7 +23,6 @@ absl::StatusOr<std::unique_ptr<Convolution>> MakeLoadingPadding(
     const Operation&, const Variant&, const Epilogue&, const Resources&) {
   return NoCuda();
 }
-Operation WithoutPadding(const Operation& operation) { return operation; }
 absl::Status PadInput(const Operation&, const void*, float*, bool, Stream) {
   return NoCuda();
 }
