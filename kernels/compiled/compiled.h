@@ -41,12 +41,17 @@ class CompiledNetwork {
 
   // Where the time of all calls so far went, in nanoseconds of wall clock: the
   // enlarging of the images, then each stage of the plan. On the GPU it is the
-  // time of the same work once more, stage by stage, since a call's stages run
-  // as one; what a kernel does of several stages counts for the first of them.
+  // time of StageImages() once more, stage by stage, since a call's stages run
+  // as one, scaled to all; what a kernel does of several stages counts for the
+  // first of them.
   virtual std::vector<int64_t> StageNs() const = 0;
 
-  // What ran them in the last call, in the same order: the names of kernels,
-  // one for all stages that it does. Empty on the CPU.
+  // How many images StageNs takes the time of, on the GPU: those of a piece of
+  // the size in which most images came. 0 on the CPU, whose times are of all.
+  virtual int64_t StageImages() const { return 0; }
+
+  // What ran the stages of such a piece, in the same order: the names of
+  // kernels, one for all stages that it does. Empty on the CPU.
   virtual std::vector<std::string> StageKernels() const { return {}; }
 };
 

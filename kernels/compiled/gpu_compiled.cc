@@ -98,21 +98,31 @@ class GpuCompiled : public CompiledNetwork {
   const Plan& plan() const override { return plan_; }
 
   std::vector<std::string> StageKernels() const override {
-    if (last_count_ == 0) return {};
-    const absl::StatusOr<Prepared*> prepared = Find(*slots_[0], last_count_);
+    const int64_t count = StageImages();
+    if (count == 0) return {};
+    const absl::StatusOr<Prepared*> prepared = Find(SlotOf(count), count);
     if (!prepared.ok()) return {};
-    return stages_->Kernels(last_count_, (*prepared)->convolutions);
+    return stages_->Kernels(count, (*prepared)->convolutions);
+  }
+
+  int64_t StageImages() const override {
+    int64_t most = 0, images = 0;
+    for (const auto& [count, all] : images_of_) {
+      if (all > images) most = count, images = all;
+    }
+    return most;
   }
 
   std::vector<int64_t> StageNs() const override {
     std::vector<int64_t> ns(plan_.stages.size() + 1, 0);
-    if (last_count_ == 0) return ns;
+    const int64_t count = StageImages();
+    if (count == 0) return ns;
     // Zeros tell that the GPU could not be asked.
-    const absl::StatusOr<std::vector<int64_t>> timed = TimeStages();
+    const absl::StatusOr<std::vector<int64_t>> timed = TimeStages(count);
     if (!timed.ok()) return ns;
     for (size_t i = 0; i < ns.size(); ++i) {
-      ns[i] = static_cast<int64_t>(static_cast<double>((*timed)[i]) /
-                                   last_count_ * all_images_);
+      ns[i] = static_cast<int64_t>(static_cast<double>((*timed)[i]) / count *
+                                   all_images_);
     }
     return ns;
   }
@@ -163,7 +173,7 @@ class GpuCompiled : public CompiledNetwork {
     slot.out = logits;
     slot.running = count;
     RETURN_IF_ERROR(Start(slot, count, in_place));
-    last_count_ = count;
+    images_of_[count] += count;
     return absl::OkStatus();
   }
 
@@ -238,12 +248,20 @@ class GpuCompiled : public CompiledNetwork {
                            count * classes_ * kFloat, stream);
   }
 
+  // A slot that had a piece of so many images, and so has as many to read.
+  Slot& SlotOf(int64_t count) const {
+    for (const auto& slot : slots_) {
+      if (slot->prepared.count(count) > 0) return *slot;
+    }
+    return *slots_[0];
+  }
+
   // The nanoseconds of the enlarging and each stage for the images that are in
-  // the first slot, of the last count: the least of several passes.
-  absl::StatusOr<std::vector<int64_t>> TimeStages() const {
+  // a slot: the least of several passes.
+  absl::StatusOr<std::vector<int64_t>> TimeStages(int64_t count) const {
     constexpr int kPasses = 5;
-    Slot& slot = *slots_[0];
-    ASSIGN_OR_RETURN(Prepared* const prepared, Find(slot, last_count_));
+    Slot& slot = SlotOf(count);
+    ASSIGN_OR_RETURN(Prepared* const prepared, Find(slot, count));
     std::vector<int64_t> least(plan_.stages.size() + 1, 0);
     for (int pass = 0; pass < kPasses; ++pass) {
       std::vector<std::pair<size_t, cuda::Event>> events;
@@ -253,9 +271,8 @@ class GpuCompiled : public CompiledNetwork {
         events.emplace_back(stage, std::move(event));
         return absl::OkStatus();
       };
-      RETURN_IF_ERROR(QueuePiece(slot, *prepared, last_count_,
-                                 in_place_ && last_count_ > kFewImages,
-                                 passed));
+      RETURN_IF_ERROR(QueuePiece(slot, *prepared, count,
+                                 in_place_ && count > kFewImages, passed));
       RETURN_IF_ERROR(slot.stream.Synchronize());
       for (size_t i = 1; i < events.size(); ++i) {
         ASSIGN_OR_RETURN(const int64_t ns,
@@ -274,8 +291,8 @@ class GpuCompiled : public CompiledNetwork {
   const int64_t piece_;
   Workers& workers_;
   std::vector<std::unique_ptr<Slot>> slots_;
-  bool in_place_ = false;   // whether the last call's images were pinned
-  int64_t last_count_ = 0;  // images of the last piece
+  bool in_place_ = false;  // whether the last call's images were pinned
+  std::map<int64_t, int64_t> images_of_;  // all, in pieces of each size
   int64_t all_images_ = 0;
 };
 

@@ -40,7 +40,8 @@ absl::Status TellPlan(const ClassifyOptions& options, int image_size,
   ASSIGN_OR_RETURN(const Rates rates, MeasureRates(device));
   const PlanReport report =
       ReportPlan(network, MakePlan(network), result.share.images, image_size,
-                 result.stage_ns, result.stage_kernels, device.text, rates);
+                 result.stage_ns, result.stage_kernels, device.text, rates,
+                 result.stage_images);
   if (options.plan) std::fputs(PlanTable(report).c_str(), stdout);
   if (options.plan_svg.empty()) return absl::OkStatus();
   return WriteFileAtomically(options.plan_svg, PlanPicture(report));

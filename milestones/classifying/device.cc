@@ -159,6 +159,7 @@ WorkerResult RunWorker(const ClassifyDevice& device, const WorkerJob& job,
         WorkOnPieces(feed, worker, *compiled, worker_options, result.share));
     if (job.stages && result.share.images > 0) {
       result.stage_ns = compiled->StageNs();
+      result.stage_images = compiled->StageImages();
       result.stage_kernels = compiled->StageKernels();
     }
     return absl::OkStatus();

@@ -53,6 +53,7 @@ struct WorkerResult {
   absl::Status status;  // not OK: the worker is lost
   ClassifyShare share;
   std::vector<int64_t> stage_ns;           // CompiledNetwork::StageNs
+  int64_t stage_images = 0;                // CompiledNetwork::StageImages
   std::vector<std::string> stage_kernels;  // CompiledNetwork::StageKernels
 };
 

@@ -72,8 +72,9 @@ std::string Row(const StageReport& stage, int name_width) {
 PlanReport ReportPlan(const Network& network, const Plan& plan, int64_t images,
                       int image_size, const std::vector<int64_t>& stage_ns,
                       const std::vector<std::string>& kernels,
-                      const std::string& device, const Rates& rates) {
-  PlanReport report = {network.name, images, device, rates, {}};
+                      const std::string& device, const Rates& rates,
+                      int64_t timed_images) {
+  PlanReport report = {network.name, images, device, rates, {}, timed_images};
   const double count = static_cast<double>(images);
   const TensorShape image = {network.image_channels, network.image_size};
   const double pixels = count * image_size * image_size;
@@ -127,6 +128,11 @@ std::string PlanTable(const PlanReport& report) {
       "Floor: operations and least bytes at the rates measured now, %.0f "
       "GFLOP/s and %.1f GB/s.\n",
       *report.rates.fp32_tflops * 1e3, *report.rates.memory_gbs);
+  if (report.timed_images > 0 && report.timed_images != report.images) {
+    absl::StrAppendFormat(&text,
+                          "Time: that of %d images at a time, scaled to all.\n",
+                          report.timed_images);
+  }
   return text;
 }
 

@@ -34,15 +34,17 @@ struct PlanReport {
   std::string device;  // "the CPU, 2 threads, avx512"
   Rates rates;         // measured on it
   std::vector<StageReport> stages;
+  int64_t timed_images;  // from whose times all are scaled; 0: not scaled
 };
 
 // `stage_ns` and `kernels` are CompiledNetwork::StageNs and ::StageKernels for
 // `images` images of image_size x image_size bytes; `rates` has the rates of
-// float32 and memory.
+// float32 and memory. `timed_images` is CompiledNetwork::StageImages.
 PlanReport ReportPlan(const Network& network, const Plan& plan, int64_t images,
                       int image_size, const std::vector<int64_t>& stage_ns,
                       const std::vector<std::string>& kernels,
-                      const std::string& device, const Rates& rates);
+                      const std::string& device, const Rates& rates,
+                      int64_t timed_images = 0);
 
 std::string PlanTable(const PlanReport& report);
 std::string PlanPicture(const PlanReport& report);  // SVG

@@ -52,6 +52,17 @@ TEST(PlanReport, TheTableHasAllStagesAndTheirSum) {
   }
 }
 
+TEST(PlanReport, SaysFromHowManyImagesTimesAreScaled) {
+  PlanReport report = ReportFa19();
+  EXPECT_THAT(PlanTable(report), ::testing::Not(HasSubstr("scaled")));
+  report.timed_images = 1000;
+  EXPECT_THAT(PlanTable(report), ::testing::Not(HasSubstr("scaled")));
+  report.timed_images = 256;
+  EXPECT_THAT(
+      PlanTable(report),
+      HasSubstr("\nTime: that of 256 images at a time, scaled to all.\n"));
+}
+
 TEST(PlanReport, ThePictureHasABoxForEachStage) {
   const std::string picture = PlanPicture(ReportFa19());
   size_t boxes = 0;

@@ -17,6 +17,7 @@
 #include "common/weights/weights.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/compiled/compiled.h"
 #include "kernels/cuda/device.h"
 #include "milestones/program_testing.h"
 #include "tools/bench/gpus_bench.h"
@@ -72,6 +73,27 @@ TEST_P(GpusBenchTest, AllCallsWorkOnTheSecondGpu) {
     }
     EXPECT_TRUE(call.answers().ok()) << call.path;
   }
+}
+
+// A last piece of few images tells nothing of the others.
+TEST_P(GpusBenchTest, StagesAreTimedInThePiecesOfMostImages) {
+  Workers workers(1);
+  const auto compiled = CompileForGpu(network_, weights_, 28, workers);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  EXPECT_EQ((*compiled)->StageImages(), 0);
+  std::vector<float> logits(kImages * network_.Classes());
+  const auto run = [&](int64_t count) {
+    ASSERT_TRUE(
+        (*compiled)->Run(images_.pixels.data(), count, logits.data()).ok());
+    EXPECT_EQ((*compiled)->StageNs().size(),
+              (*compiled)->plan().stages.size() + 1);
+    EXPECT_FALSE((*compiled)->StageKernels().empty());
+  };
+  run(kImages);
+  const int64_t piece = (*compiled)->StageImages();
+  EXPECT_GT(piece, 10);
+  run(10);
+  EXPECT_EQ((*compiled)->StageImages(), piece);
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, GpusBenchTest,
