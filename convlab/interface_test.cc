@@ -34,7 +34,13 @@ TEST(CInterface, PlansAreQueried) {
   EXPECT_EQ(plan.info().weight_bytes, 4 * kFilters * kChannels * 9);
   EXPECT_EQ(plan.info().output_bytes, 4 * kImages * kFilters * 36);
   EXPECT_EQ(plan.info().accuracy, CONVLAB_FP32);
-  EXPECT_STREQ(plan.info().kernel, "general");
+  EXPECT_STRNE(plan.info().kernel, "");
+}
+
+TEST(CInterface, TheKernelThatIsNamedRuns) {
+  Options options;
+  options.kernel = "general";
+  EXPECT_STREQ(Plan(SomeProblem(), options).info().kernel, "general");
 }
 
 TEST(CInterface, RunsOnTheCpu) {
@@ -57,7 +63,9 @@ TEST(CInterface, RunsVariantsOnTheCpu) {
   convlab_problem problem = SomeProblem();
   problem.padding_top = problem.padding_bottom = 0;
   problem.padding_left = problem.padding_right = 0;
-  const Plan plan(problem);
+  Options options;
+  options.kernel = "dense_lanes";
+  const Plan plan(problem, options);
   EXPECT_STREQ(plan.info().kernel, "dense_lanes");
   HostTensors t;
   t.y.resize(kImages * kFilters * 25);
@@ -65,17 +73,27 @@ TEST(CInterface, RunsVariantsOnTheCpu) {
   EXPECT_EQ(t.y, std::vector<float>(t.y.size(), 9 * kChannels + 0.5f));
 }
 
-// By both kernels, and by tensors that are converted.
+// By a kernel of each kind, and by tensors that are converted.
 TEST(CInterface, WeightsArePreparedOnce) {
   convlab_problem variant = SomeProblem();
   variant.padding_top = variant.padding_bottom = 0;
   variant.padding_left = variant.padding_right = 0;
   convlab_problem last = SomeProblem();
   last.format = CONVLAB_NHWC;
-  for (const convlab_problem& problem : {SomeProblem(), variant, last}) {
-    const Plan plan(problem);
+  const struct {
+    convlab_problem problem;
+    const char* kernel;
+  } cases[] = {{SomeProblem(), "general"},
+               {variant, "general"},
+               {variant, "dense_lanes"},
+               {last, "general"}};
+  for (const auto& [problem, kernel] : cases) {
+    SCOPED_TRACE(kernel);
+    Options options;
+    options.kernel = kernel;
+    const Plan plan(problem, options);
     const convlab_info& info = plan.info();
-    SCOPED_TRACE(info.kernel);
+    EXPECT_STREQ(info.kernel, kernel);
     HostTensors t;
     for (size_t i = 0; i < t.weights.size(); ++i) {
       t.weights[i] = static_cast<float>(i);
@@ -94,7 +112,8 @@ TEST(CInterface, WeightsArePreparedOnce) {
   }
 }
 
-// By both kernels, with one thread and with several, also past the caches.
+// By a kernel of each kind, with one thread and with several, also past the
+// caches.
 TEST(CInterface, RunsOnTheCpuAllocateNothing) {
   convlab_problem large = SomeProblem();
   large.batch = 64, large.height = large.width = 130;
@@ -104,10 +123,17 @@ TEST(CInterface, RunsOnTheCpuAllocateNothing) {
   large.pool_size = large.pool_stride = 0;
   convlab_problem fused = large;
   fused.activation = CONVLAB_TANH, fused.pool_size = fused.pool_stride = 2;
-  for (const convlab_problem& problem : {SomeProblem(), large, fused}) {
+  const struct {
+    convlab_problem problem;
+    const char* kernel;
+  } cases[] = {{SomeProblem(), "general"},
+               {large, "dense_lanes"},
+               {fused, "dense_lanes"}};
+  for (const auto& [problem, kernel] : cases) {
     for (const int threads : {1, 3}) {
       Options options;
       options.threads = threads;
+      options.kernel = kernel;
       const Plan plan(problem, options);
       const convlab_info& info = plan.info();
       const std::vector<float> x(info.input_bytes / 4, 1);
@@ -291,7 +317,7 @@ TEST(CInterface, InfoOfAnotherVersion) {
   asked.info.prepared_bytes = 7;
   ASSERT_EQ(convlab_plan_query(plan.get(), &asked.info), CONVLAB_OK);
   EXPECT_EQ(asked.info.struct_size, 80u);
-  EXPECT_STREQ(asked.info.kernel, "general");
+  EXPECT_STREQ(asked.info.kernel, plan.info().kernel);
   EXPECT_EQ(asked.info.prepared_bytes, 7);
   asked.info.struct_size = sizeof(asked);
   ASSERT_EQ(convlab_plan_query(plan.get(), &asked.info), CONVLAB_OK);
