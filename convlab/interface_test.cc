@@ -1,5 +1,9 @@
 // Tests the C interface on the CPU: results, errors, threads. What is computed,
 // the tests of kernels/operation compare with the definition in float64.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -169,6 +173,51 @@ TEST(CInterface, ThreadsShareAPlan) {
   for (std::thread& thread : threads) thread.join();
   for (size_t i = 0; i < tensors.size(); ++i) {
     EXPECT_EQ(tensors[i].y, ExpectedOnes(static_cast<float>(i)));
+  }
+}
+
+// Whatever other threads are at when the process forks, the child has plans of
+// its own and those of its parent.
+TEST(CInterface, TheChildOfAForkGoesOn) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the thread sanitizer refuses threads after a fork";
+#endif
+  for (const int threads : {1, 2}) {
+    Options options;
+    options.threads = threads;
+    const Plan plan(SomeProblem(), options);
+    const auto is_right = [](const Plan& by) {
+      HostTensors t;
+      by.Run(t.x.data(), t.weights.data(), t.bias.data(), t.y.data());
+      return t.y == ExpectedOnes(0.5f);
+    };
+    std::atomic<bool> ended{false};
+    std::thread runs([&] {
+      HostTensors t;
+      while (!ended) {
+        plan.Run(t.x.data(), t.weights.data(), t.bias.data(), t.y.data());
+      }
+    });
+    std::thread makes([&] {
+      while (!ended) Plan(SomeProblem(), options);
+    });
+    for (int i = 0; i < 50; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        alarm(20);  // instead of a child that hangs
+        const bool right =
+            is_right(plan) && is_right(Plan(SomeProblem(), options));
+        _exit(right ? 0 : 1);
+      }
+      int status = -1;
+      EXPECT_EQ(waitpid(child, &status, 0), child);
+      EXPECT_EQ(status, 0) << "fork " << i << ", " << threads << " threads";
+      if (HasFailure()) break;
+    }
+    ended = true;
+    runs.join();
+    makes.join();
+    EXPECT_TRUE(is_right(plan));
   }
 }
 

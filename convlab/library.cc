@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -14,10 +13,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "common/parallel/parallel.h"
 #include "common/status/status.h"
 #include "convlab/arguments.h"
 #include "convlab/include/convlab/convlab.h"
+#include "convlab/pool.h"
 #include "kernels/cuda/device.h"
 #include "kernels/operation/operation.h"
 #include "kernels/operation/prepared.h"
@@ -39,27 +38,6 @@ static_assert(offsetof(convlab_info, prepared_bytes) == 80);
 static_assert(sizeof(convlab_info) == 96);
 // That of version 0.1.
 constexpr size_t kFirstInfoSize = offsetof(convlab_info, prepared_bytes);
-
-// Threads that plans share: each run uses all of them, so that runs take turns.
-struct Pool {
-  explicit Pool(int threads) : workers(threads) {}
-  Workers workers;
-  std::mutex mutex;
-};
-
-// The pool of so many threads, which lives as long as a plan has it. One thread
-// is the caller's own, for which nobody need wait.
-std::shared_ptr<Pool> FindPool(int threads) {
-  const int count = threads == 0 ? Workers::Available() : threads;
-  if (count == 1) return std::make_shared<Pool>(1);
-  static std::mutex& mutex = *new std::mutex;
-  static auto& pools = *new std::map<int, std::weak_ptr<Pool>>;
-  const std::lock_guard<std::mutex> lock(mutex);
-  std::weak_ptr<Pool>& known = pools[count];
-  std::shared_ptr<Pool> pool = known.lock();
-  if (pool == nullptr) known = pool = std::make_shared<Pool>(count);
-  return pool;
-}
 
 // Not a string, since an error may be that memory ran out.
 thread_local char last_error[512] = "";
@@ -124,7 +102,10 @@ struct convlab_plan {
   std::unique_ptr<convlab::PreparedOperation> prepared;
   std::mutex mutex;  // of the GPU: one thread at a time queues work
 
-  std::mutex& turn() { return pool == nullptr ? mutex : pool->mutex; }
+  std::unique_lock<std::mutex> TakeTurn() {
+    return pool == nullptr ? std::unique_lock<std::mutex>(mutex)
+                           : pool->TakeTurn();
+  }
   convlab::Planned planned() const {
     return {operation, target, *prepared, !trusts_pointers};
   }
@@ -149,7 +130,7 @@ convlab_status Run(const char* function, convlab_plan* plan,
     RETURN_IF_ERROR(plan->CheckStream(queue));
     RETURN_IF_ERROR(
         CheckTensors(plan->planned(), tensors, prepared, workspace_bytes));
-    const std::lock_guard<std::mutex> lock(plan->turn());
+    const std::unique_lock<std::mutex> turn = plan->TakeTurn();
     return prepared ? plan->prepared->RunPrepared(tensors, queue)
                     : plan->prepared->Run(tensors, queue);
   });
@@ -271,7 +252,7 @@ convlab_status convlab_prepare_weights(convlab_plan* plan, const void* weights,
     RETURN_IF_ERROR(plan->CheckStream(queue));
     RETURN_IF_ERROR(convlab::CheckFilters(plan->planned(), weights, prepared,
                                           prepared_bytes));
-    const std::lock_guard<std::mutex> lock(plan->turn());
+    const std::unique_lock<std::mutex> turn = plan->TakeTurn();
     return plan->prepared->PrepareFilters(weights, prepared, queue);
   });
 }

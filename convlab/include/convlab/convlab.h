@@ -48,8 +48,8 @@
  * also with one plan, as long as no run uses the workspace or the output of
  * another one that may still be at work, and no plan is destroyed that is in
  * use. No call changes the calling thread's current device. The child of a fork
- * may go on with plans on the CPU; on a GPU, as CUDA itself, it cannot use its
- * parent's.
+ * may go on with plans on the CPU, for whose runs in other threads the fork
+ * waits; on a GPU, as CUDA itself, it cannot use its parent's.
  *
  * This header is C99 and C++11. Structures begin with their size, so that later
  * versions can add fields: initialize them by the macros. What a call is given
