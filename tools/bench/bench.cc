@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -35,6 +36,7 @@
 #include "tools/bench/cpu_bench.h"
 #include "tools/bench/gpu_bench.h"
 #include "tools/bench/library_bench.h"
+#include "tools/bench/modes.h"
 #include "tools/bench/network_bench.h"
 #include "tools/bench/options.h"
 #include "tools/bench/report.h"
@@ -166,13 +168,6 @@ absl::StatusOr<BenchOptions> ReadOptions(
   }
   ASSIGN_OR_RETURN(options.layers, ParseLayers(FLAGS_layers, batches));
   ASSIGN_OR_RETURN(options.data, FindDataFamily(FLAGS_data));
-  if (FLAGS_accuracy && FLAGS_once) {
-    return absl::InvalidArgumentError(
-        "--accuracy and --once: expected one of them");
-  }
-  if (FLAGS_once && !FLAGS_json.empty()) {
-    return absl::InvalidArgumentError("--once has no results for --json");
-  }
   if (!FLAGS_json.empty()) {
     RETURN_IF_ERROR(CheckWritable(UserPath(FLAGS_json)));
   }
@@ -362,11 +357,19 @@ absl::Status ParseAndRun(const std::vector<std::string>& args) {
         absl::StrCat("unexpected argument '", parsed.positional[0],
                      "'; --help lists the flags"));
   }
-  if (FLAGS_list) return List();
+  std::set<std::string> on = parsed.given;
+  for (const auto& [name, value] :
+       {std::pair("accuracy", FLAGS_accuracy), std::pair("once", FLAGS_once),
+        std::pair("library", FLAGS_library), std::pair("list", FLAGS_list)}) {
+    if (!value) on.erase(name);
+  }
+  ASSIGN_OR_RETURN(const BenchMode mode, ChooseBenchMode(on));
+  RETURN_IF_ERROR(CheckFlagsOf(mode, parsed.given));
+  if (mode == BenchMode::kList) return List();
   std::vector<std::string> command = {"bench"};
   command.insert(command.end(), args.begin(), args.end());
-  if (parsed.given.count("network") > 0) return BenchWholeNetworks(command);
-  if (FLAGS_library) return BenchTheLibrary(command);
+  if (mode == BenchMode::kNetwork) return BenchWholeNetworks(command);
+  if (mode == BenchMode::kLibrary) return BenchTheLibrary(command);
   const auto kernels = parsed.repeated.find("kernel");
   return Bench(command, kernels == parsed.repeated.end()
                             ? std::vector<std::string>()

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/files/files.h"
 #include "common/record/bench_record.h"
@@ -149,42 +148,6 @@ TEST(Bench, RunsOnceForAProfiler) {
   EXPECT_THAT(declined.output,
               MatchesRegex("bench: left out: .*tensor_strips.*\n"
                            "bench: .*tensor_strips.*\n"));
-}
-
-TEST(Bench, RefusesWrongArguments) {
-  for (const char* arguments : {"fa19-L1",
-                                "--layers fa21",
-                                "--layers 1,2,3",
-                                "--layers ''",
-                                "--device tpu",
-                                "--device cpu --variants direct_tiled",
-                                "--device cpu --variants cudnn",
-                                "--device cpu --class fp64",
-                                "--device cpu --class fp16 --nopeers",
-                                "--device cpu --class fp16",
-                                "--device cpu --class tf32 --variants onednn",
-                                "--device cpu --class fp16 --variants naive",
-                                "--samples 2",
-                                "--seconds 0",
-                                "--seconds nan",
-                                "--batch -1",
-                                "--batch 1,,2",
-                                "--threads -1",
-                                "--device cpu --class fp16 --variants final",
-                                "--device cpu --json /nowhere/bench.json",
-                                "--device cpu --once",
-                                "--once --json once.json",
-                                "--once --accuracy",
-                                "--device cpu --data dark",
-                                "--list --class fp64",
-                                "--layer fa17"}) {
-    const Outcome outcome = Bench(arguments);
-    EXPECT_EQ(outcome.exit_status, 2) << arguments << ": " << outcome.output;
-    EXPECT_TRUE(absl::StartsWith(outcome.output, "bench: ")) << outcome.output;
-    // One line.
-    EXPECT_EQ(outcome.output.find('\n'), outcome.output.size() - 1)
-        << outcome.output;
-  }
 }
 
 TEST(Bench, ComparesAccuracyOnAllFamilies) {

@@ -1,0 +1,98 @@
+// Tests how a run of the benchmark reads its flags, and how it ends.
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tools/bench/modes.h"
+#include "tools/run_program.h"
+
+namespace convlab {
+namespace {
+
+using ::testing::HasSubstr;
+
+Outcome Bench(const std::string& arguments) {
+  return RunProgram("tools/bench/bench " + arguments);
+}
+
+TEST(Bench, RefusesWrongArguments) {
+  for (const char* arguments : {"fa19-L1",
+                                "--layers fa21",
+                                "--layers 1,2,3",
+                                "--layers ''",
+                                "--device tpu",
+                                "--device cpu --variants direct_tiled",
+                                "--device cpu --variants cudnn",
+                                "--device cpu --class fp64",
+                                "--device cpu --class fp16 --nopeers",
+                                "--device cpu --class fp16",
+                                "--device cpu --class tf32 --variants onednn",
+                                "--device cpu --class fp16 --variants naive",
+                                "--samples 2",
+                                "--seconds 0",
+                                "--seconds nan",
+                                "--batch -1",
+                                "--batch 1,,2",
+                                "--threads -1",
+                                "--device cpu --class fp16 --variants final",
+                                "--device cpu --json /nowhere/bench.json",
+                                "--device cpu --once",
+                                "--once --json once.json",
+                                "--once --accuracy",
+                                "--network sp19 --kernel my.cu",
+                                "--network sp19 --library",
+                                "--network sp19 --layers sp19",
+                                "--network sp19 --device cpu --gpus 2",
+                                "--library --network sp19 --accuracy",
+                                "--library --batch 10",
+                                "--gpus 2",
+                                "--once --noverbose",
+                                "--accuracy --samples 9",
+                                "--accuracy --kernel my.cu",
+                                "--list --json list.json",
+                                "--device cpu --data dark",
+                                "--list --class fp64",
+                                "--layer fa17"}) {
+    const Outcome outcome = Bench(arguments);
+    EXPECT_EQ(outcome.exit_status, 2) << arguments << ": " << outcome.output;
+    EXPECT_TRUE(absl::StartsWith(outcome.output, "bench: ")) << outcome.output;
+    // One line.
+    EXPECT_EQ(outcome.output.find('\n'), outcome.output.size() - 1)
+        << outcome.output;
+  }
+}
+
+TEST(Bench, SaysWhatAFlagIsFor) {
+  EXPECT_EQ(Bench("--network sp19 --kernel my.cu").output,
+            "bench: --kernel is for times of layers, but this run is for "
+            "--network\n");
+  EXPECT_EQ(Bench("--gpus 2 --device cpu").output,
+            "bench: --gpus is for --network, but this run is for times of "
+            "layers\n");
+  EXPECT_EQ(Bench("--library --list").output,
+            "bench: --library and --list: expected one of them\n");
+  // A mode that is switched off is none.
+  EXPECT_EQ(Bench("--list --noaccuracy --device cpu").exit_status, 0);
+}
+
+// --help names every flag at the beginning of its paragraph.
+TEST(BenchModes, SomeModeReadsEachFlag) {
+  const std::string help = Bench("--help").output;
+  int flags = 0;
+  for (size_t at = help.find("\n  --"); at != std::string::npos;
+       at = help.find("\n  --", at + 1)) {
+    std::string name = help.substr(at + 5);
+    name = name.substr(0, name.find_first_of("= \n"));
+    if (absl::StartsWith(name, "[no]")) name = name.substr(4);
+    const absl::Status status = CheckFlagsOf(BenchMode::kOnce, {name});
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::Not(HasSubstr(" is for , ")));
+    ++flags;
+  }
+  EXPECT_GT(flags, 15);
+}
+
+}  // namespace
+}  // namespace convlab
