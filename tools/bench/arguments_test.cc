@@ -1,10 +1,15 @@
 // Tests how a run of the benchmark reads its flags, and how it ends.
+#include <cstdlib>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/files/files.h"
+#include "convlab/include/convlab/convlab.hpp"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tools/bench/library_bench.h"
 #include "tools/bench/modes.h"
 #include "tools/run_program.h"
 
@@ -92,6 +97,38 @@ TEST(BenchModes, SomeModeReadsEachFlag) {
     ++flags;
   }
   EXPECT_GT(flags, 15);
+}
+
+// The process has memory for the first problems and not for the larger ones.
+TEST(BenchLibrary, WritesWhatWasMeasuredIfAProblemFails) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer takes address space of its own";
+#endif
+  const std::string json =
+      absl::StrCat(std::getenv("TEST_TMPDIR"), "/library.json");
+  const Outcome outcome = RunProgram(absl::StrCat(
+      "(ulimit -v 110000; tools/bench/bench --library --device cpu --threads 1 "
+      "--samples 3 --seconds 0.01 --json ",
+      json, ")"));
+  EXPECT_EQ(outcome.exit_status, 1) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("bench: "));
+  const auto record = ReadFile(json);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_THAT(*record, HasSubstr("\"one product\""));
+  EXPECT_THAT(*record, HasSubstr("\"lenet5-c1\""));
+}
+
+TEST(BenchLibrary, EndsAsTheLibrarysErrorSays) {
+  EXPECT_TRUE(
+      absl::IsUnavailable(ToStatus(Error(CONVLAB_NO_DEVICE, "no GPU"))));
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      ToStatus(Error(CONVLAB_OUT_OF_MEMORY, "no memory"))));
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      ToStatus(Error(CONVLAB_INVALID_ARGUMENT, "stride"))));
+  EXPECT_TRUE(
+      absl::IsUnimplemented(ToStatus(Error(CONVLAB_UNSUPPORTED, "stride"))));
+  EXPECT_EQ(ToStatus(Error(CONVLAB_DEVICE_ERROR, "a launch")),
+            absl::InternalError("a launch"));
 }
 
 }  // namespace

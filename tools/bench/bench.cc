@@ -339,9 +339,13 @@ absl::Status BenchTheLibrary(const std::vector<std::string>& command) {
   options.seconds = FLAGS_seconds;
   LibraryRecord record;
   RETURN_IF_ERROR(DescribeRun(command, options.gpu, *workers, record));
-  RETURN_IF_ERROR(BenchLibrary(options, record));
-  if (FLAGS_json.empty()) return absl::OkStatus();
-  return WriteFileAtomically(UserPath(FLAGS_json), ToJson(record));
+  absl::Status status =
+      CatchRefusals([&] { return BenchLibrary(options, record); });
+  // Written even if one failed, since those before it were measured.
+  if (!FLAGS_json.empty()) {
+    RETURN_IF_ERROR(WriteFileAtomically(UserPath(FLAGS_json), ToJson(record)));
+  }
+  return status;
 }
 
 absl::Status ParseAndRun(const std::vector<std::string>& args) {

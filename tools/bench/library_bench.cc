@@ -283,9 +283,24 @@ absl::Status BenchLibrary(const LibraryBenchOptions& options,
       record.rows.push_back(row);
     }
   } catch (const Error& error) {
-    return absl::InternalError(error.what());
+    return ToStatus(error);
   }
   return absl::OkStatus();
+}
+
+absl::Status ToStatus(const Error& error) {
+  switch (error.status()) {
+    case CONVLAB_INVALID_ARGUMENT:
+      return absl::InvalidArgumentError(error.what());
+    case CONVLAB_UNSUPPORTED:
+      return absl::UnimplementedError(error.what());
+    case CONVLAB_NO_DEVICE:
+      return absl::UnavailableError(error.what());
+    case CONVLAB_OUT_OF_MEMORY:
+      return absl::ResourceExhaustedError(error.what());
+    default:
+      return absl::InternalError(error.what());
+  }
 }
 
 }  // namespace convlab

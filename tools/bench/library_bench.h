@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "common/record/library_record.h"
+#include "convlab/include/convlab/convlab.hpp"
 
 namespace convlab {
 
@@ -19,6 +20,9 @@ struct LibraryBenchOptions {
 // whose time does not depend on them, and ones on the CPU.
 absl::Status BenchLibrary(const LibraryBenchOptions& options,
                           LibraryRecord& record);
+
+// The status of an error of the library.
+absl::Status ToStatus(const Error& error);
 
 }  // namespace convlab
 
