@@ -88,6 +88,54 @@ Operation MakeOperation(int64_t batch, int64_t channels, int64_t height,
   return o;
 }
 
+const KernelLimits& LimitsOfKernel(absl::string_view kernel) {
+  constexpr int kAny = std::numeric_limits<int>::max();
+  const auto all = [](int64_t, int64_t) { return true; };
+  // What tensor_wgmma is compiled for. Products of warpgroups are in code for
+  // capability 9.0 alone.
+  const auto odd = [](int64_t size, int64_t) {
+    return size == 3 || size == 5 || size == 7 || size == 9;
+  };
+  static const KernelLimits kLimits[] = {
+      {"direct_tiled", 0, kAny, all},
+      {"few_images", 0, kAny, all},
+      {"im2col_shared", 0, kAny, all},
+      {"tensor_split", 80, kAny,
+       [](int64_t size, int64_t) { return size <= 11; }},
+      {"tensor_strips", 80, kAny,
+       [](int64_t size, int64_t channels) {
+         return size >= 3 && size <= 11 &&
+                channels <= (size <= 4   ? 9
+                             : size <= 6 ? 6
+                             : size <= 7 ? 4
+                             : size <= 9 ? 2
+                                         : 1);
+       }},
+      {"tensor_wgmma", 90, 90, odd},
+      {"wgmma_fp16", 90, 90, odd},
+      {"wgmma_strips", 90, 90,
+       [](int64_t size, int64_t channels) {
+         return size >= 2 && size <= 9 &&
+                channels <= (size <= 3   ? 4
+                             : size <= 5 ? 3
+                             : size <= 7 ? 2
+                                         : 1);
+       }},
+  };
+  for (const KernelLimits& limits : kLimits) {
+    if (kernel == limits.kernel) return limits;
+  }
+  ADD_FAILURE() << "no limits of " << kernel;
+  return kLimits[0];
+}
+
+bool KernelTakes(absl::string_view kernel, const Operation& o) {
+  if (kernel.empty() || kernel == kGeneralKernel) return true;
+  return o.stride_y == 1 && o.stride_x == 1 &&
+         o.kernel_height == o.kernel_width &&
+         LimitsOfKernel(kernel).accepts(o.kernel_height, o.channels);
+}
+
 Sums DefinitionOf(const Operation& o, const std::vector<float>& x,
                   const std::vector<float>& k) {
   Sums sums;
@@ -164,11 +212,21 @@ void Prepared::SetUp() {
   if (target_.backend == Backend::kCpu) return;
   const auto device = cuda::FindDevice();
   if (!device.ok()) GTEST_SKIP() << device.status().message();
+  if (target_.kernel.empty() || target_.kernel == kGeneralKernel) return;
+  const KernelLimits& limits = LimitsOfKernel(target_.kernel);
+  if (device->compute_capability < limits.least_capability ||
+      device->compute_capability > limits.most_capability) {
+    GTEST_SKIP() << target_.kernel << " does not run on the " << device->name;
+  }
 }
 
 bool Prepared::Takes(const Operation& o) {
-  return target_.kernel.empty() || target_.kernel == kGeneralKernel ||
-         !absl::IsUnimplemented(PrepareOperation(o, target_).status());
+  const bool takes = KernelTakes(target_.kernel, o);
+  const absl::Status status = PrepareOperation(o, target_).status();
+  EXPECT_EQ(status.code(),
+            takes ? absl::StatusCode::kOk : absl::StatusCode::kUnimplemented)
+      << ToString(o) << ": " << status;
+  return takes;
 }
 
 std::vector<float> Prepared::Run(const Operation& o,

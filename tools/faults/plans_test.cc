@@ -17,6 +17,7 @@
 #include "kernels/convolution/variants.h"
 #include "kernels/operation/operation.h"
 #include "kernels/operation/prepared.h"
+#include "kernels/operation/prepared_testing.h"
 #include "tools/faults/fake_devices.h"
 #include "tools/faults/fake_gpus.h"
 
@@ -184,6 +185,25 @@ TEST_P(PlansOfAGpu, ForAnyOperation) {
     } else if (GetParam() == 0) {
       EXPECT_GT(taken, 0) << kernel;
     }
+  }
+}
+
+// The tests of operations rely on what this says.
+TEST_P(PlansOfAGpu, KernelsTakeWhatTheTestsOfOperationsExpect) {
+  const int capability = kGpus[GetParam()].capability;
+  if (kGpus[GetParam()].shared_per_block < 160 << 10) {
+    GTEST_SKIP() << "the tests' operations are for more shared memory";
+  }
+  for (const char* const kernel :
+       {"direct_tiled", "few_images", "im2col_shared", "tensor_split",
+        "tensor_strips", "tensor_wgmma", "wgmma_fp16", "wgmma_strips"}) {
+    const KernelLimits& limits = LimitsOfKernel(kernel);
+    const bool runs = capability >= limits.least_capability &&
+                      capability <= limits.most_capability;
+    ForOperations([&](const Operation& o) {
+      EXPECT_EQ(RunAll(o, kernel), runs && KernelTakes(kernel, o))
+          << kernel << ", " << ToString(o);
+    });
   }
 }
 
