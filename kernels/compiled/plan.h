@@ -57,8 +57,8 @@ struct Plan {
 // The plan with the fewest operations. CheckNetwork must accept the network.
 Plan MakePlan(const Network& network);
 
-// "folded conv 2, fc 1; fused bias, tanh": what the stage does besides its first
-// layer, or "-".
+// "folded conv 2, fc 1; fused bias, tanh": what the stage does besides its
+// first layer, or "-".
 std::string Describe(const Network& network, const Stage& stage);
 
 // "conv 1", "fc 2", "tanh", "pool 2x2": the layer's name; linear ones are
