@@ -304,6 +304,20 @@ TEST_F(ClassifyTest, AnInterruptLeavesNothingBehind) {
   }
 }
 
+// As under nohup. Where all are ignored, nothing waits for any.
+TEST_F(ClassifyTest, AnIgnoredSignalStaysIgnored) {
+  WriteImages(300);
+  for (const char* ignored : {"HUP", "INT TERM HUP"}) {
+    SCOPED_TRACE(ignored);
+    const Outcome outcome = Shell(absl::StrCat(
+        "(head -c 100000 images.idx; sleep 4; tail -c +100001 images.idx) | "
+        "timeout --preserve-status -s HUP 2 sh -c \"trap '' ",
+        ignored, "; exec ", Runfile(kClassify), " - --out=labels.csv\" >out"));
+    EXPECT_EQ(outcome.exit_status, 0) << absl::StrJoin(outcome.err, "\n");
+    EXPECT_THAT(outcome.out, Contains("300 images"));
+  }
+}
+
 // The images take twice the memory that the program may use.
 TEST_F(ClassifyTest, AStreamRunsInBoundedMemory) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer takes memory of its own";

@@ -11,17 +11,24 @@ InterruptGuard::InterruptGuard(std::function<void()> clean_up)
     : clean_up_(std::move(clean_up)) {
   sigemptyset(&signals_);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction old;
+    if (sigaction(signal, nullptr, &old) == 0 && old.sa_handler == SIG_IGN) {
+      continue;
+    }
     sigaddset(&signals_, signal);
+    any_ = signal;
   }
+  if (any_ == 0) return;
   pthread_sigmask(SIG_BLOCK, &signals_, &before_);
   thread_ = std::thread([this] { Wait(); });
 }
 
 InterruptGuard::~InterruptGuard() {
+  if (any_ == 0) return;
   done_ = true;
   // It waits for the signal with sigwait, so that nothing is terminated.
   // NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread)
-  pthread_kill(thread_.native_handle(), SIGTERM);
+  pthread_kill(thread_.native_handle(), any_);
   thread_.join();
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
