@@ -320,7 +320,7 @@ class MpiRanks : public Ranks {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const std::string& host) {
+absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const RankPlace& place) {
   ASSIGN_OR_RETURN(const Mpi mpi, OpenMpi());
   int provided = 0, rank = 0, size = 0;
   RETURN_IF_ERROR(MpiStatus(
@@ -335,10 +335,11 @@ absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const std::string& host) {
   mpi.size(mpi.world, &size);
   struct Place {
     int64_t process;
+    uint64_t process_space;
     char host[kHostBytes];
   };
-  Place mine = {getpid(), ""};
-  std::strncpy(mine.host, host.c_str(), kHostBytes - 1);
+  Place mine = {place.process, place.process_space, ""};
+  std::strncpy(mine.host, place.host.c_str(), kHostBytes - 1);
   std::vector<Place> all(size);
   RETURN_IF_ERROR(
       MpiStatus(mpi,
@@ -347,7 +348,9 @@ absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const std::string& host) {
                 "MPI_Allgather"));
   std::vector<RankPlace> places;
   places.reserve(size);
-  for (const Place& place : all) places.push_back({place.host, place.process});
+  for (const Place& one : all) {
+    places.push_back({one.host, one.process, one.process_space});
+  }
   return std::make_unique<MpiRanks>(mpi, rank, std::move(places));
 }
 

@@ -3,16 +3,15 @@
 #define COMMON_RANKS_MPI_RANKS_H_
 
 #include <memory>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "common/ranks/ranks.h"
 
 namespace convlab {
 
-// Of all processes that the launcher started with this one. Unavailable, with
+// Of all processes that the launcher started with this one, which is there. Unavailable, with
 // the reason, if Open MPI cannot be opened or begun, or this build has none.
-absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const std::string& host);
+absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const RankPlace& place);
 
 }  // namespace convlab
 

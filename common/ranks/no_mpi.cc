@@ -3,7 +3,7 @@
 
 namespace convlab {
 
-absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const std::string&) {
+absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const RankPlace&) {
   return absl::UnavailableError(
       "this program was built without Open MPI (Debian's libopenmpi-dev)");
 }

@@ -1,5 +1,6 @@
 #include "common/ranks/ranks.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +23,12 @@ std::string ThisHost() {
   return name;
 }
 
+// The inode of this process's namespace of process numbers.
+uint64_t ThisProcessSpace() {
+  struct stat info;
+  return stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
+}
+
 // The first of these variables that is a number; -1: none.
 int FromEnvironment(const std::vector<const char*>& names) {
   for (const char* name : names) {
@@ -34,6 +41,10 @@ int FromEnvironment(const std::vector<const char*>& names) {
 
 }  // namespace
 
+RankPlace Ranks::ThisPlace() {
+  return {ThisHost(), getpid(), ThisProcessSpace()};
+}
+
 absl::StatusOr<std::unique_ptr<Ranks>> Ranks::Join() {
   // Open MPI's, that of PMI-2, and Slurm's beside PMIx.
   int size = FromEnvironment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
@@ -41,10 +52,9 @@ absl::StatusOr<std::unique_ptr<Ranks>> Ranks::Join() {
     size = FromEnvironment({"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"});
   }
   if (size <= 1) {
-    return std::make_unique<QuietRanks>(
-        0, std::vector<RankPlace>{{ThisHost(), getpid()}});
+    return std::make_unique<QuietRanks>(0, std::vector<RankPlace>{ThisPlace()});
   }
-  auto joined = JoinMpi(ThisHost());
+  auto joined = JoinMpi(ThisPlace());
   if (!joined.ok()) {
     return Annotate(joined.status(),
                     absl::StrCat("this process is one of ", size));
@@ -71,7 +81,11 @@ std::string Ranks::Name(int rank) const {
 
 bool Ranks::HasEnded(int rank) const {
   const RankPlace& place = places_[rank];
-  if (place.host != places_[rank_].host) return false;
+  const RankPlace& own = places_[rank_];
+  if (place.host != own.host || own.process_space == 0 ||
+      place.process_space != own.process_space) {
+    return false;
+  }
   // The state stands behind the name, which may hold anything but ends with the
   // last bracket. A process that has ended may wait for its parent.
   const auto stat = ReadFile(absl::StrCat("/proc/", place.process, "/stat"));

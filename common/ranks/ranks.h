@@ -27,7 +27,9 @@ struct RankMessage {
 
 struct RankPlace {
   std::string host;
-  int64_t process = 0;  // its number there
+  int64_t process = 0;  // its number there, and in its process namespace
+  // Which namespace that is, the same number for all in it; 0: unknown.
+  uint64_t process_space = 0;
 };
 
 class Ranks {
@@ -38,6 +40,8 @@ class Ranks {
   // if it was started as one of several, and Open MPI is missing or refuses.
   // Once in a process.
   static absl::StatusOr<std::unique_ptr<Ranks>> Join();
+  // Of this process.
+  static RankPlace ThisPlace();
   // The number of this process's rank by its environment, without joining.
   static int EnvironmentRank();
 
@@ -81,7 +85,8 @@ class Ranks {
   Ranks(int rank, std::vector<RankPlace> places)
       : rank_(rank), places_(std::move(places)) {}
 
-  // Whether the process is known to have ended: it was on this host.
+  // Whether the process is known to have ended: it was on this host, and has a
+  // number here, which it has not from another container.
   bool HasEnded(int rank) const;
 
  private:
