@@ -207,6 +207,14 @@ TEST_F(ClassifyRanksTest, FourRanksGiveTheSame) {
       Ranks(3, "images.idx.gz --logits --tolerate=1 --out=packed.npy");
   EXPECT_EQ(packed.exit_status, 0) << absl::StrJoin(packed.err, "\n");
   EXPECT_TRUE(*ReadFile(Path("packed.npy")) == *ReadFile(Path("plain.npy")));
+  for (const char* silence : {"0", "30s"}) {
+    const Outcome wrong = Ranks(2, kFlags + " --out=wrong.npy",
+                                absl::StrCat("CONVLAB_SILENCE=", silence));
+    EXPECT_EQ(wrong.exit_status, 2);
+    EXPECT_THAT(wrong.err,
+                Contains(HasSubstr(absl::StrCat("CONVLAB_SILENCE is '", silence,
+                                                "', expected seconds from 1"))));
+  }
   const Outcome wrong = Ranks(2, "nothing.idx --out=wrong.npy");
   EXPECT_EQ(wrong.exit_status, 2);
   EXPECT_THAT(wrong.err, Contains(HasSubstr("nothing.idx")));

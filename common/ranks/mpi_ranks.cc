@@ -35,12 +35,14 @@ constexpr std::chrono::milliseconds kBeat(500);
 
 // How long a rank may be silent. A machine with more to do than cores wakes a
 // thread late.
-std::chrono::seconds Silence() {
-  constexpr int kDefault = 8;
+absl::StatusOr<std::chrono::seconds> Silence() {
+  constexpr std::chrono::seconds kDefault(8);
   const char* const text = std::getenv("CONVLAB_SILENCE");
-  int seconds = kDefault;
-  if (text == nullptr || !absl::SimpleAtoi(text, &seconds) || seconds < 1) {
-    seconds = kDefault;
+  if (text == nullptr) return kDefault;
+  int seconds = 0;
+  if (!absl::SimpleAtoi(text, &seconds) || seconds < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "CONVLAB_SILENCE is '", text, "', expected seconds from 1"));
   }
   return std::chrono::seconds(seconds);
 }
@@ -60,9 +62,11 @@ constexpr size_t kHostBytes = 256;
 
 class MpiRanks : public Ranks {
  public:
-  MpiRanks(const Mpi& mpi, int rank, std::vector<RankPlace> places)
+  MpiRanks(const Mpi& mpi, int rank, std::vector<RankPlace> places,
+           std::chrono::seconds silence)
       : Ranks(rank, std::move(places)),
         mpi_(mpi),
+        silence_(silence),
         heard_(size(), Clock::now()),
         watched_(size()) {
     for (int i = 0; i < size(); ++i) {
@@ -299,7 +303,7 @@ class MpiRanks : public Ranks {
   }
 
   const Mpi mpi_;
-  const std::chrono::seconds silence_ = Silence();
+  const std::chrono::seconds silence_;
   Receive receive_;
   Lost lost_;
   std::thread thread_;
@@ -321,6 +325,8 @@ class MpiRanks : public Ranks {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const RankPlace& place) {
+  // Before MPI_Init, after which all ranks would have to end together.
+  ASSIGN_OR_RETURN(const std::chrono::seconds silence, Silence());
   ASSIGN_OR_RETURN(const Mpi mpi, OpenMpi());
   int provided = 0, rank = 0, size = 0;
   RETURN_IF_ERROR(MpiStatus(
@@ -351,7 +357,7 @@ absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const RankPlace& place) {
   for (const Place& one : all) {
     places.push_back({one.host, one.process, one.process_space});
   }
-  return std::make_unique<MpiRanks>(mpi, rank, std::move(places));
+  return std::make_unique<MpiRanks>(mpi, rank, std::move(places), silence);
 }
 
 }  // namespace convlab

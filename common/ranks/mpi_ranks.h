@@ -10,7 +10,8 @@
 namespace convlab {
 
 // Of all processes that the launcher started with this one, which is there. Unavailable, with
-// the reason, if Open MPI cannot be opened or begun, or this build has none.
+// the reason, if Open MPI cannot be opened or begun, or this build has none;
+// InvalidArgument if CONVLAB_SILENCE is no number of seconds.
 absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const RankPlace& place);
 
 }  // namespace convlab

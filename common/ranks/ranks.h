@@ -37,8 +37,8 @@ class Ranks {
   virtual ~Ranks() = default;
 
   // What joined; a process that was started alone is rank 0 of 1. Unavailable
-  // if it was started as one of several, and Open MPI is missing or refuses.
-  // Once in a process.
+  // if it was started as one of several, and Open MPI is missing or refuses;
+  // InvalidArgument if the environment says something wrong. Once in a process.
   static absl::StatusOr<std::unique_ptr<Ranks>> Join();
   // Of this process.
   static RankPlace ThisPlace();
