@@ -1,7 +1,8 @@
 // Open MPI behind ranks.h. One thread sends and receives: it starts what is
 // queued, looks for what has come, and sleeps where there is nothing to do, so
-// that it leaves the cores to those who compute. No call waits for another
-// rank, which may be dead.
+// that it leaves the cores to those who compute. None of its calls waits for
+// another rank, which may be dead. What joins, MPI_Bcast and MPI_Finalize do,
+// before it begins and when it has ended.
 #include "common/ranks/mpi_ranks.h"
 
 #include <unistd.h>

@@ -1,6 +1,7 @@
 // The processes of one run that mpirun or srun started: who they are, and
-// messages between them. Any of them may die or hang: nothing waits for one
-// for ever, and who is lost is told.
+// messages between them. Any of them may die or hang: from Start to Stop nothing
+// waits for one for ever, and who is lost is told. Join, Broadcast and Leave
+// wait for all, and for one that dies meanwhile as long as MPI does.
 //
 // Open MPI is opened at run time, and only in a process that was started as
 // one of several: a program needs it neither to start nor to run alone.
