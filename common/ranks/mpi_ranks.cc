@@ -58,6 +58,9 @@ constexpr std::chrono::microseconds kNap(20);
 // For the messages that are queued at the end.
 constexpr std::chrono::milliseconds kLastWords(1000);
 
+constexpr char kCannotSend[] = "nothing can be sent to it";
+constexpr char kCannotReceive[] = "nothing can be received from it";
+
 constexpr int kBeatKind = 0;
 constexpr size_t kHostBytes = 256;
 
@@ -200,7 +203,7 @@ class MpiRanks : public Ranks {
       if (mpi_.isend(sent.bytes.data(), static_cast<int>(sent.bytes.size()),
                      mpi_.byte, sent.to, sent.kind, mpi_.world,
                      &sent.request) != MPI_SUCCESS) {
-        LoseRank(sent.to, "nothing can be sent to it");
+        LoseRank(sent.to, kCannotSend);
         sending_.pop_back();
       }
     }
@@ -216,7 +219,7 @@ class MpiRanks : public Ranks {
         // The library may still read it.
         abandoned_.splice(abandoned_.end(), sending_, one++);
       } else if (code != MPI_SUCCESS) {
-        LoseRank(one->to, "nothing can be sent to it");
+        LoseRank(one->to, kCannotSend);
       } else if (done != 0) {
         one = sending_.erase(one);
         any = true;
@@ -237,19 +240,26 @@ class MpiRanks : public Ranks {
           there == 0) {
         return any;
       }
-      any = true;
-      mpi_.get_count(&status, mpi_.byte, &count);
-      receiving_.emplace_back();
-      Incoming& one = receiving_.back();
-      one.message.from = status.MPI_SOURCE;
-      one.message.kind = status.MPI_TAG;
-      one.message.bytes.resize(count);
-      if (mpi_.irecv(one.message.bytes.data(), count, mpi_.byte,
-                     status.MPI_SOURCE, status.MPI_TAG, mpi_.world,
-                     &one.request) != MPI_SUCCESS) {
-        receiving_.pop_back();
+      const int from = status.MPI_SOURCE;
+      if (mpi_.get_count(&status, mpi_.byte, &count) != MPI_SUCCESS ||
+          count < 0) {
+        LoseRank(from, kCannotReceive);
         return any;
       }
+      receiving_.emplace_back();
+      Incoming& one = receiving_.back();
+      one.message.from = from;
+      one.message.kind = status.MPI_TAG;
+      one.message.bytes.resize(count);
+      if (mpi_.irecv(one.message.bytes.data(), count, mpi_.byte, from,
+                     status.MPI_TAG, mpi_.world,
+                     &one.request) != MPI_SUCCESS) {
+        receiving_.pop_back();
+        // The message stays, and is probed again: not at once.
+        LoseRank(from, kCannotReceive);
+        return any;
+      }
+      any = true;
     }
   }
 
@@ -266,8 +276,10 @@ class MpiRanks : public Ranks {
                                     one++);
         continue;
       }
-      if (!waits[from]) {
-        mpi_.test(&one->request, &done, MPI_STATUS_IGNORE);
+      if (!waits[from] && mpi_.test(&one->request, &done, MPI_STATUS_IGNORE) !=
+                              MPI_SUCCESS) {
+        LoseRank(from, kCannotReceive);
+        continue;
       }
       if (done == 0) {
         waits[from] = true;
@@ -326,9 +338,14 @@ class MpiRanks : public Ranks {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const RankPlace& place) {
+  ASSIGN_OR_RETURN(const Mpi mpi, OpenMpi());
+  return JoinMpi(mpi, place);
+}
+
+absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const Mpi& mpi,
+                                               const RankPlace& place) {
   // Before MPI_Init, after which all ranks would have to end together.
   ASSIGN_OR_RETURN(const std::chrono::seconds silence, Silence());
-  ASSIGN_OR_RETURN(const Mpi mpi, OpenMpi());
   int provided = 0, rank = 0, size = 0;
   RETURN_IF_ERROR(MpiStatus(
       mpi, mpi.init(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided),
@@ -337,9 +354,13 @@ absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const RankPlace& place) {
     return absl::UnavailableError(
         "this Open MPI cannot be called from several threads in turn");
   }
-  mpi.set_errhandler(mpi.world, mpi.errors_return);
-  mpi.rank(mpi.world, &rank);
-  mpi.size(mpi.world, &size);
+  RETURN_IF_ERROR(MpiStatus(mpi,
+                            mpi.set_errhandler(mpi.world, mpi.errors_return),
+                            "MPI_Comm_set_errhandler"));
+  RETURN_IF_ERROR(
+      MpiStatus(mpi, mpi.rank(mpi.world, &rank), "MPI_Comm_rank"));
+  RETURN_IF_ERROR(
+      MpiStatus(mpi, mpi.size(mpi.world, &size), "MPI_Comm_size"));
   struct Place {
     int64_t process;
     uint64_t process_space;
