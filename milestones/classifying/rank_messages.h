@@ -16,12 +16,14 @@
 namespace convlab {
 
 enum RankMessageKind {
-  // To rank 0.
-  kReadyMessage = 1,  // PackText with a worker's name; its network is compiled
-  kTakeMessage,       // PackTake: the worker wants a piece
-  kAnswersMessage,    // PackAnswers
-  kLoseMessage,       // PackText with the worker's error
-  kShareMessage,      // PackText with the worker's share, as JSON
+  // To rank 0, in this order but for kLoseMessage, which may come at any time.
+  kWorkerMessage = 1,  // PackText with a worker's name, before it compiles
+  kReadyMessage,       // PackText of the rank: all have compiled, or failed
+  kTakeMessage,        // PackTake: the worker wants a piece
+  kAnswersMessage,     // PackAnswers
+  kLoseMessage,        // PackText with the error of a worker, or of the rank
+  kShareMessage,       // PackText with a worker's share, as JSON
+  kDoneMessage,        // PackText of the rank: its last message
   // From rank 0.
   kPieceMessage,  // PackPiece
   kNoneMessage,   // PackText with no text: there are no more for the worker
@@ -34,7 +36,7 @@ enum RunEnd {
   kRunFailed,  // rank 0 tells why, and ends the others
 };
 
-// Of a worker by its number in its rank, or of none: -1.
+// Of a worker by its number in its rank, or of the rank: -1.
 struct RankText {
   int worker = -1;
   std::string text;

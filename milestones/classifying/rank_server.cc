@@ -119,13 +119,13 @@ absl::Status RankServer::ReceiveText(const RankMessage& message) {
     return absl::OkStatus();
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (message.kind == kReadyMessage && text.worker < 0) {
+  if (message.kind == kReadyMessage) {
     ready_.insert(rank);
-  } else if (message.kind == kReadyMessage) {
+  } else if (message.kind == kWorkerMessage) {
     numbers_[worker] =
         deal_.AddWorker(absl::StrCat(ranks_.Name(rank), ", ", text.text), rank);
-  } else if (message.kind == kShareMessage && text.worker < 0) {
-    // Its last word.
+  } else if (message.kind == kDoneMessage) {
+    // One that could not begin was never ready.
     ready_.insert(rank);
     finished_.insert(rank);
     ranks_.Release(rank);

@@ -70,7 +70,7 @@ void Work(const ClassifyOptions& options, const RankJob& job,
   std::vector<int> numbers;
   for (size_t i = 0; i < prepared.devices.size(); ++i) {
     numbers.push_back(static_cast<int>(i));
-    ranks.Send(0, kReadyMessage,
+    ranks.Send(0, kWorkerMessage,
                PackText(numbers.back(), prepared.devices[i].text));
   }
   LocalWorkers workers(prepared.devices, worker_job, feed, numbers);
@@ -83,7 +83,7 @@ void Work(const ClassifyOptions& options, const RankJob& job,
     result.share.shared_pieces = feed.SharedPieces(numbers[i]);
     result.share.rank = ranks.rank();
     result.share.host = ranks.place(ranks.rank()).host;
-    ranks.Send(0, kShareMessage, PackText(0, ToJson(result.share)));
+    ranks.Send(0, kShareMessage, PackText(numbers[i], ToJson(result.share)));
   }
 }
 
@@ -109,7 +109,7 @@ absl::Status WorkForRankZero(const ClassifyOptions& options, Ranks& ranks,
   } else {
     ranks.Send(0, kLoseMessage, PackText(-1, ready.message()));
   }
-  ranks.Send(0, kShareMessage, PackText(-1, ""));
+  ranks.Send(0, kDoneMessage, PackText(-1, ""));
   const RankFeed::Ending ending = feed.WaitForEnd();
   in_order = ending.end == kInOrder;
   if (ending.status.ok() && ending.end == kRunFailed) {
