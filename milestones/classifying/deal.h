@@ -53,7 +53,9 @@ class PieceFeed {
   virtual ~PieceFeed() = default;
 
   // Waits for a piece for the worker, and reads its images. False: there are no
-  // more, or the run has ended. An error ends the run.
+  // more, or the run has ended. With an error the worker is lost; the feed
+  // decides whether the run ends. Where the images are read for all workers, it
+  // does; a rank that reads by itself is lost like one whose network failed.
   virtual absl::StatusOr<bool> Take(int worker, Piece& piece) = 0;
   // Takes the answers out of the piece.
   virtual void Give(int worker, Piece& piece) = 0;

@@ -217,6 +217,31 @@ TEST(WorkOnPieces, AnswersForWhichThereIsNoMemoryLoseTheWorker) {
   EXPECT_EQ(share.lost, "there is not enough memory");
 }
 
+// Reads one piece, and then no more, as a rank whose file is gone.
+class FeedThatFails : public PieceFeed {
+ public:
+  absl::StatusOr<bool> Take(int, Piece& piece) override {
+    if (taken_.exchange(true)) return absl::NotFoundError("the file is gone");
+    piece.count = 1;
+    *piece.Room(1) = 0;
+    return true;
+  }
+  void Give(int, Piece&) override {}
+  void Lose(int, const absl::Status&) override {}
+
+ private:
+  std::atomic<bool> taken_{false};
+};
+
+TEST(WorkOnPieces, AReaderThatFailsIsToldInTheShare) {
+  FeedThatFails feed;
+  FakeNetwork network;
+  ClassifyShare share;
+  EXPECT_TRUE(WorkOnPieces(feed, 0, network, {kClasses, true, 2}, share).ok());
+  EXPECT_EQ(share.lost, "the file is gone");
+  EXPECT_EQ(share.images, 1);
+}
+
 TEST_P(DealTest, AFileThatEndsEarlyEndsTheRun) {
   auto file = ReadFile(path_);
   ASSERT_TRUE(file.ok());

@@ -78,6 +78,11 @@ class Readers {
   void Free(Piece* piece) { free_.Push(piece); }
 
   int64_t read_ns() const { return read_ns_; }
+  // The first error of a thread, once Pop has returned null.
+  absl::Status failure() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return failure_;
+  }
 
  private:
   void Read() {
@@ -90,7 +95,11 @@ class Readers {
       }
       return absl::OkStatus();
     });
-    if (!status.ok()) feed_.Lose(worker_, status);
+    if (!status.ok()) {
+      feed_.Lose(worker_, status);
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (failure_.ok()) failure_ = status;
+    }
     free_.Close();
     if (--left_ == 0) ready_.Close();
   }
@@ -101,6 +110,8 @@ class Readers {
   PieceQueue free_, ready_;
   std::atomic<int> left_;
   std::atomic<int64_t> read_ns_{0};
+  std::mutex mutex_;
+  absl::Status failure_;
   std::vector<std::thread> threads_;
 };
 
@@ -156,6 +167,8 @@ absl::Status WorkOnPieces(PieceFeed& feed, int worker, CompiledNetwork& network,
   if (!status.ok()) {
     feed.Lose(worker, status);
     share.lost = std::string(status.message());
+  } else {
+    share.lost = std::string(readers.failure().message());
   }
   share.read_ns += readers.read_ns();
   return status;
