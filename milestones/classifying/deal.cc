@@ -127,7 +127,6 @@ void Deal::LoseLocked(int rank, const std::string& name,
 void Deal::TakeAway(int rank, const std::string& name,
                     const absl::Status& why) {
   if (ended() || !lost_ranks_.insert(rank).second) return;
-  bool any_left = false;
   for (size_t i = 0; i < workers_.size(); ++i) {
     Worker& worker = workers_[i];
     if (worker.rank == rank && !worker.lost) {
@@ -141,12 +140,11 @@ void Deal::TakeAway(int rank, const std::string& name,
         out = out_.erase(out);
       }
     }
-    any_left = any_left || !worker.lost;
   }
   const absl::Status told = name.empty() ? why : Annotate(why, name);
   if (static_cast<int>(lost_ranks_.size()) > options_.tolerate) {
     failure_ = told;
-  } else if (!any_left) {
+  } else if (static_cast<int>(lost_ranks_.size()) >= options_.ranks) {
     failure_ = Annotate(told, "no worker is left");
   } else if (options_.tell) {
     options_.tell(

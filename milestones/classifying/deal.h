@@ -71,7 +71,8 @@ struct DealOptions {
   int64_t block = 1;  // images of a piece
   // Pieces that may be dealt and not yet written: a bound of memory.
   int64_t window = 1;
-  // Of the ranks (AddWorker) so many may be lost.
+  // The ranks that add workers (AddWorker), of which so many may be lost.
+  int ranks = 1;
   int tolerate = 0;
   // Called when one is lost and the run goes on.
   std::function<void(const std::string& text)> tell;

@@ -77,6 +77,7 @@ class DealTest : public ::testing::TestWithParam<bool> {
     options.count = kImages;
     options.block = kBlock;
     options.window = 5;
+    options.ranks = static_cast<int>(failing.size());
     options.tolerate = tolerate;
     options.tell = [&](const std::string& text) { dealt.told += text; };
     Deal deal(**images, options);
@@ -163,6 +164,26 @@ TEST_P(DealTest, NobodyIsLeft) {
                                HasSubstr("it fell out")));
 }
 
+// Rank 0 may fail to compile before the others have told of their workers.
+TEST_P(DealTest, ARankThatComesAfterAnotherWasLostIsLeft) {
+  auto images = ImageFiles::Open({path_});
+  ASSERT_TRUE(images.ok()) << images.status();
+  DealOptions options;
+  options.count = kImages;
+  options.block = kBlock;
+  options.ranks = 3;
+  options.tolerate = 3;
+  Deal deal(**images, options);
+  deal.Lose(deal.AddWorker("first", 0), absl::InternalError("it fell out"));
+  deal.LoseRank(1, absl::InternalError("it never came"));
+  const int late = deal.AddWorker("late", 2);
+  Piece piece;
+  EXPECT_TRUE(deal.Take(late, piece).value_or(false));
+  deal.LoseRank(2, absl::InternalError("it ended"));
+  EXPECT_THAT(std::string(deal.Next(piece).status().message()),
+              HasSubstr("no worker is left"));
+}
+
 TEST_P(DealTest, ALossForWhichThereIsNoMemoryEndsTheRun) {
   auto images = ImageFiles::Open({path_});
   ASSERT_TRUE(images.ok()) << images.status();
@@ -170,6 +191,7 @@ TEST_P(DealTest, ALossForWhichThereIsNoMemoryEndsTheRun) {
   options.count = kImages;
   options.block = kBlock;
   options.window = 5;
+  options.ranks = 2;
   options.tolerate = 1;
   options.tell = [](const std::string&) { throw std::bad_alloc(); };
   Deal deal(**images, options);

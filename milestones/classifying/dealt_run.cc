@@ -55,6 +55,9 @@ DealOptions DealFor(const DealtRun& run, int64_t done) {
   // What a worker reads ahead, and as much again for one that is late.
   deal.window = 2 * PiecesOf(run.readers()) *
                 static_cast<int64_t>(run.devices.size()) * run.ranks.size();
+  // Alone, each device may be lost by itself.
+  deal.ranks = run.ranks.size() > 1 ? run.ranks.size()
+                                    : static_cast<int>(run.devices.size());
   deal.tolerate = run.options.tolerate;
   deal.tell = Tell;
   return deal;
@@ -146,7 +149,7 @@ absl::Status Stream(const DealtRun& run, Output& output, ClassifyRecord& record,
                       run.count));
   }
   Deal deal(*run.input.images, DealFor(run, output.done()));
-  // Alone, each device may be lost by itself.
+  // The ranks of DealFor.
   std::vector<int> numbers;
   for (const ClassifyDevice& device : run.devices) {
     const std::string name = run.ranks.Name(0);
