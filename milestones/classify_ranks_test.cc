@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/dataset/test_files.h"
 #include "common/files/files.h"
+#include "common/record/build_info.h"
 #include "common/record/classify_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -19,9 +20,11 @@
 namespace convlab {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 // Pieces of 1,024 images: where they begin does not depend on the workers.
 TEST_F(ClassifyTest, WorkersFilesAndAResumedRunGiveTheSame) {
@@ -218,6 +221,27 @@ TEST_F(ClassifyRanksTest, FourRanksGiveTheSame) {
   const Outcome wrong = Ranks(2, "nothing.idx --out=wrong.npy");
   EXPECT_EQ(wrong.exit_status, 2);
   EXPECT_THAT(wrong.err, Contains(HasSubstr("nothing.idx")));
+}
+
+// As where a node has another build.
+TEST_F(ClassifyRanksTest, ARankOfAnotherRevisionIsRefused) {
+  std::string other = kGitRevision;
+  other[0] = other[0] == 'a' ? 'b' : 'a';
+  Shell(absl::StrCat("LC_ALL=C sed 's/", kGitRevision, "/", other, "/g' ",
+                     Runfile(kClassify), " >other; chmod +x other"));
+  const std::string arguments = absl::StrCat(
+      " ", kFlags, " --threads=1 --device=cpu --out=answers.npy ");
+  const Outcome outcome = Shell(
+      absl::StrCat("timeout ", kSeconds,
+                   " mpirun --oversubscribe --allow-run-as-root -np 2 ",
+                   Runfile(kClassify), arguments, ": -np 1 ./other", arguments,
+                   ">out"));
+  EXPECT_EQ(outcome.exit_status, 2);
+  EXPECT_THAT(outcome.err,
+              Contains(AllOf(StartsWith("classify: rank 2 on "),
+                             HasSubstr(absl::StrCat(
+                                 " runs revision ", other, ", expected ",
+                                 kGitRevision, " as on rank 0")))));
 }
 
 TEST_F(ClassifyRanksTest, AKilledRankIsToldAndTheRunResumed) {

@@ -62,7 +62,7 @@ constexpr char kCannotSend[] = "nothing can be sent to it";
 constexpr char kCannotReceive[] = "nothing can be received from it";
 
 constexpr int kBeatKind = 0;
-constexpr size_t kHostBytes = 256;
+constexpr size_t kHostBytes = 256, kProgramBytes = 64;
 
 class MpiRanks : public Ranks {
  public:
@@ -365,9 +365,11 @@ absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const Mpi& mpi,
     int64_t process;
     uint64_t process_space;
     char host[kHostBytes];
+    char program[kProgramBytes];
   };
-  Place mine = {place.process, place.process_space, ""};
+  Place mine = {place.process, place.process_space, "", ""};
   std::strncpy(mine.host, place.host.c_str(), kHostBytes - 1);
+  std::strncpy(mine.program, place.program.c_str(), kProgramBytes - 1);
   std::vector<Place> all(size);
   RETURN_IF_ERROR(
       MpiStatus(mpi,
@@ -377,7 +379,7 @@ absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const Mpi& mpi,
   std::vector<RankPlace> places;
   places.reserve(size);
   for (const Place& one : all) {
-    places.push_back({one.host, one.process, one.process_space});
+    places.push_back({one.host, one.process, one.process_space, one.program});
   }
   return std::make_unique<MpiRanks>(mpi, rank, std::move(places), silence);
 }

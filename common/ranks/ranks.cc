@@ -12,6 +12,7 @@
 #include "common/files/files.h"
 #include "common/ranks/mpi_ranks.h"
 #include "common/ranks/quiet_ranks.h"
+#include "common/record/build_info.h"
 #include "common/status/status.h"
 
 namespace convlab {
@@ -42,7 +43,7 @@ int FromEnvironment(const std::vector<const char*>& names) {
 }  // namespace
 
 RankPlace Ranks::ThisPlace() {
-  return {ThisHost(), getpid(), ThisProcessSpace()};
+  return {ThisHost(), getpid(), ThisProcessSpace(), kGitRevision};
 }
 
 absl::StatusOr<std::unique_ptr<Ranks>> Ranks::Join() {
@@ -72,6 +73,18 @@ int Ranks::local_rank() const {
   for (int i = 0; i < rank_; ++i)
     lower += places_[i].host == places_[rank_].host;
   return lower;
+}
+
+absl::Status Ranks::CheckSamePrograms() const {
+  const std::string& expected = places_[0].program;
+  for (int i = 1; i < size(); ++i) {
+    const std::string& found = places_[i].program;
+    if (found == expected) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(Name(i), " runs revision ", found, ", expected ", expected,
+                     " as on rank 0"));
+  }
+  return absl::OkStatus();
 }
 
 std::string Ranks::Name(int rank) const {

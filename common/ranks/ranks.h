@@ -31,6 +31,7 @@ struct RankPlace {
   int64_t process = 0;  // its number there, and in its process namespace
   // Which namespace that is, the same number for all in it; 0: unknown.
   uint64_t process_space = 0;
+  std::string program = {};  // the revision of its build
 };
 
 class Ranks {
@@ -51,6 +52,9 @@ class Ranks {
   const RankPlace& place(int rank) const { return places_[rank]; }
   // The number of lower ranks on the same host.
   int local_rank() const;
+  // InvalidArgument, naming one, unless all ranks are of rank 0's revision: what
+  // they send each other has no other check of its form. All find the same.
+  absl::Status CheckSamePrograms() const;
   // "rank 2 on node7"; "" in a run of one.
   std::string Name(int rank) const;
 

@@ -48,5 +48,21 @@ TEST_F(RanksTest, AnUnknownContainerIsNotTakenForThisOne) {
   EXPECT_THAT(QuietRanks(0, {here, ended_}).FindEnded(), IsEmpty());
 }
 
+TEST_F(RanksTest, ARankOfAnotherRevisionIsNamed) {
+  EXPECT_NE(here_.program, "");
+  RankPlace other = here_;
+  EXPECT_TRUE(QuietRanks(1, {here_, other}).CheckSamePrograms().ok());
+  other.host = "node7";
+  other.program = "0123456789ab";
+  for (const int rank : {0, 1, 2}) {
+    const absl::Status status =
+        QuietRanks(rank, {here_, here_, other}).CheckSamePrograms();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(),
+              "rank 2 on node7 runs revision 0123456789ab, expected " +
+                  here_.program + " as on rank 0");
+  }
+}
+
 }  // namespace
 }  // namespace convlab

@@ -269,6 +269,8 @@ absl::Status ParseAndClassify(const std::vector<std::string>& command,
   Unfinished unfinished(ending.ranks);
   const InterruptGuard guard([&] { unfinished.CleanUp(); });
   ASSIGN_OR_RETURN(ending.ranks, Ranks::Join());
+  const absl::Status same = ending.ranks->CheckSamePrograms();
+  if (!same.ok()) return ending.ranks->rank() == 0 ? same : absl::OkStatus();
   if (ending.ranks->rank() == 0) {
     return Classify(command, *options, unfinished, ending);
   }
