@@ -58,10 +58,19 @@ bool Deal::TakeNumber(int worker, Piece& piece) {
   } else {
     piece.number = next_++;
   }
-  piece.first = options_.first + piece.number * options_.block;
-  piece.count = std::min(options_.block, options_.count - piece.first);
+  piece.first = FirstOf(piece.number);
+  piece.count = CountOf(piece.number);
   out_[piece.number] = worker;
   return true;
+}
+
+int64_t Deal::FirstOf(int64_t number) const {
+  return options_.first + number * options_.block;
+}
+
+int64_t Deal::CountOf(int64_t number) const {
+  if (number < 0 || number >= pieces_) return 0;
+  return std::min(options_.block, options_.count - FirstOf(number));
 }
 
 absl::Status Deal::ReadOrRecall(Piece& piece) {
@@ -97,8 +106,8 @@ void Deal::Give(int worker, Piece& piece) {
   out_.erase(piece.number);
   Piece& answered = answered_[piece.number];
   answered.number = piece.number;
-  answered.first = piece.first;
-  answered.count = piece.count;
+  answered.first = FirstOf(piece.number);
+  answered.count = CountOf(piece.number);
   answered.answers = std::move(piece.answers);
   answered.logits = std::move(piece.logits);
   changed_.notify_all();

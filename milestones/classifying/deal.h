@@ -90,6 +90,8 @@ class Deal : public PieceFeed {
   absl::StatusOr<bool> Take(int worker, Piece& piece) override;
   // The same without the images, which another process reads.
   bool TakeNumber(int worker, Piece& piece);
+  // The images of the piece of this number; 0 if there is none.
+  int64_t CountOf(int64_t number) const;
   void Give(int worker, Piece& piece) override;
   void Lose(int worker, const absl::Status& why) override;
   // All workers of a rank.
@@ -110,6 +112,7 @@ class Deal : public PieceFeed {
   };
 
   bool ended() const { return !failure_.ok() || written_ == pieces_; }
+  int64_t FirstOf(int64_t number) const;
   bool StillHas(int worker, int64_t number) const;
   void LoseLocked(int rank, const std::string& name, const absl::Status& why);
   void TakeAway(int rank, const std::string& name, const absl::Status& why);

@@ -165,9 +165,9 @@ absl::Status Stream(const DealtRun& run, Output& output, ClassifyRecord& record,
       options.plan || !options.plan_svg.empty(),
       run.block * run.image_bytes(),
       {}};
-  RankServer others(
-      run.ranks, deal,
-      {run.image_bytes(), options.read_each, run.readers(), &run.slots});
+  RankServer others(run.ranks, deal,
+                    {run.network().Classes(), options.logits, run.image_bytes(),
+                     options.read_each, run.readers(), &run.slots});
   LocalWorkers workers(run.devices, job, deal, numbers);
   // Where this thread cannot go on, the workers are not to wait for it.
   const absl::Cleanup end([&] {

@@ -1,5 +1,6 @@
 #include "milestones/classifying/rank_messages.h"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -178,6 +179,29 @@ absl::StatusOr<int> UnpackAnswers(absl::string_view bytes, Piece& piece) {
         {answer.label, answer.second, answer.margin, answer.close != 0});
   }
   return worker;
+}
+
+absl::Status CheckAnswers(const Piece& piece, int64_t count, int classes,
+                          bool logits) {
+  const auto expect = [&](absl::string_view what, size_t found,
+                          int64_t expected) {
+    if (static_cast<int64_t>(found) == expected) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("piece ", piece.number, " has ",
+                                            found, " ", what, ", expected ",
+                                            expected));
+  };
+  RETURN_IF_ERROR(expect("answers", piece.answers.size(), count));
+  RETURN_IF_ERROR(
+      expect("logits", piece.logits.size(), logits ? count * classes : 0));
+  for (const Answer& answer : piece.answers) {
+    // They were bytes.
+    const int largest = std::max(answer.label, answer.second);
+    if (largest < classes) continue;
+    return absl::InternalError(absl::StrCat("piece ", piece.number,
+                                            " has an answer of class ", largest,
+                                            ", expected 0 to ", classes - 1));
+  }
+  return absl::OkStatus();
 }
 
 std::string PackJob(const RankJob& job) {

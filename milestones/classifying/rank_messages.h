@@ -63,6 +63,10 @@ absl::StatusOr<RankTake> UnpackPiece(absl::string_view bytes, Piece& piece);
 // A piece's answers, and its logits if it has any.
 std::string PackAnswers(int worker, const Piece& piece);
 absl::StatusOr<int> UnpackAnswers(absl::string_view bytes, Piece& piece);
+// Internal, unless these are answers for each of `count` images, with logits
+// if they are asked for, and none of another class.
+absl::Status CheckAnswers(const Piece& piece, int64_t count, int classes,
+                          bool logits);
 
 // What rank 0 tells all before the first piece.
 struct RankJob {

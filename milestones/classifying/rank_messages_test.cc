@@ -97,6 +97,25 @@ TEST(RankMessages, AnswersAreWhole) {
   });
 }
 
+TEST(RankMessages, AnswersAreOfThePiecesImagesAndClasses) {
+  const auto check = [](const Piece& piece, bool logits) {
+    return std::string(CheckAnswers(piece, 2, 3, logits).message());
+  };
+  Piece piece;
+  piece.number = 7;
+  piece.answers = {{1, 2, 0.5f, false}, {2, 0, 0.25f, true}};
+  EXPECT_EQ(check(piece, false), "");
+  EXPECT_EQ(check(piece, true), "piece 7 has 0 logits, expected 6");
+  piece.logits.resize(6);
+  EXPECT_EQ(check(piece, true), "");
+  EXPECT_EQ(check(piece, false), "piece 7 has 6 logits, expected 0");
+  piece.answers[1].label = 3;
+  EXPECT_EQ(check(piece, true),
+            "piece 7 has an answer of class 3, expected 0 to 2");
+  piece.answers.pop_back();
+  EXPECT_EQ(check(piece, true), "piece 7 has 1 answers, expected 2");
+}
+
 TEST(RankMessages, JobsAreWhole) {
   const RankJob job = {true, 256, 32, 4, "a digest", "a handle", 6};
   const std::string message = PackJob(job);

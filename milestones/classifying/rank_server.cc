@@ -91,6 +91,8 @@ void RankServer::Receive(const RankMessage& message) {
 absl::Status RankServer::ReceiveAnswers(const RankMessage& message) {
   Piece piece;
   ASSIGN_OR_RETURN(const int worker, UnpackAnswers(message.bytes, piece));
+  RETURN_IF_ERROR(CheckAnswers(piece, deal_.CountOf(piece.number),
+                               options_.classes, options_.logits));
   const int number = Number({message.from, worker});
   if (number >= 0) deal_.Give(number, piece);
   return absl::OkStatus();

@@ -22,6 +22,8 @@
 namespace convlab {
 
 struct RankServerOptions {
+  int classes = 0;
+  bool logits = false;  // they are asked for
   int64_t image_bytes = 0;
   bool read_each = false;            // the ranks read their pieces themselves
   int readers = 1;                   // threads that read and send
