@@ -199,6 +199,9 @@ TEST_F(ClassifyTest, WrongArgumentsAreRefused) {
   ExpectRefused("classify", "--cpu_target=mmx", {"mmx"});
   ExpectRefused("classify", "--nonsense", {"nonsense"});
   ExpectRefused("classify", "--plan_svg=no/p.svg", {"cannot write"});
+  ExpectRefused("classify", "--workers=0", {"workers is 0"});
+  ExpectRefused("classify", "--readers=2 --device=cpu",
+                {"--readers is of GPUs", "on the CPU"});
   for (const char* const flags :
        {"--record=answers.idx", "--plan_svg=answers.idx",
         "--resume --record=answers.idx.run", "--labels=answers.idx",

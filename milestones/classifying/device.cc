@@ -50,14 +50,15 @@ Rates MeasureCpuRates(Workers& workers) {
 // Shares of the threads.
 std::vector<ClassifyDevice> CpuDevices(const ClassifyOptions& options) {
   std::vector<ClassifyDevice> devices;
-  for (int i = 0; i < options.workers; ++i) {
+  const int workers = std::max(1, options.workers);
+  for (int i = 0; i < workers; ++i) {
     // The first ones have one more where they cannot have as many.
-    const int threads = std::max(
-        1, (options.threads + options.workers - 1 - i) / options.workers);
+    const int threads =
+        std::max(1, (options.threads + workers - 1 - i) / workers);
     devices.push_back(
         {false, i, threads,
          absl::StrCat(
-             options.workers == 1 ? "the CPU" : absl::StrCat("CPU worker ", i),
+             workers == 1 ? "the CPU" : absl::StrCat("CPU worker ", i),
              ", ", threads, " thread", threads == 1 ? "" : "s", ", ",
              Name(ChosenCpuTarget())),
          "", std::string(Name(ChosenCpuTarget()))});
@@ -67,6 +68,11 @@ std::vector<ClassifyDevice> CpuDevices(const ClassifyOptions& options) {
 
 absl::StatusOr<std::vector<ClassifyDevice>> GpuDevices(
     const ClassifyOptions& options, int local_rank) {
+  if (options.workers > 0) {
+    return absl::InvalidArgumentError(
+        "--workers is of the CPU, and this runs on a GPU: expected --device "
+        "cpu too, or no --workers");
+  }
   const int there = cuda::CountDevices();
   const int count =
       options.gpus.value_or(1) == kAllGpus ? there : options.gpus.value_or(1);

@@ -31,7 +31,8 @@ struct ClassifyDevice {
 
 // The devices that the user asked for, by default a GPU if there is one;
 // `local_rank` is this process's number among those of the machine, which take
-// different GPUs. Unavailable, with the alternatives, if they are not there.
+// different GPUs. Unavailable, with the alternatives, if they are not there;
+// InvalidArgument if the user asked for workers of the CPU and they are GPUs.
 absl::StatusOr<std::vector<ClassifyDevice>> ChooseDevices(
     const ClassifyOptions& options, int local_rank);
 

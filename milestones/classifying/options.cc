@@ -59,9 +59,9 @@ DEFINE_string(gpus, "",
               "GPUs that take pieces of the images as they become free: a "
               "number, or all; one if not given");
 DEFINE_int32(threads, 0, "threads of the CPU; all cores if not given");
-DEFINE_int32(workers, 1,
+DEFINE_int32(workers, 0,
              "on the CPU: networks that take pieces as GPUs do, and share the "
-             "threads");
+             "threads; one if not given");
 DEFINE_int32(readers, 0,
              "threads that read the images of plain files for each GPU; if not "
              "given, as many as keep it busy from the page cache");
@@ -185,8 +185,10 @@ absl::StatusOr<ClassifyOptions> ParseClassifyOptions(
   options.labels = UserPath(FLAGS_labels);
   options.weights = UserPath(FLAGS_weights);
   ASSIGN_OR_RETURN(options.device, ParseDevice(FLAGS_device));
-  RETURN_IF_ERROR(CheckRange("workers", FLAGS_workers, 1, 1024));
-  options.workers = FLAGS_workers;
+  if (parsed.given.count("workers") > 0) {
+    RETURN_IF_ERROR(CheckRange("workers", FLAGS_workers, 1, 1024));
+    options.workers = FLAGS_workers;
+  }
   RETURN_IF_ERROR(ParseGpus(options));
   if (parsed.given.count("readers") > 0) {
     RETURN_IF_ERROR(CheckRange("readers", FLAGS_readers, 1, 64));

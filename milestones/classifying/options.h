@@ -29,8 +29,8 @@ struct ClassifyOptions {
   // The GPUs of this process, or kAllGpus; absent: one, if there is one.
   std::optional<int> gpus;
   int threads = 0;  // 0: as many as are there
-  int workers = 1;  // on the CPU, which share the threads
-  int readers = 0;  // threads that read for a device; 0: as many as it needs
+  int workers = 0;  // on the CPU, which share the threads; 0: one
+  int readers = 0;  // threads that read for a GPU; 0: as many as it needs
   std::string cpu_target;
   std::string out;  // a file; empty: none
   AnswersFormat format = AnswersFormat::kIdx;

@@ -137,6 +137,20 @@ absl::Status JudgeCount(const ClassifyOptions& options,
   return judged;
 }
 
+// A GPU alone has several readers, and of plain files alone.
+absl::Status CheckReaders(const DealtRun& run) {
+  if (run.options.readers == 0) return absl::OkStatus();
+  if (!run.gpu()) {
+    return absl::InvalidArgumentError(
+        "--readers is of GPUs, and this runs on the CPU: expected a GPU, or no "
+        "--readers");
+  }
+  if (run.input.images->random_access()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--readers is of plain files, and ", run.input.images->name(),
+                   " is read forward by one: expected no --readers"));
+}
+
 // Everything before the first image, but the output.
 absl::Status Prepare(const std::string& program, DealtRun& run) {
   const ClassifyOptions& options = run.options;
@@ -146,6 +160,7 @@ absl::Status Prepare(const std::string& program, DealtRun& run) {
     if (!file.empty()) RETURN_IF_ERROR(CheckWritable(file));
   }
   ASSIGN_OR_RETURN(run.input, OpenInput(options));
+  RETURN_IF_ERROR(CheckReaders(run));
   run.count = options.size.value_or(run.input.images->count());
   ASSIGN_OR_RETURN(const std::string weights_file,
                    WeightsFile(options.model, options.weights, program));

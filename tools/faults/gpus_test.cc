@@ -138,6 +138,22 @@ TEST_F(ClassifyGpusTest, EachGpuHasItsShare) {
   EXPECT_THAT(record->links, SizeIs(2));
 }
 
+TEST_F(ClassifyGpusTest, FlagsThatNothingReadsAreRefused) {
+  const auto refused = [&](const std::string& arguments, const char* words) {
+    const Outcome outcome =
+        Shell(absl::StrCat(Runfile("tools/faults/classify_without_gpu"),
+                           " sp19 ", arguments, " >out"));
+    EXPECT_EQ(outcome.exit_status, 2);
+    ASSERT_THAT(outcome.err, SizeIs(1));
+    EXPECT_THAT(outcome.err[0], HasSubstr(words));
+  };
+  refused("images.idx --workers=4",
+          "--workers is of the CPU, and this runs on a GPU");
+  Write("few.idx.gz",
+        Gzip(IdxFile({0x803, 1, 28, 28}, std::string(784, 'x'))));
+  refused("few.idx.gz --readers=2", "--readers is of plain files");
+}
+
 // A GPU falls out at one of its calls: while it is chosen, while the network is
 // compiled, and in the middle.
 TEST_F(ClassifyGpusTest, AGpuThatFallsOutIsTold) {
