@@ -21,7 +21,7 @@ RankServer::~RankServer() {
     ended_ = true;
     changed_.notify_all();
   }
-  for (std::thread& thread : threads_) thread.join();
+  threads_.Join();
   if (!told_end_) SendEnd(kRunFailed);
   ranks_.Stop();
 }
@@ -45,9 +45,8 @@ void RankServer::WaitReady() {
 
 void RankServer::Begin() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  threads_.reserve(options_.readers);
   for (int i = 0; i < options_.readers; ++i) {
-    threads_.emplace_back([this] {
+    threads_.Start([this] {
       const absl::Status status = CatchRefusals([this] {
         Serve();
         return absl::OkStatus();

@@ -9,10 +9,10 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "common/parallel/joining_threads.h"
 #include "common/ranks/ranks.h"
 #include "common/record/classify_record.h"
 #include "milestones/classifying/deal.h"
@@ -73,7 +73,7 @@ class RankServer {
   std::set<int> ready_, finished_, lost_;
   std::vector<ClassifyShare> shares_;
   bool ended_ = false, told_end_ = false;
-  std::vector<std::thread> threads_;
+  JoiningThreads threads_;
 };
 
 }  // namespace convlab

@@ -25,13 +25,12 @@ LocalWorkers::LocalWorkers(const std::vector<ClassifyDevice>& devices,
                            const std::vector<int>& numbers)
     : job_(job), feed_(feed), results_(devices.size()) {
   job_.compiled = [this] { Ready(); };
-  threads_.reserve(devices.size());
   for (size_t i = 0; i < devices.size(); ++i) {
     const auto work = [this, i, device = devices[i], number = numbers[i]] {
       results_[i] = RunWorker(device, job_, feed_, number);
     };
     const absl::Status started = CatchRefusals([&] {
-      threads_.emplace_back(work);
+      threads_.Start(work);
       return absl::OkStatus();
     });
     if (started.ok()) continue;
@@ -65,8 +64,7 @@ void LocalWorkers::Begin() {
 
 std::vector<WorkerResult> LocalWorkers::Join() {
   Begin();
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
+  threads_.Join();
   return std::move(results_);
 }
 

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/parallel/joining_threads.h"
 #include "milestones/classifying/deal.h"
 #include "milestones/classifying/device.h"
 #include "milestones/classifying/output.h"
@@ -43,7 +43,7 @@ class LocalWorkers {
   WorkerJob job_;
   PieceFeed& feed_;
   std::vector<WorkerResult> results_;
-  std::vector<std::thread> threads_;
+  JoiningThreads threads_;
 };
 
 // Writes what is answered until the end, and returns the nanoseconds that the

@@ -6,8 +6,8 @@
 #include <deque>
 #include <future>
 #include <mutex>
-#include <thread>
 
+#include "common/parallel/joining_threads.h"
 #include "common/status/main.h"
 #include "common/status/status.h"
 #include "kernels/measure/op_time.h"
@@ -54,23 +54,23 @@ class Readers {
       : feed_(feed),
         worker_(worker),
         pieces_(PiecesOf(options.readers)),
+        count_(options.readers),
         left_(options.readers) {
     for (size_t i = 0; i < pieces_.size(); ++i) {
       if (i < options.memory.size()) pieces_[i].shared = options.memory[i];
       free_.Push(&pieces_[i]);
     }
-    threads_.reserve(options.readers);
   }
 
   ~Readers() {
     free_.Close();
-    for (std::thread& thread : threads_) thread.join();
+    threads_.Join();
   }
 
   // Throws as std::thread does.
   void Start() {
-    while (threads_.size() < threads_.capacity()) {
-      threads_.emplace_back([this] { Read(); });
+    for (int i = 0; i < count_; ++i) {
+      threads_.Start([this] { Read(); });
     }
   }
 
@@ -108,11 +108,12 @@ class Readers {
   const int worker_;
   std::vector<Piece> pieces_;
   PieceQueue free_, ready_;
+  const int count_;
   std::atomic<int> left_;
   std::atomic<int64_t> read_ns_{0};
   std::mutex mutex_;
   absl::Status failure_;
-  std::vector<std::thread> threads_;
+  JoiningThreads threads_;
 };
 
 void FindAnswers(const std::vector<float>& logits, int classes, Piece& piece) {

@@ -4,10 +4,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "common/parallel/joining_threads.h"
 #include "common/parallel/parallel.h"
+#include "common/status/main.h"
 #include "common/status/status.h"
 #include "kernels/cuda/device.h"
 
@@ -89,11 +91,14 @@ absl::StatusOr<GpusTimes> MeasureGpus(const NetworkCase& one,
   times.answers.resize(options.gpus);
   std::vector<absl::Status> statuses(options.gpus);
   Rounds rounds(options.gpus);
-  std::vector<std::thread> threads;
-  threads.reserve(options.gpus);
+  JoiningThreads threads;
+  // Before they are joined, whatever ends this one.
+  const absl::Cleanup end([&] { rounds.End(); });
   for (int gpu = 0; gpu < options.gpus; ++gpu) {
-    threads.emplace_back([&, gpu] {
-      statuses[gpu] = WorkOn(gpu, one, options, rounds, times.answers[gpu]);
+    threads.Start([&, gpu] {
+      statuses[gpu] = CatchRefusals([&] {
+        return WorkOn(gpu, one, options, rounds, times.answers[gpu]);
+      });
       while (!statuses[gpu].ok() && rounds.Begin() != 0) {
       }
     });
@@ -122,7 +127,7 @@ absl::StatusOr<GpusTimes> MeasureGpus(const NetworkCase& one,
     }
   }
   rounds.End();
-  for (std::thread& thread : threads) thread.join();
+  threads.Join();
   for (int gpu = 0; gpu < options.gpus; ++gpu) {
     RETURN_IF_ERROR(Annotate(statuses[gpu], absl::StrCat("GPU ", gpu)));
   }

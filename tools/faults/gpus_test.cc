@@ -1,7 +1,11 @@
 // Several GPUs at once, on a machine that has none: the runtime of fake_cuda.cc
 // has two here, and ends a program that uses what belongs to one of them while
 // the other is current.
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -57,6 +61,22 @@ TEST_P(GpusBenchTest, BothGpusWorkAtTheSameTime) {
   const auto times = MeasureGpus(Case(), {2, kImages, 1, 0, 1});
   ASSERT_TRUE(times.ok()) << times.status();
   EXPECT_THAT(times->answers, SizeIs(2));
+}
+
+// Those of a GPU's workers have no room for their stacks.
+TEST_P(GpusBenchTest, ThreadsThatAreRefusedAreTold) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer takes memory of its own";
+  std::ifstream pages("/proc/self/statm");
+  rlim_t used = 0;
+  ASSERT_TRUE(pages >> used);
+  struct rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  struct rlimit limited = before;
+  limited.rlim_cur = used * sysconf(_SC_PAGESIZE) + (size_t{256} << 20);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &limited), 0);
+  const auto times = MeasureGpus(Case(), {2, kImages, 1, 0, 500});
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_THAT(std::string(times.status().message()), StartsWith("GPU "));
 }
 
 // Every path; layers that a variant computes have memory of their own.
