@@ -69,6 +69,17 @@ absl::StatusOr<std::unique_ptr<CompiledNetwork>> CompileForGpu(
     const Network& network, const NetworkWeights& weights, int image_size,
     Workers& workers);
 
+// The most images that a network which is compiled now would compute at once on
+// the current GPU: fewer where its free memory is short. A larger call is cut
+// into parts of no more, so that the last bits of its logits depend on it.
+// Errors are those of CompileForGpu.
+absl::StatusOr<int64_t> GpuPieceImages(const Network& network);
+
+// CompileForGpu with such a number of another time or GPU, for the same bits.
+absl::StatusOr<std::unique_ptr<CompiledNetwork>> CompileForGpuInPieces(
+    const Network& network, const NetworkWeights& weights, int image_size,
+    int64_t piece_images, Workers& workers);
+
 // An answer by one image's logits.
 struct Answer {
   int label;   // the class with the largest logit, the first of several

@@ -298,21 +298,32 @@ class GpuCompiled : public CompiledNetwork {
 
 }  // namespace
 
+absl::StatusOr<int64_t> GpuPieceImages(const Network& network) {
+  RETURN_IF_ERROR(CheckNetwork(network));
+  RETURN_IF_ERROR(cuda::FindDevice().status());
+  return GpuStages::PieceImages(network, GpuStages::kMostImages);
+}
+
 absl::StatusOr<std::unique_ptr<CompiledNetwork>> CompileForGpu(
     const Network& network, const NetworkWeights& weights, int image_size,
     Workers& workers) {
+  ASSIGN_OR_RETURN(const int64_t piece, GpuPieceImages(network));
+  return CompileForGpuInPieces(network, weights, image_size, piece, workers);
+}
+
+absl::StatusOr<std::unique_ptr<CompiledNetwork>> CompileForGpuInPieces(
+    const Network& network, const NetworkWeights& weights, int image_size,
+    int64_t piece_images, Workers& workers) {
   RETURN_IF_ERROR(CheckNetwork(network));
   RETURN_IF_ERROR(CheckWeights(network, weights));
   RETURN_IF_ERROR(CheckImages(network, {1, image_size, image_size, {}}));
   RETURN_IF_ERROR(cuda::FindDevice().status());
-  ASSIGN_OR_RETURN(const int64_t piece,
-                   GpuStages::PieceImages(network, GpuStages::kMostImages));
   Plan plan = MakePlan(network);
   ASSIGN_OR_RETURN(auto stages, GpuStages::Create(network, plan, weights,
                                                   image_size, workers));
   auto compiled = std::make_unique<GpuCompiled>(
       std::move(plan), std::move(stages), int64_t{image_size} * image_size,
-      network.Classes(), piece, workers);
+      network.Classes(), piece_images, workers);
   RETURN_IF_ERROR(compiled->MakeSlot());
   return compiled;
 }

@@ -20,6 +20,13 @@ absl::StatusOr<std::unique_ptr<CompiledNetwork>> CompileForGpu(
   return NoGpu();
 }
 
+absl::StatusOr<int64_t> GpuPieceImages(const Network&) { return NoGpu(); }
+
+absl::StatusOr<std::unique_ptr<CompiledNetwork>> CompileForGpuInPieces(
+    const Network&, const NetworkWeights&, int, int64_t, Workers&) {
+  return NoGpu();
+}
+
 absl::StatusOr<std::unique_ptr<DeviceNetwork>> CompileForDevice(
     const Network&, const NetworkWeights&, int, Pixels, Workers&) {
   return NoGpu();

@@ -1,6 +1,7 @@
 // Pieces of a stream of images, dealt to workers as they become free, and their
 // answers in order again. Where a piece begins does not depend on who computes
-// it, so that on devices of one model the answers do not either.
+// it, nor, on GPUs, how it is cut further (WorkerJob::gpu_piece), so that on
+// devices of one model the answers do not either.
 #ifndef MILESTONES_CLASSIFYING_DEAL_H_
 #define MILESTONES_CLASSIFYING_DEAL_H_
 

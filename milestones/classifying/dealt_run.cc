@@ -164,6 +164,7 @@ absl::Status Stream(const DealtRun& run, Output& output, ClassifyRecord& record,
       {run.network().Classes(), options.logits, run.readers()},
       options.plan || !options.plan_svg.empty(),
       run.block * run.image_bytes(),
+      run.gpu_piece,
       {}};
   RankServer others(run.ranks, deal,
                     {run.network().Classes(), options.logits, run.image_bytes(),

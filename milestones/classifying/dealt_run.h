@@ -30,6 +30,7 @@ struct DealtRun {
   ClassifyInput input;
   NetworkWeights weights;
   int64_t count = 0, block = 0;  // images
+  int64_t gpu_piece = 0;         // WorkerJob::gpu_piece of all workers
   RankSlots slots = {};          // for the other ranks of this host
 
   bool gpu() const { return devices[0].gpu; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -57,10 +58,9 @@ std::vector<ClassifyDevice> CpuDevices(const ClassifyOptions& options) {
         std::max(1, (options.threads + workers - 1 - i) / workers);
     devices.push_back(
         {false, i, threads,
-         absl::StrCat(
-             workers == 1 ? "the CPU" : absl::StrCat("CPU worker ", i),
-             ", ", threads, " thread", threads == 1 ? "" : "s", ", ",
-             Name(ChosenCpuTarget())),
+         absl::StrCat(workers == 1 ? "the CPU" : absl::StrCat("CPU worker ", i),
+                      ", ", threads, " thread", threads == 1 ? "" : "s", ", ",
+                      Name(ChosenCpuTarget())),
          "", std::string(Name(ChosenCpuTarget()))});
   }
   return devices;
@@ -132,7 +132,31 @@ std::vector<cuda::PinnedBuffer> MakePieceMemory(const ClassifyDevice& device,
   return memory;
 }
 
+absl::StatusOr<std::unique_ptr<CompiledNetwork>> Compile(
+    const ClassifyDevice& device, const WorkerJob& job, Workers& workers) {
+  if (device.gpu && job.gpu_piece > 0) {
+    return CompileForGpuInPieces(job.network, job.weights, job.image_size,
+                                 job.gpu_piece, workers);
+  }
+  return (device.gpu ? CompileForGpu : CompileForCpu)(job.network, job.weights,
+                                                      job.image_size, workers);
+}
+
 }  // namespace
+
+int64_t GpuPieceOf(const std::vector<ClassifyDevice>& devices,
+                   const Network& network) {
+  std::optional<int64_t> least;
+  for (const ClassifyDevice& device : devices) {
+    if (!device.gpu) continue;
+    const cuda::CurrentDevice current(device.index);
+    if (!current.status().ok()) continue;
+    const absl::StatusOr<int64_t> images = GpuPieceImages(network);
+    if (!images.ok()) continue;
+    least = std::min(least.value_or(*images), *images);
+  }
+  return least.value_or(0);
+}
 
 WorkerResult RunWorker(const ClassifyDevice& device, const WorkerJob& job,
                        PieceFeed& feed, int worker) {
@@ -149,9 +173,7 @@ WorkerResult RunWorker(const ClassifyDevice& device, const WorkerJob& job,
     }
     const Clock::time_point start = Clock::now();
     Workers workers(device.threads);
-    ASSIGN_OR_RETURN(const auto compiled,
-                     (device.gpu ? CompileForGpu : CompileForCpu)(
-                         job.network, job.weights, job.image_size, workers));
+    ASSIGN_OR_RETURN(const auto compiled, Compile(device, job, workers));
     const std::vector<cuda::PinnedBuffer> memory = MakePieceMemory(device, job);
     WorkerOptions worker_options = job.options;
     for (const cuda::PinnedBuffer& buffer : memory) {

@@ -46,6 +46,9 @@ struct WorkerJob {
   // Of a piece's images. On a GPU they are read to page-locked memory of so
   // many bytes, from which they are uploaded; 0: the feed says where they are.
   int64_t piece_bytes;
+  // The images that a GPU computes at once (GpuPieceImages); 0: as many as it
+  // has the memory for.
+  int64_t gpu_piece;
   // Called when the network is compiled; a worker begins when it returns.
   std::function<void()> compiled;
 };
@@ -57,6 +60,11 @@ struct WorkerResult {
   int64_t stage_images = 0;                // CompiledNetwork::StageImages
   std::vector<std::string> stage_kernels;  // CompiledNetwork::StageKernels
 };
+
+// The least GpuPieceImages of the GPUs that can be asked; 0 if none can. What
+// is wrong with the others is told by their workers, which may be lost.
+int64_t GpuPieceOf(const std::vector<ClassifyDevice>& devices,
+                   const Network& network);
 
 // Compiles the network for the device in the calling thread, and works on
 // pieces of the feed as its worker of that number.

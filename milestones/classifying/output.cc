@@ -14,7 +14,7 @@
 namespace convlab {
 namespace {
 
-constexpr char kSchema[] = "convlab.answers/1";
+constexpr char kSchema[] = "convlab.answers/2";
 
 // What a run that ends without warning may lose.
 constexpr std::chrono::seconds kSavePeriod(5);
@@ -37,6 +37,7 @@ void Fields(Visitor& visit, AnswersOf& of) {
   visit("device", of.device);
   visit("count", of.count);
   visit("block", of.block);
+  visit("gpu_piece", of.gpu_piece);
   visit("values", of.values);
 }
 
@@ -69,7 +70,8 @@ void Fields(Visitor& visit, RunState& state) {
 
 namespace {
 
-// InvalidArgument, naming the first difference.
+// InvalidArgument, naming the first difference. Any gpu_piece may have been:
+// what was found is gone on with.
 absl::Status CheckSame(const AnswersOf& found, const AnswersOf& expected) {
   const struct {
     const char* what;
@@ -98,6 +100,8 @@ absl::Status CheckSame(const AnswersOf& found, const AnswersOf& expected) {
 // InvalidArgument, naming the field. Answers check those of their own.
 absl::Status CheckValues(const RunState& state) {
   ValueChecker check;
+  constexpr int64_t kMostGpuPiece = int64_t{1} << 20;
+  check.Range("of.gpu_piece", state.of.gpu_piece, 0, kMostGpuPiece);
   check.Range("done", state.done, 0, state.of.count);
   check.Range("bytes", state.bytes, 0, kMostBytes);
   check.Range("answers.count", state.answers.count, state.done, state.done);
@@ -133,6 +137,7 @@ absl::Status Output::Restore() {
     if (usable.ok()) usable = CheckValues(*state);
     if (usable.ok()) usable = answers_.Restore(state->answers);
     RETURN_IF_ERROR(Annotate(usable, StatePath()));
+    options_.of.gpu_piece = state->of.gpu_piece;
     done_ = state->done;
     bytes = state->bytes;
   } else if (!absl::IsNotFound(text.status())) {

@@ -26,6 +26,8 @@ struct AnswersOf {
   std::string device;  // its model, on which the last bits depend
   int64_t count = 0;   // images
   int64_t block = 0;   // images of a piece
+  // What a GPU computes of it at once, where a run goes on with what it finds.
+  int64_t gpu_piece = 0;
   std::string values;  // "labels" or "logits"
 };
 
@@ -49,6 +51,8 @@ class Output {
   // The images that were answered, by earlier runs too.
   int64_t done() const { return done_; }
   const Answers& answers() const { return answers_; }
+  // AnswersOf::gpu_piece of these answers, those of earlier runs too.
+  int64_t gpu_piece() const { return options_.of.gpu_piece; }
 
   // Adds a piece's answers, of the images behind those that are done.
   absl::Status Write(const Piece& piece);
@@ -71,7 +75,7 @@ class Output {
   // `bytes` of the answers' file are those of the images that are done.
   absl::Status SaveState(int64_t bytes) const;
 
-  const OutputOptions options_;
+  OutputOptions options_;
   std::mutex mutex_;
   bool given_up_ = false;
   Answers answers_;

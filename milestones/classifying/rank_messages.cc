@@ -208,6 +208,7 @@ std::string PackJob(const RankJob& job) {
   Packer packer;
   packer.Value(job.ok);
   packer.Value(job.block);
+  packer.Value(job.gpu_piece);
   packer.Value(job.image_size);
   packer.Value(job.readers);
   packer.Array(job.images.data(), static_cast<int64_t>(job.images.size()));
@@ -221,6 +222,7 @@ absl::StatusOr<RankJob> UnpackJob(absl::string_view bytes) {
   Unpacker unpacker(bytes);
   unpacker.Value(job.ok);
   unpacker.Value(job.block);
+  unpacker.Value(job.gpu_piece);
   unpacker.Value(job.image_size);
   unpacker.Value(job.readers);
   unpacker.Array(job.images);

@@ -72,6 +72,7 @@ absl::Status CheckAnswers(const Piece& piece, int64_t count, int classes,
 struct RankJob {
   bool ok = false;  // false: rank 0 has failed, and told why
   int64_t block = 0;
+  int64_t gpu_piece = 0;  // WorkerJob::gpu_piece
   int image_size = 0;
   int readers = 1;     // threads that fetch pieces for a worker
   std::string images;  // their digest, where each rank reads its pieces

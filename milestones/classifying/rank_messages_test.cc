@@ -117,9 +117,10 @@ TEST(RankMessages, AnswersAreOfThePiecesImagesAndClasses) {
 }
 
 TEST(RankMessages, JobsAreWhole) {
-  const RankJob job = {true, 256, 32, 4, "a digest", "a handle", 6};
+  const RankJob job = {true, 256, 64, 32, 4, "a digest", "a handle", 6};
   const std::string message = PackJob(job);
   ASSERT_TRUE(UnpackJob(message).ok());
+  EXPECT_EQ(UnpackJob(message)->gpu_piece, 64);
   EXPECT_EQ(UnpackJob(message)->readers, 4);
   EXPECT_EQ(UnpackJob(message)->images, "a digest");
   EXPECT_EQ(UnpackJob(message)->shared, "a handle");

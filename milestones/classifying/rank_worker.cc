@@ -58,13 +58,10 @@ void Work(const ClassifyOptions& options, const RankJob& job,
   const Network& network = *options.model.network;
   const int64_t piece_bytes = job.block * job.image_size * job.image_size;
   const WorkerJob worker_job = {
-      network,
-      weights,
-      job.image_size,
-      {network.Classes(), options.logits, job.readers},
-      /*stages=*/false,
-      options.read_each ? piece_bytes : 0,
-      {}};
+      network,          weights,
+      job.image_size,   {network.Classes(), options.logits, job.readers},
+      /*stages=*/false, options.read_each ? piece_bytes : 0,
+      job.gpu_piece,    {}};
   const cuda::PinnedRange pinned =
       LockSlots(slots, prepared.devices[0], ranks.rank());
   std::vector<int> numbers;

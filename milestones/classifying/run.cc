@@ -91,7 +91,8 @@ absl::StatusOr<OutputOptions> OutputFor(const ClassifyOptions& options,
                                         const ClassifyInput& input,
                                         const NetworkWeights& weights,
                                         const ClassifyDevice& device,
-                                        int64_t count, int64_t block) {
+                                        int64_t count, int64_t block,
+                                        int64_t gpu_piece) {
   OutputOptions output = {
       options.out,    options.format, options.model.network->Classes(),
       options.logits, options.resume, {}};
@@ -116,6 +117,7 @@ absl::StatusOr<OutputOptions> OutputFor(const ClassifyOptions& options,
                device.model,
                count,
                device.gpu ? block : 0,
+               gpu_piece,
                options.logits ? "logits" : "labels"};
   return output;
 }
@@ -146,9 +148,9 @@ absl::Status CheckReaders(const DealtRun& run) {
         "--readers");
   }
   if (run.input.images->random_access()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--readers is of plain files, and ", run.input.images->name(),
-                   " is read forward by one: expected no --readers"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--readers is of plain files, and ", run.input.images->name(),
+      " is read forward by one: expected no --readers"));
 }
 
 // Everything before the first image, but the output.
@@ -167,6 +169,7 @@ absl::Status Prepare(const std::string& program, DealtRun& run) {
   ASSIGN_OR_RETURN(run.weights, ReadWeights(options.model, weights_file));
   run.block = PieceImages(run.gpu(), run.count, run.image_bytes(),
                           run.devices[0].threads);
+  run.gpu_piece = GpuPieceOf(run.devices, run.network());
   if (!options.read_each || run.input.images->random_access()) {
     return absl::OkStatus();
   }
@@ -181,6 +184,7 @@ absl::Status BroadcastJob(DealtRun& run, bool ready) {
   job.ok = ready;
   if (ready) {
     job.block = run.block;
+    job.gpu_piece = run.gpu_piece;
     job.image_size = run.input.images->width();
     job.readers = run.readers();
     if (run.options.read_each) {
@@ -225,13 +229,15 @@ absl::Status Classify(const std::vector<std::string>& command,
   const bool counted = options.labels.empty() && !run.input.labels.empty();
   if (ready.ok()) {
     ready = [&]() -> absl::Status {
-      ASSIGN_OR_RETURN(const OutputOptions output_options,
-                       OutputFor(options, run.input, run.weights,
-                                 run.devices[0], run.count, run.block));
+      ASSIGN_OR_RETURN(
+          const OutputOptions output_options,
+          OutputFor(options, run.input, run.weights, run.devices[0], run.count,
+                    run.block, run.gpu_piece));
       ASSIGN_OR_RETURN(
           output,
           Output::Open(output_options, Answers(run.network().Classes(),
                                                std::move(run.input.labels))));
+      if (options.resume) run.gpu_piece = output->gpu_piece();
       return absl::OkStatus();
     }();
   }

@@ -54,8 +54,8 @@ absl::StatusOr<int64_t> WriteAnswers(
 
 // Images of a piece of `count` images of so many bytes: many, so that a device
 // has enough for its own pieces, but few enough that each of several devices
-// has its share. On the GPU it is a function of these numbers alone, and with
-// it an image's last bits.
+// has its share. On the GPU it is a function of these numbers alone. An image's
+// last bits depend on it there, and on WorkerJob::gpu_piece.
 int64_t PieceImages(bool gpu, int64_t count, int64_t image_bytes, int threads);
 
 }  // namespace convlab

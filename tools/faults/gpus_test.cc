@@ -158,6 +158,27 @@ TEST_F(ClassifyGpusTest, EachGpuHasItsShare) {
   EXPECT_THAT(record->links, SizeIs(2));
 }
 
+// How many images a GPU computes at once depends on its free memory.
+TEST_F(ClassifyGpusTest, AResumedRunComputesAsManyImagesAtOnce) {
+  const Outcome lost =
+      Classify("CONVLAB_FAULT_GPU=1 CONVLAB_FAULT=72+", "answers.idx --resume");
+  ASSERT_EQ(lost.exit_status, 1);
+  const std::string state = *ReadFile(Path("answers.idx.run"));
+  const size_t at = state.find("\"gpu_piece\": ");
+  ASSERT_NE(at, std::string::npos) << state;
+  const std::string piece = state.substr(at, state.find(',', at) - at);
+  const Outcome rest =
+      Classify("CONVLAB_FAKE_FREE_MB=16", "answers.idx --resume");
+  EXPECT_EQ(rest.exit_status, 0) << absl::StrJoin(rest.err, "\n");
+  EXPECT_TRUE(*ReadFile(Path("answers.idx")) == whole_);
+  EXPECT_THAT(*ReadFile(Path("answers.idx.run")), HasSubstr(piece));
+  // A run of its own has fewer.
+  EXPECT_EQ(
+      Classify("CONVLAB_FAKE_FREE_MB=16", "other.idx --resume").exit_status, 0);
+  EXPECT_THAT(*ReadFile(Path("other.idx.run")),
+              ::testing::Not(HasSubstr(piece)));
+}
+
 TEST_F(ClassifyGpusTest, FlagsThatNothingReadsAreRefused) {
   const auto refused = [&](const std::string& arguments, const char* words) {
     const Outcome outcome =
@@ -169,8 +190,7 @@ TEST_F(ClassifyGpusTest, FlagsThatNothingReadsAreRefused) {
   };
   refused("images.idx --workers=4",
           "--workers is of the CPU, and this runs on a GPU");
-  Write("few.idx.gz",
-        Gzip(IdxFile({0x803, 1, 28, 28}, std::string(784, 'x'))));
+  Write("few.idx.gz", Gzip(IdxFile({0x803, 1, 28, 28}, std::string(784, 'x'))));
   refused("few.idx.gz --readers=2", "--readers is of plain files");
 }
 
