@@ -214,9 +214,10 @@ TEST_F(ClassifyRanksTest, FourRanksGiveTheSame) {
     const Outcome wrong = Ranks(2, kFlags + " --out=wrong.npy",
                                 absl::StrCat("CONVLAB_SILENCE=", silence));
     EXPECT_EQ(wrong.exit_status, 2);
-    EXPECT_THAT(wrong.err,
-                Contains(HasSubstr(absl::StrCat("CONVLAB_SILENCE is '", silence,
-                                                "', expected seconds from 1"))));
+    EXPECT_THAT(
+        wrong.err,
+        Contains(HasSubstr(absl::StrCat("CONVLAB_SILENCE is '", silence,
+                                        "', expected seconds from 1"))));
   }
   const Outcome wrong = Ranks(2, "nothing.idx --out=wrong.npy");
   EXPECT_EQ(wrong.exit_status, 2);
@@ -229,19 +230,18 @@ TEST_F(ClassifyRanksTest, ARankOfAnotherRevisionIsRefused) {
   other[0] = other[0] == 'a' ? 'b' : 'a';
   Shell(absl::StrCat("LC_ALL=C sed 's/", kGitRevision, "/", other, "/g' ",
                      Runfile(kClassify), " >other; chmod +x other"));
-  const std::string arguments = absl::StrCat(
-      " ", kFlags, " --threads=1 --device=cpu --out=answers.npy ");
-  const Outcome outcome = Shell(
-      absl::StrCat("timeout ", kSeconds,
-                   " mpirun --oversubscribe --allow-run-as-root -np 2 ",
-                   Runfile(kClassify), arguments, ": -np 1 ./other", arguments,
-                   ">out"));
+  const std::string arguments =
+      absl::StrCat(" ", kFlags, " --threads=1 --device=cpu --out=answers.npy ");
+  const Outcome outcome = Shell(absl::StrCat(
+      "timeout ", kSeconds,
+      " mpirun --oversubscribe --allow-run-as-root -np 2 ", Runfile(kClassify),
+      arguments, ": -np 1 ./other", arguments, ">out"));
   EXPECT_EQ(outcome.exit_status, 2);
   EXPECT_THAT(outcome.err,
               Contains(AllOf(StartsWith("classify: rank 2 on "),
-                             HasSubstr(absl::StrCat(
-                                 " runs revision ", other, ", expected ",
-                                 kGitRevision, " as on rank 0")))));
+                             HasSubstr(absl::StrCat(" runs revision ", other,
+                                                    ", expected ", kGitRevision,
+                                                    " as on rank 0")))));
 }
 
 TEST_F(ClassifyRanksTest, AKilledRankIsToldAndTheRunResumed) {

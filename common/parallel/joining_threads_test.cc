@@ -19,8 +19,8 @@ TEST(JoiningThreads, ThoseThatWereStartedEndBeforeAnErrorIsCaught) {
         ++ended;
       });
     }
-    throw std::system_error(std::make_error_code(
-        std::errc::resource_unavailable_try_again));
+    throw std::system_error(
+        std::make_error_code(std::errc::resource_unavailable_try_again));
   };
   EXPECT_THROW(start(), std::system_error);
   EXPECT_EQ(ended, 2);

@@ -252,8 +252,7 @@ class MpiRanks : public Ranks {
       one.message.kind = status.MPI_TAG;
       one.message.bytes.resize(count);
       if (mpi_.irecv(one.message.bytes.data(), count, mpi_.byte, from,
-                     status.MPI_TAG, mpi_.world,
-                     &one.request) != MPI_SUCCESS) {
+                     status.MPI_TAG, mpi_.world, &one.request) != MPI_SUCCESS) {
         receiving_.pop_back();
         // The message stays, and is probed again: not at once.
         LoseRank(from, kCannotReceive);
@@ -276,8 +275,8 @@ class MpiRanks : public Ranks {
                                     one++);
         continue;
       }
-      if (!waits[from] && mpi_.test(&one->request, &done, MPI_STATUS_IGNORE) !=
-                              MPI_SUCCESS) {
+      if (!waits[from] &&
+          mpi_.test(&one->request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
         LoseRank(from, kCannotReceive);
         continue;
       }
@@ -357,10 +356,8 @@ absl::StatusOr<std::unique_ptr<Ranks>> JoinMpi(const Mpi& mpi,
   RETURN_IF_ERROR(MpiStatus(mpi,
                             mpi.set_errhandler(mpi.world, mpi.errors_return),
                             "MPI_Comm_set_errhandler"));
-  RETURN_IF_ERROR(
-      MpiStatus(mpi, mpi.rank(mpi.world, &rank), "MPI_Comm_rank"));
-  RETURN_IF_ERROR(
-      MpiStatus(mpi, mpi.size(mpi.world, &size), "MPI_Comm_size"));
+  RETURN_IF_ERROR(MpiStatus(mpi, mpi.rank(mpi.world, &rank), "MPI_Comm_rank"));
+  RETURN_IF_ERROR(MpiStatus(mpi, mpi.size(mpi.world, &size), "MPI_Comm_size"));
   struct Place {
     int64_t process;
     uint64_t process_space;

@@ -113,7 +113,7 @@ TEST(MpiRanks, WhatFailsWhileJoiningIsTold) {
 
 // At once, not when nothing has been heard of it for seconds.
 TEST(MpiRanks, ARankFromWhichNothingCanBeReceivedIsLost) {
-  for (bool Fake::* const which :
+  for (bool Fake::*const which :
        {&Fake::count_fails, &Fake::receive_fails, &Fake::test_fails}) {
     fake = {};
     fake.*which = true;

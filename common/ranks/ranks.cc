@@ -80,9 +80,9 @@ absl::Status Ranks::CheckSamePrograms() const {
   for (int i = 1; i < size(); ++i) {
     const std::string& found = places_[i].program;
     if (found == expected) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(Name(i), " runs revision ", found, ", expected ", expected,
-                     " as on rank 0"));
+    return absl::InvalidArgumentError(absl::StrCat(Name(i), " runs revision ",
+                                                   found, ", expected ",
+                                                   expected, " as on rank 0"));
   }
   return absl::OkStatus();
 }

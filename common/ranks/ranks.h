@@ -1,7 +1,7 @@
 // The processes of one run that mpirun or srun started: who they are, and
-// messages between them. Any of them may die or hang: from Start to Stop nothing
-// waits for one for ever, and who is lost is told. Join, Broadcast and Leave
-// wait for all, and for one that dies meanwhile as long as MPI does.
+// messages between them. Any of them may die or hang: from Start to Stop
+// nothing waits for one for ever, and who is lost is told. Join, Broadcast and
+// Leave wait for all, and for one that dies meanwhile as long as MPI does.
 //
 // Open MPI is opened at run time, and only in a process that was started as
 // one of several: a program needs it neither to start nor to run alone.
@@ -52,8 +52,9 @@ class Ranks {
   const RankPlace& place(int rank) const { return places_[rank]; }
   // The number of lower ranks on the same host.
   int local_rank() const;
-  // InvalidArgument, naming one, unless all ranks are of rank 0's revision: what
-  // they send each other has no other check of its form. All find the same.
+  // InvalidArgument, naming one, unless all ranks are of rank 0's revision:
+  // what they send each other has no other check of its form. All find the
+  // same.
   absl::Status CheckSamePrograms() const;
   // "rank 2 on node7"; "" in a run of one.
   std::string Name(int rank) const;

@@ -72,7 +72,8 @@ TEST_F(RankServerTest, AnswersAreTaken) {
 }
 
 TEST_F(RankServerTest, AnswersThatDoNotFitThePieceEndTheRun) {
-  const absl::Status few = Answer([](Piece& piece) { piece.answers.pop_back(); });
+  const absl::Status few =
+      Answer([](Piece& piece) { piece.answers.pop_back(); });
   EXPECT_THAT(std::string(few.message()),
               HasSubstr("rank 1 on b: piece 0 has 3 answers, expected 4"));
   const absl::Status other =

@@ -27,8 +27,8 @@ struct WorkerOptions {
 inline int64_t PiecesOf(int readers) { return readers + 2; }
 
 // Computes pieces of the feed until there are no more, and adds what it did to
-// `share`, with the error with which the worker was lost, if it was. Returns the
-// network's error; one of reading is the feed's to tell (PieceFeed::Take).
+// `share`, with the error with which the worker was lost, if it was. Returns
+// the network's error; one of reading is the feed's to tell (PieceFeed::Take).
 absl::Status WorkOnPieces(PieceFeed& feed, int worker, CompiledNetwork& network,
                           const WorkerOptions& options, ClassifyShare& share);
 
