@@ -73,6 +73,9 @@ DEFINE_string(profile, "",
               "JSON file to write a trace of the GPU's work to, for "
               "ui.perfetto.dev or chrome://tracing; its sums go to standard "
               "error and into the record");
+DEFINE_bool(check, false,
+            "check the arguments, the kernels' files and the number of images, "
+            "and end");
 DEFINE_bool(list, false, "list the networks and variants, and end");
 
 namespace convlab {
@@ -301,6 +304,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(
   if (parsed.given.count("strict") == 0) {
     line.strict = !line.kernels.empty() || StrictByDefault();
   }
+  line.check = FLAGS_check;
   line.fuse = FLAGS_fuse;
   line.cpu_target = FLAGS_cpu_target;
   line.weights = UserPath(FLAGS_weights);

@@ -20,7 +20,8 @@ namespace convlab {
 struct CommandLine {
   bool help = false;
   bool list = false;
-  std::string model;  // as the user gave it
+  bool check = false;  // CheckInputs, and no run
+  std::string model;   // as the user gave it
   Model found;
   const Network* network = nullptr;  // of `found`
   std::optional<int64_t> size;       // absent: the whole data set

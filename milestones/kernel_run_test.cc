@@ -16,6 +16,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 constexpr char kSum[] =
@@ -188,6 +189,26 @@ TEST_F(KernelRunTest, BadFilesAreOneLine) {
   const Outcome outcome = Run("m2", "sp19 10 --kernel syntax.cc");
   EXPECT_EQ(outcome.exit_status, 2);
   EXPECT_THAT(outcome.err, Contains(HasSubstr("syntax.cc:5: ")));
+}
+
+// A file's content says what it is, not its name; nothing is run.
+TEST_F(KernelRunTest, CheckReadsTheFilesAndEnds) {
+  Write("main.cc", "int main() {}\n");
+  Write("mine.c", Plain("W - K + 1", ""));
+  Write("gpu.cu",
+        "extern \"C\" void convolution(const float* x, const float* k, "
+        "float* y, int B, int C, int H, int W, int M, int K, "
+        "cudaStream_t stream) {}\n");
+  Outcome outcome = Run("m2", "sp19 20 --check --kernel mine.c");
+  EXPECT_EQ(outcome.exit_status, 0) << absl::StrJoin(outcome.err, "\n");
+  EXPECT_THAT(outcome.out, IsEmpty());
+  outcome = Run("m3", "sp19 --check --device gpu --kernel gpu.cu");
+  EXPECT_EQ(outcome.exit_status, 0) << absl::StrJoin(outcome.err, "\n");
+  ExpectRefused("m2", "--check --kernel gpu.cu", {"runs on the GPU"});
+  ExpectRefused("m3", "--check --device gpu --kernel mine.c",
+                {"runs on the CPU", "--device is gpu"});
+  ExpectRefused("m2", "--check --kernel main.cc", {"no kernel's interface"});
+  ExpectRefused("m4", "10001 --check", {"size is 10001", "1 to 10000"});
 }
 
 }  // namespace

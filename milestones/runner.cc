@@ -158,6 +158,7 @@ absl::Status ParseAndRun(const Milestone& milestone,
                stdout);
     return absl::OkStatus();
   }
+  if (line.check) return CheckInputs(milestone, line);
 
   ASSIGN_OR_RETURN(const auto session, OpenSession(milestone, line));
   const bool contributed = !session->kernels.empty();

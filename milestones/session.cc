@@ -128,6 +128,17 @@ RunRecord Describe(const Session& session,
   return record;
 }
 
+// The number of images to classify.
+absl::StatusOr<int64_t> SizeOf(const CommandLine& line,
+                               const Dataset& dataset) {
+  const int64_t images = dataset.images.count;
+  const int64_t size = line.size.value_or(images);
+  if (size <= images) return size;
+  return absl::InvalidArgumentError(
+      absl::StrCat("size is ", size, ", expected 1 to ", images,
+                   ", the images of ", line.split));
+}
+
 // Summarizes the trace, also in the record. If tracing failed, the record and a
 // message give the reason.
 absl::StatusOr<Activities> EndTrace(Session& session) {
@@ -167,6 +178,13 @@ void Session::TellFarSample(
   if (!text.empty()) Tell(text);
 }
 
+absl::Status CheckInputs(const Milestone& milestone, const CommandLine& line) {
+  RETURN_IF_ERROR(ReadKernels(milestone, line).status());
+  ASSIGN_OR_RETURN(const Dataset dataset,
+                   LoadFashionMnist(line.data, line.split));
+  return SizeOf(line, dataset).status();
+}
+
 absl::StatusOr<std::unique_ptr<Session>> OpenSession(const Milestone& milestone,
                                                      const CommandLine& line) {
   if (!line.record.empty()) RETURN_IF_ERROR(CheckWritable(line.record));
@@ -203,13 +221,7 @@ absl::Status LoadSession(Session& session,
     return ReadWeights(line.found, weights_file);
   });
   ASSIGN_OR_RETURN(session.dataset, LoadFashionMnist(line.data, line.split));
-  const int64_t images = session.dataset.images.count;
-  session.size = line.size.value_or(images);
-  if (session.size > images) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("size is ", session.size, ", expected 1 to ", images,
-                     ", the images of ", line.split));
-  }
+  ASSIGN_OR_RETURN(session.size, SizeOf(line, session.dataset));
   RETURN_IF_ERROR(CheckImages(*line.network, session.dataset.images));
   ASSIGN_OR_RETURN(session.weights, weights.get());
   const std::chrono::nanoseconds load_time =

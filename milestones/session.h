@@ -61,6 +61,10 @@ struct Session {
   absl::Status counted;
 };
 
+// Checks what a run would refuse after its command line: --kernel and the
+// number of images. It needs no GPU, whatever --device is.
+absl::Status CheckInputs(const Milestone& milestone, const CommandLine& line);
+
 // Does all checks that need no data, chooses the device and, for --profile,
 // starts the tracing; if tracing is not possible, a message says so and the run
 // continues. Returns Unavailable if the required GPU is missing.
