@@ -177,6 +177,16 @@ TEST_F(ReportsTest, NotesHaveATemplateThatIsNotOverwritten) {
   ExpectRefused("submission", absl::StrCat(kFlags, "--notes $in/../notes.md"),
                 "notes.md: line 1: there is no section");
   ExpectRefused("submission", absl::StrCat(kFlags, "--notes /none"), "/none");
+  const std::string check = "--check --notes $in/../notes.md ";
+  run = Run("submission", check + "--milestone m4");
+  EXPECT_EQ(run.exit_status, 0) << run.err;
+  EXPECT_EQ(run.out, "");
+  ExpectRefused("submission", check + "--milestone m9", "'m9'");
+  ExpectRefused("submission", check + "--milestone m4 --prose maybe",
+                "--prose is 'maybe'");
+  Write("notes.md", "# Ours\n\nx\n");
+  ExpectRefused("submission", check + "--milestone m4",
+                "notes.md: line 3: text before");
   ExpectRefused("submission", absl::StrCat(kFlags, "--prose maybe"),
                 "--prose is 'maybe', expected yes or no");
 }

@@ -51,6 +51,9 @@ DEFINE_string(notes, "",
               "sections in which they stand");
 DEFINE_string(notes_template, "",
               "write a file with all headings that notes can have, and end");
+DEFINE_bool(check, false,
+            "check the flags and --notes, as far as that is possible before "
+            "there are records, and end");
 DEFINE_string(prose, "yes",
               "yes or no: whether generated prose, which is marked as such, "
               "stands beside the measurements");
@@ -238,29 +241,22 @@ absl::Status CheckFlags(const ParsedFlags& flags) {
     return absl::InvalidArgumentError(absl::StrCat(
         "unexpected argument '", flags.positional[0], "'; --help lists flags"));
   }
-  for (const auto& [flag, value] : {std::pair("milestone", FLAGS_milestone),
-                                    {"records", FLAGS_records},
-                                    {"out", FLAGS_out}}) {
-    if (value.empty() &&
-        (FLAGS_notes_template.empty() || absl::string_view(flag) != "out")) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--", flag, " is missing; --help lists flags"));
-    }
+  std::vector<std::pair<const char*, std::string>> needed = {
+      {"milestone", FLAGS_milestone}};
+  if (!FLAGS_check) needed.emplace_back("records", FLAGS_records);
+  if (!FLAGS_check && FLAGS_notes_template.empty()) {
+    needed.emplace_back("out", FLAGS_out);
+  }
+  for (const auto& [flag, value] : needed) {
+    if (!value.empty()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag, " is missing; --help lists flags"));
   }
   return absl::OkStatus();
 }
 
-absl::Status Run(const std::vector<std::string>& args) {
-  ASSIGN_OR_RETURN(const ParsedFlags flags, ParseFlags(args, __FILE__));
-  if (flags.help) {
-    std::fputs(HelpText().c_str(), stdout);
-    return absl::OkStatus();
-  }
-  RETURN_IF_ERROR(CheckFlags(flags));
-  ReadOptions read;
-  read.network = FLAGS_network;
-  read.keep_failed = true;
-  ASSIGN_OR_RETURN(const Records records, ReadRecords(FLAGS_records, read));
+// Everything but the participants.
+absl::StatusOr<SubmissionOptions> OptionsOfFlags() {
   SubmissionOptions options;
   options.milestone = FLAGS_milestone;
   options.team = FLAGS_team;
@@ -273,6 +269,28 @@ absl::Status Run(const std::vector<std::string>& args) {
   if (!FLAGS_notes.empty()) {
     ASSIGN_OR_RETURN(options.notes, ReadFile(UserPath(FLAGS_notes)));
   }
+  return options;
+}
+
+// An error in the notes says which file they are.
+absl::Status AnnotateNotes(const absl::Status& status) {
+  const bool is_of_notes = absl::StartsWith(status.message(), "line ");
+  return is_of_notes ? Annotate(status, FLAGS_notes) : status;
+}
+
+absl::Status Run(const std::vector<std::string>& args) {
+  ASSIGN_OR_RETURN(const ParsedFlags flags, ParseFlags(args, __FILE__));
+  if (flags.help) {
+    std::fputs(HelpText().c_str(), stdout);
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(CheckFlags(flags));
+  ASSIGN_OR_RETURN(SubmissionOptions options, OptionsOfFlags());
+  if (FLAGS_check) return AnnotateNotes(CheckOptions(options));
+  ReadOptions read;
+  read.network = FLAGS_network;
+  read.keep_failed = true;
+  ASSIGN_OR_RETURN(const Records records, ReadRecords(FLAGS_records, read));
   for (const std::string& folder : SplitNames(FLAGS_participants)) {
     ASSIGN_OR_RETURN(Participant participant, ReadParticipant(folder, ""));
     if (!participant.failure.empty()) {
@@ -281,10 +299,7 @@ absl::Status Run(const std::vector<std::string>& args) {
     options.participants.push_back(std::move(participant));
   }
   absl::StatusOr<Submission> made = MakeSubmission(records, options);
-  if (!made.ok()) {
-    const bool is_of_notes = absl::StartsWith(made.status().message(), "line ");
-    return is_of_notes ? Annotate(made.status(), FLAGS_notes) : made.status();
-  }
+  if (!made.ok()) return AnnotateNotes(made.status());
   const Submission submission = *std::move(made);
   if (!FLAGS_notes_template.empty()) {
     return WriteTemplate(submission.notes_template);

@@ -137,18 +137,25 @@ void MakeSortable(std::vector<Block>& blocks) {
   }
 }
 
+absl::StatusOr<const Milestone*> FindMilestone(absl::string_view name) {
+  const Milestone* const milestone = absl::c_find_if(
+      kMilestones, [&](const Milestone& one) { return name == one.name; });
+  if (milestone != std::end(kMilestones)) return milestone;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown milestone '", name, "', expected m1, m2, m3, m4 or final"));
+}
+
 }  // namespace
+
+absl::Status CheckOptions(const SubmissionOptions& options) {
+  RETURN_IF_ERROR(FindMilestone(options.milestone).status());
+  return Notes::Parse(options.notes).status();
+}
 
 absl::StatusOr<Submission> MakeSubmission(const Records& records,
                                           const SubmissionOptions& options) {
-  const Milestone* const milestone = absl::c_find_if(
-      kMilestones,
-      [&](const Milestone& one) { return options.milestone == one.name; });
-  if (milestone == std::end(kMilestones)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown milestone '", options.milestone,
-                     "', expected m1, m2, m3, m4 or final"));
-  }
+  ASSIGN_OR_RETURN(const Milestone* const milestone,
+                   FindMilestone(options.milestone));
   ASSIGN_OR_RETURN(const Source source, SourceOf(records, options));
   ASSIGN_OR_RETURN(Parts parts, milestone->parts(source));
 

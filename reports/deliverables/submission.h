@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "reports/comparison/ranking.h"
 #include "reports/document/document.h"
@@ -38,6 +39,10 @@ struct Submission {
   // A file for the student's text, with the document's headings.
   std::string notes_template;
 };
+
+// InvalidArgument, as MakeSubmission returns it, for an unknown milestone and
+// for notes that are no notes: what can be told before there are records.
+absl::Status CheckOptions(const SubmissionOptions& options);
 
 // InvalidArgument for an unknown milestone or optimization, for records that do
 // not belong together, for a damaged trace, and for notes that are not of this
