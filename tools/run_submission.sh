@@ -15,9 +15,9 @@ and writes the report. A step that fails is told, and the rest goes on; the
 report says what is missing. Where there is no GPU, steps that need one are left
 out.
 
-  --kernel FILE    a kernel of your own, which the runs of m2 (.cc, .cpp, .h) or
-                   of m3, m4 and final (.cu, .cuh, .so, a folder) are made with
-                   too; once for each kernel
+  --kernel FILE    a kernel of your own, a file or a folder, which the runs are
+                   made with too: of the CPU for m2, of the GPU for m3, m4 and
+                   final; once for each kernel
   --out DIR        folder to write to (default submission-MILESTONE-NETWORK),
                    which git ignores: records/, logs/, submission.md, .html,
                    .pdf and charts/
@@ -83,39 +83,14 @@ esac
 network=${network:-fa19}
 [[ $sizes =~ ^[0-9]+(,[0-9]+)*$ ]] || fail "--sizes is '$sizes', expected numbers of images with commas between"
 IFS=, read -ra sizes <<<"$sizes"
-user_path() {
-  case $1 in /*) echo "$1" ;; *) echo "${BUILD_WORKING_DIRECTORY:-$PWD}/$1" ;; esac
-}
-# What the report would refuse is refused before the runs.
-for flag in "${report_flags[@]}"; do
-  case $flag in
-    --notes=*) [ -r "$(user_path "${flag#*=}")" ] || fail "$flag: there is no such file" ;;
-    --prose=yes | --prose=no | --appendix=yes | --appendix=no) ;;
-    --prose=* | --appendix=*) fail "$flag: expected yes or no" ;;
-  esac
-done
-names=' '
-for kernel in "${kernels[@]}"; do
-  [ -e "$(user_path "$kernel")" ] || fail "--kernel is '$kernel', but there is no such file or folder"
-  case $milestone,$kernel in
-    m1,*) fail "--kernel is '$kernel', but m1 runs the library's operators" ;;
-    m2,*.cc | m2,*.cpp | m2,*.h) ;;
-    m2,*) fail "--kernel is '$kernel', but m2 runs on the CPU: expected .cc, .cpp or .h" ;;
-    *.cc | *.cpp | *.h)
-      fail "--kernel is '$kernel', but $milestone runs on the GPU: expected .cu, .cuh, .so or a folder"
-      ;;
-  esac
-  # Each is a row of its own by its name.
-  name=$(basename "$kernel")
-  name=${name%.*}
-  [[ $names != *" $name "* ]] || fail "two kernels are called $name, which would be one row: rename one"
-  names+="$name "
-done
 # The folder as the user named it, so that the commands in the report are the
 # user's, and its absolute path.
 out=${out:-submission-$milestone-$network}
 out=${out%/}
-place=$(user_path "$out")
+case $out in
+  /*) place=$out ;;
+  *) place=${BUILD_WORKING_DIRECTORY:-$PWD}/$out ;;
+esac
 
 # Where the programs are: in the bundle, or where Bazel puts a program's data.
 here=$(cd "$(dirname "$0")" && pwd)
@@ -136,6 +111,22 @@ else
   mkdir "$bundle/bin"
   ln -s "$PWD/tools/bench/bench" "$bundle/bin/bench"
 fi
+# What the programs would refuse is refused before the runs, in their words.
+check() {
+  local said status=0
+  said=$("$@" --check 2>&1 >/dev/null </dev/null) || status=$?
+  [ $status -eq 0 ] && return
+  said=$(grep -v '^ *$' <<<"$said" | tail -n 1)
+  echo "submission: ${said#submission: }" >&2
+  exit $status
+}
+check "$report" --milestone "$milestone" "${report_flags[@]}"
+run=("$program" "$milestone" "$network" "${kernels[@]/#/--kernel=}")
+case $milestone in
+  m1) check "${run[@]}" ;;
+  m2) for size in "${sizes[@]}"; do check "${run[@]}" --size "$size"; done ;;
+  *) for size in "${sizes[@]}"; do check "${run[@]}" --size "$size" --device gpu; done ;;
+esac
 logs=$place/logs
 if ! mkdir -p "$place/records" "$logs" 2>/dev/null || [ ! -w "$place" ]; then
   fail "cannot write to $out"

@@ -35,14 +35,27 @@ expect 2 'unknown flag --bogus' m1 --bogus
 expect 2 '--out needs a value' m1 --out
 expect 2 "--sizes is '1,x'" m1 --sizes 1,x
 expect 2 "unexpected argument 'more'" m1 sp19 more
-expect 2 "--kernel is 'none.cu', but there is no such file" m3 --kernel none.cu
-touch "$TEST_TMPDIR/one.cu" "$TEST_TMPDIR/one.cc"
-expect 2 'but m2 runs on the CPU: expected .cc' m2 --kernel "$TEST_TMPDIR/one.cu"
-expect 2 'but m3 runs on the GPU: expected .cu' m3 --kernel "$TEST_TMPDIR/one.cc"
-expect 2 "but m1 runs the library's operators" m1 --kernel "$TEST_TMPDIR/one.cc"
-expect 2 'two kernels are called one' m2 --kernel "$TEST_TMPDIR/one.cc" --kernel "$TEST_TMPDIR/one.cc"
-expect 2 '--notes=none.md: there is no such file' m2 --notes none.md
-expect 2 '--prose=maybe: expected yes or no' m2 --prose maybe
+expect 2 "unknown model 'sp99'" m2 sp99
+expect 2 'size is 0, expected at least 1' m2 --sizes 0,20
+expect 2 'size is 99999, expected 1 to 10000' m4 --sizes 20,99999
+# What a kernel is, its content says.
+expect 2 'none.cu: no such file' m3 --kernel none.cu
+mkdir "$TEST_TMPDIR/folder"
+arguments='const float* x, const float* k, float* y, int B, int C, int H, int W, int M, int K'
+echo "extern \"C\" void convolution($arguments) {}" | tee "$TEST_TMPDIR/one.c" >"$TEST_TMPDIR/folder/one.cc"
+echo "extern \"C\" void convolution($arguments, cudaStream_t stream) {}" >"$TEST_TMPDIR/gpu.cc"
+echo 'int main() {}' >"$TEST_TMPDIR/main.cc"
+expect 2 "main.cc has no kernel's interface" m2 --kernel "$TEST_TMPDIR/main.cc"
+expect 2 'gpu.cc runs on the GPU, but m2 is the CPU convolution' m2 --kernel "$TEST_TMPDIR/gpu.cc"
+expect 2 'one.c runs on the CPU, but --device is gpu' m3 --kernel "$TEST_TMPDIR/one.c"
+expect 2 "but m1 runs the framework's own convolution" m1 --kernel "$TEST_TMPDIR/one.c"
+mkdir "$TEST_TMPDIR/other"
+cp "$TEST_TMPDIR/one.c" "$TEST_TMPDIR/other"
+expect 2 'two kernels are called one' m2 --kernel "$TEST_TMPDIR/one.c" --kernel "$TEST_TMPDIR/other/one.c"
+expect 2 'none.md: No such file' m2 --notes none.md
+printf '# Ours\n\nHello\n' >"$TEST_TMPDIR/notes.md"
+expect 2 'notes.md: line 3: text before the first section' m2 --notes "$TEST_TMPDIR/notes.md"
+expect 2 "--prose is 'maybe', expected yes or no" m2 --prose maybe
 expect 2 'cannot write to /proc/none' m1 --out /proc/none
 
 # All steps of milestone 2 and no other's, in a folder that git ignores.
@@ -145,6 +158,14 @@ END
 output=$("$program" m2 sp19 --sizes 10 --out "$TEST_TMPDIR/own" --kernel "$TEST_TMPDIR/loops.cc" 2>&1)
 [[ $output == *'m2-sp19-10-kernel1 done'* ]] || error "the kernel did not run: $output"
 grep -q 'loops' "$TEST_TMPDIR/own/submission.md" || error "the report lacks the kernel"
+
+# A folder is a kernel too, and so is a file by any name.
+mkdir "$TEST_TMPDIR/in a folder"
+cp "$TEST_TMPDIR/loops.cc" "$TEST_TMPDIR/in a folder/loops.cc"
+cp "$TEST_TMPDIR/loops.cc" "$TEST_TMPDIR/loops.c"
+output=$("$program" m2 sp19 --sizes 10 --out "$TEST_TMPDIR/two" \
+  --kernel "$TEST_TMPDIR/loops.c" --kernel "$TEST_TMPDIR/in a folder" 2>&1) || error "m2 with two kernels failed: $output"
+[[ $output == *'m2-sp19-10-kernel1 done'*'m2-sp19-10-kernel2 done'* ]] || error "the kernels did not run: $output"
 
 # A GPU without ncu: what follows the counters is not left out.
 mkdir -p "$TEST_TMPDIR/bundle/bin" "$TEST_TMPDIR/bundle/scripts"
