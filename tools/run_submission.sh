@@ -246,10 +246,19 @@ gpu_step() {
   announce "$1"
   echo 'left out'
 }
+# The records need not be made again for a report that failed.
+say_report_command() {
+  local program=$report
+  [ "$bundle" != "$scratch" ] || program='bazel run //reports:submission --'
+  echo '    once that is mended, this makes the report from the records:'
+  echo "    $program$(printf ' %q' "$@")"
+}
 # Without a run there is nothing to report.
 report_step() {
+  local before=$failed
   if [ $left_out -eq 0 ] || compgen -G "$place/records/*.json" >/dev/null; then
     step report "$@"
+    [ $failed -eq "$before" ] || say_report_command "${@:2}"
     return
   fi
   left_out=$((left_out + 1))

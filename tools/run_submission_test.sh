@@ -159,13 +159,21 @@ output=$("$program" m2 sp19 --sizes 10 --out "$TEST_TMPDIR/own" --kernel "$TEST_
 [[ $output == *'m2-sp19-10-kernel1 done'* ]] || error "the kernel did not run: $output"
 grep -q 'loops' "$TEST_TMPDIR/own/submission.md" || error "the report lacks the kernel"
 
-# A folder is a kernel too, and so is a file by any name.
+# A folder is a kernel too, and so is a file by any name. Which sections there
+# are is not known before the runs: a command makes the report from the records.
 mkdir "$TEST_TMPDIR/in a folder"
 cp "$TEST_TMPDIR/loops.cc" "$TEST_TMPDIR/in a folder/loops.cc"
 cp "$TEST_TMPDIR/loops.cc" "$TEST_TMPDIR/loops.c"
-output=$("$program" m2 sp19 --sizes 10 --out "$TEST_TMPDIR/two" \
-  --kernel "$TEST_TMPDIR/loops.c" --kernel "$TEST_TMPDIR/in a folder" 2>&1) || error "m2 with two kernels failed: $output"
+printf '## No such section\nHello\n' >"$TEST_TMPDIR/notes.md"
+output=$("$program" m2 sp19 --sizes 10 --out "$TEST_TMPDIR/bad notes" --notes "$TEST_TMPDIR/notes.md" \
+  --kernel "$TEST_TMPDIR/loops.c" --kernel "$TEST_TMPDIR/in a folder" 2>&1)
 [[ $output == *'m2-sp19-10-kernel1 done'*'m2-sp19-10-kernel2 done'* ]] || error "the kernels did not run: $output"
+[[ $output == *'report             FAILED, status 2: '*'notes.md: line 1: there is no section'* ]] ||
+  error "notes of no section are taken: $output"
+command=$(grep -o 'bazel run //reports:submission -- .*' <<<"$output")
+printf '## Summary\nHello\n' >"$TEST_TMPDIR/notes.md"
+eval "reports/submission ${command#*-- }" >/dev/null 2>&1 || error "the command makes no report: $command"
+grep -q 'Hello' "$TEST_TMPDIR/bad notes/submission.md" || error "the report lacks the notes"
 
 # A GPU without ncu: what follows the counters is not left out.
 mkdir -p "$TEST_TMPDIR/bundle/bin" "$TEST_TMPDIR/bundle/scripts"
