@@ -15,6 +15,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// On a screen that is wide enough, a ranking's ten columns stand without a bar
+// to scroll; text keeps the width at which it is read well.
+constexpr char kWideStyle[] = R"css(
+@media screen {
+  body { max-width: 76rem; }
+  p { max-width: 54rem; }
+  figure { max-width: 54rem; }
+}
+)css";
+
 std::string HistoryId(size_t index) {
   return absl::StrCat("history-", index + 1);
 }
@@ -148,7 +158,7 @@ std::string RankingPage(const Ranking& ranking, const RankingOptions& options,
   for (size_t i = 0; i < ranking.histories.size(); ++i) {
     AddHistory(ranking.histories[i], i, absolute, document);
   }
-  return WriteHtml(document);
+  return WriteHtml(document, kWideStyle);
 }
 
 }  // namespace convlab

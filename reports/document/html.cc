@@ -175,7 +175,7 @@ struct Writer {
   }
 };
 
-std::string Page(const Document& document, double print_scale,
+std::string Page(const Document& document, const std::string& style,
                  const std::string& end) {
   const std::string title = EscapeHtml(document.title);
   const bool sortable = absl::c_any_of(document.blocks, [](const Block& block) {
@@ -186,9 +186,8 @@ std::string Page(const Document& document, double print_scale,
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<title>",
-      title, "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>",
-      PageStyle(print_scale), "</style>\n</head>\n<body>\n<main>\n<h1>", title,
-      "</h1>\n");
+      title, "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>", style,
+      "</style>\n</head>\n<body>\n<main>\n<h1>", title, "</h1>\n");
   for (const Block& block : document.blocks) {
     html += std::visit(Writer{document.blocks, !end.empty()}, block);
   }
@@ -215,12 +214,12 @@ std::string EscapeUrl(absl::string_view target) {
   return url;
 }
 
-std::string WriteHtml(const Document& document) {
-  return Page(document, /*print_scale=*/1, /*end=*/"");
+std::string WriteHtml(const Document& document, absl::string_view more_style) {
+  return Page(document, absl::StrCat(PageStyle(), more_style), /*end=*/"");
 }
 
 std::string WritePrintHtml(const Document& document, double scale) {
-  return Page(document, scale,
+  return Page(document, PageStyle(scale),
               absl::StrCat("<p class=\"end\"><a id=\"", kEndId, "\" href=\"#",
                            kEndId, "\">&#8203;</a></p>\n"));
 }

@@ -27,8 +27,10 @@ std::map<std::string, std::string> ChartFiles(const Document& document);
 std::string WriteBlocks(const std::vector<Block>& blocks, size_t width = 0);
 
 // One self-contained file with style and figures. It fits screens from 390
-// pixels and A4 paper, and is dark where the reader's screen is.
-std::string WriteHtml(const Document& document);
+// pixels and A4 paper, and is dark where the reader's screen is. `more_style`
+// is CSS of this document's own.
+std::string WriteHtml(const Document& document,
+                      absl::string_view more_style = "");
 // The same for the program that makes a PDF of it: letters and distances on
 // paper are scaled, and a link to itself, kEndId, marks the end of the text.
 std::string WritePrintHtml(const Document& document, double scale);
