@@ -318,6 +318,14 @@ TEST_F(ReportsTest, ExploreWritesOnePageOfAllRecords) {
   Write("in/ada/x.json", ToJson(evil));
   Write("in/broken.json", "{\"schema\": \"convlab.run/1\", \"x");
   Write("in/ada/bench.json", *ReadFile("reports/testdata/bench-fp32.json"));
+  RunRecord wrong = Verified(TestRecord("m3", "gpu", 100, "memo"));
+  wrong.variants["memo"].verification->relative_error = 2.5e-7;
+  wrong.count_error = "3 correct answers";
+  Write("in/ada/wrong.json", ToJson(wrong));
+  RunRecord hidden = Verified(TestRecord("m3", "gpu", 100, "elsewhere"));
+  hidden.variants["elsewhere"].verification->op_time_counts = false;
+  hidden.variants["elsewhere"].verification->op_time_note = "in the prolog";
+  Write("in/ada/hidden.json", ToJson(hidden));
   NetworkRecord networks;
   networks.device = "gpu";
   networks.gpu.name = "NVIDIA H200";
@@ -343,7 +351,10 @@ TEST_F(ReportsTest, ExploreWritesOnePageOfAllRecords) {
             HasSubstr("\"who\":\"ada\""),
             HasSubstr("\\u003c/script\\u003e\\u003cb\\u003e\\\\u202e"),
             Not(HasSubstr("</script><b>")), HasSubstr("\"ms\":[2.5,7.5]"),
-            Not(HasSubstr("src=")), HasSubstr("\"milestone\":\"bench\""),
+            HasSubstr("\"wrong\":\"3 correct answers\""),
+            HasSubstr("\"wrong\":\"in the prolog\""),
+            HasSubstr("\"error\":2.5e-07"), Not(HasSubstr("src=")),
+            HasSubstr("\"milestone\":\"bench\""),
             HasSubstr("\"variant\":\"tensor_split\""),
             HasSubstr("\"variant\":\"cuDNN 9.19.0\""),
             HasSubstr("\"peer\":\"cuDNN \\u003c9\\u003e\""),

@@ -46,7 +46,15 @@ function inkOf(row) {
   return row.class === "tf32" ? "green" : "purple";
 }
 
-function mark(svg, x, y, row, hover) {
+// Why a row's times are no result; empty if they are one.
+function wrongOf(run, row) {
+  if (row.wrong) return row.wrong;
+  const differs = row.correct && run.expected !== undefined && Math.abs(row.correct - run.expected) > row.allowed;
+  return differs ? `${number(row.correct)} right answers, expected ${number(run.expected)}` : "";
+}
+
+// What is wrong is hollow.
+function mark(svg, x, y, row, hover, wrong) {
   const ink = inkOf(row), r = 4.6;
   const d = {
     blue: `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`,
@@ -55,7 +63,14 @@ function mark(svg, x, y, row, hover) {
     grey: `M${x - r} ${y - 2}h${2 * r}v4h${-2 * r}z`,
     orange: `M${x} ${y - 1.4 * r}l${1.4 * r} ${1.4 * r}l${-1.4 * r} ${1.4 * r}l${-1.4 * r} ${-1.4 * r}z`,
   }[ink];
-  shape(svg, "path", { d, class: `f-${ink}` }, hover);
+  shape(svg, "path", wrong ? { d, class: `s-${ink}`, fill: "none", "stroke-width": 1.6 } : { d, class: `f-${ink}` },
+        wrong ? `${hover}; wrong: ${wrong}` : hover);
+}
+
+// The legend of hollow marks, where there are any.
+function explainWrong(id, entries) {
+  if (!entries.some((one) => one.wrong)) return;
+  byId(id).append(element("p", "Hollow marks and ✗: the results are wrong or the time does not count, and there is no speedup."));
 }
 
 const empty = (id, text) => byId(id).replaceChildren(element("p", text));
@@ -71,7 +86,7 @@ function canvas(id, height, label) {
 }
 
 // A logarithmic axis: powers of ten, and 3 times or 2 and 5 times them where
-// there is room.
+// there is room; in a range that holds only one of these, even steps.
 function logScale(values, from, to, margin = 1.3) {
   const low = Math.min(...values) / margin, high = Math.max(...values) * margin;
   const at = (value) => from + (Math.log(value / low) / Math.log(high / low)) * (to - from);
@@ -86,8 +101,17 @@ function logScale(values, from, to, margin = 1.3) {
     }
     if (ticks.length <= Math.max(4, Math.abs(to - from) / 60)) break;
   }
+  if (ticks.length < 2) {
+    const room = Math.max(3, Math.abs(to - from) / 90), unit = 10 ** Math.floor(Math.log10((high - low) / room));
+    const step = unit * [1, 2, 5, 10].find((factor) => (high - low) / (factor * unit) <= room);
+    ticks = [];
+    for (let i = Math.ceil(low / step); i * step <= high; ++i) ticks.push(i * step);
+  }
   return { at, ticks, low, high };
 }
+
+// The room that the labels of an axis take at its left.
+const leftOf = (y) => 10 + 8 * Math.max(...y.ticks.map((value) => number(value).length));
 
 function axes(svg, x, y, box, xName, yName) {
   const edge = svg.viewBox.baseVal.width;

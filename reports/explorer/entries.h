@@ -18,6 +18,7 @@ namespace convlab {
 // What the page needs of a variant in a run; times in ms, rounded.
 struct Row {
   std::string variant, accuracy_class, failure;
+  std::string wrong;  // why its times are no result; empty if they are one
   bool is_own = false, is_library = false;
   // Of each convolution; 0 ms where it was not timed.
   std::vector<double> ms, gflop, mb;
@@ -33,6 +34,7 @@ void Fields(Visitor& visit, Row& row) {
   visit("variant", row.variant);
   visit("class", row.accuracy_class);
   visit("failure", row.failure);
+  visit("wrong", row.wrong);
   visit("own", row.is_own);
   visit("library", row.is_library);
   visit("ms", row.ms);

@@ -31,6 +31,7 @@ label { display: inline-flex; gap: .4rem; align-items: center; max-width: 100%; 
 select, input { font: inherit; max-width: 100%; min-width: 0; color: var(--ink);
   background-color: var(--paper); border: 1px solid; border-radius: 4px;
   border-color: var(--muted); padding: .15rem .3rem; }
+.pair[hidden] { display: none; }
 .plot svg { display: block; max-width: 100%; }
 .name { paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
 )css";

@@ -43,7 +43,7 @@ function newest(runs, key = () => "") {
   for (const run of runs) {
     for (const row of run.rows) {
       const name = `${run.who}\n${row.variant}\n${row.class}\n${key(run)}`;
-      if (timed(row) && wanted(row) && !found.has(name)) found.set(name, { run, row });
+      if (timed(row) && wanted(row) && !found.has(name)) found.set(name, { run, row, wrong: wrongOf(run, row) });
     }
   }
   return [...found.values()];
@@ -57,25 +57,28 @@ const nameOf = ({ run, row }) =>
 function drawLadder() {
   const rows = newest(matching()).sort((a, b) => total(b.row) - total(a.row));
   if (rows.length === 0) return empty("ladder", "No timed run of this choice.");
-  const { svg, width } = canvas("ladder", 54 + 21 * rows.length,
-    `The ${what()} of ${rows.length} variants; the least is ${number(total(rows.at(-1).row))} ms by ${nameOf(rows.at(-1))}`);
-  const left = Math.min(width * 0.44, 8 + 7 * Math.max(...rows.map((one) => nameOf(one).length)));
+  const right = rows.filter((one) => !one.wrong), best = right.at(-1);
+  const { svg, width } = canvas("ladder", 54 + 21 * rows.length, `The ${what()} of ${rows.length} variants` +
+    (best ? `; the least is ${number(total(best.row))} ms by ${nameOf(best)}` : ""));
+  const label = (one) => (one.wrong ? "✗ " : "") + nameOf(one);
+  const left = Math.min(width * 0.44, 8 + 7 * Math.max(...rows.map((one) => label(one).length)));
   // Speedups are over the naive variant, if it is there.
-  const base = total((rows.find((one) => one.row.variant === "naive") || rows[0]).row);
+  const base = best && total((right.find((one) => one.row.variant === "naive") || right[0]).row);
   const box = { left, right: width - 130, top: 4, bottom: 10 + 21 * rows.length };
   const x = logScale(rows.map((one) => total(one.row)), left + 8, box.right, 1.15);
   axes(svg, x, null, { ...box, right: width }, `${what()}, ms (logarithmic)`);
   rows.forEach((one, i) => {
     const y = 18 + 21 * i, ms = total(one.row);
     const name = nameOf(one);
-    write(svg, 0, y + 4, shorten(name, Math.floor(left / 7)));
+    write(svg, 0, y + 4, shorten(label(one), Math.floor(left / 7)));
     const all = !chosen("layer");
     const spread = all && one.row.low ? `, quartiles ${number(one.row.low)} to ${number(one.row.high)}` : "";
     const kind = one.row.library ? "kernel time, " : "";
     mark(svg, x.at(ms), y, one.row,
-      `${name}: ${times(one.row).map(number).join(" + ")} ms${spread}, ${kind}class ${one.row.class}, ${one.run.path}`);
-    write(svg, x.at(ms) + 9, y + 4, `${number(ms)} ms, ${number(base / ms)}×`);
+      `${name}: ${times(one.row).map(number).join(" + ")} ms${spread}, ${kind}class ${one.row.class}, ${one.run.path}`, one.wrong);
+    write(svg, x.at(ms) + 9, y + 4, one.wrong ? `${number(ms)} ms` : `${number(ms)} ms, ${number(base / ms)}×`);
   });
+  explainWrong("ladder", rows);
 }
 
 function drawRoofline() {
@@ -88,14 +91,15 @@ function drawRoofline() {
   const most = Math.max(...columns.map((column) => points.filter((p) => p.intensity === column).length));
   const height = Math.max(320, 90 + 15 * most);
   const { svg, width } = canvas("roofline", height, "Roofline: TFLOP per second against FLOP per byte");
-  const box = { left: 46, right: width - 4, top: 26, bottom: height - 40 };
+  const box = { right: width - 4, top: 26, bottom: height - 40 };
   const roofs = peaks ? [["tensor cores, halves", peaks.fp16], ["class fp32 by halves", peaks.fp32],
                          ["float32 units", peaks.fp32_units]].filter((roof) => roof[1]) : [];
   const spread = width < 500 ? 12 : 5;
   const slope = peaks && peaks.memory ? peaks.memory * 1e-3 : 0;
+  const y = logScale([...points.map((p) => p.rate), ...roofs.map((roof) => roof[1])], box.bottom, box.top, 1.4);
+  box.left = Math.max(46, leftOf(y));
   const x = logScale([...points.map((p) => p.intensity),
                       ...(slope ? roofs.map((roof) => roof[1] / slope) : [])], box.left, box.right, spread);
-  const y = logScale([...points.map((p) => p.rate), ...roofs.map((roof) => roof[1])], box.bottom, box.top, 1.4);
   axes(svg, x, y, box, "FLOP per byte that must move", "TFLOP/s");
   const clip = (value) => Math.min(Math.max(value, box.left), box.right);
   for (const [name, rate] of roofs) {
@@ -117,14 +121,15 @@ function drawRoofline() {
     const here = points.filter((point) => point.intensity === column);
     for (const point of here) {
       mark(svg, x.at(column), y.at(point.rate), point.row,
-        `${nameOf(point)}, convolution ${point.layer}: ${number(point.rate)} TFLOP/s`);
+        `${nameOf(point)}, convolution ${point.layer}: ${number(point.rate)} TFLOP/s`, point.wrong);
     }
     // Where there is little room, the fastest have their names.
     const named = width < 500 ? here.sort((a, b) => b.rate - a.rate).slice(0, 7) : here;
     names(svg, named.map((point) => ({
-      x: x.at(column), y: y.at(point.rate), text: nameOf(point), left: column < last,
+      x: x.at(column), y: y.at(point.rate), text: (point.wrong ? "✗ " : "") + nameOf(point), left: column < last,
     })), box.bottom - 6);
   }
+  explainWrong("roofline", points);
 }
 
 const kInks = ["blue", "orange", "green", "purple", "grey", "text"];
@@ -135,7 +140,7 @@ function drawBatches() {
   for (const one of rows) {
     const name = nameOf(one);
     if (!curves.has(name)) curves.set(name, []);
-    curves.get(name).push([one.run.images, total(one.row)]);
+    curves.get(name).push([one.run.images, total(one.row), one.wrong]);
   }
   for (const [name, points] of curves) {
     if (new Set(points.map((point) => point[0])).size < 2) curves.delete(name);
@@ -145,9 +150,10 @@ function drawBatches() {
   const height = Math.max(320, 90 + 15 * curves.size);
   const { svg, width } = canvas("batches", height, `The ${what()} over the number of images`);
   const all = [...curves.values()].flat();
-  const box = { left: 52, right: width - Math.min(170, width * 0.4), top: 26, bottom: height - 40 };
-  const x = logScale(all.map((point) => point[0]), box.left, box.right, 1.15);
+  const box = { right: width - Math.min(170, width * 0.4), top: 26, bottom: height - 40 };
   const y = logScale(all.map((point) => point[1]), box.bottom, box.top);
+  box.left = Math.max(52, leftOf(y));
+  const x = logScale(all.map((point) => point[0]), box.left, box.right, 1.15);
   axes(svg, x, y, box, "images (logarithmic)", `${what()}, ms (logarithmic)`);
   const labels = [];
   let i = 0;
@@ -157,13 +163,16 @@ function drawBatches() {
       d: points.map(([n, ms], k) => `${k ? "L" : "M"}${x.at(n)} ${y.at(ms)}`).join(""),
       class: `s-${ink}`, fill: "none", "stroke-width": 1.8,
     });
-    for (const [n, ms] of points) {
-      shape(svg, "circle", { cx: x.at(n), cy: y.at(ms), r: 4, class: `f-${ink}` },
-        `${name}: ${number(ms)} ms with ${number(n)} images, ${number(ms / n * 1e3)} µs each`);
+    for (const [n, ms, wrong] of points) {
+      const style = wrong ? { class: `s-${ink}`, fill: "none", "stroke-width": 1.6 } : { class: `f-${ink}` };
+      shape(svg, "circle", { cx: x.at(n), cy: y.at(ms), r: 4, ...style },
+        `${name}: ${number(ms)} ms with ${number(n)} images, ${number(ms / n * 1e3)} µs each` +
+        (wrong ? `; wrong: ${wrong}` : ""));
     }
     labels.push({ x: x.at(points.at(-1)[0]), y: y.at(points.at(-1)[1]), text: name, ink });
   }
   names(svg, labels, box.bottom);
+  explainWrong("batches", rows.filter((one) => curves.has(nameOf(one))));
 }
 
 function drawAccuracy() {
@@ -183,19 +192,20 @@ function drawAccuracy() {
     }
     for (const one of points) {
       mark(svg, x.at(total(one.row)), y.at(one.row.error), one.row,
-        `${nameOf(one)}: error ${one.row.error.toExponential(1)}, ${number(total(one.row))} ms, class ${one.row.class}`);
+        `${nameOf(one)}: error ${one.row.error.toExponential(1)}, ${number(total(one.row))} ms, class ${one.row.class}`, one.wrong);
     }
     // Names of those that no other is both faster and more accurate than.
-    const front = points.filter((one) => !points.some((other) =>
+    const right = points.filter((one) => !one.wrong);
+    const front = right.filter((one) => !right.some((other) =>
       total(other.row) < total(one.row) && other.row.error <= one.row.error));
     names(svg, front.map((one) => ({ x: x.at(total(one.row)), y: y.at(one.row.error), text: nameOf(one) })), box.bottom);
+    explainWrong("accuracy", points);
   }
-  table("answers", ["variant", "class", "error", "right answers", "expected"], rows.map((one) => {
-    const wrong = Math.abs(one.row.correct - (one.run.expected ?? one.row.correct)) > one.row.allowed;
-    return [nameOf(one), one.row.class, one.row.error ? one.row.error.toExponential(1) : "–",
-            one.row.correct ? (wrong ? "✗ " : "") + number(one.row.correct) : "–",
-            one.run.expected === undefined ? "–" : number(one.run.expected)];
-  }));
+  table("answers", ["variant", "class", "error", "right answers", "expected"], rows.map((one) => [
+    nameOf(one), one.row.class, one.row.error ? one.row.error.toExponential(1) : "–",
+    (one.wrong ? "✗ " : "") + (one.row.correct || one.row.wrong ? number(one.row.correct) : "–"),
+    one.run.expected === undefined ? "–" : number(one.run.expected),
+  ]));
 }
 
 // The worst outputs of every variant on families of data, of any network.
@@ -283,7 +293,7 @@ function itemsOf(one) {
     } else if (!row.failure && row.ms.length > 0 && row.ms.every((ms) => ms > 0)) {
       const half = row.iqr ? row.iqr / 2 : 0, ms = sum(row.ms);
       const name = items.has(row.variant) ? `${row.variant}, ${row.class}` : row.variant;
-      items.set(name, { ms: row.ms, low: row.low || (half && ms - half), high: row.high || (half && ms + half) });
+      items.set(name, { wrong: wrongOf(one, row), ms: row.ms, low: row.low || (half && ms - half), high: row.high || (half && ms + half) });
     }
   }
   return items;
@@ -302,9 +312,11 @@ function drawPair() {
     if (!other) continue;
     const spread = !one.low || !other.low ? "spread not known"
         : one.high < other.low || other.high < one.low ? "beyond the spread" : "within the spread";
+    const crossed = (item, text) => (item.wrong ? "✗ " : "") + text;
+    const speedup = one.wrong || other.wrong ? "–" : `${number(sum(one.ms) / sum(other.ms))}×`;
     rows.push([name === otherName ? name : `${name} : ${otherName}`,
                one.ms.map(number).join(" + "), other.ms.map(number).join(" + "),
-               number(sum(one.ms)), number(sum(other.ms)), `${number(sum(one.ms) / sum(other.ms))}×`, spread]);
+               crossed(one, number(sum(one.ms))), crossed(other, number(sum(other.ms))), speedup, spread]);
   }
   if (rows.length === 0) return empty("pair", "The two have nothing timed in common.");
   const apart = a.images === b.images ? "" : ` (${number(a.images)} and ${number(b.images)} images)`;
@@ -356,6 +368,7 @@ function choose() {
   fill("source", frequent(here.filter((one) => one.milestone && anyTimed(one)).map(sourceOf)).sort().reverse());
   fill("from", Object.keys(kPaths).filter((path) => here.some((one) => one.rows.some((row) => row.from === path))));
   for (const option of byId("from").options) option.textContent = kPaths[option.value];
+  byId("from").closest("p").hidden = byId("from").options.length === 0;
   // Runs of many variants first: they have the most in common.
   const all = compared();
   const timedRuns = here.filter((one) => all.includes(one))
@@ -368,6 +381,7 @@ function choose() {
     byId(id).selectedIndex = Math.min(at, timedRuns.length - 1);
     if (timedRuns.some((run) => String(all.indexOf(run)) === before)) byId(id).value = before;
   }
+  byId("left").closest("p").hidden = timedRuns.length === 0;
   drawPair();
   chooseImages();
 }

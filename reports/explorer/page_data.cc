@@ -57,6 +57,26 @@ Row RowOf(const RunRecord& record, const std::string& variant,
   return row;
 }
 
+// The row of a run that is no ladder, with what its verification found.
+Row RowOf(const RunRecord& record) {
+  Row row =
+      RowOf(record, VariantNames(record.convolutions), record.convolutions);
+  row.correct = record.correct;
+  row.wrong = record.count_error;
+  for (const ConvolutionRecord& convolution : record.convolutions) {
+    const auto described = record.variants.find(convolution.variant);
+    if (described == record.variants.end()) continue;
+    const auto& verification = described->second.verification;
+    if (!verification) continue;
+    row.error = std::max(row.error, Rounded(verification->relative_error));
+    if (!IsRight(*verification)) row.wrong = verification->outcome;
+    if (row.wrong.empty() && !verification->op_time_counts) {
+      row.wrong = verification->op_time_note;
+    }
+  }
+  return row;
+}
+
 Run RunOf(const NamedRecord& named, const std::string& folder) {
   const RunRecord& record = named.record;
   Run run;
@@ -72,12 +92,7 @@ Run RunOf(const NamedRecord& named, const std::string& folder) {
   run.is_traced = record.profile.has_value();
   if (record.ladder.empty()) run.correct = record.correct;
   if (run.is_traced || record.fuses()) return run;
-  if (!record.convolutions.empty()) {
-    Row row =
-        RowOf(record, VariantNames(record.convolutions), record.convolutions);
-    row.correct = record.correct;
-    run.rows.push_back(std::move(row));
-  }
+  if (!record.convolutions.empty()) run.rows.push_back(RowOf(record));
   for (const LadderRun& rung : record.ladder) {
     Row row = RowOf(record, rung.variant, rung.convolutions);
     row.failure = rung.failure;
