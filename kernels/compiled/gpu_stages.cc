@@ -20,10 +20,6 @@ constexpr int64_t kFloat = sizeof(float);
 // For fewer images the blocks of a chain of matrices are fewer than those of
 // single ones, one of which each of its layers would wait for.
 constexpr int64_t kFewestChainImages = 256;
-// tensor_wgmma computes an image by one block, convolve_pool by several if
-// there are few: one image of fa20 takes 26 us with this one and 30 with that,
-// 100 take 38 and 37 (H200). Pieces of a call with several have more.
-constexpr int64_t kFewestPooledImages = 64;
 
 // The floats that one image has between two steps, at most, and what its
 // convolutions compute before they are pooled.
@@ -130,7 +126,7 @@ absl::StatusOr<GpuStages::Convolutions> GpuStages::MakeConvolutions(
     const Step& step = steps_[i];
     const Variant* variant = step.pooling;
     if (step.kind != Kind::kConvolve &&
-        (variant == nullptr || images < kFewestPooledImages)) {
+        (variant == nullptr || images < variant->fewest_pooled_images)) {
       continue;
     }
     const Problem problem = ProblemOf(plan_.stages[step.first], images);

@@ -5,7 +5,7 @@
 //     is pooled, if one kernel does it (cuda/front.h, cuda/float_front.h);
 //     otherwise enlarging alone;
 //   - a convolution of few channels with its pooling, if one kernel does it:
-//     cuda/convolve_pool.h and, for many images, tensor_wgmma where it pools;
+//     cuda/convolve_pool.h and, for many images, a variant that pools faster;
 //     any other by the fastest variant, which fuses what follows it where it
 //     can;
 //   - matrices up to the last, if they are small, the images many, and one

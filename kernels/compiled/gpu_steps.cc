@@ -206,13 +206,20 @@ absl::StatusOr<GpuStages::Step> GpuStages::MakeConvolve(
       cuda::LaunchPackConvolvePool(step.convolve_pool, step.weight.floats(),
                                    step.bias.floats(), step.packed.data())));
   RETURN_IF_ERROR(cuda::Synchronize());
-  // Where it pools, an image's bits are the same in any batch.
-  ASSIGN_OR_RETURN(const Variant* const pooling,
-                   FindVariant(Backend::kCuda, "tensor_wgmma"));
   const Problem problem = ProblemOf(own, /*images=*/1);
-  if (pooling->supports(problem, resources()).ok() &&
-      pooling->fuses(problem, EpilogueOf(step), resources()).ok()) {
-    step.pooling = pooling;
+  for (const Variant* const variant : Variants()) {
+    if (variant->backend != Backend::kCuda ||
+        variant->fewest_pooled_images == 0) {
+      continue;
+    }
+    const absl::Status takes =
+        variant->Check(problem, resources(), EpilogueOf(step));
+    if (takes.ok()) {
+      step.pooling = variant;
+      break;
+    }
+    // One that could not be asked is no reason to take a slower one.
+    if (!absl::IsUnimplemented(takes)) return takes;
   }
   return step;
 }

@@ -32,6 +32,9 @@
 struct CUstream_st;
 
 namespace convlab {
+namespace cuda {
+struct Inset;
+}  // namespace cuda
 
 // Where work on a GPU is queued; null is the device's default stream.
 using Stream = CUstream_st*;
@@ -153,6 +156,20 @@ struct Variant {
   // answer is the same for every batch. Null: it applies none.
   absl::Status (*fuses)(const Problem& problem, const Epilogue& epilogue,
                         const Resources& resources) = nullptr;
+
+  // As `make`, but x has the images without the zeros around them, which are
+  // part of the problem: the convolution needs no padded copy. Its runs may
+  // begin while the kernel before them in the stream ends. Null: there is no
+  // such convolution.
+  absl::StatusOr<std::unique_ptr<Convolution>> (*make_padded)(
+      const Problem& problem, const Epilogue& epilogue,
+      const cuda::Inset& inset, const Resources& resources) = nullptr;
+
+  // Where the variant fuses pooling, the number of images from which on it is
+  // faster than a kernel that was written for a convolution with its pooling
+  // (kernels/compiled/cuda), by measurement, or 0 if it never is. Results of an
+  // image are then the same in every batch.
+  int64_t fewest_pooled_images = 0;
 
   // Whether Run may be recorded in a CUDA graph: it does not use memory that
   // other convolutions use too, in turns, which a replay does not take.

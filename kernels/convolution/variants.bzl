@@ -70,7 +70,7 @@ VARIANTS = [
     _row("few_images", "cuda/few_images", [
         ":estimate",
         ":kernels",
-        ":padded_kernel",
+        "//kernels/convolution/cuda/lib:inset",
         "//kernels/convolution/cuda/lib:launch",
     ]),
     _row("streams", "cuda/lessons"),
@@ -111,7 +111,10 @@ VARIANTS = [
         "//kernels/convolution/cuda/lib:launch",
         "//kernels/convolution/cuda/lib:mend",
     ]),
-    _row("tensor_wgmma", "cuda/wgmma", [":wgmma_convolution"]),
+    _row("tensor_wgmma", "cuda/wgmma", [
+        ":padded_kernel",
+        ":wgmma_convolution",
+    ]),
 ]
 
 def _symbol(row):

@@ -9,6 +9,7 @@
 #include "common/accuracy/accuracy.h"
 #include "common/math/rounding.h"
 #include "common/status/status.h"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/fastest.h"
 #include "kernels/convolution/variants.h"
 #include "kernels/cuda/device.h"
@@ -50,7 +51,14 @@ absl::Status CopyFilters(const Target& target, const void* k, void* filters,
 // Whether a variant on a GPU reads a copy of x: padded, or in its format.
 bool CopiesInput(const Operation& operation, const Variant& variant) {
   return !operation.is_plain() ||
-         (operation.padded() && !cuda::LoadsPadding(variant));
+         (operation.padded() && variant.make_padded == nullptr);
+}
+
+// Where x's images stand in those of PaddedProblem.
+cuda::Inset InsetOf(const Operation& operation) {
+  return {static_cast<int>(operation.top), static_cast<int>(operation.left),
+          static_cast<int>(operation.height),
+          static_cast<int>(operation.width)};
 }
 
 // Whether a kernel follows a variant that fuses nothing.
@@ -350,9 +358,9 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
   RETURN_IF_ERROR(variant->Check(problem, kept.resources, epilogue));
   ASSIGN_OR_RETURN(
       auto convolution,
-      gpu && !CopiesInput(operation, *variant) && cuda::LoadsPadding(*variant)
-          ? cuda::MakeLoadingPadding(operation, *variant, epilogue,
-                                     kept.resources)
+      !CopiesInput(operation, *variant) && variant->make_padded != nullptr
+          ? variant->make_padded(problem, epilogue, InsetOf(operation),
+                                 kept.resources)
           : variant->Create(problem, kept.resources, epilogue));
   return std::make_unique<ByVariant>(operation, kept, *variant, fuses.ok(),
                                      overlaps, ns, std::move(convolution));

@@ -5,13 +5,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "common/status/status.h"
-#include "kernels/convolution/cuda/few_images/padded_kernel.h"
-#include "kernels/convolution/cuda/lib/adapt.h"
-#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/cuda/lib/launch.h"
-#include "kernels/convolution/cuda/wgmma/padded_kernel.h"
 #include "kernels/cuda/device.h"
 #include "kernels/operation/cuda/cudnn_estimate.h"
 #include "kernels/operation/cuda/launches.h"
@@ -46,22 +41,6 @@ double EstimateCopyNs(int64_t floats) {
   if (AskLimits(&limits).failed() || limits.memory_gbs <= 0) return kLaunchNs;
   return kLaunchNs +
          4 * static_cast<double>(floats) / (kSustained * limits.memory_gbs);
-}
-
-// What makes the variant's kernel for images without the zeros around them, or
-// null.
-using PaddedMaker = Kernel* (*)(const Problem&, const Epilogue&, const Inset&,
-                                Error*);
-PaddedMaker MakerOf(const Variant& variant) {
-  constexpr struct {
-    const char* name;
-    PaddedMaker make;
-  } kMakers[] = {{"few_images", MakePaddedFewImages},
-                 {"tensor_wgmma", MakePaddedTensorWgmma}};
-  for (const auto& [name, make] : kMakers) {
-    if (absl::string_view(variant.name) == name) return make;
-  }
-  return nullptr;
 }
 
 }  // namespace
@@ -114,23 +93,6 @@ double EstimateCudnnNs(const Operation& o) {
     return 0;
   }
   return EstimateCudnnNs(o, limits);
-}
-
-bool LoadsPadding(const Variant& variant) {
-  return MakerOf(variant) != nullptr;
-}
-
-absl::StatusOr<std::unique_ptr<Convolution>> MakeLoadingPadding(
-    const Operation& o, const Variant& variant, const Epilogue& epilogue,
-    const Resources& resources) {
-  const CurrentDevice current(resources.device);
-  RETURN_IF_ERROR(current.status());
-  const Inset inset = {static_cast<int>(o.top), static_cast<int>(o.left),
-                       static_cast<int>(o.height), static_cast<int>(o.width)};
-  Error error;
-  Kernel* const kernel =
-      MakerOf(variant)(PaddedProblem(o), epilogue, inset, &error);
-  return WrapKernel(kernel, error, resources);
 }
 
 absl::Status PadInput(const Operation& o, const void* x, float* padded,

@@ -36,15 +36,6 @@ double EstimateFinishNs(const Operation& operation);
 // estimate.
 double EstimateCudnnNs(const Operation& operation);
 
-// Whether a variant has a convolution that loads x without the zeros around it,
-// and that convolution for a plain operation, whose padded problem the variant
-// takes with the epilogue. few_images' runs overlap with the kernel before
-// them. In all other respects it is the variant's.
-bool LoadsPadding(const Variant& variant);
-absl::StatusOr<std::unique_ptr<Convolution>> MakeLoadingPadding(
-    const Operation& operation, const Variant& variant,
-    const Epilogue& epilogue, const Resources& resources);
-
 // Of PadInput, FiltersToFloats and FinishSums, `overlaps` says whether they may
 // overlap with the kernel before them: as GeneralPlan's, whose kernel is
 // compiled for the same GPUs.

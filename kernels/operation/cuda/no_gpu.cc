@@ -18,11 +18,6 @@ double EstimatePaddingNs(const Operation&) { return 0; }
 double EstimateFiltersNs(const Operation&) { return 0; }
 double EstimateFinishNs(const Operation&) { return 0; }
 double EstimateCudnnNs(const Operation&) { return 0; }
-bool LoadsPadding(const Variant&) { return false; }
-absl::StatusOr<std::unique_ptr<Convolution>> MakeLoadingPadding(
-    const Operation&, const Variant&, const Epilogue&, const Resources&) {
-  return NoCuda();
-}
 absl::Status PadInput(const Operation&, const void*, float*, bool, Stream) {
   return NoCuda();
 }

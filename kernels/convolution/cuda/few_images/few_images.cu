@@ -47,7 +47,6 @@
 #include "kernels/convolution/cuda/few_images/estimate.h"
 #include "kernels/convolution/cuda/few_images/line_kernel.cuh"
 #include "kernels/convolution/cuda/few_images/line_plan.h"
-#include "kernels/convolution/cuda/few_images/padded_kernel.h"
 #include "kernels/convolution/cuda/few_images/tile_kernel.cuh"
 #include "kernels/convolution/cuda/few_images/tile_plan.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
@@ -240,16 +239,16 @@ class FewImages : public Kernel {
   FewLaunch launch_ = {};
 };
 
-}  // namespace
-
-Kernel* MakePaddedFewImages(const Problem& problem, const Epilogue& epilogue,
-                            const Inset& inset, Error* error) {
+Kernel* MakePadded(const Problem& problem, const Epilogue& epilogue,
+                   const Inset& inset, Error* error) {
   auto* const kernel = new FewImages(problem, epilogue);
   kernel->UseOverlap();
   *error = kernel->Prepare();
   if (!error->failed()) kernel->UseInset(inset);
   return kernel;
 }
+
+}  // namespace
 
 extern const KernelVariant kFewImages;
 const KernelVariant kFewImages = {
@@ -266,6 +265,7 @@ const KernelVariant kFewImages = {
     /*detour=*/nullptr,
     /*exact_on_integers=*/true,
     FewImages::RejectEpilogue,
+    MakePadded,
 };
 
 }  // namespace convlab::cuda

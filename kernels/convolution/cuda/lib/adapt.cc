@@ -101,6 +101,16 @@ absl::StatusOr<std::unique_ptr<Convolution>> MakeConvolution(
   return WrapKernel(made, error, resources);
 }
 
+absl::StatusOr<std::unique_ptr<Convolution>> MakePadded(
+    const KernelVariant& kernel, const Problem& problem,
+    const Epilogue& epilogue, const Inset& inset, const Resources& resources) {
+  const CurrentDevice current(resources.device);
+  RETURN_IF_ERROR(current.status());
+  Error error;
+  Kernel* const made = kernel.make_padded(problem, epilogue, inset, &error);
+  return WrapKernel(made, error, resources);
+}
+
 std::optional<double> EstimateNs(const KernelVariant& kernel,
                                  const Problem& problem, int device) {
   const absl::StatusOr<DeviceLimits> limits = FindLimits(device);
@@ -129,6 +139,7 @@ Variant Describe(const KernelVariant& kernel) {
   variant.reason = kernel.reason;
   variant.detour = kernel.detour;
   variant.exact_on_integers = kernel.exact_on_integers;
+  variant.fewest_pooled_images = kernel.fewest_pooled_images;
   return variant;
 }
 
@@ -138,6 +149,10 @@ bool IsCandidate(const KernelVariant& kernel) {
 
 bool HasEpilogues(const KernelVariant& kernel) {
   return kernel.reject_epilogue != nullptr;
+}
+
+bool LoadsPadding(const KernelVariant& kernel) {
+  return kernel.make_padded != nullptr;
 }
 
 absl::StatusOr<std::unique_ptr<Convolution>> WrapKernel(

@@ -16,6 +16,7 @@ namespace convlab::cuda {
 
 class Kernel;
 struct Error;
+struct Inset;
 struct KernelVariant;
 
 absl::Status Supports(const KernelVariant& kernel, const Problem& problem,
@@ -25,6 +26,9 @@ absl::Status Fuses(const KernelVariant& kernel, const Problem& problem,
 absl::StatusOr<std::unique_ptr<Convolution>> MakeConvolution(
     const KernelVariant& kernel, const Problem& problem,
     const Epilogue& epilogue, const Resources& resources);
+absl::StatusOr<std::unique_ptr<Convolution>> MakePadded(
+    const KernelVariant& kernel, const Problem& problem,
+    const Epilogue& epilogue, const Inset& inset, const Resources& resources);
 std::optional<double> EstimateNs(const KernelVariant& kernel,
                                  const Problem& problem, int device);
 // Adds the kernel's estimate by its name, if it has one for the problem.
@@ -35,6 +39,7 @@ void AddEstimate(const KernelVariant& kernel, const Problem& problem,
 Variant Describe(const KernelVariant& kernel);
 bool IsCandidate(const KernelVariant& kernel);
 bool HasEpilogues(const KernelVariant& kernel);
+bool LoadsPadding(const KernelVariant& kernel);
 
 // Takes ownership of a kernel that was made for the device, which is the
 // current one, or returns the error that it was made with. Allocates its
@@ -61,6 +66,12 @@ Variant Adapt(bool recordable = true) {
     variant.fuses = [](const Problem& problem, const Epilogue& epilogue,
                        const Resources& resources) {
       return Fuses(kernel, problem, epilogue, resources.device);
+    };
+  }
+  if (LoadsPadding(kernel)) {
+    variant.make_padded = [](const Problem& problem, const Epilogue& epilogue,
+                             const Inset& inset, const Resources& resources) {
+      return MakePadded(kernel, problem, epilogue, inset, resources);
     };
   }
   if (IsCandidate(kernel)) {

@@ -15,6 +15,8 @@
 
 namespace convlab::cuda {
 
+struct Inset;
+
 // The device memory of a kernel besides its arguments: one block, of which each
 // Workspace is a part. Prepare says how large it is; whoever runs the kernel
 // provides it, so that several kernels can use the same memory in turns.
@@ -124,6 +126,11 @@ struct KernelVariant {
   // Why the epilogue is not fused, or null if it is. Null: none is.
   const char* (*reject_epilogue)(const Problem& problem,
                                  const Epilogue& epilogue) = nullptr;
+  // As `make`, but x has the images inside of the problem's, and the kernel may
+  // begin while the one before it ends. Null: there is no such kernel.
+  Kernel* (*make_padded)(const Problem& problem, const Epilogue& epilogue,
+                         const Inset& inset, Error* error) = nullptr;
+  int64_t fewest_pooled_images = 0;
 };
 
 // For KernelVariant::reject and ::make.
