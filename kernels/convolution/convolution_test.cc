@@ -136,6 +136,31 @@ TEST(Variants, RungsCountFromOneOnEachBackend) {
   }
 }
 
+// Networks take a variant that pools for many images as it is, and an operation
+// one that loads padding: nothing else asks whether it may.
+TEST(Variants, WhatTheyDoForOthersTheyMayDo) {
+  std::set<std::string> load_padding, pool;
+  for (const Variant* variant : Variants()) {
+    SCOPED_TRACE(variant->name);
+    EXPECT_GE(variant->fewest_pooled_images, 0);
+    if (variant->make_padded != nullptr) {
+      EXPECT_EQ(variant->backend, Backend::kCuda);
+      load_padding.insert(variant->name);
+    }
+    if (variant->fewest_pooled_images == 0) continue;
+    EXPECT_EQ(variant->backend, Backend::kCuda);
+    EXPECT_EQ(variant->accuracy, AccuracyClass::kFp32);
+    EXPECT_TRUE(variant->recordable);
+    EXPECT_NE(variant->fuses, nullptr);
+    pool.insert(variant->name);
+  }
+  // A build without the toolkit has no variants on a GPU.
+  if (!FindVariant(Backend::kCuda, "tensor_wgmma").ok()) return;
+  EXPECT_EQ(load_padding,
+            std::set<std::string>({"few_images", "tensor_wgmma"}));
+  EXPECT_EQ(pool, std::set<std::string>({"tensor_wgmma"}));
+}
+
 TEST(Variants, UnknownNamesListTheKnown) {
   const absl::Status status = FindVariant(Backend::kCpu, "opt2").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
