@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
-#include <cstring>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -21,6 +20,7 @@
 #include "kernels/judge/process/clock_check.h"
 #include "kernels/judge/process/messages.h"
 #include "kernels/judge/process/packed_trace.h"
+#include "kernels/judge/process/replies.h"
 #include "kernels/judge/process/sandbox.h"
 #include "kernels/judge/process/shared_tensors.h"
 
@@ -54,11 +54,6 @@ bool InRange(const Problem& problem) {
     if (size < 1 || size > INT_MAX) return false;
   }
   return problem.output_height() > 0 && problem.output_width() > 0;
-}
-
-template <size_t kSize>
-std::string TextOf(const char (&text)[kSize]) {
-  return Harmless(absl::string_view(text, strnlen(text, kSize)));
 }
 
 ProcessOptions WithMemory(ProcessOptions options) {
@@ -103,7 +98,6 @@ class Process : public KernelProcess {
   absl::StatusOr<Reply> Ask(const Request& request, int file = -1,
                             int64_t* ns = nullptr);
   absl::StatusOr<Reply> Ask(Order order, int64_t* ns = nullptr);
-  absl::Status CheckReply(const Request& request, const Reply& reply);
   absl::Status Settle(int phase, bool before_op, int64_t* ns = nullptr);
   // `begin` is when the op's inputs could first be seen, if that was before
   // now.
@@ -114,8 +108,8 @@ class Process : public KernelProcess {
   // judge: by then its many threads have had the system clear the pages.
   absl::Status Place(const Problem& problem);
   void SetLimits();
-  // The kernel broke a rule: ends the process.
-  absl::Status Broken(absl::Status status);
+  // Ends the process unless it may go on after what was found.
+  absl::Status Judged(absl::Status status);
 
   ProcessOptions options_;
   std::unique_ptr<Child> child_;
@@ -158,7 +152,7 @@ absl::Status Process::Prepare(const std::string& library,
     return absl::UnavailableError(absl::StrCat(
         "a kernel's process ", status.message(), ": ", Harmless(Printed())));
   }
-  RETURN_IF_ERROR(CheckReply(request, reply));
+  RETURN_IF_ERROR(Judged(CheckReply(request, reply)));
   SetLimits();
   if (reply.seccomp != 0) protection_.emplace_back("seccomp");
   if (reply.landlock != 0) protection_.emplace_back("landlock");
@@ -180,26 +174,10 @@ void Process::SetLimits() {
   child_->SetLimits(options_.host_bytes + memory_.bytes(), options_.seconds);
 }
 
-absl::Status Process::Broken(absl::Status status) {
-  child_->Kill();
-  return status;
-}
-
-absl::Status Process::CheckReply(const Request& request, const Reply& reply) {
-  if (reply.token != request.token || reply.order != request.order) {
-    return Broken(absl::AbortedError("wrote to the judge's socket"));
-  }
-  if (reply.code == 0) return absl::OkStatus();
-  // Memory may be short, and a GPU missing, without any fault of the kernel;
-  // but only where none of its code was to run.
-  auto code = absl::StatusCode::kAborted;
-  if (request.order == Order::kReady || request.order == Order::kMap ||
-      request.order == Order::kBegin) {
-    code = static_cast<absl::StatusCode>(reply.code);
-  }
-  absl::Status status(code, TextOf(reply.text));
+absl::Status Process::Judged(absl::Status status) {
   // Less memory may do for the next call.
-  return absl::IsResourceExhausted(status) ? status : Broken(std::move(status));
+  if (!status.ok() && !absl::IsResourceExhausted(status)) child_->Kill();
+  return status;
 }
 
 absl::StatusOr<Reply> Process::Ask(const Request& request, int file,
@@ -214,7 +192,7 @@ absl::StatusOr<Reply> Process::Ask(const Request& request, int file,
   RETURN_IF_ERROR(child_->Send(secret, file));
   RETURN_IF_ERROR(child_->Receive(&reply));
   if (ns != nullptr) *ns = JudgeNow() - start;
-  RETURN_IF_ERROR(CheckReply(secret, reply));
+  RETURN_IF_ERROR(Judged(CheckReply(secret, reply)));
   return reply;
 }
 
@@ -271,20 +249,12 @@ absl::Status Process::Op(bool timed, std::optional<Moment> begin,
   const int64_t judge_ns = end.ns - start.ns;
   result.whole_ns += judge_ns;
   if (!timed) return absl::OkStatus();
-  const auto op_ns = clock_.Accept(
-      reply.op_ns, judge_ns, end.waited_ns - start.waited_ns, begin ? 3 : 1);
-  if (!op_ns.ok()) return Broken(op_ns.status());
-  result.op_ns.push_back(*op_ns);
-  result.judge_ns.push_back(judge_ns);
-  if (facts_.uses_gpu == 0) return absl::OkStatus();
-  // The GPU's clock may run a little faster than the host's.
-  if (reply.event_ns < 0 || reply.event_ns > judge_ns + judge_ns / 50) {
-    return Broken(absl::AbortedError(
-        absl::StrCat("its device events took ", reply.event_ns,
-                     " ns in an op of ", judge_ns, " ns")));
-  }
-  result.event_ns.push_back(reply.event_ns);
-  return absl::OkStatus();
+  OpTimes times;
+  times.judge_ns = judge_ns;
+  times.waited_ns = end.waited_ns - start.waited_ns;
+  times.orders = begin ? 3 : 1;
+  times.has_events = facts_.uses_gpu != 0;
+  return Judged(AcceptTimes(reply, times, clock_, result));
 }
 
 absl::Status Process::Phases(const KernelCall& call, CallResult& result) {
@@ -330,22 +300,7 @@ absl::Status Process::Phases(const KernelCall& call, CallResult& result) {
 
 absl::Status Process::Report(CallResult& result) {
   ASSIGN_OR_RETURN(const Reply reply, Ask(Order::kReport));
-  bool possible = reply.device_bytes >= 0 && reply.leaked_bytes >= 0;
-  for (const PhaseWork& work : reply.work) {
-    possible &= work.kernels >= 0 && work.kernel_ns >= 0 && work.copies >= 0 &&
-                work.copied_bytes >= 0 && work.span_ns >= 0;
-  }
-  if (!possible) {
-    return Broken(absl::AbortedError("wrote to the judge's socket"));
-  }
-  if (options_.trace && reply.traced != 0) {
-    result.work.assign(std::begin(reply.work), std::end(reply.work));
-  }
-  result.device_bytes = reply.device_bytes;
-  result.leaked_bytes = reply.leaked_bytes;
-  result.guard = TextOf(reply.text);
-  result.error = TextOf(reply.error);
-  return absl::OkStatus();
+  return Judged(AcceptReport(reply, options_.trace, result));
 }
 
 absl::StatusOr<CallResult> Process::Run(const KernelCall& call) {
@@ -370,9 +325,7 @@ absl::StatusOr<CallResult> Process::Run(const KernelCall& call) {
   // write to an output that the caller has begun to look at.
   child_->Stop();
   RETURN_IF_ERROR(status);
-  if (absl::Status checked = memory_.Check(); !checked.ok()) {
-    return Broken(std::move(checked));
-  }
+  RETURN_IF_ERROR(Judged(memory_.Check()));
   return result;
 }
 
