@@ -14,21 +14,11 @@
 #include "common/files/files.h"
 #include "gtest/gtest.h"
 #include "kernels/convolution/convolution.h"
-#include "kernels/convolution/cuda/lib/device_limits.h"
+#include "kernels/convolution/cuda/lib/known_devices.h"
 #include "kernels/convolution/variants.h"
 
 namespace convlab {
 namespace {
-
-// As the driver describes an H200.
-constexpr cuda::DeviceLimits kH200 = {
-    /*compute_capability=*/90,
-    /*multiprocessors=*/132,
-    /*shared_per_multiprocessor=*/228 << 10,
-    /*shared_per_block=*/227 << 10,
-    /*clock_ghz=*/1.98,
-    /*memory_gbs=*/4806,
-};
 
 struct Measured {
   std::string set;  // "layer", "neighbour" or "random"
@@ -72,7 +62,7 @@ std::vector<Measured> ReadMeasured() {
 std::string Choose(const Measured& row) {
   std::string chosen;
   double least = 0;
-  for (const auto& [name, ns] : EstimatesNs(row.problem, kH200)) {
+  for (const auto& [name, ns] : EstimatesNs(row.problem, cuda::kH200)) {
     if (row.ms.count(name) > 0 && (chosen.empty() || ns < least)) {
       chosen = name;
       least = ns;

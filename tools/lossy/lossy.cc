@@ -22,8 +22,9 @@
 #include "common/status/status.h"
 #include "common/weights/weights.h"
 #include "kernels/convolution/convolution.h"
-#include "kernels/convolution/cuda/lib/device_limits.h"
+#include "kernels/convolution/cuda/lib/known_devices.h"
 #include "kernels/convolution/cuda/lib/output_tiles.h"
+#include "kernels/convolution/cuda/lib/round_to_half.h"
 #include "kernels/convolution/cuda/lib/scaling.h"
 #include "kernels/convolution/cuda/strips/mma_plan.h"
 #include "kernels/convolution/cuda/strips/wgmma_plan.h"
@@ -35,14 +36,13 @@
 namespace convlab {
 namespace {
 
+using cuda::kH200;
 using cuda::OutputTiles;
+using cuda::RoundToHalf;
 using cuda::TileArea;
 
 constexpr int64_t kImages = 1000;
-
 constexpr int64_t kPlanned = 10000;  // for which the plans are made
-constexpr cuda::DeviceLimits kH200 = {90,        132,  228 << 10,
-                                      227 << 10, 1.98, 4800};
 
 // The tiles of the kernel that is the fastest on an H200.
 struct Tiling {
@@ -89,13 +89,6 @@ uint32_t Bits(float v) {
   uint32_t bits;
   std::memcpy(&bits, &v, sizeof(bits));
   return bits;
-}
-
-double RoundToHalf(double v) {
-  if (v == 0) return 0;
-  const int exponent = std::max(std::ilogb(v), -14);
-  return std::ldexp(std::nearbyint(std::ldexp(v, 10 - exponent)),
-                    exponent - 10);
 }
 
 // What is lost of a value that was scaled to v, as in halves.cuh.

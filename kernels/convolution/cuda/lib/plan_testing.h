@@ -1,4 +1,4 @@
-// What the tests of the kernels' plans share: GPUs, the course's layers, and
+// What the tests of the kernels' plans share: the course's layers, and
 // descriptions of problems and plans.
 #ifndef KERNELS_CONVOLUTION_CUDA_LIB_PLAN_TESTING_H_
 #define KERNELS_CONVOLUTION_CUDA_LIB_PLAN_TESTING_H_
@@ -12,22 +12,10 @@
 #include "gtest/gtest.h"
 #include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/division.h"
+#include "kernels/convolution/cuda/lib/known_devices.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
-
-inline constexpr DeviceLimits kH200 = {
-    /*compute_capability=*/90,
-    /*multiprocessors=*/132,
-    /*shared_per_multiprocessor=*/228 << 10,
-    /*shared_per_block=*/227 << 10,
-    /*clock_ghz=*/1.98,
-    /*memory_gbs=*/4800};
-inline constexpr DeviceLimits kA100 = {80,        108,  164 << 10,
-                                       163 << 10, 1.41, 1555};
-inline constexpr DeviceLimits kRtx3060 = {86,       28,   100 << 10,
-                                          99 << 10, 1.78, 360};
-inline constexpr DeviceLimits kDevices[] = {kH200, kA100, kRtx3060};
 
 // That Divide divides every n below `most` by d.
 inline void CheckDivision(int most, int d, uint32_t magic) {

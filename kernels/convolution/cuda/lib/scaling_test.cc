@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "gtest/gtest.h"
+#include "kernels/convolution/cuda/lib/round_to_half.h"
 
 namespace convlab::cuda {
 namespace {
@@ -65,14 +66,6 @@ TEST(Scaling, ValuesAreKeptFromTheLeastExponentOn) {
               std::ldexp(1., kLeastExponent))
         << exponent;
   }
-}
-
-// A half, as the kernels round to it: 11 bits, and no less than 2^-24.
-double RoundToHalf(double v) {
-  if (v == 0) return 0;
-  const int exponent = std::max(std::ilogb(v), -14);
-  return std::ldexp(std::nearbyint(std::ldexp(v, 10 - exponent)),
-                    exponent - 10);
 }
 
 // The bounds that LeastCertainSum rests on, at many values of each power.
