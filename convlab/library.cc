@@ -194,8 +194,8 @@ convlab_status convlab_plan_create(const convlab_problem* problem,
     ASSIGN_OR_RETURN(made->prepared,
                      convlab::PrepareOperation(made->operation, made->target));
     made->context = convlab::ContextOf(made->target);
-    made->estimated_cudnn_ns =
-        convlab::EstimateCudnnNs(made->operation, made->target);
+    ASSIGN_OR_RETURN(made->estimated_cudnn_ns,
+                     convlab::EstimateCudnnNs(made->operation, made->target));
     *plan = made.release();
     return absl::OkStatus();
   });

@@ -15,7 +15,6 @@
 #define KERNELS_CONVOLUTION_CONVOLUTION_H_
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -132,12 +131,13 @@ struct Variant {
       const Problem& problem, const Epilogue& epilogue,
       const Resources& resources);
 
-  // The estimated time of Run on the device, in nanoseconds; absent if the
-  // variant has no plan for the problem there. It does not say whether the
-  // program has code for the device, as `supports` does. Null for a variant
-  // that is not a candidate for the fastest (fastest.h).
-  std::optional<double> (*estimate_ns)(const Problem& problem,
-                                       const Resources& resources) = nullptr;
+  // The estimated time of Run on the device, in nanoseconds; Unimplemented if
+  // the variant has no plan for the problem there. Any other error is that of
+  // the device, which could not be asked. It does not say whether the program
+  // has code for the device, as `supports` does. Null for a variant that is not
+  // a candidate for the fastest (fastest.h).
+  absl::StatusOr<double> (*estimate_ns)(const Problem& problem,
+                                        const Resources& resources) = nullptr;
 
   // Why a lesson is in the path although it is slower than the one before it;
   // null for all others.

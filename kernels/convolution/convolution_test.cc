@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -175,9 +174,9 @@ TEST(FastestVariant, OnTheCpuIsTheLeastEstimate) {
     ASSERT_TRUE(variant.ok()) << variant.status();
     EXPECT_EQ((*variant)->backend, Backend::kCpu);
     EXPECT_EQ((*variant)->accuracy, AccuracyClass::kFp32);
-    const std::optional<double> least =
+    const absl::StatusOr<double> least =
         (*variant)->estimate_ns(problem, Resources());
-    ASSERT_TRUE(least.has_value());
+    ASSERT_TRUE(least.ok()) << least.status();
     for (const Variant* other : Variants()) {
       if (other->backend != Backend::kCpu || other->estimate_ns == nullptr ||
           other->accuracy != AccuracyClass::kFp32) {

@@ -27,8 +27,10 @@ absl::StatusOr<const Variant*> FastestVariant(Backend backend,
         (resources.recorded && !variant->recordable)) {
       continue;
     }
-    candidates.emplace_back(variant->estimate_ns(problem, resources)
-                                .value_or(std::numeric_limits<double>::max()),
+    const absl::StatusOr<double> ns = variant->estimate_ns(problem, resources);
+    // One that could not be asked is no reason to take a slower one.
+    if (!ns.ok() && !absl::IsUnimplemented(ns.status())) return ns.status();
+    candidates.emplace_back(ns.value_or(std::numeric_limits<double>::max()),
                             variant);
   }
   std::stable_sort(
@@ -39,7 +41,6 @@ absl::StatusOr<const Variant*> FastestVariant(Backend backend,
   for (const auto& [ns, variant] : candidates) {
     declined = variant->supports(problem, resources);
     if (declined.ok()) return variant;
-    // One that could not be asked is no reason to take a slower one.
     if (!absl::IsUnimplemented(declined)) return declined;
   }
   return declined;

@@ -195,7 +195,6 @@ class GeneralOnGpu : public PreparedOperation {
     workspace_bytes_ = copy_bytes_;
     if (operation.pool.size > 0) {
       workspace_bytes_ += PartBytes(operation.sums_elements());
-      estimated_ns_ += cuda::EstimateFinishNs(operation);
     }
   }
 
@@ -289,20 +288,23 @@ absl::StatusOr<const Variant*> ChooseVariant(const Operation& operation,
 }
 
 // Of the variant with what stands around it; 0 if it has no estimate.
-double EstimateNs(const Operation& operation, const Target& target,
-                  const Variant& variant, bool fuses) {
+absl::StatusOr<double> EstimateNs(const Operation& operation,
+                                  const Target& target, const Variant& variant,
+                                  bool fuses) {
   if (variant.estimate_ns == nullptr) return 0;
-  double ns = variant.estimate_ns(PaddedProblem(operation), target.resources)
-                  .value_or(0);
-  if (target.backend == Backend::kCpu || ns == 0) return ns;
-  if (CopiesInput(operation, variant)) {
-    ns += cuda::EstimatePaddingNs(operation);
-  }
-  if (operation.halves) ns += cuda::EstimateFiltersNs(operation);
-  if (!fuses && HasFinish(operation)) {
-    ns += cuda::EstimateFinishNs(operation);
-  }
-  return ns;
+  const absl::StatusOr<double> ns =
+      variant.estimate_ns(PaddedProblem(operation), target.resources);
+  if (absl::IsUnimplemented(ns.status())) return 0;
+  if (!ns.ok() || target.backend == Backend::kCpu) return ns;
+  cuda::WorkAround work;
+  work.copies_input = CopiesInput(operation, variant);
+  work.converts_filters = operation.halves;
+  work.finishes = !fuses && HasFinish(operation);
+  const cuda::CurrentDevice current(target.resources.device);
+  RETURN_IF_ERROR(current.status());
+  ASSIGN_OR_RETURN(const double around_ns,
+                   cuda::EstimateAroundNs(operation, work));
+  return *ns + around_ns;
 }
 
 }  // namespace
@@ -346,10 +348,11 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
                            : absl::UnimplementedError("y is in another format");
   // On a GPU a kernel of its own follows.
   if (!fuses.ok()) {
-    if (!gpu) return fuses;
+    if (!gpu || !absl::IsUnimplemented(fuses)) return fuses;
     epilogue = {};
   }
-  const double ns = EstimateNs(operation, target, *variant, fuses.ok());
+  ASSIGN_OR_RETURN(const double ns,
+                   EstimateNs(operation, target, *variant, fuses.ok()));
   if (gpu && target.kernel.empty() && general->estimated_ns() < ns) {
     return general;
   }
@@ -366,10 +369,12 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
                                      overlaps, ns, std::move(convolution));
 }
 
-double EstimateCudnnNs(const Operation& operation, const Target& target) {
+absl::StatusOr<double> EstimateCudnnNs(const Operation& operation,
+                                       const Target& target) {
   if (target.backend == Backend::kCpu) return 0;
   const cuda::CurrentDevice current(target.resources.device);
-  return current.status().ok() ? cuda::EstimateCudnnNs(operation) : 0;
+  RETURN_IF_ERROR(current.status());
+  return cuda::EstimateCudnnNs(operation);
 }
 
 absl::Status CheckMemory(const Target& target, const char* name,

@@ -47,8 +47,9 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
 
 // What cuDNN's best plan for NCHW of the operation's type would take on the
 // target's GPU, without the epilogue, in nanoseconds; 0 if there is no
-// estimate, as on the CPU.
-double EstimateCudnnNs(const Operation& operation, const Target& target);
+// estimate, as on the CPU, and an error if the GPU cannot be asked.
+absl::StatusOr<double> EstimateCudnnNs(const Operation& operation,
+                                       const Target& target);
 
 // InvalidArgument, beginning with `name`, unless the memory belongs to the
 // device of the target: device memory, or managed memory, for a GPU.

@@ -165,8 +165,9 @@ TEST_P(PlansOfAGpu, ForProblemsOfPeople) {
       RunAll(o, kernel);
       if (HasFailure()) return;
     }
-    const double ns = EstimateCudnnNs(o, target_);
-    EXPECT_TRUE(std::isfinite(ns) && ns > 0) << ToString(o);
+    const absl::StatusOr<double> ns = EstimateCudnnNs(o, target_);
+    ASSERT_TRUE(ns.ok()) << ns.status();
+    EXPECT_TRUE(std::isfinite(*ns) && *ns > 0) << ToString(o);
   }
 }
 
@@ -228,6 +229,57 @@ TEST_P(PlansOfAGpu, ARefusedCallIsNoReasonToDeclineAProblem) {
     }
     fake::RefuseCall(0);
   }
+}
+
+// Nor is another kernel chosen, or one that leaves more to others: whoever asks
+// for the fastest gets it, or an error.
+TEST_P(PlansOfAGpu, ARefusedCallDoesNotChangeTheChoice) {
+  constexpr int kCount = 8;
+  target_.kernel = "";
+  for (Operation o : RandomOperations(kCount)) {
+    SCOPED_TRACE(ToString(o));
+    // Once more, after what is asked only once.
+    ASSERT_TRUE(PrepareOperation(o, target_).ok());
+    const long before = fake::CallCount();
+    const auto usual = PrepareOperation(o, target_);
+    const long calls = fake::CallCount() - before;
+    ASSERT_TRUE(usual.ok()) << usual.status();
+    ASSERT_GT(calls, 0);
+    int refused = 0;
+    for (long n = 1; n <= calls; ++n) {
+      fake::RefuseCall(n);
+      const auto made = PrepareOperation(o, target_);
+      if (!made.ok()) {
+        EXPECT_FALSE(absl::IsUnimplemented(made.status())) << made.status();
+        ++refused;
+        continue;
+      }
+      EXPECT_EQ((*made)->kernel(), (*usual)->kernel()) << "call " << n;
+      EXPECT_EQ((*made)->estimated_ns(), (*usual)->estimated_ns())
+          << "call " << n;
+      EXPECT_EQ((*made)->workspace_bytes(), (*usual)->workspace_bytes())
+          << "call " << n;
+    }
+    EXPECT_GT(refused, 0);
+    fake::RefuseCall(0);
+  }
+}
+
+TEST_P(PlansOfAGpu, ARefusedCallDoesNotChangeTheEstimateForCudnn) {
+  const Operation o = RandomOperations(1)[0];
+  const long before = fake::CallCount();
+  const absl::StatusOr<double> usual = EstimateCudnnNs(o, target_);
+  const long calls = fake::CallCount() - before;
+  ASSERT_TRUE(usual.ok()) << usual.status();
+  int refused = 0;
+  for (long n = 1; n <= calls; ++n) {
+    fake::RefuseCall(n);
+    const absl::StatusOr<double> ns = EstimateCudnnNs(o, target_);
+    EXPECT_EQ(ns.value_or(*usual), *usual) << "call " << n;
+    refused += !ns.ok();
+  }
+  fake::RefuseCall(0);
+  EXPECT_GT(refused, 0);
 }
 
 std::string NameOfGpu(const ::testing::TestParamInfo<int>& test) {

@@ -220,7 +220,7 @@ namespace {
 // dense_lanes is the only candidate on the CPU so far, so the estimate need not
 // be exact: 100 GFLOP/s per thread is a round number between what it reaches
 // with AVX2 and with AVX-512.
-std::optional<double> EstimateNs(const Problem& problem,
+absl::StatusOr<double> EstimateNs(const Problem& problem,
                                  const Resources& resources) {
   constexpr double kThreadFlopsPerNs = 100;
   const int threads =

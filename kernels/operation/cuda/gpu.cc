@@ -35,12 +35,24 @@ absl::Status CheckSizes(const Operation& o) {
 }
 
 // Of a kernel that reads and writes so many floats, behind another one.
-double EstimateCopyNs(int64_t floats) {
+double EstimateCopyNs(int64_t floats, const DeviceLimits& limits) {
   constexpr double kLaunchNs = 1500, kSustained = 0.7;
-  DeviceLimits limits;
-  if (AskLimits(&limits).failed() || limits.memory_gbs <= 0) return kLaunchNs;
+  if (limits.memory_gbs <= 0) return kLaunchNs;
   return kLaunchNs +
          4 * static_cast<double>(floats) / (kSustained * limits.memory_gbs);
+}
+
+double EstimatePaddingNs(const Operation& o, const DeviceLimits& limits) {
+  // Neighbours of a row are as far apart as there are channels if these come
+  // last: each is read in a sector of 8 floats of its own.
+  const int64_t sectors =
+      o.channels_last ? std::min<int64_t>(o.channels, 8) : 1;
+  return EstimateCopyNs(sectors * o.input_elements() + o.padded_elements(),
+                        limits);
+}
+
+double EstimateFinishNs(const Operation& o, const DeviceLimits& limits) {
+  return EstimateCopyNs(o.sums_elements() + o.output_elements(), limits);
 }
 
 }  // namespace
@@ -61,37 +73,34 @@ absl::StatusOr<GeneralConvolution> PrepareGenerally(const Operation& o) {
   GeneralPlan of_copy;
   if (o.halves && MakeGeneralPlan(o, limits, &of_copy, /*copied=*/true)) {
     const double ns = EstimateGeneralNs(of_copy, limits) +
-                      EstimatePaddingNs(WithoutPadding(o));
+                      EstimatePaddingNs(WithoutPadding(o), limits);
     if (ns < convolution.estimated_ns) {
       convolution = {of_copy, /*copies_input=*/true, ns};
     }
   }
+  // A kernel of its own pools.
+  if (o.pool.size > 0) convolution.estimated_ns += EstimateFinishNs(o, limits);
   RETURN_IF_ERROR(ToStatus(PrepareGeneral(&convolution.plan)));
   return convolution;
 }
 
-double EstimatePaddingNs(const Operation& o) {
-  // Neighbours of a row are as far apart as there are channels if these come
-  // last: each is read in a sector of 8 floats of its own.
-  const int64_t sectors =
-      o.channels_last ? std::min<int64_t>(o.channels, 8) : 1;
-  return EstimateCopyNs(sectors * o.input_elements() + o.padded_elements());
-}
-
-double EstimateFiltersNs(const Operation& o) {
-  return EstimateCopyNs(2 * o.kernel_elements());
-}
-
-double EstimateFinishNs(const Operation& o) {
-  return EstimateCopyNs(o.sums_elements() + o.output_elements());
-}
-
-double EstimateCudnnNs(const Operation& o) {
+absl::StatusOr<double> EstimateAroundNs(const Operation& o,
+                                        const WorkAround& work) {
   DeviceLimits limits;
-  if (AskLimits(&limits).failed() || limits.memory_gbs <= 0 ||
-      limits.clock_ghz <= 0) {
-    return 0;
+  RETURN_IF_ERROR(ToStatus(AskLimits(&limits)));
+  double ns = 0;
+  if (work.copies_input) ns += EstimatePaddingNs(o, limits);
+  if (work.converts_filters) {
+    ns += EstimateCopyNs(2 * o.kernel_elements(), limits);
   }
+  if (work.finishes) ns += EstimateFinishNs(o, limits);
+  return ns;
+}
+
+absl::StatusOr<double> EstimateCudnnNs(const Operation& o) {
+  DeviceLimits limits;
+  RETURN_IF_ERROR(ToStatus(AskLimits(&limits)));
+  if (limits.memory_gbs <= 0 || limits.clock_ghz <= 0) return 0;
   return EstimateCudnnNs(o, limits);
 }
 

@@ -20,21 +20,27 @@ struct GeneralConvolution {
   // Whether it reads a copy of x by PadInput, without the zeros: then halves
   // come in vectors of floats.
   bool copies_input;
-  double estimated_ns;  // with that copy, without what FinishSums does
+  double estimated_ns;  // with that copy and with pooling
 };
 
 // For a valid operation. Unimplemented, with the reason, unless the kernels
 // below take it: they count within an image and within the filters in 32 bits.
 absl::StatusOr<GeneralConvolution> PrepareGenerally(const Operation& operation);
 
-// What PadInput, FiltersToFloats and FinishSums take, in nanoseconds.
-double EstimatePaddingNs(const Operation& operation);
-double EstimateFiltersNs(const Operation& operation);
-double EstimateFinishNs(const Operation& operation);
+// Which kernels stand around that of a variant.
+struct WorkAround {
+  bool copies_input = false;      // PadInput
+  bool converts_filters = false;  // FiltersToFloats
+  bool finishes = false;          // FinishSums
+};
+
+// What they take, in nanoseconds; an error if the device cannot be asked.
+absl::StatusOr<double> EstimateAroundNs(const Operation& operation,
+                                        const WorkAround& work);
 
 // What cuDNN would take for the sums of NCHW, in nanoseconds; 0 if there is no
-// estimate.
-double EstimateCudnnNs(const Operation& operation);
+// estimate for the device, an error if it cannot be asked.
+absl::StatusOr<double> EstimateCudnnNs(const Operation& operation);
 
 // Of PadInput, FiltersToFloats and FinishSums, `overlaps` says whether they may
 // overlap with the kernel before them: as GeneralPlan's, whose kernel is

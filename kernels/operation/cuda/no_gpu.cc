@@ -14,10 +14,10 @@ absl::Status NoCuda() {
 absl::StatusOr<GeneralConvolution> PrepareGenerally(const Operation&) {
   return NoCuda();
 }
-double EstimatePaddingNs(const Operation&) { return 0; }
-double EstimateFiltersNs(const Operation&) { return 0; }
-double EstimateFinishNs(const Operation&) { return 0; }
-double EstimateCudnnNs(const Operation&) { return 0; }
+absl::StatusOr<double> EstimateAroundNs(const Operation&, const WorkAround&) {
+  return NoCuda();
+}
+absl::StatusOr<double> EstimateCudnnNs(const Operation&) { return NoCuda(); }
 absl::Status PadInput(const Operation&, const void*, float*, bool, Stream) {
   return NoCuda();
 }

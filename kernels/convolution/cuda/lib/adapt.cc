@@ -111,13 +111,14 @@ absl::StatusOr<std::unique_ptr<Convolution>> MakePadded(
   return WrapKernel(made, error, resources);
 }
 
-std::optional<double> EstimateNs(const KernelVariant& kernel,
-                                 const Problem& problem, int device) {
-  const absl::StatusOr<DeviceLimits> limits = FindLimits(device);
+absl::StatusOr<double> EstimateNs(const KernelVariant& kernel,
+                                  const Problem& problem, int device) {
+  ASSIGN_OR_RETURN(const DeviceLimits limits, FindLimits(device));
   // Plans count within an image in 32 bits.
-  if (!limits.ok() || RejectHugeImages(problem) != nullptr) return std::nullopt;
-  const double ns = kernel.estimate_ns(problem, *limits);
-  if (ns < 0) return std::nullopt;
+  const char* const reason = RejectHugeImages(problem);
+  if (reason != nullptr) return absl::UnimplementedError(reason);
+  const double ns = kernel.estimate_ns(problem, limits);
+  if (ns < 0) return absl::UnimplementedError("there is no plan");
   return ns;
 }
 

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -29,8 +28,8 @@ absl::StatusOr<std::unique_ptr<Convolution>> MakeConvolution(
 absl::StatusOr<std::unique_ptr<Convolution>> MakePadded(
     const KernelVariant& kernel, const Problem& problem,
     const Epilogue& epilogue, const Inset& inset, const Resources& resources);
-std::optional<double> EstimateNs(const KernelVariant& kernel,
-                                 const Problem& problem, int device);
+absl::StatusOr<double> EstimateNs(const KernelVariant& kernel,
+                                  const Problem& problem, int device);
 // Adds the kernel's estimate by its name, if it has one for the problem.
 void AddEstimate(const KernelVariant& kernel, const Problem& problem,
                  const DeviceLimits& limits,
