@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -138,12 +139,20 @@ void TouchPages(char* data, size_t size) {
   const size_t most = std::max(1U, std::thread::hardware_concurrency());
   const size_t count = std::min<size_t>({16, most, CeilDivide(size, kPiece)});
   std::vector<std::thread> threads;
+  threads.reserve(count);
   const size_t share = RoundUp(CeilDivide(size, count), kPage);
   for (size_t begin = 0; begin < size; begin += share) {
-    threads.emplace_back([=] {
+    const auto touch = [=] {
       const size_t end = std::min(size, begin + share);
       for (size_t i = begin; i < end; i += kPage) data[i] = 0;
-    });
+    };
+    // Where the system refuses a thread, this one does its part. An exception
+    // would leave threads behind that nobody joins.
+    try {
+      threads.emplace_back(touch);
+    } catch (const std::exception&) {
+      touch();
+    }
   }
   for (std::thread& thread : threads) thread.join();
 }
