@@ -135,7 +135,7 @@ absl::Status Judging::TryAll() {
     }
   }
   // A kernel that only hangs is not asked for a large batch.
-  if (lost_seconds_ > kMostLostSeconds && verdict_.problems_right == 0) {
+  if (HasLostEnough() && verdict_.problems_right == 0) {
     SetReason(Outcome::kCrashed,
               own_failure_ ? own_failure_->reason : other_failure_->reason);
   }

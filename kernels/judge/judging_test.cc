@@ -11,6 +11,8 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/judge/judging_testing.h"
@@ -177,6 +179,24 @@ TEST(Judging, ALargeBatchThatTakesTooLongIsTold) {
       })));
   EXPECT_EQ(verdict.outcome, Outcome::kCrashed);
   EXPECT_THAT(Reason(verdict), HasSubstr("ask for a smaller batch"));
+}
+
+TEST(Judging, AKernelThatOnlyHangsIsNotAskedForALargeBatch) {
+  constexpr double kSeconds = 0.05;
+  constexpr int64_t kBatch = 777;
+  bool asked = false;
+  FunctionKernel kernel{Stateless(
+      [&](const Problem& problem, const float*, const float*, float*) {
+        asked |= problem.batch == kBatch;
+        absl::SleepFor(absl::Seconds(1.2 * kSeconds));
+        return absl::AbortedError("took more than 0.05 s");
+      })};
+  kernel.batch = kBatch;
+  kernel.seconds = kSeconds;
+  const Verdict verdict = JudgeFunction(kernel);
+  EXPECT_EQ(verdict.outcome, Outcome::kCrashed);
+  EXPECT_THAT(Reason(verdict), HasSubstr("took more than"));
+  EXPECT_FALSE(asked);
 }
 
 TEST(Judging, ACrashIsAVerdict) {

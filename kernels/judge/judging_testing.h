@@ -76,6 +76,7 @@ struct FunctionKernel {
   Tell tell;
   std::string network = "sp19";
   int64_t batch = 12;
+  double seconds = 60;  // for each call
   HardLimits limits;
 };
 
@@ -95,6 +96,7 @@ inline Verdict JudgeFunction(const FunctionKernel& kernel) {
   options.huge = false;
   options.seed = 20261122;
   options.process.gpu = kernel.gpu;
+  options.process.seconds = kernel.seconds;
   const auto verdict = JudgeKernel(judged, options, *workers);
   EXPECT_TRUE(verdict.ok()) << verdict.status();
   return verdict.ok() ? *verdict : Verdict();
