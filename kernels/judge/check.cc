@@ -273,9 +273,12 @@ void Describe(const Excerpt& excerpt, const Inputs& inputs,
                                                      : 3 * bound};
   MismatchContext context = {excerpt.x, k, {}, wrong_images};
   if (!wrong_images.empty()) context.images = excerpt.images;
-  check.mismatch =
+  Mismatch mismatch =
       DescribeMismatch(excerpt.problem, excerpt.y, excerpt.reference, tolerance,
                        poison, context);
+  check.mismatch = std::move(mismatch.lines);
+  check.cause = std::move(mismatch.cause);
+  check.unwritten = mismatch.unwritten;
   if (check.mismatch.empty()) {
     check.mismatch.push_back(absl::StrFormat(
         "%s: relative error %.2g, expected at most %.0e, that of the loosest "

@@ -36,7 +36,9 @@ struct OutputCheck {
   bool exact = false;  // integers are, without rounding
   // If wrong: at most eight lines (kernels/convolution/checking/mismatch.h).
   std::vector<std::string> mismatch;
-  bool has_nan = false;  // and should not
+  std::string cause;       // the line of them that names it, or empty
+  bool unwritten = false;  // nobody wrote any of the wrong elements
+  bool has_nan = false;    // and should not
 };
 
 // Checks y, which held `poison` before the run. `seed` chooses images and

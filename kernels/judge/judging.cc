@@ -5,7 +5,6 @@
 #include <random>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -249,16 +248,13 @@ absl::Status Judging::FindReason() {
   ASSIGN_OR_RETURN(const bool by_order, DependsOnOrder(failure));
   if (by_order) return absl::OkStatus();
   std::vector<std::string> reason;
-  if (first_round_.size() > 1 && !first_round_[0].right() &&
-      first_round_.back().right() &&
-      absl::StrContains(absl::StrJoin(first_round_[0].reason, "\n"),
-                        "never written")) {
+  if (first_round_.size() > 1 && first_round_[0].check.unwritten &&
+      first_round_.back().right()) {
     reason.emplace_back(
         "the first layer's call writes nothing and the second's is right: a "
         "file that computes both in its second call cannot be judged here");
   }
-  if (failure.result == AttemptResult::kDied && verdict_.problems_right > 0 &&
-      absl::StrContains(failure.reason[0], "took more than")) {
+  if (failure.fault == Fault::kTookTooLong && verdict_.problems_right > 0) {
     reason.emplace_back(
         "fewer images were right: ask for a smaller batch, or allow more time");
   }
@@ -298,7 +294,7 @@ void Judging::Decide() {
                                                   : nullptr;
   if (failure == nullptr) return;
   if (own_failure_ && own_failure_->result == AttemptResult::kBroke &&
-      !own_failure_->outside) {
+      own_failure_->fault != Fault::kWroteOutside) {
     SetReason(Outcome::kRefused, own_failure_->reason);
     return;
   }

@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/judge/judging_testing.h"
+#include "kernels/judge/process/fault.h"
 
 namespace convlab {
 namespace {
@@ -143,7 +144,7 @@ TEST(Judging, ACrashOnOtherSizesIsARestriction) {
       JudgeOnAll(Stateless(Changed([](const Problem& problem, float*) {
         return problem.kernel_size <= 5
                    ? absl::OkStatus()
-                   : absl::AbortedError("crashed (SIGSEGV) in op");
+                   : KernelFault(Fault::kEnded, "crashed (SIGSEGV) in op");
       })));
   EXPECT_EQ(verdict.outcome, Outcome::kRestricted);
   EXPECT_THAT(Reason(verdict), HasSubstr("right up to K = 5, wrong from K = "));
@@ -157,7 +158,7 @@ TEST(Judging, WritingOutsideOnOtherSizesIsARestriction) {
         return Stateless(Changed([in](const Problem& problem, float*) {
           return in(problem)
                      ? absl::OkStatus()
-                     : absl::AbortedError("wrote up to 64 bytes behind y");
+                     : KernelFault(Fault::kWroteOutside, "too far behind y");
         }));
       };
   Verdict verdict = JudgeOnOwn(
@@ -174,8 +175,9 @@ TEST(Judging, WritingOutsideOnOtherSizesIsARestriction) {
 TEST(Judging, ALargeBatchThatTakesTooLongIsTold) {
   const Verdict verdict =
       JudgeOnOwn(Stateless(Changed([](const Problem& problem, float*) {
-        return problem.batch < 12 ? absl::OkStatus()
-                                  : absl::AbortedError("took more than 60 s");
+        return problem.batch < 12
+                   ? absl::OkStatus()
+                   : KernelFault(Fault::kTookTooLong, "needed 61 s");
       })));
   EXPECT_EQ(verdict.outcome, Outcome::kCrashed);
   EXPECT_THAT(Reason(verdict), HasSubstr("ask for a smaller batch"));
@@ -189,7 +191,7 @@ TEST(Judging, AKernelThatOnlyHangsIsNotAskedForALargeBatch) {
       [&](const Problem& problem, const float*, const float*, float*) {
         asked |= problem.batch == kBatch;
         absl::SleepFor(absl::Seconds(1.2 * kSeconds));
-        return absl::AbortedError("took more than 0.05 s");
+        return KernelFault(Fault::kTookTooLong, "took more than 0.05 s");
       })};
   kernel.batch = kBatch;
   kernel.seconds = kSeconds;
@@ -230,14 +232,20 @@ TEST(Judging, AKernelThatCannotBeLoadedHasCrashed) {
 }
 
 TEST(Judging, BrokenRulesAreRefused) {
-  for (const std::string rule :
-       {"wrote up to 64 bytes behind y", "changed its input x",
-        "its clock disagrees with the judge's: 0.001 ms instead of 10 ms"}) {
-    const Verdict verdict = JudgeOnOwn(Stateless(Changed(
-        [&](const Problem&, float*) { return absl::AbortedError(rule); })));
-    EXPECT_EQ(verdict.outcome, Outcome::kRefused);
-    EXPECT_THAT(Reason(verdict), HasSubstr(rule));
-  }
+  // By the fault, whatever the words are.
+  const auto judge = [](Fault fault) {
+    const Verdict verdict =
+        JudgeOnOwn(Stateless(Changed([=](const Problem&, float*) {
+          return KernelFault(fault, "in some words");
+        })));
+    EXPECT_THAT(Reason(verdict), HasSubstr("in some words"));
+    return verdict.outcome;
+  };
+  EXPECT_EQ(judge(Fault::kBrokeRule), Outcome::kRefused);
+  EXPECT_EQ(judge(Fault::kWroteOutside), Outcome::kRefused);
+  EXPECT_EQ(judge(Fault::kEnded), Outcome::kCrashed);
+  EXPECT_EQ(judge(Fault::kAborted), Outcome::kCrashed);
+  EXPECT_EQ(judge(Fault::kTookTooLong), Outcome::kCrashed);
   FunctionKernel kernel{Stateless(Right())};
   kernel.tell = [](const KernelCall&, CallResult& result) {
     result.guard = "wrote up to 4 bytes behind 1024 bytes of device memory";

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/status/status.h"
@@ -12,16 +11,6 @@
 
 namespace convlab {
 namespace {
-
-// Whether the process ended because the kernel broke a rule, and not because it
-// failed (process.h has one code for both).
-bool BreaksRule(absl::string_view message) {
-  for (const absl::string_view rule :
-       {"wrote ", "changed its input", "its clock", "its device events"}) {
-    if (absl::StartsWith(message, rule)) return true;
-  }
-  return false;
-}
 
 // The last line that a process printed, short enough for a verdict.
 std::string LastLine(absl::string_view printed) {
@@ -35,13 +24,15 @@ std::string LastLine(absl::string_view printed) {
 Attempt Failed(const Problem& problem, const absl::Status& status,
                const ProcessOptions& options, absl::string_view printed) {
   Attempt attempt;
-  attempt.result = BreaksRule(status.message()) ? AttemptResult::kBroke
-                                                : AttemptResult::kDied;
-  attempt.outside = absl::StartsWith(status.message(), "wrote up to");
+  attempt.fault = FaultOf(status);
+  attempt.result = attempt.fault == Fault::kBrokeRule ||
+                           attempt.fault == Fault::kWroteOutside
+                       ? AttemptResult::kBroke
+                       : AttemptResult::kDied;
   attempt.reason = {
       absl::StrCat(ToString(problem), ": ", OneLine(status.message()))};
   if (attempt.result == AttemptResult::kBroke) return attempt;
-  if (options.gpu && absl::StartsWith(status.message(), "took more than")) {
+  if (options.gpu && attempt.fault == Fault::kTookTooLong) {
     attempt.reason.emplace_back(
         "from Volta on, a __syncthreads() that not all threads of a block "
         "reach "
@@ -49,7 +40,7 @@ Attempt Failed(const Problem& problem, const absl::Status& status,
   }
   // Checks say what they found before they abort.
   if (const std::string line = LastLine(printed);
-      absl::StartsWith(status.message(), "aborted") && !line.empty()) {
+      attempt.fault == Fault::kAborted && !line.empty()) {
     attempt.reason.push_back(absl::StrCat("it printed last: ", line));
   }
   return attempt;
@@ -110,7 +101,7 @@ absl::StatusOr<Attempt> Runner::TryInProcess(const Inputs& inputs,
   attempt.call = *std::move(result);
   if (!attempt.call.guard.empty()) {
     attempt.result = AttemptResult::kBroke;
-    attempt.outside = true;
+    attempt.fault = Fault::kWroteOutside;
     attempt.reason = {
         absl::StrCat(ToString(problem), ": ", OneLine(attempt.call.guard))};
     return attempt;
@@ -122,6 +113,7 @@ absl::StatusOr<Attempt> Runner::TryInProcess(const Inputs& inputs,
     earlier_[ToString(problem)] = Sample(tensors->y, seed_);
   } else if (IsEarlierResult(problem, tensors->y)) {
     attempt.result = AttemptResult::kBroke;
+    attempt.fault = Fault::kBrokeRule;
     attempt.reason = {absl::StrCat(ToString(problem),
                                    ": returned the result of an earlier call "
                                    "with other inputs")};

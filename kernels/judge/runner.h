@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/judge/check.h"
+#include "kernels/judge/process/fault.h"
 #include "kernels/judge/process/process.h"
 #include "kernels/judge/trials.h"
 
@@ -31,8 +32,8 @@ enum class AttemptResult {
 
 struct Attempt {
   AttemptResult result = AttemptResult::kRight;
-  bool outside = false;  // kBroke: wrote outside its tensors, as a kernel does
-                         // that has other sizes hard-wired
+  // kBroke and kDied. A kernel that has other sizes hard-wired writes outside.
+  Fault fault = Fault::kEnded;
   std::vector<std::string> reason;  // unless right
   OutputCheck check;
   CallResult call;

@@ -171,8 +171,8 @@ absl::Status Judging::Repeat() {
   }
   const std::string what = attempt.result != AttemptResult::kWrong
                                ? attempt.reason[0]
-                           : attempt.reason.size() > 4 ? attempt.reason[3]
-                                                       : "the output is wrong";
+                           : attempt.check.cause.empty() ? "the output is wrong"
+                                                         : attempt.check.cause;
   Note(
       absl::StrCat("the op cannot be repeated without a new prolog, as "
                    "SP26's competition does: after three calls ",

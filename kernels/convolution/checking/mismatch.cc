@@ -38,12 +38,10 @@ double RootMeanSquare(absl::Span<const double> reference) {
   return count == 0 ? 0 : std::sqrt(sum / static_cast<double>(count));
 }
 
-std::vector<std::string> DescribeMismatch(const Problem& problem,
-                                          absl::Span<const float> y,
-                                          absl::Span<const double> reference,
-                                          const Tolerance& tolerance,
-                                          uint32_t poison,
-                                          const MismatchContext& context) {
+Mismatch DescribeMismatch(const Problem& problem, absl::Span<const float> y,
+                          absl::Span<const double> reference,
+                          const Tolerance& tolerance, uint32_t poison,
+                          const MismatchContext& context) {
   const double scale = RootMeanSquare(reference);
   const double allowed = tolerance.relative * scale;
   std::vector<int64_t> wrong;
@@ -57,31 +55,35 @@ std::vector<std::string> DescribeMismatch(const Problem& problem,
   if (wrong.empty()) return {};
   OutputPlace first = PlaceOf(problem, wrong.front());
   if (!context.images.empty()) first.b = context.images[first.b];
-  std::vector<std::string> lines = {
-      absl::StrCat(
-          ToString(problem), ": ", wrong.size(), " of ", y.size(),
-          " outputs are wrong",
-          context.images.empty()
-              ? ""
-              : absl::StrCat(" in ", problem.batch, " of ",
-                             std::count(context.wrong_images.begin(),
-                                        context.wrong_images.end(), true),
-                             " wrong images")),
-      absl::StrFormat("first at (b=%d, m=%d, h=%d, w=%d): got %s, expected %s",
-                      first.b, first.m, first.h, first.w,
-                      Number(y[wrong.front()]),
-                      Number(reference[wrong.front()])),
-      absl::StrCat("they lie ",
-                   DescribePlaces(problem, wrong, context.wrong_images))};
-  const std::vector<std::string> causes = FindCauses(
+  Mismatch mismatch;
+  std::vector<std::string>& lines = mismatch.lines;
+  lines = {absl::StrCat(
+               ToString(problem), ": ", wrong.size(), " of ", y.size(),
+               " outputs are wrong",
+               context.images.empty()
+                   ? ""
+                   : absl::StrCat(" in ", problem.batch, " of ",
+                                  std::count(context.wrong_images.begin(),
+                                             context.wrong_images.end(), true),
+                                  " wrong images")),
+           absl::StrFormat(
+               "first at (b=%d, m=%d, h=%d, w=%d): got %s, expected %s",
+               first.b, first.m, first.h, first.w, Number(y[wrong.front()]),
+               Number(reference[wrong.front()])),
+           absl::StrCat("they lie ",
+                        DescribePlaces(problem, wrong, context.wrong_images))};
+  const size_t described = lines.size();
+  const Causes causes = FindCauses(
       {problem, y, reference, context.x, context.k, scale, poison}, wrong);
-  lines.insert(lines.end(), causes.begin(), causes.end());
-  if (causes.empty() && std::isfinite(largest) && scale > 0) {
+  lines.insert(lines.end(), causes.lines.begin(), causes.lines.end());
+  if (causes.lines.empty() && std::isfinite(largest) && scale > 0) {
     lines.push_back(absl::StrFormat(
         "the largest error is %.2g times the outputs' root mean square",
         largest / scale));
   }
-  return lines;
+  if (lines.size() > described) mismatch.cause = lines[described];
+  mismatch.unwritten = causes.unwritten;
+  return mismatch;
 }
 
 std::string MismatchText(const Problem& problem, absl::Span<const float> y,
@@ -90,7 +92,8 @@ std::string MismatchText(const Problem& problem, absl::Span<const float> y,
                          const MismatchContext& context) {
   std::string text;
   for (const std::string& line :
-       DescribeMismatch(problem, y, reference, tolerance, poison, context)) {
+       DescribeMismatch(problem, y, reference, tolerance, poison, context)
+           .lines) {
     absl::StrAppend(&text, "\n", line);
   }
   return text;

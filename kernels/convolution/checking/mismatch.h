@@ -30,23 +30,29 @@ struct MismatchContext {
   std::vector<bool> wrong_images;
 };
 
+struct Mismatch {
+  std::vector<std::string> lines;  // empty if nothing is wrong
+  // The line of them that says what the wrong values look like, or how large
+  // the errors are; empty if there is none.
+  std::string cause;
+  bool unwritten = false;  // nobody wrote any of the wrong elements
+};
+
 // Compares y with the float64 reference of the problem and describes what is
 // wrong in at most eight lines: the problem and how many outputs are wrong; the
 // first wrong element as (b, m, h, w), got and expected; where they lie, as far
 // as there is a pattern ("in the last column", "in images from 65535 on"); and
 // what their values look like ("never written", "each is the value of the
-// element to its right", "the filters are transposed"). Empty if nothing is
-// wrong. `poison` is the bit pattern with which y was filled before the run.
+// element to its right", "the filters are transposed"). `poison` is the bit
+// pattern with which y was filled before the run.
 //
 // A place is named only where all wrong elements lie in it, and either nearly
 // all elements there are wrong or chance would not have put them there. A cause
 // is named only if it explains 95 % of a sample of the wrong elements.
-std::vector<std::string> DescribeMismatch(const Problem& problem,
-                                          absl::Span<const float> y,
-                                          absl::Span<const double> reference,
-                                          const Tolerance& tolerance,
-                                          uint32_t poison,
-                                          const MismatchContext& context = {});
+Mismatch DescribeMismatch(const Problem& problem, absl::Span<const float> y,
+                          absl::Span<const double> reference,
+                          const Tolerance& tolerance, uint32_t poison,
+                          const MismatchContext& context = {});
 
 // The same as one text with a line break before each line, for tests:
 // EXPECT_EQ(MismatchText(...), "").

@@ -213,8 +213,8 @@ bool Same(float value, uint32_t bits) {
 
 }  // namespace
 
-std::vector<std::string> FindCauses(const WrongOutput& output,
-                                    const std::vector<int64_t>& wrong) {
+Causes FindCauses(const WrongOutput& output,
+                  const std::vector<int64_t>& wrong) {
   std::vector<int64_t> unwritten, nan, lost, numbers;
   for (const int64_t i : wrong) {
     if (Same(output.y[i], output.poison) || Same(output.y[i], kDevicePoison)) {
@@ -230,7 +230,9 @@ std::vector<std::string> FindCauses(const WrongOutput& output,
                ? std::string()
                : absl::StrCat(part.size(), " of them: ");
   };
-  std::vector<std::string> lines;
+  Causes causes;
+  std::vector<std::string>& lines = causes.lines;
+  causes.unwritten = unwritten.size() == wrong.size();
   if (!unwritten.empty()) {
     lines.push_back(absl::StrCat(quantity(unwritten), "never written"));
   }
@@ -247,7 +249,7 @@ std::vector<std::string> FindCauses(const WrongOutput& output,
     const std::string cause = CauseOfNumbers(output, numbers);
     if (!cause.empty()) lines.push_back(quantity(numbers) + cause);
   }
-  return lines;
+  return causes;
 }
 
 }  // namespace convlab

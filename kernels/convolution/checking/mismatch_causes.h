@@ -21,10 +21,14 @@ struct WrongOutput {
   uint32_t poison;               // what y held before
 };
 
+struct Causes {
+  std::vector<std::string> lines;  // one or two, or none; without ends
+  bool unwritten = false;          // nobody wrote any of the elements
+};
+
 // What explains 95 % of the elements `wrong` (in ascending order), or of a
-// sample of them: one line or two, or none. The lines have no end.
-std::vector<std::string> FindCauses(const WrongOutput& output,
-                                    const std::vector<int64_t>& wrong);
+// sample of them.
+Causes FindCauses(const WrongOutput& output, const std::vector<int64_t>& wrong);
 
 }  // namespace convlab
 

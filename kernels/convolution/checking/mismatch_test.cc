@@ -62,7 +62,8 @@ struct Data {
 
   std::vector<std::string> Describe() const {
     return DescribeMismatch(problem, y, reference, kTolerance, kPoison,
-                            {x, k, {}, {}});
+                            {x, k, {}, {}})
+        .lines;
   }
 
   Problem problem;
@@ -374,12 +375,32 @@ TEST(Mismatch, AnExcerptKeepsTheNumbersOfItsImages) {
   for (int i = 900; i < 1000; ++i) wrong_images[i] = true;
   const auto lines =
       DescribeMismatch(data.problem, data.y, data.reference, kTolerance,
-                       kPoison, {{}, {}, {900, 950}, wrong_images});
+                       kPoison, {{}, {}, {900, 950}, wrong_images})
+          .lines;
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_THAT(lines[0], HasSubstr("in 2 of 100 wrong images"));
   EXPECT_THAT(lines[1], HasSubstr("(b=900, m=0"));
   EXPECT_EQ(lines[2], "they lie in images from 900 on");
   EXPECT_EQ(lines[3], "zero where values are expected");
+}
+
+TEST(Mismatch, TheCauseIsOneOfTheLines) {
+  Data data({2, 3, 20, 23, 7, 4});
+  const auto describe = [&] {
+    return DescribeMismatch(data.problem, data.y, data.reference, kTolerance,
+                            kPoison);
+  };
+  EXPECT_FALSE(describe().unwritten);
+  EXPECT_EQ(describe().cause, "");
+  data.y[0] = Poison();
+  EXPECT_TRUE(describe().unwritten);
+  EXPECT_EQ(describe().cause, "never written");
+  data.y[1] += 1;
+  EXPECT_FALSE(describe().unwritten);
+  EXPECT_EQ(describe().cause, "1 of them: never written");
+  data.y[0] = static_cast<float>(data.reference[0]);
+  EXPECT_EQ(describe().cause, describe().lines[3]);
+  EXPECT_THAT(describe().cause, HasSubstr("the largest error is"));
 }
 
 }  // namespace

@@ -43,8 +43,10 @@ absl::StatusOr<double> Verify(const Variant& variant, const Problem& problem,
   }
   // Single elements exceed the error of the whole output.
   const Tolerance tolerance = {10 * MaxRelativeError(variant.accuracy)};
-  const std::vector<std::string> mismatches = DescribeMismatch(
-      problem, y, reference, tolerance, kPoisonedWord, {x, k, {}, {}});
+  const std::vector<std::string> mismatches =
+      DescribeMismatch(problem, y, reference, tolerance, kPoisonedWord,
+                       {x, k, {}, {}})
+          .lines;
   return absl::DataLossError(absl::StrCat(
       variant.name, " on ", ToString(problem), ": ", status.message(),
       mismatches.empty() ? "" : "; ", absl::StrJoin(mismatches, "; ")));

@@ -232,7 +232,8 @@ absl::Status Child::Wait() {
     if ((files[1].revents & (POLLHUP | POLLIN)) == POLLHUP) files[1].fd = -1;
     const int64_t now = JudgeNow();
     if (now - start > limit_ns) {
-      return Broken(absl::StrFormat("took more than %g s", seconds_));
+      return Broken(absl::StrFormat("took more than %g s", seconds_),
+                    Fault::kTookTooLong);
     }
     if (now - looked >= kTickNs) {
       RETURN_IF_ERROR(CheckUsage());
@@ -261,7 +262,7 @@ absl::Status Child::Receive(Reply* reply) {
       recvmsg(socket_, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (count <= 0) return Ended("closed its connection to the judge");
   if (count != sizeof(*reply) || (message.msg_flags & MSG_TRUNC) != 0) {
-    return Broken("wrote to the judge's socket");
+    return Broken("wrote to the judge's socket", Fault::kBrokeRule);
   }
   if (const cmsghdr* const part = CMSG_FIRSTHDR(&message);
       kernel_ == 0 && part != nullptr && part->cmsg_type == SCM_CREDENTIALS) {
@@ -320,13 +321,13 @@ absl::Status Child::Ended(const char* otherwise) {
   kill(-pid_, SIGKILL);
   pid_ = -1;
   Drain();
-  return absl::AbortedError(DescribeEnd(note_.Read(), wait_status_));
+  return EndOf(note_.Read(), wait_status_);
 }
 
-absl::Status Child::Broken(const std::string& what) {
+absl::Status Child::Broken(const std::string& what, Fault fault) {
   Drain();
   Kill();
-  return absl::AbortedError(what);
+  return KernelFault(fault, what);
 }
 
 void Child::Kill() {

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/judge/process/fault.h"
 #include "kernels/judge/process/last_words.h"
 #include "kernels/judge/process/messages.h"
 
@@ -75,7 +76,7 @@ class Child {
   // Waits a moment for the end of the process, kills it, and says how it ended;
   // `otherwise` if it had not ended.
   absl::Status Ended(const char* otherwise);
-  absl::Status Broken(const std::string& what);
+  absl::Status Broken(const std::string& what, Fault fault = Fault::kEnded);
 
   pid_t pid_;         // that was started; -1: it is dead
   pid_t kernel_ = 0;  // the kernel's process; 0: unknown

@@ -1,6 +1,7 @@
 #include "kernels/judge/process/clock_check.h"
 
 #include "absl/strings/str_format.h"
+#include "kernels/judge/process/fault.h"
 
 namespace convlab {
 namespace {
@@ -15,7 +16,8 @@ constexpr int64_t kLateShare = 10;  // 10 % of the time
 constexpr int kStrikes = 3;
 
 absl::Status Disagree(int64_t op_ns, int64_t judge_ns) {
-  return absl::AbortedError(
+  return KernelFault(
+      Fault::kBrokeRule,
       absl::StrFormat("its clock disagrees with the judge's: %.3f ms instead "
                       "of %.3f ms",
                       op_ns / 1e6, judge_ns / 1e6));

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status/status.h"
 #include "kernels/cuda/device.h"
+#include "kernels/judge/process/fault.h"
 #include "kernels/measure/gpu_loads.h"
 #include "kernels/measure/guarded_buffer.h"
 
@@ -114,8 +115,9 @@ class Device : public KernelDevice {
     for (int i = 0; i < 2 && inputs_; ++i) {
       ASSIGN_OR_RETURN(const uint64_t now, Fingerprint(tensors_[i]));
       if (now == (*inputs_)[i]) continue;
-      return absl::AbortedError(absl::StrCat(
-          "changed its input ", i == 0 ? "x" : "k", " in device memory"));
+      return KernelFault(Fault::kBrokeRule,
+                         absl::StrCat("changed its input ", i == 0 ? "x" : "k",
+                                      " in device memory"));
     }
     return absl::OkStatus();
   }

@@ -23,6 +23,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status/status.h"
 #include "kernels/cuda/trace.h"
+#include "kernels/judge/process/fault.h"
 #include "kernels/judge/process/kernel_device.h"
 #include "kernels/judge/process/last_words.h"
 #include "kernels/judge/process/messages.h"
@@ -348,6 +349,7 @@ bool Receive(Request* request, int* file) {
 void Send(Reply& reply, const absl::Status& status) {
   if (!status.ok()) {
     reply.code = static_cast<int32_t>(status.code());
+    reply.broke_rule = FaultOf(status) == Fault::kBrokeRule;
     absl::SNPrintF(reply.text, sizeof(reply.text), "%s", status.message());
   }
   if (send(kSocket, &reply, sizeof(reply), MSG_NOSIGNAL) != sizeof(reply)) {

@@ -23,6 +23,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/judge/process/fault.h"
 
 namespace convlab {
 namespace {
@@ -162,7 +163,7 @@ std::string Demangle(const std::string& name) {
   return parts.empty() ? name : absl::StrJoin(parts, "::");
 }
 
-std::string DescribeSignal(const Note& note, int signal) {
+absl::Status EndBySignal(const Note& note, int signal) {
   std::string text = absl::StrCat(signal == SIGABRT ? "aborted" : "crashed",
                                   " (", SignalName(signal), ")");
   const std::string function = Harmless(note.function);
@@ -174,7 +175,7 @@ std::string DescribeSignal(const Note& note, int signal) {
                                         : "touched ",
                     DescribePlace(kTensorNames[note.tensor], note.distance));
   }
-  return text;
+  return KernelFault(signal == SIGABRT ? Fault::kAborted : Fault::kEnded, text);
 }
 
 }  // namespace
@@ -212,24 +213,29 @@ Note NotePage::Read() const {
   return note;
 }
 
-std::string DescribeEnd(const Note& note, int wait_status) {
-  if (note.system_call >= 0) return DescribeSystemCall(note.system_call);
-  if (note.text[0] != 0) return Harmless(note.text);
-  if (note.signal != 0) return DescribeSignal(note, note.signal);
-  if (note.exited != 0)
-    return absl::StrCat("called exit(", note.exit_status, ")");
+absl::Status EndOf(const Note& note, int wait_status) {
+  const auto ended = [](absl::string_view text) {
+    return KernelFault(Fault::kEnded, text);
+  };
+  if (note.system_call >= 0) return ended(DescribeSystemCall(note.system_call));
+  if (note.text[0] != 0) return ended(Harmless(note.text));
+  if (note.signal != 0) return EndBySignal(note, note.signal);
+  if (note.exited != 0) {
+    return ended(absl::StrCat("called exit(", note.exit_status, ")"));
+  }
   const int status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;
   const int signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status)
                      : status > 128           ? status - 128
                                               : 0;
   // The C library's system() and popen() block all signals, the handler's too.
   if (signal == SIGSYS) {
-    return "made a system call that a kernel may not make, such as to start a "
-           "program";
+    return ended(
+        "made a system call that a kernel may not make, such as to start a "
+        "program");
   }
-  if (signal == SIGKILL) return "was killed (SIGKILL)";
-  if (signal != 0) return DescribeSignal(note, signal);
-  return absl::StrCat("called _exit(", status, ")");
+  if (signal == SIGKILL) return ended("was killed (SIGKILL)");
+  if (signal != 0) return EndBySignal(note, signal);
+  return ended(absl::StrCat("called _exit(", status, ")"));
 }
 
 std::string Harmless(absl::string_view text) {

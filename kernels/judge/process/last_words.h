@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "kernels/judge/process/shared_tensors.h"
@@ -44,8 +45,9 @@ class NotePage {
 
 // How a process ended, from its note and from what waitpid() said of it or of
 // bubblewrap, which exits with 128 and the number of the signal: "crashed
-// (SIGSEGV) in conv_forward_cpu: wrote 4 bytes behind y", "called exit(0)".
-std::string DescribeEnd(const Note& note, int wait_status);
+// (SIGSEGV) in conv_forward_cpu: wrote 4 bytes behind y", "called exit(0)". The
+// status is KernelFault's.
+absl::Status EndOf(const Note& note, int wait_status);
 
 // Text from a kernel's process on one line and in printable characters.
 std::string Harmless(absl::string_view text);

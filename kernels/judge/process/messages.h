@@ -63,7 +63,8 @@ struct Request {
 struct Reply {
   uint64_t token;
   Order order;
-  int32_t code;  // an absl::StatusCode; unless it is kOk, `text` says why
+  int32_t code;        // an absl::StatusCode; unless it is kOk, `text` says why
+  int32_t broke_rule;  // unless `code` is kOk: the fault is kBrokeRule
   // Of kReady; if not traced, `text` says why.
   int32_t seccomp, landlock, limits, traced;
   // Of kLoad.

@@ -12,8 +12,9 @@
 // Errors of Run and Start that are the kernel's fault have the code Aborted and
 // one line that says what happened: "crashed (SIGSEGV) in conv_forward_gpu",
 // "called exit(0)", "took more than 60 s", "illegal memory access", "started a
-// process". The process is dead then; the judge goes on. All other codes are
-// failures of the judge or the machine.
+// process". The process is dead then; the judge goes on. FaultOf (fault.h) says
+// what kind of fault it is. All other codes are failures of the judge or the
+// machine.
 //
 // Between the calls of these functions the process is stopped, so that no
 // thread of it can change what the judge looks at. It ends with the thread that

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/math/rounding.h"
+#include "kernels/judge/process/fault.h"
 
 namespace convlab {
 namespace {
@@ -293,19 +294,22 @@ absl::Status SharedMemory::Check() const {
     const size_t end = part.begin + part.bytes;
     size_t first, last;
     if (FindDamage(region, end, part.size, &first, &last)) {
-      return absl::AbortedError(absl::StrCat(
-          "wrote up to ",
-          DescribePlace(kTensorNames[i], static_cast<int64_t>(last - end))));
+      return KernelFault(
+          Fault::kWroteOutside,
+          absl::StrCat("wrote up to ",
+                       DescribePlace(kTensorNames[i],
+                                     static_cast<int64_t>(last - end))));
     }
     if (FindDamage(region, part.pages, part.begin, &first, &last)) {
-      return absl::AbortedError(absl::StrCat(
-          "wrote up to ",
-          DescribePlace(kTensorNames[i],
-                        -static_cast<int64_t>(part.begin - first))));
+      return KernelFault(
+          Fault::kWroteOutside,
+          absl::StrCat("wrote up to ", DescribePlace(kTensorNames[i],
+                                                     -static_cast<int64_t>(
+                                                         part.begin - first))));
     }
     if (i < 2 && Fingerprint(begin(i), part.bytes) != fingerprints_[i]) {
-      return absl::AbortedError(
-          absl::StrCat("changed its input ", kTensorNames[i]));
+      return KernelFault(Fault::kBrokeRule,
+                         absl::StrCat("changed its input ", kTensorNames[i]));
     }
   }
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "gtest/gtest.h"
+#include "kernels/judge/process/fault.h"
 
 namespace {
 
@@ -47,6 +48,20 @@ TEST(SharedMemory, WorksWhereTheSystemRefusesThreads) {
     EXPECT_EQ(memory.tensors().y.back(), 0);
   }
   EXPECT_GT(g_refused, 0);
+}
+
+TEST(SharedMemory, ChecksNameTheFault) {
+  SharedMemory memory;
+  ASSERT_TRUE(memory.Place({1, 1, 8, 8, 1, 3}).ok());
+  const SharedTensors tensors = memory.tensors();
+  memory.Remember();
+  EXPECT_TRUE(memory.Check().ok());
+  ++tensors.x[3];
+  EXPECT_EQ(FaultOf(memory.Check()), Fault::kBrokeRule);
+  --tensors.x[3];
+  EXPECT_TRUE(memory.Check().ok());
+  tensors.y.end()[0] = 0;
+  EXPECT_EQ(FaultOf(memory.Check()), Fault::kWroteOutside);
 }
 
 }  // namespace
