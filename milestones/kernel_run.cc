@@ -100,7 +100,7 @@ absl::Status CheckAnswers(Session& session, KernelRun& run) {
       JudgeCounts(run.correct, MaxChangedAnswers(run.verdict.accuracy),
                   /*strict=*/true, session.record);
   if (counts.ok()) return absl::OkStatus();
-  run.verdict.outcome = Outcome::kWrong;
+  run.verdict.outcome = VerdictOutcome::kWrong;
   run.verdict.reason = {
       absl::StrCat("the network's answers: ", counts.message()),
       "the trials did not show why: does it keep something between calls?"};

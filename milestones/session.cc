@@ -327,7 +327,7 @@ VerificationRecord Verified(const Variant& variant,
                             const std::vector<const Variant*>& variants,
                             double relative_error) {
   VerificationRecord verification;
-  verification.outcome = std::string(Name(Outcome::kRight));
+  verification.outcome = std::string(Name(VerdictOutcome::kRight));
   verification.relative_error = relative_error;
   verification.accuracy_class = std::string(Name(variant.accuracy));
   verification.problems_tried = verification.problems_right =

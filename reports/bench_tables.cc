@@ -192,8 +192,8 @@ std::string HeadlineTable(const BenchRecord& record) {
   return table;
 }
 
-std::vector<LayerTimes> TimesOf(const BenchRecord& record) {
-  std::vector<LayerTimes> times;
+std::vector<ChartedLayer> TimesOf(const BenchRecord& record) {
+  std::vector<ChartedLayer> times;
   for (const auto& [layer, batch] : LayersOf(record)) {
     const Pair pair = PairOf(record, layer, batch, "fp32");
     if (pair.ours == nullptr) continue;

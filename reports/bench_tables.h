@@ -58,7 +58,7 @@ std::string NeighboursText(const BenchRecord& record);
 std::string BenchPassage(const BenchRecords& records, const std::string& chart);
 
 // The times of LayersTable.
-std::vector<LayerTimes> TimesOf(const BenchRecord& record);
+std::vector<ChartedLayer> TimesOf(const BenchRecord& record);
 
 }  // namespace convlab
 

@@ -78,7 +78,7 @@ TEST(LayersTable, HasOurFastestBesideTheLibrarysBest) {
       LayersTable(both),
       ::testing::HasSubstr("4.00 times as fast as cuDNN, and 2.00 times "
                            "as fast as its fastest plans of all, "));
-  const std::vector<LayerTimes> times = TimesOf(record);
+  const std::vector<ChartedLayer> times = TimesOf(record);
   ASSERT_EQ(times.size(), 3u);
   EXPECT_EQ(times[0].ours, 0.5);
   EXPECT_EQ(times[0].peer, 1);
@@ -156,7 +156,7 @@ TEST(ReadBenchRecords, ReadsTheRecordsThatExist) {
   ASSERT_TRUE(records->fp32.has_value());
   EXPECT_FALSE(records->small.has_value());
   std::vector<std::string> layers;
-  for (const LayerTimes& times : TimesOf(*records->fp32)) {
+  for (const ChartedLayer& times : TimesOf(*records->fp32)) {
     EXPECT_GT(times.peer.value_or(0), times.ours);
     EXPECT_LT(times.floor.value_or(0), times.ours);
     layers.push_back(times.layer);

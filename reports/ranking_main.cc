@@ -143,7 +143,7 @@ absl::Status Run(const std::vector<std::string>& args, const char* program) {
       absl::c_all_of(ranking.histories, [](const History& history) {
         return history.entries.empty();
       })) {
-    const Refusal& first = ranking.refusals[0];
+    const RefusedRun& first = ranking.refusals[0];
     return absl::InvalidArgumentError(
         absl::StrCat("nobody is to be ranked: ", first.name, ": ",
                      first.run.empty() ? "" : first.run + ": ", first.reason));

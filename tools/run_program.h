@@ -8,14 +8,14 @@
 
 namespace convlab {
 
-struct Outcome {
+struct ProgramOutcome {
   int exit_status = -1;  // -1 if the program did not exit by itself
   std::string output;    // of both streams
 };
 
 // Runs a command line in the shell.
-inline Outcome RunProgram(const std::string& command) {
-  Outcome outcome;
+inline ProgramOutcome RunProgram(const std::string& command) {
+  ProgramOutcome outcome;
   FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
   if (pipe == nullptr) return outcome;
   char buffer[4096];

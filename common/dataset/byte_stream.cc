@@ -10,7 +10,8 @@ constexpr int64_t kPiece = 1 << 16;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ByteStream>> ByteStream::Open(Source& source) {
+absl::StatusOr<std::unique_ptr<ByteStream>> ByteStream::Open(
+    ByteSource& source) {
   auto stream = std::unique_ptr<ByteStream>(new ByteStream(source));
   RETURN_IF_ERROR(stream->ReadPiece());
   const uint8_t* const piece = stream->piece_.get();
@@ -46,7 +47,7 @@ int64_t ByteStream::MostBytes() const {
   return gzipped_ ? source_.size() * kDensest : source_.size();
 }
 
-ByteStream::ByteStream(Source& source)
+ByteStream::ByteStream(ByteSource& source)
     : source_(source),
       capacity_(source.size() > 0 ? std::min<int64_t>(source.size(), kPiece)
                                   : kPiece),

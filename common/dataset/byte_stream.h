@@ -18,9 +18,9 @@
 namespace convlab {
 
 // Reads the bytes of a file in order, from memory or from disk.
-class Source {
+class ByteSource {
  public:
-  virtual ~Source() = default;
+  virtual ~ByteSource() = default;
   // Fills `out` with the next `size` bytes, or with fewer where the file ends;
   // returns how many.
   virtual absl::StatusOr<size_t> Read(uint8_t* out, size_t size) = 0;
@@ -28,7 +28,7 @@ class Source {
   virtual int64_t size() const = 0;
 };
 
-class StringSource : public Source {
+class StringSource : public ByteSource {
  public:
   explicit StringSource(absl::string_view content)
       : size_(content.size()), rest_(content) {}
@@ -45,7 +45,7 @@ class StringSource : public Source {
   absl::string_view rest_;
 };
 
-class FileSource : public Source {
+class FileSource : public ByteSource {
  public:
   explicit FileSource(FileReader file) : file_(std::move(file)) {}
   absl::StatusOr<size_t> Read(uint8_t* out, size_t size) override {
@@ -64,7 +64,7 @@ class FileSource : public Source {
 class ByteStream {
  public:
   // `source` must outlive the stream.
-  static absl::StatusOr<std::unique_ptr<ByteStream>> Open(Source& source);
+  static absl::StatusOr<std::unique_ptr<ByteStream>> Open(ByteSource& source);
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
   ~ByteStream();
@@ -79,11 +79,11 @@ class ByteStream {
   int64_t MostBytes() const;
 
  private:
-  explicit ByteStream(Source& source);
+  explicit ByteStream(ByteSource& source);
   absl::Status ReadPiece();
   absl::StatusOr<size_t> Inflate(uint8_t* out, size_t size);
 
-  Source& source_;
+  ByteSource& source_;
   const int64_t capacity_;
   // The piece that was read last; zlib_.next_in points to its first unused
   // byte, for plain files too.

@@ -152,7 +152,7 @@ absl::Status CheckEnd(ByteStream& stream,
   return WrongSize(dimensions, expected, more ? "more" : absl::StrCat(found));
 }
 
-absl::StatusOr<Idx> ParseIdx(Source& source, uint32_t expected_magic) {
+absl::StatusOr<Idx> ParseIdx(ByteSource& source, uint32_t expected_magic) {
   ASSIGN_OR_RETURN(const auto stream, ByteStream::Open(source));
   Idx idx;
   ASSIGN_OR_RETURN(idx.dimensions, ReadHeader(*stream, expected_magic));
@@ -163,7 +163,7 @@ absl::StatusOr<Idx> ParseIdx(Source& source, uint32_t expected_magic) {
   return idx;
 }
 
-absl::StatusOr<ImageSet> ParseImages(Source& source) {
+absl::StatusOr<ImageSet> ParseImages(ByteSource& source) {
   ASSIGN_OR_RETURN(Idx idx, ParseIdx(source, kImagesMagic));
   ImageSet images;
   images.count = idx.dimensions[0];
@@ -173,7 +173,7 @@ absl::StatusOr<ImageSet> ParseImages(Source& source) {
   return images;
 }
 
-absl::StatusOr<std::vector<uint8_t>> ParseLabels(Source& source) {
+absl::StatusOr<std::vector<uint8_t>> ParseLabels(ByteSource& source) {
   ASSIGN_OR_RETURN(Idx idx, ParseIdx(source, kLabelsMagic));
   for (size_t i = 0; i < idx.bytes.size(); ++i) {
     if (idx.bytes[i] >= kClasses) {
@@ -188,7 +188,7 @@ absl::StatusOr<std::vector<uint8_t>> ParseLabels(Source& source) {
 // Parses the file `path`; errors name it.
 template <typename T>
 absl::StatusOr<T> ReadIdx(const std::string& path,
-                          absl::StatusOr<T> (*parse)(Source&)) {
+                          absl::StatusOr<T> (*parse)(ByteSource&)) {
   ASSIGN_OR_RETURN(FileReader file, FileReader::Open(path));
   FileSource source(std::move(file));
   absl::StatusOr<T> result = parse(source);

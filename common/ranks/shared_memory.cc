@@ -30,7 +30,7 @@ absl::Status Refused(const char* call) {
 
 }  // namespace
 
-absl::Status SharedMemory::Map(int64_t bytes) {
+absl::Status SharedSegment::Map(int64_t bytes) {
   void* const mapped = mmap(nullptr, kFront + bytes, PROT_READ | PROT_WRITE,
                             MAP_SHARED, file_, 0);
   if (mapped == MAP_FAILED) return Refused("mmap");
@@ -39,9 +39,9 @@ absl::Status SharedMemory::Map(int64_t bytes) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Create(
+absl::StatusOr<std::unique_ptr<SharedSegment>> SharedSegment::Create(
     int64_t bytes) {
-  auto memory = std::unique_ptr<SharedMemory>(new SharedMemory);
+  auto memory = std::unique_ptr<SharedSegment>(new SharedSegment);
   memory->file_ = memfd_create("convlab", MFD_CLOEXEC);
   if (memory->file_ < 0) return Refused("memfd_create");
   // Beyond the limit of files ftruncate would end the program by a signal.
@@ -63,7 +63,7 @@ absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Create(
   return memory;
 }
 
-absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Open(
+absl::StatusOr<std::unique_ptr<SharedSegment>> SharedSegment::Open(
     const std::string& handle) {
   const std::vector<std::string> parts = absl::StrSplit(handle, ' ');
   int process = 0, file = 0;
@@ -72,7 +72,7 @@ absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Open(
       !absl::SimpleAtoi(parts[1], &file) || !absl::SimpleAtoi(parts[2], &key)) {
     return absl::InternalError("the handle of shared memory is not one");
   }
-  auto memory = std::unique_ptr<SharedMemory>(new SharedMemory);
+  auto memory = std::unique_ptr<SharedSegment>(new SharedSegment);
   // Without waiting, should it be a pipe's by now.
   memory->file_ = open(absl::StrCat("/proc/", process, "/fd/", file).c_str(),
                        O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -89,12 +89,12 @@ absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Open(
   return memory;
 }
 
-SharedMemory::~SharedMemory() {
+SharedSegment::~SharedSegment() {
   if (mapped_ != nullptr) munmap(mapped_, kFront + bytes_);
   if (file_ >= 0) close(file_);
 }
 
-uint8_t* SharedMemory::data() const {
+uint8_t* SharedSegment::data() const {
   return static_cast<uint8_t*>(mapped_) + kFront;
 }
 

@@ -12,20 +12,20 @@
 
 namespace convlab {
 
-class SharedMemory {
+class SharedSegment {
  public:
   // Zeros. The system gives a page when it is first written. Unavailable if it
   // refuses.
-  static absl::StatusOr<std::unique_ptr<SharedMemory>> Create(int64_t bytes);
+  static absl::StatusOr<std::unique_ptr<SharedSegment>> Create(int64_t bytes);
   // The memory that another process of this host, or this one, has made and
   // whose handle() it told. Unavailable if it cannot be reached: the process
   // has ended, is of another user, or runs in a container of its own.
-  static absl::StatusOr<std::unique_ptr<SharedMemory>> Open(
+  static absl::StatusOr<std::unique_ptr<SharedSegment>> Open(
       const std::string& handle);
 
-  ~SharedMemory();
-  SharedMemory(const SharedMemory&) = delete;
-  SharedMemory& operator=(const SharedMemory&) = delete;
+  ~SharedSegment();
+  SharedSegment(const SharedSegment&) = delete;
+  SharedSegment& operator=(const SharedSegment&) = delete;
 
   const std::string& handle() const { return handle_; }
   // Begins at a page.
@@ -33,7 +33,7 @@ class SharedMemory {
   int64_t bytes() const { return bytes_; }
 
  private:
-  SharedMemory() = default;
+  SharedSegment() = default;
   absl::Status Map(int64_t bytes);
 
   int file_ = -1;

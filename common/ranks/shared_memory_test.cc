@@ -15,8 +15,8 @@ namespace {
 
 constexpr int64_t kBytes = 3 << 20;
 
-TEST(SharedMemory, AnotherProcessSeesWhatIsWritten) {
-  const auto memory = SharedMemory::Create(kBytes);
+TEST(SharedSegment, AnotherProcessSeesWhatIsWritten) {
+  const auto memory = SharedSegment::Create(kBytes);
   ASSERT_TRUE(memory.ok()) << memory.status();
   ASSERT_EQ((*memory)->bytes(), kBytes);
   EXPECT_EQ((*memory)->data()[kBytes - 1], 0);
@@ -25,7 +25,7 @@ TEST(SharedMemory, AnotherProcessSeesWhatIsWritten) {
   const pid_t child = fork();
   if (child == 0) {
     // What it inherits would show the same bytes: it opens its own.
-    const auto there = SharedMemory::Open(handle);
+    const auto there = SharedSegment::Open(handle);
     if (!there.ok() || (*there)->bytes() != kBytes) _exit(1);
     if ((*there)->data() == (*memory)->data()) _exit(2);
     if ((*there)->data()[kBytes - 1] != 7) _exit(3);
@@ -38,15 +38,15 @@ TEST(SharedMemory, AnotherProcessSeesWhatIsWritten) {
   EXPECT_EQ((*memory)->data()[0], 8);
 }
 
-TEST(SharedMemory, OnlyWhatIsMeantIsOpened) {
-  auto memory = SharedMemory::Create(kBytes);
+TEST(SharedSegment, OnlyWhatIsMeantIsOpened) {
+  auto memory = SharedSegment::Create(kBytes);
   ASSERT_TRUE(memory.ok()) << memory.status();
   const std::string handle = (*memory)->handle();
   const std::string place = handle.substr(0, handle.rfind(' ') + 1);
-  EXPECT_TRUE(SharedMemory::Open(handle).ok());
-  EXPECT_TRUE(absl::IsUnavailable(SharedMemory::Open(place + "1").status()));
+  EXPECT_TRUE(SharedSegment::Open(handle).ok());
+  EXPECT_TRUE(absl::IsUnavailable(SharedSegment::Open(place + "1").status()));
   for (const char* wrong : {"", "1 2", "a b c", "1 2 3 4"}) {
-    EXPECT_TRUE(absl::IsInternal(SharedMemory::Open(wrong).status())) << wrong;
+    EXPECT_TRUE(absl::IsInternal(SharedSegment::Open(wrong).status())) << wrong;
   }
   // A descriptor that is something else: a pipe, and none.
   int pipe_ends[2];
@@ -54,23 +54,23 @@ TEST(SharedMemory, OnlyWhatIsMeantIsOpened) {
   const std::string process = handle.substr(0, handle.find(' ') + 1);
   for (const int file : {pipe_ends[0], 1000000}) {
     EXPECT_TRUE(absl::IsUnavailable(
-        SharedMemory::Open(process + std::to_string(file) + " 1").status()));
+        SharedSegment::Open(process + std::to_string(file) + " 1").status()));
   }
   close(pipe_ends[0]);
   close(pipe_ends[1]);
   memory->reset();
-  EXPECT_TRUE(absl::IsUnavailable(SharedMemory::Open(handle).status()));
+  EXPECT_TRUE(absl::IsUnavailable(SharedSegment::Open(handle).status()));
 }
 
-TEST(SharedMemory, ALimitOfFilesIsToldWithoutASignal) {
+TEST(SharedSegment, ALimitOfFilesIsToldWithoutASignal) {
   struct rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   struct rlimit less = before;
   less.rlim_cur = kBytes;
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &less), 0);
-  EXPECT_TRUE(absl::IsUnavailable(SharedMemory::Create(kBytes).status()));
+  EXPECT_TRUE(absl::IsUnavailable(SharedSegment::Create(kBytes).status()));
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  EXPECT_TRUE(SharedMemory::Create(kBytes).ok());
+  EXPECT_TRUE(SharedSegment::Create(kBytes).ok());
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ struct LadderRow {
 };
 
 // The library's best algorithm for each convolution.
-struct LibraryRow {
+struct PeerRow {
   const PeerRecord* first_layer = nullptr;  // names the library and its class
   LadderTimes times;                        // medians of kernel times
 };
@@ -56,7 +56,7 @@ struct FloorRow {
 struct LadderRows {
   // Contributed kernels first, then the ladder's order.
   std::vector<LadderRow> rows;
-  std::optional<LibraryRow> library;
+  std::optional<PeerRow> library;
   std::vector<FloorRow> floors;  // of the classes that were timed
 };
 

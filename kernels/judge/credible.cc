@@ -22,7 +22,7 @@ int64_t BusyNs(const CallResult& traced) {
 
 }  // namespace
 
-OpTime CheckWork(const CallResult& traced) {
+OpTimeWorth CheckWork(const CallResult& traced) {
   if (traced.work.size() != 3) return {};
   const PhaseWork& prolog = traced.work[kProlog];
   const PhaseWork& op = traced.work[kOp];
@@ -33,7 +33,7 @@ OpTime CheckWork(const CallResult& traced) {
   int64_t op_ns = 0;
   for (const int64_t ns : traced.op_ns) op_ns += ns;
   if (op.span_ns > op_ns + op_ns / 10 + 200'000) {
-    return {OpTime::kIncredible,
+    return {OpTimeWorth::kIncredible,
             absl::StrFormat("the clocks disagree: the GPU worked for %.3f ms "
                             "in an op of %.3f ms",
                             op.span_ns * 1e-6, op_ns * 1e-6)};
@@ -45,7 +45,7 @@ OpTime CheckWork(const CallResult& traced) {
     // If no kernel runs at all, the op may compute on the CPU, and then takes
     // its time.
     if (outside_ns == 0 && op_ns > traced.whole_ns / 10) return {};
-    return {OpTime::kNoResult,
+    return {OpTimeWorth::kNoResult,
             absl::StrCat("the op gives the GPU nothing to do",
                          outside_ns > 0
                              ? absl::StrCat(": all kernels run in the ", where)
@@ -58,13 +58,13 @@ OpTime CheckWork(const CallResult& traced) {
   const std::string note = absl::StrFormat(
       "%.0f %% of the kernels' time is outside the op, in the %s", 100 * share,
       where);
-  return {share > 0.5 ? OpTime::kNoResult : OpTime::kCounts, note};
+  return {share > 0.5 ? OpTimeWorth::kNoResult : OpTimeWorth::kCounts, note};
 }
 
-OpTime CheckUnobserved(const CallResult& traced, int64_t op_ns) {
+OpTimeWorth CheckUnobserved(const CallResult& traced, int64_t op_ns) {
   const int64_t busy_ns = BusyNs(traced);
   if (op_ns >= busy_ns / 2) return {};
-  return {OpTime::kIncredible,
+  return {OpTimeWorth::kIncredible,
           absl::StrFormat("its op takes %.3f ms, but while the GPU was "
                           "observed its kernels alone took %.3f ms",
                           op_ns * 1e-6, busy_ns * 1e-6)};
@@ -74,9 +74,9 @@ bool MissedByEvents(const CallResult& traced, int64_t event_ns) {
   return event_ns < BusyNs(traced) / 2;
 }
 
-OpTime CheckFloor(const Problem& problem, AccuracyClass accuracy,
-                  const HardLimits& limits, int64_t op_ns, int64_t whole_ns,
-                  bool has_prolog) {
+OpTimeWorth CheckFloor(const Problem& problem, AccuracyClass accuracy,
+                       const HardLimits& limits, int64_t op_ns,
+                       int64_t whole_ns, bool has_prolog) {
   const auto check = [&](int64_t ns) {
     return CheckLimits(problem, TensorProducts(accuracy), problem.min_bytes(),
                        static_cast<double>(ns), limits);
@@ -84,12 +84,12 @@ OpTime CheckFloor(const Problem& problem, AccuracyClass accuracy,
   const absl::Status op = check(op_ns);
   if (op.ok()) return {};
   if (has_prolog && check(whole_ns).ok()) {
-    return {OpTime::kNoResult,
+    return {OpTimeWorth::kNoResult,
             absl::StrFormat("the op's %.4f ms are less than the hardware "
                             "needs: the work is done in prolog or epilog",
                             op_ns * 1e-6)};
   }
-  return {OpTime::kIncredible,
+  return {OpTimeWorth::kIncredible,
           absl::StrCat("its op time is impossible: ", op.message())};
 }
 

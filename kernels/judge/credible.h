@@ -13,7 +13,7 @@
 namespace convlab {
 
 // What an op time is worth.
-struct OpTime {
+struct OpTimeWorth {
   enum Worth {
     kCounts,
     kNoResult,    // the work is done outside the op, which is no offence: the
@@ -27,12 +27,12 @@ struct OpTime {
 // By the GPU's work in a traced call. Whoever fills constant memory or converts
 // inputs in the prolog still does the work in the op: an op time is no result
 // only where more than half of the GPU's work is outside.
-OpTime CheckWork(const CallResult& traced);
+OpTimeWorth CheckWork(const CallResult& traced);
 
 // By the time that the op took while nobody observed the GPU, the median of
 // several. Whoever notices that he is observed could do the work outside the op
 // only where he is not.
-OpTime CheckUnobserved(const CallResult& traced, int64_t op_ns);
+OpTimeWorth CheckUnobserved(const CallResult& traced, int64_t op_ns);
 
 // Whether device events tell less than half of the time for which the GPU was
 // seen to work in the op: kernels in streams that wait for no other do not lie
@@ -42,9 +42,9 @@ bool MissedByEvents(const CallResult& traced, int64_t event_ns);
 // By what the hardware can do: an op of `op_ns`, and `whole_ns` with prolog and
 // epilog. `has_prolog` says whether there is a place outside the op where the
 // work may have been done.
-OpTime CheckFloor(const Problem& problem, AccuracyClass accuracy,
-                  const HardLimits& limits, int64_t op_ns, int64_t whole_ns,
-                  bool has_prolog);
+OpTimeWorth CheckFloor(const Problem& problem, AccuracyClass accuracy,
+                       const HardLimits& limits, int64_t op_ns,
+                       int64_t whole_ns, bool has_prolog);
 
 }  // namespace convlab
 

@@ -19,7 +19,7 @@ std::string Notes(const Verdict& verdict) {
 }
 
 void ExpectRight(const Verdict& verdict) {
-  EXPECT_EQ(verdict.outcome, Outcome::kRight) << ToString(verdict);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kRight) << ToString(verdict);
   EXPECT_THAT(verdict.reason, IsEmpty());
   EXPECT_EQ(verdict.problems_right, verdict.problems_tried);
   for (const LayerTimes& times : verdict.layers) {
@@ -54,7 +54,7 @@ TEST(Honest, OperandsInHalves) {
   FunctionKernel kernel{Stateless(Right({ToHalf, {}}))};
   kernel.quick = false;
   const Verdict verdict = JudgeFunction(kernel);
-  EXPECT_EQ(verdict.outcome, Outcome::kRight) << ToString(verdict);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kRight) << ToString(verdict);
   EXPECT_NE(verdict.accuracy, AccuracyClass::kFp32);
 }
 
@@ -62,7 +62,7 @@ TEST(Honest, SumsInHalves) {
   FunctionKernel kernel{Stateless(Right({ToHalf, ToHalf}))};
   kernel.quick = false;
   const Verdict verdict = JudgeFunction(kernel);
-  EXPECT_EQ(verdict.outcome, Outcome::kRight) << ToString(verdict);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kRight) << ToString(verdict);
   EXPECT_EQ(verdict.accuracy, AccuracyClass::kBf16);
   // Their range is told, and is no offence.
   EXPECT_THAT(Notes(verdict), HasSubstr("a type of small range"));
@@ -109,7 +109,7 @@ TEST(Honest, PaddedFilters) {
   })};
   kernel.quick = false;
   const Verdict verdict = JudgeFunction(kernel);
-  EXPECT_EQ(verdict.outcome, Outcome::kRight) << ToString(verdict);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kRight) << ToString(verdict);
   EXPECT_EQ(verdict.accuracy, AccuracyClass::kFp32);
   EXPECT_THAT(Notes(verdict), HasSubstr("NaN and infinities"));
 }

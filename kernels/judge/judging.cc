@@ -53,7 +53,7 @@ void Judging::Note(const std::string& text) {
 }
 
 // Families that right kernels may fail cost the class or a note.
-void Judging::NoteSpecial(const Trial& trial, const Attempt& attempt) {
+void Judging::NoteSpecial(const JudgeTrial& trial, const Attempt& attempt) {
   if (attempt.right()) return;
   if (trial.family == Family::kNotFinite) {
     special_notes_.insert(
@@ -72,7 +72,7 @@ bool Judging::HasLostEnough() const {
          std::min(kMostLostSeconds, 3 * options_.process.seconds);
 }
 
-absl::StatusOr<Attempt> Judging::Try(const Trial& trial) {
+absl::StatusOr<Attempt> Judging::Try(const JudgeTrial& trial) {
   const double start = SteadySeconds();
   ASSIGN_OR_RETURN(Attempt attempt, runner_.Try(trial.problem, trial.family));
   if (attempt.result == AttemptResult::kDied) {
@@ -107,17 +107,17 @@ bool Judging::IsHopeless() const {
 }
 
 absl::Status Judging::TryAll() {
-  const std::vector<Trial> trials =
+  const std::vector<JudgeTrial> trials =
       MakeTrials(*options_.network, options_.quick, options_.process.gpu,
                  Mix(seed_, 0x7121a15));
   for (size_t i = 0; i < trials.size(); ++i) {
-    const Trial& trial = trials[i];
+    const JudgeTrial& trial = trials[i];
     if (IsHopeless() && !(trial.own && !HasLostEnough())) {
       continue;
     }
     ASSIGN_OR_RETURN(const Attempt attempt, Try(trial));
     if (!runner_.has_started()) {
-      SetReason(Outcome::kCrashed, attempt.reason);
+      SetReason(VerdictOutcome::kCrashed, attempt.reason);
       return absl::OkStatus();
     }
     Progress(0.5 * static_cast<double>(i) / static_cast<double>(trials.size()));
@@ -135,16 +135,17 @@ absl::Status Judging::TryAll() {
   }
   // A kernel that only hangs is not asked for a large batch.
   if (HasLostEnough() && verdict_.problems_right == 0) {
-    SetReason(Outcome::kCrashed,
+    SetReason(VerdictOutcome::kCrashed,
               own_failure_ ? own_failure_->reason : other_failure_->reason);
   }
   return absl::OkStatus();
 }
 
-void Judging::SetReason(Outcome outcome, std::vector<std::string> reason) {
+void Judging::SetReason(VerdictOutcome outcome,
+                        std::vector<std::string> reason) {
   // A broken rule counts more than what it was right on.
-  const bool worse =
-      outcome == Outcome::kRefused && verdict_.outcome == Outcome::kRestricted;
+  const bool worse = outcome == VerdictOutcome::kRefused &&
+                     verdict_.outcome == VerdictOutcome::kRestricted;
   if (decided_ && !worse) return;
   decided_ = true;
   verdict_.outcome = outcome;
@@ -203,7 +204,7 @@ absl::StatusOr<bool> Judging::DependsOnMemory(const Attempt& failure) {
       "the course's program cleared it and called the op once; clear the "
       "output in the op"};
   reason.insert(reason.end(), failure.reason.begin(), failure.reason.end());
-  SetReason(Outcome::kRefused, std::move(reason));
+  SetReason(VerdictOutcome::kRefused, std::move(reason));
   return true;
 }
 
@@ -215,7 +216,7 @@ absl::StatusOr<bool> Judging::DependsOnOrder(const Attempt& failure) {
   RETURN_IF_ERROR(TimeLayers(/*in_order=*/true));
   if (asked_failure_) return false;
   ordered_ = true;
-  SetReason(Outcome::kRestricted,
+  SetReason(VerdictOutcome::kRestricted,
             {"right only if the layers are called in the network's order, from "
              "the first one on: it keeps state between calls"});
   return true;
@@ -277,11 +278,11 @@ absl::Status Judging::FindReason() {
                           own_failure_->result == failure.result;
   const Attempt& shown = show_small ? *own_failure_ : failure;
   reason.insert(reason.end(), shown.reason.begin(), shown.reason.end());
-  Outcome outcome = Outcome::kWrong;
+  VerdictOutcome outcome = VerdictOutcome::kWrong;
   if (network.empty() && failure.result == AttemptResult::kBroke) {
-    outcome = Outcome::kRefused;
+    outcome = VerdictOutcome::kRefused;
   } else if (network.empty() && failure.result == AttemptResult::kDied) {
-    outcome = Outcome::kCrashed;
+    outcome = VerdictOutcome::kCrashed;
   }
   SetReason(outcome, std::move(reason));
   return absl::OkStatus();
@@ -295,12 +296,12 @@ void Judging::Decide() {
   if (failure == nullptr) return;
   if (own_failure_ && own_failure_->result == AttemptResult::kBroke &&
       own_failure_->fault != Fault::kWroteOutside) {
-    SetReason(Outcome::kRefused, own_failure_->reason);
+    SetReason(VerdictOutcome::kRefused, own_failure_->reason);
     return;
   }
   std::vector<std::string> reason = Hints();
   reason.insert(reason.end(), failure->reason.begin(), failure->reason.end());
-  SetReason(Outcome::kRestricted, std::move(reason));
+  SetReason(VerdictOutcome::kRestricted, std::move(reason));
 }
 
 absl::StatusOr<Verdict> Judging::Run() {

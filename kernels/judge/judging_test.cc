@@ -56,7 +56,7 @@ TEST(Judging, AWrongKernelIsDescribed) {
         }
         return absl::OkStatus();
       })));
-  EXPECT_EQ(verdict.outcome, Outcome::kWrong);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kWrong);
   EXPECT_THAT(Reason(verdict), HasSubstr("they lie in the last column"));
   EXPECT_THAT(Reason(verdict), HasSubstr("zero where values are expected"));
   // Times of wrong outputs are none.
@@ -69,7 +69,7 @@ TEST(Judging, AnEmptyKernelIsWrong) {
   const Verdict verdict =
       JudgeOnOwn(Stateless([](const Problem&, const float*, const float*,
                               float*) { return absl::OkStatus(); }));
-  EXPECT_EQ(verdict.outcome, Outcome::kWrong);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kWrong);
   EXPECT_THAT(Reason(verdict), HasSubstr("never written"));
   // It loses everything, not just what a narrow type loses.
   EXPECT_TRUE(verdict.notes.empty()) << ToString(verdict);
@@ -78,7 +78,7 @@ TEST(Judging, AnEmptyKernelIsWrong) {
 TEST(Judging, AllZerosAreWrongAndNotAnEarlierResult) {
   const Verdict verdict =
       JudgeOnOwn(RightIf([](const Problem&) { return false; }));
-  EXPECT_EQ(verdict.outcome, Outcome::kWrong);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kWrong);
 }
 
 TEST(Judging, NanNeverPasses) {
@@ -87,13 +87,13 @@ TEST(Judging, NanNeverPasses) {
         y[0] = std::nanf("");
         return absl::OkStatus();
       })));
-  EXPECT_EQ(verdict.outcome, Outcome::kWrong);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kWrong);
 }
 
 TEST(Judging, LessThanTheLoosestClassIsWrong) {
   const Verdict verdict = JudgeOnOwn(Stateless(
       Right({[](float value) { return Round(value, 3, 3e38f, 0); }, {}})));
-  EXPECT_EQ(verdict.outcome, Outcome::kWrong);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kWrong);
 }
 
 // Precise on the usual inputs only.
@@ -101,7 +101,7 @@ TEST(Judging, FixedPointIsNotFp32) {
   const Verdict verdict = JudgeOnAll(Stateless(
       Right({[](float value) { return std::nearbyint(value * 65536) / 65536; },
              {}})));
-  EXPECT_EQ(verdict.outcome, Outcome::kRight) << Reason(verdict);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kRight) << Reason(verdict);
   EXPECT_NE(verdict.accuracy, AccuracyClass::kFp32);
 }
 
@@ -109,7 +109,8 @@ TEST(Judging, HardWiredSizesAreTold) {
   using P = const Problem&;
   const auto hint = [](const std::function<bool(P)>& holds) {
     const Verdict verdict = JudgeOnAll(RightIf(holds));
-    EXPECT_EQ(verdict.outcome, Outcome::kRestricted) << ToString(verdict);
+    EXPECT_EQ(verdict.outcome, VerdictOutcome::kRestricted)
+        << ToString(verdict);
     EXPECT_THAT(Reason(verdict), HasSubstr("zero where values are expected"));
     return verdict.reason.empty() ? "" : verdict.reason[0];
   };
@@ -132,7 +133,7 @@ TEST(Judging, TheRightNetworkIsNamed) {
     })};
     kernel.quick = quick;
     const Verdict verdict = JudgeFunction(kernel);
-    EXPECT_EQ(verdict.outcome, Outcome::kWrong);
+    EXPECT_EQ(verdict.outcome, VerdictOutcome::kWrong);
     EXPECT_EQ(verdict.reason.at(0),
               "right for the sizes of fa19, not for those of sp19: run it with "
               "fa19");
@@ -146,7 +147,7 @@ TEST(Judging, ACrashOnOtherSizesIsARestriction) {
                    ? absl::OkStatus()
                    : KernelFault(Fault::kEnded, "crashed (SIGSEGV) in op");
       })));
-  EXPECT_EQ(verdict.outcome, Outcome::kRestricted);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kRestricted);
   EXPECT_THAT(Reason(verdict), HasSubstr("right up to K = 5, wrong from K = "));
   EXPECT_THAT(Reason(verdict), HasSubstr("crashed (SIGSEGV)"));
 }
@@ -163,12 +164,12 @@ TEST(Judging, WritingOutsideOnOtherSizesIsARestriction) {
       };
   Verdict verdict = JudgeOnOwn(
       outside_unless([](const Problem& p) { return p.batch == 12; }));
-  EXPECT_EQ(verdict.outcome, Outcome::kRestricted);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kRestricted);
   EXPECT_EQ(verdict.reason.at(0), "right for B = 12 only");
   verdict = JudgeOnOwn(outside_unless([](const Problem& p) {
     return p.kernel_size == 7 && (p.filters == 4 || p.filters == 16);
   }));
-  EXPECT_EQ(verdict.outcome, Outcome::kWrong);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kWrong);
   EXPECT_THAT(verdict.reason.at(0), HasSubstr("run it with fa20"));
 }
 
@@ -179,7 +180,7 @@ TEST(Judging, ALargeBatchThatTakesTooLongIsTold) {
                    ? absl::OkStatus()
                    : KernelFault(Fault::kTookTooLong, "needed 61 s");
       })));
-  EXPECT_EQ(verdict.outcome, Outcome::kCrashed);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kCrashed);
   EXPECT_THAT(Reason(verdict), HasSubstr("ask for a smaller batch"));
 }
 
@@ -196,7 +197,7 @@ TEST(Judging, AKernelThatOnlyHangsIsNotAskedForALargeBatch) {
   kernel.batch = kBatch;
   kernel.seconds = kSeconds;
   const Verdict verdict = JudgeFunction(kernel);
-  EXPECT_EQ(verdict.outcome, Outcome::kCrashed);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kCrashed);
   EXPECT_THAT(Reason(verdict), HasSubstr("took more than"));
   EXPECT_FALSE(asked);
 }
@@ -206,7 +207,7 @@ TEST(Judging, ACrashIsAVerdict) {
       Stateless([](const Problem&, const float*, const float*, float*) {
         return absl::AbortedError("called exit(0)");
       }));
-  EXPECT_EQ(verdict.outcome, Outcome::kCrashed);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kCrashed);
   EXPECT_THAT(Reason(verdict), HasSubstr("called exit(0)"));
 }
 
@@ -221,7 +222,7 @@ TEST(Judging, AKernelThatCannotBeLoadedHasCrashed) {
   options.batch = 2;
   const auto verdict = JudgeKernel(judged, options, workers);
   ASSERT_TRUE(verdict.ok()) << verdict.status();
-  EXPECT_EQ(verdict->outcome, Outcome::kCrashed);
+  EXPECT_EQ(verdict->outcome, VerdictOutcome::kCrashed);
   EXPECT_THAT(Reason(*verdict),
               HasSubstr("when it was loaded: called exit(0)"));
   judged.start = [](const ProcessOptions&) {
@@ -241,17 +242,17 @@ TEST(Judging, BrokenRulesAreRefused) {
     EXPECT_THAT(Reason(verdict), HasSubstr("in some words"));
     return verdict.outcome;
   };
-  EXPECT_EQ(judge(Fault::kBrokeRule), Outcome::kRefused);
-  EXPECT_EQ(judge(Fault::kWroteOutside), Outcome::kRefused);
-  EXPECT_EQ(judge(Fault::kEnded), Outcome::kCrashed);
-  EXPECT_EQ(judge(Fault::kAborted), Outcome::kCrashed);
-  EXPECT_EQ(judge(Fault::kTookTooLong), Outcome::kCrashed);
+  EXPECT_EQ(judge(Fault::kBrokeRule), VerdictOutcome::kRefused);
+  EXPECT_EQ(judge(Fault::kWroteOutside), VerdictOutcome::kRefused);
+  EXPECT_EQ(judge(Fault::kEnded), VerdictOutcome::kCrashed);
+  EXPECT_EQ(judge(Fault::kAborted), VerdictOutcome::kCrashed);
+  EXPECT_EQ(judge(Fault::kTookTooLong), VerdictOutcome::kCrashed);
   FunctionKernel kernel{Stateless(Right())};
   kernel.tell = [](const KernelCall&, CallResult& result) {
     result.guard = "wrote up to 4 bytes behind 1024 bytes of device memory";
   };
   const Verdict verdict = JudgeFunction(kernel);
-  EXPECT_EQ(verdict.outcome, Outcome::kRefused);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kRefused);
   EXPECT_THAT(Reason(verdict), HasSubstr("behind 1024 bytes"));
 }
 
@@ -270,7 +271,7 @@ TEST(Judging, ACacheIsRefused) {
       return absl::OkStatus();
     };
   });
-  EXPECT_EQ(verdict.outcome, Outcome::kRefused);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kRefused);
   EXPECT_THAT(Reason(verdict), HasSubstr("returned the result of an earlier "
                                          "call with other inputs"));
 }
@@ -283,7 +284,7 @@ TEST(Judging, AddingToWhatTheMemoryHeldIsRefused) {
         for (size_t i = 0; i < sums.size(); ++i) y[i] += sums[i];
         return absl::OkStatus();
       }));
-  EXPECT_EQ(verdict.outcome, Outcome::kRefused);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kRefused);
   EXPECT_THAT(Reason(verdict), HasSubstr("right only if the output's memory "
                                          "holds zeros before"));
 }
@@ -301,7 +302,7 @@ TEST(Judging, StateBetweenCallsIsTold) {
       return absl::OkStatus();
     };
   });
-  EXPECT_EQ(verdict.outcome, Outcome::kRestricted) << ToString(verdict);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kRestricted) << ToString(verdict);
   EXPECT_THAT(Reason(verdict), HasSubstr("in the network's order"));
   for (const LayerTimes& times : verdict.layers) {
     EXPECT_EQ(times.op_ns.size(), 3u);
@@ -314,7 +315,7 @@ TEST(Judging, BothLayersInTheSecondCallIsTold) {
         if (n.channels > 1) Convolve(n, x, k, y);
         return absl::OkStatus();
       }));
-  EXPECT_EQ(verdict.outcome, Outcome::kWrong);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kWrong);
   EXPECT_THAT(Reason(verdict), HasSubstr("computes both in its second call"));
 }
 
@@ -328,7 +329,7 @@ TEST(Judging, EveryTimedRunIsChecked) {
       return absl::OkStatus();
     };
   });
-  EXPECT_EQ(verdict.outcome, Outcome::kWrong);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kWrong);
   EXPECT_THAT(verdict.reason.at(0), HasSubstr(": 1 of "));
   EXPECT_THAT(Reason(verdict), HasSubstr("runs before were right ("));
 }
@@ -341,12 +342,12 @@ TEST(Judging, ImpossibleTimesAreRefused) {
     result.op_ns.assign(result.op_ns.size(), 10);
   };
   Verdict verdict = JudgeFunction(kernel);
-  EXPECT_EQ(verdict.outcome, Outcome::kRefused);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kRefused);
   EXPECT_THAT(Reason(verdict), HasSubstr("its op time is impossible"));
   // With a prolog the work may be there.
   kernel.has_prolog = true;
   verdict = JudgeFunction(kernel);
-  EXPECT_EQ(verdict.outcome, Outcome::kRight);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kRight);
   EXPECT_FALSE(verdict.op_time_counts);
 }
 
@@ -367,7 +368,7 @@ TEST(Judging, WorkOutsideTheOpIsNoResult) {
                    PhaseWork{}};
   };
   verdict = JudgeFunction(kernel);
-  EXPECT_EQ(verdict.outcome, Outcome::kRefused);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kRefused);
   EXPECT_THAT(Reason(verdict), HasSubstr("the clocks disagree"));
 }
 

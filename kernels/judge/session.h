@@ -37,8 +37,8 @@ class Judging {
   absl::StatusOr<Verdict> Run();
 
  private:
-  absl::StatusOr<Attempt> Try(const Trial& trial);
-  void NoteSpecial(const Trial& trial, const Attempt& attempt);
+  absl::StatusOr<Attempt> Try(const JudgeTrial& trial);
+  void NoteSpecial(const JudgeTrial& trial, const Attempt& attempt);
   absl::Status TryAll();
   // Whether more trials would only cost time.
   bool IsHopeless() const;
@@ -60,9 +60,9 @@ class Judging {
   absl::Status Trace();
   absl::Status Repeat();
   absl::Status TryHuge();
-  void Apply(const OpTime& time, size_t layer);
+  void Apply(const OpTimeWorth& time, size_t layer);
   void Decide();
-  void SetReason(Outcome outcome, std::vector<std::string> reason);
+  void SetReason(VerdictOutcome outcome, std::vector<std::string> reason);
   std::vector<std::string> Hints() const;
   void Note(const std::string& text);
   void Progress(double share) const {
@@ -81,7 +81,7 @@ class Judging {
   // The first failures: of the layers at the batch that was asked for, of the
   // layers at other batches, and of other sizes.
   std::optional<Attempt> asked_failure_, own_failure_, other_failure_;
-  Trial own_failed_;  // the trial of own_failure_, or of asked_failure_
+  JudgeTrial own_failed_;  // the trial of own_failure_, or of asked_failure_
   std::vector<Attempt> first_round_;  // by layer
   // How often and for how long a process died of a trial.
   int deaths_ = 0;

@@ -31,7 +31,7 @@ void Judging::ClearTimes() {
 absl::Status Judging::TimeRound(const std::vector<size_t>& order, bool first) {
   if (first) first_round_.assign(layers_.size(), Attempt());
   for (const size_t i : order) {
-    const Trial trial = {layers_[i], Family::kSigned, /*own=*/true};
+    const JudgeTrial trial = {layers_[i], Family::kSigned, /*own=*/true};
     ASSIGN_OR_RETURN(const Attempt attempt, Try(trial));
     if (first) first_round_[i] = attempt;
     if (attempt.result == AttemptResult::kSkipped) {
@@ -90,11 +90,11 @@ absl::Status Judging::TimeLayers(bool in_order) {
   return absl::OkStatus();
 }
 
-void Judging::Apply(const OpTime& time, size_t layer) {
-  if (time.worth == OpTime::kIncredible) {
-    SetReason(Outcome::kRefused,
+void Judging::Apply(const OpTimeWorth& time, size_t layer) {
+  if (time.worth == OpTimeWorth::kIncredible) {
+    SetReason(VerdictOutcome::kRefused,
               {absl::StrCat("layer ", layer + 1, ": ", time.note)});
-  } else if (time.worth == OpTime::kNoResult && verdict_.op_time_counts) {
+  } else if (time.worth == OpTimeWorth::kNoResult && verdict_.op_time_counts) {
     verdict_.op_time_counts = false;
     verdict_.op_time_note = time.note;
   } else if (verdict_.op_time_note.empty()) {
@@ -115,8 +115,9 @@ absl::Status Judging::Trace() {
     if (!attempt.right()) {
       std::vector<std::string> reason = attempt.reason;
       reason.emplace_back("it was right as long as nobody observed the GPU");
-      SetReason(attempt.result == AttemptResult::kDied ? Outcome::kCrashed
-                                                       : Outcome::kWrong,
+      SetReason(attempt.result == AttemptResult::kDied
+                    ? VerdictOutcome::kCrashed
+                    : VerdictOutcome::kWrong,
                 std::move(reason));
       return absl::OkStatus();
     }
@@ -126,9 +127,10 @@ absl::Status Judging::Trace() {
     Apply(CheckWork(attempt.call), i);
     LayerTimes& times = verdict_.layers[i];
     if (times.op_ns.empty()) continue;
-    OpTime unobserved = CheckUnobserved(attempt.call, MedianNs(times.op_ns));
+    OpTimeWorth unobserved =
+        CheckUnobserved(attempt.call, MedianNs(times.op_ns));
     // The first run of a process may be slow, and others may use the GPU.
-    for (int more = 0; more < 3 && unobserved.worth == OpTime::kIncredible;
+    for (int more = 0; more < 3 && unobserved.worth == OpTimeWorth::kIncredible;
          ++more) {
       ASSIGN_OR_RETURN(const Attempt again,
                        runner.Try(layers_[i], Family::kSigned));

@@ -50,7 +50,7 @@ Problem WithBatch(Problem problem, int64_t batch, int64_t flops) {
 }
 
 void AddOwn(const Network& network, bool quick, bool gpu, uint64_t seed,
-            std::vector<Trial>& trials) {
+            std::vector<JudgeTrial>& trials) {
   const std::vector<Problem> layers = LayersOf(network, 1);
   for (size_t i = 0; i < layers.size(); ++i) {
     const auto add = [&](int64_t batch, Family family) {
@@ -84,9 +84,9 @@ std::vector<Problem> LayersOf(const Network& network, int64_t batch) {
   return layers;
 }
 
-std::vector<Trial> MakeTrials(const Network& network, bool quick, bool gpu,
-                              uint64_t seed) {
-  std::vector<Trial> trials;
+std::vector<JudgeTrial> MakeTrials(const Network& network, bool quick, bool gpu,
+                                   uint64_t seed) {
+  std::vector<JudgeTrial> trials;
   AddOwn(network, quick, gpu, seed, trials);
   if (!quick) {
     std::set<std::string> seen;

@@ -11,7 +11,7 @@
 
 namespace convlab {
 
-struct Trial {
+struct JudgeTrial {
   Problem problem;
   Family family = Family::kIntegers;
   bool own = false;  // a layer of the network that was asked for
@@ -24,8 +24,8 @@ std::vector<Problem> LayersOf(const Network& network, int64_t batch);
 // families of inputs; unless `quick`, the layers of all other networks and odd
 // shapes, some of them random, and one batch of more than 65535 images, which
 // is more than a grid's z may have. Where `gpu` is set, batches may be larger.
-std::vector<Trial> MakeTrials(const Network& network, bool quick, bool gpu,
-                              uint64_t seed);
+std::vector<JudgeTrial> MakeTrials(const Network& network, bool quick, bool gpu,
+                                   uint64_t seed);
 
 // Whether a kernel is right on a problem.
 struct Tried {

@@ -20,7 +20,7 @@ TEST(Trials, AreValidAndHoldEveryNetwork) {
   for (const Network& network : Networks()) {
     std::set<std::string> sizes;
     bool many_images = false;
-    for (const Trial& trial : MakeTrials(network, false, true, 3)) {
+    for (const JudgeTrial& trial : MakeTrials(network, false, true, 3)) {
       EXPECT_TRUE(CheckProblem(trial.problem).ok());
       EXPECT_LT(trial.problem.output_elements(), int64_t{1} << 31);
       many_images |= trial.problem.batch > 65535;
@@ -38,16 +38,16 @@ TEST(Trials, AreValidAndHoldEveryNetwork) {
 }
 
 TEST(Trials, QuickOnesAreTheNetworksOwn) {
-  const std::vector<Trial> trials =
+  const std::vector<JudgeTrial> trials =
       MakeTrials(**FindNetwork("fa19"), true, true, 3);
   EXPECT_EQ(trials.size(), 6u);
-  for (const Trial& trial : trials) EXPECT_TRUE(trial.own);
+  for (const JudgeTrial& trial : trials) EXPECT_TRUE(trial.own);
 }
 
 TEST(Trials, OrderAndSizesDependOnTheSeed) {
   const auto text = [](uint64_t seed) {
     std::string all;
-    for (const Trial& trial :
+    for (const JudgeTrial& trial :
          MakeTrials(**FindNetwork("fa19"), false, true, seed)) {
       all += ToString(trial.problem) + "\n";
     }
@@ -107,10 +107,10 @@ TEST(Credible, TheFloorRefusesOnlyWhatHasNoOtherPlace) {
     return CheckFloor(problem, AccuracyClass::kFp32, limits, op_ns, whole_ns,
                       has_prolog);
   };
-  EXPECT_EQ(check(1'000'000, 2'000'000, false).worth, OpTime::kCounts);
-  EXPECT_EQ(check(1000, 2'000'000, false).worth, OpTime::kIncredible);
-  EXPECT_EQ(check(1000, 2'000'000, true).worth, OpTime::kNoResult);
-  EXPECT_EQ(check(1000, 2000, true).worth, OpTime::kIncredible);
+  EXPECT_EQ(check(1'000'000, 2'000'000, false).worth, OpTimeWorth::kCounts);
+  EXPECT_EQ(check(1000, 2'000'000, false).worth, OpTimeWorth::kIncredible);
+  EXPECT_EQ(check(1000, 2'000'000, true).worth, OpTimeWorth::kNoResult);
+  EXPECT_EQ(check(1000, 2000, true).worth, OpTimeWorth::kIncredible);
   EXPECT_THAT(check(1000, 2000, true).note, HasSubstr("is impossible"));
 }
 
@@ -126,13 +126,13 @@ CallResult Traced(int64_t kernel_ns, int64_t span_ns) {
 
 TEST(Credible, AnOpThatIsFasterUnobservedIsRefused) {
   const CallResult traced = Traced(2'000'000, 3'000'000);
-  EXPECT_EQ(CheckUnobserved(traced, 2'000'000).worth, OpTime::kCounts);
-  EXPECT_EQ(CheckUnobserved(traced, 1'000'000).worth, OpTime::kCounts);
-  EXPECT_EQ(CheckUnobserved(traced, 999'999).worth, OpTime::kIncredible);
+  EXPECT_EQ(CheckUnobserved(traced, 2'000'000).worth, OpTimeWorth::kCounts);
+  EXPECT_EQ(CheckUnobserved(traced, 1'000'000).worth, OpTimeWorth::kCounts);
+  EXPECT_EQ(CheckUnobserved(traced, 999'999).worth, OpTimeWorth::kIncredible);
   // Kernels that overlap.
   EXPECT_EQ(CheckUnobserved(Traced(8'000'000, 2'000'000), 1'000'000).worth,
-            OpTime::kCounts);
-  EXPECT_EQ(CheckUnobserved({}, 1).worth, OpTime::kCounts);
+            OpTimeWorth::kCounts);
+  EXPECT_EQ(CheckUnobserved({}, 1).worth, OpTimeWorth::kCounts);
 }
 
 TEST(Credible, EventsThatMissKernelsAreTold) {

@@ -35,17 +35,17 @@ void AddWrapped(const std::string& text, int indent, std::string& out) {
 
 }  // namespace
 
-absl::string_view Name(Outcome outcome) {
+absl::string_view Name(VerdictOutcome outcome) {
   switch (outcome) {
-    case Outcome::kRight:
+    case VerdictOutcome::kRight:
       return "right";
-    case Outcome::kRestricted:
+    case VerdictOutcome::kRestricted:
       return "restricted";
-    case Outcome::kWrong:
+    case VerdictOutcome::kWrong:
       return "wrong";
-    case Outcome::kRefused:
+    case VerdictOutcome::kRefused:
       return "refused";
-    case Outcome::kCrashed:
+    case VerdictOutcome::kCrashed:
       return "crashed";
   }
   return "";

@@ -22,7 +22,7 @@ namespace convlab {
 // Rises when the judge checks more, or otherwise than before.
 constexpr int kJudgeVersion = 1;
 
-enum class Outcome {
+enum class VerdictOutcome {
   kRight,       // on everything that was tried
   kRestricted,  // right on the network's own layers, wrong or refused on other
                 // sizes: the file has them hard-wired
@@ -30,7 +30,7 @@ enum class Outcome {
   kRefused,     // breaks a rule: `reason` names it
   kCrashed,     // crash, exit, illegal address, limit of time or memory
 };
-absl::string_view Name(Outcome outcome);  // "right", "restricted", ...
+absl::string_view Name(VerdictOutcome outcome);  // "right", "restricted", ...
 
 // The times of one layer of the network at the batch that was asked for. All
 // samples are of runs with fresh inputs whose outputs were checked.
@@ -41,7 +41,7 @@ struct LayerTimes {
 };
 
 struct Verdict {
-  Outcome outcome = Outcome::kRight;
+  VerdictOutcome outcome = VerdictOutcome::kRight;
   // Which rule, what happened, or where it is wrong: at most eight lines.
   std::vector<std::string> reason;
   int problems_tried = 0;
@@ -64,8 +64,8 @@ struct Verdict {
 // Whether the kernel is right on the network's own layers, so that its times
 // count.
 inline bool IsRight(const Verdict& verdict) {
-  return verdict.outcome == Outcome::kRight ||
-         verdict.outcome == Outcome::kRestricted;
+  return verdict.outcome == VerdictOutcome::kRight ||
+         verdict.outcome == VerdictOutcome::kRestricted;
 }
 
 struct JudgeOptions {

@@ -29,7 +29,7 @@ bool SwitchedOff() {
 
 }  // namespace
 
-RankSlots::RankSlots(const Ranks& ranks, std::unique_ptr<SharedMemory> memory,
+RankSlots::RankSlots(const Ranks& ranks, std::unique_ptr<SharedSegment> memory,
                      int count, int64_t slot_bytes)
     : ranks_(&ranks),
       memory_(std::move(memory)),
@@ -40,8 +40,8 @@ RankSlots::RankSlots(const Ranks& ranks, std::unique_ptr<SharedMemory> memory,
 RankSlots RankSlots::Make(const Ranks& ranks, int slots, int64_t slot_bytes) {
   const int others = Before(ranks, ranks.size());
   if (others == 0 || SwitchedOff()) return {};
-  auto memory = SharedMemory::Create(int64_t{others} * slots *
-                                     RoundUp(slot_bytes, kPageBytes));
+  auto memory = SharedSegment::Create(int64_t{others} * slots *
+                                      RoundUp(slot_bytes, kPageBytes));
   if (!memory.ok()) return {};
   return RankSlots(ranks, *std::move(memory), slots, slot_bytes);
 }
@@ -49,7 +49,7 @@ RankSlots RankSlots::Make(const Ranks& ranks, int slots, int64_t slot_bytes) {
 RankSlots RankSlots::Join(const Ranks& ranks, const RankJob& job,
                           int64_t slot_bytes) {
   if (job.shared.empty() || !OnHostOfRankZero(ranks, ranks.rank())) return {};
-  auto memory = SharedMemory::Open(job.shared);
+  auto memory = SharedSegment::Open(job.shared);
   if (!memory.ok()) return {};
   RankSlots slots(ranks, *std::move(memory), job.slots, slot_bytes);
   // Not of this run's size.

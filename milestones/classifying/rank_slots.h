@@ -40,11 +40,11 @@ class RankSlots {
   int NumberOf(int rank, const uint8_t* place) const;
 
  private:
-  RankSlots(const Ranks& ranks, std::unique_ptr<SharedMemory> memory, int count,
-            int64_t slot_bytes);
+  RankSlots(const Ranks& ranks, std::unique_ptr<SharedSegment> memory,
+            int count, int64_t slot_bytes);
 
   const Ranks* ranks_ = nullptr;
-  std::unique_ptr<SharedMemory> memory_;
+  std::unique_ptr<SharedSegment> memory_;
   int count_ = 0;
   int64_t slot_bytes_ = 0;
   std::string handle_;

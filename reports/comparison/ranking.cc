@@ -136,7 +136,7 @@ std::string FileName(const std::string& path) {
 // A row for each file, folder, or group of runs of one file that are refused
 // for the same reasons.
 void AddRefusals(const Entrant& entrant, const RankingOptions& options,
-                 std::vector<Refusal>& refusals) {
+                 std::vector<RefusedRun>& refusals) {
   const Participant& participant = *entrant.participant;
   if (!participant.failure.empty()) {
     refusals.push_back({participant.name, "", participant.failure});

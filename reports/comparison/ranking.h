@@ -37,7 +37,7 @@ struct RankingSection {
 };
 
 // A run, or several of one file, that does not count.
-struct Refusal {
+struct RefusedRun {
   std::string name;  // the participant
   std::string run;   // "m3: naive"; of several "m4: naive and 3 others"; a
                      // file or a folder; or empty
@@ -62,7 +62,7 @@ struct History {
 
 struct Ranking {
   std::vector<RankingSection> sections;  // op times first; tight classes first
-  std::vector<Refusal> refusals;
+  std::vector<RefusedRun> refusals;
   std::vector<History> histories;
 };
 

@@ -286,7 +286,7 @@ TEST(Ranking, KernelsThatFailedAreNoCopiesOfEachOther) {
   ladder.variants["odd"].verification->kernel = KernelRecord{"odd", "", "", {}};
   const Ranking ranking = Ranked({Of("ada", {ladder}), Of("bob", {ladder})});
   ASSERT_THAT(ranking.refusals, SizeIs(2));
-  for (const Refusal& refusal : ranking.refusals) {
+  for (const RefusedRun& refusal : ranking.refusals) {
     EXPECT_EQ(refusal.reason, "rejected: too odd");
   }
 }

@@ -67,7 +67,7 @@ std::vector<Block> DescribeRanking(const Ranking& ranking,
   if (ranking.refusals.empty()) return blocks;
   Table refused = {{{"not ranked", false}, {"run", false}, {"reason", false}},
                    {}};
-  for (const Refusal& refusal : ranking.refusals) {
+  for (const RefusedRun& refusal : ranking.refusals) {
     refused.rows.push_back({refusal.name,
                             refusal.run.empty() ? Text("–") : Code(refusal.run),
                             refusal.reason});

@@ -313,7 +313,7 @@ Chart ShareChart(const std::string& name, const std::string& title,
 
 Chart LayersChart(const std::string& name, const std::string& title,
                   const std::string& peer,
-                  const std::vector<LayerTimes>& layers) {
+                  const std::vector<ChartedLayer>& layers) {
   DotPlot plot;
   plot.title = title;
   plot.axis = "ms (logarithmic); beside: ours, and how many times as fast";
@@ -321,20 +321,20 @@ Chart LayersChart(const std::string& name, const std::string& title,
       title, ": for each layer the time of our fastest kernel, of ",
       peer.empty() ? "the library" : peer, ", and the floor");
   plot.series = {{"ours", Shape::kCircle, Ink::kBlue}};
-  const auto any = [&](std::optional<double> LayerTimes::*time) {
+  const auto any = [&](std::optional<double> ChartedLayer::*time) {
     return std::any_of(
         layers.begin(), layers.end(),
-        [&](const LayerTimes& layer) { return (layer.*time).has_value(); });
+        [&](const ChartedLayer& layer) { return (layer.*time).has_value(); });
   };
   const size_t peers = plot.series.size();
-  if (any(&LayerTimes::peer)) {
+  if (any(&ChartedLayer::peer)) {
     plot.series.push_back({peer, Shape::kSquare, Ink::kOrange});
   }
   const size_t floors = plot.series.size();
-  if (any(&LayerTimes::floor)) {
+  if (any(&ChartedLayer::floor)) {
     plot.series.push_back({"floor", Shape::kBar, Ink::kGreen});
   }
-  for (const LayerTimes& layer : layers) {
+  for (const ChartedLayer& layer : layers) {
     DotPlot::Row& row = plot.rows.emplace_back();
     row.label = layer.layer;
     const auto add = [&](size_t series, double ms) {

@@ -86,14 +86,14 @@ Chart ShareChart(const std::string& name, const std::string& title,
 
 // Three dots per layer, whose times are in ms: ours, the library's and the
 // floor.
-struct LayerTimes {
+struct ChartedLayer {
   std::string layer;
   double ours = 0;
   std::optional<double> peer, floor;
 };
 Chart LayersChart(const std::string& name, const std::string& title,
                   const std::string& peer,
-                  const std::vector<LayerTimes>& layers);
+                  const std::vector<ChartedLayer>& layers);
 
 // Where the time of a whole run goes: loading, preparing, each convolution, the
 // other layers and the rest of the program.

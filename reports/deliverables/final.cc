@@ -212,7 +212,7 @@ absl::StatusOr<Deliverable> RankingOfAll(const Source& source) {
     blocks.push_back(
         Paragraph{Strong("Disqualified:") + " no run counts, because of"});
     List reasons;
-    for (const Refusal& refusal : ranking.refusals) {
+    for (const RefusedRun& refusal : ranking.refusals) {
       reasons.items.push_back(Code(refusal.run) + ": " + refusal.reason);
     }
     blocks.push_back(std::move(reasons));
@@ -231,7 +231,7 @@ absl::StatusOr<Deliverable> RankingOfAll(const Source& source) {
                           Plural(options.size, "image"))});
     }
     // Why a run of this milestone is not the entry.
-    for (const Refusal& refusal : ranking.refusals) {
+    for (const RefusedRun& refusal : ranking.refusals) {
       if (!absl::StartsWith(refusal.run, "final: ")) continue;
       blocks.push_back(
           Paragraph{Strong("Not counted:") + " " + Code(refusal.run) + ": " +

@@ -88,7 +88,7 @@ absl::StatusOr<Profile> ParseProfile(absl::string_view content) {
     return IsChromeTrace(content) ? ParseChromeTrace(content)
                                   : ParseRecordedProfile(content);
   }
-  const std::vector<Heading> header = FirstSummaryHeader(content);
+  const std::vector<ColumnHeading> header = FirstSummaryHeader(content);
   if (HasNcuHeader(content)) {
     if (!header.empty()) {
       return absl::InvalidArgumentError(

@@ -92,7 +92,7 @@ Report ReportOf(const SummaryTable& table) {
   const Report above = ReportAbove(table.preamble);
   if (above != Report::kUnknown) return above;
   if (table.Find(Column::kCategory) != nullptr) return Report::kTogether;
-  const Heading* const calls = table.Find(Column::kCalls);
+  const ColumnHeading* const calls = table.Find(Column::kCalls);
   const std::string name = table.Find(Column::kName)->title;
   if (calls == nullptr) return Report::kOther;
   if (calls->title == "Instances" && name == "Name") return Report::kKernels;

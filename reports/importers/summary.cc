@@ -60,9 +60,11 @@ class TableReader {
  private:
   absl::Status CheckHeader() const {
     const auto check = [&](Column column, absl::string_view title) {
-      const auto count = std::count_if(
-          table_.header.begin(), table_.header.end(),
-          [&](const Heading& heading) { return heading.column == column; });
+      const auto count =
+          std::count_if(table_.header.begin(), table_.header.end(),
+                        [&](const ColumnHeading& heading) {
+                          return heading.column == column;
+                        });
       if (count == 1) return absl::OkStatus();
       return ErrorAt(content_, table_.offset,
                      absl::StrCat("this header has ", count, " columns for '",
@@ -70,7 +72,7 @@ class TableReader {
     };
     RETURN_IF_ERROR(check(Column::kName, "Name"));
     RETURN_IF_ERROR(check(Column::kTotal, "Time"));
-    for (const Heading& heading : table_.header) {
+    for (const ColumnHeading& heading : table_.header) {
       if (heading.column == Column::kOther) continue;
       RETURN_IF_ERROR(check(heading.column, heading.title));
     }
@@ -171,7 +173,7 @@ class TableReader {
     }
     const std::vector<Cell> pieces = SplitAtBlanks(line);
     size_t at = 0;
-    for (const Heading& heading : table_.header) {
+    for (const ColumnHeading& heading : table_.header) {
       if (heading.column == Column::kType) continue;
       if (heading.column == Column::kName) break;
       if (at == pieces.size()) {
@@ -369,8 +371,8 @@ class TableReader {
 
 }  // namespace
 
-const Heading* SummaryTable::Find(Column column) const {
-  for (const Heading& heading : header) {
+const ColumnHeading* SummaryTable::Find(Column column) const {
+  for (const ColumnHeading& heading : header) {
     if (heading.column == column) return &heading;
   }
   return nullptr;

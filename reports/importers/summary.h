@@ -30,7 +30,7 @@ enum class Column {
   kOther
 };
 
-struct Heading {
+struct ColumnHeading {
   Column column = Column::kOther;
   std::string title;  // as in the file, without its unit
   std::string unit;   // "ns" of "Avg (ns)"; empty if none is given
@@ -39,7 +39,7 @@ struct Heading {
 using SummaryRow = std::map<Column, Cell>;
 
 struct SummaryTable {
-  std::vector<Heading> header;
+  std::vector<ColumnHeading> header;
   size_t offset = 0;  // of the header
   absl::string_view
       preamble;  // the text between the previous table and this one
@@ -47,7 +47,7 @@ struct SummaryTable {
   bool open_name = false;  // of the last row: it ends within a bracket
 
   // The heading of a column; nullptr if the table lacks it.
-  const Heading* Find(Column column) const;
+  const ColumnHeading* Find(Column column) const;
 };
 
 // The tables of `content` in order. Errors say where a table is damaged: a row
@@ -57,8 +57,8 @@ absl::StatusOr<std::vector<SummaryTable>> ReadSummaryTables(
 
 // The header of the first table, which distinguishes tools; empty if there is
 // none.
-std::vector<Heading> FirstSummaryHeader(absl::string_view content);
-bool IsNsysHeader(const std::vector<Heading>& header);
+std::vector<ColumnHeading> FirstSummaryHeader(absl::string_view content);
+bool IsNsysHeader(const std::vector<ColumnHeading>& header);
 
 // Reads the numbers of a row. Units are in the cell, or else in the heading, or
 // are `default_unit`; an error says where a unit is missing.

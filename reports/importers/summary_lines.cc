@@ -51,12 +51,12 @@ bool ConsumeWords(absl::string_view& text, absl::string_view words) {
 
 // Takes a heading from the beginning of `text`: a title, and a unit in
 // parentheses behind it.
-std::optional<Heading> ConsumeHeading(absl::string_view& text) {
+std::optional<ColumnHeading> ConsumeHeading(absl::string_view& text) {
   for (const Title& title : kTitles) {
     absl::string_view rest = text;
     if (!ConsumeWords(rest, title.words)) continue;
     if (!rest.empty() && absl::ascii_isalnum(rest[0])) continue;
-    Heading heading{title.column, std::string(title.words), ""};
+    ColumnHeading heading{title.column, std::string(title.words), ""};
     absl::string_view unit = rest;
     SkipBlanks(unit);
     if (absl::ConsumePrefix(&unit, "(")) {
@@ -74,43 +74,44 @@ std::optional<Heading> ConsumeHeading(absl::string_view& text) {
   return std::nullopt;
 }
 
-bool Has(const std::vector<Heading>& header, Column column) {
-  return std::any_of(header.begin(), header.end(), [&](const Heading& heading) {
-    return heading.column == column;
-  });
+bool Has(const std::vector<ColumnHeading>& header, Column column) {
+  return std::any_of(
+      header.begin(), header.end(),
+      [&](const ColumnHeading& heading) { return heading.column == column; });
 }
 
 // A property of these tables only: a share in percent beside other known
 // columns.
-bool IsHeader(const std::vector<Heading>& header) {
-  const auto known = std::count_if(
-      header.begin(), header.end(),
-      [](const Heading& heading) { return heading.column != Column::kOther; });
+bool IsHeader(const std::vector<ColumnHeading>& header) {
+  const auto known = std::count_if(header.begin(), header.end(),
+                                   [](const ColumnHeading& heading) {
+                                     return heading.column != Column::kOther;
+                                   });
   return Has(header, Column::kShare) && known >= 3;
 }
 
 // A header of text: only known titles.
-std::vector<Heading> ParseTextHeader(absl::string_view line) {
-  std::vector<Heading> header;
+std::vector<ColumnHeading> ParseTextHeader(absl::string_view line) {
+  std::vector<ColumnHeading> header;
   for (SkipBlanks(line); !line.empty(); SkipBlanks(line)) {
     const auto heading = ConsumeHeading(line);
     if (!heading) return {};
     header.push_back(*heading);
   }
-  return IsHeader(header) ? header : std::vector<Heading>();
+  return IsHeader(header) ? header : std::vector<ColumnHeading>();
 }
 
 // A header in separate cells, which may have titles of other columns too.
-std::vector<Heading> ParseCellHeader(const std::vector<Cell>& cells) {
-  std::vector<Heading> header;
+std::vector<ColumnHeading> ParseCellHeader(const std::vector<Cell>& cells) {
+  std::vector<ColumnHeading> header;
   for (const Cell& cell : cells) {
     absl::string_view text = absl::StripAsciiWhitespace(cell.text);
     const auto heading = ConsumeHeading(text);
     header.push_back(heading && text.empty()
                          ? *heading
-                         : Heading{Column::kOther, cell.text, ""});
+                         : ColumnHeading{Column::kOther, cell.text, ""});
   }
-  return IsHeader(header) ? header : std::vector<Heading>();
+  return IsHeader(header) ? header : std::vector<ColumnHeading>();
 }
 
 }  // namespace
@@ -147,8 +148,9 @@ bool IsRule(absl::string_view line) {
          line.find_first_not_of("-+ ") == absl::string_view::npos;
 }
 
-std::vector<Heading> ParseHeader(absl::string_view content, const Line& line,
-                                 Form& form, size_t& next) {
+std::vector<ColumnHeading> ParseHeader(absl::string_view content,
+                                       const Line& line, Form& form,
+                                       size_t& next) {
   next = NextLine(content, line.offset);
   if (!absl::StrContains(line.text, '%')) return {};
   if (IsBox(line.text)) {
@@ -158,7 +160,7 @@ std::vector<Heading> ParseHeader(absl::string_view content, const Line& line,
   if (absl::StrContains(line.text, ',')) {
     form = Form::kCsv;
     const auto record = ReadCsvLine(line);
-    return record ? ParseCellHeader(*record) : std::vector<Heading>();
+    return record ? ParseCellHeader(*record) : std::vector<ColumnHeading>();
   }
   form = Form::kText;
   return ParseTextHeader(line.text);
@@ -200,7 +202,7 @@ absl::string_view TypePrefix(absl::string_view line) {
   return "";
 }
 
-std::vector<Heading> FirstSummaryHeader(absl::string_view content) {
+std::vector<ColumnHeading> FirstSummaryHeader(absl::string_view content) {
   size_t next;
   for (size_t at = 0; at < content.size(); at = next) {
     Form form;
@@ -210,10 +212,11 @@ std::vector<Heading> FirstSummaryHeader(absl::string_view content) {
   return {};
 }
 
-bool IsNsysHeader(const std::vector<Heading>& header) {
-  return std::any_of(header.begin(), header.end(), [](const Heading& heading) {
-    return heading.title == "Total Time";
-  });
+bool IsNsysHeader(const std::vector<ColumnHeading>& header) {
+  return std::any_of(header.begin(), header.end(),
+                     [](const ColumnHeading& heading) {
+                       return heading.title == "Total Time";
+                     });
 }
 
 }  // namespace convlab

@@ -27,8 +27,9 @@ bool IsBox(absl::string_view line);
 bool IsRule(absl::string_view line);
 
 // Returns a header if `line` is one; a CSV record may extend to `next`.
-std::vector<Heading> ParseHeader(absl::string_view content, const Line& line,
-                                 Form& form, size_t& next);
+std::vector<ColumnHeading> ParseHeader(absl::string_view content,
+                                       const Line& line, Form& form,
+                                       size_t& next);
 
 // Whether a piece of text is a number, with or without a unit that these tables
 // have.

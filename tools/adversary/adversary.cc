@@ -56,7 +56,7 @@ double SecondsSince(Clock::time_point start) {
 }
 
 // The score, and what leads to it.
-std::string Line(const Problem& problem, const Attack& attack) {
+std::string Line(const Problem& problem, const RatedRecipe& attack) {
   return absl::StrFormat("c = %-9.3g of %-5.3g allowed  %s", attack.factor,
                          attack.allowed,
                          ToString(Find{problem, attack.recipe}));
@@ -71,7 +71,7 @@ Computation ComputeWith(const Variant& variant, const Problem& problem,
   };
 }
 
-absl::Status Broken(const Variant& variant, const Attack& worst) {
+absl::Status Broken(const Variant& variant, const RatedRecipe& worst) {
   if (worst.factor <= worst.allowed) return absl::OkStatus();
   return absl::DataLossError(absl::StrFormat(
       "%s breaks the contract of class fp32: c = %.3g, expected at most %.3g",
@@ -79,9 +79,9 @@ absl::Status Broken(const Variant& variant, const Attack& worst) {
 }
 
 absl::Status WriteFinds(const Variant& variant, const Problem& problem,
-                        const std::vector<Attack>& finds) {
+                        const std::vector<RatedRecipe>& finds) {
   std::string text;
-  for (const Attack& find : finds) {
+  for (const RatedRecipe& find : finds) {
     absl::StrAppend(
         &text, ToString(Find{problem, find.recipe}), "  // ", variant.name,
         absl::StrFormat(": c = %.3g of %.3g\n", find.factor, find.allowed));
@@ -98,7 +98,7 @@ absl::Status SearchWorst(const Variant& variant, const Problem& problem,
   double shown = 0;
   while (SecondsSince(start) < FLAGS_seconds) {
     RETURN_IF_ERROR(search.Step());
-    const Attack& worst = search.worst()[0];
+    const RatedRecipe& worst = search.worst()[0];
     if (worst.score() > 1.01 * shown) {
       shown = worst.score();
       absl::PrintF("%6.0f s %8d tried  %s\n", SecondsSince(start),
@@ -106,11 +106,11 @@ absl::Status SearchWorst(const Variant& variant, const Problem& problem,
       std::fflush(stdout);
     }
   }
-  std::vector<Attack> finds;
-  for (const Attack& attack : search.worst()) {
+  std::vector<RatedRecipe> finds;
+  for (const RatedRecipe& attack : search.worst()) {
     if (static_cast<int>(finds.size()) == FLAGS_finds) break;
-    ASSIGN_OR_RETURN(Attack find, search.Simplify(attack));
-    const auto same = [&](const Attack& other) {
+    ASSIGN_OR_RETURN(RatedRecipe find, search.Simplify(attack));
+    const auto same = [&](const RatedRecipe& other) {
       return ToString(other.recipe) == ToString(find.recipe);
     };
     if (std::any_of(finds.begin(), finds.end(), same)) continue;
@@ -132,7 +132,7 @@ absl::Status Replay(const Variant& variant, Workers& workers) {
   for (const Find& find : *finds) {
     Search search(find.problem, ComputeWith(variant, find.problem, workers),
                   FLAGS_seed, workers);
-    ASSIGN_OR_RETURN(const Attack attack, search.Try(find.recipe));
+    ASSIGN_OR_RETURN(const RatedRecipe attack, search.Try(find.recipe));
     absl::PrintF("%s\n", Line(find.problem, attack));
     outcome.Update(Broken(variant, attack));
   }

@@ -16,12 +16,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-Outcome Adversary(const std::string& arguments) {
+ProgramOutcome Adversary(const std::string& arguments) {
   return RunProgram("tools/adversary/adversary " + arguments);
 }
 
 TEST(Adversary, Helps) {
-  const Outcome outcome = Adversary("--help");
+  const ProgramOutcome outcome = Adversary("--help");
   EXPECT_EQ(outcome.exit_status, 0);
   EXPECT_THAT(outcome.output, HasSubstr("usage: adversary VARIANT LAYER"));
   EXPECT_THAT(outcome.output, HasSubstr("filter-scales"));
@@ -35,7 +35,7 @@ TEST(Adversary, RefusesWrongArguments) {
         "naive fa19-L2 --finds 0", "naive fa19-L2 --replay finds.txt",
         "naive --replay /no/file --device cpu",
         "naive 1,1,5,5,1,3 --device cpu --out /no/folder/finds.txt"}) {
-    const Outcome outcome = Adversary(arguments);
+    const ProgramOutcome outcome = Adversary(arguments);
     EXPECT_EQ(outcome.exit_status, 2) << arguments << ": " << outcome.output;
     EXPECT_EQ(outcome.output.rfind("adversary: ", 0), 0u) << outcome.output;
   }
@@ -44,7 +44,7 @@ TEST(Adversary, RefusesWrongArguments) {
 TEST(Adversary, SearchesAndReplays) {
   const std::string file =
       absl::StrCat(std::getenv("TEST_TMPDIR"), "/finds.txt");
-  const Outcome outcome = Adversary(absl::StrCat(
+  const ProgramOutcome outcome = Adversary(absl::StrCat(
       "dense_lanes 2,2,9,8,3,3 --device cpu --seconds 0.3 --out ", file));
   EXPECT_EQ(outcome.exit_status, 0) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("worst: c = "));
@@ -54,14 +54,14 @@ TEST(Adversary, SearchesAndReplays) {
   const auto finds = ParseFinds(*text);
   ASSERT_TRUE(finds.ok()) << finds.status();
   EXPECT_THAT(*finds, SizeIs(3));
-  const Outcome again =
+  const ProgramOutcome again =
       Adversary(absl::StrCat("dense_lanes --device cpu --replay ", file));
   EXPECT_EQ(again.exit_status, 0) << again.output;
   EXPECT_THAT(again.output, HasSubstr(ToString((*finds)[0])));
 }
 
 TEST(Adversary, NeedsAGpuForItsVariants) {
-  const Outcome outcome = Adversary("naive 1,1,5,5,1,3 --seconds 0.1");
+  const ProgramOutcome outcome = Adversary("naive 1,1,5,5,1,3 --seconds 0.1");
   // Without CUDA there is no such variant; without a GPU it does not run.
   EXPECT_THAT((std::set<int>{0, 2, 3}),
               ::testing::Contains(outcome.exit_status))

@@ -17,7 +17,7 @@ constexpr size_t kKept = 24;
 // Longer recipes are not kept: what they do is hard to understand.
 constexpr size_t kMostOperations = 8;
 
-bool Worse(const Attack& a, const Attack& b) {
+bool Worse(const RatedRecipe& a, const RatedRecipe& b) {
   if (a.score() != b.score()) return a.score() > b.score();
   return a.recipe.operations.size() < b.recipe.operations.size();
 }
@@ -50,7 +50,7 @@ Recipe Search::Propose(uint64_t number) const {
   return recipe;
 }
 
-absl::StatusOr<std::vector<Attack>> Search::TryAll(
+absl::StatusOr<std::vector<RatedRecipe>> Search::TryAll(
     const std::vector<Recipe>& recipes) {
   std::vector<ConvolutionData> data(recipes.size());
   std::vector<std::unique_ptr<ContractReference>> references(recipes.size());
@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<Attack>> Search::TryAll(
           problem_, data[i].x.data(), data[i].k.data(), alone);
     }
   });
-  std::vector<Attack> attacks;
+  std::vector<RatedRecipe> attacks;
   for (size_t i = 0; i < recipes.size(); ++i) {
     ASSIGN_OR_RETURN(const std::vector<float> y, compute_(data[i]));
     const WorstOutput worst = references[i]->Worst(y.data(), workers_);
@@ -71,14 +71,14 @@ absl::StatusOr<std::vector<Attack>> Search::TryAll(
   return attacks;
 }
 
-absl::StatusOr<Attack> Search::Try(const Recipe& recipe) {
-  ASSIGN_OR_RETURN(const std::vector<Attack> attacks, TryAll({recipe}));
+absl::StatusOr<RatedRecipe> Search::Try(const Recipe& recipe) {
+  ASSIGN_OR_RETURN(const std::vector<RatedRecipe> attacks, TryAll({recipe}));
   return attacks[0];
 }
 
-void Search::Keep(const Attack& attack) {
+void Search::Keep(const RatedRecipe& attack) {
   const std::string text = ToString(attack.recipe);
-  for (const Attack& kept : worst_) {
+  for (const RatedRecipe& kept : worst_) {
     if (ToString(kept.recipe) == text) return;
   }
   worst_.insert(std::upper_bound(worst_.begin(), worst_.end(), attack, Worse),
@@ -92,17 +92,17 @@ absl::Status Search::Step() {
   for (int i = 0; i < workers_.count(); ++i) {
     recipes.push_back(Propose(tried_ + i));
   }
-  ASSIGN_OR_RETURN(const std::vector<Attack> attacks, TryAll(recipes));
-  for (const Attack& attack : attacks) Keep(attack);
+  ASSIGN_OR_RETURN(const std::vector<RatedRecipe> attacks, TryAll(recipes));
+  for (const RatedRecipe& attack : attacks) Keep(attack);
   tried_ += recipes.size();
   return absl::OkStatus();
 }
 
-absl::StatusOr<Attack> Search::Simplify(Attack attack) {
+absl::StatusOr<RatedRecipe> Search::Simplify(RatedRecipe attack) {
   for (size_t i = attack.recipe.operations.size(); i-- > 0;) {
     Recipe shorter = attack.recipe;
     shorter.operations.erase(shorter.operations.begin() + i);
-    ASSIGN_OR_RETURN(const Attack tried, Try(shorter));
+    ASSIGN_OR_RETURN(const RatedRecipe tried, Try(shorter));
     if (tried.score() >= 0.9 * attack.score()) attack = tried;
   }
   return attack;

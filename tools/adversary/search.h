@@ -17,7 +17,7 @@
 namespace convlab {
 
 // Data, and how bad they are.
-struct Attack {
+struct RatedRecipe {
   Recipe recipe;
   double factor = 0;   // the worst output's c
   double allowed = 1;  // what the contract allows
@@ -41,28 +41,28 @@ class Search {
   absl::Status Step();
 
   // Tries these data.
-  absl::StatusOr<Attack> Try(const Recipe& recipe);
+  absl::StatusOr<RatedRecipe> Try(const Recipe& recipe);
 
   // The worst data so far, the worst first; of several with one score that with
   // the fewest operations. Not empty after a step.
-  const std::vector<Attack>& worst() const { return worst_; }
+  const std::vector<RatedRecipe>& worst() const { return worst_; }
   int64_t tried() const { return tried_; }
 
   // The attack without the operations that it does not need for at least
   // nine tenths of its score.
-  absl::StatusOr<Attack> Simplify(Attack attack);
+  absl::StatusOr<RatedRecipe> Simplify(RatedRecipe attack);
 
  private:
   Recipe Propose(uint64_t number) const;
-  absl::StatusOr<std::vector<Attack>> TryAll(
+  absl::StatusOr<std::vector<RatedRecipe>> TryAll(
       const std::vector<Recipe>& recipes);
-  void Keep(const Attack& attack);
+  void Keep(const RatedRecipe& attack);
 
   const Problem problem_;
   const Computation compute_;
   const uint64_t seed_;
   Workers& workers_;
-  std::vector<Attack> worst_;
+  std::vector<RatedRecipe> worst_;
   int64_t tried_ = 0;
 };
 

@@ -48,11 +48,12 @@ TEST(Search, FindsWhereAKernelIsWrong) {
   Search search = Searched(LosesSmallOutputs, 40);
   EXPECT_EQ(search.tried(), 120);
   ASSERT_FALSE(search.worst().empty());
-  const Attack& worst = search.worst()[0];
+  const RatedRecipe& worst = search.worst()[0];
   EXPECT_GT(worst.score(), 1000);
-  EXPECT_TRUE(std::is_sorted(
-      search.worst().begin(), search.worst().end(),
-      [](const Attack& a, const Attack& b) { return a.score() > b.score(); }));
+  EXPECT_TRUE(std::is_sorted(search.worst().begin(), search.worst().end(),
+                             [](const RatedRecipe& a, const RatedRecipe& b) {
+                               return a.score() > b.score();
+                             }));
   const auto simple = search.Simplify(worst);
   ASSERT_TRUE(simple.ok()) << simple.status();
   EXPECT_GE(simple->score(), 0.9 * worst.score());

@@ -26,6 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::MatchesRegex;
 using ::testing::Not;
+using Outcome = ProgramOutcome;
 
 Outcome Bench(const std::string& arguments) {
   return RunProgram("tools/bench/bench " + arguments);

@@ -73,8 +73,8 @@ class CpuBench {
   }
 
   absl::Status MeasureLayer(const NamedLayer& layer) {
-    HostTensors tensors(layer.problem, options_.recipe(),
-                        options_.ordinary_data(), workers_);
+    BenchTensors tensors(layer.problem, options_.recipe(),
+                         options_.ordinary_data(), workers_);
     std::vector<Contestant> contestants;
     ASSIGN_OR_RETURN(const std::vector<const Variant*> variants,
                      VariantsFor(options_, layer.problem));
@@ -121,7 +121,7 @@ class CpuBench {
 
   absl::StatusOr<Contestant> MakeVariant(const NamedLayer& layer,
                                          const Variant& variant,
-                                         HostTensors& tensors) {
+                                         BenchTensors& tensors) {
     Resources resources;
     resources.workers = &workers_;
     ASSIGN_OR_RETURN(auto made, variant.Create(layer.problem, resources));
@@ -141,7 +141,7 @@ class CpuBench {
 
   absl::StatusOr<Contestant> MakeOneDnn(const NamedLayer& layer,
                                         OneDnnLayout layout,
-                                        HostTensors& tensors) {
+                                        BenchTensors& tensors) {
     ASSIGN_OR_RETURN(const std::string version, OpenOneDnn());
     record_.peer = absl::StrCat("oneDNN ", version);
     ASSIGN_OR_RETURN(auto made, OneDnnConvolution::Create(
@@ -170,7 +170,7 @@ class CpuBench {
 
   // Verifies the contestant, which also warms it up, and admits it to the
   // rounds.
-  void Admit(const NamedLayer& layer, HostTensors& tensors,
+  void Admit(const NamedLayer& layer, BenchTensors& tensors,
              absl::StatusOr<Contestant> made, const Name& name,
              std::vector<Contestant>& contestants) {
     report_.Progress(absl::StrCat(layer.name, ": verifying ", name.provider,
@@ -208,7 +208,7 @@ class CpuBench {
   }
 
   // Takes a sample and checks what it computed.
-  absl::Status TakeSample(Contestant& contestant, HostTensors& tensors) {
+  absl::Status TakeSample(Contestant& contestant, BenchTensors& tensors) {
     Measurement& measurement = contestant.measurement;
     const Clock::time_point turn = Clock::now();
     if (contestant.shares_tensors) tensors.Renew(NextRandom());
@@ -240,7 +240,7 @@ class CpuBench {
 
   // Runs the contestants in turn until each has enough samples; one that fails
   // is dropped.
-  Ceilings RunRounds(const NamedLayer& layer, HostTensors& tensors,
+  Ceilings RunRounds(const NamedLayer& layer, BenchTensors& tensors,
                      std::vector<Contestant>& contestants) {
     const size_t first_fma = fma_ns_.size(), first_triad = triad_ns_.size();
     for (int round = 1;; ++round) {

@@ -54,8 +54,8 @@ void GuardedFloats::RestoreZones() {
   std::memset(data() + size(), kPoison, kZone * sizeof(float));
 }
 
-HostTensors::HostTensors(const Problem& problem, const Recipe& recipe,
-                         bool ordinary, Workers& workers)
+BenchTensors::BenchTensors(const Problem& problem, const Recipe& recipe,
+                           bool ordinary, Workers& workers)
     : problem_(problem),
       recipe_(recipe),
       ordinary_(ordinary),
@@ -74,12 +74,12 @@ HostTensors::HostTensors(const Problem& problem, const Recipe& recipe,
   Restore();
 }
 
-const float* HostTensors::ExpectedImage(int64_t b) const {
+const float* BenchTensors::ExpectedImage(int64_t b) const {
   if (b == now_.new_place) return now_.new_image.data();
   return first_.x.data() + (b + now_.shift) % problem_.batch * image_elements();
 }
 
-void HostTensors::Place() {
+void BenchTensors::Place() {
   workers_.For(problem_.batch, 1, [&](int, int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       std::copy_n(ExpectedImage(b), image_elements(),
@@ -90,18 +90,18 @@ void HostTensors::Place() {
   for (GuardedFloats* const tensor : {&x_, &k_, &y_}) tensor->RestoreZones();
 }
 
-void HostTensors::Restore() {
+void BenchTensors::Restore() {
   now_ = Renewal();
   now_.k = first_.k;
   Place();
 }
 
-void HostTensors::Renew(uint64_t seed) {
+void BenchTensors::Renew(uint64_t seed) {
   now_ = DrawRenewal(problem_, recipe_, ordinary_, first_.k, seed);
   Place();
 }
 
-absl::StatusOr<MeasuredError> HostTensors::Error() const {
+absl::StatusOr<MeasuredError> BenchTensors::Error() const {
   if (const int64_t unwritten = y_.CountPoisoned(); unwritten > 0) {
     return absl::DataLossError(
         absl::StrCat(unwritten, " elements of the output were not written"));
@@ -113,7 +113,7 @@ absl::StatusOr<MeasuredError> HostTensors::Error() const {
   });
 }
 
-absl::Status HostTensors::CheckUse() const {
+absl::Status BenchTensors::CheckUse() const {
   std::atomic<bool> same(SameBytes(k_.data(), now_.k.data(), now_.k.size()));
   workers_.For(problem_.batch, 1, [&](int, int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
@@ -135,16 +135,16 @@ absl::Status HostTensors::CheckUse() const {
   return absl::OkStatus();
 }
 
-absl::Status HostTensors::CheckDrawnOutputs(AccuracyClass accuracy,
-                                            uint64_t seed,
-                                            int64_t count) const {
+absl::Status BenchTensors::CheckDrawnOutputs(AccuracyClass accuracy,
+                                             uint64_t seed,
+                                             int64_t count) const {
   return CheckDrawn(DrawnError(problem_, x_.data(), k_.data(), y_.data(), count,
                                seed, workers_),
                     accuracy, ordinary_);
 }
 
-absl::Status HostTensors::CheckWholeOutput(AccuracyClass accuracy,
-                                           uint64_t seed) {
+absl::Status BenchTensors::CheckWholeOutput(AccuracyClass accuracy,
+                                            uint64_t seed) {
   if (!ordinary_) return CheckDrawnOutputs(accuracy, seed, kManyDrawn);
   const SharedTensors tensors = {{x_.data(), static_cast<size_t>(x_.size())},
                                  {k_.data(), static_cast<size_t>(k_.size())},

@@ -38,12 +38,12 @@ class GuardedFloats {
   std::vector<float> values_;
 };
 
-class HostTensors {
+class BenchTensors {
  public:
   // Makes the recipe's data; `ordinary` if they are random values of both signs
   // and one scale. The workers must outlive the tensors.
-  HostTensors(const Problem& problem, const Recipe& recipe, bool ordinary,
-              Workers& workers);
+  BenchTensors(const Problem& problem, const Recipe& recipe, bool ordinary,
+               Workers& workers);
 
   const float* x() const { return x_.data(); }
   const float* k() const { return k_.data(); }

@@ -10,13 +10,13 @@
 namespace convlab {
 namespace {
 
-Outcome Lossy(const std::string& arguments) {
+ProgramOutcome Lossy(const std::string& arguments) {
   return RunProgram("tools/lossy/lossy " + arguments);
 }
 
 TEST(Lossy, RefusesWrongArguments) {
   for (const char* arguments : {"", "nowhere", "one two"}) {
-    const Outcome outcome = Lossy(arguments);
+    const ProgramOutcome outcome = Lossy(arguments);
     EXPECT_EQ(outcome.exit_status, 2) << arguments << ": " << outcome.output;
     EXPECT_EQ(outcome.output.rfind("lossy: ", 0), 0u) << outcome.output;
   }
@@ -25,7 +25,7 @@ TEST(Lossy, RefusesWrongArguments) {
 // What docs/numerics.md says of its table: bytes of images are never lossy, and
 // no output of these data is uncertain.
 TEST(Lossy, NoOutputOfOrdinaryDataIsUncertain) {
-  const Outcome outcome = Lossy("common/weights/models");
+  const ProgramOutcome outcome = Lossy("common/weights/models");
   ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
   const std::vector<std::string> lines =
       absl::StrSplit(outcome.output, '\n', absl::SkipEmpty());

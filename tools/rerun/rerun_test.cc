@@ -35,7 +35,7 @@ class RerunTest : public ::testing::Test {
     fs::create_directories(path.parent_path());
     ASSERT_TRUE(WriteFileAtomically(path.string(), content).ok());
   }
-  Outcome Rerun(const std::string& arguments) {
+  ProgramOutcome Rerun(const std::string& arguments) {
     return RunProgram(absl::StrCat(
         "tools/rerun/rerun --convlab $PWD/tools/rerun/fake_convlab --out ",
         folder_, "/out ", arguments, " ", folder_, "/class"));
@@ -53,7 +53,7 @@ class RerunTest : public ::testing::Test {
 };
 
 TEST_F(RerunTest, AllTakeTurnsAndAreRanked) {
-  const Outcome run =
+  const ProgramOutcome run =
       Rerun("--rounds 2 --size 700 --html " + folder_ + "/page.html");
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_THAT(run.output, ContainsRegex("round 1 of 2, ada(.|\n)*"
@@ -67,7 +67,7 @@ TEST_F(RerunTest, AllTakeTurnsAndAreRanked) {
   EXPECT_TRUE(fs::exists(folder_ + "/out/bob/round-2.json"));
   EXPECT_THAT(*ReadFile(folder_ + "/page.html"), HasSubstr(">bob</a>"));
   // The records of two reruns are not mixed.
-  const Outcome again = Rerun("--size 700");
+  const ProgramOutcome again = Rerun("--size 700");
   EXPECT_EQ(again.exit_status, 2);
   EXPECT_THAT(again.output, HasSubstr("out/ada is not empty"));
 }
@@ -75,7 +75,7 @@ TEST_F(RerunTest, AllTakeTurnsAndAreRanked) {
 TEST_F(RerunTest, WhoeverFailsIsARow) {
   Write("class/bob/theirs.cu", "broken");
   fs::create_directories(folder_ + "/class/carol");
-  const Outcome run = Rerun("--rounds 1 --size 700");
+  const ProgramOutcome run = Rerun("--rounds 1 --size 700");
   EXPECT_EQ(run.exit_status, 1) << run.output;
   EXPECT_THAT(run.output,
               AllOf(HasSubstr("rerun: bob: exit status 1"),
@@ -100,7 +100,7 @@ TEST_F(RerunTest, TheRecordNamesKernelAndNetwork) {
   EXPECT_EQ(Found("bob").network, "");
   record.network = "fa19";
   ASSERT_TRUE(WriteRunRecord(folder_ + "/class/bob/run.json", record).ok());
-  const Outcome run = Rerun("");
+  const ProgramOutcome run = Rerun("");
   EXPECT_EQ(run.exit_status, 2);
   EXPECT_THAT(run.output, HasSubstr("several networks, fa19, fa20"));
 }
@@ -108,7 +108,7 @@ TEST_F(RerunTest, TheRecordNamesKernelAndNetwork) {
 TEST_F(RerunTest, BadUsageIsOneLine) {
   for (const char* arguments :
        {"--rounds 0", "--device tpu", "--bogus", "/none"}) {
-    const Outcome run = Rerun(arguments);
+    const ProgramOutcome run = Rerun(arguments);
     EXPECT_EQ(run.exit_status, 2) << arguments;
     EXPECT_THAT(run.output, ContainsRegex("^rerun: [^\n]+\n$")) << arguments;
   }

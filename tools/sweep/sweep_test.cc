@@ -7,12 +7,12 @@
 namespace convlab {
 namespace {
 
-Outcome Sweep(const std::string& arguments) {
+ProgramOutcome Sweep(const std::string& arguments) {
   return RunProgram("tools/sweep/sweep " + arguments);
 }
 
 TEST(Sweep, Helps) {
-  const Outcome outcome = Sweep("--help");
+  const ProgramOutcome outcome = Sweep("--help");
   EXPECT_EQ(outcome.exit_status, 0);
   EXPECT_NE(outcome.output.find("usage: sweep LAYER"), std::string::npos);
   EXPECT_NE(outcome.output.find("--samples"), std::string::npos);
@@ -22,14 +22,14 @@ TEST(Sweep, RefusesWrongArguments) {
   for (const char* arguments :
        {"", "fa19-L1 fa19-L2", "fa21", "1,2,3", "fa19-L2 --sample 3",
         "fa19-L2 --samples 2", "fa19-L2 --batch 0"}) {
-    const Outcome outcome = Sweep(arguments);
+    const ProgramOutcome outcome = Sweep(arguments);
     EXPECT_EQ(outcome.exit_status, 2) << arguments << ": " << outcome.output;
     EXPECT_EQ(outcome.output.rfind("sweep: ", 0), 0u) << outcome.output;
   }
 }
 
 TEST(Sweep, PrintsATableOrMissesTheGpu) {
-  const Outcome outcome = Sweep("10,3,20,20,8,5 --samples 3");
+  const ProgramOutcome outcome = Sweep("10,3,20,20,8,5 --samples 3");
   if (outcome.exit_status == 3) {
     EXPECT_NE(outcome.output.find("no NVIDIA GPU"), std::string::npos);
     return;

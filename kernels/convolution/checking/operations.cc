@@ -30,7 +30,7 @@ void ScaleRange(std::vector<float>& values, int64_t begin, int64_t count,
 
 // Calls visit(value, h, w) for all inputs.
 template <typename Visit>
-void ForPixels(Target& target, Visit visit) {
+void ForPixels(OperationTarget& target, Visit visit) {
   float* value = target.x.data();
   for (int64_t plane = 0; plane < target.plane_count(); ++plane) {
     for (int64_t h = 0; h < target.problem.height; ++h) {
@@ -39,15 +39,15 @@ void ForPixels(Target& target, Visit visit) {
   }
 }
 
-void Positive(Target& target) {
+void Positive(OperationTarget& target) {
   for (float& value : target.x) value = std::abs(value);
 }
 
-void PositiveFilters(Target& target) {
+void PositiveFilters(OperationTarget& target) {
   for (float& value : target.k) value = std::abs(value);
 }
 
-void FilterScales(Target& target) {
+void FilterScales(OperationTarget& target) {
   const int64_t filter = target.k.size() / target.problem.filters;
   for (int64_t m = 0; m < target.problem.filters; ++m) {
     ScaleRange(target.k, m * filter, filter,
@@ -55,7 +55,7 @@ void FilterScales(Target& target) {
   }
 }
 
-void ChannelScales(Target& target) {
+void ChannelScales(OperationTarget& target) {
   const int64_t channels = target.problem.channels;
   for (int64_t plane = 0; plane < target.plane_count(); ++plane) {
     ScaleRange(target.x, plane * target.area(), target.area(),
@@ -67,7 +67,7 @@ void ChannelScales(Target& target) {
   }
 }
 
-void ImageScales(Target& target) {
+void ImageScales(OperationTarget& target) {
   const int64_t image = target.x.size() / target.problem.batch;
   for (int64_t b = 0; b < target.problem.batch; ++b) {
     ScaleRange(target.x, b * image, image,
@@ -76,8 +76,8 @@ void ImageScales(Target& target) {
 }
 
 // Scales the rectangle of all channels of an image.
-void ScaleRectangle(Target& target, int64_t b, int64_t top, int64_t bottom,
-                    int64_t left, int64_t right) {
+void ScaleRectangle(OperationTarget& target, int64_t b, int64_t top,
+                    int64_t bottom, int64_t left, int64_t right) {
   const Problem& p = target.problem;
   for (int64_t c = 0; c < p.channels; ++c) {
     for (int64_t h = top; h < bottom; ++h) {
@@ -88,7 +88,7 @@ void ScaleRectangle(Target& target, int64_t b, int64_t top, int64_t bottom,
   }
 }
 
-void Half(Target& target) {
+void Half(OperationTarget& target) {
   const int64_t height = target.problem.height, width = target.problem.width;
   for (int64_t b = 0; b < target.problem.batch; ++b) {
     const int64_t side = target.Below(b, 4);
@@ -98,7 +98,7 @@ void Half(Target& target) {
   }
 }
 
-void Rectangle(Target& target) {
+void Rectangle(OperationTarget& target) {
   const int64_t height = target.problem.height, width = target.problem.width;
   for (int64_t b = 0; b < target.problem.batch; ++b) {
     const int64_t top = target.Below(4 * b, height);
@@ -110,7 +110,8 @@ void Rectangle(Target& target) {
 }
 
 // Sets `count` elements of each of the groups to a power of two of either sign.
-void SetSome(Target& target, std::vector<float>& values, int64_t groups) {
+void SetSome(OperationTarget& target, std::vector<float>& values,
+             int64_t groups) {
   const int64_t group = values.size() / groups;
   for (int64_t i = 0; i < groups * target.a; ++i) {
     const float value = Scaled(target.Draw(2 * i) % 2 == 0 ? 1 : -1, target.b);
@@ -118,40 +119,44 @@ void SetSome(Target& target, std::vector<float>& values, int64_t groups) {
   }
 }
 
-void Pixels(Target& target) { SetSome(target, target.x, target.problem.batch); }
+void Pixels(OperationTarget& target) {
+  SetSome(target, target.x, target.problem.batch);
+}
 
-void Taps(Target& target) { SetSome(target, target.k, target.problem.filters); }
+void Taps(OperationTarget& target) {
+  SetSome(target, target.k, target.problem.filters);
+}
 
-void Zeros(Target& target) {
+void Zeros(OperationTarget& target) {
   for (size_t i = 0; i < target.x.size(); ++i) {
     if (target.Percent(i, target.a)) target.x[i] = 0;
   }
 }
 
-void Faint(Target& target) {
+void Faint(OperationTarget& target) {
   for (size_t i = 0; i < target.x.size(); ++i) {
     if (target.Percent(i, target.a))
       target.x[i] = Scaled(target.x[i], target.b);
   }
 }
 
-void FaintTaps(Target& target) {
+void FaintTaps(OperationTarget& target) {
   for (size_t i = 0; i < target.k.size(); ++i) {
     if (target.Percent(i, target.a))
       target.k[i] = Scaled(target.k[i], target.b);
   }
 }
 
-void ScaleX(Target& target) {
+void ScaleX(OperationTarget& target) {
   ScaleRange(target.x, 0, target.x.size(), target.a);
 }
 
-void ScaleK(Target& target) {
+void ScaleK(OperationTarget& target) {
   ScaleRange(target.k, 0, target.k.size(), target.a);
 }
 
 // Images that are almost constant, and filters whose sum is zero.
-void Cancel(Target& target) {
+void Cancel(OperationTarget& target) {
   const int64_t image = target.x.size() / target.problem.batch;
   for (int64_t b = 0; b < target.problem.batch; ++b) {
     const float value = target.x[b * image];
@@ -167,33 +172,33 @@ void Cancel(Target& target) {
   }
 }
 
-void Checkerboard(Target& target) {
+void Checkerboard(OperationTarget& target) {
   ForPixels(target, [](float& value, int64_t h, int64_t w) {
     value = (h + w) % 2 == 0 ? std::abs(value) : -std::abs(value);
   });
 }
 
-void Constant(Target& target) {
+void Constant(OperationTarget& target) {
   for (int64_t plane = 0; plane < target.plane_count(); ++plane) {
     float* const first = target.x.data() + plane * target.area();
     std::fill(first, first + target.area(), *first);
   }
 }
 
-void Bytes(Target& target) {
+void Bytes(OperationTarget& target) {
   for (float& value : target.x) {
     value = std::min(255.0f, std::floor(256 * std::abs(value)));
   }
 }
 
-void Relu(Target& target) {
+void Relu(OperationTarget& target) {
   for (float& value : target.x) {
     value = Finite(std::max(0.0, std::pow(static_cast<double>(value), 3)));
   }
 }
 
 // Sets the last bits of all mantissas.
-void LowBits(Target& target) {
+void LowBits(OperationTarget& target) {
   const uint32_t ones = (1u << target.a) - 1;
   for (std::vector<float>* const values : {&target.x, &target.k}) {
     for (float& value : *values) {
@@ -213,7 +218,7 @@ float LargestOf(const std::vector<float>& values) {
 }
 
 // The largest sums that cannot overflow.
-void NearOverflow(Target& target) {
+void NearOverflow(OperationTarget& target) {
   const double largest = static_cast<double>(LargestOf(target.x)) *
                          LargestOf(target.k) *
                          static_cast<double>(target.problem.channels) *
@@ -224,7 +229,7 @@ void NearOverflow(Target& target) {
   ScaleRange(target.k, 0, target.k.size(), exponent - exponent / 2);
 }
 
-void SetNotFinite(const Target& target, std::vector<float>& values) {
+void SetNotFinite(const OperationTarget& target, std::vector<float>& values) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kValues[] = {kInfinity, -kInfinity,
                                std::numeric_limits<float>::quiet_NaN()};
@@ -233,9 +238,11 @@ void SetNotFinite(const Target& target, std::vector<float>& values) {
   }
 }
 
-void NotFinite(Target& target) { SetNotFinite(target, target.x); }
+void NotFinite(OperationTarget& target) { SetNotFinite(target, target.x); }
 
-void FiltersNotFinite(Target& target) { SetNotFinite(target, target.k); }
+void FiltersNotFinite(OperationTarget& target) {
+  SetNotFinite(target, target.k);
+}
 
 constexpr OperationKind kOperations[] = {
     {"positive", "the inputs are their absolute values", Positive, 0},

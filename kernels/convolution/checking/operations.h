@@ -13,7 +13,7 @@
 namespace convlab {
 
 // What an operation changes, and its parameters.
-struct Target {
+struct OperationTarget {
   const Problem& problem;
   uint64_t seed;
   int a, b;  // the parameters
@@ -39,7 +39,7 @@ struct Target {
 struct OperationKind {
   const char* name;
   const char* summary;
-  void (*apply)(Target& target);
+  void (*apply)(OperationTarget& target);
   int parameters;  // 0 to 2, in these ranges
   int least[2] = {0, 0}, most[2] = {0, 0};
   bool finite = true;  // finite data stay finite

@@ -16,7 +16,7 @@
 namespace convlab {
 namespace {
 
-std::string ToString(const Operation& operation) {
+std::string ToString(const DataOperation& operation) {
   std::string text = operation.kind->name;
   if (operation.kind->parameters > 0) {
     absl::StrAppend(&text, "(", operation.parameters[0]);
@@ -29,8 +29,8 @@ std::string ToString(const Operation& operation) {
   return text;
 }
 
-absl::StatusOr<Operation> ParseOperation(absl::string_view text) {
-  Operation operation;
+absl::StatusOr<DataOperation> ParseOperation(absl::string_view text) {
+  DataOperation operation;
   absl::string_view rest = text;
   if (const size_t at = rest.find('#'); at != rest.npos) {
     if (!absl::SimpleAtoi(rest.substr(at + 1), &operation.seed)) {
@@ -80,8 +80,8 @@ int RandomParameter(const OperationKind& kind, int i, uint64_t random) {
 }
 
 // One that keeps the data finite.
-Operation RandomOperation(uint64_t random) {
-  Operation operation;
+DataOperation RandomOperation(uint64_t random) {
+  DataOperation operation;
   for (uint64_t i = 0; operation.kind == nullptr; ++i) {
     const OperationKind& kind =
         OperationKinds()[Mix(random, i) % OperationKinds().size()];
@@ -107,7 +107,7 @@ void FillUniform(uint64_t seed, std::vector<float>& values) {
 
 std::string ToString(const Recipe& recipe) {
   std::string text = absl::StrCat("seed=", recipe.seed);
-  for (const Operation& operation : recipe.operations) {
+  for (const DataOperation& operation : recipe.operations) {
     absl::StrAppend(&text, " ", ToString(operation));
   }
   return text;
@@ -122,7 +122,7 @@ absl::StatusOr<Recipe> ParseRecipe(absl::string_view text) {
       return absl::InvalidArgumentError(
           absl::StrCat("the seed '", word, "' is no number"));
     }
-    ASSIGN_OR_RETURN(const Operation operation, ParseOperation(word));
+    ASSIGN_OR_RETURN(const DataOperation operation, ParseOperation(word));
     recipe.operations.push_back(operation);
   }
   return recipe;
@@ -143,13 +143,13 @@ ConvolutionData MakeData(const Problem& problem, const Recipe& recipe) {
   data.k.resize(problem.kernel_elements());
   FillUniform(Mix(recipe.seed, 1), data.x);
   FillUniform(Mix(recipe.seed, 2), data.k);
-  for (const Operation& operation : recipe.operations) {
-    Target target = {problem,
-                     Mix(Mix(recipe.seed, 3), operation.seed),
-                     operation.parameters[0],
-                     operation.parameters[1],
-                     data.x,
-                     data.k};
+  for (const DataOperation& operation : recipe.operations) {
+    OperationTarget target = {problem,
+                              Mix(Mix(recipe.seed, 3), operation.seed),
+                              operation.parameters[0],
+                              operation.parameters[1],
+                              data.x,
+                              data.k};
     operation.kind->apply(target);
   }
   return data;
@@ -167,7 +167,7 @@ Recipe RandomRecipe(uint64_t seed) {
 
 Recipe Mutate(const Recipe& recipe, uint64_t random) {
   Recipe changed = recipe;
-  std::vector<Operation>& operations = changed.operations;
+  std::vector<DataOperation>& operations = changed.operations;
   const uint64_t what = Mix(random, 1) % 8;
   const size_t at = operations.empty() ? 0 : Mix(random, 2) % operations.size();
   if (operations.empty() || what < 2) {

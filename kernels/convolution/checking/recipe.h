@@ -24,7 +24,7 @@ struct OperationKind;
 
 // One operation. Its own seed chooses what is random in it, apart from the
 // other operations, so that a recipe can be changed at one place.
-struct Operation {
+struct DataOperation {
   const OperationKind* kind = nullptr;
   int parameters[2] = {0, 0};
   uint32_t seed = 0;
@@ -32,7 +32,7 @@ struct Operation {
 
 struct Recipe {
   uint64_t seed = 1;
-  std::vector<Operation> operations;
+  std::vector<DataOperation> operations;
 };
 
 // The text above. A recipe is InvalidArgument if it names an operation that

@@ -17,9 +17,9 @@
 namespace convlab {
 
 struct Attack {
-  const char* file;    // "gpu/late_thread.cu": the folder is the backend
-  Outcome expected;    // kRight for those who are honest, or gain nothing
-  const char* phrase;  // which the verdict's text must hold
+  const char* file;         // "gpu/late_thread.cu": the folder is the backend
+  VerdictOutcome expected;  // kRight for those who are honest, or gain nothing
+  const char* phrase;       // which the verdict's text must hold
   enum Sizes { kNetwork, kAllSizes } sizes = kNetwork;  // on which it is judged
 };
 

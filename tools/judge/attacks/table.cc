@@ -3,7 +3,7 @@
 namespace convlab {
 
 const std::vector<Attack>& Attacks() {
-  using O = Outcome;
+  using O = VerdictOutcome;
   static const auto* const attacks = new std::vector<Attack>{
       {"cpu/late_thread.cc", O::kWrong, "never written"},
       {"cpu/cache_by_sizes.cc", O::kRefused, "result of an earlier call"},
