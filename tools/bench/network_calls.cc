@@ -9,6 +9,7 @@
 #include "common/record/network_record.h"
 #include "common/status/status.h"
 #include "kernels/baseline/network.h"
+#include "kernels/compiled/compiled.h"
 #include "kernels/compiled/device_network.h"
 #include "kernels/convolution/fastest.h"
 #include "kernels/cuda/device.h"
@@ -26,15 +27,6 @@ constexpr int64_t kFloat = sizeof(float);
 
 int64_t ImageBytes(const NetworkCase& one) {
   return int64_t{one.images.height} * one.images.width;
-}
-
-// The index of the largest, the first of several.
-uint8_t LabelOf(const float* logits, int classes) {
-  int label = 0;
-  for (int c = 1; c < classes; ++c) {
-    if (logits[c] > logits[label]) label = c;
-  }
-  return static_cast<uint8_t>(label);
 }
 
 // From bytes in host memory by a compiled network.
@@ -55,7 +47,8 @@ absl::StatusOr<NetworkCall> OurHostCall(const NetworkCase& one, int64_t count,
   call.run = [=]() -> absl::Status {
     RETURN_IF_ERROR(compiled->Run(images, count, last->logits.data()));
     for (int64_t i = 0; i < count; ++i) {
-      last->labels[i] = LabelOf(&last->logits[i * classes], classes);
+      last->labels[i] = static_cast<uint8_t>(
+          AnswerOf(&last->logits[i * classes], classes).label);
     }
     return absl::OkStatus();
   };
