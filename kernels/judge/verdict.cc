@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
+#include "common/flags/flags.h"
 #include "common/status/status.h"
 #include "kernels/cuda/device.h"
 #include "kernels/judge/judging.h"
@@ -19,18 +19,9 @@ bool HasProlog(KernelInterface kernel_interface) {
 }
 
 // Adds `text` in lines of at most 80 columns, each behind `indent` spaces.
-void AddWrapped(const std::string& text, int indent, std::string& out) {
-  constexpr size_t kColumns = 80;
-  const std::string margin(indent, ' ');
-  std::string line;
-  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
-    if (!line.empty() && line.size() + 1 + word.size() > kColumns) {
-      absl::StrAppend(&out, line, "\n");
-      line.clear();
-    }
-    absl::StrAppend(&line, line.empty() ? margin : " ", word);
-  }
-  absl::StrAppend(&out, line, "\n");
+void AddWrapped(const std::string& text, size_t indent, std::string& out) {
+  absl::StrAppend(&out, std::string(indent, ' '),
+                  WrapText(text, indent, indent), "\n");
 }
 
 }  // namespace
