@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/files/files.h"
+#include "common/files/process_stat.h"
 #include "common/parallel/parallel.h"
 
 namespace convlab {
@@ -39,13 +40,11 @@ bool UserBinds() {
 }
 
 int ParentOf(int process) {
-  // Behind the name, which may hold anything: the state and the parent.
+  // Behind the name: the state and the parent.
   const auto stat = ReadFile(absl::StrCat("/proc/", process, "/stat"));
   if (!stat.ok()) return 0;
-  const size_t name_end = stat->rfind(')');
-  if (name_end == std::string::npos) return 0;
   const std::vector<std::string> fields =
-      absl::StrSplit(stat->substr(name_end + 1), ' ', absl::SkipEmpty());
+      absl::StrSplit(FieldsBehindName(*stat), ' ');
   int parent = 0;
   return fields.size() > 1 && absl::SimpleAtoi(fields[1], &parent) ? parent : 0;
 }

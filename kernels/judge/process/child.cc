@@ -23,6 +23,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/files/process_stat.h"
 #include "common/record/seal.h"
 #include "common/status/status.h"
 
@@ -91,13 +92,6 @@ std::string ReadProc(const std::string& path) {
   return std::string(text, std::max<ssize_t>(count, 0));
 }
 
-// The fields of a "stat" file that follow the program's name, which may hold
-// anything: the first is the state.
-std::string AfterName(const std::string& stat) {
-  const size_t end = stat.rfind(") ");
-  return end == std::string::npos ? "" : stat.substr(end + 2);
-}
-
 // Whether no thread of a process can run. True too if there is none.
 bool AllStopped(pid_t process) {
   const std::string folder = absl::StrCat("/proc/", process, "/task");
@@ -108,8 +102,9 @@ bool AllStopped(pid_t process) {
     if (std::isdigit(static_cast<unsigned char>(task->d_name[0])) == 0) {
       continue;
     }
-    const std::string state =
-        AfterName(ReadProc(absl::StrCat(folder, "/", task->d_name, "/stat")));
+    const std::string stat =
+        ReadProc(absl::StrCat(folder, "/", task->d_name, "/stat"));
+    const absl::string_view state = FieldsBehindName(stat);
     stopped &= state.empty() || std::strchr("TtZX", state[0]) != nullptr;
   }
   closedir(tasks);
@@ -284,8 +279,9 @@ absl::Status Child::CheckUsage() {
                                   resident_bytes_ / double{1 << 30}));
   }
   int threads = 0;
+  const std::string stat = ReadProc(absl::StrCat("/proc/", process, "/stat"));
   std::sscanf(
-      AfterName(ReadProc(absl::StrCat("/proc/", process, "/stat"))).c_str(),
+      std::string(FieldsBehindName(stat)).c_str(),
       "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d",
       &threads);
   if (threads > kThreads) {
