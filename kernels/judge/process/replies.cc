@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status/status.h"
+#include "kernels/judge/process/fault.h"
 
 namespace convlab {
 namespace {
@@ -14,7 +15,7 @@ constexpr char kForged[] = "wrote to the judge's socket";
 
 absl::Status CheckReply(const Request& request, const Reply& reply) {
   if (reply.token != request.token || reply.order != request.order) {
-    return absl::AbortedError(kForged);
+    return KernelFault(Fault::kBrokeRule, kForged);
   }
   if (reply.code == 0) return absl::OkStatus();
   // Memory may be short, and a GPU missing, without any fault of the kernel;
@@ -24,7 +25,11 @@ absl::Status CheckReply(const Request& request, const Reply& reply) {
       request.order == Order::kBegin) {
     code = static_cast<absl::StatusCode>(reply.code);
   }
-  return absl::Status(code, TextOf(reply.text));
+  if (code != absl::StatusCode::kAborted) {
+    return absl::Status(code, TextOf(reply.text));
+  }
+  return KernelFault(reply.broke_rule != 0 ? Fault::kBrokeRule : Fault::kEnded,
+                     TextOf(reply.text));
 }
 
 absl::Status AcceptTimes(const Reply& reply, const OpTimes& times,
@@ -38,9 +43,9 @@ absl::Status AcceptTimes(const Reply& reply, const OpTimes& times,
   // The GPU's clock may run a little faster than the host's.
   if (reply.event_ns < 0 ||
       reply.event_ns > times.judge_ns + times.judge_ns / 50) {
-    return absl::AbortedError(absl::StrCat("its device events took ",
-                                           reply.event_ns, " ns in an op of ",
-                                           times.judge_ns, " ns"));
+    return KernelFault(Fault::kBrokeRule,
+                       absl::StrCat("its device events took ", reply.event_ns,
+                                    " ns in an op of ", times.judge_ns, " ns"));
   }
   result.event_ns.push_back(reply.event_ns);
   return absl::OkStatus();
@@ -52,7 +57,7 @@ absl::Status AcceptReport(const Reply& reply, bool trace, CallResult& result) {
     possible &= work.kernels >= 0 && work.kernel_ns >= 0 && work.copies >= 0 &&
                 work.copied_bytes >= 0 && work.span_ns >= 0;
   }
-  if (!possible) return absl::AbortedError(kForged);
+  if (!possible) return KernelFault(Fault::kBrokeRule, kForged);
   if (trace && reply.traced != 0) {
     result.work.assign(std::begin(reply.work), std::end(reply.work));
   }

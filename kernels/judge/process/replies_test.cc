@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/judge/process/fault.h"
 
 namespace convlab {
 namespace {
@@ -37,10 +38,12 @@ TEST(CheckReply, OnlyWhoKnowsTheSecretAndTheOrderAnswers) {
   Reply reply = ReplyTo(request);
   EXPECT_TRUE(CheckReply(request, reply).ok());
   ++reply.token;
-  EXPECT_EQ(CheckReply(request, reply), absl::AbortedError(kForged));
+  EXPECT_EQ(CheckReply(request, reply),
+            KernelFault(Fault::kBrokeRule, kForged));
   reply = ReplyTo(request);
   reply.order = Order::kReport;
-  EXPECT_EQ(CheckReply(request, reply), absl::AbortedError(kForged));
+  EXPECT_EQ(CheckReply(request, reply),
+            KernelFault(Fault::kBrokeRule, kForged));
 }
 
 // Where the kernel's code runs, it cannot call its own failure the machine's.
@@ -59,6 +62,15 @@ TEST(CheckReply, AFailureIsTheKernelsWhereItsCodeRuns) {
                                      : absl::StatusCode::kAborted);
     EXPECT_EQ(status.message(), "no memory");
   }
+}
+
+TEST(CheckReply, AProcessTellsThatARuleWasBroken) {
+  const Request request = RequestOf(Order::kSettle);
+  Reply reply = ReplyTo(request);
+  reply.code = static_cast<int32_t>(absl::StatusCode::kAborted);
+  EXPECT_EQ(FaultOf(CheckReply(request, reply)), Fault::kEnded);
+  reply.broke_rule = 1;
+  EXPECT_EQ(FaultOf(CheckReply(request, reply)), Fault::kBrokeRule);
 }
 
 TEST(CheckReply, ATextNeedsNoEnd) {
@@ -108,6 +120,7 @@ TEST(AcceptTimes, WhatCannotBeIsRefused) {
     const absl::Status status =
         AcceptTimes(reply, OneMillisecond(true), clock, result);
     EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+    EXPECT_EQ(FaultOf(status), Fault::kBrokeRule);
     EXPECT_THAT(std::string(status.message()), HasSubstr("device events"));
   }
   EXPECT_THAT(result.event_ns, IsEmpty());
@@ -130,7 +143,8 @@ TEST(AcceptReport, NumbersBelowZeroAreRefused) {
         &work.kernels, &work.kernel_ns,   &work.copies,     &work.copied_bytes,
         &work.span_ns, &bad.device_bytes, &bad.leaked_bytes};
     *numbers[i] = -1;
-    EXPECT_EQ(AcceptReport(bad, true, result), absl::AbortedError(kForged))
+    EXPECT_EQ(AcceptReport(bad, true, result),
+              KernelFault(Fault::kBrokeRule, kForged))
         << i;
   }
 }
