@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/files/folder.h"
 #include "common/record/run_record.h"
 #include "common/status/status.h"
 #include "reports/accuracy_tables.h"
@@ -76,14 +76,10 @@ absl::StatusOr<std::string> GpuOthers(const std::string& measured) {
 absl::StatusOr<std::string> CpuLessons(const std::string& measured) {
   const std::string folder = measured + "/cpu";
   std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string name = entry.path().stem().string();
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, NamesIn(folder));
+  for (const std::string& file : files) {
+    const std::string name = std::filesystem::path(file).stem().string();
     if (absl::StartsWith(name, "m2-fa19-1000-")) names.push_back(name);
-  }
-  if (error) {
-    return absl::InternalError(
-        absl::StrCat(folder, " cannot be read: ", error.message()));
   }
   if (names.empty()) {
     return absl::NotFoundError(

@@ -20,6 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/files/files.h"
+#include "common/files/folder.h"
 #include "common/flags/flags.h"
 #include "common/status/main.h"
 #include "common/status/status.h"
@@ -118,15 +119,15 @@ int LockFolder(const std::string& folder) {
 // with them.
 void RemoveUnfinished(const std::string& out) {
   std::error_code ignored;
-  std::vector<fs::path> left;
-  for (const auto& entry : fs::directory_iterator(out, ignored)) {
-    if (absl::StartsWith(entry.path().filename().string(), kUnfinished) &&
-        entry.is_directory(ignored) && !entry.is_symlink(ignored)) {
-      left.push_back(entry.path());
+  const auto names = NamesIn(out);
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
+    const std::string folder = absl::StrCat(out, "/", name);
+    if (!absl::StartsWith(name, kUnfinished) ||
+        !fs::is_directory(fs::symlink_status(folder, ignored))) {
+      continue;
     }
-  }
-  for (const fs::path& folder : left) {
-    const int lock = LockFolder(folder.string());
+    const int lock = LockFolder(folder);
     if (lock < 0) continue;
     fs::remove_all(folder, ignored);
     close(lock);
@@ -170,30 +171,27 @@ class Output {
   // place of a folder.
   absl::Status Finish(const std::vector<std::string>& obsolete) {
     std::error_code error;
-    std::vector<fs::directory_entry> entries;
-    for (auto entry = fs::recursive_directory_iterator(scratch_, error);
-         !error && entry != fs::recursive_directory_iterator();
-         entry.increment(error)) {
-      const std::string target = TargetOf(*entry);
+    ASSIGN_OR_RETURN(const std::vector<std::string> paths,
+                     PathsBelow(scratch_));
+    for (const std::string& path : paths) {
+      const std::string target = TargetOf(path);
+      const bool is_folder = fs::is_directory(path, error);
       if (fs::exists(target, error) &&
-          fs::is_directory(target, error) != entry->is_directory(error)) {
-        return FileError("write", target,
-                         entry->is_directory() ? ENOTDIR : EISDIR);
+          fs::is_directory(target, error) != is_folder) {
+        return FileError("write", target, is_folder ? ENOTDIR : EISDIR);
       }
-      entries.push_back(*entry);
     }
-    RETURN_IF_ERROR(FileStatus("read", scratch_, error));
     for (const std::string& name : obsolete) {
       if (fs::exists(scratch_ + "/" + name, error)) continue;
       fs::remove(out_ + "/" + name, error);
       RETURN_IF_ERROR(FileStatus("remove", out_ + "/" + name, error));
     }
-    for (const fs::directory_entry& entry : entries) {
-      const std::string target = TargetOf(entry);
-      if (entry.is_directory()) {
+    for (const std::string& path : paths) {
+      const std::string target = TargetOf(path);
+      if (fs::is_directory(path, error)) {
         fs::create_directories(target, error);
       } else {
-        fs::rename(entry.path(), target, error);
+        fs::rename(path, target, error);
       }
       RETURN_IF_ERROR(FileStatus("write", target, error));
     }
@@ -201,8 +199,8 @@ class Output {
   }
 
  private:
-  std::string TargetOf(const fs::directory_entry& entry) const {
-    return out_ + "/" + fs::relative(entry.path(), scratch_).string();
+  std::string TargetOf(const std::string& path) const {
+    return out_ + path.substr(scratch_.size());
   }
 
   Output(std::string out, std::string scratch, bool is_new, int lock)

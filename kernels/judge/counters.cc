@@ -1,7 +1,6 @@
 #include "kernels/judge/counters.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/files/files.h"
+#include "common/files/folder.h"
 #include "common/program/program.h"
 #include "common/status/status.h"
 #include "kernels/measure/inputs.h"
@@ -43,10 +43,11 @@ constexpr const char* kAll[] = {kTime,       kMemory, kL2,    kL1,
 std::string FindNcu() {
   std::vector<std::string> places = PlacesOnPath("ncu");
   std::vector<std::string> versions;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(
-           "/opt/nvidia/nsight-compute", none)) {
-    versions.push_back(entry.path().string() + "/ncu");
+  constexpr char kInstalled[] = "/opt/nvidia/nsight-compute";
+  if (const auto names = NamesIn(kInstalled); names.ok()) {
+    for (const std::string& name : *names) {
+      versions.push_back(absl::StrCat(kInstalled, "/", name, "/ncu"));
+    }
   }
   std::sort(versions.rbegin(), versions.rend());
   places.insert(places.end(), versions.begin(), versions.end());

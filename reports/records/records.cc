@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/files/files.h"
+#include "common/files/folder.h"
 #include "common/record/classify_record.h"
 #include "common/status/status.h"
 #include "reports/importers/import.h"
@@ -34,13 +35,11 @@ absl::StatusOr<std::vector<fs::path>> FilesBelow(const std::string& folder) {
     return absl::NotFoundError(absl::StrCat(
         "cannot read ", folder, ": it is not a folder of run records"));
   }
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, PathsBelow(folder));
   std::vector<fs::path> files;
-  for (auto entry = fs::recursive_directory_iterator(folder, error);
-       !error && entry != fs::recursive_directory_iterator();
-       entry.increment(error)) {
-    if (entry->is_regular_file(error)) files.push_back(entry->path());
+  for (const std::string& path : paths) {
+    if (fs::is_regular_file(path, error)) files.emplace_back(path);
   }
-  if (error) return FileError("read", folder, error.value());
   std::sort(files.begin(), files.end());
   return files;
 }

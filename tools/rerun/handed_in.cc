@@ -1,13 +1,12 @@
 #include "tools/rerun/handed_in.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <system_error>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/files/folder.h"
 #include "common/record/run_record.h"
 
 namespace convlab {
@@ -17,13 +16,10 @@ namespace fs = std::filesystem;
 
 // The entries of a folder, sorted; none if it cannot be read.
 std::vector<fs::path> Entries(const fs::path& folder) {
+  const auto names = NamesIn(folder.string());
+  if (!names.ok()) return {};
   std::vector<fs::path> entries;
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, error);
-       !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    entries.push_back(entry->path());
-  }
-  absl::c_sort(entries);
+  for (const std::string& name : *names) entries.push_back(folder / name);
   return entries;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/files/files.h"
+#include "common/files/folder.h"
 #include "common/hash/hash.h"
 #include "common/status/status.h"
 #include "kernels/judge/source/files.h"
@@ -230,16 +231,11 @@ bool IsSource(const fs::path& path) {
 
 absl::StatusOr<KernelSource> ReadFolder(const fs::path& folder) {
   std::vector<fs::path> paths;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; entry != end;
-       entry.increment(error)) {
-    if (IsSource(entry->path())) paths.push_back(entry->path());
+  ASSIGN_OR_RETURN(const std::vector<std::string> found,
+                   NamesIn(folder.string()));
+  for (const std::string& name : found) {
+    if (IsSource(folder / name)) paths.push_back(folder / name);
   }
-  if (error) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "cannot read folder ", folder.string(), ": ", error.message()));
-  }
-  std::sort(paths.begin(), paths.end());
   std::vector<fs::path> kernels;
   std::vector<std::string> names;
   for (const fs::path& path : paths) {
