@@ -1,5 +1,6 @@
 // What folders hold. std::filesystem's iterators end the program where memory
-// is refused to them: libstdc++ 14 builds paths in functions that may not throw.
+// is refused to them: libstdc++ 14 builds paths in functions that may not
+// throw.
 #ifndef COMMON_FILES_FOLDER_H_
 #define COMMON_FILES_FOLDER_H_
 
