@@ -221,7 +221,7 @@ namespace {
 // be exact: 100 GFLOP/s per thread is a round number between what it reaches
 // with AVX2 and with AVX-512.
 absl::StatusOr<double> EstimateNs(const Problem& problem,
-                                 const Resources& resources) {
+                                  const Resources& resources) {
   constexpr double kThreadFlopsPerNs = 100;
   const int threads =
       resources.workers == nullptr ? 1 : resources.workers->count();
