@@ -292,7 +292,7 @@ absl::StatusOr<double> EstimateNs(const Operation& operation,
                                   const Target& target, const Variant& variant,
                                   bool fuses) {
   if (variant.estimate_ns == nullptr) return 0;
-  const absl::StatusOr<double> ns =
+  absl::StatusOr<double> ns =
       variant.estimate_ns(PaddedProblem(operation), target.resources);
   if (absl::IsUnimplemented(ns.status())) return 0;
   if (!ns.ok() || target.backend == Backend::kCpu) return ns;
