@@ -224,8 +224,8 @@ struct Block {
   //   stored   a stage was read      the writer        multipliers
   //   brought  an image has come     the copy engine   converters
   //   written  all is stored         the writer        multipliers that mend
-  // Every thread arrives for itself, but of the writer only the first lane.
-  // There is one barrier `written`.
+  // Every thread arrives for itself, but at `written`, of which there is one,
+  // the writer's first lane does.
   uint32_t full, empty, staged, stored, brought, written;
   int slab_barriers, stage_barriers;
 
@@ -253,7 +253,7 @@ struct Block {
       }
       for (int i = 0; i < stage_barriers; ++i) {
         InitBarrier(staged + 8 * i, C::kSlabThreads);
-        InitBarrier(stored + 8 * i, 1);
+        InitBarrier(stored + 8 * i, 32);
       }
       for (int i = 0; i < plan.raw_buffers; ++i) {
         InitBarrier(brought + 8 * i, 1);

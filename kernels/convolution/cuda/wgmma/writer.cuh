@@ -53,8 +53,8 @@ __device__ __forceinline__ void RunWriter(const Block<kShape>& block) {
                  out);
       CommitBulkStores();
       WaitForBulkReads();
-      __syncwarp();
-      if (block.lane == 0) Arrive(block.stored + 8 * ring.barrier);
+      // Each lane has read parts of the stage.
+      Arrive(block.stored + 8 * ring.barrier);
     }
   }
   WaitForBulkStores();
