@@ -112,6 +112,17 @@ __device__ __forceinline__ void Split(float a, float b, uint32_t& high,
   low = reinterpret_cast<const uint32_t&>(l);
 }
 
+// The same for weights that are larger by `share` of their high halves.
+__device__ __forceinline__ void SplitWeights(float a, float b, float share,
+                                             uint32_t& high, uint32_t& low) {
+  const __half2 h = __floats2half2_rn(a, b);
+  const float2 back = __half22float2(h);
+  const __half2 l = __floats2half2_rn(fmaf(share, back.x, a - back.x),
+                                      fmaf(share, back.y, b - back.y));
+  high = reinterpret_cast<const uint32_t&>(h);
+  low = reinterpret_cast<const uint32_t&>(l);
+}
+
 // What halves lose of a value that was scaled to v, or tensor cores of its
 // products. The scaled value may be zero because float has no number as small.
 __device__ __forceinline__ float LostOf(float value, float v) {
@@ -149,15 +160,20 @@ __device__ __forceinline__ uint32_t LargestOfThread(const float* v,
 // Multiplies by 2^exponent, exactly: float has no powers above 2^127.
 class FilterScale {
  public:
-  __device__ __forceinline__ explicit FilterScale(int exponent)
+  __device__ __forceinline__ explicit FilterScale(int exponent,
+                                                  bool exact = false)
       : first_(PowerOfTwo(min(exponent, 127))),
-        second_(PowerOfTwo(max(exponent - 127, 0))) {}
+        second_(PowerOfTwo(max(exponent - 127, 0))),
+        exact_(exact) {}
   __device__ __forceinline__ float operator()(float v) const {
     return v * first_ * second_;
   }
+  // Whether all of the filter's scaled weights are halves.
+  __device__ __forceinline__ bool exact() const { return exact_; }
 
  private:
   float first_, second_;
+  bool exact_;
 };
 
 // Chooses the scale of a filter, of which this is the block, and stores what is
@@ -166,9 +182,10 @@ class FilterScale {
 __device__ __forceinline__ FilterScale ScaleFilter(const float* k, int weights,
                                                    ScaledFilter* filter) {
   __shared__ uint32_t largest;
-  __shared__ int lossy, sum, magnitude, signs, not_zero;
+  __shared__ int lossy, sum, magnitude, signs, not_zero, split;
   if (threadIdx.x == 0) {
     largest = 0, lossy = 0, sum = 0, magnitude = 0, signs = 0, not_zero = 0;
+    split = 0;
   }
   __syncthreads();
   uint32_t most = __reduce_max_sync(
@@ -179,7 +196,7 @@ __device__ __forceinline__ FilterScale ScaleFilter(const float* k, int weights,
   const int exponent = IsFinite(most) ? FilterExponent(most) : 0;
   const FilterScale scale(exponent);
   // Integers, so that it does not matter in which order threads add.
-  int of_thread[5] = {};
+  int of_thread[6] = {};
   for (int i = threadIdx.x; i < weights; i += blockDim.x) {
     const float weight = k[i], v = scale(weight);
     const int rounded = __float2int_rn(v / 32);
@@ -188,6 +205,7 @@ __device__ __forceinline__ FilterScale ScaleFilter(const float* k, int weights,
     of_thread[2] += abs(rounded);
     of_thread[3] += (weight > 0) - (weight < 0);
     of_thread[4] += weight != 0;
+    of_thread[5] += v != __half2float(__float2half_rn(v));
   }
 #pragma unroll
   for (int& v : of_thread) v = __reduce_add_sync(0xffffffff, v);
@@ -197,6 +215,7 @@ __device__ __forceinline__ FilterScale ScaleFilter(const float* k, int weights,
     atomicAdd(&magnitude, of_thread[2]);
     atomicAdd(&signs, of_thread[3]);
     atomicAdd(&not_zero, of_thread[4]);
+    atomicAdd(&split, of_thread[5]);
   }
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -204,7 +223,7 @@ __device__ __forceinline__ FilterScale ScaleFilter(const float* k, int weights,
                abs(sum) > magnitude - magnitude / 4 ||
                    abs(signs) > not_zero - not_zero / 4};
   }
-  return scale;
+  return FilterScale(exponent, split == 0);
 }
 
 // A filter's exponent where a float has its own, modulo 2^32.

@@ -31,6 +31,13 @@ constexpr float kKeptShare =
 constexpr float kLeastNormal = 0x1p-14f;
 constexpr float kDenormalLost = kKeptShare * kLeastNormal;
 
+// Tensor cores cut sums off towards zero, so that an output that a few products
+// dominate comes out too small. Weights are made larger by this share of their
+// own, in their low halves, unless all of a filter's are halves and have none:
+// sums of integers stay exact. A single product, of which nothing is cut off,
+// is then wrong by at most 16 * 2^-24 of itself.
+constexpr float kCutShare = 0x1p-22f;
+
 // In place of an exponent: there are infinities or NaN.
 constexpr int kNotScalable = 1 << 20;
 

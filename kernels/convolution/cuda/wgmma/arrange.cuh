@@ -34,6 +34,8 @@ __global__ void ArrangeWgmmaFiltersKernel(
   // What one part loses is within its class.
   if (kParts == 1 && threadIdx.x == 0) filters[m].lossy = 0;
 
+  const float share = scale.exact() ? 0 : kCutShare;
+
   const int group = m / (8 * octets), of_group = m % (8 * octets);
   const int rows = plan.K + 2 * (vector_rows - 1);
   const int row_words = octets * shifts * 64;
@@ -68,7 +70,7 @@ __global__ void ArrangeWgmmaFiltersKernel(
     uint32_t* const to = first + (step * rows + at_row) * row_words +
                          octet * 64 + depth * 32 + filter * 4 + word;
     uint32_t low;
-    Split(v[0], v[1], to[0], low);
+    SplitWeights(v[0], v[1], share, to[0], low);
     if constexpr (kParts == 2) to[part_words] = low;
   }
 #endif
