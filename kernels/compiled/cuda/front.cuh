@@ -14,7 +14,7 @@
 namespace convlab::cuda {
 
 template <int kSteps, int kTiles>
-class FrontBlock : private FrontStrips<FrontPitch(false)> {
+class FrontBlock : private FrontStrips</*kWarpgroups=*/false> {
  public:
   __device__ FrontBlock(char* shared, const uint8_t* images, float* out,
                         const FrontLaunch& launch)

@@ -88,6 +88,9 @@ constexpr int FrontBlocks(int steps, int tiles) {
 constexpr int FrontGroups(int tiles) { return tiles > 4 ? 6 : 8; }
 constexpr int FrontBlockGroups(int tiles) { return tiles > 4 ? 3 : 2; }
 
+// Of two positions, one below the other, in shared memory (FrontRun).
+constexpr int kFrontRunBytes = 4;
+
 // Columns between two rows of pixels in shared memory; twice the words of two
 // halves.
 constexpr int FrontPitch(bool warpgroups) { return warpgroups ? 96 : 136; }
@@ -135,7 +138,9 @@ struct FrontLaunch {
   constexpr int runs_at() const {
     return taps_at() + (8 * shape.problem.enlarged + 15) / 16 * 16;
   }
-  constexpr int source_at() const { return runs_at() + 8 * padded_runs(); }
+  constexpr int source_at() const {
+    return runs_at() + kFrontRunBytes * padded_runs();
+  }
   constexpr int pixels_at() const {
     return source_at() + 4 * source_rows() * (shape.problem.size + 2);
   }

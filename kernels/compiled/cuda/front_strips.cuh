@@ -22,16 +22,17 @@ struct FrontScale {
 };
 
 // Two positions, one below the other: where the upper one's window begins in
-// the pixels, in words, and its place in the strip's result.
+// the pixels, and its place in the strip's result, both in words.
 struct FrontRun {
-  int window, place;
+  uint16_t window, place;
 };
+static_assert(sizeof(FrontRun) == kFrontRunBytes);
 
-// kPitch: of pixels in shared memory.
-template <int kPitch>
+// kWarpgroups: for products of warpgroups, whose strips are whole images.
+template <bool kWarpgroups>
 class FrontStrips {
  protected:
-  static constexpr int kWords = kPitch / 2;
+  static constexpr int kWords = FrontPitch(kWarpgroups) / 2;
 
   // scales: those of the block's filters will be there.
   __device__ FrontStrips(char* shared, FrontScale* scales,
@@ -136,7 +137,8 @@ class FrontStrips {
       const int run = min(i, launch_.runs() - 1), pair = run / shape().pooled;
       const int x = run - pair * shape().pooled;
       const int row = min(2 * pair, launch_.rows - 2);
-      runs_[i] = {row * 2 * kWords + x, row * shape().pooled + x};
+      runs_[i] = {static_cast<uint16_t>(row * 2 * kWords + x),
+                  static_cast<uint16_t>(row * shape().pooled + x)};
     }
     // The source's border stays zeros.
     const int floats = launch_.source_rows() * (size() + 2);
@@ -155,7 +157,7 @@ class FrontStrips {
   __device__ __forceinline__ Strip StripAt(int64_t i, const TapAt& tap) const {
     Strip strip = {i, 0, 0, 0};
     // Divisions of 64 bits would be a tenth of a whole image's instructions.
-    if (launch_.strips > 1) {
+    if (!kWarpgroups && launch_.strips > 1) {
       strip.image = i / launch_.strips;
       // The last strip has as many rows as the others, some of them again.
       strip.first = min(static_cast<int>(i % launch_.strips) * launch_.rows,
@@ -169,37 +171,51 @@ class FrontStrips {
     return strip;
   }
 
-  // A thread goes down a word's column, so that it mixes the source's columns
-  // once for all rows that two of the source's rows become. What is beyond the
-  // image repeats its last row and column: only weights of 0 meet it.
+  // A thread goes down a word's column, from one row of the source to the next:
+  // it mixes their columns once for all rows between the two, of which the
+  // weight of the lower one grows by the same amount from row to row. What is
+  // beyond the image repeats its last row and column: only weights of 0 meet
+  // it.
   template <bool kAtOnce>
   __device__ __forceinline__ void Mix(const Strip& strip) {
-    const int first = 2 * strip.first;
     const int pairs = shape().columns / 2, last = enlarged() - 1;
     const int part = Divide(threadIdx.x, shape().pairs_magic);
     const int x = threadIdx.x - part * pairs;
     const int begin = part * launch_.part_rows;
     const int end = min(begin + launch_.part_rows, launch_.pixel_rows());
+    if (begin >= end) return;
+    const int first = 2 * strip.first, pitch = size() + 2;
+    const Tap tap = taps_[min(first + begin, last)];
+    const float* const row = source_ + (tap.first - strip.source) * pitch;
     const Tap columns[2] = {taps_[min(2 * x, last)],
                             taps_[min(2 * x + 1, last)]};
-    const auto across = [&](int row) {
-      const float* const from = source_ + row * (size() + 2);
-      return make_float2(enlarging_.Across(columns[0], from),
-                         enlarging_.Across(columns[1], from));
+    const float* from[2] = {row + columns[0].first, row + columns[1].first};
+    const auto across = [&] {
+      const float2 mixed = {enlarging_.Mix(columns[0], from[0]),
+                            enlarging_.Mix(columns[1], from[1])};
+      from[0] += pitch;
+      from[1] += pitch;
+      return mixed;
     };
-    int source = -2;
-    float2 top = {}, bottom = {};
-#pragma unroll 2
-    for (int r = begin; r < end; ++r) {
-      const Tap tap = taps_[min(first + r, last)];
-      const int needed = tap.first - strip.source;
-      if (needed != source) {
-        top = needed == source + 1 ? bottom : across(needed);
-        bottom = across(needed + 1);
-        source = needed;
+    uint32_t* to = pixels_ + begin * kWords + x;
+    uint32_t* const after = to + (end - begin) * kWords;
+    // One row at least, if only to be repeated.
+    uint32_t* const inside =
+        to + max(min(end, last + 1 - first) - begin, 1) * kWords;
+    float weight = tap.weight1;
+    uint32_t word = 0;
+    for (float2 bottom = across(); to < inside; weight -= enlarging_.whole()) {
+      const float2 top = bottom;
+      bottom = across();
+      const SmallInterpolation::Rows rows = enlarging_.RowsOf(top, bottom);
+#pragma unroll 4
+      for (; weight < enlarging_.whole() && to < inside; to += kWords) {
+        word = enlarging_.DownPair<kAtOnce>(weight, rows);
+        *to = word;
+        weight += enlarging_.step();
       }
-      pixels_[r * kWords + x] = enlarging_.DownPair<kAtOnce>(tap, top, bottom);
     }
+    for (; to < after; to += kWords) *to = word;
   }
 
   // Images may be in the host's memory, so that every wait counts: where all

@@ -18,7 +18,7 @@ namespace convlab::cuda {
 
 // kTiles: of all filters, an even number.
 template <int kSteps, int kTiles>
-class FrontWarpgroups : private FrontStrips<FrontPitch(true)> {
+class FrontWarpgroups : private FrontStrips</*kWarpgroups=*/true> {
  public:
   __device__ FrontWarpgroups(char* shared, FrontScale* scales,
                              const uint8_t* images, float* out,
