@@ -24,7 +24,8 @@ class FrontWarpgroups : private FrontStrips</*kWarpgroups=*/true> {
                              const uint8_t* images, float* out,
                              const FrontLaunch& launch)
       : FrontStrips(shared, scales, images, out, launch),
-        columns_(SharedAddress(shared)),
+        columns_(static_cast<uint32_t>(
+            ColumnsAt(__shfl_sync(0xffffffff, SharedAddress(shared), 0)))),
         result_(reinterpret_cast<float*>(shared + launch.result_at())) {}
 
   __device__ void Run(char* shared, const uint4* filters,
@@ -90,15 +91,31 @@ class FrontWarpgroups : private FrontStrips</*kWarpgroups=*/true> {
       const FrontRun runs[2] = {runs_[at], runs_[at + second]};
       uint32_t pixels[kSteps + 1][4];
       LoadWindows(runs, pixels);
-#pragma unroll
-      for (int below = 0; below < 2; ++below) {
-        float sums[4 * kTiles];
-        FenceProducts();
-        Start(pixels, below, sums);
+      // The upper positions are finished while the lower ones are multiplied,
+      // if there are registers for the sums of both.
+      constexpr bool kBoth = kTiles == 2;
+      float sums[2][4 * kTiles];
+      FenceProducts();
+      Start(pixels, 0, sums[0]);
+      if constexpr (kBoth) {
+        Start(pixels, 1, sums[1]);
+        WaitForProducts<1>();
+        Finish<kActivation>(sums[0], runs, out, scales, 0);
+      } else {
         WaitForProducts<0>();
-        Finish<kActivation>(sums, runs, out, scales, below * pooled);
+        Finish<kActivation>(sums[0], runs, out, scales, 0);
+        FenceProducts();
+        Start(pixels, 1, sums[1]);
       }
+      WaitForProducts<0>();
+      Finish<kActivation>(sums[1], runs, out, scales, pooled);
     }
+  }
+
+  // The descriptor of a part of the filters. An address in a descriptor does
+  // not overflow, so that an addition makes another.
+  __device__ __forceinline__ uint64_t ColumnsOf(int part) const {
+    return ColumnsAt(0) >> 32 << 32 | (columns_ + part * kPartBytes / 16);
   }
 
   // The products of the runs' upper or lower positions.
@@ -107,10 +124,8 @@ class FrontWarpgroups : private FrontStrips</*kWarpgroups=*/true> {
                                         float (&sums)[4 * kTiles]) const {
 #pragma unroll
     for (int s = 0; s < kSteps; ++s) {
-      const uint32_t step = columns_ + 2 * s * kPartBytes;
-      StartProduct(sums, pixels[s + below], ColumnsAt(step + kPartBytes),
-                   s > 0);
-      StartProduct(sums, pixels[s + below], ColumnsAt(step));
+      StartProduct(sums, pixels[s + below], ColumnsOf(2 * s + 1), s > 0);
+      StartProduct(sums, pixels[s + below], ColumnsOf(2 * s));
     }
     CommitProducts();
   }
@@ -148,8 +163,8 @@ class FrontWarpgroups : private FrontStrips</*kWarpgroups=*/true> {
     CommitBulkStores();
   }
 
-  const uint32_t columns_;
-  float* const result_;  // [filter][row][column], by result_plane
+  const uint32_t columns_;  // the lower word of the first descriptor
+  float* const result_;     // [filter][row][column], by result_plane
 };
 
 #endif  // __CUDA_ARCH_FEAT_SM90_ALL
