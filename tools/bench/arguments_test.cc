@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Outcome Bench(const std::string& arguments) {
+ProgramOutcome Bench(const std::string& arguments) {
   return RunProgram("tools/bench/bench " + arguments);
 }
 
@@ -60,7 +60,7 @@ TEST(Bench, RefusesWrongArguments) {
                                 "--device cpu --data dark",
                                 "--list --class fp64",
                                 "--layer fa17"}) {
-    const Outcome outcome = Bench(arguments);
+    const ProgramOutcome outcome = Bench(arguments);
     EXPECT_EQ(outcome.exit_status, 2) << arguments << ": " << outcome.output;
     EXPECT_TRUE(absl::StartsWith(outcome.output, "bench: ")) << outcome.output;
     // One line.
@@ -106,7 +106,7 @@ TEST(BenchLibrary, WritesWhatWasMeasuredIfAProblemFails) {
 #endif
   const std::string json =
       absl::StrCat(std::getenv("TEST_TMPDIR"), "/library.json");
-  const Outcome outcome = RunProgram(absl::StrCat(
+  const ProgramOutcome outcome = RunProgram(absl::StrCat(
       "(ulimit -v 110000; tools/bench/bench --library --device cpu --threads 1 "
       "--samples 3 --seconds 0.01 --json ",
       json, ")"));
