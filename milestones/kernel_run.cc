@@ -330,10 +330,14 @@ absl::Status RunSources(Session& session,
     return CompileAll(session, sources, folder.path());
   });
   const absl::Status prepared = Prepare(session, shared);
-  ASSIGN_OR_RETURN(const std::vector<CompiledKernel> compiled, compiling.get());
+  const absl::StatusOr<std::vector<CompiledKernel>> compiled = compiling.get();
+  for (const std::string& error : CompilerErrors(compiled.status())) {
+    session.Tell(error);
+  }
+  RETURN_IF_ERROR(compiled.status());
   RETURN_IF_ERROR(prepared);
   std::vector<std::string> failed;
-  for (const CompiledKernel& kernel : compiled) {
+  for (const CompiledKernel& kernel : *compiled) {
     ASSIGN_OR_RETURN(const bool right, RunOne(session, kernel, shared));
     if (!right) failed.push_back(kernel.source.name);
   }

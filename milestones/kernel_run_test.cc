@@ -191,6 +191,18 @@ TEST_F(KernelRunTest, BadFilesAreOneLine) {
   EXPECT_THAT(outcome.err, Contains(HasSubstr("syntax.cc:5: ")));
 }
 
+TEST_F(KernelRunTest, TheFirstErrorsOfAFileAreTold) {
+  Write("two.cc", Plain("W - K + 1", "one();\ntwo();\n"));
+  const Outcome outcome = Run("m2", "sp19 10 --kernel two.cc");
+  EXPECT_EQ(outcome.exit_status, 2);
+  ASSERT_GE(outcome.err.size(), 3);
+  const auto last = outcome.err.end() - 3;
+  EXPECT_THAT(last[0], HasSubstr("two.cc:5: "));
+  EXPECT_THAT(last[1], HasSubstr("two.cc:6: "));
+  EXPECT_THAT(last[2], AllOf(HasSubstr("two.cc:5: "),
+                             HasSubstr("(the first of 2 errors)")));
+}
+
 // A file's content says what it is, not its name; nothing is run.
 TEST_F(KernelRunTest, CheckReadsTheFilesAndEnds) {
   Write("main.cc", "int main() {}\n");

@@ -7,10 +7,12 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -32,6 +34,14 @@ constexpr double kMaxSeconds = 120;
 // Where there is no GPU to ask: its code runs on all from it on, and it has
 // asynchronous copies and tf32.
 constexpr int kDefaultCapability = 80;
+
+// With them ld names the line of what is undefined. It reads a line of an
+// included file as one of the main file in version 5 of the format.
+constexpr const char* kLineTables[] = {"-g1", "-gdwarf-4"};
+
+// The lines of a status that carries several errors.
+constexpr char kErrorsPayload[] = "convlab/compiler-errors";
+constexpr size_t kMostErrors = 5;
 
 std::string Variable(const char* name) {
   const char* const value = getenv(name);
@@ -101,6 +111,10 @@ absl::StatusOr<std::vector<std::string>> GpuCommand(const Unit& unit,
                                       "-lineinfo",
                                       "--extended-lambda",
                                       "--expt-relaxed-constexpr"};
+  for (const char* const option : kLineTables) {
+    command.emplace_back("-Xcompiler");
+    command.emplace_back(option);
+  }
   command.push_back(GenerateCode(compute_capability));
   // The guard takes the place of these (shims/convlab/guard.h). The library
   // holds a runtime of its own and shows none of it.
@@ -125,10 +139,23 @@ absl::StatusOr<std::vector<std::string>> GpuCommand(const Unit& unit,
 
 absl::StatusOr<std::vector<std::string>> CpuCommand() {
   ASSIGN_OR_RETURN(std::string compiler, FindHostCompiler());
-  return std::vector<std::string>{
+  std::vector<std::string> command = {
       std::move(compiler), "-shared",       "-fPIC",    "-O3",
       "-std=c++17",        "-march=native", "-fopenmp", "-Wl,-Bsymbolic",
       "-Wl,--no-undefined"};
+  command.insert(command.end(), std::begin(kLineTables), std::end(kLineTables));
+  return command;
+}
+
+// A status with the first of the errors that also carries the others.
+absl::Status Failure(std::vector<std::string> errors) {
+  for (std::string& error : errors) error = OneLine(error);
+  if (errors.size() == 1) return absl::InvalidArgumentError(errors[0]);
+  absl::Status status = absl::InvalidArgumentError(
+      absl::StrCat(errors[0], " (the first of ", errors.size(), " errors)"));
+  if (errors.size() > kMostErrors) errors.resize(kMostErrors);
+  status.SetPayload(kErrorsPayload, absl::Cord(absl::StrJoin(errors, "\n")));
+  return status;
 }
 
 // What the compiler said, or its error.
@@ -149,14 +176,14 @@ absl::StatusOr<Diagnostics> RunCompiler(const std::vector<std::string>& command,
   for (const KernelFile& file : unit.files) files.push_back(file.path);
   Diagnostics diagnostics = ReadDiagnostics(result->output, files);
   if (result->exit_status == 0) return diagnostics;
-  if (diagnostics.error.empty()) {
+  if (diagnostics.errors.empty()) {
     const std::vector<std::string> lines =
         absl::StrSplit(absl::StripAsciiWhitespace(result->output), '\n');
-    diagnostics.error =
+    diagnostics.errors.push_back(
         absl::StrCat(fs::path(command[0]).filename().string(), " failed (",
-                     result->exit_status, "): ", lines.back());
+                     result->exit_status, "): ", lines.back()));
   }
-  return absl::InvalidArgumentError(OneLine(diagnostics.error));
+  return Failure(std::move(diagnostics.errors));
 }
 
 // The name of the library: readable, and another for each content and GPU.
@@ -222,6 +249,12 @@ absl::StatusOr<CompiledKernel> CompileKernel(const KernelSource& source,
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();
   return kernel;
+}
+
+std::vector<std::string> CompilerErrors(const absl::Status& status) {
+  const auto payload = status.GetPayload(kErrorsPayload);
+  if (!payload) return {};
+  return absl::StrSplit(std::string(*payload), '\n');
 }
 
 }  // namespace convlab

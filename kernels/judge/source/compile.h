@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/judge/source/interface.h"
 
@@ -45,6 +46,10 @@ struct CompileOptions {
 // in case of an error.
 absl::StatusOr<CompiledKernel> CompileKernel(const KernelSource& source,
                                              const CompileOptions& options);
+
+// Of a status of CompileKernel the compiler's first errors in the same form, a
+// line each and at most five; empty if the status's message names all.
+std::vector<std::string> CompilerErrors(const absl::Status& status);
 
 }  // namespace convlab
 

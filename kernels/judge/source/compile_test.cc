@@ -38,12 +38,35 @@ TEST(CompileKernel, ErrorsAreTheCompilersFirstWithTheFilesLine) {
       absl::InvalidArgumentError("syntax.cc:4: expected ';' before '}' token"));
   EXPECT_THAT(std::string(Error(bad + "template.cc").message()),
               StartsWith("template.cc:7: no match for 'operator-'"));
-  EXPECT_EQ(Error(bad + "undefined.cc"),
+  EXPECT_EQ(
+      Error(bad + "undefined.cc"),
+      absl::InvalidArgumentError(
+          "undefined.cc:5: undefined reference to `OneImage(float const*, "
+          "float*)'"));
+  EXPECT_EQ(Error(bad + "open_bracket.cc"),
             absl::InvalidArgumentError(
-                "undefined.cc: undefined reference to `OneImage(float const*, "
-                "float*)'"));
+                "open_bracket.cc:2: a bracket that is opened here is never "
+                "closed, or one inside it: expected '}' at end of input"));
   EXPECT_THAT(std::string(Error(bad + "lab.cu").message()),
               HasSubstr("lab.cu:1: wb.h belongs to the course's labs"));
+}
+
+TEST(CompileKernel, OtherErrorsComeAlong) {
+  std::string file =
+      "extern \"C\" void convolution(const float* x, const float* k, float* y,"
+      " int B, int C, int H, int W, int M, int K) {\n";
+  for (int i = 0; i < 7; ++i) file += "  no" + std::to_string(i) + "();\n";
+  const absl::Status status =
+      Error(WriteTestFile(NewTestFolder(), "kernel.cc", file + "}\n"));
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(StartsWith("kernel.cc:2: 'no0' was not declared"),
+                    HasSubstr(" (the first of 7 errors)")));
+  const std::vector<std::string> errors = CompilerErrors(status);
+  ASSERT_EQ(errors.size(), 5);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_THAT(errors[i], StartsWith("kernel.cc:" + std::to_string(2 + i)));
+  }
+  EXPECT_TRUE(CompilerErrors(absl::InvalidArgumentError("one")).empty());
 }
 
 TEST(CompileKernel, WarningsAreKept) {

@@ -174,47 +174,105 @@ class Functions {
   bool own_ = false;
 };
 
-// The first error, wherever it was found.
-std::string FirstError(const std::vector<std::string>& lines,
-                       const std::vector<std::string>& files) {
-  const std::string main = std::filesystem::path(files[0]).filename().string();
-  for (size_t i = 0; i < lines.size(); ++i) {
-    const std::string& line = lines[i];
-    const auto message = ParseMessage(line);
-    if (message && message->error) {
-      std::string place =
-          PlaceIn(absl::StrCat(message->file, ":", message->line, ":"), files);
-      // Of an error elsewhere, the lines that follow (instantiated from) or
-      // precede it (included from) name the owner's.
-      for (size_t j = i + 1; place.empty() && j < lines.size(); ++j) {
-        if (const auto next = ParseMessage(lines[j]); next && next->error)
-          break;
-        place = PlaceIn(lines[j], files);
-      }
-      for (size_t j = i; place.empty() && j-- > 0 && i - j < 20;) {
-        place = PlaceIn(lines[j], files);
-      }
-      if (!place.empty()) {
-        return absl::StrCat(place, ": ", WithHint(message->text));
-      }
-      // The adapter behind the file calls what was told from its text.
-      return absl::StrCat(main, ": ", WithHint(message->text),
-                          "; perhaps the kernel's functions stand in an #if "
-                          "or a namespace that hides them");
+// Collects errors, wherever they were found.
+class Errors {
+ public:
+  Errors(const std::vector<std::string>& lines,
+         const std::vector<std::string>& files)
+      : lines_(lines),
+        files_(files),
+        main_(std::filesystem::path(files[0]).filename().string()) {}
+
+  std::vector<std::string> Take() {
+    for (size_t i = 0; i < lines_.size(); ++i) Read(i);
+    // An error of which no line is known follows from one that is told.
+    if (unclosed_.empty() && told_.empty() && !elsewhere_.empty()) {
+      told_.push_back(elsewhere_);
     }
-    // ptxas and ld name no line.
+    told_.insert(told_.begin(), unclosed_.begin(), unclosed_.end());
+    return std::move(told_);
+  }
+
+ private:
+  static void AddOnce(std::string error, std::vector<std::string>& errors) {
+    // The host's and the device's pass say the same.
+    if (std::find(errors.begin(), errors.end(), error) == errors.end()) {
+      errors.push_back(std::move(error));
+    }
+  }
+
+  void Read(size_t i) {
+    const std::string& line = lines_[i];
+    if (const auto message = ParseMessage(line); message && message->error) {
+      return ReadMessage(i, *message);
+    }
+    // nvcc's, of what is still open where the adapter behind the file ends.
+    constexpr absl::string_view kAtEnd = "At end of source: error: ";
+    if (absl::StartsWith(line, kAtEnd)) {
+      Message message;
+      message.text = line.substr(kAtEnd.size());
+      return ReadMessage(i, message);
+    }
+    // ptxas names no line, and ld names one only of what is undefined.
     for (const absl::string_view mark :
          {"ptxas error   : ", "ptxas fatal   : ", "undefined reference to ",
           "multiple definition of ", "nvcc fatal   : ", "nvlink error   : "}) {
       const size_t at = line.find(mark.data(), 0, mark.size());
       if (at == std::string::npos) continue;
       const bool tool = absl::EndsWith(mark, ": ");
-      return absl::StrCat(main, ": ",
-                          WithHint(line.substr(at + (tool ? mark.size() : 0))));
+      const std::string place = PlaceIn(line, files_);
+      return AddOnce(
+          absl::StrCat(place.empty() ? main_ : place, ": ",
+                       WithHint(line.substr(at + (tool ? mark.size() : 0)))),
+          told_);
     }
   }
-  return "";
-}
+
+  void ReadMessage(size_t i, const Message& message) {
+    std::string place =
+        PlaceIn(absl::StrCat(message.file, ":", message.line, ":"), files_);
+    std::string text = WithHint(message.text);
+    bool unclosed = false;
+    // Of an error elsewhere, the lines that follow (instantiated from, or the
+    // bracket that is open) or precede it (included from) name the owner's.
+    for (size_t j = i + 1; place.empty() && j < lines_.size(); ++j) {
+      if (const auto next = ParseMessage(lines_[j]); next && next->error) break;
+      place = PlaceIn(lines_[j], files_);
+      unclosed =
+          !place.empty() && absl::StrContains(lines_[j], "to match this");
+    }
+    for (size_t j = i; place.empty() && j-- > 0 && i - j < 20;) {
+      // What names another error's line says nothing of this one.
+      if (const auto before = ParseMessage(lines_[j]);
+          before && before->error) {
+        break;
+      }
+      place = PlaceIn(lines_[j], files_);
+    }
+    if (unclosed) {
+      AddOnce(absl::StrCat(place,
+                           ": a bracket that is opened here is never closed, "
+                           "or one inside it: ",
+                           text),
+              unclosed_);
+    } else if (!place.empty()) {
+      AddOnce(absl::StrCat(place, ": ", text), told_);
+    } else if (elsewhere_.empty()) {
+      // The adapter behind the file calls what was told from its text.
+      elsewhere_ = absl::StrCat(main_, ": ", text,
+                                "; perhaps a } is missing, or the kernel's "
+                                "functions stand in an #if or a namespace that "
+                                "hides them");
+    }
+  }
+
+  const std::vector<std::string>& lines_;
+  const std::vector<std::string>& files_;
+  const std::string main_;
+  std::vector<std::string> unclosed_;  // brackets
+  std::vector<std::string> told_;
+  std::string elsewhere_;
+};
 
 }  // namespace
 
@@ -246,7 +304,7 @@ Diagnostics ReadDiagnostics(absl::string_view output,
                             const std::vector<std::string>& files) {
   const std::vector<std::string> lines = absl::StrSplit(output, '\n');
   Diagnostics diagnostics;
-  diagnostics.error = FirstError(lines, files);
+  diagnostics.errors = Errors(lines, files).Take();
   Functions functions;
   for (const std::string& line : lines) {
     functions.Read(line);

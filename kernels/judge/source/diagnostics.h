@@ -11,10 +11,12 @@
 namespace convlab {
 
 struct Diagnostics {
-  // "new-forward.cu:12: identifier "tile" is undefined"; empty if there is
-  // none. Of an error in a header of the system: the owner's line that led
-  // there.
-  std::string error;
+  // "new-forward.cu:12: identifier "tile" is undefined", each once and in the
+  // compiler's order, but a bracket that is never closed first: what stands
+  // behind it is no error then. Of an error in a header of the system: the
+  // owner's line that led there. Errors for which no line of the owner's is
+  // known are told only where there is no other.
+  std::vector<std::string> errors;
   std::vector<std::string> warnings;      // of the owner's files, at most 10
   std::vector<DeviceFunction> functions;  // without constant_bytes
 };

@@ -12,8 +12,13 @@ using ::testing::IsEmpty;
 const std::vector<std::string> kFiles = {"/home/a/new-forward.cu",
                                          "/home/a/tile.h"};
 
+std::vector<std::string> Errors(const std::string& output) {
+  return ReadDiagnostics(output, kFiles).errors;
+}
+
 std::string Error(const std::string& output) {
-  return ReadDiagnostics(output, kFiles).error;
+  const std::vector<std::string> errors = Errors(output);
+  return errors.empty() ? "" : errors[0];
 }
 
 TEST(ReadDiagnostics, FirstErrorWithTheOwnersLine) {
@@ -24,6 +29,45 @@ TEST(ReadDiagnostics, FirstErrorWithTheOwnersLine) {
   EXPECT_EQ(Error("/home/a/new-forward.cu:2:10: fatal error: x.h: No such file "
                   "or directory\n"),
             "new-forward.cu:2: x.h: No such file or directory");
+}
+
+TEST(ReadDiagnostics, EveryErrorOnce) {
+  EXPECT_THAT(Errors("/home/a/new-forward.cu(3): error: one\n"
+                     "/home/a/tile.h(12): error: two\n"
+                     "/home/a/new-forward.cu(3): error: one\n"),
+              ElementsAre("new-forward.cu:3: one", "tile.h:12: two"));
+  EXPECT_THAT(
+      Errors("/usr/bin/ld: /tmp/x.o: in function `f':\n"
+             "/home/a/tile.h:5: undefined reference to `g()'\n"
+             "/usr/bin/ld: /home/a/tile.h:6: undefined reference to `h()'\n"
+             "collect2: error: ld returned 1 exit status\n"),
+      ElementsAre("tile.h:5: undefined reference to `g()'",
+                  "tile.h:6: undefined reference to `h()'"));
+}
+
+// As g++ 12 and nvcc 13 print it: the adapter stands behind the file.
+TEST(ReadDiagnostics, ABracketThatIsNeverClosedIsTheFirstError) {
+  EXPECT_THAT(
+      Errors("In file included from /tmp/x/kernel.cc:4:\n"
+             "/tmp/x/include/convlab/plain_cpu.h:3:58: error: a "
+             "function-definition is not allowed here before '{' token\n"
+             "/tmp/x/include/convlab/plain_cpu.h:22:2: error: expected '}' at "
+             "end of input\n"
+             "In file included from /tmp/x/kernel.cc:3:\n"
+             "/home/a/new-forward.cu:8:47: note: to match this '{'\n"),
+      ElementsAre("new-forward.cu:8: a bracket that is opened here is never "
+                  "closed, or one inside it: expected '}' at end of input"));
+  EXPECT_THAT(
+      Errors("/home/a/new-forward.cu(6): error: linkage specification is not "
+             "allowed\n"
+             "At end of source: error: expected a \"}\"\n"
+             "/home/a/new-forward.cu(3): note #3196-D: to match this \"{\"\n"),
+      ElementsAre("new-forward.cu:3: a bracket that is opened here is never "
+                  "closed, or one inside it: expected a \"}\"",
+                  "new-forward.cu:6: linkage specification is not allowed"));
+  EXPECT_THAT(Error("/tmp/x/include/convlab/plain_cpu.h:3:58: error: no "
+                    "declaration\n"),
+              ::testing::HasSubstr("perhaps a } is missing"));
 }
 
 TEST(ReadDiagnostics, ErrorsElsewhereAreTracedToTheOwnersLine) {
@@ -68,7 +112,7 @@ TEST(ReadDiagnostics, WarningsOfTheOwnersFilesOnce) {
       kFiles);
   EXPECT_THAT(diagnostics.warnings,
               ElementsAre("new-forward.cu:3: variable \"x\" was declared"));
-  EXPECT_EQ(diagnostics.error, "");
+  EXPECT_THAT(diagnostics.errors, IsEmpty());
   EXPECT_THAT(diagnostics.functions, IsEmpty());
 }
 
