@@ -1,6 +1,7 @@
 #include "milestones/standing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -126,12 +127,25 @@ absl::Status AddLayer(Session& session, const Problem& problem, double scale,
 }
 
 std::string Milliseconds(double ns) {
-  return absl::StrFormat("%.3g ms", ns * 1e-6);
+  return absl::StrFormat(ns < 999.5e6 ? "%.3g ms" : "%.0f ms", ns * 1e-6);
 }
 
-// "2.1 times as fast as", "0.4 times as fast as"
-std::string Ratio(double ns, double other_ns) {
-  return absl::StrFormat("%.2g times as fast as", other_ns / ns);
+// Two significant digits of a number from 1 on, without an exponent: "1.4",
+// "28", "1100".
+std::string TwoDigits(double value) {
+  if (value < 9.95) return absl::StrFormat("%.1f", value);
+  const double step = std::pow(10, std::floor(std::log10(value)) - 1);
+  return absl::StrFormat("%.0f", std::round(value / step) * step);
+}
+
+// "2.1 times as fast as cuDNN (5.1 ms)", "final (0.23 ms) is 28 times as fast"
+std::string Ratio(double ns, absl::string_view other, double other_ns) {
+  const std::string named =
+      absl::StrCat(other, " (", Milliseconds(other_ns), ")");
+  return ns <= other_ns ? absl::StrCat(TwoDigits(other_ns / ns),
+                                       " times as fast as ", named)
+                        : absl::StrCat(named, " is ", TwoDigits(ns / other_ns),
+                                       " times as fast");
 }
 
 }  // namespace
@@ -202,12 +216,10 @@ std::vector<std::string> DescribeStanding(const Standing& standing,
   lines.push_back(std::move(place));
   std::string peers;
   if (standing.cudnn_ns > 0) {
-    peers = absl::StrCat(Ratio(op_ns, standing.cudnn_ns), " cuDNN (",
-                         Milliseconds(standing.cudnn_ns), "), ");
+    peers = absl::StrCat(Ratio(op_ns, "cuDNN", standing.cudnn_ns), ", ");
   }
   if (standing.fastest_ns > 0) {
-    absl::StrAppend(&peers, Ratio(op_ns, standing.fastest_ns), " final (",
-                    Milliseconds(standing.fastest_ns), ")");
+    absl::StrAppend(&peers, Ratio(op_ns, "final", standing.fastest_ns));
   }
   if (!peers.empty()) lines.push_back(std::move(peers));
   if (standing.floor_ns) {
