@@ -376,6 +376,33 @@ TEST(Ranking, DevicesAreNotMixed) {
   EXPECT_TRUE(RankParticipants(two, options).ok());
 }
 
+TEST(Ranking, ADeviationNeedsTwoParticipants) {
+  const auto text = [](const std::vector<Participant>& participants) {
+    return WriteBlocks(DescribeRanking(Ranked(participants), {}));
+  };
+  EXPECT_THAT(text({Of("a", {Final(4)})}),
+              Not(HasSubstr("standard deviation 0.000")));
+  EXPECT_THAT(text({Of("a", {Final(4)}), Of("b", {Final(8)})}),
+              HasSubstr("Median 6.000 ms, standard deviation 2.000 ms."));
+}
+
+TEST(Ranking, ASumOutsideOfItsQuartilesIsExplained) {
+  const auto text = [](std::vector<int64_t> first,
+                       std::vector<int64_t> second) {
+    RunRecord record = Final(4);
+    record.convolutions[0].op_time_ns = std::move(first);
+    record.convolutions[1].op_time_ns = std::move(second);
+    return WriteBlocks(DescribeRanking(Ranked({Of("a", {record})}), {}));
+  };
+  // The medians add up to 2.8 ms, the repetitions to 2.8, 2.8 and 3.4 ms.
+  EXPECT_THAT(
+      text({kMs, kMs, 24 * kMs / 10}, {18 * kMs / 10, 18 * kMs / 10, kMs}),
+      Not(HasSubstr("outside of its quartiles")));
+  // The medians add up to 2 ms, the repetitions to 2.8, 2.9 and 2 ms.
+  EXPECT_THAT(text({kMs, 19 * kMs / 10, kMs}, {18 * kMs / 10, kMs, kMs}),
+              HasSubstr("outside of its quartiles"));
+}
+
 TEST(Ranking, NamesAreEscaped) {
   const Ranking ranking = Ranked({Of("a|<b>", {Final(4)})});
   EXPECT_THAT(WriteBlocks(DescribeRanking(ranking, {})),

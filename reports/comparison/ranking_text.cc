@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "reports/comparison/ranking.h"
@@ -38,6 +39,14 @@ Table TableOf(const RankingSection& section) {
   return table;
 }
 
+// Whether the table shows a sum that does not lie between its quartiles.
+bool HasSumOutsideOfQuartiles(const RankingSection& section) {
+  return absl::c_any_of(section.ranks, [](const Rank& rank) {
+    return rank.sum.samples >= kSamplesForSpread &&
+           (rank.sum.median < rank.sum.low || rank.sum.median > rank.sum.high);
+  });
+}
+
 }  // namespace
 
 std::vector<Block> DescribeRanking(const Ranking& ranking,
@@ -57,9 +66,19 @@ std::vector<Block> DescribeRanking(const Ranking& ranking,
                "whose op time does not count because their work is done "
                "elsewhere.")});
     blocks.push_back(TableOf(section));
-    blocks.push_back(Paragraph{absl::StrFormat(
-        "Median %s ms, standard deviation %s ms.",
-        Milliseconds(section.median_ns), Milliseconds(section.deviation_ns))});
+    if (HasSumOutsideOfQuartiles(section)) {
+      blocks.push_back(Paragraph{
+          "The sum is that of the convolutions' medians; the quartiles are "
+          "those of the sums of single repetitions. A sum may lie outside of "
+          "its quartiles where the convolutions' times vary apart."});
+    }
+    // One participant's sum is the median, and deviates from nothing.
+    if (section.ranks.size() > 1) {
+      blocks.push_back(
+          Paragraph{absl::StrFormat("Median %s ms, standard deviation %s ms.",
+                                    Milliseconds(section.median_ns),
+                                    Milliseconds(section.deviation_ns))});
+    }
   }
   if (!ranking.sections.empty()) {
     blocks.push_back(Paragraph{absl::StrCat(kTieRule, " ", kPointsRule)});
