@@ -1,5 +1,10 @@
 #include "milestones/course_output.h"
 
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "milestones/progress.h"
@@ -54,6 +59,17 @@ TEST(Progress, AWaitIsToldWithItsLimit) {
   EXPECT_EQ(WaitLine(4.9, 60),
             "no answer from the kernel for 5 s, it has 60 s");
   EXPECT_EQ(WaitLine(12, 15, 20), "no answer from the ");
+}
+
+TEST(Progress, WithoutATerminalAWaitIsToldOnce) {
+  if (isatty(STDERR_FILENO)) GTEST_SKIP() << "standard error is a terminal";
+  std::vector<std::string> told;
+  const auto notice = WaitNotice(
+      60, "running", [&](const std::string& text) { told.push_back(text); });
+  notice(0);
+  for (const double seconds : {3.1, 4.1, 0.0, 3.2}) notice(seconds);
+  EXPECT_EQ(told, std::vector<std::string>{"running: no answer from the kernel "
+                                           "for 3 s, it has 60 s"});
 }
 
 }  // namespace

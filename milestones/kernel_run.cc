@@ -39,8 +39,10 @@ namespace {
 // The course measured each operation once.
 constexpr int kRepeat = 1;
 
-// Whoever wants a quick answer does not wait longer for a call of a GPU.
+// Whoever wants a quick answer does not wait longer for a call of a GPU, or for
+// one of a CPU that takes the plainest loops a few seconds.
 constexpr double kQuickSeconds = 15;
+constexpr int64_t kQuickFlops = 2'000'000'000;
 
 // What is made once for all kernels of a session, and for all saves of one.
 struct Shared {
@@ -48,15 +50,20 @@ struct Shared {
   std::optional<Standing> standing;
 };
 
-ProcessOptions OptionsOf(const Session& session, const Shared& shared) {
+// `what` the process is started for, as people are told.
+ProcessOptions OptionsOf(const Session& session, const Shared& shared,
+                         const char* what) {
   ProcessOptions options;
   options.memory = shared.memory;
   options.gpu = session.backend == Backend::kCuda;
   options.threads = session.line.threads;
-  if (session.line.quick && options.gpu) options.seconds = kQuickSeconds;
-  options.waiting = [limit = options.seconds](double seconds) {
-    ShowWait(seconds, limit);
-  };
+  const Problem largest = LargestLayer(*session.line.network, session.size);
+  if (session.line.quick && (options.gpu || largest.flops() <= kQuickFlops)) {
+    options.seconds = kQuickSeconds;
+  }
+  options.waiting =
+      WaitNotice(options.seconds, what,
+                 [&session](const std::string& text) { session.Tell(text); });
   return options;
 }
 
@@ -190,16 +197,12 @@ std::vector<std::string> Bound(Session& session, const CompiledKernel& compiled,
                                const Shared& shared) {
   // Counters take several runs of each launch; shares need no large batch.
   constexpr int64_t kImages = 500;
-  const Network& network = *session.line.network;
-  Problem problem =
-      ConvolutionProblem(network, 0, std::min(session.size, kImages));
-  for (size_t i = 1; i < network.Convolutions().size(); ++i) {
-    const Problem other = ConvolutionProblem(network, i, problem.batch);
-    if (other.flops() > problem.flops()) problem = other;
-  }
+  const Problem problem =
+      LargestLayer(*session.line.network, std::min(session.size, kImages));
   const auto read = [&]() -> absl::StatusOr<KernelCounters> {
     ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
-    return ReadCounters(compiled.library, problem, OptionsOf(session, shared),
+    return ReadCounters(compiled.library, problem,
+                        OptionsOf(session, shared, "reading hardware counters"),
                         folder.path());
   };
   const absl::StatusOr<KernelCounters> counters = read();
@@ -234,7 +237,7 @@ absl::StatusOr<bool> RunOne(Session& session, const CompiledKernel& compiled,
       session.Print("New Inference");
     }
   }
-  ProcessOptions start = OptionsOf(session, shared);
+  ProcessOptions start = OptionsOf(session, shared, "running the network");
   start.trace = session.traced;
   start.guard = !session.traced;
   absl::StatusOr<std::unique_ptr<KernelProcess>> process =
@@ -255,7 +258,7 @@ absl::StatusOr<bool> RunOne(Session& session, const CompiledKernel& compiled,
     options.samples = 3;
     options.timed_seconds = 2;
   }
-  options.process = OptionsOf(session, shared);
+  options.process = OptionsOf(session, shared, "judging");
   {
     ProgressBar progress;
     options.progress = [&](double share) { progress.Show(share); };

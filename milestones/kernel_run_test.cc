@@ -5,6 +5,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/record/run_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -125,7 +127,24 @@ TEST_F(KernelRunTest, WhoWaitsForAKernelIsToldOnATerminal) {
   EXPECT_EQ(outcome.exit_status, 0) << absl::StrJoin(outcome.out, "\n");
   EXPECT_THAT(outcome.out,
               Contains(HasSubstr(
-                  "\rno answer from the kernel for 3 s, it has 60 s\x1b[K")));
+                  "\rno answer from the kernel for 3 s, it has 15 s\x1b[K")));
+}
+
+TEST_F(KernelRunTest, AKernelThatHangsIsToldAndEndsSoon) {
+  Write("hang.cc",
+        Plain("W - K + 1", "for (volatile int i = 0;;) i = i + 1;\n"));
+  const absl::Time start = absl::Now();
+  const Outcome outcome = Run("m2", "sp19 20 --quick --kernel hang.cc");
+  EXPECT_LT(absl::Now() - start, absl::Seconds(50));
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_THAT(outcome.out, Contains(StartsWith("crashed: ")));
+  for (const char* const what : {"running the network", "judging"}) {
+    EXPECT_THAT(outcome.err,
+                Contains(absl::StrCat("m2: ", what,
+                                      ": no answer from the kernel for 3 s, "
+                                      "it has 15 s"))
+                    .Times(1));
+  }
 }
 
 TEST_F(KernelRunTest, ACrashIsARowOfTheLadder) {

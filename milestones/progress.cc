@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <cstdio>
 
@@ -39,10 +40,22 @@ void ProgressBar::Show(double share) {
                ProgressLine(share, elapsed.count(), Columns()).c_str());
 }
 
-void ShowWait(double seconds, double limit) {
-  if (!isatty(STDERR_FILENO)) return;
-  std::fprintf(stderr, "\r%s\x1b[K",
-               seconds > 0 ? WaitLine(seconds, limit, Columns()).c_str() : "");
+std::function<void(double seconds)> WaitNotice(
+    double limit, std::string what,
+    std::function<void(const std::string&)> tell) {
+  if (isatty(STDERR_FILENO)) {
+    return [limit](double seconds) {
+      std::fprintf(
+          stderr, "\r%s\x1b[K",
+          seconds > 0 ? WaitLine(seconds, limit, Columns()).c_str() : "");
+    };
+  }
+  return [=, told = false](double seconds) mutable {
+    if (seconds > 0 && !told) {
+      tell(absl::StrCat(what, ": ", WaitLine(seconds, limit, INT_MAX)));
+      told = true;
+    }
+  };
 }
 
 std::string ProgressLine(double share, double seconds, int columns) {

@@ -1,8 +1,9 @@
-// A progress bar on standard error, shown only on a terminal.
+// A progress bar on standard error, shown only on a terminal, and notices.
 #ifndef MILESTONES_PROGRESS_H_
 #define MILESTONES_PROGRESS_H_
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 namespace convlab {
@@ -20,9 +21,13 @@ class ProgressBar {
   const std::chrono::steady_clock::time_point start_;
 };
 
-// Shows on a terminal, in the bar's place, that a kernel lets the program wait:
-// for so many seconds, of those that it has; 0 seconds: not any more.
-void ShowWait(double seconds, double limit);
+// Returns a function that says that a kernel lets the program wait, for so many
+// seconds of the `limit` that each call has; 0 seconds: not any more. On a
+// terminal it shows each wait in the bar's place. Otherwise it says once, by
+// `tell`, what is waited for: one line for what may be a hundred calls.
+std::function<void(double seconds)> WaitNotice(
+    double limit, std::string what,
+    std::function<void(const std::string&)> tell);
 
 // Formats the bar, "[######      ]  50 %, 3 s left", from the share of the work
 // and the seconds that it took.

@@ -16,7 +16,7 @@ namespace {
 
 // A kernel that dies on so many sizes that are not the network's, or lets the
 // judge wait for so long until it dies, or for three calls that never end, is
-// not tried on more.
+// not tried on more. One such call is enough for a quick answer.
 constexpr int kMostDeaths = 8;
 constexpr double kMostLostSeconds = 30;
 constexpr size_t kMostLines = 8;
@@ -68,8 +68,9 @@ void Judging::NoteSpecial(const JudgeTrial& trial, const Attempt& attempt) {
 }
 
 bool Judging::HasLostEnough() const {
+  const int calls = options_.quick ? 1 : 3;
   return lost_seconds_ >=
-         std::min(kMostLostSeconds, 3 * options_.process.seconds);
+         std::min(kMostLostSeconds, calls * options_.process.seconds);
 }
 
 absl::StatusOr<Attempt> Judging::Try(const JudgeTrial& trial) {

@@ -188,18 +188,25 @@ TEST(Judging, AKernelThatOnlyHangsIsNotAskedForALargeBatch) {
   constexpr double kSeconds = 0.05;
   constexpr int64_t kBatch = 777;
   bool asked = false;
+  int calls = 0;
   FunctionKernel kernel{Stateless(
       [&](const Problem& problem, const float*, const float*, float*) {
         asked |= problem.batch == kBatch;
+        ++calls;
         absl::SleepFor(absl::Seconds(1.2 * kSeconds));
         return KernelFault(Fault::kTookTooLong, "took more than 0.05 s");
       })};
   kernel.batch = kBatch;
   kernel.seconds = kSeconds;
-  const Verdict verdict = JudgeFunction(kernel);
-  EXPECT_EQ(verdict.outcome, VerdictOutcome::kCrashed);
-  EXPECT_THAT(Reason(verdict), HasSubstr("took more than"));
-  EXPECT_FALSE(asked);
+  for (const bool quick : {true, false}) {
+    kernel.quick = quick;
+    calls = 0;
+    const Verdict verdict = JudgeFunction(kernel);
+    EXPECT_EQ(verdict.outcome, VerdictOutcome::kCrashed);
+    EXPECT_THAT(Reason(verdict), HasSubstr("took more than"));
+    EXPECT_FALSE(asked);
+    EXPECT_EQ(calls, quick ? 1 : 3);
+  }
 }
 
 TEST(Judging, ACrashIsAVerdict) {

@@ -84,6 +84,14 @@ std::vector<Problem> LayersOf(const Network& network, int64_t batch) {
   return layers;
 }
 
+Problem LargestLayer(const Network& network, int64_t batch) {
+  const std::vector<Problem> layers = LayersOf(network, batch);
+  if (layers.empty()) return {};
+  return *std::max_element(
+      layers.begin(), layers.end(),
+      [](const Problem& a, const Problem& b) { return a.flops() < b.flops(); });
+}
+
 std::vector<JudgeTrial> MakeTrials(const Network& network, bool quick, bool gpu,
                                    uint64_t seed) {
   std::vector<JudgeTrial> trials;

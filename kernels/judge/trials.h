@@ -19,6 +19,8 @@ struct JudgeTrial {
 
 // The convolutions of a network at this batch, in order.
 std::vector<Problem> LayersOf(const Network& network, int64_t batch);
+// The one with the most work; an empty problem if there is none.
+Problem LargestLayer(const Network& network, int64_t batch);
 
 // All trials in random order: the network's layers with several batches and
 // families of inputs; unless `quick`, the layers of all other networks and odd
