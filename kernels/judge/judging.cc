@@ -186,6 +186,41 @@ absl::Status Judging::TryOtherNetworks() {
   return absl::OkStatus();
 }
 
+// Whether threads of the kernel still compute when its function has returned.
+// What a GPU still does then belongs to the op.
+absl::StatusOr<bool> Judging::DependsOnTime(const Attempt& failure) {
+  // A thread may also meet the tensors of the call behind, and crash.
+  if (options_.process.gpu || failure.fault == Fault::kTookTooLong ||
+      failure.fault == Fault::kBrokeRule) {
+    return false;
+  }
+  // So much work takes longer than it takes to stop the process, and plain
+  // loops end it within the wait.
+  constexpr int64_t kMostFlops = 500'000'000;
+  constexpr double kSeconds = 1;
+  Problem problem = asked_failed_;
+  const int64_t images = kMostFlops / (problem.flops() / problem.batch) + 1;
+  problem.batch = std::min(problem.batch, images);
+  // One that is right now and then without the wait has a race.
+  for (const bool waits : {true, false, true}) {
+    // Threads of the calls before may still write to the output.
+    runner_.Restart();
+    Manner manner;
+    if (waits) manner.linger_seconds = kSeconds;
+    ASSIGN_OR_RETURN(const Attempt attempt,
+                     runner_.Try(problem, Family::kSigned, manner));
+    if (attempt.right() != waits) return false;
+  }
+  std::vector<std::string> reason = {
+      absl::StrCat("right only if ", kSeconds,
+                   " s passes after it has returned: "
+                   "its threads still write the output then"),
+      "wait for all threads that it starts (join them) before it returns"};
+  reason.insert(reason.end(), failure.reason.begin(), failure.reason.end());
+  SetReason(VerdictOutcome::kWrong, std::move(reason));
+  return true;
+}
+
 absl::StatusOr<bool> Judging::DependsOnMemory(const Attempt& failure) {
   if (failure.result != AttemptResult::kWrong || !failure.check.has_nan) {
     return false;
@@ -245,6 +280,8 @@ absl::StatusOr<std::string> Judging::FindRightNetwork() {
 // Why a layer of the network is wrong.
 absl::Status Judging::FindReason() {
   const Attempt failure = *asked_failure_;
+  ASSIGN_OR_RETURN(const bool by_time, DependsOnTime(failure));
+  if (by_time) return absl::OkStatus();
   ASSIGN_OR_RETURN(const bool by_memory, DependsOnMemory(failure));
   if (by_memory) return absl::OkStatus();
   ASSIGN_OR_RETURN(const bool by_order, DependsOnOrder(failure));

@@ -28,14 +28,6 @@ std::string Reason(const Verdict& verdict) {
   return absl::StrJoin(verdict.reason, "\n");
 }
 
-// The kernel is right where `holds`, and otherwise gives zeros.
-Load RightIf(const std::function<bool(const Problem&)>& holds) {
-  return Stateless(Changed([holds](const Problem& problem, float* y) {
-    if (!holds(problem)) std::fill_n(y, problem.output_elements(), 0.0f);
-    return absl::OkStatus();
-  }));
-}
-
 Verdict JudgeOnAll(const Load& load) {
   FunctionKernel kernel{load};
   kernel.quick = false;

@@ -2,6 +2,7 @@
 #ifndef KERNELS_JUDGE_JUDGING_TESTING_H_
 #define KERNELS_JUDGE_JUDGING_TESTING_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -31,8 +32,8 @@ using Tell = std::function<void(const KernelCall& call, CallResult& result)>;
 
 class FunctionProcess : public KernelProcess {
  public:
-  FunctionProcess(Op op, Tell tell)
-      : op_(std::move(op)), tell_(std::move(tell)) {}
+  FunctionProcess(Op op, Op late, Tell tell)
+      : op_(std::move(op)), late_(std::move(late)), tell_(std::move(tell)) {}
 
   absl::StatusOr<SharedTensors> Map(const Problem& problem) override {
     x_.resize(problem.input_elements());
@@ -50,6 +51,11 @@ class FunctionProcess : public KernelProcess {
       if (!status.ok()) return status;
       if (i >= call.warm_ops) result.op_ns.push_back(1'000'000);
     }
+    if (late_ && call.linger_seconds > 0) {
+      const absl::Status status =
+          late_(call.problem, x_.data(), k_.data(), y_.data());
+      if (!status.ok()) return status;
+    }
     result.whole_ns = 2'000'000;
     if (tell_) tell_(call, result);
     return result;
@@ -61,7 +67,7 @@ class FunctionProcess : public KernelProcess {
   std::string Protection() const override { return "none"; }
 
  private:
-  const Op op_;
+  const Op op_, late_;
   const Tell tell_;
   std::vector<float> x_, k_, y_;
 };
@@ -70,6 +76,7 @@ struct FunctionKernel {
   explicit FunctionKernel(Load l) : load(std::move(l)) {}
 
   Load load;
+  Op late;  // what threads do if the process may go on after the op
   bool gpu = false;
   bool has_prolog = false;
   bool quick = true;
@@ -84,7 +91,8 @@ inline Verdict JudgeFunction(const FunctionKernel& kernel) {
   static Workers* const workers = new Workers(2);
   JudgedKernel judged;
   judged.start = [&](const ProcessOptions&) {
-    return std::make_unique<FunctionProcess>(kernel.load(), kernel.tell);
+    return std::make_unique<FunctionProcess>(kernel.load(), kernel.late,
+                                             kernel.tell);
   };
   judged.has_prolog = kernel.has_prolog;
   judged.limits = kernel.limits;
@@ -161,6 +169,14 @@ inline Op Changed(
     Convolve(problem, x, k, y);
     return change(problem, y);
   };
+}
+
+// The kernel is right where `holds`, and otherwise gives zeros.
+inline Load RightIf(const std::function<bool(const Problem&)>& holds) {
+  return Stateless(Changed([holds](const Problem& problem, float* y) {
+    if (!holds(problem)) std::fill_n(y, problem.output_elements(), 0.0f);
+    return absl::OkStatus();
+  }));
 }
 
 // Rounds to so many bits after the leading one; beyond `largest` infinite, and

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/status/status.h"
 #include "kernels/convolution/convolution.h"
@@ -63,6 +64,13 @@ std::vector<float> Sample(absl::Span<const float> y, uint64_t seed) {
 
 }  // namespace
 
+std::string DescribeGrowth(int64_t bytes) {
+  return absl::StrFormat(
+      "the memory of its process grows by about %.0f MB with each call: it "
+      "does not free all that it allocates",
+      static_cast<double>(bytes) * 1e-6);
+}
+
 bool Runner::IsEarlierResult(const Problem& problem,
                              absl::Span<const float> y) {
   const auto found = earlier_.find(ToString(problem));
@@ -74,6 +82,19 @@ bool Runner::IsEarlierResult(const Problem& problem,
                      [&](float value) { return value != before[0]; }) &&
          std::memcmp(now.data(), before.data(), now.size() * sizeof(float)) ==
              0;
+}
+
+int64_t Runner::GrowthPerCall() const {
+  // The last of a layer's runs are of sizes that it had before: what is kept
+  // for each size does not grow with them, nor does what threads are given.
+  constexpr size_t kCalls = 4;
+  constexpr int64_t kLeastBytes = int64_t{1} << 20;
+  if (options_.gpu || memory_.size() <= kCalls) return 0;
+  const auto last = memory_.end() - 1, first = last - kCalls;
+  for (auto call = first; call != last; ++call) {
+    if (call[1] - call[0] < kLeastBytes) return 0;
+  }
+  return (*last - *first) / static_cast<int64_t>(kCalls);
 }
 
 absl::StatusOr<Attempt> Runner::TryInProcess(const Inputs& inputs,
@@ -96,9 +117,11 @@ absl::StatusOr<Attempt> Runner::TryInProcess(const Inputs& inputs,
   call.problem = problem;
   call.warm_ops = manner.warm_ops;
   call.timed_ops = manner.timed_ops;
+  call.linger_seconds = manner.linger_seconds;
   absl::StatusOr<CallResult> result = process_->Run(call);
   if (!result.ok()) return skip(result.status());
   attempt.call = *std::move(result);
+  memory_.push_back(attempt.call.process_bytes);
   if (!attempt.call.guard.empty()) {
     attempt.result = AttemptResult::kBroke;
     attempt.fault = Fault::kWroteOutside;
@@ -148,8 +171,12 @@ absl::StatusOr<Attempt> Runner::Try(const Problem& problem, Family family,
   absl::StatusOr<Attempt> attempt = TryInProcess(inputs, manner);
   if (absl::IsAborted(attempt.status())) {
     const std::string printed = process_->Printed();
-    process_.reset();
-    return Failed(problem, attempt.status(), options_, printed);
+    Attempt failed = Failed(problem, attempt.status(), options_, printed);
+    if (const int64_t growth = GrowthPerCall(); growth > 0) {
+      failed.reason.push_back(DescribeGrowth(growth));
+    }
+    Restart();
+    return failed;
   }
   if (attempt.ok() && attempt->call.leaked_bytes > kMostLeaked) Restart();
   return attempt;

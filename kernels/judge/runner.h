@@ -45,8 +45,12 @@ struct Attempt {
 struct Manner {
   int warm_ops = 0;
   int timed_ops = 1;
-  bool zeroed = false;  // the output holds zeros before, not NaN
+  bool zeroed = false;        // the output holds zeros before, not NaN
+  double linger_seconds = 0;  // KernelCall::linger_seconds
 };
+
+// What Runner::GrowthPerCall means, for people.
+std::string DescribeGrowth(int64_t bytes);
 
 class Runner {
  public:
@@ -64,11 +68,18 @@ class Runner {
                               const Manner& manner = {});
 
   // The next Try has a new process.
-  void Restart() { process_.reset(); }
+  void Restart() {
+    process_.reset();
+    memory_.clear();
+  }
 
   // Whether a process has ever come so far that it could be called.
   bool has_started() const { return has_started_; }
   const std::string& protection() const { return protection_; }
+
+  // By how much a kernel's memory on the host grows with each call, if it has
+  // grown with each of the last ones by no little; otherwise 0.
+  int64_t GrowthPerCall() const;
 
  private:
   absl::StatusOr<Attempt> TryInProcess(const Inputs& inputs,
@@ -82,6 +93,7 @@ class Runner {
   std::unique_ptr<KernelProcess> process_;
   bool has_started_ = false;
   std::string protection_;
+  std::vector<int64_t> memory_;  // of process_, after each of its calls
   uint64_t runs_ = 0;
   // Some elements of the last right output of each problem.
   std::map<std::string, std::vector<float>> earlier_;

@@ -54,6 +54,7 @@ class Judging {
   absl::Status FindReason();
   // Whether the reason was found; sets it then.
   absl::StatusOr<bool> DependsOnMemory(const Attempt& failure);
+  absl::StatusOr<bool> DependsOnTime(const Attempt& failure);
   absl::StatusOr<bool> DependsOnOrder(const Attempt& failure);
   absl::StatusOr<std::string> FindRightNetwork();
   absl::Status CheckTimes();
@@ -81,6 +82,7 @@ class Judging {
   // The first failures: of the layers at the batch that was asked for, of the
   // layers at other batches, and of other sizes.
   std::optional<Attempt> asked_failure_, own_failure_, other_failure_;
+  Problem asked_failed_;   // the problem of asked_failure_
   JudgeTrial own_failed_;  // the trial of own_failure_, or of asked_failure_
   std::vector<Attempt> first_round_;  // by layer
   // How often and for how long a process died of a trial.

@@ -38,7 +38,10 @@ absl::Status Judging::TimeRound(const std::vector<size_t>& order, bool first) {
       return absl::ResourceExhaustedError(attempt.reason[0]);
     }
     if (!attempt.right()) {
-      if (!asked_failure_) asked_failure_ = attempt;
+      if (!asked_failure_) {
+        asked_failure_ = attempt;
+        asked_failed_ = layers_[i];
+      }
       if (!own_failure_) own_failed_ = trial;
       // A first round shows all layers, unless that would take long; later ones
       // are right or intermittent.
@@ -86,6 +89,9 @@ absl::Status Judging::TimeLayers(bool in_order) {
                        "): a race, or state that is kept between calls"));
     }
     Progress(0.5 + 0.4 * (i + 1.0) / options_.samples);
+  }
+  if (const int64_t growth = runner_.GrowthPerCall(); growth > 0) {
+    Note(DescribeGrowth(growth));
   }
   return absl::OkStatus();
 }

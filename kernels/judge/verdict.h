@@ -55,7 +55,7 @@ struct Verdict {
   std::string op_time_note;
   std::string protection;  // KernelProcess::Protection
   // What people should know, and what counts against nobody: integers that are
-  // not exact, memory that leaks, an op that cannot be repeated.
+  // not exact, memory that leaks or grows, an op that cannot be repeated.
   std::vector<std::string> notes;
   uint64_t seed = 0;   // with which the same inputs come again
   bool quick = false;  // only the network's own layers were tried

@@ -120,6 +120,18 @@ int64_t WaitedOf(const std::string& task) {
   return waited;
 }
 
+struct Resident {
+  int64_t bytes, shared_bytes;
+};
+
+Resident ResidentOf(pid_t process) {
+  long long pages = 0, shared = 0;
+  std::sscanf(ReadProc(absl::StrCat("/proc/", process, "/statm")).c_str(),
+              "%*d %lld %lld", &pages, &shared);
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  return {pages * page, shared * page};
+}
+
 }  // namespace
 
 int64_t JudgeNow() {
@@ -270,11 +282,7 @@ absl::Status Child::Receive(Reply* reply) {
 
 absl::Status Child::CheckUsage() {
   const pid_t process = kernel_ > 0 ? kernel_ : pid_;
-  long long resident = 0;
-  std::sscanf(ReadProc(absl::StrCat("/proc/", process, "/statm")).c_str(),
-              "%*d %lld", &resident);
-  resident *= sysconf(_SC_PAGESIZE);
-  if (resident_bytes_ > 0 && resident > resident_bytes_) {
+  if (resident_bytes_ > 0 && ResidentOf(process).bytes > resident_bytes_) {
     return Broken(absl::StrFormat("used more than %.2f GiB of memory",
                                   resident_bytes_ / double{1 << 30}));
   }
@@ -362,6 +370,12 @@ void Child::Stop() {
 
 void Child::Continue() {
   if (!dead() && kernel_ > 0) kill(kernel_, SIGCONT);
+}
+
+int64_t Child::PrivateBytes() const {
+  if (dead() || kernel_ <= 0) return 0;
+  const Resident resident = ResidentOf(kernel_);
+  return resident.bytes - resident.shared_bytes;
 }
 
 int64_t Child::WaitedForCpu() const {

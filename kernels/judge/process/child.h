@@ -61,6 +61,8 @@ class Child {
   // How long the process's first thread and this one have waited for a CPU; 0
   // if the system does not tell.
   int64_t WaitedForCpu() const;
+  // Its resident memory that is not shared, as the tensors are; 0 if unknown.
+  int64_t PrivateBytes() const;
   // What it printed, at most 64 KiB.
   const std::string& Printed();
 

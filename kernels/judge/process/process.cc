@@ -14,6 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/status/status.h"
 #include "kernels/cuda/device.h"
 #include "kernels/judge/process/child.h"
@@ -321,11 +323,13 @@ absl::StatusOr<CallResult> Process::Run(const KernelCall& call) {
   }
   CallResult result;
   const absl::Status status = Phases(call, result);
+  if (status.ok()) absl::SleepFor(absl::Seconds(call.linger_seconds));
   // It stays stopped until it is asked again, so that no thread of it can still
   // write to an output that the caller has begun to look at.
   child_->Stop();
   RETURN_IF_ERROR(status);
   RETURN_IF_ERROR(Judged(memory_.Check()));
+  result.process_bytes = child_->PrivateBytes();
   return result;
 }
 

@@ -78,6 +78,9 @@ struct KernelCall {
   int stride = 1;
   int warm_ops = 0;
   int timed_ops = 1;
+  // How long the process may go on after the last op has returned, before it is
+  // stopped and its output is looked at. Shows what threads still do then.
+  double linger_seconds = 0;
 };
 
 struct CallResult {
@@ -98,6 +101,8 @@ struct CallResult {
   std::vector<PhaseWork> work;  // by Phase; empty if not traced
   int64_t device_bytes = 0;     // the most that was allocated at one time
   int64_t leaked_bytes = 0;
+  // The process's resident memory after the call, without the tensors.
+  int64_t process_bytes = 0;
   std::string guard;  // damage to red zones in device memory, or empty
   std::string error;  // of a CUDA call of the file that failed, or empty
 };

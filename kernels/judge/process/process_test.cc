@@ -153,6 +153,29 @@ TEST(Process, WhatReturnsTooEarlyIsFound) {
   usleep(200'000);
   EXPECT_EQ(CountWrong(kProblem, *tensors), kProblem.output_elements())
       << "the process was not stopped";
+  // Its thread takes 100 ms.
+  call.linger_seconds = 2;
+  Fill(*tensors, 2);
+  ASSERT_TRUE((*process)->Run(call).ok());
+  EXPECT_EQ(CountWrong(kProblem, *tensors), 0);
+}
+
+TEST(Process, MemoryThatIsNotFreedShows) {
+  for (const auto& [behaviour, bytes] :
+       {std::pair("right", 0), std::pair("leaks", 16 << 20)}) {
+    auto process = StartBehaviour(behaviour);
+    ASSERT_TRUE(process.ok()) << process.status();
+    ExpectRight(RunOnce(**process, kProblem, 1), behaviour);
+    int64_t before = 0;
+    for (int i = 0; i < 3; ++i) {
+      const Trial trial = RunOnce(**process, kProblem, i);
+      ExpectRight(trial, behaviour);
+      if (i > 0) {
+        EXPECT_NEAR(trial.result.process_bytes - before, bytes, 1 << 20);
+      }
+      before = trial.result.process_bytes;
+    }
+  }
 }
 
 TEST(Process, AThreadThatIsLeftRunningDoesNoHarm) {

@@ -214,6 +214,14 @@ const std::map<std::string, void (*)(ConvlabCall*)>& Behaviours() {
       {"sleeps", [](ConvlabCall* c) { Sleep(20), Right(c); }},
       {"leaves a thread", LeaveRunning},
       {"later", Later},
+      {"leaks",
+       [](ConvlabCall* c) {
+         static std::vector<std::unique_ptr<char[]>> blocks;
+         constexpr size_t kBytes = size_t{16} << 20;
+         blocks.emplace_back(new char[kBytes]);
+         std::memset(blocks.back().get(), 1, kBytes);
+         Right(c);
+       }},
       {"nothing", [](ConvlabCall*) {}},
       {"prints",
        [](ConvlabCall* c) {
