@@ -41,8 +41,8 @@ void ProgressBar::Show(double share) {
 }
 
 std::function<void(double seconds)> WaitNotice(
-    double limit, std::string what,
-    std::function<void(const std::string&)> tell) {
+    double limit, const std::string& what,
+    const std::function<void(const std::string&)>& tell) {
   if (isatty(STDERR_FILENO)) {
     return [limit](double seconds) {
       std::fprintf(

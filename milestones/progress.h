@@ -26,8 +26,8 @@ class ProgressBar {
 // terminal it shows each wait in the bar's place. Otherwise it says once, by
 // `tell`, what is waited for: one line for what may be a hundred calls.
 std::function<void(double seconds)> WaitNotice(
-    double limit, std::string what,
-    std::function<void(const std::string&)> tell);
+    double limit, const std::string& what,
+    const std::function<void(const std::string&)>& tell);
 
 // Formats the bar, "[######      ]  50 %, 3 s left", from the share of the work
 // and the seconds that it took.

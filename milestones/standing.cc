@@ -127,7 +127,9 @@ absl::Status AddLayer(Session& session, const Problem& problem, double scale,
 }
 
 std::string Milliseconds(double ns) {
-  return absl::StrFormat(ns < 999.5e6 ? "%.3g ms" : "%.0f ms", ns * 1e-6);
+  const double ms = ns * 1e-6;
+  return ms < 999.5 ? absl::StrFormat("%.3g ms", ms)
+                    : absl::StrFormat("%.0f ms", ms);
 }
 
 // Two significant digits of a number from 1 on, without an exponent: "1.4",

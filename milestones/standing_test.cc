@@ -18,18 +18,24 @@ std::vector<std::string> Describe(double op_ms, double final_ms) {
 }
 
 TEST(Standing, RatiosAreNotBelowOne) {
-  EXPECT_THAT(Describe(1, 2),
-              Contains("4.0 times as fast as cuDNN (4 ms), 2.0 times as fast "
-                       "as final (2 ms)"));
-  EXPECT_THAT(Describe(2, 0.14),
-              Contains("2.0 times as fast as cuDNN (4 ms), final (0.14 ms) is "
-                       "14 times as fast"));
-  EXPECT_THAT(Describe(284, 1),
-              Contains("cuDNN (4 ms) is 71 times as fast, final (1 ms) is 280 "
-                       "times as fast"));
-  EXPECT_THAT(Describe(9960, 1),
-              Contains("cuDNN (4 ms) is 2500 times as fast, final (1 ms) is "
-                       "10000 times as fast"));
+  const struct {
+    double op_ms, final_ms;
+    const char* line;
+  } cases[] = {
+      {1, 2,
+       "4.0 times as fast as cuDNN (4 ms), 2.0 times as fast as final (2 ms)"},
+      {2, 0.14,
+       "2.0 times as fast as cuDNN (4 ms), final (0.14 ms) is 14 times as "
+       "fast"},
+      {284, 1,
+       "cuDNN (4 ms) is 71 times as fast, final (1 ms) is 280 times as fast"},
+      {99600, 1234,
+       "cuDNN (4 ms) is 25000 times as fast, final (1234 ms) is 81 times as "
+       "fast"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(Describe(c.op_ms, c.final_ms), Contains(c.line));
+  }
 }
 
 }  // namespace
