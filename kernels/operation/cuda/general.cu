@@ -280,12 +280,19 @@ __global__ void __launch_bounds__(kThreads, 1)
 using Function = void (*)(const void*, const void*, const void*, void*,
                           GeneralPlan);
 
+// The kernel for halves takes floats, too. With 7 positions it is the faster
+// one for them, by its machine code (docs/journal/general_plan.md).
+constexpr bool TakesHalves(GeneralShape shape, bool halves) {
+  return halves || shape.positions == 7;
+}
+
 template <bool kHalves, int... kShapes>
 Function FunctionOf(int shape, std::integer_sequence<int, kShapes...>) {
   constexpr Function kFunctions[] = {
       GeneralKernel<kGeneralShapes[kShapes].filters,
                     kGeneralShapes[kShapes].positions,
-                    kGeneralShapes[kShapes].threads, kHalves>...};
+                    kGeneralShapes[kShapes].threads,
+                    TakesHalves(kGeneralShapes[kShapes], kHalves)>...};
   return kFunctions[shape];
 }
 
