@@ -8,8 +8,7 @@
 namespace convlab::cuda {
 
 // Starts to copy kBytes (4, 8 or 16) bytes, to which both addresses are
-// aligned, or to fill them with zeros if not `exists`; `from` is an address of
-// the tensor's in any case.
+// aligned, or to fill them with zeros if not `exists`; `from` is not read then.
 template <int kBytes>
 __device__ __forceinline__ void StartCopy(void* to, const void* from,
                                           bool exists) {

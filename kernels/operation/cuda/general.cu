@@ -107,7 +107,7 @@ struct Finishing {
   const void* bias;
   int first;  // filter
 
-  // to[j] is where filter 0's output of position j goes, if it exists.
+  // to[j] is where the first filter's output of position j goes, if it exists.
   template <Activation kActivation, typename T>
   __device__ __forceinline__ void Store(
       const float (&sums)[kFilters][kPositions], unsigned exist,
@@ -120,18 +120,41 @@ struct Finishing {
                      ? LoadBias(bias, first + f, kHalves && plan.halves_in)
                      : 0;
     }
-    T* at[kPositions];
+    const auto finished = [&](int f, int j) {
+      return Apply<kActivation>(sums[f][j] + added[f]);
+    };
+    // Measured: floats are faster filter by filter, and halves position by
+    // position, without asking for each filter if all of them exist.
+    if constexpr (kHalves) {
+      const auto store = [&](int f_end) {
 #pragma unroll
-    for (int j = 0; j < kPositions; ++j) {
-      at[j] = y + (to[j] + int64_t{first} * plan.out.c);
-    }
+        for (int j = 0; j < kPositions; ++j) {
+          if ((exist >> j & 1) == 0) continue;
+          T* at = y + to[j];
 #pragma unroll
-    for (int f = 0; f < kFilters; ++f) {
+          for (int f = 0; f < kFilters; ++f) {
+            if (f < f_end) StoreOutput(at, finished(f, j));
+            at += plan.out.c;
+          }
+        }
+      };
+      if (filters == kFilters && kActivation != Activation::kTanh) {
+        store(kFilters);
+      } else {
+        store(filters);
+      }
+    } else {
+      T* at[kPositions];
 #pragma unroll
-      for (int j = 0; j < kPositions; ++j) {
-        const float value = Apply<kActivation>(sums[f][j] + added[f]);
-        if ((exist >> j & 1) != 0 && f < filters) StoreOutput(at[j], value);
-        at[j] += plan.out.c;
+      for (int j = 0; j < kPositions; ++j) at[j] = y + to[j];
+#pragma unroll
+      for (int f = 0; f < kFilters; ++f) {
+#pragma unroll
+        for (int j = 0; j < kPositions; ++j) {
+          const float value = finished(f, j);
+          if ((exist >> j & 1) != 0 && f < filters) StoreOutput(at[j], value);
+          at[j] += plan.out.c;
+        }
       }
     }
   }
@@ -232,13 +255,20 @@ __global__ void __launch_bounds__(kThreads, 1)
     int tap = min(share * part, taps);
     const int end = min(tap + part, taps);
     weights += tap * plan.weight_pitch;
-    for (; tap + 4 <= end; tap += 4) {
+    const auto multiply_four = [&] {
       const int4 four = *reinterpret_cast<const int4*>(table + tap);
       multiply(four.x);
       multiply(four.y);
       multiply(four.z);
       multiply(four.w);
+      tap += 4;
+    };
+    // Measured: 7 positions gain 1 to 3 % from eight taps at once, and others
+    // lose as much.
+    if constexpr (kPositions == 7) {
+      while (tap + 8 <= end) multiply_four(), multiply_four();
     }
+    while (tap + 4 <= end) multiply_four();
     for (; tap < end; ++tap) multiply(table[tap]);
     // The stage is filled anew.
     if (index + 1 < plan.chunks) __syncthreads();
@@ -249,20 +279,22 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (share > 0) return;
   }
 
+  const int64_t first_to = tile.image * plan.out.b +
+                           int64_t{tile.row} * plan.out.h +
+                           int64_t{tile.column} * plan.out.w +
+                           int64_t{tile.filter + filter} * plan.out.c;
   int64_t to[kPositions];
   unsigned exist = 0;  // a bit for each
 #pragma unroll
   for (int j = 0; j < kPositions; ++j) {
     const Position position = FindPosition(plan, first_position + 32 * j);
-    const int64_t image = tile.image + position.image;
-    const int row = tile.row + position.row;
-    const int column = tile.column + position.column;
-    if (position.exists && image < plan.batch && row < plan.OH &&
-        column < plan.OW) {
+    if (position.image < tile.images && position.row < plan.OH - tile.row &&
+        position.column < plan.OW - tile.column) {
       exist |= 1u << j;
     }
-    to[j] = image * plan.out.b + int64_t{row} * plan.out.h +
-            int64_t{column} * plan.out.w;
+    to[j] = first_to + ImageOffset(position.image, plan.out) +
+            int64_t{position.row} * plan.out.h +
+            int64_t{position.column} * plan.out.w;
   }
   WithActivation(plan.activation, [&](auto activation) {
     const Finishing<kFilters, kPositions, kHalves> finish = {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "gtest/gtest.h"
 #include "kernels/convolution/cuda/lib/plan_testing.h"
@@ -89,6 +90,18 @@ TEST(GeneralPlan, CoversTheOperationAndFits) {
       EXPECT_GT(EstimateGeneralNs(p, device), 0);
     }
   }
+}
+
+// A tile's images are found by 32-bit offsets, so that one with images of 2^31
+// elements has a single one.
+TEST(GeneralPlan, ImagesThatLieFarApartHaveTilesOfTheirOwn) {
+  GeneralPlan p;
+  ASSERT_TRUE(MakeGeneralPlan(MakeOperation(2000, 64, 3, 4, 1, 1), kH200, &p));
+  EXPECT_GT(p.images, 1);
+  ASSERT_TRUE(
+      MakeGeneralPlan(MakeOperation(8, 1 << 28, 3, 4, 1, 1), kH200, &p));
+  EXPECT_GT(p.in.b, std::numeric_limits<int>::max());
+  EXPECT_EQ(p.images, 1);
 }
 
 // Rows of halves come in vectors, too, where they are multiples of four

@@ -25,7 +25,7 @@ __device__ __forceinline__ void Bring(float* to, const void* from, int64_t i,
   }
   const float* const floats = static_cast<const float*>(from);
 #if __CUDA_ARCH__ >= 800
-  StartCopy<4>(to, floats + (exists ? i : 0), exists);
+  StartCopy<4>(to, floats + i, exists);
 #else
   *to = exists ? __ldg(floats + i) : 0;
 #endif
@@ -33,9 +33,16 @@ __device__ __forceinline__ void Bring(float* to, const void* from, int64_t i,
 
 struct Tile {
   int64_t image;
+  int images;       // that exist
   int row, column;  // of outputs
   int filter;       // the first
 };
+
+// From a tile's first image to its image `image`: a product of 32-bit numbers,
+// because a tile has several images only where they are that near (ForTiles).
+__device__ __forceinline__ int64_t ImageOffset(int image, const Steps& steps) {
+  return int64_t{image} * static_cast<int>(steps.b);
+}
 
 __device__ __forceinline__ Tile FindTile(const GeneralPlan& plan) {
   const int block = static_cast<int>(blockIdx.x);
@@ -47,6 +54,8 @@ __device__ __forceinline__ Tile FindTile(const GeneralPlan& plan) {
   const int group = plan.by_tiles_y.Quotient(line);
   tile.row = (line - group * plan.tiles_y) * plan.rows;
   tile.image = int64_t{group} * plan.images;
+  tile.images =
+      static_cast<int>(min(int64_t{plan.images}, plan.batch - tile.image));
   return tile;
 }
 
@@ -77,6 +86,16 @@ __device__ __forceinline__ int SkippedColumns(const GeneralPlan& plan,
   return plan.vectors ? (tile.column * plan.stride_x - plan.left) & 3 : 0;
 }
 
+// Where row `row` and column `column` of a chunk's inputs are in x. Inputs of
+// the chunk are found from here, so that each takes few instructions.
+__device__ __forceinline__ int64_t InputOffset(const GeneralPlan& plan,
+                                               const Tile& tile,
+                                               const Chunk& chunk, int row,
+                                               int column) {
+  return tile.image * plan.in.b + int64_t{chunk.channel} * plan.in.c +
+         int64_t{row} * plan.in.h + int64_t{column} * plan.in.w;
+}
+
 template <bool kHalves>
 __device__ __forceinline__ void BringInputs(const GeneralPlan& plan,
                                             const Tile& tile,
@@ -89,6 +108,8 @@ __device__ __forceinline__ void BringInputs(const GeneralPlan& plan,
       tile.column * plan.stride_x - plan.left + chunk.column;
   const int rows = chunk.channels * plan.images * plan.in_rows;
   const int row_step = static_cast<int>(blockDim.x) / kGroup;
+  const int skipped = SkippedColumns(plan, tile);
+  const int64_t begin = InputOffset(plan, tile, chunk, first_row, first_column);
   for (int r = t / kGroup; r < rows; r += row_step) {
     const int c = plan.by_rows_of_channel.Quotient(r);
     const int rest = r - c * (plan.images * plan.in_rows);
@@ -96,14 +117,13 @@ __device__ __forceinline__ void BringInputs(const GeneralPlan& plan,
     const int row = rest - image * plan.in_rows;
     const int h = first_row + row;
     const bool row_exists =
-        tile.image + image < plan.batch &&
+        image < tile.images &&
         static_cast<unsigned>(h) < static_cast<unsigned>(plan.H);
-    const int64_t from = (tile.image + image) * plan.in.b +
-                         int64_t{chunk.channel + c} * plan.in.c +
-                         int64_t{h} * plan.in.h;
+    const int64_t from = begin + ImageOffset(image, plan.in) +
+                         int64_t{c} * plan.in.c + int64_t{row} * plan.in.h;
     float* const row_to = to + c * plan.channel_pitch +
                           image * plan.image_pitch + row * plan.row_pitch +
-                          SkippedColumns(plan, tile);
+                          skipped;
     for (int column = t % kGroup; column < plan.in_columns; column += kGroup) {
       const int w = first_column + column;
       const bool exists = row_exists && static_cast<unsigned>(w) <
@@ -111,7 +131,8 @@ __device__ __forceinline__ void BringInputs(const GeneralPlan& plan,
       const int place = plan.by_phases.Quotient(column);
       const int phase = column - place * plan.phases;
       Bring(row_to + phase * plan.phase_pitch + place, x,
-            from + int64_t{w} * plan.in.w, exists, kHalves && plan.halves_x);
+            from + int64_t{column} * plan.in.w, exists,
+            kHalves && plan.halves_x);
     }
   }
 }
@@ -119,7 +140,7 @@ __device__ __forceinline__ void BringInputs(const GeneralPlan& plan,
 // A vector of four inputs, where rows are multiples of four columns: it is in
 // the image or outside of it as a whole.
 struct Vector {
-  int64_t from;  // in x
+  int64_t from;  // in x, from the chunk's first
   int to;        // in the chunk's inputs
   bool exists;
 };
@@ -139,12 +160,11 @@ __device__ __forceinline__ Vector FindVector(const GeneralPlan& plan,
   const int h = first_row + row;
   const int w = first_column + 4 * v;
   Vector vector;
-  vector.exists = tile.image + image < plan.batch &&
+  vector.exists = image < tile.images &&
                   static_cast<unsigned>(h) < static_cast<unsigned>(plan.H) &&
                   static_cast<unsigned>(w) < static_cast<unsigned>(plan.W);
-  vector.from = (tile.image + image) * plan.in.b +
-                int64_t{chunk.channel + c} * plan.in.c +
-                int64_t{h} * plan.in.h + w;
+  vector.from = ImageOffset(image, plan.in) + int64_t{c} * plan.in.c +
+                (row * plan.in.h + 4 * v);
   vector.to = c * plan.channel_pitch + image * plan.image_pitch +
               row * plan.row_pitch + 4 * v;
   return vector;
@@ -160,6 +180,7 @@ __device__ __forceinline__ void BringVectors(const GeneralPlan& plan,
   const int first_row = tile.row * plan.stride_y - plan.top + chunk.row;
   const int first_column =
       tile.column * plan.stride_x - plan.left - SkippedColumns(plan, tile);
+  x += InputOffset(plan, tile, chunk, first_row, first_column);
   const int count =
       chunk.channels * plan.images * plan.in_rows * plan.row_vectors;
   for (int i = static_cast<int>(threadIdx.x); i < count;
@@ -167,8 +188,7 @@ __device__ __forceinline__ void BringVectors(const GeneralPlan& plan,
     const Vector vector =
         FindVector(plan, tile, chunk, first_row, first_column, i);
 #if __CUDA_ARCH__ >= 800
-    StartCopy<16>(to + vector.to, x + (vector.exists ? vector.from : 0),
-                  vector.exists);
+    StartCopy<16>(to + vector.to, x + vector.from, vector.exists);
 #else
     *reinterpret_cast<float4*>(to + vector.to) =
         vector.exists ? __ldg(reinterpret_cast<const float4*>(x + vector.from))
@@ -188,6 +208,7 @@ __device__ __forceinline__ void BringVectors(const GeneralPlan& plan,
   const int first_row = tile.row * plan.stride_y - plan.top + chunk.row;
   const int first_column =
       tile.column * plan.stride_x - plan.left - SkippedColumns(plan, tile);
+  x += InputOffset(plan, tile, chunk, first_row, first_column);
   const int count =
       chunk.channels * plan.images * plan.in_rows * plan.row_vectors;
   const int threads = static_cast<int>(blockDim.x);
