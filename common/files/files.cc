@@ -72,14 +72,17 @@ TemporaryFiles& AllTemporaryFiles() {
 }
 
 // Needs no memory.
+void RemoveAll(const TemporaryFiles& all) {
+  for (const TemporaryFile& file : all.files) {
+    if (file.owner == getpid()) std::remove(file.path.c_str());
+  }
+}
+
 void RemoveTemporaryFiles() {
   TemporaryFiles& all = AllTemporaryFiles();
   // The thread that ends the process may have it locked.
   const std::unique_lock<std::mutex> lock(all.mutex, std::try_to_lock);
-  if (!lock.owns_lock()) return;
-  for (const TemporaryFile& file : all.files) {
-    if (file.owner == getpid()) std::remove(file.path.c_str());
-  }
+  if (lock.owns_lock()) RemoveAll(all);
 }
 
 // mkstemp. All memory is taken before there is a file to be removed.
@@ -290,6 +293,12 @@ absl::Status WriteFileAtomically(const std::string& path,
   ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
   RETURN_IF_ERROR(file.Write(content));
   return file.Commit();
+}
+
+void AbandonTemporaryFiles() {
+  TemporaryFiles& all = AllTemporaryFiles();
+  all.mutex.lock();
+  RemoveAll(all);
 }
 
 absl::Status CheckWritable(const std::string& path) {

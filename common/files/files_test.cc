@@ -110,6 +110,19 @@ TEST_F(FilesTest, AProcessThatEndsWithoutDestructorsLeavesNoAtomicFile) {
   EXPECT_EQ(*ReadFile(Path("whole")), "new");
 }
 
+TEST_F(FilesTest, AProcessThatIsInterruptedLeavesNoAtomicFile) {
+  const auto end = [this](const char* name) {
+    const auto file = AtomicFile::Create(Path(name));
+    AbandonTemporaryFiles();
+    std::_Exit(file.ok() ? 0 : 1);
+  };
+  const auto others = AtomicFile::Create(Path("others"));
+  ASSERT_TRUE(others.ok()) << others.status();
+  EXPECT_EXIT(end("x"), ::testing::ExitedWithCode(0), "");
+  EXPECT_EQ(Entries(), 1);
+  EXPECT_TRUE(ReadFile(others->temporary_path()).ok());
+}
+
 TEST_F(FilesTest, AnAtomicFileThatDoesNotFitIsNotLeftBehind) {
   struct rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);

@@ -148,10 +148,6 @@ absl::StatusOr<int64_t> AnswersFile::Save(int64_t count) {
 
 absl::Status AnswersFile::Commit() { return atomic_->Commit(); }
 
-std::string AnswersFile::temporary_path() const {
-  return atomic_.has_value() ? atomic_->temporary_path() : "";
-}
-
 absl::Status AnswersFile::WriteLabels(absl::Span<const uint8_t> labels) {
   text_.clear();
   if (format_ == AnswersFormat::kCsv) {

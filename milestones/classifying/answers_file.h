@@ -53,9 +53,6 @@ class AnswersFile {
   // the first `count` images. Returns its bytes.
   absl::StatusOr<int64_t> Save(int64_t count);
 
-  // Empty for one that grows.
-  std::string temporary_path() const;
-
  private:
   AnswersFile(const std::string& path, AnswersFormat format, int classes)
       : path_(path), format_(format), classes_(classes) {}

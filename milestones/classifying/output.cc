@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -213,10 +212,7 @@ std::string Output::GiveUp() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (given_up_ || file_ == nullptr) return "";
   given_up_ = true;
-  if (!options_.resume) {
-    std::remove(file_->temporary_path().c_str());
-    return absl::StrCat("there is no new ", options_.path);
-  }
+  if (!options_.resume) return absl::StrCat("there is no new ", options_.path);
   const absl::Status saved = Save();
   return saved.ok() ? absl::StrCat(done_, " of ", options_.of.count,
                                    " images are answered in ", options_.path,

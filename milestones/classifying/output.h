@@ -59,8 +59,8 @@ class Output {
   absl::Status Finish();
 
   // After a failure, or from another thread at an interrupt, after which
-  // nothing more is written: keeps what --resume needs and removes the rest.
-  // Returns what there is then, "" if there is nothing to say.
+  // nothing more is written: keeps what --resume needs. Returns what there is
+  // then, "" if there is nothing to say.
   std::string GiveUp();
 
  private:

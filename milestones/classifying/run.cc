@@ -54,6 +54,8 @@ class Unfinished {
   void CleanUp() {
     mutex_.lock();
     const std::string kept = output_ == nullptr ? "" : output_->GiveUp();
+    // Those of an output that is still being made, too.
+    AbandonTemporaryFiles();
     if (Ranks::EnvironmentRank() > 0) return;
     std::string text = "interrupted";
     // mpirun ends all ranks when one has died.
