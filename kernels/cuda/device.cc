@@ -191,7 +191,10 @@ absl::StatusOr<DeviceBuffer> DeviceBuffer::Allocate(int64_t bytes) {
   return buffer;
 }
 
-DeviceBuffer::~DeviceBuffer() { cudaFree(data_); }
+// To free nothing would load the driver.
+DeviceBuffer::~DeviceBuffer() {
+  if (data_ != nullptr) cudaFree(data_);
+}
 
 absl::StatusOr<PinnedBuffer> PinnedBuffer::Allocate(int64_t bytes) {
   PinnedBuffer buffer;
@@ -200,7 +203,9 @@ absl::StatusOr<PinnedBuffer> PinnedBuffer::Allocate(int64_t bytes) {
   return buffer;
 }
 
-PinnedBuffer::~PinnedBuffer() { cudaFreeHost(data_); }
+PinnedBuffer::~PinnedBuffer() {
+  if (data_ != nullptr) cudaFreeHost(data_);
+}
 
 absl::StatusOr<PinnedRange> PinnedRange::Lock(void* data, int64_t bytes) {
   RETURN_IF_ERROR(

@@ -120,6 +120,26 @@ INSTANTIATE_TEST_SUITE_P(Networks, GpusBenchTest,
                          ::testing::Values("sp19", "lenet5"),
                          [](const auto& one) { return one.param; });
 
+// A call would load the driver, with its threads and its memory.
+TEST_F(ProgramsTest, RunsOnTheCpuMakeNoCallOfCuda) {
+  for (const char* run :
+       {"convlab_without_gpu m2 sp19 2",
+        "convlab_without_gpu m2 sp19 2 --record=run.json",
+        "convlab_without_gpu m4 sp19 2 --device=cpu",
+        "convlab_without_gpu final lenet5 2 --device=cpu",
+        "classify_without_gpu sp19 2 --device=cpu --out=answers.idx"}) {
+    SCOPED_TRACE(run);
+    Shell("rm -f calls");
+    const Outcome outcome =
+        Shell(absl::StrCat("CONVLAB_FAULT=0 CONVLAB_FAULT_LOG=calls ",
+                           Runfile("tools/faults/"), run, " >out"));
+    EXPECT_EQ(outcome.exit_status, 0) << absl::StrJoin(outcome.err, "\n");
+    const auto calls = ReadFile(Path("calls"));
+    // The runtime writes none where it is not called at all.
+    EXPECT_EQ(calls.value_or("0\n"), "0\n");
+  }
+}
+
 // Pieces of 4,096 images on two GPUs.
 class ClassifyGpusTest : public ProgramsTest {
  protected:
