@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -62,6 +63,61 @@ TEST(ContractReference, FewerBitsBreakIt) {
     });
     EXPECT_GT(run.Worst().factor, 100) << family;
   }
+}
+
+// A sum with some products more, as tensor cores add them: aligned with the
+// largest, with two bits more than a float has, and cut off (docs/numerics.md).
+float AddAsTensorCores(float sum, const std::vector<double>& products) {
+  double largest = std::abs(sum);
+  for (const double one : products) {
+    largest = std::max(largest, std::abs(one));
+  }
+  if (largest == 0) return 0;
+  const double unit = std::ldexp(1.0, std::ilogb(largest) - 25);
+  double all = std::trunc(sum / unit);
+  for (const double one : products) all += std::trunc(one / unit);
+  const double bits = std::ldexp(1.0, std::max(0, std::ilogb(all) - 23));
+  return static_cast<float>(std::trunc(all / bits) * bits * unit);
+}
+
+// The worst output of a kernel that has one sum of tensor cores for each.
+WorstOutput WorstOfOneSum(const char* family) {
+  constexpr Problem p = {2, 12, 15, 17, 3, 7};
+  const ConvolutionData data =
+      MakeData(p, RecipeOf(**FindDataFamily(family), 3));
+  const ContractReference reference(p, data.x.data(), data.k.data(),
+                                    TestWorkers());
+  std::vector<float> y(p.output_elements());
+  const int64_t width = p.output_width(), height = p.output_height();
+  const int64_t taps = p.kernel_size * p.kernel_size;
+  for (int64_t i = 0; i < p.output_elements(); ++i) {
+    const int64_t plane = i / width / height;
+    const float* const x =
+        data.x.data() +
+        (plane / p.filters * p.channels * p.height + i / width % height) *
+            p.width +
+        i % width;
+    const float* const k =
+        data.k.data() + plane % p.filters * p.channels * taps;
+    std::vector<double> products;
+    for (int64_t at = 0; at < p.channels * taps; ++at) {
+      const int64_t row = at / taps * p.height + at % taps / p.kernel_size;
+      products.push_back(
+          static_cast<double>(x[row * p.width + at % p.kernel_size]) * k[at]);
+      if (products.size() < 16 && at + 1 < p.channels * taps) continue;
+      y[i] = AddAsTensorCores(y[i], products);
+      products.clear();
+    }
+  }
+  return reference.Worst(y.data(), TestWorkers());
+}
+
+// The plain loop rounds such sums often, too, and allows the more.
+TEST(ContractReference, LongSumsOfTensorCoresBreakItWhereOneProductDominates) {
+  for (const char* family : {"uniform", "bright-pixel"}) {
+    EXPECT_TRUE(WorstOfOneSum(family).ok()) << family;
+  }
+  EXPECT_FALSE(WorstOfOneSum("dominant").ok());
 }
 
 TEST(ContractReference, FlushedDenormalsBreakIt) {

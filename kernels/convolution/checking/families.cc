@@ -13,6 +13,8 @@ constexpr DataFamily kFamilies[] = {
     {"activations", "a network's activations: half zeros, most small", "relu"},
     {"bytes", "raw pixels, 0 to 255", "bytes"},
     {"one-signed", "all products are positive", "positive positive-filters"},
+    {"dominant", "in each sum one product dominates, and all have its sign",
+     "same-sign dominant(12,15)"},
     {"filter-scales", "each filter has its own scale, 2^-20 to 2^20",
      "filter-scales(-20,20)"},
     {"channel-scales",

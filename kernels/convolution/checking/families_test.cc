@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -95,6 +96,15 @@ TEST(Recipe, OperationsDoWhatTheySay) {
                             [](float v) { return std::abs(v) == 0x1p40f; }),
               1);
   }
+  // One in each window of 3 x 3, in some channel.
+  const ConvolutionData dominant = Data("dominant(30,30)");
+  for (int b = 0; b < 3; ++b) {
+    EXPECT_GE(std::count_if(dominant.x.begin() + 396 * b,
+                            dominant.x.begin() + 396 * (b + 1),
+                            [](float v) { return std::abs(v) >= 0x1p29f; }),
+              9);
+  }
+  EXPECT_LE(Largest(dominant.x, 0, dominant.x.size()), 0x1p30f);
   const ConvolutionData sparse = Data("zeros(90)");
   EXPECT_NEAR(std::count(sparse.x.begin(), sparse.x.end(), 0), 1069, 50);
 
@@ -105,6 +115,60 @@ TEST(Recipe, OperationsDoWhatTheySay) {
     EXPECT_EQ(sum, 0);
   }
   EXPECT_NEAR(cancelling.x[5] / cancelling.x[300], 1, 4e-3);
+}
+
+// The products of each output, x times k, are given to see(products).
+template <typename See>
+void ForOutputs(const Problem& p, const ConvolutionData& data, See see) {
+  for (int64_t i = 0; i < p.output_elements(); ++i) {
+    const int64_t w = i % p.output_width();
+    const int64_t h = i / p.output_width() % p.output_height();
+    const int64_t plane = i / p.output_width() / p.output_height();
+    const int64_t b = plane / p.filters, m = plane % p.filters;
+    std::vector<double> products;
+    for (int64_t c = 0; c < p.channels; ++c) {
+      for (int64_t tap = 0; tap < p.kernel_size * p.kernel_size; ++tap) {
+        const int64_t row = h + tap / p.kernel_size;
+        const int64_t column = w + tap % p.kernel_size;
+        products.push_back(
+            static_cast<double>(
+                data.x[((b * p.channels + c) * p.height + row) * p.width +
+                       column]) *
+            data.k[(m * p.channels + c) * p.kernel_size * p.kernel_size + tap]);
+      }
+    }
+    see(products);
+  }
+}
+
+TEST(Families, OfDominantProductsHasOneForEachOutput) {
+  const Problem problems[] = {
+      {2, 12, 15, 17, 5, 7}, {3, 6, 11, 9, 4, 5}, {2, 1, 9, 12, 6, 3}};
+  for (const Problem& p : problems) {
+    const ConvolutionData data =
+        MakeData(p, RecipeOf(**FindDataFamily("dominant"), 1));
+    int64_t dominated = 0;
+    ForOutputs(p, data, [&](const std::vector<double>& products) {
+      double sum = 0, largest = 0;
+      for (const double product : products) {
+        EXPECT_GT(product * products[0], 0) << "another sign";
+        sum += std::abs(product);
+        largest = std::max(largest, std::abs(product));
+      }
+      dominated += largest > sum / 2;
+    });
+    // But those few that the large input reaches with a small weight.
+    EXPECT_GT(dominated, p.output_elements() * 95 / 100);
+    // Kernels that treat filters of one sign apart take these as any.
+    const int64_t weights = p.kernel_elements() / p.filters;
+    for (int64_t m = 0; m < p.filters; ++m) {
+      const float* const filter = data.k.data() + m * weights;
+      const int64_t positive = std::count_if(filter, filter + weights,
+                                             [](float v) { return v > 0; });
+      EXPECT_GT(positive, weights / 8);
+      EXPECT_LT(positive, weights - weights / 8);
+    }
+  }
 }
 
 TEST(Recipe, DataAreFiniteUnlessAsked) {

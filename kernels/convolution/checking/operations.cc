@@ -127,6 +127,59 @@ void Taps(OperationTarget& target) {
   SetSome(target, target.k, target.problem.filters);
 }
 
+// The sign of an image, channel and place is the product of its parts' signs.
+// Alternating ones stay so wherever a filter stands, so that the filter's are
+// those of every window, or all the opposite.
+void SameSign(OperationTarget& target) {
+  const Problem& p = target.problem;
+  // Rows, columns or both alternate: filters have both signs then.
+  const uint64_t alternating = 1 + target.Draw(0) % 3;
+  const auto place = [&](int64_t c, int64_t h, int64_t w) {
+    return (target.Draw(1 + c) ^ (alternating & 1) * h ^
+            (alternating >> 1) * w) &
+           1;
+  };
+  const auto give = [&](std::vector<float>& values, int64_t tensors,
+                        int64_t height, int64_t width, uint64_t first) {
+    float* value = values.data();
+    for (int64_t i = 0; i < tensors; ++i) {
+      const uint64_t sign = target.Draw(first + i);
+      for (int64_t c = 0; c < p.channels; ++c) {
+        for (int64_t h = 0; h < height; ++h) {
+          for (int64_t w = 0; w < width; ++w, ++value) {
+            *value = std::copysign(
+                *value, ((sign ^ place(c, h, w)) & 1) != 0 ? -1.f : 1.f);
+          }
+        }
+      }
+    }
+  };
+  const uint64_t images = 1 + p.channels, filters = images + p.batch;
+  give(target.x, p.batch, p.height, p.width, images);
+  give(target.k, p.filters, p.kernel_size, p.kernel_size, filters);
+}
+
+// One input of each window of a filter is large: they stand as far apart as
+// filters are wide, each in some channel.
+void Dominant(OperationTarget& target) {
+  const Problem& p = target.problem;
+  uint64_t draw = 0;
+  for (int64_t b = 0; b < p.batch; ++b) {
+    const int64_t top = target.Below(draw++, p.kernel_size);
+    const int64_t left = target.Below(draw++, p.kernel_size);
+    for (int64_t h = top; h < p.height; h += p.kernel_size) {
+      for (int64_t w = left; w < p.width; w += p.kernel_size) {
+        const int64_t plane = b * p.channels + target.Below(draw++, p.channels);
+        float& value = target.x[(plane * p.height + h) * p.width + w];
+        // From half of the power on, whatever the input was.
+        const float share = std::min(std::abs(value), 1.f) / 2 + 0.5f;
+        value = std::copysign(
+            Scaled(share, target.Between(draw++, target.a, target.b)), value);
+      }
+    }
+  }
+}
+
 void Zeros(OperationTarget& target) {
   for (size_t i = 0; i < target.x.size(); ++i) {
     if (target.Percent(i, target.a)) target.x[i] = 0;
@@ -286,6 +339,15 @@ constexpr OperationKind kOperations[] = {
      2,
      {1, -60},
      {10, 60}},
+    {"same-sign",
+     "inputs and weights have both signs, all products of an output one",
+     SameSign, 0},
+    {"dominant",
+     "(a,b): one input of each window of a filter is from 2^a/2 to 2^b",
+     Dominant,
+     2,
+     {-60, -60},
+     {60, 60}},
     {"zeros", "(p): p percent of the inputs are zero", Zeros, 1, {1}, {100}},
     {"faint",
      "(p,a): p percent of the inputs times 2^a",
