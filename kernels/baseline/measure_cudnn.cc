@@ -199,27 +199,34 @@ class Search {
   absl::Status Label(const Problem& problem, Layout layout,
                      const std::vector<Labelled>& plans) {
     for (const DataFamily& family : DataFamilies()) {
-      ASSIGN_OR_RETURN(
-          const GpuTensors tensors,
-          GpuTensors::Create(problem, workers_, layout, ElementType::kFloat,
-                             RecipeOf(family, /*seed=*/1)));
-      for (const Labelled& one : plans) {
-        CudnnPlan& plan = *one.plan;
-        if (plan.accuracy == AccuracyClass::kFp32Normwise &&
-            !search_.label_all) {
-          continue;
-        }
-        ASSIGN_OR_RETURN(const DeviceBuffer workspace,
-                         DeviceBuffer::Allocate(plan.workspace_bytes));
-        RETURN_IF_ERROR(one.ready->Bind(tensors, workspace));
-        const auto error = tensors.Verify([&] { return one.ready->Run(); });
-        if (!error.ok()) return Annotate(error.status(), plan.algorithm);
-        plan.families.push_back({family.name, error->worst});
-        if (!error->worst.ok()) plan.accuracy = AccuracyClass::kFp32Normwise;
+      for (const Recipe& recipe : RecipesToCompare(family)) {
+        RETURN_IF_ERROR(Label(problem, layout, family, recipe, plans));
       }
     }
     for (const Labelled& one : plans) {
       if (!one.plan->accuracy) one.plan->accuracy = AccuracyClass::kFp32;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Label(const Problem& problem, Layout layout,
+                     const DataFamily& family, const Recipe& recipe,
+                     const std::vector<Labelled>& plans) {
+    ASSIGN_OR_RETURN(const GpuTensors tensors,
+                     GpuTensors::Create(problem, workers_, layout,
+                                        ElementType::kFloat, recipe));
+    for (const Labelled& one : plans) {
+      CudnnPlan& plan = *one.plan;
+      if (plan.accuracy == AccuracyClass::kFp32Normwise && !search_.label_all) {
+        continue;
+      }
+      ASSIGN_OR_RETURN(const DeviceBuffer workspace,
+                       DeviceBuffer::Allocate(plan.workspace_bytes));
+      RETURN_IF_ERROR(one.ready->Bind(tensors, workspace));
+      const auto error = tensors.Verify([&] { return one.ready->Run(); });
+      if (!error.ok()) return Annotate(error.status(), plan.algorithm);
+      plan.families.push_back({family.name, error->worst});
+      if (!error->worst.ok()) plan.accuracy = AccuracyClass::kFp32Normwise;
     }
     return absl::OkStatus();
   }

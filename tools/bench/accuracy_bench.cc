@@ -45,21 +45,9 @@ class AccuracyBench {
                      VariantsFor(options_, layer.problem));
     for (const DataFamily& family : DataFamilies()) {
       report_.Progress(absl::StrCat(layer.name, ": ", family.name));
-      const ConvolutionData data =
-          MakeData(layer.problem, RecipeOf(family, kDataSeed));
-      const ContractReference reference(layer.problem, data.x.data(),
-                                        data.k.data(), workers_);
-      for (const Variant* variant : variants) {
-        if (!IsFloat32(variant->accuracy)) continue;
-        const absl::Status supported =
-            variant->supports(layer.problem, resources);
-        if (absl::IsUnimplemented(supported)) continue;
-        if (!supported.ok()) return Annotate(supported, variant->name);
-        const auto y = RunOnHostTensors(*variant, layer.problem, resources,
-                                        data.x, data.k);
-        if (!y.ok()) return Annotate(y.status(), variant->name);
-        AddWorst(family.name, layer.name, reference.Worst(y->data(), workers_),
-                 RowOf("convlab", variant->name, variant->accuracy));
+      for (const Recipe& recipe : RecipesToCompare(family)) {
+        RETURN_IF_ERROR(
+            CompareVariants(layer, family, recipe, variants, resources));
       }
     }
     return absl::OkStatus();
@@ -119,6 +107,28 @@ class AccuracyBench {
   }
 
  private:
+  absl::Status CompareVariants(const NamedLayer& layer,
+                               const DataFamily& family, const Recipe& recipe,
+                               const std::vector<const Variant*>& variants,
+                               const Resources& resources) {
+    const ConvolutionData data = MakeData(layer.problem, recipe);
+    const ContractReference reference(layer.problem, data.x.data(),
+                                      data.k.data(), workers_);
+    for (const Variant* variant : variants) {
+      if (!IsFloat32(variant->accuracy)) continue;
+      const absl::Status supported =
+          variant->supports(layer.problem, resources);
+      if (absl::IsUnimplemented(supported)) continue;
+      if (!supported.ok()) return Annotate(supported, variant->name);
+      const auto y =
+          RunOnHostTensors(*variant, layer.problem, resources, data.x, data.k);
+      if (!y.ok()) return Annotate(y.status(), variant->name);
+      AddWorst(family.name, layer.name, reference.Worst(y->data(), workers_),
+               RowOf("convlab", variant->name, variant->accuracy));
+    }
+    return absl::OkStatus();
+  }
+
   AccuracyRow& RowOf(const std::string& provider, const std::string& variant,
                      AccuracyClass accuracy) {
     for (AccuracyRow& row : record_.accuracy) {

@@ -165,9 +165,11 @@ TEST(Bench, ComparesAccuracyOnAllFamilies) {
   ASSERT_EQ(record->accuracy.size(), 2u);
   for (const AccuracyRow& row : record->accuracy) {
     EXPECT_EQ(row.accuracy_class, "fp32");
-    // An error of zero on all data would mean that nothing was computed.
-    EXPECT_GT(row.families[0].c.value_or(0), 0);
     ASSERT_EQ(row.families.size(), DataFamilies().size());
+    // An error of zero on all data would mean that nothing was computed.
+    EXPECT_GT(row.families.front().c.value_or(0), 0);
+    // Some mixtures are zero; they are not the only ones.
+    EXPECT_GT(row.families.back().c.value_or(0), 0);
     for (const FamilyRow& family : row.families) {
       SCOPED_TRACE(family.family);
       EXPECT_LE(family.c.value_or(HUGE_VAL), family.allowed);

@@ -69,6 +69,15 @@ Recipe RecipeOf(const DataFamily& family, uint64_t seed) {
   return recipe;
 }
 
+std::vector<Recipe> RecipesToCompare(const DataFamily& family) {
+  const uint64_t seeds = family.recipe == nullptr ? 8 : 1;
+  std::vector<Recipe> recipes;
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    recipes.push_back(RecipeOf(family, seed));
+  }
+  return recipes;
+}
+
 std::string DescribeDataFamilies() {
   std::string text;
   for (const DataFamily& family : kFamilies) {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -31,6 +32,10 @@ absl::StatusOr<const DataFamily*> FindDataFamily(absl::string_view name);
 
 // The family's data, drawn by the seed.
 Recipe RecipeOf(const DataFamily& family, uint64_t seed);
+
+// What implementations are compared on: the family's data of one seed, or eight
+// mixtures, of which some are zero or underflow altogether.
+std::vector<Recipe> RecipesToCompare(const DataFamily& family);
 
 // A line for each family, for --help.
 std::string DescribeDataFamilies();
