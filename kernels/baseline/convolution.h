@@ -46,8 +46,7 @@ struct CudnnPlan {
   // families of data (docs/numerics.md), as for our variants; absent if the
   // plan was not tried on them. In other searches the class.
   std::optional<AccuracyClass> accuracy;
-  std::vector<FamilyError>
-      families;  // one for each recipe that it was tried on
+  std::vector<FamilyError> families;  // of each recipe that it was tried on
   // Kernel times from a cold L2 (kernels/measure/gpu_timer.h): as many samples
   // as the rule requires for plans that may be the best, a few for the others.
   std::vector<int64_t> samples_ns;
