@@ -189,6 +189,34 @@ TEST(FastestVariant, OnTheCpuIsTheLeastEstimate) {
   }
 }
 
+TEST(FastestVariant, AsksWhatStandsAroundCandidates) {
+  const Problem problem = {7, 3, 9, 30, 2, 1};
+  const auto fastest = FastestVariant(Backend::kCpu, problem);
+  ASSERT_TRUE(fastest.ok()) << fastest.status();
+  std::set<const Variant*> asked;
+  EXPECT_EQ(
+      FastestVariant(Backend::kCpu, problem, Resources(), AccuracyClass::kFp32,
+                     [&](const Variant& variant) {
+                       asked.insert(&variant);
+                       return 1e6;
+                     })
+          .value(),
+      *fastest);
+  EXPECT_EQ(asked.count(*fastest), 1u);
+  for (const Variant* variant : asked) {
+    EXPECT_EQ(variant->backend, Backend::kCpu);
+    EXPECT_NE(variant->estimate_ns, nullptr) << variant->name;
+  }
+  EXPECT_EQ(
+      FastestVariant(Backend::kCpu, problem, Resources(), AccuracyClass::kFp32,
+                     [](const Variant&) -> absl::StatusOr<double> {
+                       return absl::InternalError("no driver");
+                     })
+          .status()
+          .code(),
+      absl::StatusCode::kInternal);
+}
+
 TEST(FastestVariant, OnAGpuIsOfClassFp32AndTakesTheProblem) {
   if (!FindVariant(Backend::kCuda, "naive").ok()) {
     GTEST_SKIP() << "built without CUDA";
@@ -210,6 +238,15 @@ TEST(FastestVariant, OnAGpuIsOfClassFp32AndTakesTheProblem) {
     EXPECT_EQ((*variant)->accuracy, AccuracyClass::kFp32);
     EXPECT_TRUE((*variant)->supports(problem, Resources()).ok());
   }
+  // What stands around a variant counts as its own time does.
+  const Problem problem = {1000, 1, 70, 70, 12, 5};
+  const auto fastest = FastestVariant(Backend::kCuda, problem);
+  ASSERT_TRUE(fastest.ok()) << fastest.status();
+  const auto other = FastestVariant(
+      Backend::kCuda, problem, Resources(), AccuracyClass::kFp32,
+      [&](const Variant& one) { return &one == *fastest ? 1e12 : 0; });
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_NE(*other, *fastest);
 }
 
 }  // namespace

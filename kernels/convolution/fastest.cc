@@ -15,7 +15,8 @@ namespace convlab {
 absl::StatusOr<const Variant*> FastestVariant(Backend backend,
                                               const Problem& problem,
                                               const Resources& resources,
-                                              AccuracyClass accuracy) {
+                                              AccuracyClass accuracy,
+                                              const AroundNs& around_ns) {
   RETURN_IF_ERROR(CheckProblem(problem));
   // In the order of estimates, so that a plan is made once for the estimate,
   // and again by `supports` only for the variants up to the one that is
@@ -27,9 +28,13 @@ absl::StatusOr<const Variant*> FastestVariant(Backend backend,
         (resources.recorded && !variant->recordable)) {
       continue;
     }
-    const absl::StatusOr<double> ns = variant->estimate_ns(problem, resources);
+    absl::StatusOr<double> ns = variant->estimate_ns(problem, resources);
     // One that could not be asked is no reason to take a slower one.
     if (!ns.ok() && !absl::IsUnimplemented(ns.status())) return ns.status();
+    if (ns.ok() && around_ns != nullptr) {
+      ASSIGN_OR_RETURN(const double around, around_ns(*variant));
+      *ns += around;
+    }
     candidates.emplace_back(ns.value_or(std::numeric_limits<double>::max()),
                             variant);
   }

@@ -254,6 +254,31 @@ absl::Status CheckForVariants(const Operation& operation,
   return absl::OkStatus();
 }
 
+// Whether the variant computes all of the operation that comes behind the sums;
+// otherwise Unimplemented, and on a GPU a kernel of its own follows.
+absl::Status CheckFuses(const Operation& operation, const Variant& variant,
+                        const Resources& resources) {
+  if (!operation.is_plain()) {
+    return absl::UnimplementedError("y is in another format");
+  }
+  return variant.Check(PaddedProblem(operation), resources,
+                       EpilogueOf(operation));
+}
+
+// Of what stands around the variant.
+absl::StatusOr<double> EstimateAroundNs(const Operation& operation,
+                                        const Target& target,
+                                        const Variant& variant, bool fuses) {
+  if (target.backend == Backend::kCpu) return 0;
+  cuda::WorkAround work;
+  work.copies_input = CopiesInput(operation, variant);
+  work.converts_filters = operation.halves;
+  work.finishes = !fuses && HasFinish(operation);
+  const cuda::CurrentDevice current(target.resources.device);
+  RETURN_IF_ERROR(current.status());
+  return cuda::EstimateAroundNs(operation, work);
+}
+
 // The variant for the operation, or null for the general kernel alone.
 absl::StatusOr<const Variant*> ChooseVariant(const Operation& operation,
                                              const Target& target) {
@@ -280,9 +305,18 @@ absl::StatusOr<const Variant*> ChooseVariant(const Operation& operation,
     return variant;
   }
   if (!takes.ok()) return nullptr;
+  AroundNs around_ns;
+  if (target.backend == Backend::kCuda) {
+    around_ns = [&](const Variant& one) -> absl::StatusOr<double> {
+      const absl::Status fuses = CheckFuses(operation, one, target.resources);
+      // One that could not be asked is no reason to take a slower one.
+      if (!fuses.ok() && !absl::IsUnimplemented(fuses)) return fuses;
+      return EstimateAroundNs(operation, target, one, fuses.ok());
+    };
+  }
   absl::StatusOr<const Variant*> variant =
       FastestVariant(target.backend, PaddedProblem(operation), target.resources,
-                     target.accuracy);
+                     target.accuracy, around_ns);
   if (absl::IsUnimplemented(variant.status())) return nullptr;
   return variant;
 }
@@ -292,18 +326,12 @@ absl::StatusOr<double> EstimateNs(const Operation& operation,
                                   const Target& target, const Variant& variant,
                                   bool fuses) {
   if (variant.estimate_ns == nullptr) return 0;
-  absl::StatusOr<double> ns =
+  const absl::StatusOr<double> ns =
       variant.estimate_ns(PaddedProblem(operation), target.resources);
   if (absl::IsUnimplemented(ns.status())) return 0;
-  if (!ns.ok() || target.backend == Backend::kCpu) return ns;
-  cuda::WorkAround work;
-  work.copies_input = CopiesInput(operation, variant);
-  work.converts_filters = operation.halves;
-  work.finishes = !fuses && HasFinish(operation);
-  const cuda::CurrentDevice current(target.resources.device);
-  RETURN_IF_ERROR(current.status());
+  if (!ns.ok()) return ns.status();
   ASSIGN_OR_RETURN(const double around_ns,
-                   cuda::EstimateAroundNs(operation, work));
+                   EstimateAroundNs(operation, target, variant, fuses));
   return *ns + around_ns;
 }
 
@@ -343,10 +371,7 @@ absl::StatusOr<std::unique_ptr<PreparedOperation>> PrepareOperation(
   }
   const Problem problem = PaddedProblem(operation);
   Epilogue epilogue = EpilogueOf(operation);
-  const absl::Status fuses =
-      operation.is_plain() ? variant->Check(problem, target.resources, epilogue)
-                           : absl::UnimplementedError("y is in another format");
-  // On a GPU a kernel of its own follows.
+  const absl::Status fuses = CheckFuses(operation, *variant, target.resources);
   if (!fuses.ok()) {
     if (!gpu || !absl::IsUnimplemented(fuses)) return fuses;
     epilogue = {};
