@@ -20,7 +20,8 @@ struct LibraryCall {
   std::string kernel;      // empty: none
   int launches = 0;        // of kernels on the GPU
   double ns = 0;           // median
-  double overhead_ns = 0;  // without the launches' own time
+  double launch_ns = 0;    // of one launch by the CUDA runtime, by turns
+  double overhead_ns = 0;  // what the call takes besides its launches, median
 };
 
 // The device's time of an operation.

@@ -1,5 +1,6 @@
 #include "tools/bench/library_bench.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -37,23 +38,37 @@ constexpr int kAlignment = 256;
 // Runs of a problem between two events: the GPU never waits for the host.
 constexpr int kRuns = 20;
 
-// The median of what sample() returns, the nanoseconds of `calls` calls; of one
-// of them.
+// Calls sample(i) for as many samples as the options say, from 0 on. Before
+// them, what sample(-1) measures does not count: it loads code and fills
+// caches.
 template <typename Sample>
-absl::StatusOr<double> MedianNs(const LibraryBenchOptions& options, int calls,
-                                const Sample& sample) {
-  std::vector<int64_t> times;
+absl::Status ForSamples(const LibraryBenchOptions& options,
+                        const Sample& sample) {
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&begin] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() -
                                          begin)
         .count();
   };
-  RETURN_IF_ERROR(sample().status());  // loads code, fills caches
-  while (static_cast<int>(times.size()) < options.samples &&
-         (times.size() < 3 || seconds() < options.seconds)) {
-    ASSIGN_OR_RETURN(times.emplace_back(), sample());
+  RETURN_IF_ERROR(sample(-1));
+  for (int i = 0; i < options.samples && (i < 3 || seconds() < options.seconds);
+       ++i) {
+    RETURN_IF_ERROR(sample(i));
   }
+  return absl::OkStatus();
+}
+
+// The median of what measure() returns, the nanoseconds of `calls` calls; of
+// one of them.
+template <typename Measure>
+absl::StatusOr<double> MedianNs(const LibraryBenchOptions& options, int calls,
+                                const Measure& measure) {
+  std::vector<int64_t> times;
+  RETURN_IF_ERROR(ForSamples(options, [&](int i) -> absl::Status {
+    ASSIGN_OR_RETURN(const int64_t ns, measure());
+    if (i >= 0) times.push_back(ns);
+    return absl::OkStatus();
+  }));
   return Median(times) / calls;
 }
 
@@ -138,31 +153,48 @@ absl::Status BenchCallsOnCpu(const LibraryBenchOptions& options,
                      return HostNsOf(
                          kCalls, [&] { plan.Run(&x, &weight, nullptr, &y); });
                    }));
-  record.calls.push_back(
-      {"one product", plan.info().kernel, /*launches=*/0, ns, ns});
+  record.calls.push_back({"one product", plan.info().kernel, /*launches=*/0, ns,
+                          /*launch_ns=*/0, ns});
   return absl::OkStatus();
 }
 
-// The host's time of a call that queues work on the GPU, behind others that
-// have not ended yet.
+// Measures the host's time of a call that queues work on the GPU, behind others
+// that have not ended yet; by turns, so that clocks and neighbours of the host
+// are the same, that of launches of an empty kernel, of both kinds that kernels
+// use. The faster one counts, so that what the call takes besides its launches
+// is rather too much.
 template <typename Call>
-absl::StatusOr<double> QueueingNs(const LibraryBenchOptions& options,
-                                  const Call& call) {
-  return MedianNs(options, kCalls, [&]() -> absl::StatusOr<int64_t> {
+absl::Status MeasureQueueing(const LibraryBenchOptions& options,
+                             const Call& call, LibraryCall& measured) {
+  std::vector<int64_t> calls, launches, besides;
+  absl::Status launched;
+  const auto launch = [&launched](bool overlapping) {
+    return [&launched, overlapping] {
+      launched.Update(cuda::StartEmpty(overlapping));
+    };
+  };
+  const auto host_ns = [](const auto& of) -> absl::StatusOr<int64_t> {
     RETURN_IF_ERROR(cuda::Synchronize());
-    return HostNsOf(kCalls, call);
-  });
+    return HostNsOf(kCalls, of);
+  };
+  RETURN_IF_ERROR(ForSamples(options, [&](int i) -> absl::Status {
+    ASSIGN_OR_RETURN(const int64_t plain_ns, host_ns(launch(false)));
+    ASSIGN_OR_RETURN(const int64_t overlapping_ns, host_ns(launch(true)));
+    ASSIGN_OR_RETURN(const int64_t call_ns, host_ns(call));
+    if (i < 0) return launched;
+    calls.push_back(call_ns);
+    launches.push_back(std::min(plain_ns, overlapping_ns));
+    besides.push_back(call_ns - measured.launches * launches.back());
+    return launched;
+  }));
+  measured.ns = Median(calls) / kCalls;
+  measured.launch_ns = Median(launches) / kCalls;
+  measured.overhead_ns = Median(besides) / kCalls;
+  return absl::OkStatus();
 }
 
 absl::Status BenchCallsOnGpu(const LibraryBenchOptions& options,
                              LibraryRecord& record) {
-  absl::Status launched;
-  ASSIGN_OR_RETURN(const double launch_ns, QueueingNs(options, [&launched] {
-                     launched.Update(cuda::StartWait(0));
-                   }));
-  RETURN_IF_ERROR(launched);
-  record.calls.push_back(
-      {"a launch by the CUDA runtime", "", /*launches=*/1, launch_ns, 0});
   // Launches of a run, and of one with prepared weights. tensor_split arranges
   // its filters before, and padding is a kernel of its own.
   const struct {
@@ -184,11 +216,13 @@ absl::Status BenchCallsOnGpu(const LibraryBenchOptions& options,
                        OnGpu::Make(ProblemOf(one.problem), flags, one.kernel));
       const auto add = [&](const char* how, int launches,
                            const auto& call) -> absl::Status {
-        ASSIGN_OR_RETURN(const double ns, QueueingNs(options, call));
-        record.calls.push_back(
-            {absl::StrCat(one.name, how,
-                          flags == 0 ? "" : ", pointers trusted"),
-             run.info().kernel, launches, ns, ns - launches * launch_ns});
+        LibraryCall measured;
+        measured.name =
+            absl::StrCat(one.name, how, flags == 0 ? "" : ", pointers trusted");
+        measured.kernel = run.info().kernel;
+        measured.launches = launches;
+        RETURN_IF_ERROR(MeasureQueueing(options, call, measured));
+        record.calls.push_back(measured);
         return absl::OkStatus();
       };
       RETURN_IF_ERROR(add("", one.launches, [&run] { run.Run(); }));
@@ -202,7 +236,8 @@ absl::Status BenchCallsOnGpu(const LibraryBenchOptions& options,
 absl::StatusOr<LibraryRow> BenchOnGpu(const LibraryBenchOptions& options,
                                       const NamedProblem& problem) {
   ASSIGN_OR_RETURN(const OnGpu run,
-                   OnGpu::Make(ProblemOf(problem), CONVLAB_TRUST_POINTERS));
+                   OnGpu::Make(ProblemOf(problem),
+                               CONVLAB_CAPTURABLE | CONVLAB_TRUST_POINTERS));
   ASSIGN_OR_RETURN(cuda::Event begin, cuda::Event::Create());
   ASSIGN_OR_RETURN(cuda::Event end, cuda::Event::Create());
   const auto median_ns = [&](const auto& call) {
@@ -256,17 +291,20 @@ absl::Status BenchLibrary(const LibraryBenchOptions& options,
   record.method =
       options.gpu
           ? absl::StrCat(
-                "calls by the host's clock; problems by device events around ",
-                kRuns, " runs in a row, warm L2")
+                "calls by the host's clock, ", kCalls,
+                " in a row by turns with launches of an empty kernel; problems "
+                "by device events around ",
+                kRuns, " runs in a row of plans that can be captured, warm L2")
           : "by the host's clock, warm caches";
   try {
     RETURN_IF_ERROR(options.gpu ? BenchCallsOnGpu(options, record)
                                 : BenchCallsOnCpu(options, record));
-    absl::PrintF("%-48s %-12s %9s %9s %12s\n", "call", "kernel", "launches",
-                 "median ns", "besides them");
+    absl::PrintF("%-48s %-12s %9s %9s %13s %11s\n", "call", "kernel",
+                 "median ns", "launches", "each of CUDA", "besides them");
     for (const LibraryCall& call : record.calls) {
-      absl::PrintF("%-48s %-12s %9d %9.0f %12.0f\n", call.name, call.kernel,
-                   call.launches, call.ns, call.overhead_ns);
+      absl::PrintF("%-48s %-12s %9.0f %9d %13.0f %12.0f\n", call.name,
+                   call.kernel, call.ns, call.launches, call.launch_ns,
+                   call.overhead_ns);
     }
     absl::PrintF("\n%-18s %-14s %12s %12s %12s  %s\n", "problem", "kernel",
                  "estimate us", "median us", "prepared us", "operation");
