@@ -31,6 +31,19 @@ sed 's/@@.*//' "$symbols" | sort | diff - "$work/static" ||
 readelf --dynamic "$root/lib/libconvlab.so" |
   grep -q 'SONAME.*\[libconvlab.so.1\]' || fail "found no soname libconvlab.so.1"
 
+# What it needs is what the document says: libraries that every system has and,
+# where it was built on Debian 12, this version of theirs.
+needed=$(readelf --dynamic "$root/lib/libconvlab.so" |
+  sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
+  grep -Evx 'libc\.so\.6|libm\.so\.6|libgcc_s\.so\.1|ld-linux-x86-64\.so\.2')
+[ -z "$needed" ] || fail "libconvlab.so needs $needed"
+version=$(objdump --dynamic-syms "$root/lib/libconvlab.so" |
+  grep -o 'GLIBC_[0-9.]*' | sort --version-sort | tail -n 1)
+if [ "$(getconf GNU_LIBC_VERSION)" = "glibc 2.36" ] &&
+  ! grep -qF "glibc ${version#GLIBC_} or later" "$document"; then
+  fail "libconvlab.so needs $version, and $document says something else"
+fi
+
 # Programs that are running can open it (abseil_shared.cc).
 if readelf --dynamic "$root/lib/libconvlab.so" | grep -q STATIC_TLS; then
   fail "libconvlab.so has thread-local variables that a process must know before"
