@@ -97,17 +97,20 @@ TilePointer KernelOf(const TilePlan& plan) {
 using LinePointer = void (*)(const float*, const float*, float*, LinePlan);
 
 template <size_t... kSizes>
-LinePointer LineOf(int K, std::index_sequence<kSizes...>) {
+LinePointer LineOf(int K, bool fused, std::index_sequence<kSizes...>) {
   LinePointer found = nullptr;
   ((K == kFewKernelSizes[kSizes]
-        ? void(found = FewImagesLineKernel<kFewKernelSizes[kSizes]>)
+        ? void(found =
+                   fused ? FewImagesLineKernel<kFewKernelSizes[kSizes], true>
+                         : FewImagesLineKernel<kFewKernelSizes[kSizes], false>)
         : void()),
    ...);
   return found;
 }
 
 LinePointer KernelOf(const LinePlan& plan) {
-  return LineOf(plan.K, std::make_index_sequence<std::size(kFewKernelSizes)>());
+  return LineOf(plan.K, !plan.epilogue.empty(),
+                std::make_index_sequence<std::size(kFewKernelSizes)>());
 }
 
 // A launch that may overlap with the kernel before it in the stream. It takes
@@ -168,8 +171,10 @@ class FewImages : public Kernel {
   Error Prepare() override {
     DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
-    is_line_ = epilogue_.empty() && MakeLinePlan(problem_, limits, &line_plan_);
+    is_line_ =
+        epilogue_.pool.size == 0 && MakeLinePlan(problem_, limits, &line_plan_);
     if (is_line_) {
+      line_plan_.epilogue = epilogue_;
       launch_ = {dim3(line_plan_.blocks()), line_plan_.threads,
                  line_plan_.shared_bytes(), overlaps_};
       return PrepareLaunch(reinterpret_cast<const void*>(KernelOf(line_plan_)),
@@ -209,7 +214,9 @@ class FewImages : public Kernel {
     }
   }
 
-  void UseBias(const float* bias) override { tile_plan_.epilogue.bias = bias; }
+  void UseBias(const float* bias) override {
+    line_plan_.epilogue.bias = tile_plan_.epilogue.bias = bias;
+  }
 
   static const char* Reject(const Problem& problem) {
     if (const char* const reason = RejectHugeImages(problem)) return reason;
@@ -226,6 +233,10 @@ class FewImages : public Kernel {
 
   static const char* RejectEpilogue(const Problem& problem,
                                     const Epilogue& epilogue) {
+    if (PoolsSlowly(problem, epilogue)) {
+      return "does not pool many images, whose sums would go through shared "
+             "memory";
+    }
     return RejectWithoutPlan(
         MakeTilePlan, problem, epilogue,
         "pools windows that lie within a block's tile: that do not "
@@ -233,6 +244,19 @@ class FewImages : public Kernel {
   }
 
  private:
+  // Whether a line, for which the estimate is, would be much faster than tiles,
+  // which alone can pool.
+  static bool PoolsSlowly(const Problem& problem, const Epilogue& epilogue) {
+    constexpr double kMuch = 1.6;
+    DeviceLimits limits;
+    LinePlan line;
+    TilePlan tiles;
+    return epilogue.pool.size > 0 && !AskLimits(&limits).failed() &&
+           MakeLinePlan(problem, limits, &line) &&
+           MakeTilePlan(problem, limits, &tiles, epilogue) &&
+           TileCost(tiles, limits) > kMuch * LineCost(line, limits);
+  }
+
   bool is_line_ = false, overlaps_ = false;
   LinePlan line_plan_ = {};
   TilePlan tile_plan_ = {};  // otherwise

@@ -3,6 +3,8 @@
 #define KERNELS_CONVOLUTION_CUDA_FEW_IMAGES_ITEM_CUH_
 
 #include "kernels/convolution/cuda/few_images/item.h"
+#include "kernels/convolution/epilogue.h"
+#include "kernels/cuda/activation.cuh"
 
 namespace convlab::cuda {
 
@@ -62,6 +64,33 @@ __device__ __forceinline__ void MultiplyRow(const float* in, int row_stride,
       for (int j = 0; j < 4; ++j) window[r][j] = window[r][j + 4];
     }
   }
+}
+
+// Applies an epilogue that does not pool. The sums' filters are the m-th and
+// the next, of which so many are left.
+template <int kRows>
+__device__ __forceinline__ void FinishSums(const Epilogue& epilogue, int m,
+                                           int filters_left,
+                                           FewSums<kRows>& sums) {
+  constexpr int kAll = kRows * kFewFilters * kFewColumns;
+  float* const all = &sums[0][0][0];
+  if (epilogue.bias != nullptr) {
+#pragma unroll
+    for (int f = 0; f < kFewFilters; ++f) {
+      const float bias = f < filters_left ? epilogue.bias[m + f] : 0;
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+        for (int j = 0; j < kFewColumns; ++j) sums[r][f][j] += bias;
+      }
+    }
+  }
+  WithActivation(epilogue.activation, [&](auto activation) {
+#pragma unroll
+    for (int i = 0; i < kAll; ++i) {
+      all[i] = Apply<decltype(activation)::value>(all[i]);
+    }
+  });
 }
 
 // Stores those of a thread's sums that lie in the output, by vectors of type

@@ -140,8 +140,8 @@ __device__ __forceinline__ void CopyGroups(const LinePlan& plan,
 }
 
 // Computes item i of the part and stores its outputs. `to` is the first output
-// of the first tile's image.
-template <int kK>
+// of the first tile's image. With kFused the plan has an epilogue.
+template <int kK, bool kFused>
 __device__ __forceinline__ void ComputeItem(const LinePlan& plan,
                                             const LinePart& part,
                                             const LineGroups& groups, int i,
@@ -169,12 +169,13 @@ __device__ __forceinline__ void ComputeItem(const LinePlan& plan,
   const int h =
       (part.first_y + tile - image * plan.tiles_y) * plan.groups_y + row;
   const int m = group * kFewFilters;
+  if constexpr (kFused) FinishSums<1>(plan.epilogue, m, plan.M - m, sums);
   StoreSums<1>(
       plan, sums, plan.M - m, plan.H_out - h, plan.W_out - column,
       to + (int64_t{image} * plan.M + m) * area + h * plan.W_out + column);
 }
 
-template <int kK>
+template <int kK, bool kFused>
 __global__ void __launch_bounds__(kLineMostThreads, 2)
     FewImagesLineKernel(const float* __restrict__ x,
                         const float* __restrict__ k, float* __restrict__ y,
@@ -199,7 +200,7 @@ __global__ void __launch_bounds__(kLineMostThreads, 2)
   __syncthreads();
 #pragma unroll 1
   for (int i = part.first + threadIdx.x; i < part.end; i += blockDim.x) {
-    ComputeItem<kK>(plan, part, groups, i, filters, inputs, to);
+    ComputeItem<kK, kFused>(plan, part, groups, i, filters, inputs, to);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/convolution/cuda/few_images/item.h"
 #include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/inset.h"
+#include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
@@ -37,6 +38,7 @@ struct LinePlan {
   // The whole image unless it is `padded`, by SetLineInset.
   Inset inset;
   bool padded;
+  Epilogue epilogue;  // one that does not pool
 
   constexpr int tile_items() const { return groups * positions; }
   constexpr int plane() const { return input_rows * pitch; }

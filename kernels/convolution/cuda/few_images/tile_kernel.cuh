@@ -258,9 +258,13 @@ __global__ void __launch_bounds__(kFewMostThreads[kRows - 1], 2)
          ++round) {
       MultiplySlice<kScope, kK, kRows>(plan, place, place.taps, K, sums);
       if (c0 + channels < C) break;  // there is one round then
-      if (kFused || slices > 1) {
+      if (kFused ? plan.stages() : slices > 1) {
         StageSums<kRows>(plan, tile, place, sums);
         break;
+      }
+      if constexpr (kFused) {
+        FinishSums<kRows>(plan.epilogue, plan.M - place.filters_left,
+                          place.filters_left, sums);
       }
       StoreSums<kRows>(plan, sums, place.filters_left,
                        plan.H_out - tile.h0 - place.row,
@@ -271,7 +275,7 @@ __global__ void __launch_bounds__(kFewMostThreads[kRows - 1], 2)
       place.to += int64_t{plan.groups_m} * kFewFilters * area;
     }
   }
-  if (!kFused && slices == 1) return;
+  if (kFused ? !plan.stages() : slices == 1) return;
   __syncthreads();
   if constexpr (kFused) {
     PoolSlices(plan, tile, slices, y);

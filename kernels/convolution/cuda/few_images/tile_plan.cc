@@ -67,7 +67,7 @@ bool SetTilePlan(const Problem& problem, const TileCut& cut,
   plan->tiles_y = CeilDivide(plan->H_out, plan->tile_rows);
   plan->blocks_m = CeilDivide(problem.filters, plan->block_filters);
   if (int64_t{plan->groups_x} * cut.groups_y * cut.groups_m > most_threads ||
-      ((cut.slices > 1 || !epilogue.empty()) && cut.rounds > 1) ||
+      ((cut.slices > 1 || epilogue.pool.size > 0) && cut.rounds > 1) ||
       plan->tile_rows - plan->H_out >= cut.rows ||
       plan->block_filters - plan->M >= cut.groups_m * kFewFilters ||
       (cut.groups_m - 1) * kFewFilters >= plan->M ||
@@ -85,8 +85,9 @@ bool SetTilePlan(const Problem& problem, const TileCut& cut,
   const int sums = cut.rows * kFewFilters * kFewColumns;
   const int64_t positions =
       int64_t{plan->groups_x} * plan->groups_y * plan->groups_m;
-  const int64_t stage =
-      cut.slices == 1 && epilogue.empty() ? 0 : positions * cut.slices * sums;
+  const int64_t stage = cut.slices == 1 && epilogue.pool.size == 0
+                            ? 0
+                            : positions * cut.slices * sums;
   // As many channels as fit, evenly.
   const int64_t of_channel = plan->block_filters * taps + plan->plane();
   const int64_t fit = std::min(
@@ -105,8 +106,7 @@ bool SetTilePlan(const Problem& problem, const TileCut& cut,
   if (plan->block_threads > most_threads) return false;
   plan->filter_floats = plan->block_filters * taps * plan->channels;
   plan->input_floats = plan->channels * plan->plane() + beyond;
-  plan->stage_floats =
-      plan->slices == 1 && epilogue.empty() ? 0 : plan->threads * sums;
+  plan->stage_floats = plan->stages() ? plan->threads * sums : 0;
 
   plan->scope = !HasKernelOfItsOwn(K) || plan->channels < plan->C
                     ? FewScope::kAnything

@@ -53,15 +53,18 @@ struct TilePlan {
   Inset inset;
   bool padded;
   int64_t batch;
-  // With an epilogue the sums of one slice, too, go to shared memory, where
-  // windows are pooled, 1 x 1 ones without pooling: window_rows by
-  // window_columns of a tile, and pooled_rows by pooled_columns of an image.
+  // Where an epilogue pools, the sums of one slice, too, go to shared memory,
+  // where windows are taken, 1 x 1 ones of several slices without pooling:
+  // window_rows by window_columns of a tile, and pooled_rows by pooled_columns
+  // of an image. Any other epilogue is applied to a thread's own sums.
   Epilogue epilogue;
   MaxPool window;
   int window_rows, window_columns, pooled_rows, pooled_columns;
   uint32_t window_rows_magic, window_columns_magic;
 
   constexpr int plane() const { return input_rows * pitch; }
+  // Whether sums go through shared memory.
+  constexpr bool stages() const { return slices > 1 || epilogue.pool.size > 0; }
   constexpr int shared_bytes() const {
     return 4 * (filter_floats + input_floats + stage_floats);
   }
@@ -96,9 +99,9 @@ void SetTileInset(const Inset& inset, TilePlan* plan);
 // blocks, and each block has its latencies, which add up for blocks that do not
 // fit at the same time. The constants were fitted to 8,000 plans of the
 // course's layers for 1 to 100 images, measured on an H200; the cheapest came
-// within 2 % of the fastest on average, and within 12 % always. With an
-// epilogue a plan of one slice counts as one of several, which also go through
-// shared memory.
+// within 2 % of the fastest on average, and within 12 % always. Where an
+// epilogue pools, a plan of one slice counts as one of several, which also go
+// through shared memory.
 double TileCost(const TilePlan& plan, const DeviceLimits& limits);
 
 // Finds the plan of the least cost; false if there is none.
