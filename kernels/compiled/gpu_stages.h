@@ -123,7 +123,8 @@ class GpuStages {
     int64_t pitch = 0;  // floats between two images that a matrix reads
     cuda::FloatFront float_front = {};
     cuda::ConvolvePoolShape convolve_pool = {};
-    cuda::DeviceBuffer packed = {};    // filters of convolve_pool
+    // Filters of convolve_pool or of float_front.
+    cuda::DeviceBuffer packed = {};
     const Variant* pooling = nullptr;  // for many images, or null
     cuda::Chain chain = {};
     cuda::DeviceBuffer weight = {};              // filters, or a packed matrix
@@ -139,7 +140,7 @@ class GpuStages {
   // Lets the images between the front and a matrix begin at whole lines.
   void AlignImages();
   // Of the first stage from floats, if one kernel does it; otherwise of none.
-  Step MakeFloatFront(const NetworkWeights& weights) const;
+  absl::StatusOr<Step> MakeFloatFront(const NetworkWeights& weights) const;
   absl::StatusOr<Step> MakeConvolve(size_t stage,
                                     const NetworkWeights& weights);
   absl::StatusOr<Step> MakeChain(size_t stage, const NetworkWeights& weights,

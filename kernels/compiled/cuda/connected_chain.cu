@@ -2,28 +2,31 @@
 //
 // Idea. The layers behind the convolutions of small networks have so few
 // weights that one after another they cost more starts and ends of kernels, and
-// partial sums through memory, than arithmetic. A block takes 16 or 32 images
+// partial sums through memory, than arithmetic. A block takes 16 to 40 images
 // through all of them; what lies between two layers is in shared memory.
 //
 // Products. As in layers/cuda/matrix.cu: inputs come in chunks of 64, a row's
 // chunk has its own power of two, three products of halves replace one of
 // floats, and a chunk's sums are taken out of the tensor cores. Images are
-// split once for all warps.
+// split once for all that multiply.
 //
-// Loads. A chain with a layer of more than 64 outputs is computed by sixteen
-// warps for 32 images, where the GPU has a copy engine (compute capability
-// 9.0): one more warp has it load chunks of weights, and of the images, into a
-// ring of places in shared memory, as far ahead as there is room, from one
-// layer to the next. Narrower chains, other GPUs, and images that begin at no
-// multiple of 16 bytes take eight warps, each of which reads its weights from
-// the second-level cache to registers, a chunk ahead of the products. Both
-// kernels give the same bits.
+// By warpgroups. On GPUs that have their products (compute capability 9.0),
+// outputs are the rows of a product and images its columns, both in shared
+// memory. So a warpgroup reads the weights of 64 outputs once for all images
+// of the block, where a warp that had images for rows read them for 16. One
+// warp has the copy engine load chunks of weights, and of the images, as far
+// ahead as there is room, from one layer to the next; others split them; and
+// one or two warpgroups multiply, each by its outputs.
+//
+// By warps. Other GPUs, and images that begin at no multiple of 16 bytes, take
+// eight warps, each of which reads its weights from the second-level cache to
+// registers, a chunk ahead of the products. Both kernels give the same bits.
 //
 // The order of sums does not depend on how many images there are.
 //
 // Cost. LeNet-5: 59,000 weights, 236 KB as halves, which every block reads.
 //
-// Bound. That traffic, and the waits of a chain of chunks.
+// Bound. That traffic, and the waits between two layers.
 #include "common/math/rounding.h"
 #include "kernels/compiled/cuda/connected_chain.cuh"
 #include "kernels/compiled/cuda/connected_chain.h"
@@ -49,42 +52,34 @@ Error Launch(const Chain& chain, int64_t images, const float* in, float* out,
                            out, vector);
 }
 
-template <int kTiles>
+template <int kGroups, int kRows>
 Error LaunchStreamed(const Chain& chain, const ChainStream& streamed,
                      int64_t images, const float* in, float* out,
                      cudaStream_t stream) {
-  const auto kernel = StreamedChainKernel<kTiles>;
+  const auto kernel = StreamedChainKernel<kGroups, kRows>;
   const auto* const address = reinterpret_cast<const void*>(kernel);
   RETURN_IF_FAILED(AllowAllSharedMemory(address));
-  return LaunchOverlapping("StreamedChainKernel", kernel, true,
-                           CeilDivide(images, kStreamRows), kStreamThreads,
-                           streamed.shared_bytes(), stream, chain, streamed,
-                           images, in, out);
+  return LaunchOverlapping(
+      "StreamedChainKernel", kernel, true, CeilDivide(images, kRows),
+      ChainStream::Threads(kGroups, kRows), streamed.shared_bytes(), stream,
+      chain, streamed, images, in, out);
 }
 
 // False if the current device has no code for it, or images begin elsewhere
 // than at multiples of 16 bytes.
-bool MakeChainStream(const Chain& chain, const float* in, ChainStream* stream) {
+bool MakeStream(const Chain& chain, int64_t images, const float* in,
+                ChainStream* stream) {
   DeviceLimits limits;
   if (chain.layers[0].shape.inputs % 4 != 0 ||
       reinterpret_cast<uintptr_t>(in) % 16 != 0 ||
-      RejectWithoutWarpgroupProducts(
-          reinterpret_cast<const void*>(StreamedChainKernel<2>)) != nullptr ||
+      RejectWithoutWarpgroupProducts(reinterpret_cast<const void*>(
+          StreamedChainKernel<1, kStreamRows[0]>)) != nullptr ||
       AskLimits(&limits).failed()) {
     return false;
   }
-  *stream = {};
-  for (int i = 0; i < chain.count; ++i) {
-    const int tiles = static_cast<int>(chain.layers[i].shape.tiles);
-    stream->weight_bytes = max(stream->weight_bytes, ChunkBytes(tiles));
-  }
-  // Beside what a block takes for itself: barriers, and 1 KB.
-  constexpr int kOwnBytes = 2 * 8 * kStreamMostStages + (1 << 10);
-  const int room = min(limits.shared_per_block,
-                       limits.shared_per_multiprocessor - kOwnBytes) -
-                   ChainStream::kStagesAt;
-  stream->stages = min(room / stream->stage_bytes(), kStreamMostStages);
-  return stream->stages > 1;
+  MatrixShape shapes[kMostChainLayers];
+  for (int i = 0; i < chain.count; ++i) shapes[i] = chain.layers[i].shape;
+  return MakeChainStream(shapes, chain.count, images, limits, stream);
 }
 
 }  // namespace
@@ -105,13 +100,19 @@ Error LaunchChain(const Chain& chain, int64_t images, const float* in,
   for (int i = 0; i < chain.count; ++i) {
     tiles = max(tiles, chain.layers[i].shape.tiles);
   }
+  ChainStream streamed;
+  if (MakeStream(chain, images, in, &streamed)) {
+    static_assert(kMostChainOutputs <= 2 * kStreamOutputs);
+    const bool few = streamed.rows == kStreamRows[0];
+    const auto launch = streamed.groups == 1
+                            ? few ? LaunchStreamed<1, kStreamRows[0]>
+                                  : LaunchStreamed<1, kStreamRows[1]>
+                        : few ? LaunchStreamed<2, kStreamRows[0]>
+                              : LaunchStreamed<2, kStreamRows[1]>;
+    return launch(chain, streamed, images, in, out, stream);
+  }
   // Layers that need no more warps are done as soon by blocks of few threads,
   // several of which share a multiprocessor.
-  ChainStream streamed;
-  if (tiles > kChainWarps && MakeChainStream(chain, in, &streamed)) {
-    static_assert(kMostChainOutputs <= 2 * kStreamWarpsWide * kMatrixTile);
-    return LaunchStreamed<2>(chain, streamed, images, in, out, stream);
-  }
   static_assert(kMostChainOutputs <= 2 * kChainWarps * kMatrixTile);
   const auto launch = tiles <= kChainWarps / 2 ? Launch<2, 1>
                       : tiles <= kChainWarps   ? Launch<1, 1>

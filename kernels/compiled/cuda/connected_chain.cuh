@@ -14,13 +14,12 @@ namespace convlab::cuda {
 
 constexpr int kChainWarps = kChainThreads / 32;
 constexpr int kChainWords = kMatrixChunk / 2, kChainPitch = kChainWords + 4;
-constexpr int kChainValuePitch = kMostChainOutputs + 4;
 // Bytes of shared memory for a block's images: two chunks of them as words of
 // halves, high and low, rows so far apart that lanes' loads meet different
 // banks; their factors; two layers' values; and all layers' factors and biases.
 constexpr int ChainSharedBytes(int rows) {
   return 2 * rows * (kChainPitch * 8 + 4 + kChainValuePitch * 4) +
-         Chain::kMost * kMostChainOutputs * 8;
+         kMostChainLayers * kMostChainOutputs * 8;
 }
 
 #if __CUDA_ARCH__ >= 800

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "common/network/layer.h"
+#include "kernels/compiled/cuda/connected_chain_plan.h"
 #include "kernels/cuda/error.h"
 #include "kernels/layers/cuda/matrix_plan.h"
 
@@ -20,16 +21,11 @@ struct ChainLayer {
 };
 
 struct Chain {
-  static constexpr int kMost = 4;
-
   int count;
-  ChainLayer layers[kMost];
+  ChainLayer layers[kMostChainLayers];
 };
 
 constexpr int kChainThreads = 256;
-// Of the first layer, and of all of them: larger ones fill the GPU as single
-// products do (LaunchMatrix).
-constexpr int kMostChainInputs = 2048, kMostChainOutputs = 128;
 
 // Whether a layer may stand in a chain, at its beginning or later.
 bool TakesChainLayer(int64_t inputs, int64_t outputs, MatrixShape* shape);

@@ -1,13 +1,29 @@
 // The front of a network for images of floats.
 //
 // Idea. With one channel and few filters there is little to multiply: LeNet-5's
-// first convolution is 0.96 GFLOP for 4,096 images, which multiply-adds in
-// float32 take 15 us for. Tensor cores would need every value split into halves
-// and most of a product's columns filled with zeros. A thread computes a whole
-// window of 2 x 2 outputs for all filters, so that it loads each pixel once for
-// up to 24 sums, each weight serves four of them, and pooling is a maximum of
-// its own registers. Weights are parameters of the kernel, that is, constant
-// operands of the multiply-adds, which are not loaded at all.
+// first convolution is 0.96 GFLOP for 4,096 images. Both kernels compute a
+// window of 2 x 2 outputs for all filters at once, so that each pixel is loaded
+// once for up to 24 sums, and pooling is a maximum of a thread's own registers.
+//
+// By multiply-adds. A thread computes a window. Weights are parameters of the
+// kernel, that is, constant operands of the multiply-adds, which are not loaded
+// at all. These instructions take 15 us for LeNet-5's 4,096 images, and the
+// others as much again.
+//
+// By warpgroups (compute capability 9.0). As in front.cu, a window is a row of
+// a product, of which each filter has four columns, one for each place in the
+// window: 24 columns of 36 pixels, for which 9 products of halves take
+// 120 cycles for 64 windows. An image is split into halves where it lies in
+// shared memory, a word of high halves and one of low ones in the place of two
+// pixels, so that a thread loads both at once. Two windows, one below the
+// other, share six of eight rows.
+//
+// Exactness. Halves have a scale of the image's own. If they do not keep a
+// pixel, because it is far smaller than the largest, or is infinite or NaN, the
+// image is computed by multiply-adds; so are all, if they do not keep a filter.
+// Otherwise a product loses 8 units of 2^-24 of itself at most, and the sum of
+// 25 products as much as 25 times 2^-26 of their magnitudes, since the small
+// ones come first.
 //
 // Blocks. A block has several images in shared memory and ends with them, so
 // many that all blocks together run at the same time: a last round of few
@@ -15,18 +31,19 @@
 // memory, so that threads begin with the first while the others are on their
 // way.
 //
-// Cost. LeNet-5, 4,096 images: 16.8 MB read, 19.3 MB written; 600
-// multiply-adds for each window of 2 x 2.
-//
-// Bound. These instructions: they issue in 81 % of the cycles, and 72 % of them
-// are multiply-adds (H200).
+// Cost. LeNet-5, 4,096 images: 16.8 MB read, 19.3 MB written.
 #include <algorithm>
+#include <cmath>
 
 #include "common/math/rounding.h"
+#include "kernels/compiled/cuda/float_front.cuh"
 #include "kernels/compiled/cuda/float_front.h"
+#include "kernels/compiled/cuda/float_front_warpgroups.cuh"
+#include "kernels/compiled/cuda/front.h"
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
+#include "kernels/convolution/cuda/lib/round_to_half.h"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/cuda/activation.cuh"
 #include "kernels/cuda/async_copy.cuh"
@@ -42,54 +59,7 @@ constexpr int kMostImages = 12;
 constexpr int kMostSharedBytes = 48 << 10;
 constexpr int kFilters = FloatFront::kMostFilters;
 
-struct Sizes {
-  int64_t images;
-  int size, pooled, filters;
-  int block_images;
-  uint32_t area_magic, pooled_magic;  // for Divide
-};
-
-// Filters beyond the last are zeros.
-template <int kSize>
-struct Parameters {
-  float weights[kFilters][kSize * kSize];
-  float bias[kFilters];
-};
-
 #if __CUDA_ARCH__ >= 800
-
-// The sums of a window's four outputs: [filter][row and column].
-template <int kSize>
-__device__ __forceinline__ void Convolve(const float* from, int size,
-                                         const Parameters<kSize>& parameters,
-                                         float (&sums)[kFilters][4]) {
-#pragma unroll
-  for (int r = 0; r < kSize + 1; ++r) {
-    float row[kSize + 1];
-#pragma unroll
-    for (int i = 0; i < kSize + 1; i += 2) {
-      const float2 v = *reinterpret_cast<const float2*>(from + r * size + i);
-      row[i] = v.x;
-      row[i + 1] = v.y;
-    }
-#pragma unroll
-    for (int f = 0; f < kFilters; ++f) {
-#pragma unroll
-      for (int k = 0; k < kSize; ++k) {
-#pragma unroll
-        for (int dy = 0; dy < 2; ++dy) {
-          if (r - dy < 0 || r - dy >= kSize) continue;
-          const float weight = parameters.weights[f][(r - dy) * kSize + k];
-#pragma unroll
-          for (int dx = 0; dx < 2; ++dx) {
-            float& sum = sums[f][2 * dy + dx];
-            sum = fmaf(weight, row[k + dx], sum);
-          }
-        }
-      }
-    }
-  }
-}
 
 // Loads a block's images, and tells when an image is there.
 class Images {
@@ -148,10 +118,10 @@ class Images {
 // in [image][row][column], out [image][filter][row][column]. `vector`: images
 // begin at multiples of 16 bytes.
 template <int kSize, Activation kActivation>
-__global__ void __launch_bounds__(kThreads, kBlocks)
-    FloatFrontKernel(const float* in, float* out, bool vector,
-                     const __grid_constant__ Sizes sizes,
-                     const __grid_constant__ Parameters<kSize> parameters) {
+__global__ void __launch_bounds__(kThreads, kBlocks) FloatFrontKernel(
+    const float* in, float* out, bool vector,
+    const __grid_constant__ FloatFrontSizes sizes,
+    const __grid_constant__ FloatFrontParameters<kSize> parameters) {
 #if __CUDA_ARCH__ >= 800
   LetNextKernelStart();
   extern __shared__ __align__(16) float float_front_shared[];
@@ -168,40 +138,85 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     const int image = Divide(i, sizes.area_magic), place = i - image * area;
     const int y = Divide(place, sizes.pooled_magic);
     const int x = place - y * sizes.pooled;
-    float sums[kFilters][4] = {};
-    Convolve(images.Wait(image) + 2 * (y * sizes.size + x), sizes.size,
-             parameters, sums);
-    float* const to = out + (first + image) * sizes.filters * area + place;
-#pragma unroll
-    for (int f = 0; f < kFilters; ++f) {
-      if (f >= sizes.filters) break;
-      const float most = MaxOrNan(MaxOrNan(sums[f][0], sums[f][1]),
-                                  MaxOrNan(sums[f][2], sums[f][3]));
-      to[f * area] = Apply<kActivation>(most + parameters.bias[f]);
-    }
+    FinishWindow<kSize, kActivation>(
+        images.Wait(image) + 2 * (y * sizes.size + x), sizes, parameters, area,
+        out + (first + image) * sizes.filters * area + place);
   }
 #endif
 }
 
 template <int kSize>
-Error Launch(const FloatFront& front, const Sizes& sizes, const float* in,
-             float* out, cudaStream_t stream) {
-  Parameters<kSize> parameters = {};
+FloatFrontParameters<kSize> ParametersOf(const FloatFront& front) {
+  FloatFrontParameters<kSize> parameters = {};
   for (int f = 0; f < front.filters; ++f) {
     std::copy_n(front.weights + f * kSize * kSize, kSize * kSize,
                 parameters.weights[f]);
     parameters.bias[f] = front.bias[f];
   }
+  return parameters;
+}
+
+template <int kSize, Activation kActivation>
+Error Launch(const FloatFront& front, const FloatFrontSizes& sizes,
+             const float* in, float* out, cudaStream_t stream) {
+  const int64_t blocks = CeilDivide(sizes.images, sizes.block_images);
+  const auto parameters = ParametersOf<kSize>(front);
   const bool vector = reinterpret_cast<uintptr_t>(in) % 16 == 0;
-  const auto kernel = front.activation == Activation::kTanh
-                          ? FloatFrontKernel<kSize, Activation::kTanh>
-                      : front.activation == Activation::kRelu
-                          ? FloatFrontKernel<kSize, Activation::kRelu>
-                          : FloatFrontKernel<kSize, Activation::kNone>;
   const int shared = sizes.block_images * front.size * front.size * 4;
-  kernel<<<CeilDivide(sizes.images, sizes.block_images), kThreads, shared,
-           stream>>>(in, out, vector, sizes, parameters);
+  FloatFrontKernel<kSize, kActivation><<<blocks, kThreads, shared, stream>>>(
+      in, out, vector, sizes, parameters);
   return CheckLaunch("FloatFrontKernel");
+}
+
+// As the front from bytes by warps packs them (front_plan.h).
+FrontShape ShapeOf(const FloatFront& front) {
+  FrontShape shape = {};
+  shape.problem.filters = front.filters;
+  shape.problem.kernel_size = front.kernel_size;
+  shape.steps = FloatFrontShared::Steps(front.kernel_size);
+  shape.tiles = FloatFrontShared::kTiles;
+  shape.groups = 1;
+  return shape;
+}
+
+template <int kSize, Activation kActivation>
+Error LaunchGroups(const FloatFront& front, const FloatFrontSizes& sizes,
+                   const float* in, float* out, cudaStream_t stream) {
+  const int64_t blocks = CeilDivide(sizes.images, sizes.block_images);
+  const auto kernel = FloatFrontGroupKernel<kSize, kActivation>;
+  RETURN_IF_FAILED(AllowAllSharedMemory(reinterpret_cast<const void*>(kernel)));
+  const auto* const vectors = static_cast<const uint4*>(front.packed);
+  const int shared =
+      FloatFrontShared::Bytes(kSize, front.size, sizes.block_images);
+  kernel<<<blocks, kFloatGroupThreads, shared, stream>>>(
+      in, vectors,
+      reinterpret_cast<const FrontScale*>(vectors + ShapeOf(front).vectors()),
+      out, sizes, ParametersOf<kSize>(front));
+  return CheckLaunch("FloatFrontGroupKernel");
+}
+
+using Launcher = Error (*)(const FloatFront&, const FloatFrontSizes&,
+                           const float*, float*, cudaStream_t);
+
+template <int kSize>
+Launcher LauncherOf(Activation activation, bool groups) {
+  switch (activation) {
+    case Activation::kTanh:
+      return groups ? LaunchGroups<kSize, Activation::kTanh>
+                    : Launch<kSize, Activation::kTanh>;
+    case Activation::kRelu:
+      return groups ? LaunchGroups<kSize, Activation::kRelu>
+                    : Launch<kSize, Activation::kRelu>;
+    default:
+      return groups ? LaunchGroups<kSize, Activation::kNone>
+                    : Launch<kSize, Activation::kNone>;
+  }
+}
+
+bool TakesGroups(const FloatFront& front, const float* in) {
+  return front.packed != nullptr &&
+         front.size * front.size <= kFloatGroupPixels &&
+         reinterpret_cast<uintptr_t>(in) % 16 == 0;
 }
 
 }  // namespace
@@ -233,31 +248,75 @@ bool RunsFloatFront() {
              FloatFrontKernel<5, Activation::kRelu>)) == nullptr;
 }
 
+bool FloatFrontKeepsFilters(const FloatFront& front) {
+  const int values = front.kernel_size * front.kernel_size;
+  for (int f = 0; f < front.filters; ++f) {
+    const float* const own = front.weights + f * values;
+    double most = 0;
+    for (int i = 0; i < values; ++i) {
+      if (!std::isfinite(own[i])) return false;
+      most = std::max(most, std::abs(double{own[i]}));
+    }
+    if (most == 0) continue;
+    const int power = std::ilogb(most);
+    // Far from the limits of float, as for images.
+    if (std::abs(power) > 60) return false;
+    for (int i = 0; i < values; ++i) {
+      const double v = std::ldexp(double{own[i]}, 14 - power);
+      const double rest = v - RoundToHalf(v);
+      const double lost = rest - RoundToHalf(rest);
+      if (v != 0 &&
+          (std::abs(v) < 0x1p-14 || std::abs(lost) > 0x1p-23 * std::abs(v))) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+int64_t PackedFloatFrontBytes(const FloatFront& front) {
+  return PackedFrontBytes(ShapeOf(front));
+}
+
+Error PackFloatFront(const FloatFront& front, const float* filters,
+                     const float* bias, void* packed) {
+  return LaunchPackFront(ShapeOf(front), filters, bias, packed);
+}
+
 Error LaunchFloatFront(const FloatFront& front, int64_t images, const float* in,
                        float* out, cudaStream_t stream) {
   const int pixels = front.size * front.size;
   const int area = front.pooled * front.pooled;
-  Sizes sizes = {images,
-                 front.size,
-                 front.pooled,
-                 front.filters,
-                 1,
-                 DivisionMagic(area),
-                 DivisionMagic(front.pooled)};
+  const int pairs = CeilDivide(front.pooled, 2) * front.pooled;
+  FloatFrontSizes sizes = {images,
+                           front.size,
+                           front.pooled,
+                           front.filters,
+                           1,
+                           DivisionMagic(area),
+                           DivisionMagic(front.pooled),
+                           DivisionMagic(pairs)};
+  const bool groups = TakesGroups(front, in);
   DeviceLimits limits;
   RETURN_IF_FAILED(AskLimits(&limits));
-  // The windows that a thread computes one after another, in all rounds of
-  // blocks.
+  // What a thread computes one after another, windows or products, in all
+  // rounds of blocks.
+  const int64_t at_once =
+      int64_t{groups ? kFloatGroupBlocks : kBlocks} * limits.multiprocessors;
   const auto time = [&](int n) {
-    return CeilDivide(CeilDivide(images, n),
-                      int64_t{kBlocks} * limits.multiprocessors) *
-           CeilDivide(n * area, kThreads);
+    return CeilDivide(CeilDivide(images, n), at_once) *
+           (groups ? CeilDivide(n * pairs, 64 * kFloatGroups)
+                   : CeilDivide(n * area, kThreads));
   };
-  for (int n = 2; n <= kMostImages && n * pixels * 4 <= kMostSharedBytes; ++n) {
+  const int most = groups ? kFloatGroupImages
+                          : min(kMostImages, kMostSharedBytes / (pixels * 4));
+  for (int n = 2; n <= most; ++n) {
     if (time(n) < time(sizes.block_images)) sizes.block_images = n;
   }
-  return front.kernel_size == 3 ? Launch<3>(front, sizes, in, out, stream)
-                                : Launch<5>(front, sizes, in, out, stream);
+  const Launcher launch = front.kernel_size == 3
+                              ? LauncherOf<3>(front.activation, groups)
+                              : LauncherOf<5>(front.activation, groups);
+  return launch(front, sizes, in, out, stream);
 }
 
 }  // namespace convlab::cuda

@@ -23,6 +23,9 @@ struct FloatFront {
   int pooled;  // height and width of the result
   float weights[kMostFilters * kMostKernel * kMostKernel];  // [M][K][K]
   float bias[kMostFilters];
+  // The same for tensor cores, in device memory (PackFloatFront); null: the
+  // kernel goes without.
+  const void* packed;
 };
 
 // False if the kernel does not take the sizes, or others are faster; sets all
@@ -32,6 +35,18 @@ bool MakeFloatFront(int size, int filters, int kernel_size, const MaxPool& pool,
 
 // Whether the current device runs it.
 bool RunsFloatFront();
+
+// Whether tensor cores compute as exactly as multiply-adds with these filters:
+// then they may be packed.
+bool FloatFrontKeepsFilters(const FloatFront& front);
+
+// Bytes of packed filters.
+int64_t PackedFloatFrontBytes(const FloatFront& front);
+
+// Packs the filters [M, K, K] and the bias [M], all in device memory, at a
+// multiple of 16 bytes, in the default stream.
+Error PackFloatFront(const FloatFront& front, const float* filters,
+                     const float* bias, void* packed);
 
 // Queues it for `in` [images, size, size] in `stream`; `out` is
 // [images, M, pooled, pooled].
