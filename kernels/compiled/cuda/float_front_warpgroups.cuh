@@ -16,9 +16,9 @@
 
 namespace convlab::cuda {
 
-constexpr int kFloatGroups = 1;  // warpgroups of a block
+constexpr int kFloatGroups = 2;  // warpgroups of a block
 constexpr int kFloatGroupThreads = 128 * kFloatGroups;
-constexpr int kFloatGroupBlocks = 5;   // on a multiprocessor
+constexpr int kFloatGroupBlocks = 2;   // on a multiprocessor
 constexpr int kFloatGroupImages = 16;  // of a block, at most
 // A warp keeps an image in registers while it splits it.
 constexpr int kFloatGroupVectors = 8;
