@@ -235,10 +235,16 @@ class FloatFrontGroups {
     const int own = threadIdx.x / 32 % 4 * 16 + lane() / 4;
     const uint32_t columns = static_cast<uint32_t>(
         ColumnsAt(__shfl_sync(0xffffffff, SharedAddress(shared_), 0)));
-    // Otherwise the compiler makes the pointer anew for each store, by a dozen
-    // instructions.
-    float* out = out_;
-    asm("" : "+l"(out));
+    float* out[2];
+    bool exists[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      exists[i] = FilterOf(i) < sizes_.filters;
+      out[i] = out_ + FilterOf(i) * area_;
+      // Otherwise the compiler makes the pointer anew for each store, by a
+      // dozen instructions.
+      asm("" : "+l"(out[i]));
+    }
 #pragma unroll 1
     for (int tile = threadIdx.x / 128 * 64; tile < total;
          tile += 64 * kFloatGroups) {
@@ -274,10 +280,8 @@ class FloatFrontGroups {
         Pool(sums[below], odd, most);
 #pragma unroll
         for (int i = 0; i < 3; ++i) {
-          const int filter = FilterOf(i / 2);
-          if (filter < sizes_.filters && factors[i] != 0 &&
-              (below == 0 || lower[i])) {
-            out[filter * area_ + places[i] + below * sizes_.pooled] =
+          if (exists[i / 2] && factors[i] != 0 && (below == 0 || lower[i])) {
+            out[i / 2][places[i] + below * sizes_.pooled] =
                 Apply<kActivation>(most[i] * factors[i] + scales[i / 2].bias);
           }
         }
