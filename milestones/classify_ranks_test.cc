@@ -256,6 +256,24 @@ TEST_F(ClassifyRanksTest, AKilledRankIsToldAndTheRunResumed) {
   ExpectSame(Ranks(2, flags), "answers.npy");
 }
 
+// While rank 0 waits for images, and the others for the weights.
+TEST_F(ClassifyRanksTest, ARankThatDiesBeforeTheWeightsCameIsTold) {
+  const Outcome outcome = Shell(absl::StrCat(
+      "mkfifo late.idx; timeout ", kSeconds, " ", Runfile("tools/cluster/mpi"),
+      " ", Line(4, "late.idx --out=answers.npy"),
+      " >out & run=$!; started=; "
+      "until [ -n \"$started\" ]; do sleep 0.2; for p in /proc/[0-9]*; do "
+      "if [ \"$(readlink $p/cwd)\" = \"$PWD\" ] && "
+      "grep -q classify $p/comm && "
+      "grep -qz '^OMPI_COMM_WORLD_RANK=2$' $p/environ && "
+      "grep -q libmpi $p/maps; then started=${p#/proc/}; fi; done; done; "
+      // It has joined: ranks join together.
+      "sleep 2; kill -s KILL $started; cat images.idx >late.idx & wait $run"));
+  EXPECT_EQ(outcome.exit_status, 1) << absl::StrJoin(outcome.err, "\n");
+  EXPECT_THAT(outcome.err, Contains(AllOf(StartsWith("classify: rank 2 on "),
+                                          HasSubstr("has ended"))));
+}
+
 TEST_F(ClassifyRanksTest, OthersDoWhatALostRankHad) {
   for (const char* signal : {"KILL", "STOP"}) {
     SCOPED_TRACE(signal);
