@@ -6,9 +6,19 @@
 // does not expect to be refused. Programs that the program starts are left
 // alone. Under the address sanitizer the allocations are the sanitizer's, so
 // that it finds leaks.
+//
+// With CONVLAB_FAULT=@7 one run serves many cases, which
+// tools/faults/campaign.py names through socket 7. At the allocation of a case
+// the program forks. The child's allocation fails, and the child goes on to its
+// end, as a program would that was started for this case alone; then the parent
+// goes on without a fault. The two share a folder, which the campaign puts back
+// after each child, and open files, whose offsets are put back here.
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -51,11 +61,114 @@ void NoteStack(long number) {
   }
 }
 
+int campaign = -1;  // a socket, or none
+
+// 7 or 7+ (RefusedCalls).
+void SetCase(const char* text) {
+  char* end = nullptr;
+  first_failing = strtol(text, &end, 10);
+  last_failing = *end == '+' ? __LONG_MAX__ : first_failing;
+}
+
+// Waits for the campaign's next word; without one there is nothing to do.
+void Receive(char (&text)[32]) {
+  const ssize_t size = read(campaign, text, sizeof(text) - 1);
+  if (size <= 0) _exit(0);
+  text[size] = '\0';
+}
+
+// The next case is not of an earlier allocation.
+void ReceiveCase() {
+  char text[32];
+  Receive(text);
+  SetCase(text);
+}
+
+// Where this process is in its open files, which a child moves for both.
+class Offsets {
+ public:
+  // False if that cannot be put back: for a pipe, and for a file that is being
+  // written, since the child would write to it and remove it.
+  bool Read() {
+    DIR* const folder = opendir("/proc/self/fd");
+    if (folder == nullptr) return false;
+    bool known = true;
+    while (const dirent* const entry = readdir(folder)) {
+      const int file = atoi(entry->d_name);
+      if (entry->d_name[0] == '.' || file == campaign ||
+          file == dirfd(folder)) {
+        continue;
+      }
+      const off_t offset = lseek(file, 0, SEEK_CUR);
+      const bool read_only = (fcntl(file, F_GETFL) & O_ACCMODE) == O_RDONLY;
+      known = known && offset >= 0 && count_ < kMostFiles &&
+              (read_only || file <= STDERR_FILENO);
+      if (known) files_[count_++] = {file, offset};
+    }
+    closedir(folder);
+    return known;
+  }
+
+  void PutBack() const {
+    for (int i = 0; i < count_; ++i) {
+      lseek(files_[i].descriptor, files_[i].offset, SEEK_SET);
+    }
+  }
+
+ private:
+  static constexpr int kMostFiles = 64;
+  struct OpenFile {
+    int descriptor;
+    off_t offset;
+  };
+  OpenFile files_[kMostFiles];
+  int count_ = 0;
+};
+
+// A child would have neither this process's other threads nor its children.
+bool IsAlone() {
+  struct stat threads;  // a folder of them, with two links more
+  siginfo_t child;
+  return stat("/proc/self/task", &threads) == 0 && threads.st_nlink == 3 &&
+         waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) != 0;
+}
+
+// Runs the cases of this allocation, each in a child, for which this returns
+// with `number` as the first that fails. For the parent it returns when the
+// next case is of a later allocation. Tells the campaign the child, or -1 where
+// there can be none, and then what became of it.
+void RunCases(long number) {
+  const int error = errno;
+  while (number == first_failing) {
+    Offsets offsets;
+    const bool forks = IsAlone() && offsets.Read();
+    const pid_t child = forks ? fork() : -1;
+    if (child == 0) {
+      // The campaign looks first which files there are.
+      char go[32];
+      Receive(go);
+      close(campaign);
+      campaign = -1;
+      return;
+    }
+    dprintf(campaign, "%d", child);
+    if (child > 0) {
+      int status = 0;
+      while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+      offsets.PutBack();
+      dprintf(campaign, "%d", status);
+    }
+    ReceiveCase();
+  }
+  errno = error;
+}
+
 bool Fails() {
   if (!counting || looking) return false;
   looking = true;
   const long number = ++count;
   if (log_path[0] != '\0') NoteStack(number);
+  if (campaign >= 0 && number == first_failing) RunCases(number);
   looking = false;
   if (number < first_failing || number > last_failing) return false;
   errno = ENOMEM;
@@ -74,9 +187,12 @@ MainFunction program_main = nullptr;
 int BeginMain(int argc, char** argv, char** environment) {
   const char* const fault = getenv("CONVLAB_FAULT");
   if (fault == nullptr) return program_main(argc, argv, environment);
-  char* end = nullptr;
-  first_failing = strtol(fault, &end, 10);
-  last_failing = *end == '+' ? __LONG_MAX__ : first_failing;
+  if (fault[0] == '@') {
+    campaign = atoi(fault + 1);
+    ReceiveCase();
+  } else {
+    SetCase(fault);
+  }
   if (const char* const path = getenv("CONVLAB_FAULT_LOG")) {
     snprintf(log_path, sizeof(log_path), "%s", path);
   }
