@@ -15,12 +15,11 @@ namespace convlab {
 using AroundNs = std::function<absl::StatusOr<double>(const Variant&)>;
 
 // Returns the variant with the least estimate, with what around_ns adds to it
-// unless that is null, among those of this class or a
-// stricter one that estimate their time, take the problem on the device and, if
-// that is asked for, can be recorded in a graph. A new variant takes part as
-// soon as it has an estimate. If none takes the problem, returns Unavailable if
-// there is no such device, otherwise Unimplemented with the reason of one of
-// them.
+// unless that is null, among those of this class or a stricter one that
+// estimate their time, take the problem on the device and, if that is asked
+// for, can be recorded in a graph. A new variant takes part as soon as it has
+// an estimate. If none takes the problem, returns Unavailable if there is no
+// such device, otherwise Unimplemented with the reason of one of them.
 absl::StatusOr<const Variant*> FastestVariant(
     Backend backend, const Problem& problem,
     const Resources& resources = Resources(),

@@ -14,9 +14,10 @@
 // outputs are the rows of a product and images its columns, both in shared
 // memory. So a warpgroup reads the weights of 64 outputs once for all images
 // of the block, where a warp that had images for rows read them for 16. One
-// warp has the copy engine load chunks of weights, and of the images, as far
-// ahead as there is room, from one layer to the next; others split them; and
-// one or two warpgroups multiply, each by its outputs.
+// thread has the copy engine load chunks of weights as far ahead as there is
+// room, from one layer to the next; some warps load and split images, and apply
+// the activation of the layer before; and one or two warpgroups multiply, each
+// for its outputs.
 //
 // By warps. Other GPUs, and images that begin at no multiple of 16 bytes, take
 // eight warps, each of which reads its weights from the second-level cache to
