@@ -44,6 +44,7 @@
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/round_to_half.h"
+#include "kernels/convolution/cuda/lib/scaling.h"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/cuda/activation.cuh"
 #include "kernels/cuda/async_copy.cuh"
@@ -185,13 +186,12 @@ Error LaunchGroups(const FloatFront& front, const FloatFrontSizes& sizes,
   const int64_t blocks = CeilDivide(sizes.images, sizes.block_images);
   const auto kernel = FloatFrontGroupKernel<kSize, kActivation>;
   RETURN_IF_FAILED(AllowAllSharedMemory(reinterpret_cast<const void*>(kernel)));
-  const auto* const vectors = static_cast<const uint4*>(front.packed);
   const int shared =
       FloatFrontShared::Bytes(kSize, front.size, sizes.block_images);
   kernel<<<blocks, kFloatGroupThreads, shared, stream>>>(
-      in, vectors,
-      reinterpret_cast<const FrontScale*>(vectors + ShapeOf(front).vectors()),
-      out, sizes, ParametersOf<kSize>(front));
+      in, static_cast<const uint4*>(front.packed),
+      FrontScalesOf(ShapeOf(front), const_cast<void*>(front.packed)), out,
+      sizes, ParametersOf<kSize>(front));
   return CheckLaunch("FloatFrontGroupKernel");
 }
 
@@ -259,14 +259,13 @@ bool FloatFrontKeepsFilters(const FloatFront& front) {
     }
     if (most == 0) continue;
     const int power = std::ilogb(most);
-    // Far from the limits of float, as for images.
-    if (std::abs(power) > 60) return false;
+    if (std::abs(power) > kFloatFrontMostPower) return false;
     for (int i = 0; i < values; ++i) {
       const double v = std::ldexp(double{own[i]}, 14 - power);
       const double rest = v - RoundToHalf(v);
       const double lost = rest - RoundToHalf(rest);
-      if (v != 0 &&
-          (std::abs(v) < 0x1p-14 || std::abs(lost) > 0x1p-23 * std::abs(v))) {
+      if (v != 0 && (std::abs(v) < kLeastNormal ||
+                     std::abs(lost) > kFloatFrontMostLost * std::abs(v))) {
         return false;
       }
     }

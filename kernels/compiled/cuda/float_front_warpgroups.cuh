@@ -10,6 +10,7 @@
 #include "kernels/compiled/cuda/front_strips.cuh"
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
+#include "kernels/convolution/cuda/lib/scaling.h"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/cuda/activation.cuh"
 #include "kernels/cuda/split.cuh"
@@ -20,6 +21,12 @@ constexpr int kFloatGroups = 2;  // warpgroups of a block
 constexpr int kFloatGroupThreads = 128 * kFloatGroups;
 constexpr int kFloatGroupBlocks = 2;   // on a multiprocessor
 constexpr int kFloatGroupImages = 16;  // of a block, at most
+// What halves may lose of a pixel or a weight, as they do of any that they keep
+// whole; and the powers of two that an image's and a filter's largest one may
+// have: far from the limits of float, no product of their factors leaves its
+// range.
+constexpr float kFloatFrontMostLost = 0x1p-23f;
+constexpr int kFloatFrontMostPower = 60;
 // A warp keeps an image in registers while it splits it.
 constexpr int kFloatGroupVectors = 8;
 constexpr int kFloatGroupPixels = 32 * 4 * kFloatGroupVectors;
@@ -145,8 +152,8 @@ class FloatFrontGroups {
     const __half high = __float2half_rn(v);
     const float rest = v - __half2float(high);
     const float lost = rest - __half2float(__float2half_rn(rest));
-    return v == 0 ||
-           (fabsf(v) >= 0x1p-14f && fabsf(lost) <= 0x1p-23f * fabsf(v));
+    return v == 0 || (fabsf(v) >= kLeastNormal &&
+                      fabsf(lost) <= kFloatFrontMostLost * fabsf(v));
   }
 
   // Puts in the place of each two pixels of an image a word of their high
@@ -167,10 +174,8 @@ class FloatFrontGroups {
       for (const float pixel : v[j]) most = LargerMagnitude(most, pixel);
     }
     most = __reduce_max_sync(0xffffffff, most);
-    // Far from the limits of float, no product of factors leaves its range.
-    constexpr int kMostPower = 60;
     const int power = most == 0 ? 0 : PowerOf(most);
-    bool kept = IsFiniteMagnitude(most) && abs(power) <= kMostPower;
+    bool kept = IsFiniteMagnitude(most) && abs(power) <= kFloatFrontMostPower;
     if (kept) {
       const float scale = PowerOf2(14 - power);
       bool small = false;

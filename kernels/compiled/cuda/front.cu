@@ -61,12 +61,6 @@ Kernel KernelOf(const FrontLaunch& launch) {
                                  : FrontKernel<kSteps, 3>;
 }
 
-// The factors and biases stand behind the vectors.
-FrontScale* ScalesOf(const FrontShape& shape, void* packed) {
-  return reinterpret_cast<FrontScale*>(static_cast<uint4*>(packed) +
-                                       shape.vectors());
-}
-
 }  // namespace
 
 Error AskFront(bool* runs) {
@@ -86,7 +80,7 @@ int64_t PackedFrontBytes(const FrontShape& shape) {
 Error LaunchPackFront(const FrontShape& shape, const float* filters,
                       const float* bias, void* packed) {
   PackFrontKernel<<<shape.padded_filters(), 128>>>(
-      filters, bias, static_cast<uint4*>(packed), ScalesOf(shape, packed),
+      filters, bias, static_cast<uint4*>(packed), FrontScalesOf(shape, packed),
       shape);
   return CheckLaunch("PackFrontKernel");
 }
@@ -100,7 +94,7 @@ Error LaunchFront(const FrontLaunch& launch, const uint8_t* images,
   const dim3 grid(launch.blocks, shape.groups / launch.wide);
   kernel<<<grid, launch.threads, launch.shared_bytes(), stream>>>(
       images, static_cast<const uint4*>(packed),
-      ScalesOf(shape, const_cast<void*>(packed)), out, launch);
+      FrontScalesOf(shape, const_cast<void*>(packed)), out, launch);
   return CheckLaunch("FrontKernel");
 }
 

@@ -21,6 +21,12 @@ struct FrontScale {
   float factor, bias;
 };
 
+// Those of packed filters, behind the vectors (front_plan.h).
+inline FrontScale* FrontScalesOf(const FrontShape& shape, void* packed) {
+  return reinterpret_cast<FrontScale*>(static_cast<uint4*>(packed) +
+                                       shape.vectors());
+}
+
 // Two positions, one below the other: where the upper one's window begins in
 // the pixels, and its place in the strip's result, both in words.
 struct FrontRun {
