@@ -11,7 +11,7 @@ void Fields(Visitor& visit, LibraryCall& call) {
   visit("kernel", call.kernel);
   visit("launches", call.launches);
   visit("ns", call.ns);
-  visit("launch_ns", call.launch_ns);
+  visit("launches_ns", call.launches_ns);
   visit("overhead_ns", call.overhead_ns);
 }
 

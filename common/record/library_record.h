@@ -20,7 +20,7 @@ struct LibraryCall {
   std::string kernel;      // empty: none
   int launches = 0;        // of kernels on the GPU
   double ns = 0;           // median
-  double launch_ns = 0;    // of one launch by the CUDA runtime, by turns
+  double launches_ns = 0;  // of these by CUDA alone, measured by turns
   double overhead_ns = 0;  // what the call takes besides its launches, median
 };
 

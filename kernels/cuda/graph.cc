@@ -2,7 +2,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include "absl/cleanup/cleanup.h"
 #include "common/status/status.h"
 #include "kernels/cuda/error.h"
 
@@ -15,25 +14,34 @@ absl::Status CudaStatus(cudaError_t code, const char* call) {
 
 }  // namespace
 
-absl::StatusOr<Graph> Graph::Record(
+void GraphDeleter::operator()(CUgraph_st* graph) const {
+  cudaGraphDestroy(graph);
+}
+
+absl::StatusOr<RecordedGraph> RecordGraph(
     const DeviceStream& stream, const std::function<absl::Status()>& queue) {
   // Other threads may go on allocating.
   RETURN_IF_ERROR(CudaStatus(
       cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal),
       "cudaStreamBeginCapture"));
   const absl::Status queued = queue();
-  cudaGraph_t recorded = nullptr;
+  cudaGraph_t graph = nullptr;
   // Ended in any case, or the stream could not be used any more.
   const absl::Status ended = CudaStatus(
-      cudaStreamEndCapture(stream.get(), &recorded), "cudaStreamEndCapture");
-  const absl::Cleanup destroy = [&] {
-    if (recorded != nullptr) cudaGraphDestroy(recorded);
-  };
+      cudaStreamEndCapture(stream.get(), &graph), "cudaStreamEndCapture");
+  RecordedGraph recorded(graph);
   RETURN_IF_ERROR(queued);
   RETURN_IF_ERROR(ended);
+  return recorded;
+}
+
+absl::StatusOr<Graph> Graph::Record(
+    const DeviceStream& stream, const std::function<absl::Status()>& queue) {
+  ASSIGN_OR_RETURN(const RecordedGraph recorded, RecordGraph(stream, queue));
   cudaGraphExec_t made = nullptr;
-  RETURN_IF_ERROR(CudaStatus(cudaGraphInstantiateWithFlags(&made, recorded, 0),
-                             "cudaGraphInstantiateWithFlags"));
+  RETURN_IF_ERROR(
+      CudaStatus(cudaGraphInstantiateWithFlags(&made, recorded.get(), 0),
+                 "cudaGraphInstantiateWithFlags"));
   Graph graph;
   graph.graph_ = made;
   return graph;

@@ -4,18 +4,30 @@
 #define KERNELS_CUDA_GRAPH_H_
 
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/cuda/device.h"
 
+struct CUgraph_st;  // cudaGraph_t is a pointer to one
+
 namespace convlab::cuda {
+
+struct GraphDeleter {
+  void operator()(CUgraph_st* graph) const;
+};
+using RecordedGraph = std::unique_ptr<CUgraph_st, GraphDeleter>;
+
+// Records what `queue` queues in the stream, which is not run. `queue` calls
+// nothing that waits or allocates.
+absl::StatusOr<RecordedGraph> RecordGraph(
+    const DeviceStream& stream, const std::function<absl::Status()>& queue);
 
 class Graph {
  public:
-  // Records what `queue` queues in the stream, which is not run. `queue` calls
-  // nothing that waits or allocates.
+  // Records as RecordGraph does.
   static absl::StatusOr<Graph> Record(
       const DeviceStream& stream, const std::function<absl::Status()>& queue);
 

@@ -17,10 +17,6 @@ absl::Status StartWait(int microseconds) {
   return ToStatus(LaunchWait(microseconds));
 }
 
-absl::Status StartEmpty(bool overlapping) {
-  return ToStatus(LaunchEmpty(overlapping));
-}
-
 absl::Status StartFill(void* out, int64_t bytes) {
   return ToStatus(LaunchFill(out, bytes));
 }

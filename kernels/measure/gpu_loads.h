@@ -15,11 +15,6 @@ namespace convlab::cuda {
 // Keeps the stream waiting for that long and the GPU idle.
 absl::Status StartWait(int microseconds);
 
-// Starts a kernel that does nothing, with 432 bytes of arguments; one that is
-// `overlapping` may start before the kernel before it has ended, on GPUs from
-// compute capability 9.0 on. For what a launch itself costs the host.
-absl::Status StartEmpty(bool overlapping);
-
 // Write, or read and write, `bytes`, a multiple of 16.
 absl::Status StartFill(void* out, int64_t bytes);
 absl::Status StartCopy(const void* in, void* out, int64_t bytes);

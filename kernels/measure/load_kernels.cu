@@ -2,7 +2,6 @@
 // tensor cores. Their rates are the ceilings of other kernels.
 #include <cuda_fp16.h>
 
-#include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/measure/load_kernels.h"
 
 namespace convlab::cuda {
@@ -18,12 +17,6 @@ __global__ void WaitKernel(long long nanoseconds) {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   } while (now - start < nanoseconds);
 }
-
-// As many arguments as a kernel with a plan has.
-struct ManyArguments {
-  char bytes[432];
-};
-__global__ void EmptyKernel(const __grid_constant__ ManyArguments) {}
 
 // Each thread writes sixteen bytes per step; neighbours write adjacent ones.
 __global__ void FillKernel(float4* out, int64_t count) {
@@ -270,15 +263,6 @@ Error AskBlocks(Kernel kernel, int* blocks) {
 Error LaunchWait(int microseconds) {
   WaitKernel<<<1, 1>>>(1000ll * microseconds);
   return CheckLaunch("WaitKernel");
-}
-
-Error LaunchEmpty(bool overlapping) {
-  static const bool may_overlap =
-      MayOverlap(reinterpret_cast<const void*>(EmptyKernel));
-  return LaunchOverlapping("EmptyKernel", EmptyKernel,
-                           overlapping && may_overlap, /*blocks=*/1,
-                           /*threads=*/32, /*shared_bytes=*/0,
-                           /*stream=*/nullptr, ManyArguments{});
 }
 
 Error LaunchFill(void* out, int64_t bytes) {

@@ -10,7 +10,6 @@
 namespace convlab::cuda {
 
 Error LaunchWait(int microseconds);
-Error LaunchEmpty(bool overlapping);
 Error LaunchFill(void* out, int64_t bytes);
 Error LaunchCopy(const void* in, void* out, int64_t bytes);
 

@@ -6,7 +6,6 @@
 namespace convlab::cuda {
 
 absl::Status StartWait(int) { return FindDevice().status(); }
-absl::Status StartEmpty(bool) { return FindDevice().status(); }
 absl::Status StartFill(void*, int64_t) { return FindDevice().status(); }
 absl::Status StartCopy(const void*, void*, int64_t) {
   return FindDevice().status();

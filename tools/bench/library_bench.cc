@@ -15,13 +15,14 @@
 #include "common/status/status.h"
 #include "convlab/include/convlab/convlab.hpp"
 #include "kernels/cuda/device.h"
-#include "kernels/measure/gpu_loads.h"
+#include "kernels/measure/bare_launches.h"
 #include "kernels/measure/op_time.h"
 
 namespace convlab {
 namespace {
 
 using cuda::DeviceBuffer;
+using cuda::DeviceStream;
 
 struct NamedProblem {
   const char* name;
@@ -125,13 +126,14 @@ class OnGpu {
   }
 
   const convlab_info& info() const { return plan_.info(); }
-  void Run() const {
-    plan_.Run(x_.data(), weights_.data(), nullptr, y_.data(),
-              workspace_.data());
+  // In the default stream unless another is given.
+  void Run(CUstream_st* stream = nullptr) const {
+    plan_.Run(x_.data(), weights_.data(), nullptr, y_.data(), workspace_.data(),
+              stream);
   }
-  void RunPrepared() const {
+  void RunPrepared(CUstream_st* stream = nullptr) const {
     plan_.RunPrepared(x_.data(), prepared_.data(), nullptr, y_.data(),
-                      workspace_.data());
+                      workspace_.data(), stream);
   }
 
  private:
@@ -154,23 +156,31 @@ absl::Status BenchCallsOnCpu(const LibraryBenchOptions& options,
                          kCalls, [&] { plan.Run(&x, &weight, nullptr, &y); });
                    }));
   record.calls.push_back({"one product", plan.info().kernel, /*launches=*/0, ns,
-                          /*launch_ns=*/0, ns});
+                          /*launches_ns=*/0, ns});
   return absl::OkStatus();
 }
 
-// Measures the host's time of a call that queues work on the GPU, behind others
-// that have not ended yet; by turns, so that clocks and neighbours of the host
-// are the same, that of launches of an empty kernel, of both kinds that kernels
-// use. The faster one counts, so that what the call takes besides its launches
-// is rather too much.
+// Measures the host's time of a call that queues kernels on the GPU, behind
+// others that have not ended yet; by turns, so that clocks and neighbours of
+// the host are the same, that of launching the same kernels with the same
+// arguments, in both ways in which they may have been launched. The faster one
+// counts, so that what the call takes besides its launches is rather too much.
+// `call` takes a stream.
 template <typename Call>
 absl::Status MeasureQueueing(const LibraryBenchOptions& options,
-                             const Call& call, LibraryCall& measured) {
+                             const DeviceStream& stream, const Call& call,
+                             LibraryCall& measured) {
+  ASSIGN_OR_RETURN(const cuda::BareLaunches bare,
+                   cuda::BareLaunches::Of(stream, [&] {
+                     call(stream.get());
+                     return absl::OkStatus();
+                   }));
+  measured.launches = bare.count();
   std::vector<int64_t> calls, launches, besides;
   absl::Status launched;
-  const auto launch = [&launched](bool overlapping) {
-    return [&launched, overlapping] {
-      launched.Update(cuda::StartEmpty(overlapping));
+  const auto launch = [&launched, &bare](bool overlapping) {
+    return [&launched, &bare, overlapping] {
+      launched.Update(bare.Start(overlapping));
     };
   };
   const auto host_ns = [](const auto& of) -> absl::StatusOr<int64_t> {
@@ -180,54 +190,49 @@ absl::Status MeasureQueueing(const LibraryBenchOptions& options,
   RETURN_IF_ERROR(ForSamples(options, [&](int i) -> absl::Status {
     ASSIGN_OR_RETURN(const int64_t plain_ns, host_ns(launch(false)));
     ASSIGN_OR_RETURN(const int64_t overlapping_ns, host_ns(launch(true)));
-    ASSIGN_OR_RETURN(const int64_t call_ns, host_ns(call));
+    ASSIGN_OR_RETURN(const int64_t call_ns, host_ns([&] { call(nullptr); }));
     if (i < 0) return launched;
     calls.push_back(call_ns);
     launches.push_back(std::min(plain_ns, overlapping_ns));
-    besides.push_back(call_ns - measured.launches * launches.back());
+    besides.push_back(call_ns - launches.back());
     return launched;
   }));
   measured.ns = Median(calls) / kCalls;
-  measured.launch_ns = Median(launches) / kCalls;
+  measured.launches_ns = Median(launches) / kCalls;
   measured.overhead_ns = Median(besides) / kCalls;
   return absl::OkStatus();
 }
 
 absl::Status BenchCallsOnGpu(const LibraryBenchOptions& options,
                              LibraryRecord& record) {
-  // Launches of a run, and of one with prepared weights. tensor_split arranges
-  // its filters before, and padding is a kernel of its own.
+  // tensor_split arranges its filters before it runs, and padding is a kernel
+  // of its own.
   const struct {
     const char *name, *kernel;
     NamedProblem problem;
-    int launches, prepared_launches;
   } cases[] = {
-      {"with strides", "general", {"", 1, 3, 32, 32, 8, 3, 2, 0}, 1, 1},
-      {"without", "few_images", {"", 1, 1, 28, 28, 6, 5, 1, 0}, 1, 1},
-      {"filters arranged",
-       "tensor_split",
-       {"", 1, 1, 28, 28, 8, 5, 1, 0},
-       2,
-       1},
-      {"with padding", "tensor_split", {"", 1, 1, 28, 28, 8, 5, 1, 2}, 3, 2}};
+      {"with strides", "general", {"", 1, 3, 32, 32, 8, 3, 2, 0}},
+      {"without", "few_images", {"", 1, 1, 28, 28, 6, 5, 1, 0}},
+      {"filters arranged", "tensor_split", {"", 1, 1, 28, 28, 8, 5, 1, 0}},
+      {"with padding", "tensor_split", {"", 1, 1, 28, 28, 8, 5, 1, 2}}};
+  ASSIGN_OR_RETURN(const DeviceStream stream, DeviceStream::Create());
   for (const auto& one : cases) {
     for (const int flags : {0, CONVLAB_TRUST_POINTERS}) {
       ASSIGN_OR_RETURN(const OnGpu run,
-                       OnGpu::Make(ProblemOf(one.problem), flags, one.kernel));
-      const auto add = [&](const char* how, int launches,
-                           const auto& call) -> absl::Status {
+                       OnGpu::Make(ProblemOf(one.problem),
+                                   flags | CONVLAB_CAPTURABLE, one.kernel));
+      const auto add = [&](const char* how, const auto& call) -> absl::Status {
         LibraryCall measured;
         measured.name =
             absl::StrCat(one.name, how, flags == 0 ? "" : ", pointers trusted");
         measured.kernel = run.info().kernel;
-        measured.launches = launches;
-        RETURN_IF_ERROR(MeasureQueueing(options, call, measured));
+        RETURN_IF_ERROR(MeasureQueueing(options, stream, call, measured));
         record.calls.push_back(measured);
         return absl::OkStatus();
       };
-      RETURN_IF_ERROR(add("", one.launches, [&run] { run.Run(); }));
-      RETURN_IF_ERROR(add(", weights prepared", one.prepared_launches,
-                          [&run] { run.RunPrepared(); }));
+      RETURN_IF_ERROR(add("", [&run](CUstream_st* in) { run.Run(in); }));
+      RETURN_IF_ERROR(add(", weights prepared",
+                          [&run](CUstream_st* in) { run.RunPrepared(in); }));
     }
   }
   return cuda::Synchronize();
@@ -292,7 +297,8 @@ absl::Status BenchLibrary(const LibraryBenchOptions& options,
       options.gpu
           ? absl::StrCat(
                 "calls by the host's clock, ", kCalls,
-                " in a row by turns with launches of an empty kernel; problems "
+                " in a row by turns with launches of the same kernels; "
+                "problems "
                 "by device events around ",
                 kRuns, " runs in a row of plans that can be captured, warm L2")
           : "by the host's clock, warm caches";
@@ -300,10 +306,10 @@ absl::Status BenchLibrary(const LibraryBenchOptions& options,
     RETURN_IF_ERROR(options.gpu ? BenchCallsOnGpu(options, record)
                                 : BenchCallsOnCpu(options, record));
     absl::PrintF("%-48s %-12s %9s %9s %13s %11s\n", "call", "kernel",
-                 "median ns", "launches", "each of CUDA", "besides them");
+                 "median ns", "launches", "CUDA's ns", "besides them");
     for (const LibraryCall& call : record.calls) {
       absl::PrintF("%-48s %-12s %9.0f %9d %13.0f %12.0f\n", call.name,
-                   call.kernel, call.ns, call.launches, call.launch_ns,
+                   call.kernel, call.ns, call.launches, call.launches_ns,
                    call.overhead_ns);
     }
     absl::PrintF("\n%-18s %-14s %12s %12s %12s  %s\n", "problem", "kernel",

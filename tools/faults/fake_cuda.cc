@@ -280,6 +280,19 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   Use("cudaGraphLaunch", stream, kStream);
   return cudaSuccess;
 }
+// Graphs remember nothing.
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*,
+                              size_t* count) {
+  CALL_OR_FAIL(cudaErrorInvalidValue)
+  Use("cudaGraphGetNodes", graph, kGraph);
+  *count = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t, cudaGraphNodeType* type) {
+  CALL_OR_FAIL(cudaErrorInvalidValue)
+  *type = cudaGraphNodeTypeKernel;
+  return cudaSuccess;
+}
 REMOVES(cudaGraphDestroy, kGraph, cudaGraph_t)
 REMOVES(cudaGraphExecDestroy, kGraphExec, cudaGraphExec_t)
 MAKES(cudaEventCreate, kEvent, 1, cudaEvent_t* made)
