@@ -44,12 +44,16 @@ absl::StatusOr<NetworkCall> OurHostCall(const NetworkCase& one, int64_t count,
   last->labels.resize(count);
   NetworkCall call = {kOurs, kHostPath, {}, {}, {}, compiled};
   const uint8_t* const images = one.images.pixels.data();
-  call.run = [=]() -> absl::Status {
+  call.run = [=, &workers]() -> absl::Status {
     RETURN_IF_ERROR(compiled->Run(images, count, last->logits.data()));
-    for (int64_t i = 0; i < count; ++i) {
-      last->labels[i] = static_cast<uint8_t>(
-          AnswerOf(&last->logits[i * classes], classes).label);
-    }
+    // A thread takes about 35 ns for a label.
+    constexpr int64_t kAtOnce = 512;
+    workers.For(count, kAtOnce, [&](int, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        last->labels[i] = static_cast<uint8_t>(
+            AnswerOf(&last->logits[i * classes], classes).label);
+      }
+    });
     return absl::OkStatus();
   };
   call.answers = [=] { return *last; };
