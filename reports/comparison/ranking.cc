@@ -65,7 +65,8 @@ absl::Status CheckNames(const std::vector<Participant>& participants) {
 }
 
 // Two runs never have equal samples, which are in nanoseconds: of several
-// participants' such runs the earliest stays.
+// participants' such runs the earliest stays. One that is refused anyway, as an
+// altered record is, takes nothing from the others.
 void RefuseCopies(std::vector<Entrant>& entrants) {
   struct Original {
     std::string started;
@@ -84,7 +85,7 @@ void RefuseCopies(std::vector<Entrant>& entrants) {
   std::map<std::string, Original> originals;
   for (const Entrant& entrant : entrants) {
     for (const Candidate& candidate : entrant.candidates) {
-      if (key(candidate).empty()) continue;
+      if (key(candidate).empty() || !candidate.refusal.empty()) continue;
       const std::string& started = candidate.record().started;
       Original& original = originals[key(candidate)];
       if (original.owner == nullptr || started < original.started) {

@@ -281,6 +281,19 @@ TEST(Ranking, OfCopiesTheEarliestStays) {
               HasSubstr("a copy of a run of early"));
 }
 
+TEST(Ranking, AnAlteredCopyDoesNotMakeACopyOfTheOriginal) {
+  const RunRecord original = Final(8);
+  RunRecord altered = original;
+  altered.started = "2001-01-01T00:00:00+00:00";
+  altered.output = {"Op Time: 0.002000"};
+  const Ranking ranking =
+      Ranked({Of("cheat", {altered}), Of("honest", {original})});
+  ASSERT_THAT(ranking.sections[0].ranks, SizeIs(1));
+  EXPECT_EQ(ranking.sections[0].ranks[0].name, "honest");
+  ASSERT_THAT(ranking.refusals, SizeIs(1));
+  EXPECT_EQ(ranking.refusals[0].name, "cheat");
+}
+
 TEST(Ranking, KernelsThatFailedAreNoCopiesOfEachOther) {
   RunRecord ladder = Verified(TestLadder(10000));
   ladder.variants["odd"].verification->kernel = KernelRecord{"odd", "", "", {}};
