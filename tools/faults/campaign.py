@@ -165,7 +165,9 @@ class Campaign:
         if self.forks(fault):
             anew = []
             for at, outcome in self.fork(program, fault, cases):
-                if outcome is None:
+                # A fork while the program ends, in a library that holds a lock
+                # of its own, may wait for that lock forever.
+                if outcome is None or outcome.status == "hangs":
                     anew.append(at)
                 else:
                     yield at, outcome, True
