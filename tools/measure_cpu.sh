@@ -3,6 +3,18 @@
 # are generated: bazel run //reports:readme. Run it on a quiet machine, from a
 # committed work tree.
 set -eu
+case ${1-} in
+  "") ;;
+  -h | --help)
+    echo "Usage: tools/measure_cpu.sh"
+    sed -n '2,4s/^# //p' "$0"
+    exit
+    ;;
+  *)
+    echo "tools/measure_cpu.sh: unknown argument '$1'; --help tells what it does" >&2
+    exit 2
+    ;;
+esac
 cd "$(dirname "$0")/.."
 folder=$PWD/reports/measured/cpu
 mkdir -p "$folder"
