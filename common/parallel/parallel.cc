@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -67,82 +65,6 @@ struct Environment : Eigen::StlThreadEnvironment {
   const std::shared_ptr<std::atomic<int>> running;  // threads
 };
 
-// One call of For.
-struct Loop {
-  Loop(const Workers::Work& its_work, int64_t its_items, int64_t its_grain)
-      : work(its_work), items(its_items), grain(its_grain) {}
-
-  const Workers::Work& work;
-  const int64_t items, grain;
-  std::atomic<int64_t> next{0};
-  std::atomic<int> helpers{0};  // that came
-  std::mutex mutex;
-  std::exception_ptr failure;  // the first
-
-  void Run(int worker) {
-    try {
-      for (;;) {
-        const int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
-        if (begin >= items) return;
-        work(worker, begin, std::min(items, begin + grain));
-      }
-    } catch (...) {
-      next = items;
-      const std::lock_guard<std::mutex> lock(mutex);
-      if (failure == nullptr) failure = std::current_exception();
-    }
-  }
-};
-
-// Where helpers come to a loop. A thread that sleeps may take longer to wake
-// than a loop takes, so that who opened the loop does not wait for those that
-// have not come when the work is done: they find it closed.
-class Gate {
- public:
-  // Returns the loop's number. One loop at a time.
-  uint64_t Open(Loop& loop) {
-    loop_ = &loop;
-    ++number_;
-    state_.store(number_ << kNumberShift | kOpen, std::memory_order_release);
-    return number_;
-  }
-  // Waits for those that are in the loop.
-  void Close() {
-    const uint64_t before = state_.fetch_and(~kOpen, std::memory_order_acq_rel);
-    if ((before & kInside) == 0) return;
-    std::unique_lock<std::mutex> lock(mutex_);
-    left_.wait(lock, [this] {
-      return (state_.load(std::memory_order_acquire) & kInside) == 0;
-    });
-  }
-
-  // A helper's part in the loop of that number, if it is still open.
-  void Help(uint64_t number) {
-    uint64_t state = state_.load(std::memory_order_relaxed);
-    do {
-      if ((state & ~kInside) != (number << kNumberShift | kOpen)) return;
-    } while (!state_.compare_exchange_weak(state, state + 1,
-                                           std::memory_order_acq_rel,
-                                           std::memory_order_relaxed));
-    loop_->Run(loop_->helpers.fetch_add(1, std::memory_order_relaxed));
-    state = state_.fetch_sub(1, std::memory_order_acq_rel);
-    if ((state & kOpen) != 0 || (state & kInside) != 1) return;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    left_.notify_one();
-  }
-
- private:
-  // The state: the loop's number, whether it is open, and the helpers inside.
-  static constexpr int kNumberShift = 17;
-  static constexpr uint64_t kOpen = 1 << 16, kInside = kOpen - 1;
-
-  std::atomic<uint64_t> state_{0};
-  uint64_t number_ = 0;
-  Loop* loop_ = nullptr;
-  std::mutex mutex_;
-  std::condition_variable left_;
-};
-
 thread_local int loop_workers = 1;
 
 // How often this process was made by a fork. A child has none of its parent's
@@ -159,12 +81,8 @@ const std::atomic<int>& Forks() {
 
 int TakeLoopWorkers() { return std::exchange(loop_workers, 1); }
 
-struct Workers::Pool {
-  Pool(int threads, const Environment& environment)
-      : pool(threads, environment) {}
-
-  Gate gate;  // which helpers that come late still see
-  Eigen::ThreadPoolTempl<Environment> pool;
+struct Workers::Pool : Eigen::ThreadPoolTempl<Environment> {
+  using ThreadPoolTempl::ThreadPoolTempl;
 };
 
 int Workers::Available() {
@@ -190,7 +108,7 @@ std::unique_ptr<Workers::Pool> Workers::StartPool() const {
   // A thread that is about to wait when the pool is cancelled misses the
   // signal, and the pool's destructor would wait for that thread.
   while (*running > 0) {
-    pool->pool.Cancel();
+    pool->Cancel();
     std::this_thread::yield();
   }
   pool.reset();
@@ -221,16 +139,35 @@ void Workers::For(int64_t items, int64_t grain, const Work& work) {
   LeaveParentsThreads();
   if (pool_ == nullptr) pool_ = StartPool();
   forks_ = Forks();
-  Loop loop(work, items, grain);
-  Gate* const gate = &pool_->gate;
-  const uint64_t number = gate->Open(loop);
-  // A function of two words is kept without memory of its own.
+  std::atomic<int64_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr failure;  // the first
+  const auto run = [&](int worker) {
+    try {
+      for (;;) {
+        const int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
+        if (begin >= items) return;
+        work(worker, begin, std::min(items, begin + grain));
+      }
+    } catch (...) {
+      next = items;
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (failure == nullptr) failure = std::current_exception();
+    }
+  };
+  Eigen::Barrier done(helpers);
+  std::atomic<int> helper{0};
+  const auto help = [&] {
+    run(helper.fetch_add(1, std::memory_order_relaxed));
+    done.Notify();
+  };
+  // A function of one pointer is kept without memory of its own.
   for (int i = 0; i < helpers; ++i) {
-    pool_->pool.Schedule([gate, number] { gate->Help(number); });
+    pool_->Schedule([&help] { help(); });
   }
-  loop.Run(count_ - 1);
-  gate->Close();
-  if (loop.failure != nullptr) std::rethrow_exception(loop.failure);
+  run(count_ - 1);
+  done.Wait();
+  if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 }  // namespace convlab

@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -55,18 +53,6 @@ TEST(Workers, ResultsAreVisibleAfterwards) {
       for (int64_t i = begin; i < end; ++i) squares[i] = round * i * i;
     });
     for (int64_t i = 0; i < 5000; ++i) ASSERT_EQ(squares[i], round * i * i);
-  }
-}
-
-// Loops so short that most helpers come when they have ended.
-TEST(Workers, HelpersThatComeLateFindNoLoop) {
-  Workers workers(4);
-  for (int round = 0; round < 20'000; ++round) {
-    auto seen = std::make_unique<std::vector<int>>(5);
-    workers.For(5, 1, [&](int, int64_t begin, int64_t) {
-      ++(*seen)[static_cast<size_t>(begin)];
-    });
-    ASSERT_EQ(*seen, std::vector<int>(5, 1)) << round;
   }
 }
 
