@@ -23,13 +23,19 @@ absl::Status Checked(cudaError_t code, const char* call) {
 using AskKernel = CUresult (*)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS*);
 absl::StatusOr<AskKernel> FindAskKernel() {
   constexpr char kName[] = "cuGraphKernelNodeGetParams";
-  constexpr unsigned kVersion = 12000;
+  [[maybe_unused]] constexpr unsigned kVersion = 12000;
   void* function = nullptr;
   cudaDriverEntryPointQueryResult result;
+#if CUDART_VERSION >= 12050
   RETURN_IF_ERROR(
       Checked(cudaGetDriverEntryPointByVersion(kName, &function, kVersion,
                                                cudaEnableDefault, &result),
               "cudaGetDriverEntryPointByVersion"));
+#else
+  RETURN_IF_ERROR(Checked(
+      cudaGetDriverEntryPoint(kName, &function, cudaEnableDefault, &result),
+      "cudaGetDriverEntryPoint"));
+#endif
   if (result != cudaDriverEntryPointSuccess) {
     return absl::UnavailableError(absl::StrCat("the driver has no ", kName));
   }
@@ -72,6 +78,10 @@ absl::StatusOr<BareLaunches> BareLaunches::Of(
     if (const CUresult error = ask(node, &parameters); error != CUDA_SUCCESS) {
       return absl::InternalError(absl::StrCat(
           "cuGraphKernelNodeGetParams: error ", static_cast<int>(error)));
+    }
+    if (parameters.kern == nullptr || parameters.kernelParams == nullptr) {
+      return absl::UnimplementedError(
+          "the driver does not tell which kernel was recorded");
     }
     kernels->launches.push_back(parameters);
   }

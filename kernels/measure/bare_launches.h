@@ -25,10 +25,11 @@ class BareLaunches {
   // How many kernels.
   int count() const;
 
-  // Launches the kernels in the default stream, in their order and with their
-  // arguments. Each may start before the one before it has ended if they are
-  // `overlapping`, which GPUs of compute capability 9.0 and later can: CUDA
-  // does not tell whether it was launched so.
+  // Launches the kernels in the default stream with their arguments, in the
+  // order in which CUDA lists them. Each may start before the one before it has
+  // ended if they are `overlapping`, which GPUs of compute capability 9.0 and
+  // later can: of the first kernel CUDA does not tell whether it was launched
+  // so. Other attributes of a launch, such as clusters, are left out.
   absl::Status Start(bool overlapping) const;
 
  private:

@@ -297,9 +297,8 @@ absl::Status BenchLibrary(const LibraryBenchOptions& options,
       options.gpu
           ? absl::StrCat(
                 "calls by the host's clock, ", kCalls,
-                " in a row by turns with launches of the same kernels; "
-                "problems "
-                "by device events around ",
+                " in a row by turns with launches of the same kernels; problems"
+                " by device events around ",
                 kRuns, " runs in a row of plans that can be captured, warm L2")
           : "by the host's clock, warm caches";
   try {

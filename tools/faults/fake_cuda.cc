@@ -280,7 +280,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   Use("cudaGraphLaunch", stream, kStream);
   return cudaSuccess;
 }
-// Graphs remember nothing.
+// Graphs remember nothing, so that a recorded call has no launches.
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*,
                               size_t* count) {
   CALL_OR_FAIL(cudaErrorInvalidValue)

@@ -127,7 +127,8 @@ std::vector<ContractCase> CasesOf(Backend backend, const Problem& problem) {
 std::vector<ContractCase> ContractCases(Backend backend) {
   const int64_t small = backend == Backend::kCuda ? 200'000'000 : 10'000'000;
   constexpr int kShare = 6;
-  // A CPU deals images out, which Parity sees; their sums are like each other.
+  // On a CPU the batch decides how work is divided, and whether outputs go past
+  // the caches, but not the order of a sum. Parity checks whole batches.
   constexpr int64_t kMostCpuImages = 8;
   std::vector<ContractCase> cases;
   int turn = 0;
