@@ -152,11 +152,11 @@ class ClassifyRanksTest : public ClassifyTest {
   // Begins a run of four and ends rank 2 by the signal when there are answers.
   Outcome RanksWithout2(const char* signal, const std::string& arguments) {
     return Shell(absl::StrCat(
-        "export CONVLAB_SILENCE=2; timeout ", kSeconds, " ",
+        "export CONVLAB_SILENCE=", kSilence, "; timeout ", kSeconds, " ",
         Runfile("tools/cluster/mpi"), " ", Line(4, arguments),
         " >out & run=$!; "
-        "until [ $(stat -c %s answers.npy 2>/dev/null || echo 0) -gt 1000 ]; "
-        "do sleep 0.02; done; "
+        "until [ $(stat -c %s answers.npy 2>/dev/null || echo 0) -gt 1000 ] || "
+        "! kill -0 $run; do sleep 0.02; done; "
         "for p in /proc/[0-9]*; do "
         "if [ \"$(readlink $p/cwd)\" = \"$PWD\" ] && "
         "grep -q classify $p/comm && "
@@ -170,12 +170,12 @@ class ClassifyRanksTest : public ClassifyTest {
     EXPECT_TRUE(*ReadFile(Path(file)) == expected_) << file;
   }
 
-  // Of a file, and what a run may take. Under a sanitizer an image takes ten
-  // times as long.
+  // Of a file, what a run may take, and for how long a rank may be silent. Under
+  // a sanitizer an image takes ten times as long.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  static constexpr int kImages = 4000, kSeconds = 400;
+  static constexpr int kImages = 4000, kSeconds = 400, kSilence = 30;
 #else
-  static constexpr int kImages = 10000, kSeconds = 60;
+  static constexpr int kImages = 10000, kSeconds = 60, kSilence = 2;
 #endif
   const std::string kFlags = "--data=part-*.idx --logits";
   std::vector<std::string> expected_out_;
@@ -262,7 +262,8 @@ TEST_F(ClassifyRanksTest, ARankThatDiesBeforeTheWeightsCameIsTold) {
       "mkfifo late.idx; timeout ", kSeconds, " ", Runfile("tools/cluster/mpi"),
       " ", Line(4, "late.idx --out=answers.npy"),
       " >out & run=$!; started=; "
-      "until [ -n \"$started\" ]; do sleep 0.2; for p in /proc/[0-9]*; do "
+      "until [ -n \"$started\" ] || ! kill -0 $run; do sleep 0.2; "
+      "for p in /proc/[0-9]*; do "
       "if [ \"$(readlink $p/cwd)\" = \"$PWD\" ] && "
       "grep -q classify $p/comm && "
       "grep -qz '^OMPI_COMM_WORLD_RANK=2$' $p/environ && "
