@@ -170,8 +170,8 @@ class ClassifyRanksTest : public ClassifyTest {
     EXPECT_TRUE(*ReadFile(Path(file)) == expected_) << file;
   }
 
-  // Of a file, what a run may take, and for how long a rank may be silent. Under
-  // a sanitizer an image takes ten times as long.
+  // Of a file, what a run may take, and for how long a rank may be silent.
+  // Under a sanitizer an image takes ten times as long.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   static constexpr int kImages = 4000, kSeconds = 400, kSilence = 30;
 #else

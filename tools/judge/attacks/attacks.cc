@@ -17,8 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A kernel that hangs is given up after so long; honest ones take far less.
+// A kernel that hangs is given up after so long; honest ones take far less,
+// except in a process that a sanitizer slows down.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr double kSeconds = 30;
+#else
 constexpr double kSeconds = 3;
+#endif
 // What an honest kernel never needs. A process that uses a GPU maps much more
 // than one that does not.
 constexpr int64_t kHostBytes = int64_t{1} << 30;
