@@ -8,14 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status/status.h"
+#include "kernels/cuda/cuda_status.h"
 #include "kernels/cuda/error.h"
 
 namespace convlab::cuda {
 namespace {
-
-absl::Status CudaStatus(cudaError_t code, const char* call) {
-  return ToStatus(Check(code, call));
-}
 
 // Returns at least 1, or Unavailable: there is no driver, no device, or the
 // driver is too old for the runtime.

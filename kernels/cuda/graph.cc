@@ -3,17 +3,9 @@
 #include <cuda_runtime_api.h>
 
 #include "common/status/status.h"
-#include "kernels/cuda/error.h"
+#include "kernels/cuda/cuda_status.h"
 
 namespace convlab::cuda {
-namespace {
-
-absl::Status CudaStatus(cudaError_t code, const char* call) {
-  return ToStatus(Check(code, call));
-}
-
-}  // namespace
-
 void GraphDeleter::operator()(CUgraph_st* graph) const {
   cudaGraphDestroy(graph);
 }

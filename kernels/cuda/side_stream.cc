@@ -3,14 +3,10 @@
 #include <cuda_runtime_api.h>
 
 #include "common/status/status.h"
-#include "kernels/cuda/error.h"
+#include "kernels/cuda/cuda_status.h"
 
 namespace convlab::cuda {
 namespace {
-
-absl::Status CudaStatus(cudaError_t code, const char* call) {
-  return ToStatus(Check(code, call));
-}
 
 // What `later` is given from now on waits for what `earlier` has been given.
 absl::Status Order(CUstream_st* earlier, CUevent_st* event,

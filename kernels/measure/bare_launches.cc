@@ -8,31 +8,27 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status/status.h"
-#include "kernels/cuda/error.h"
+#include "kernels/cuda/cuda_status.h"
 #include "kernels/cuda/graph.h"
 
 namespace convlab::cuda {
 namespace {
-
-absl::Status Checked(cudaError_t code, const char* call) {
-  return ToStatus(Check(code, call));
-}
 
 // The driver's function tells which kernel a node is, the runtime's does not.
 // The driver is opened when a program runs.
 using AskKernel = CUresult (*)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS*);
 absl::StatusOr<AskKernel> FindAskKernel() {
   constexpr char kName[] = "cuGraphKernelNodeGetParams";
-  [[maybe_unused]] constexpr unsigned kVersion = 12000;
   void* function = nullptr;
   cudaDriverEntryPointQueryResult result;
 #if CUDART_VERSION >= 12050
+  constexpr unsigned kVersion = 12000;
   RETURN_IF_ERROR(
-      Checked(cudaGetDriverEntryPointByVersion(kName, &function, kVersion,
-                                               cudaEnableDefault, &result),
-              "cudaGetDriverEntryPointByVersion"));
+      CudaStatus(cudaGetDriverEntryPointByVersion(kName, &function, kVersion,
+                                                  cudaEnableDefault, &result),
+                 "cudaGetDriverEntryPointByVersion"));
 #else
-  RETURN_IF_ERROR(Checked(
+  RETURN_IF_ERROR(CudaStatus(
       cudaGetDriverEntryPoint(kName, &function, cudaEnableDefault, &result),
       "cudaGetDriverEntryPoint"));
 #endif
@@ -55,12 +51,12 @@ absl::StatusOr<BareLaunches> BareLaunches::Of(
   ASSIGN_OR_RETURN(kernels->graph, RecordGraph(stream, queue));
   size_t count = 0;
   RETURN_IF_ERROR(
-      Checked(cudaGraphGetNodes(kernels->graph.get(), nullptr, &count),
-              "cudaGraphGetNodes"));
+      CudaStatus(cudaGraphGetNodes(kernels->graph.get(), nullptr, &count),
+                 "cudaGraphGetNodes"));
   std::vector<cudaGraphNode_t> nodes(count);
   RETURN_IF_ERROR(
-      Checked(cudaGraphGetNodes(kernels->graph.get(), nodes.data(), &count),
-              "cudaGraphGetNodes"));
+      CudaStatus(cudaGraphGetNodes(kernels->graph.get(), nodes.data(), &count),
+                 "cudaGraphGetNodes"));
   AskKernel ask = nullptr;
   if (count > 0) {
     ASSIGN_OR_RETURN(ask, FindAskKernel());
@@ -68,7 +64,7 @@ absl::StatusOr<BareLaunches> BareLaunches::Of(
   for (const cudaGraphNode_t node : nodes) {
     cudaGraphNodeType type;
     RETURN_IF_ERROR(
-        Checked(cudaGraphNodeGetType(node, &type), "cudaGraphNodeGetType"));
+        CudaStatus(cudaGraphNodeGetType(node, &type), "cudaGraphNodeGetType"));
     if (type != cudaGraphNodeTypeKernel) {
       return absl::UnimplementedError(absl::StrCat("recorded a node of type ",
                                                    static_cast<int>(type),
@@ -104,9 +100,9 @@ absl::Status BareLaunches::Start(bool overlapping) const {
     config.dynamicSmemBytes = kernel.sharedMemBytes;
     config.attrs = &attribute;
     config.numAttrs = overlapping ? 1 : 0;
-    RETURN_IF_ERROR(
-        Checked(cudaLaunchKernelExC(&config, kernel.kern, kernel.kernelParams),
-                "cudaLaunchKernelExC"));
+    RETURN_IF_ERROR(CudaStatus(
+        cudaLaunchKernelExC(&config, kernel.kern, kernel.kernelParams),
+        "cudaLaunchKernelExC"));
   }
   return absl::OkStatus();
 }
