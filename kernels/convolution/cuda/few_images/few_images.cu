@@ -19,9 +19,8 @@
 //   while they are on their way. The copies transpose the filters.
 // - Many images of one channel become one line of items, which blocks share in
 //   equal parts whatever image and filters these belong to (line_kernel.cuh).
-// - A thread applies a bias and an activation to its own sums. Only for pooling
-//   they go to shared memory, as those of slices do, from where the windows,
-//   which lie within tiles, are stored.
+// - A thread applies a bias and an activation to its own sums. For pooling they
+//   go to shared memory, as those of slices do: windows lie within tiles.
 //
 // Change against the rungs before. whole_image has one block for an image, and
 // direct_tiled's blocks stay for many; with few images both leave most of the
