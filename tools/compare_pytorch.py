@@ -30,6 +30,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from run_main import run_main
+
 ROOT = Path(__file__).resolve().parent.parent
 PATHS = ("host", "device", "floats")
 TURN = 10  # calls in one piece, before it is another's turn
@@ -434,4 +436,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run_main("compare_pytorch.py", lambda: main(sys.argv[1:]))

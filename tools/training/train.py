@@ -31,6 +31,9 @@ import sys
 import time
 from pathlib import Path
 
+sys.path.append(os.path.join(sys.path[0], ".."))
+from run_main import run_main
+
 # cuBLAS reads this when it is first used; without it its results may differ from run to run.
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
@@ -651,4 +654,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main("train.py", main)
