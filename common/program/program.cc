@@ -53,24 +53,34 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 // an errno.
 int Spawn(const std::vector<std::string>& arguments,
           const ProgramOptions& options, int output, pid_t* process) {
+  // First, since what follows is not freed if there is no memory for these.
+  const std::vector<char*> argv = Pointers(arguments);
+  const std::vector<std::string> variables = Environment(options);
+  const std::vector<char*> envp = Pointers(variables);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
+  int error = 0;
   if (!options.folder.empty()) {
-    posix_spawn_file_actions_addchdir_np(&actions, options.folder.c_str());
+    error =
+        posix_spawn_file_actions_addchdir_np(&actions, options.folder.c_str());
   }
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
-                                   O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
+  if (error == 0) {
+    error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO,
+                                             "/dev/null", O_RDONLY, 0);
+  }
+  for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+    if (error == 0) {
+      error = posix_spawn_file_actions_adddup2(&actions, output, stream);
+    }
+  }
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   posix_spawnattr_setpgroup(&attributes, 0);
-  const std::vector<char*> argv = Pointers(arguments);
-  const std::vector<std::string> variables = Environment(options);
-  const std::vector<char*> envp = Pointers(variables);
-  const int error = posix_spawnp(process, argv[0], &actions, &attributes,
-                                 argv.data(), envp.data());
+  if (error == 0) {
+    error = posix_spawnp(process, argv[0], &actions, &attributes, argv.data(),
+                         envp.data());
+  }
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return error;
@@ -134,8 +144,11 @@ absl::StatusOr<ProgramResult> RunProgram(
   close(ends[1]);
   if (error != 0) {
     close(ends[0]);
-    return absl::NotFoundError(
-        absl::StrCat("cannot run ", arguments[0], ": ", strerror(error)));
+    const std::string told =
+        absl::StrCat("cannot run ", arguments[0], ": ", strerror(error));
+    const bool missing = error == ENOENT || error == ENOTDIR || error == EACCES;
+    return missing ? absl::NotFoundError(told)
+                   : absl::ResourceExhaustedError(told);
   }
   ProgramResult result;
   const bool ended = ReadAll(ends[0], options.seconds, &result.output);

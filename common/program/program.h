@@ -39,8 +39,9 @@ struct ProgramResult {
 
 // Runs `arguments`, the first of which is looked up on the PATH, without a
 // shell and with an empty standard input. What it starts belongs to a process
-// group of its own. Returns NotFound if it cannot be started and
-// DeadlineExceeded if it ran out of time; then the whole group is killed.
+// group of its own. Returns NotFound if there is no such program,
+// ResourceExhausted if the system refuses to start it, and DeadlineExceeded if
+// it ran out of time; then the whole group is killed.
 absl::StatusOr<ProgramResult> RunProgram(
     const std::vector<std::string>& arguments, const ProgramOptions& options);
 
