@@ -16,6 +16,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -256,6 +257,18 @@ EXPORTED int posix_memalign(void** out, size_t alignment, size_t size) {
   static auto* const next =
       Next<int (*)(void**, size_t, size_t)>("posix_memalign");
   return Fails() ? ENOMEM : next(out, alignment, size);
+}
+
+// A sanitizer asks for each thread's stack, and ends the program if the system
+// has no memory to tell it.
+EXPORTED int pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes) {
+  static auto* const next =
+      Next<int (*)(pthread_t, pthread_attr_t*)>("pthread_getattr_np");
+  const bool before = looking;
+  looking = true;
+  const int error = next(thread, attributes);
+  looking = before;
+  return error;
 }
 
 // The sanitizer's would not call malloc.

@@ -57,6 +57,9 @@ class Campaign:
             environment["ASAN_OPTIONS"] = (
                 "exitcode=23:detect_leaks=1:allocator_may_return_null=1:"
                 "alloc_dealloc_mismatch=0:verify_asan_link_order=0")
+            environment["LSAN_OPTIONS"] = (
+                "print_suppressions=0:suppressions=" +
+                os.path.join(self.root, "tools/faults/leaks.suppressions"))
         return command, environment
 
     def start(self, program, fault, at, folder):
