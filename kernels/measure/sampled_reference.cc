@@ -11,6 +11,30 @@
 #include "kernels/convolution/checking/reference.h"
 
 namespace convlab {
+namespace {
+
+void AddOutput(float y, float plain, const OutputReference& reference,
+               ErrorSums& sums) {
+  const double difference = y - reference.y64;
+  sums.difference += difference * difference;
+  sums.norm += reference.y64 * reference.y64;
+  sums.factor = std::max(sums.factor, ErrorFactor(y, reference));
+  sums.plain = std::max(sums.plain, ErrorFactor(plain, reference));
+}
+
+// Of the sums of all workers.
+MeasuredError ErrorOf(const std::vector<ErrorSums>& sums) {
+  ErrorSums all;
+  for (const ErrorSums& one : sums) {
+    all.difference += one.difference;
+    all.norm += one.norm;
+    all.factor = std::max(all.factor, one.factor);
+    all.plain = std::max(all.plain, one.plain);
+  }
+  return ErrorOf(all);
+}
+
+}  // namespace
 
 std::vector<int64_t> CheckedImages(int64_t batch) {
   constexpr int64_t kMost = 5;
@@ -83,22 +107,41 @@ MeasuredError DrawnError(const Problem& problem, const float* x, const float* k,
           }
         }
       }
-      const double difference = y[index] - reference.y64;
-      mine.difference += difference * difference;
-      mine.norm += reference.y64 * reference.y64;
-      mine.factor = std::max(mine.factor, ErrorFactor(y[index], reference));
-      mine.plain = std::max(mine.plain, ErrorFactor(plain, reference));
+      AddOutput(y[index], plain, reference, mine);
     }
     sums[worker] = mine;
   });
-  ErrorSums all;
-  for (const ErrorSums& one : sums) {
-    all.difference += one.difference;
-    all.norm += one.norm;
-    all.factor = std::max(all.factor, one.factor);
-    all.plain = std::max(all.plain, one.plain);
+  return ErrorOf(sums);
+}
+
+MeasuredError WholeError(const Problem& problem, const float* x, const float* k,
+                         const float* y, Workers& workers) {
+  // Of so many at a time, since the reference takes five times y's memory.
+  constexpr int64_t kOutputs = 1 << 22;
+  constexpr int64_t kGrain = 1 << 14;
+  const int64_t inputs = problem.input_elements() / problem.batch;
+  const int64_t outputs = problem.output_elements() / problem.batch;
+  const int64_t terms = problem.kernel_elements() / problem.filters;
+  const int64_t images = std::max<int64_t>(1, kOutputs / outputs);
+  std::vector<ErrorSums> sums(workers.count());
+  for (int64_t b = 0; b < problem.batch; b += images) {
+    Problem part = problem;
+    part.batch = std::min(images, problem.batch - b);
+    const ReferenceSums reference =
+        ReferenceWithMagnitudes(part, x + b * inputs, k, workers);
+    const float* const out = y + b * outputs;
+    workers.For(part.output_elements(), kGrain,
+                [&](int worker, int64_t begin, int64_t end) {
+                  ErrorSums mine = sums[worker];
+                  for (int64_t i = begin; i < end; ++i) {
+                    AddOutput(out[i], reference.plain[i],
+                              {reference.y[i], reference.magnitude[i], terms},
+                              mine);
+                  }
+                  sums[worker] = mine;
+                });
   }
-  return ErrorOf(all);
+  return ErrorOf(sums);
 }
 
 absl::Status CheckDrawn(const MeasuredError& error, AccuracyClass accuracy,

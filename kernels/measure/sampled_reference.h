@@ -53,6 +53,10 @@ MeasuredError DrawnError(const Problem& problem, const float* x, const float* k,
                          const float* y, int64_t count, uint64_t seed,
                          Workers& workers);
 
+// The same of all elements of y.
+MeasuredError WholeError(const Problem& problem, const float* x, const float* k,
+                         const float* y, Workers& workers);
+
 // CheckMeasured for the outputs of DrawnError: in the L2 norm few outputs may
 // be twice as far off as all are.
 absl::Status CheckDrawn(const MeasuredError& error, AccuracyClass accuracy,

@@ -1,6 +1,7 @@
 #include "kernels/measure/sampled_reference.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -58,17 +59,29 @@ TEST(SampledReference, ComparesTheCheckedImages) {
           .status()));
 }
 
+struct Tensors {
+  std::vector<float> x, k, y;
+};
+
+// Random inputs and filters, and the outputs that float64 gives, rounded.
+Tensors RightTensors(const Problem& problem, Workers& workers) {
+  Tensors made;
+  made.x = RandomFloats(problem.input_elements(), 1);
+  made.k = RandomFloats(problem.kernel_elements(), 2);
+  const std::vector<double> exact =
+      ReferenceConvolution(problem, made.x.data(), made.k.data(), workers);
+  made.y.assign(exact.begin(), exact.end());
+  return made;
+}
+
 TEST(DrawnError, FindsWhatIsWrongAnywhere) {
   const Problem problem = {20, 3, 9, 7, 5, 3};
   Workers workers(2);
-  const std::vector<float> x = RandomFloats(problem.input_elements(), 1);
-  const std::vector<float> k = RandomFloats(problem.kernel_elements(), 2);
-  const std::vector<double> exact =
-      ReferenceConvolution(problem, x.data(), k.data(), workers);
-  std::vector<float> y(exact.begin(), exact.end());
+  Tensors made = RightTensors(problem, workers);
+  std::vector<float>& y = made.y;
   const auto error = [&](uint64_t seed) {
-    return DrawnError(problem, x.data(), k.data(), y.data(), kDrawnOutputs,
-                      seed, workers);
+    return DrawnError(problem, made.x.data(), made.k.data(), y.data(),
+                      kDrawnOutputs, seed, workers);
   };
   EXPECT_GT(error(1).relative, 0);
   EXPECT_LT(error(1).relative, 1e-7);
@@ -82,6 +95,27 @@ TEST(DrawnError, FindsWhatIsWrongAnywhere) {
   EXPECT_GT(error(1).relative, 0.1);
   EXPECT_FALSE(CheckDrawn(error(1), AccuracyClass::kBf16, true).ok());
   EXPECT_FALSE(CheckDrawn(error(1), AccuracyClass::kFp32, false).ok());
+}
+
+TEST(WholeError, FindsOneWrongOutput) {
+  // More outputs than are compared at a time, and a part that is smaller.
+  const Problem problem = {3, 1, 1001, 2051, 1, 2};
+  Workers workers(2);
+  Tensors made = RightTensors(problem, workers);
+  std::vector<float>& y = made.y;
+  const auto error = [&] {
+    return WholeError(problem, made.x.data(), made.k.data(), y.data(), workers);
+  };
+  EXPECT_GT(error().relative, 0);
+  EXPECT_LT(error().relative, 1e-7);
+  EXPECT_LE(error().worst.factor, 1);
+  EXPECT_TRUE(error().worst.ok());
+  for (const size_t wrong : {size_t{0}, y.size() / 2, y.size() - 1}) {
+    const float right = std::exchange(y[wrong], y[wrong] + 1);
+    EXPECT_FALSE(error().worst.ok()) << wrong;
+    EXPECT_FALSE(CheckMeasured(error(), AccuracyClass::kFp32, false).ok());
+    y[wrong] = right;
+  }
 }
 
 TEST(CheckMeasured, ClassFp32PromisesEachOutput) {

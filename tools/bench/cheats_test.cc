@@ -89,6 +89,10 @@ TEST(CheatsOnTheCpu, AreFoundOutOnAllData) {
 }
 
 TEST(CheatsOnTheCpu, OneElementIsFoundInTheSampleThatWasDrawn) {
+  const Outcome other = Bench(
+      Backend::kCpu, kLarge, {&OneWrongElement(Backend::kCpu)}, "image-scales");
+  ASSERT_EQ(other.record.omissions.size(), 1u);
+  EXPECT_THAT(other.record.omissions[0].reason, HasSubstr("whole output"));
   for (const Problem& problem : {kSmall, kLarge}) {
     const Outcome outcome =
         Bench(Backend::kCpu, problem, {&OneWrongElement(Backend::kCpu)});

@@ -9,14 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/status/status.h"
 #include "kernels/convolution/checking/poison.h"
 #include "kernels/judge/check.h"
 
 namespace convlab {
 namespace {
-
-// Outputs that are drawn where the whole output has no bound.
-constexpr int64_t kManyDrawn = 1 << 16;
 
 // As bits: a float register may change a NaN.
 bool IsPoison(const float& value) {
@@ -136,16 +134,20 @@ absl::Status BenchTensors::CheckUse() const {
 }
 
 absl::Status BenchTensors::CheckDrawnOutputs(AccuracyClass accuracy,
-                                             uint64_t seed,
-                                             int64_t count) const {
-  return CheckDrawn(DrawnError(problem_, x_.data(), k_.data(), y_.data(), count,
-                               seed, workers_),
+                                             uint64_t seed) const {
+  return CheckDrawn(DrawnError(problem_, x_.data(), k_.data(), y_.data(),
+                               kDrawnOutputs, seed, workers_),
                     accuracy, ordinary_);
 }
 
 absl::Status BenchTensors::CheckWholeOutput(AccuracyClass accuracy,
                                             uint64_t seed) {
-  if (!ordinary_) return CheckDrawnOutputs(accuracy, seed, kManyDrawn);
+  if (!ordinary_) {
+    return Annotate(CheckMeasured(WholeError(problem_, x_.data(), k_.data(),
+                                             y_.data(), workers_),
+                                  accuracy, ordinary_),
+                    "the whole output");
+  }
   const SharedTensors tensors = {{x_.data(), static_cast<size_t>(x_.size())},
                                  {k_.data(), static_cast<size_t>(k_.size())},
                                  {y_.data(), static_cast<size_t>(y_.size())}};

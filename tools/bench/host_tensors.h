@@ -63,11 +63,10 @@ class BenchTensors {
   // beside a tensor.
   absl::Status CheckUse() const;
   // DataLoss unless outputs that the seed draws are right by the class.
-  absl::Status CheckDrawnOutputs(AccuracyClass accuracy, uint64_t seed,
-                                 int64_t count = kDrawnOutputs) const;
+  absl::Status CheckDrawnOutputs(AccuracyClass accuracy, uint64_t seed) const;
   // The same for the whole output: ordinary data by the judge's check
   // (kernels/judge/check.h). Its bound is for such data only, so that of others
-  // many outputs are drawn.
+  // each output is compared with float64.
   absl::Status CheckWholeOutput(AccuracyClass accuracy, uint64_t seed);
 
  private:
