@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 // A kernel that hangs is given up after so long; honest ones take far less,
 // except in a process that a sanitizer slows down.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kSeconds = 30;
+constexpr double kSeconds = 120;
 #else
 constexpr double kSeconds = 3;
 #endif
