@@ -148,8 +148,8 @@ absl::Status ComputeOnHost(const Problem& problem, const GpuTensors& tensors,
   RETURN_IF_ERROR(cuda::CopyToDevice(tensors.y(), y->data(), 4 * y->size()));
   // The device draws the outputs that the host draws.
   ASSIGN_OR_RETURN(const MeasuredError there, tensors.DrawnError(3));
-  const MeasuredError here = DrawnError(problem, x.data(), k.data(), y->data(),
-                                        kDrawnOutputs, 3, workers);
+  const MeasuredError here =
+      DrawnError(problem, x.data(), k.data(), y->data(), 3, workers);
   EXPECT_NEAR(there.relative, here.relative, 1e-3 * here.relative);
   EXPECT_NEAR(there.worst.factor, here.worst.factor, 1e-3);
   EXPECT_EQ(there.worst.allowed, here.worst.allowed);

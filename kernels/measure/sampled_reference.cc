@@ -73,44 +73,44 @@ MeasuredError ErrorOf(const ErrorSums& sums) {
 }
 
 MeasuredError DrawnError(const Problem& problem, const float* x, const float* k,
-                         const float* y, int64_t count, uint64_t seed,
-                         Workers& workers) {
+                         const float* y, uint64_t seed, Workers& workers) {
   constexpr int64_t kGrain = 64;
   const int64_t plane = problem.output_height() * problem.output_width();
   const int64_t size = problem.kernel_size;
   const int64_t terms = problem.channels * size * size;
   std::vector<ErrorSums> sums(workers.count());
-  workers.For(count, kGrain, [&](int worker, int64_t begin, int64_t end) {
-    ErrorSums mine = sums[worker];
-    for (int64_t i = begin; i < end; ++i) {
-      const auto index = static_cast<int64_t>(
-          Mix(seed, i) % static_cast<uint64_t>(problem.output_elements()));
-      const int64_t b = index / (problem.filters * plane);
-      const int64_t m = index / plane % problem.filters;
-      const int64_t h = index % plane / problem.output_width();
-      const int64_t w = index % problem.output_width();
-      OutputReference reference = {0, 0, terms};
-      float plain = 0;
-      const float* weight = k + m * terms;
-      for (int64_t c = 0; c < problem.channels; ++c) {
-        for (int64_t p = 0; p < size; ++p) {
-          const float* const in =
-              x +
-              ((b * problem.channels + c) * problem.height + h + p) *
-                  problem.width +
-              w;
-          for (int64_t q = 0; q < size; ++q, ++weight) {
-            const double product = static_cast<double>(*weight) * in[q];
-            reference.y64 += product;
-            reference.magnitude += std::abs(product);
-            plain += *weight * in[q];
+  workers.For(
+      kDrawnOutputs, kGrain, [&](int worker, int64_t begin, int64_t end) {
+        ErrorSums mine = sums[worker];
+        for (int64_t i = begin; i < end; ++i) {
+          const auto index = static_cast<int64_t>(
+              Mix(seed, i) % static_cast<uint64_t>(problem.output_elements()));
+          const int64_t b = index / (problem.filters * plane);
+          const int64_t m = index / plane % problem.filters;
+          const int64_t h = index % plane / problem.output_width();
+          const int64_t w = index % problem.output_width();
+          OutputReference reference = {0, 0, terms};
+          float plain = 0;
+          const float* weight = k + m * terms;
+          for (int64_t c = 0; c < problem.channels; ++c) {
+            for (int64_t p = 0; p < size; ++p) {
+              const float* const in =
+                  x +
+                  ((b * problem.channels + c) * problem.height + h + p) *
+                      problem.width +
+                  w;
+              for (int64_t q = 0; q < size; ++q, ++weight) {
+                const double product = static_cast<double>(*weight) * in[q];
+                reference.y64 += product;
+                reference.magnitude += std::abs(product);
+                plain += *weight * in[q];
+              }
+            }
           }
+          AddOutput(y[index], plain, reference, mine);
         }
-      }
-      AddOutput(y[index], plain, reference, mine);
-    }
-    sums[worker] = mine;
-  });
+        sums[worker] = mine;
+      });
   return ErrorOf(sums);
 }
 

@@ -47,11 +47,11 @@ MeasuredError ErrorOf(const ErrorSums& sums);
 // out one in a hundred is found out 99.997 % of the time.
 inline constexpr int64_t kDrawnOutputs = 1024;
 
-// The error of `count` elements of y that the seed chooses, each computed by
-// the definition in float64. Tensors are in host memory, sizes as in problem.h.
+// The error of kDrawnOutputs elements of y that the seed chooses, each computed
+// by the definition in float64. Tensors are in host memory, sizes as in
+// problem.h.
 MeasuredError DrawnError(const Problem& problem, const float* x, const float* k,
-                         const float* y, int64_t count, uint64_t seed,
-                         Workers& workers);
+                         const float* y, uint64_t seed, Workers& workers);
 
 // The same of all elements of y.
 MeasuredError WholeError(const Problem& problem, const float* x, const float* k,

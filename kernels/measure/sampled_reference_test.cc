@@ -80,8 +80,8 @@ TEST(DrawnError, FindsWhatIsWrongAnywhere) {
   Tensors made = RightTensors(problem, workers);
   std::vector<float>& y = made.y;
   const auto error = [&](uint64_t seed) {
-    return DrawnError(problem, made.x.data(), made.k.data(), y.data(),
-                      kDrawnOutputs, seed, workers);
+    return DrawnError(problem, made.x.data(), made.k.data(), y.data(), seed,
+                      workers);
   };
   EXPECT_GT(error(1).relative, 0);
   EXPECT_LT(error(1).relative, 1e-7);

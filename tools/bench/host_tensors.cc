@@ -135,9 +135,9 @@ absl::Status BenchTensors::CheckUse() const {
 
 absl::Status BenchTensors::CheckDrawnOutputs(AccuracyClass accuracy,
                                              uint64_t seed) const {
-  return CheckDrawn(DrawnError(problem_, x_.data(), k_.data(), y_.data(),
-                               kDrawnOutputs, seed, workers_),
-                    accuracy, ordinary_);
+  return CheckDrawn(
+      DrawnError(problem_, x_.data(), k_.data(), y_.data(), seed, workers_),
+      accuracy, ordinary_);
 }
 
 absl::Status BenchTensors::CheckWholeOutput(AccuracyClass accuracy,
