@@ -155,8 +155,9 @@ TEST(Variants, WhatTheyDoForOthersTheyMayDo) {
   }
   // A build without the toolkit has no variants on a GPU.
   if (!FindVariant(Backend::kCuda, "tensor_wgmma").ok()) return;
-  EXPECT_EQ(load_padding,
-            std::set<std::string>({"few_images", "tensor_wgmma"}));
+  EXPECT_EQ(load_padding, std::set<std::string>(
+                              {"few_images", "tensor_split", "tensor_strips",
+                               "tensor_wgmma", "wgmma_strips"}));
   EXPECT_EQ(pool, std::set<std::string>({"tensor_wgmma"}));
 }
 

@@ -181,6 +181,10 @@ absl::Status CheckDeviceMemory(int device, const char* name,
 }
 
 absl::Status CheckStream(int device, bool recordable, Stream stream) {
+  // The default streams, which have handles of small numbers, are the current
+  // device's.
+  const bool is_default = reinterpret_cast<uintptr_t>(stream) <= 2;
+  if (is_default && recordable) return absl::OkStatus();
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   if (const Error error = Check(cudaStreamIsCapturing(stream, &capture),
                                 "cudaStreamIsCapturing");
@@ -194,9 +198,7 @@ absl::Status CheckStream(int device, bool recordable, Stream stream) {
         "share constant memory with others");
   }
 #if CUDART_VERSION >= 12080
-  // The default streams, which have handles of small numbers, are the current
-  // device's.
-  if (reinterpret_cast<uintptr_t>(stream) <= 2) return absl::OkStatus();
+  if (is_default) return absl::OkStatus();
   int its_device = 0;
   if (const Error error = Check(cudaStreamGetDevice(stream, &its_device),
                                 "cudaStreamGetDevice");

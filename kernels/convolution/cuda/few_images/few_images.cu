@@ -202,16 +202,17 @@ class FewImages : public Kernel {
                   tile_plan_, stream);
   }
 
-  // Before Prepare: lets runs overlap with the kernel before them.
-  void UseOverlap() { overlaps_ = true; }
-
-  // For all runs. The images in memory are those inside of the problem's.
-  void UseInset(const Inset& inset) {
+  // For images that stand so in the problem's, and runs that overlap with the
+  // kernel before them.
+  Error Prepare(const Inset* inset) {
+    overlaps_ = true;
+    RETURN_IF_FAILED(Prepare());
     if (is_line_) {
-      SetLineInset(inset, &line_plan_);
+      SetLineInset(*inset, &line_plan_);
     } else {
-      SetTileInset(inset, &tile_plan_);
+      SetTileInset(*inset, &tile_plan_);
     }
+    return {};
   }
 
   void UseBias(const float* bias) override {
@@ -263,15 +264,6 @@ class FewImages : public Kernel {
   FewLaunch launch_ = {};
 };
 
-Kernel* MakePadded(const Problem& problem, const Epilogue& epilogue,
-                   const Inset& inset, Error* error) {
-  auto* const kernel = new FewImages(problem, epilogue);
-  kernel->UseOverlap();
-  *error = kernel->Prepare();
-  if (!error->failed()) kernel->UseInset(inset);
-  return kernel;
-}
-
 }  // namespace
 
 extern const KernelVariant kFewImages;
@@ -289,7 +281,7 @@ const KernelVariant kFewImages = {
     /*detour=*/nullptr,
     /*exact_on_integers=*/true,
     FewImages::RejectEpilogue,
-    MakePadded,
+    MakePadded<FewImages>,
 };
 
 }  // namespace convlab::cuda

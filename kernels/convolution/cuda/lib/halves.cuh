@@ -16,6 +16,7 @@
 
 #include "kernels/convolution/cuda/lib/arranging_kernel.h"
 #include "kernels/convolution/cuda/lib/filter_layout.h"
+#include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/scaling.h"
 #include "kernels/cuda/error.h"
@@ -274,6 +275,7 @@ static __global__ void ArrangeFiltersKernel(
     const float* k, char* arranged, ScaledFilter* filters,
     const __grid_constant__ FilterLayout layout) {
 #if __CUDA_ARCH__ >= 800
+  WaitForKernelBefore();
   LetNextKernelStart();
   const int m = blockIdx.x;
   const int weights = m < layout.M ? layout.C * layout.K * layout.K : 0;
@@ -322,10 +324,11 @@ constexpr int64_t LaneFilterBytes(const FilterLayout& layout) {
 // Queues ArrangeFiltersKernel.
 inline Error ArrangeLaneFilters(const FilterLayout& layout,
                                 const ArrangedFilters& filters,
-                                cudaStream_t stream) {
-  ArrangeFiltersKernel<<<layout.filters(), 256, 0, stream>>>(
-      filters.k, filters.data, filters.known, layout);
-  return CheckLaunch("ArrangeFiltersKernel");
+                                bool may_overlap, cudaStream_t stream) {
+  return LaunchOverlapping("ArrangeFiltersKernel", ArrangeFiltersKernel,
+                           may_overlap, layout.filters(), 256,
+                           /*shared_bytes=*/0, stream, filters.k, filters.data,
+                           filters.known, layout);
 }
 
 }  // namespace convlab::cuda

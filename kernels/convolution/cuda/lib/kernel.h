@@ -155,6 +155,15 @@ Kernel* Make(const Problem& problem, const Epilogue& epilogue, Error* error) {
   return kernel;
 }
 
+// For KernelVariant::make_padded, where K prepares with an Inset, too.
+template <typename K>
+Kernel* MakePadded(const Problem& problem, const Epilogue& epilogue,
+                   const Inset& inset, Error* error) {
+  K* kernel = new K(problem, epilogue);
+  *error = kernel->Prepare(&inset);
+  return kernel;
+}
+
 // The largest grid in x, and in y and z.
 constexpr int64_t kMaxGridX = 0x7fffffff;
 constexpr int64_t kMaxGridYZ = 65535;

@@ -40,12 +40,14 @@
 #define KERNELS_CONVOLUTION_CUDA_SPLIT_KERNEL_CUH_
 
 #include <cstdint>
+#include <utility>
 
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/split/multiply.cuh"
+#include "kernels/convolution/cuda/split/padded_split.h"
 #include "kernels/convolution/cuda/split/plan.h"
 #include "kernels/convolution/cuda/split/tile_io.cuh"
 
@@ -89,6 +91,7 @@ struct SplitImage {
   int out_area;
 };
 
+template <bool kPadded>
 __device__ __forceinline__ SplitTile TileAt(const SplitPlan& plan,
                                             const SplitImage& image,
                                             const float* x, float* y,
@@ -101,7 +104,14 @@ __device__ __forceinline__ SplitTile TileAt(const SplitPlan& plan,
   tile.rows = min(plan.tile_rows, plan.H_out - h0);
   tile.columns = min(plan.tile_columns, plan.W_out - w0);
   tile.to = y + b * plan.M * image.out_area + int64_t{h0} * plan.W_out + w0;
-  tile.from = x + b * plan.C * image.area + int64_t{h0} * plan.W + w0;
+  if constexpr (kPadded) {
+    tile.top = h0 - plan.inset.top, tile.left = w0 - plan.inset.left;
+    tile.from = x + b * plan.C * image.area +
+                int64_t{tile.top} * plan.inset.width + tile.left;
+  } else {
+    tile.top = tile.left = 0;
+    tile.from = x + b * plan.C * image.area + int64_t{h0} * plan.W + w0;
+  }
   tile.area = image.area;
   tile.input_rows = tile.rows + plan.K - 1;
   tile.input_columns = tile.columns + plan.K - 1;
@@ -112,13 +122,15 @@ __device__ __forceinline__ SplitTile TileAt(const SplitPlan& plan,
 // that of the tile before. If the largest of them asks for another exponent,
 // that is set and they are copied again. It becomes kNotScalable if there are
 // infinities or NaN. Returns whether inputs are lossy.
+template <bool kPadded>
 __device__ __forceinline__ bool LoadScaled(const SplitPlan& plan,
                                            const SplitTeam& team,
                                            const SplitTile& tile,
                                            int* exponent) {
   if (*exponent == kNotScalable) *exponent = kUsualExponent;
   for (;;) {
-    Extent extent = CopyTile(plan, team, tile, PowerOfTwo(*exponent)).OfWarp();
+    Extent extent =
+        CopyTile<kPadded>(plan, team, tile, PowerOfTwo(*exponent)).OfWarp();
     if (team.lane == 0) team.shared->extents[team.warp] = extent;
     team.Sync();
 #pragma unroll
@@ -266,9 +278,9 @@ __device__ __forceinline__ void StorePhase(const SplitPlan& plan,
 #endif
 
 // Shared memory: the arranged filters; then for each team SplitShared, the
-// stage, high halves, and low halves.
+// stage, high halves, and low halves. With kPadded the plan is padded().
 template <int kK, int kR, int kNT, bool kRowPairs, bool kFiltersShared,
-          int kThreads>
+          int kThreads, bool kPadded>
 __global__ void __launch_bounds__(kThreads, 1)
     SplitKernel(const float* __restrict__ x, const char* __restrict__ arranged,
                 const __grid_constant__ Mend mend, float* __restrict__ y,
@@ -280,6 +292,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       kFiltersShared ? reinterpret_cast<const char*>(shared) : arranged;
   const SplitTeam team =
       TeamOfThread(plan, reinterpret_cast<char*>(shared) + filter_bytes);
+  WaitForKernelBefore();
   for (int i = threadIdx.x; i < filter_bytes / 16; i += blockDim.x) {
     shared[i] = reinterpret_cast<const uint4*>(arranged)[i];
   }
@@ -302,22 +315,25 @@ __global__ void __launch_bounds__(kThreads, 1)
   int exponent = kUsualExponent;  // of the tile before
   const SplitImage image = {
       plan.tiles_y * plan.tiles_x,
-      int64_t{plan.H} * plan.W,
+      kPadded ? int64_t{plan.inset.height} * plan.inset.width
+              : int64_t{plan.H} * plan.W,
       plan.H_out * plan.W_out,
   };
   const int64_t tiles = plan.tiles();
   const int64_t tile_step = int64_t{gridDim.x} * plan.teams;
   for (int64_t index = blockIdx.x + int64_t{gridDim.x} * team.index;
        index < tiles; index += tile_step) {
-    const SplitTile tile = TileAt(plan, image, x, y, index);
-    const bool lossy = LoadScaled(plan, team, tile, &exponent);
+    const SplitTile tile = TileAt<kPadded>(plan, image, x, y, index);
+    const bool lossy = LoadScaled<kPadded>(plan, team, tile, &exponent);
     if (team.tid == 0) {
       if (lossy || team.shared->all_filters.Doubt(exponent)) {
         doubtful.Add({index, 0, plan.M, exponent, lossy});
       }
     }
     if (image.tiles == 1 && index + tile_step < tiles) {
-      PrefetchImage(plan, team, tile.from + tile_step * plan.C * image.area,
+      const float* const from =
+          kPadded ? x + index * plan.C * image.area : tile.from;
+      PrefetchImage(plan, team, from + tile_step * plan.C * image.area,
                     image.area);
     }
 
@@ -354,10 +370,30 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
   if (*doubtful.count > 0) {
-    CallMendOutputs(MendingBlock(), mend, x, y, doubtful,
-                    reinterpret_cast<LossyInputs*>(shared));
+    CallMendOutputs<kPadded>(MendingBlock(), mend, x, y, doubtful,
+                             reinterpret_cast<LossyInputs*>(shared));
   }
 #endif
+}
+
+// The kernel of a shape.
+template <int kShape, bool kPadded>
+constexpr SplitFunction SplitFunctionOf() {
+  constexpr SplitShape s = kSplitShapes[kShape];
+  return SplitKernel<s.kernel_size, s.rows, s.tiles_n, s.row_pairs,
+                     s.filters_shared, s.threads, kPadded>;
+}
+template <bool kPadded, int... kShapes>
+SplitFunction SplitFunctionAt(int shape,
+                              std::integer_sequence<int, kShapes...>) {
+  static constexpr SplitFunction kTable[] = {
+      SplitFunctionOf<kShapes, kPadded>()...};
+  return kTable[shape];
+}
+template <bool kPadded>
+SplitFunction SplitFunctionOfShape(int shape) {
+  return SplitFunctionAt<kPadded>(
+      shape, std::make_integer_sequence<int, kSplitShapeCount>());
 }
 
 }  // namespace convlab::cuda

@@ -37,6 +37,7 @@ bool SetSplitProduct(const Problem& problem, int shape_index,
   plan->C = problem.channels, plan->H = problem.height;
   plan->W = problem.width, plan->M = problem.filters;
   plan->H_out = problem.output_height(), plan->W_out = problem.output_width();
+  plan->inset = {0, 0, plan->H, plan->W};
   const int K = plan->K = problem.kernel_size;
   if (shape.kernel_size != kAnySize && shape.kernel_size != K) return false;
   // A unit begins at a word.
@@ -97,6 +98,11 @@ bool SetSplitTiles(int bands, int tile_columns, SplitPlan* plan) {
   plan->plane_words = rows * plan->pitch;
   plan->image_words = RoundUp(words, 4);
   return true;
+}
+
+void UseSplitInset(const Inset& inset, SplitPlan* plan) {
+  plan->inset = inset;
+  plan->linear = plan->linear && !plan->padded();
 }
 
 void SetSplitPhases(int phase_bands, int phase_filter_groups, SplitPlan* plan) {

@@ -7,6 +7,7 @@
 
 #include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/filter_layout.h"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/problem.h"
 
 namespace convlab::cuda {
@@ -104,7 +105,13 @@ struct SplitPlan {
   int stage_pitch, stage_floats;
   int shape;  // of kSplitShapes
   int shared_bytes;
+  // Where the images in memory stand in the problem's, which have zeros around
+  // them if it is padded().
+  Inset inset;
 
+  constexpr bool padded() const {
+    return inset.height != H || inset.width != W;
+  }
   constexpr int64_t tiles() const { return batch * tiles_y * tiles_x; }
   constexpr int64_t filter_bytes() const {
     return int64_t{filter_vectors} * filter_groups * kSplitVectorBytes;
@@ -128,6 +135,9 @@ bool SetSplitProduct(const Problem& problem, int shape_index,
 // columns, or the image where that is less. False if a tile needs more shared
 // memory than anything has.
 bool SetSplitTiles(int bands, int tile_columns, SplitPlan* plan);
+
+// Makes it the plan of images that stand so in the problem's, when it is done.
+void UseSplitInset(const Inset& inset, SplitPlan* plan);
 
 // Then the stage, which holds what a phase computes as [filter][row][column].
 // The distance of two filters keeps the lanes of a store on different banks:

@@ -29,15 +29,16 @@
 // layers, with one channel, stay below the memory's rate.
 // docs/journal/tensor_split.md tells what was tried.
 #include <cstdint>
-#include <utility>
 
 #include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/arranging_kernel.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/split/kernel.cuh"
+#include "kernels/convolution/cuda/split/padded_split.h"
 #include "kernels/convolution/cuda/split/plan.h"
 
 namespace convlab::cuda {
@@ -47,14 +48,18 @@ class SplitConvolution : public ArrangingKernel {
  public:
   using ArrangingKernel::ArrangingKernel;
 
-  Error Prepare() override {
+  Error Prepare() override { return Prepare(/*inset=*/nullptr); }
+  // x has images inside of the problem's, unless `inset` is null.
+  Error Prepare(const Inset* inset) {
     DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
     if (!MakeSplitPlan(problem_, limits, &plan_)) {
       return {"SplitConvolution::Prepare", "no tile fits"};
     }
-    RETURN_IF_FAILED(
-        AllowAllSharedMemory(reinterpret_cast<const void*>(Function())));
+    if (inset != nullptr) UseSplitInset(*inset, &plan_);
+    const auto* const code = reinterpret_cast<const void*>(Function());
+    RETURN_IF_FAILED(AllowAllSharedMemory(code));
+    overlaps_ = MayOverlap(code);
     blocks_ = plan_.tiles() < limits.multiprocessors ? plan_.tiles()
                                                      : limits.multiprocessors;
     const int tiles = plan_.tiles_y * plan_.tiles_x;
@@ -62,6 +67,7 @@ class SplitConvolution : public ArrangingKernel {
         problem_, epilogue_,
         {plan_.H_out, plan_.W_out, tiles, plan_.tiles_x, plan_.tile_columns,
          /*units=*/1, /*band_units=*/1, plan_.tile_rows});
+    mender_.UseInset(plan_.inset);
     const FilterLayout layout = LayoutOf(plan_);
     ReserveFilters(layout.filters(), LaneFilterBytes(layout),
                    blocks_ * plan_.teams *
@@ -70,7 +76,7 @@ class SplitConvolution : public ArrangingKernel {
   }
 
   Error Arrange(const ArrangedFilters& filters, cudaStream_t stream) override {
-    return ArrangeLaneFilters(LayoutOf(plan_), filters, stream);
+    return ArrangeLaneFilters(LayoutOf(plan_), filters, overlaps_, stream);
   }
 
   Error Convolve(const float* x, const ArrangedFilters& filters, float* y,
@@ -80,15 +86,16 @@ class SplitConvolution : public ArrangingKernel {
     if (plan.plane_channels == 1 && reinterpret_cast<uintptr_t>(x) % 8 != 0) {
       plan.linear = false;
     }
-    Function()<<<blocks_, 32 * plan.warps * plan.teams,
-                 Mender::SharedBytes(plan.shared_bytes), stream>>>(
-        x, filters.data, mender_.Arguments(filters), y, plan);
-    return CheckLaunch("SplitKernel");
+    return LaunchOverlapping("SplitKernel", Function(), overlaps_, blocks_,
+                             32 * plan.warps * plan.teams,
+                             Mender::SharedBytes(plan.shared_bytes), stream, x,
+                             filters.data, mender_.Arguments(filters), y, plan);
   }
 
   static const char* Reject(const Problem& problem) {
-    if (const char* const reason = RejectWithoutTensorCores(
-            reinterpret_cast<const void*>(FunctionOf<0>()))) {
+    if (const char* const reason =
+            RejectWithoutTensorCores(reinterpret_cast<const void*>(
+                SplitFunctionOf<0, /*kPadded=*/false>()))) {
       return reason;
     }
     if (problem.kernel_size > kSplitMostKernelSize) {
@@ -106,30 +113,16 @@ class SplitConvolution : public ArrangingKernel {
   }
 
  private:
-  using FunctionPointer = void (*)(const float*, const char*, Mend, float*,
-                                   SplitPlan);
-  template <int kShape>
-  static constexpr FunctionPointer FunctionOf() {
-    constexpr SplitShape s = kSplitShapes[kShape];
-    return SplitKernel<s.kernel_size, s.rows, s.tiles_n, s.row_pairs,
-                       s.filters_shared, s.threads>;
-  }
-  template <int... kShapes>
-  static constexpr auto AllFunctions(std::integer_sequence<int, kShapes...>) {
-    struct Table {
-      FunctionPointer functions[kSplitShapeCount];
-    };
-    return Table{{FunctionOf<kShapes>()...}};
-  }
-  FunctionPointer Function() const {
-    static constexpr auto kTable =
-        AllFunctions(std::make_integer_sequence<int, kSplitShapeCount>());
-    return kTable.functions[plan_.shape];
+  SplitFunction Function() const {
+    return plan_.padded()
+               ? PaddedSplitFunction(plan_.shape)
+               : SplitFunctionOfShape</*kPadded=*/false>(plan_.shape);
   }
 
   SplitPlan plan_ = {};
   Mender mender_;
   int64_t blocks_ = 0;
+  bool overlaps_ = false;
 };
 
 }  // namespace
@@ -147,6 +140,10 @@ const KernelVariant kTensorSplit = {
     SplitConvolution::Reject,
     Make<SplitConvolution>,
     EstimateSplitNs,
+    /*detour=*/nullptr,
+    /*exact_on_integers=*/true,
+    /*reject_epilogue=*/nullptr,
+    MakePadded<SplitConvolution>,
 };
 
 }  // namespace convlab::cuda

@@ -7,6 +7,7 @@
 
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/cuda/split/plan.h"
 
 namespace convlab::cuda {
@@ -42,6 +43,7 @@ struct SplitTeam {
 // edges.
 struct SplitTile {
   const float* from;  // the first input of channel 0
+  int top, left;      // its place in the image in memory, which may be outside
   float* to;          // the first output of filter 0
   int64_t area;       // from channel to channel
   int rows, columns;  // of outputs
@@ -63,10 +65,14 @@ __device__ __forceinline__ void StoreWords(const uint32_t (&words)[kWords],
   }
 }
 
+// How a plane is copied: as one row, row by row, or so with zeros where x has
+// no values (SplitPlan::linear, padded).
+enum class CopyMode { kLinear, kRows, kPadded };
+
 // Copies a plane to shared memory as scaled halves, with zeros for channels
 // that do not exist; `extent` grows by the values. An element is
 // the kCp values of a pixel, or two pixels if kCp is 1.
-template <int kCp, bool kLinear>
+template <int kCp, CopyMode kMode>
 __device__ __forceinline__ void CopyPlane(const SplitPlan& plan,
                                           const SplitTeam& team,
                                           const SplitTile& tile, int plane,
@@ -79,15 +85,16 @@ __device__ __forceinline__ void CopyPlane(const SplitPlan& plan,
   const int channels = plan.C - plane * kCp;
   uint32_t* const high = team.high + plane * plan.plane_words;
   uint32_t* const low = team.low + plane * plan.plane_words;
-  const int count = kLinear ? tile.input_rows * plan.W / kPixels
-                            : tile.input_rows * plan.copy_columns;
+  const int count = kMode == CopyMode::kLinear
+                        ? tile.input_rows * plan.W / kPixels
+                        : tile.input_rows * plan.copy_columns;
   for (int first = team.tid; first < count; first += team.threads * kAtOnce) {
     float v[kAtOnce][kValues];
     int to[kAtOnce];
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const int e = first + team.threads * i;
-      if constexpr (kLinear) {
+      if constexpr (kMode == CopyMode::kLinear) {
         to[i] = e * kWords;
         if constexpr (kCp == 1) {
           const float2 pair =
@@ -105,14 +112,23 @@ __device__ __forceinline__ void CopyPlane(const SplitPlan& plan,
       } else {
         const int row = Divide(e, plan.copy_columns_magic);
         const int column = (e - row * plan.copy_columns) * kPixels;
-        const float* const at = from + int64_t{row} * plan.W + column;
+        constexpr bool kPadded = kMode == CopyMode::kPadded;
+        const float* const at =
+            from + int64_t{row} * (kPadded ? plan.inset.width : plan.W) +
+            column;
+        const bool row_exists =
+            !kPadded || static_cast<unsigned>(tile.top + row) <
+                            static_cast<unsigned>(plan.inset.height);
         to[i] = row * plan.pitch + column / kPixels * kWords;
 #pragma unroll
         for (int j = 0; j < kValues; ++j) {
-          const bool exists =
-              e < count &&
-              (kCp == 1 ? column + j < tile.input_columns
-                        : column < tile.input_columns && j < channels);
+          const int pixel = kCp == 1 ? column + j : column;
+          const bool pixel_exists =
+              pixel < tile.input_columns &&
+              (!kPadded || static_cast<unsigned>(tile.left + pixel) <
+                               static_cast<unsigned>(plan.inset.width));
+          const bool exists = e < count && row_exists && pixel_exists &&
+                              (kCp == 1 || j < channels);
           v[i][j] = exists ? at[kCp == 1 ? j : j * tile.area] : 0.f;
         }
       }
@@ -133,40 +149,43 @@ __device__ __forceinline__ void CopyPlane(const SplitPlan& plan,
   }
 }
 
-template <int kCp>
+template <int kCp, bool kPadded>
 __device__ __forceinline__ void CopyPlanes(const SplitPlan& plan,
                                            const SplitTeam& team,
                                            const SplitTile& tile, float scale,
                                            Extent& extent) {
   for (int plane = 0; plane < plan.planes; ++plane) {
-    if (plan.linear) {
-      CopyPlane<kCp, true>(plan, team, tile, plane, scale, extent);
+    if constexpr (kPadded) {
+      CopyPlane<kCp, CopyMode::kPadded>(plan, team, tile, plane, scale, extent);
+    } else if (plan.linear) {
+      CopyPlane<kCp, CopyMode::kLinear>(plan, team, tile, plane, scale, extent);
     } else {
-      CopyPlane<kCp, false>(plan, team, tile, plane, scale, extent);
+      CopyPlane<kCp, CopyMode::kRows>(plan, team, tile, plane, scale, extent);
     }
   }
 }
 
 // Copies all planes. Returns the extent of what the thread saw.
+template <bool kPadded>
 __device__ __forceinline__ Extent CopyTile(const SplitPlan& plan,
                                            const SplitTeam& team,
                                            const SplitTile& tile, float scale) {
   Extent extent;
   switch (plan.plane_channels) {
     case 1:
-      CopyPlanes<1>(plan, team, tile, scale, extent);
+      CopyPlanes<1, kPadded>(plan, team, tile, scale, extent);
       break;
     case 2:
-      CopyPlanes<2>(plan, team, tile, scale, extent);
+      CopyPlanes<2, kPadded>(plan, team, tile, scale, extent);
       break;
     case 4:
-      CopyPlanes<4>(plan, team, tile, scale, extent);
+      CopyPlanes<4, kPadded>(plan, team, tile, scale, extent);
       break;
     case 6:
-      CopyPlanes<6>(plan, team, tile, scale, extent);
+      CopyPlanes<6, kPadded>(plan, team, tile, scale, extent);
       break;
     default:
-      CopyPlanes<8>(plan, team, tile, scale, extent);
+      CopyPlanes<8, kPadded>(plan, team, tile, scale, extent);
       break;
   }
   return extent;

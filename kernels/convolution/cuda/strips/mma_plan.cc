@@ -45,6 +45,7 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int bands,
   plan->W = problem.width;
   plan->M = problem.filters, plan->K = K;
   plan->H_out = problem.output_height(), plan->W_out = problem.output_width();
+  plan->inset = {0, 0, plan->H, plan->W};
   plan->bands = std::min<int64_t>(bands, CeilDivide(plan->H_out, shape.rows));
   plan->strips = CeilDivide(plan->H_out, plan->strip_rows());
   plan->units = CeilDivide(plan->W_out, shape.shifts);

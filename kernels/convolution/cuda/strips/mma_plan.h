@@ -7,6 +7,7 @@
 
 #include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/filter_layout.h"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
 
@@ -152,11 +153,19 @@ struct StripsPlan {
   // The distance of the channels' planes in a slab.
   int plane_words;
   uint32_t plane_magic;
+  // Where the images in memory stand in the problem's, which have zeros around
+  // them if it is padded().
+  Inset inset;
   uint32_t zero;      // 0, which the compiler must not know
   Epilogue epilogue;  // pooling of 2 x 2, or none
 
   constexpr int strip_rows() const { return bands * kStripsShapes[shape].rows; }
   constexpr int64_t items() const { return batch * strips * parts; }
+  constexpr bool padded() const {
+    return inset.height != H || inset.width != W;
+  }
+  // Inputs of a channel in memory.
+  constexpr int area() const { return inset.height * inset.width; }
   constexpr int filter_words() const {
     return filter_groups * filter_vectors * 4;
   }

@@ -72,7 +72,7 @@ struct Vectors {
 
   __device__ __forceinline__ Vectors(const WgmmaStripsPlan& plan,
                                      const StripItem& item, int c)
-      : from(item.from + c * (plan.H * plan.W)),
+      : from(item.from + c * plan.area()),
         inputs(item.inputs),
         skew(static_cast<int>(reinterpret_cast<uintptr_t>(from) / 4 % 4)),
         head(min(-skew & 3, inputs)) {}
@@ -133,28 +133,22 @@ struct RawStrip {
     warpgroup.Sync();
   }
 
-  // Calls put(i, word) for every word i of the strip that is the thread's. With
-  // `pairs` a word is one load.
-  template <typename Put>
+  // Calls put(i, word) for every word i of the strip that is the thread's.
+  template <bool kPadded, typename Put>
   __device__ __forceinline__ void ForWords(const WgmmaStripsPlan& plan,
                                            const StripItem& item, int words,
-                                           bool pairs, int thread,
+                                           WordLoads loads, int thread,
                                            const Put& put) const {
-    const auto all = [&](bool all_pairs) {
+    WithLoads<kPadded>(loads, [&](auto constant) {
       for (int c = 0; c < plan.C; ++c) {
         const float* const from = Plane(plan, item, c);
         const int first = c * plan.plane_words;
 #pragma unroll 4
         for (int i = thread; i < words; i += kWarpgroupThreads) {
-          put(first + i, LoadWord(plan, from, item.inputs, all_pairs, i));
+          put(first + i, LoadWord(plan, item, from, constant, i));
         }
       }
-    };
-    if (pairs) {
-      all(true);
-    } else {
-      all(false);
-    }
+    });
   }
 };
 

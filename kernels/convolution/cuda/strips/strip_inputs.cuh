@@ -27,13 +27,28 @@ __device__ __forceinline__ int WordsOf(const StripsPlan& plan,
   return kOneChannel ? item.input_rows * plan.pitch : plan.C * plan.plane_words;
 }
 
-// Word i of a strip with one channel, which must have it. With `pairs` a word
-// is one load.
+// Word i of a strip whose channel in memory begins at `from`, if it exists.
+__device__ __forceinline__ float2 LoadPaddedWord(const StripsPlan& plan,
+                                                 const StripItem& item,
+                                                 const float* from, bool exists,
+                                                 int i) {
+  const PaddedWord at(plan, item, i);
+  const float* const element = from + at.element;
+  return {LoadIfBelow(0, exists && at.first, element),
+          LoadIfBelow(0, exists && at.second, element + 1)};
+}
+
+// Word i of a strip with one channel, which must have it.
 __device__ __forceinline__ float2 LoadGlobalWord(const StripsPlan& plan,
                                                  const StripItem& item,
-                                                 bool pairs, int i) {
-  return pairs ? __ldg(reinterpret_cast<const float2*>(item.from) + i)
-               : LoadWord(plan, item.from, item.inputs, false, i);
+                                                 WordLoads loads, int i) {
+  if (loads == WordLoads::kPairs) {
+    return __ldg(reinterpret_cast<const float2*>(item.from) + i);
+  }
+  if (loads == WordLoads::kPadded) {
+    return LoadPaddedWord(plan, item, item.from, true, i);
+  }
+  return LoadWord(plan, item, item.from, loads, i);
 }
 
 // Word i of a strip with any number of channels, or zeros beyond its end. There
@@ -41,12 +56,17 @@ __device__ __forceinline__ float2 LoadGlobalWord(const StripsPlan& plan,
 // was loaded in it.
 __device__ __forceinline__ float2 LoadWordOrZeros(const StripsPlan& plan,
                                                   const StripItem& item,
-                                                  bool pairs, int i) {
+                                                  WordLoads loads, int i) {
   const int c = min(Divide(i, plan.plane_magic), plan.C - 1);
-  const float* const plane = item.from + c * (plan.H * plan.W);
+  const float* const plane = item.from + c * plan.area();
   i -= c * plan.plane_words;
   const int words = item.input_rows * plan.pitch;
-  if (pairs) return LoadPairIfBelow(i, words, plane + 2 * i);
+  if (loads == WordLoads::kPairs) {
+    return LoadPairIfBelow(i, words, plane + 2 * i);
+  }
+  if (loads == WordLoads::kPadded) {
+    return LoadPaddedWord(plan, item, plane, i < words, i);
+  }
   const int element = 2 * i - plan.W % 2 * Divide(i, plan.pitch_magic);
   return {LoadIfBelow(i, words, plane + element),
           LoadIfBelow(i < words ? element + 1 : item.inputs, item.inputs,
@@ -55,51 +75,54 @@ __device__ __forceinline__ float2 LoadWordOrZeros(const StripsPlan& plan,
 
 // Loads a lane's words of a strip, which are 32 apart, from word `first` on;
 // zeros beyond the strip's end.
-template <bool kOneChannel, int kCount>
+template <bool kOneChannel, bool kPadded, int kCount>
 __device__ __forceinline__ void LoadWords(const StripsPlan& plan,
-                                          const StripItem& item, bool pairs,
-                                          int first, int lane,
+                                          const StripItem& item,
+                                          WordLoads loads, int first, int lane,
                                           float2 (&to)[kCount]) {
   const int words = WordsOf<kOneChannel>(plan, item);
-  const auto load = [&](bool all_pairs, int i) -> float2 {
-    if constexpr (!kOneChannel) {
-      return LoadWordOrZeros(plan, item, all_pairs, i);
+  WithLoads<kPadded>(loads, [&](auto constant) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+      const int i = first + lane + 32 * j;
+      if constexpr (!kOneChannel) {
+        to[j] = LoadWordOrZeros(plan, item, constant, i);
+      } else if constexpr (kPadded) {
+        to[j] = LoadPaddedWord(plan, item, item.from, i < words, i);
+      } else {
+        to[j] =
+            i < words ? LoadGlobalWord(plan, item, constant, i) : float2{0, 0};
+      }
     }
-    return i < words ? LoadGlobalWord(plan, item, all_pairs, i) : float2{0, 0};
-  };
-  if (pairs) {
-#pragma unroll
-    for (int j = 0; j < kCount; ++j) to[j] = load(true, first + lane + 32 * j);
-  } else {
-#pragma unroll
-    for (int j = 0; j < kCount; ++j) to[j] = load(false, first + lane + 32 * j);
-  }
+  });
 }
 
 // Loads the first words of a strip to registers, and with several channels
 // prefetches the others to the L2 cache.
-template <bool kOneChannel, int kLoads>
+template <bool kOneChannel, bool kPadded, int kLoads>
 __device__ __forceinline__ void LoadAhead(const StripsPlan& plan,
-                                          const StripItem& item, bool pairs,
-                                          int lane, float2 (&ahead)[kLoads]) {
-  LoadWords<kOneChannel>(plan, item, pairs, 0, lane, ahead);
+                                          const StripItem& item,
+                                          WordLoads loads, int lane,
+                                          float2 (&ahead)[kLoads]) {
+  LoadWords<kOneChannel, kPadded>(plan, item, loads, 0, lane, ahead);
   if constexpr (!kOneChannel) {
+    if (kPadded && item.inputs == 0) return;
     constexpr int kLine = 16;  // words
     for (int i = 32 * kLoads + lane * kLine;
          i < WordsOf<kOneChannel>(plan, item); i += 32 * kLine) {
       const int c = Divide(i, plan.plane_magic);
       const int element = min(2 * (i - c * plan.plane_words), item.inputs - 1);
-      PrefetchToL2(item.from + c * (plan.H * plan.W) + element);
+      PrefetchToL2(item.from + c * plan.area() + element);
     }
   }
 }
 
 // Calls put(i, word), or put(i, word, exists), for every word i that is the
 // lane's of the strip's `words`: for those in `ahead`, and for the late ones.
-template <bool kOneChannel, int kLoads, typename Put>
+template <bool kOneChannel, bool kPadded, int kLoads, typename Put>
 __device__ __forceinline__ void ForWords(const StripsPlan& plan,
                                          const StripItem& item, int words,
-                                         bool pairs, int lane,
+                                         WordLoads loads, int lane,
                                          const float2 (&ahead)[kLoads],
                                          const Put& put) {
   if constexpr (kOneChannel) {
@@ -109,7 +132,7 @@ __device__ __forceinline__ void ForWords(const StripsPlan& plan,
     }
 #pragma unroll 4
     for (int i = lane + 32 * kLoads; i < words; i += 32) {
-      put(i, LoadGlobalWord(plan, item, pairs, i));
+      put(i, LoadGlobalWord(plan, item, loads, i));
     }
   } else {
     // Late words are under way while those in registers are split.
@@ -120,7 +143,7 @@ __device__ __forceinline__ void ForWords(const StripsPlan& plan,
 #pragma unroll 1
     for (int first = 32 * kLoads;; first += 32 * kLate) {
       float2 late[kLate];
-      LoadWords<false>(plan, item, pairs, first, lane, late);
+      LoadWords<false, kPadded>(plan, item, loads, first, lane, late);
       if (first == 32 * kLoads) {
 #pragma unroll
         for (int j = 0; j < kLoads; ++j) put_at(32 * j, ahead[j]);

@@ -6,9 +6,11 @@
 #define KERNELS_CONVOLUTION_CUDA_STRIPS_STRIPS_CUH_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 
 namespace convlab::cuda {
@@ -29,17 +31,20 @@ __device__ __forceinline__ int OutputOf(int size) {
 
 // An item: the strip, and the groups of filters.
 struct StripItem {
-  int64_t strip;           // its number in the batch
-  const float* from;       // the strip's first input, of channel 0
-  int input_rows, inputs;  // of a channel, without those beyond the image
-  float* to;               // its first output, of filter 0
-  int rows;                // of sums
+  int64_t strip;      // its number in the batch
+  const float* from;  // its first input in memory, of channel 0
+  int input_rows;     // without those beyond the image
+  int above;          // rows of these before the first in memory: zeros
+  int inputs;         // of a channel, in memory
+  float* to;          // its first output, of filter 0
+  int rows;           // of sums
   int first_group, end_group;
 };
 
 // The item with number `rest` among those of `image`: a strip's parts of the
-// groups of filters follow each other.
-template <bool kPooled, typename Plan>
+// groups of filters follow each other. Without kMayPad the plan is not
+// padded().
+template <bool kPooled, bool kMayPad, typename Plan>
 __device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
                                                    int strip_rows,
                                                    int64_t image, int rest,
@@ -49,9 +54,20 @@ __device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
   const int h = strip * strip_rows;
   StripItem item;
   item.strip = image * plan.strips + strip;
-  item.from = x + image * plan.C * plan.H * plan.W + int64_t{h} * plan.W;
   item.input_rows = min(strip_rows + plan.K - 1, plan.H - h);
-  item.inputs = item.input_rows * plan.W;
+  if constexpr (kMayPad) {
+    // Its rows of the image in memory.
+    const Inset& inset = plan.inset;
+    const int first = max(h - inset.top, 0);
+    const int end = min(h - inset.top + item.input_rows, inset.height);
+    item.above = first - (h - inset.top);
+    item.from = x + image * plan.C * plan.area() + int64_t{first} * inset.width;
+    item.inputs = max(end - first, 0) * inset.width;
+  } else {
+    item.above = 0;
+    item.from = x + image * plan.C * plan.H * plan.W + int64_t{h} * plan.W;
+    item.inputs = item.input_rows * plan.W;
+  }
   if constexpr (kPooled) {
     item.to = y + image * plan.M * (plan.H_out / 2 * (plan.W_out / 2)) +
               int64_t{h / 2} * (plan.W_out / 2);
@@ -65,16 +81,72 @@ __device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
   return item;
 }
 
-// Word i of a strip of one channel whose `inputs` inputs begin at `from`: the
-// inputs of columns 2 * c and 2 * c + 1 of a row. With `pairs` they are one
-// aligned word there, too. The last word of a row of odd length has any second
-// input, since that is multiplied by zero.
+// How the words of a strip are loaded.
+enum class WordLoads {
+  kPairs,     // by one load each, since they are aligned words in memory, too
+  kElements,  // by two
+  kPadded     // by two, or none where the zeros around the image are
+};
 template <typename Plan>
-__device__ __forceinline__ float2 LoadWord(const Plan& plan, const float* from,
-                                           int inputs, bool pairs, int i) {
-  if (pairs) return reinterpret_cast<const float2*>(from)[i];
+__device__ __forceinline__ WordLoads WordLoadsOf(const Plan& plan, bool padded,
+                                                 const float* x) {
+  if (padded) return WordLoads::kPadded;
+  return plan.W % 2 == 0 && reinterpret_cast<uintptr_t>(x) % 8 == 0
+             ? WordLoads::kPairs
+             : WordLoads::kElements;
+}
+
+// Calls use(loads) with a constant, so that each kind has code of its own.
+template <bool kPadded, typename Use>
+__device__ __forceinline__ void WithLoads(WordLoads loads, const Use& use) {
+  if constexpr (kPadded) {
+    use(std::integral_constant<WordLoads, WordLoads::kPadded>());
+  } else if (loads == WordLoads::kPairs) {
+    use(std::integral_constant<WordLoads, WordLoads::kPairs>());
+  } else {
+    use(std::integral_constant<WordLoads, WordLoads::kElements>());
+  }
+}
+
+// Where the two inputs of word i of a padded strip stand among those of the
+// strip in memory, and which of them exist.
+struct PaddedWord {
+  int element;
+  bool first, second;
+
+  template <typename Plan>
+  __device__ __forceinline__ PaddedWord(const Plan& plan, const StripItem& item,
+                                        int i) {
+    const auto width = static_cast<unsigned>(plan.inset.width);
+    const int row = Divide(i, plan.pitch_magic);
+    const int column = 2 * (i - row * plan.pitch) - plan.inset.left;
+    const int begin = (row - item.above) * plan.inset.width;
+    const bool exists =
+        static_cast<unsigned>(begin) < static_cast<unsigned>(item.inputs);
+    element = begin + column;
+    first = exists && static_cast<unsigned>(column) < width;
+    second = exists && static_cast<unsigned>(column + 1) < width;
+  }
+};
+
+// Word i of a strip of one channel whose inputs begin at `from`: the inputs of
+// columns 2 * c and 2 * c + 1 of a row. The last word of a row of odd length
+// has any second input, since that is multiplied by zero.
+template <typename Plan>
+__device__ __forceinline__ float2 LoadWord(const Plan& plan,
+                                           const StripItem& item,
+                                           const float* from, WordLoads loads,
+                                           int i) {
+  if (loads == WordLoads::kPairs) {
+    return reinterpret_cast<const float2*>(from)[i];
+  }
+  if (loads == WordLoads::kPadded) {
+    const PaddedWord at(plan, item, i);
+    return {at.first ? from[at.element] : 0.f,
+            at.second ? from[at.element + 1] : 0.f};
+  }
   const int element = 2 * i - plan.W % 2 * Divide(i, plan.pitch_magic);
-  return {from[element], element + 1 < inputs ? from[element + 1] : 0.f};
+  return {from[element], element + 1 < item.inputs ? from[element + 1] : 0.f};
 }
 
 // Splits a strip, scaled by 2^exponent, to a slab: the high halves to words at

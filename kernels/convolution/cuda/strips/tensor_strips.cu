@@ -39,15 +39,16 @@
 // full, but each hides most of the other; with more channels and larger filters
 // a warp's own latencies count most (docs/journal/tensor_strips.md).
 #include <cstdint>
-#include <utility>
 
 #include "kernels/convolution/cuda/lib/arranging_kernel.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/strips/halving.h"
 #include "kernels/convolution/cuda/strips/mma_plan.h"
+#include "kernels/convolution/cuda/strips/padded_strips.h"
 #include "kernels/convolution/cuda/strips/tensor_strips.cuh"
 
 namespace convlab::cuda {
@@ -57,18 +58,25 @@ class StripsConvolution : public ArrangingKernel {
  public:
   using ArrangingKernel::ArrangingKernel;
 
-  Error Prepare() override {
+  Error Prepare() override { return Prepare(/*inset=*/nullptr); }
+  // x has images inside of the problem's, unless `inset` is null.
+  Error Prepare(const Inset* inset) {
     DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
     if (!MakeStripsPlan(problem_, limits, &plan_, epilogue_)) {
       return {"StripsConvolution::Prepare", "no strip fits"};
     }
-    kernel_ = Function(plan_.shape, !epilogue_.empty());
+    if (inset != nullptr) plan_.inset = *inset;
+    const bool pooled = !epilogue_.empty();
+    kernel_ = plan_.padded()
+                  ? PaddedStripsFunction(plan_.shape, pooled)
+                  : StripsFunctionOf</*kPadded=*/false>(plan_.shape, pooled);
     const auto* const code = reinterpret_cast<const void*>(kernel_);
     RETURN_IF_FAILED(AllowAllSharedMemory(code));
     overlaps_ = MayOverlap(code);
     mender_ = Mender(problem_, epilogue_,
                      TilesOfRows(plan_.H_out, plan_.W_out, plan_.strip_rows()));
+    mender_.UseInset(plan_.inset);
     const FilterLayout layout = LayoutOf(plan_);
     ReserveFilters(layout.filters(), LaneFilterBytes(layout),
                    plan_.thread_blocks * plan_.block_items);
@@ -76,16 +84,15 @@ class StripsConvolution : public ArrangingKernel {
   }
 
   Error Arrange(const ArrangedFilters& filters, cudaStream_t stream) override {
-    return ArrangeLaneFilters(LayoutOf(plan_), filters, stream);
+    return ArrangeLaneFilters(LayoutOf(plan_), filters, overlaps_, stream);
   }
 
   Error Convolve(const float* x, const ArrangedFilters& filters, float* y,
                  cudaStream_t stream) override {
     return LaunchOverlapping(
-        "StripsKernel", kernel_, overlaps_ && filters.just_now,
-        plan_.thread_blocks, 32 * plan_.warps,
-        Mender::SharedBytes(plan_.shared_bytes), stream, x, filters.data,
-        mender_.Arguments(filters), y, plan_);
+        "StripsKernel", kernel_, overlaps_, plan_.thread_blocks,
+        32 * plan_.warps, Mender::SharedBytes(plan_.shared_bytes), stream, x,
+        filters.data, mender_.Arguments(filters), y, plan_);
   }
 
   void UseBias(const float* bias) override {
@@ -95,7 +102,7 @@ class StripsConvolution : public ArrangingKernel {
 
   static const char* Reject(const Problem& problem) {
     if (const char* const reason = RejectWithoutTensorCores(
-            reinterpret_cast<const void*>(Function(0, false)))) {
+            reinterpret_cast<const void*>(StripsKernel<0, false, false>))) {
       return reason;
     }
     if (problem.kernel_size < kStripsLeastKernelSize ||
@@ -130,24 +137,8 @@ class StripsConvolution : public ArrangingKernel {
   }
 
  private:
-  using FunctionPointer = void (*)(const float*, const char*, Mend, float*,
-                                   StripsPlan);
-
-  template <int... kShapes>
-  static FunctionPointer FunctionOf(int shape, bool pooled,
-                                    std::integer_sequence<int, kShapes...>) {
-    static constexpr FunctionPointer kTable[][2] = {
-        {StripsKernel<kShapes, false>,
-         StripsKernel<kShapes, kStripsShapes[kShapes].pools()>}...};
-    return kTable[shape][pooled];
-  }
-  static FunctionPointer Function(int shape, bool pooled) {
-    return FunctionOf(shape, pooled,
-                      std::make_integer_sequence<int, kStripsShapeCount>());
-  }
-
   StripsPlan plan_ = {};
-  FunctionPointer kernel_ = nullptr;
+  StripsFunction kernel_ = nullptr;
   bool overlaps_ = false;
   Mender mender_;
 };
@@ -170,6 +161,7 @@ const KernelVariant kTensorStrips = {
     /*detour=*/nullptr,
     /*exact_on_integers=*/true,
     StripsConvolution::RejectEpilogue,
+    MakePadded<StripsConvolution>,
 };
 
 }  // namespace convlab::cuda

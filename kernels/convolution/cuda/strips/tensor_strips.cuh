@@ -19,6 +19,7 @@
 #define KERNELS_CONVOLUTION_CUDA_STRIPS_TENSOR_STRIPS_CUH_
 
 #include <cstdint>
+#include <utility>
 
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
@@ -27,6 +28,7 @@
 #include "kernels/convolution/cuda/strips/mma_plan.h"
 #include "kernels/convolution/cuda/strips/octet_outputs.cuh"
 #include "kernels/convolution/cuda/strips/octet_products.cuh"
+#include "kernels/convolution/cuda/strips/padded_strips.h"
 #include "kernels/convolution/cuda/strips/strip_inputs.cuh"
 #include "kernels/convolution/cuda/strips/strips.cuh"
 
@@ -55,11 +57,12 @@ class DynamicWalk {
     if (threadIdx.x % 32 == 0) item = atomicAdd(taken_, 1);
     GoTo(plan, __shfl_sync(0xffffffff, item, 0));
   }
-  template <bool kPooled>
+  template <bool kPooled, bool kPadded>
   __device__ __forceinline__ StripItem Item(const StripsPlan& plan,
                                             int strip_rows, const float* x,
                                             float* y) const {
-    return MakeStripItem<kPooled>(plan, strip_rows, image_, rest_, x, y);
+    return MakeStripItem<kPooled, kPadded>(plan, strip_rows, image_, rest_, x,
+                                           y);
   }
 
  private:
@@ -261,8 +264,9 @@ __device__ __forceinline__ void MultiplyGroup(
 
 constexpr int kStripsThreads = 32 * kStripsMostWarps;
 
-// With kPooled the plan has an epilogue (halving.h).
-template <int kShape, bool kPooled>
+// With kPooled the plan has an epilogue (halving.h), and with kPadded it is
+// padded().
+template <int kShape, bool kPooled, bool kPadded>
 __global__ void __launch_bounds__(kStripsThreads, 1)
     StripsKernel(const float* __restrict__ x, const char* arranged,
                  const __grid_constant__ Mend mend, float* __restrict__ y,
@@ -279,8 +283,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   uint32_t* const exponents = reinterpret_cast<uint32_t*>(block + 1);
   const DoubtfulTiles doubtful = {&block->doubtful, mend.tiles};
   if (threadIdx.x == 0) block->taken = plan.warps, block->doubtful = 0;
-  const bool load_pairs =
-      plan.W % 2 == 0 && reinterpret_cast<uintptr_t>(x) % 8 == 0;
+  const WordLoads loads = WordLoadsOf(plan, kPadded, x);
   warp.ClearSlab(plan);
   WaitForKernelBefore();
   for (int i = threadIdx.x; i < plan.filter_words() / 4; i += blockDim.x) {
@@ -298,8 +301,9 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   DynamicWalk walk(plan, threadIdx.x / 32, &block->taken);
   float2 ahead[s.loads];
   if (!walk.Done()) {
-    LoadAhead<s.one_channel>(plan, walk.Item<kPooled>(plan, strip_rows, x, y),
-                             load_pairs, lane, ahead);
+    LoadAhead<s.one_channel, kPadded>(
+        plan, walk.Item<kPooled, kPadded>(plan, strip_rows, x, y), loads, lane,
+        ahead);
   }
   SlabAddress slab = {0, static_cast<uint32_t>(plan.pitch * 4),
                       static_cast<uint32_t>(plan.slab_words * 4)};
@@ -314,12 +318,15 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   };
   int exponent = kUsualExponent;  // of the strip before
   while (!walk.Done()) {
-    const StripItem item = walk.Item<kPooled>(plan, strip_rows, x, y);
+    const StripItem item = walk.Item<kPooled, kPadded>(plan, strip_rows, x, y);
     const int words = WordsOf<s.one_channel>(plan, item);
     const auto for_words = [&](const auto& put) {
-      ForWords<s.one_channel>(plan, item, words, load_pairs, lane, ahead, put);
+      ForWords<s.one_channel, kPadded>(plan, item, words, loads, lane, ahead,
+                                       put);
     };
-    const auto plane = [&](int c) { return item.from + c * (plan.H * plan.W); };
+    const auto plane = [&](int c) {
+      return item.from + c * (kPadded ? plan.area() : plan.H * plan.W);
+    };
     const bool lossy =
         SplitStrip<s.one_channel>(plan, plane, item.inputs, lane, 32, warp.high,
                                   exponent, for_words, largest);
@@ -329,8 +336,9 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
     }
     walk.Advance(plan);
     if (!walk.Done()) {
-      LoadAhead<s.one_channel>(plan, walk.Item<kPooled>(plan, strip_rows, x, y),
-                               load_pairs, lane, ahead);
+      LoadAhead<s.one_channel, kPadded>(
+          plan, walk.Item<kPooled, kPadded>(plan, strip_rows, x, y), loads,
+          lane, ahead);
     }
     __syncwarp();
     const int units = (item.rows + s.rows - 1) / s.rows * plan.units;
@@ -359,10 +367,25 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
 #endif
   __syncthreads();
   if (*doubtful.count > 0) {
-    MendOutputs(MendingBlock(), mend, x, y, doubtful,
-                reinterpret_cast<LossyInputs*>(shared));
+    MendOutputs<kPadded>(MendingBlock(), mend, x, y, doubtful,
+                         reinterpret_cast<LossyInputs*>(shared));
   }
 #endif
+}
+
+// The kernel of a shape.
+template <bool kPadded, int... kShapes>
+StripsFunction StripsFunctionAt(int shape, bool pooled,
+                                std::integer_sequence<int, kShapes...>) {
+  static constexpr StripsFunction kTable[][2] = {
+      {StripsKernel<kShapes, false, kPadded>,
+       StripsKernel<kShapes, kStripsShapes[kShapes].pools(), kPadded>}...};
+  return kTable[shape][pooled];
+}
+template <bool kPadded>
+StripsFunction StripsFunctionOf(int shape, bool pooled) {
+  return StripsFunctionAt<kPadded>(
+      shape, pooled, std::make_integer_sequence<int, kStripsShapeCount>());
 }
 
 }  // namespace convlab::cuda

@@ -33,6 +33,7 @@ __global__ void ArrangeWgmmaStripsFiltersKernel(
     const float* k, uint32_t* arranged, ScaledFilter* filters,
     const __grid_constant__ WgmmaStripsPlan plan) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
+  WaitForKernelBefore();
   LetNextKernelStart();
   constexpr WgmmaStripsShape kS = kWgmmaStripsShapes[kShape];
   constexpr int kFilters = kS.filters();

@@ -39,6 +39,7 @@ bool SetWgmmaStripsPlan(const Problem& problem, int shape_index, int strip_rows,
   plan->C = problem.channels, plan->H = problem.height;
   plan->W = problem.width, plan->M = problem.filters, plan->K = K;
   plan->H_out = problem.output_height(), plan->W_out = problem.output_width();
+  plan->inset = {0, 0, plan->H, plan->W};
   plan->strip_rows = std::min<int64_t>(CeilDivide(strip_rows, shape.rows),
                                        CeilDivide(plan->H_out, shape.rows)) *
                      shape.rows;

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/convolution/cuda/lib/device_limits.h"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
 
@@ -139,8 +140,19 @@ struct WgmmaStripsPlan {
   int workers;                        // warpgroups among which items are dealt
   int shared_bytes;
   Epilogue epilogue;  // pooling of 2 x 2, or none
+  // Where the images in memory stand in the problem's, which have zeros around
+  // them if it is padded().
+  Inset inset;
+  // Whether the inputs may be what the kernel before computes, during which
+  // this one begins.
+  bool follows_inputs;
 
   constexpr int64_t items() const { return batch * strips * parts; }
+  constexpr bool padded() const {
+    return inset.height != H || inset.width != W;
+  }
+  // Inputs of a channel in memory.
+  constexpr int area() const { return inset.height * inset.width; }
   constexpr int filter_bytes() const { return 2 * filter_groups * group_bytes; }
   // Shared memory of one warpgroup; a multiple of 32.
   constexpr int warpgroup_words() const {

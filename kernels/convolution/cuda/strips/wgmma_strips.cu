@@ -44,11 +44,13 @@
 #include "common/math/rounding.h"
 #include "kernels/convolution/cuda/lib/arranging_kernel.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/convolution/cuda/strips/halving.h"
+#include "kernels/convolution/cuda/strips/padded_strips.h"
 #include "kernels/convolution/cuda/strips/wgmma_filters.cuh"
 #include "kernels/convolution/cuda/strips/wgmma_plan.h"
 #include "kernels/convolution/cuda/strips/wgmma_strips.cuh"
@@ -60,18 +62,25 @@ class WgmmaStripsConvolution : public ArrangingKernel {
  public:
   using ArrangingKernel::ArrangingKernel;
 
-  Error Prepare() override {
+  Error Prepare() override { return Prepare(/*inset=*/nullptr); }
+  // x has images inside of the problem's, unless `inset` is null.
+  Error Prepare(const Inset* inset) {
     DeviceLimits limits;
     RETURN_IF_FAILED(AskLimits(&limits));
     if (!MakeWgmmaStripsPlan(problem_, limits, &plan_, epilogue_)) {
       return {"WgmmaStripsConvolution::Prepare", "no strip fits"};
     }
-    kernel_ = epilogue_.empty() ? Functions().kernel : Functions().pooled;
+    if (inset != nullptr) plan_.inset = *inset;
+    const bool pooled = !epilogue_.empty();
+    kernel_ = plan_.padded() ? PaddedWgmmaStripsFunction(plan_.shape, pooled)
+                             : WgmmaStripsFunctionOf</*kPadded=*/false>(
+                                   plan_.shape, pooled);
     const auto* const code = reinterpret_cast<const void*>(kernel_);
     RETURN_IF_FAILED(AllowAllSharedMemory(code));
     overlaps_ = MayOverlap(code);
     mender_ = Mender(problem_, epilogue_,
                      TilesOfRows(plan_.H_out, plan_.W_out, plan_.strip_rows));
+    mender_.UseInset(plan_.inset);
     ReserveFilters(
         filters(), plan_.filter_bytes(),
         blocks() * plan_.warpgroups * CeilDivide(plan_.items(), plan_.workers));
@@ -79,18 +88,23 @@ class WgmmaStripsConvolution : public ArrangingKernel {
   }
 
   Error Arrange(const ArrangedFilters& to, cudaStream_t stream) override {
-    Functions().arrange<<<filters(), 256, 0, stream>>>(
-        to.k, reinterpret_cast<uint32_t*>(to.data), to.known, plan_);
-    return CheckLaunch("ArrangeWgmmaStripsFiltersKernel");
+    const ArrangeFunction arrange = ArrangeFunctionOf(
+        plan_.shape, std::make_integer_sequence<int, kWgmmaStripsShapeCount>());
+    return LaunchOverlapping("ArrangeWgmmaStripsFiltersKernel", arrange,
+                             overlaps_, filters(), 256, /*shared_bytes=*/0,
+                             stream, to.k, reinterpret_cast<uint32_t*>(to.data),
+                             to.known, plan_);
   }
 
   Error Convolve(const float* x, const ArrangedFilters& arranged, float* y,
                  cudaStream_t stream) override {
-    return LaunchOverlapping(
-        "WgmmaStripsKernel", kernel_, overlaps_ && arranged.just_now, blocks(),
-        128 * plan_.warpgroups, Mender::SharedBytes(plan_.shared_bytes), stream,
-        x, reinterpret_cast<const uint4*>(arranged.data),
-        mender_.Arguments(arranged), y, plan_);
+    WgmmaStripsPlan plan = plan_;
+    plan.follows_inputs = !arranged.just_now;
+    return LaunchOverlapping("WgmmaStripsKernel", kernel_, overlaps_, blocks(),
+                             128 * plan.warpgroups,
+                             Mender::SharedBytes(plan.shared_bytes), stream, x,
+                             reinterpret_cast<const uint4*>(arranged.data),
+                             mender_.Arguments(arranged), y, plan);
   }
 
   void UseBias(const float* bias) override {
@@ -99,8 +113,9 @@ class WgmmaStripsConvolution : public ArrangingKernel {
   }
 
   static const char* Reject(const Problem& problem) {
-    if (const char* const reason = RejectWithoutWarpgroupProducts(
-            reinterpret_cast<const void*>(WgmmaStripsKernel<0, false>))) {
+    if (const char* const reason =
+            RejectWithoutWarpgroupProducts(reinterpret_cast<const void*>(
+                WgmmaStripsKernel<0, false, false>))) {
       return reason;
     }
     if (problem.kernel_size < kWgmmaStripsLeastKernelSize ||
@@ -134,26 +149,14 @@ class WgmmaStripsConvolution : public ArrangingKernel {
   }
 
  private:
-  using KernelFunction = void (*)(const float*, const uint4*, Mend, float*,
-                                  WgmmaStripsPlan);
-  struct ShapeFunctions {
-    void (*arrange)(const float*, uint32_t*, ScaledFilter*, WgmmaStripsPlan);
-    KernelFunction kernel, pooled;
-  };
+  using ArrangeFunction = void (*)(const float*, uint32_t*, ScaledFilter*,
+                                   WgmmaStripsPlan);
   template <int... kShapes>
-  static const ShapeFunctions& FunctionsOf(
+  static ArrangeFunction ArrangeFunctionOf(
       int shape, std::integer_sequence<int, kShapes...>) {
-    static constexpr ShapeFunctions kTable[] = {
-        {ArrangeWgmmaStripsFiltersKernel<kShapes>,
-         WgmmaStripsKernel<kShapes, false>,
-         // Plans with an epilogue have units of pairs of rows.
-         WgmmaStripsKernel<kShapes,
-                           kWgmmaStripsShapes[kShapes].rows % 2 == 0>}...};
+    static constexpr ArrangeFunction kTable[] = {
+        ArrangeWgmmaStripsFiltersKernel<kShapes>...};
     return kTable[shape];
-  }
-  const ShapeFunctions& Functions() const {
-    return FunctionsOf(
-        plan_.shape, std::make_integer_sequence<int, kWgmmaStripsShapeCount>());
   }
 
   int64_t blocks() const { return CeilDivide(plan_.workers, plan_.warpgroups); }
@@ -164,7 +167,7 @@ class WgmmaStripsConvolution : public ArrangingKernel {
   }
 
   WgmmaStripsPlan plan_ = {};
-  KernelFunction kernel_ = nullptr;
+  WgmmaStripsFunction kernel_ = nullptr;
   bool overlaps_ = false;
   Mender mender_;
 };
@@ -188,6 +191,7 @@ const KernelVariant kWgmmaStrips = {
     /*detour=*/nullptr,
     /*exact_on_integers=*/true,
     WgmmaStripsConvolution::RejectEpilogue,
+    MakePadded<WgmmaStripsConvolution>,
 };
 
 }  // namespace convlab::cuda

@@ -24,12 +24,14 @@
 #define KERNELS_CONVOLUTION_CUDA_STRIPS_WGMMA_STRIPS_CUH_
 
 #include <cstdint>
+#include <utility>
 
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
+#include "kernels/convolution/cuda/strips/padded_strips.h"
 #include "kernels/convolution/cuda/strips/raw_strip.cuh"
 #include "kernels/convolution/cuda/strips/strips.cuh"
 #include "kernels/convolution/cuda/strips/wgmma_filters.cuh"
@@ -61,10 +63,11 @@ class StridedWalk {
       rest_ -= plan.strips * plan.parts, ++image_;
     }
   }
-  template <bool kPooled>
+  template <bool kPooled, bool kPadded>
   __device__ __forceinline__ StripItem Item(const WgmmaStripsPlan& plan,
                                             const float* x, float* y) const {
-    return MakeStripItem<kPooled>(plan, plan.strip_rows, image_, rest_, x, y);
+    return MakeStripItem<kPooled, kPadded>(plan, plan.strip_rows, image_, rest_,
+                                           x, y);
   }
 
  private:
@@ -77,15 +80,14 @@ template <bool kPooled>
 struct StripsSizes {
   uint32_t pitch, low_offset, out_pitch;  // bytes of rows, and to low halves
   int area;                               // floats of a filter's outputs
-  bool load_pairs, store_pairs;           // whether 8 bytes are one access
+  bool store_pairs;                       // whether 8 bytes are one access
 
   __device__ __forceinline__ StripsSizes(const WgmmaStripsPlan& plan,
-                                         const float* x, const float* y)
+                                         const float* y)
       : pitch(plan.pitch * 4),
         low_offset(plan.slab_words * 4),
         out_pitch(OutputOf<kPooled>(plan.W_out) * 4),
         area(OutputOf<kPooled>(plan.H_out) * OutputOf<kPooled>(plan.W_out)),
-        load_pairs(plan.W % 2 == 0 && reinterpret_cast<uintptr_t>(x) % 8 == 0),
         store_pairs(plan.W_out % 2 == 0 &&
                     reinterpret_cast<uintptr_t>(y) % 8 == 0) {}
 };
@@ -276,8 +278,9 @@ __device__ __forceinline__ void StoreGroup(const WgmmaStripsPlan& plan,
 
 #endif
 
-// With kPooled the plan has an epilogue (halving.h).
-template <int kShape, bool kPooled>
+// With kPooled the plan has an epilogue (halving.h), and with kPadded it is
+// padded().
+template <int kShape, bool kPooled, bool kPadded>
 __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
     WgmmaStripsKernel(const float* __restrict__ x, const uint4* arranged,
                       const __grid_constant__ Mend mend, float* __restrict__ y,
@@ -308,7 +311,8 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   const DoubtfulTiles doubtful = {&doubtful_count, mend.tiles};
   __syncthreads();
 
-  const StripsSizes<kPooled> sizes(plan, x, y);
+  const StripsSizes<kPooled> sizes(plan, y);
+  const WordLoads loads = WordLoadsOf(plan, kPadded, x);
   const auto largest = [&](uint32_t v) { return warpgroup.Largest(v); };
   const int worker =
       blockIdx.x * plan.warpgroups + static_cast<int>(threadIdx.x) / kThreads;
@@ -316,10 +320,12 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
                    plan.workers);
   const auto bring = [&] {
     if (tid >= plan.C || walk.Done(plan)) return;
-    raw.Bring(plan, walk.Item<kPooled>(plan, x, y), tid);
+    raw.Bring(plan, walk.Item<kPooled, kPadded>(plan, x, y), tid);
   };
+  // Inputs may be what the kernel before computes. If it arranges the filters,
+  // they are not, and come meanwhile.
+  if (plan.follows_inputs) WaitForKernelBefore();
   bring();
-  // Meanwhile the filters have been arranged.
   WaitForKernelBefore();
   for (int i = threadIdx.x; i < filter_vectors; i += blockDim.x) {
     shared[i] = arranged[i];
@@ -336,13 +342,13 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   int parity = 0;  // of the phase in which the strip's inputs come
   int exponent = kUsualExponent;  // of the strip before
   while (!walk.Done(plan)) {
-    const StripItem item = walk.Item<kPooled>(plan, x, y);
+    const StripItem item = walk.Item<kPooled, kPadded>(plan, x, y);
     WaitFor(raw.brought, parity);
     parity ^= 1;
     raw.Complete(plan, item, warpgroup);
     const int words = item.input_rows * plan.pitch;
     const auto for_words = [&](const auto& put) {
-      raw.ForWords(plan, item, words, sizes.load_pairs, tid, put);
+      raw.ForWords<kPadded>(plan, item, words, loads, tid, put);
     };
     const auto plane = [&](int c) { return raw.Plane(plan, item, c); };
     // In registers before all meet, so that the products wait for no load.
@@ -383,10 +389,26 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   WaitForBulkStores();
   __syncthreads();
   if (doubtful_count > 0) {
-    MendOutputs(MendingBlock(), mend, x, y, doubtful,
-                reinterpret_cast<LossyInputs*>(shared));
+    MendOutputs<kPadded>(MendingBlock(), mend, x, y, doubtful,
+                         reinterpret_cast<LossyInputs*>(shared));
   }
 #endif
+}
+
+// The kernel of a shape. Plans with an epilogue have units of pairs of rows.
+template <bool kPadded, int... kShapes>
+WgmmaStripsFunction WgmmaStripsFunctionAt(
+    int shape, bool pooled, std::integer_sequence<int, kShapes...>) {
+  static constexpr WgmmaStripsFunction kTable[][2] = {
+      {WgmmaStripsKernel<kShapes, false, kPadded>,
+       WgmmaStripsKernel<kShapes, kWgmmaStripsShapes[kShapes].rows % 2 == 0,
+                         kPadded>}...};
+  return kTable[shape][pooled];
+}
+template <bool kPadded>
+WgmmaStripsFunction WgmmaStripsFunctionOf(int shape, bool pooled) {
+  return WgmmaStripsFunctionAt<kPadded>(
+      shape, pooled, std::make_integer_sequence<int, kWgmmaStripsShapeCount>());
 }
 
 }  // namespace convlab::cuda

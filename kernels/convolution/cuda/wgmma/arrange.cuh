@@ -26,6 +26,7 @@ __global__ void ArrangeWgmmaFiltersKernel(
     const __grid_constant__ WgmmaPlan plan, int octets, int shifts,
     int vector_rows, bool wide) {
 #if __CUDA_ARCH_FEAT_SM90_ALL
+  WaitForKernelBefore();
   LetNextKernelStart();
   const int m = blockIdx.x;
   const int weights = m < plan.M ? plan.C * plan.K * plan.K : 0;

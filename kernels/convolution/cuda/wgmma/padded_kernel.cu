@@ -7,10 +7,8 @@ namespace convlab::cuda {
 
 Kernel* MakePaddedTensorWgmma(const Problem& problem, const Epilogue& epilogue,
                               const Inset& inset, Error* error) {
-  using Padded = WgmmaConvolution</*kParts=*/2, /*kPadded=*/true>;
-  auto* const kernel = new Padded(problem, epilogue);
-  *error = kernel->Prepare(&inset);
-  return kernel;
+  return MakePadded<WgmmaConvolution</*kParts=*/2, /*kPadded=*/true>>(
+      problem, epilogue, inset, error);
 }
 
 }  // namespace convlab::cuda

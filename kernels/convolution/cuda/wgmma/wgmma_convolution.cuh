@@ -55,10 +55,11 @@ class WgmmaConvolution : public ArrangingKernel {
 
   Error Arrange(const ArrangedFilters& to, cudaStream_t stream) override {
     const WgmmaShape& shape = kWgmmaShapes[plan_.shape];
-    ArrangeWgmmaFiltersKernel<kParts><<<filters(), 256, 0, stream>>>(
-        to.k, reinterpret_cast<uint32_t*>(to.data), to.known, plan_,
-        shape.octets, shape.shifts, shape.vector_rows, shape.wide);
-    return CheckLaunch("ArrangeWgmmaFiltersKernel");
+    return LaunchOverlapping(
+        "ArrangeWgmmaFiltersKernel", ArrangeWgmmaFiltersKernel<kParts>,
+        overlaps_, filters(), 256, /*shared_bytes=*/0, stream, to.k,
+        reinterpret_cast<uint32_t*>(to.data), to.known, plan_, shape.octets,
+        shape.shifts, shape.vector_rows, shape.wide);
   }
 
   Error Convolve(const float* x, const ArrangedFilters& arranged, float* y,

@@ -1,0 +1,10 @@
+#include "kernels/convolution/cuda/split/kernel.cuh"
+#include "kernels/convolution/cuda/split/padded_split.h"
+
+namespace convlab::cuda {
+
+SplitFunction PaddedSplitFunction(int shape) {
+  return SplitFunctionOfShape</*kPadded=*/true>(shape);
+}
+
+}  // namespace convlab::cuda
