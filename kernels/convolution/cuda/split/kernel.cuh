@@ -40,14 +40,12 @@
 #define KERNELS_CONVOLUTION_CUDA_SPLIT_KERNEL_CUH_
 
 #include <cstdint>
-#include <utility>
 
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/split/multiply.cuh"
-#include "kernels/convolution/cuda/split/padded_split.h"
 #include "kernels/convolution/cuda/split/plan.h"
 #include "kernels/convolution/cuda/split/tile_io.cuh"
 
@@ -374,26 +372,6 @@ __global__ void __launch_bounds__(kThreads, 1)
                              reinterpret_cast<LossyInputs*>(shared));
   }
 #endif
-}
-
-// The kernel of a shape.
-template <int kShape, bool kPadded>
-constexpr SplitFunction SplitFunctionOf() {
-  constexpr SplitShape s = kSplitShapes[kShape];
-  return SplitKernel<s.kernel_size, s.rows, s.tiles_n, s.row_pairs,
-                     s.filters_shared, s.threads, kPadded>;
-}
-template <bool kPadded, int... kShapes>
-SplitFunction SplitFunctionAt(int shape,
-                              std::integer_sequence<int, kShapes...>) {
-  static constexpr SplitFunction kTable[] = {
-      SplitFunctionOf<kShapes, kPadded>()...};
-  return kTable[shape];
-}
-template <bool kPadded>
-SplitFunction SplitFunctionOfShape(int shape) {
-  return SplitFunctionAt<kPadded>(
-      shape, std::make_integer_sequence<int, kSplitShapeCount>());
 }
 
 }  // namespace convlab::cuda

@@ -1,4 +1,4 @@
-#include "kernels/convolution/cuda/split/kernel.cuh"
+#include "kernels/convolution/cuda/split/functions.cuh"
 #include "kernels/convolution/cuda/split/padded_split.h"
 
 namespace convlab::cuda {

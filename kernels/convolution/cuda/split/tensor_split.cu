@@ -37,7 +37,7 @@
 #include "kernels/convolution/cuda/lib/kernel.h"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/mend.cuh"
-#include "kernels/convolution/cuda/split/kernel.cuh"
+#include "kernels/convolution/cuda/split/functions.cuh"
 #include "kernels/convolution/cuda/split/padded_split.h"
 #include "kernels/convolution/cuda/split/plan.h"
 

@@ -1,5 +1,5 @@
 #include "kernels/convolution/cuda/strips/padded_strips.h"
-#include "kernels/convolution/cuda/strips/wgmma_strips.cuh"
+#include "kernels/convolution/cuda/strips/wgmma_functions.cuh"
 
 namespace convlab::cuda {
 

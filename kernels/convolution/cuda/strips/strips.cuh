@@ -42,9 +42,8 @@ struct StripItem {
 };
 
 // The item with number `rest` among those of `image`: a strip's parts of the
-// groups of filters follow each other. Without kMayPad the plan is not
-// padded().
-template <bool kPooled, bool kMayPad, typename Plan>
+// groups of filters follow each other.
+template <bool kPooled, bool kPadded, typename Plan>
 __device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
                                                    int strip_rows,
                                                    int64_t image, int rest,
@@ -55,7 +54,7 @@ __device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
   StripItem item;
   item.strip = image * plan.strips + strip;
   item.input_rows = min(strip_rows + plan.K - 1, plan.H - h);
-  if constexpr (kMayPad) {
+  if constexpr (kPadded) {
     // Its rows of the image in memory.
     const Inset& inset = plan.inset;
     const int first = max(h - inset.top, 0);

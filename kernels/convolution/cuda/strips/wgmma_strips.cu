@@ -52,6 +52,7 @@
 #include "kernels/convolution/cuda/strips/halving.h"
 #include "kernels/convolution/cuda/strips/padded_strips.h"
 #include "kernels/convolution/cuda/strips/wgmma_filters.cuh"
+#include "kernels/convolution/cuda/strips/wgmma_functions.cuh"
 #include "kernels/convolution/cuda/strips/wgmma_plan.h"
 #include "kernels/convolution/cuda/strips/wgmma_strips.cuh"
 

@@ -24,14 +24,12 @@
 #define KERNELS_CONVOLUTION_CUDA_STRIPS_WGMMA_STRIPS_CUH_
 
 #include <cstdint>
-#include <utility>
 
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/mend.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
-#include "kernels/convolution/cuda/strips/padded_strips.h"
 #include "kernels/convolution/cuda/strips/raw_strip.cuh"
 #include "kernels/convolution/cuda/strips/strips.cuh"
 #include "kernels/convolution/cuda/strips/wgmma_filters.cuh"
@@ -393,22 +391,6 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
                          reinterpret_cast<LossyInputs*>(shared));
   }
 #endif
-}
-
-// The kernel of a shape. Plans with an epilogue have units of pairs of rows.
-template <bool kPadded, int... kShapes>
-WgmmaStripsFunction WgmmaStripsFunctionAt(
-    int shape, bool pooled, std::integer_sequence<int, kShapes...>) {
-  static constexpr WgmmaStripsFunction kTable[][2] = {
-      {WgmmaStripsKernel<kShapes, false, kPadded>,
-       WgmmaStripsKernel<kShapes, kWgmmaStripsShapes[kShapes].rows % 2 == 0,
-                         kPadded>}...};
-  return kTable[shape][pooled];
-}
-template <bool kPadded>
-WgmmaStripsFunction WgmmaStripsFunctionOf(int shape, bool pooled) {
-  return WgmmaStripsFunctionAt<kPadded>(
-      shape, pooled, std::make_integer_sequence<int, kWgmmaStripsShapeCount>());
 }
 
 }  // namespace convlab::cuda
