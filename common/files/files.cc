@@ -1,5 +1,7 @@
 #include "common/files/files.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,60 +58,85 @@ absl::StatusOr<Target> FindTarget(const std::string& path) {
   return Target{target, info.st_mode & 0777};
 }
 
-// The files that destructors of AtomicFile would remove, for a process that
-// ends without them (std::quick_exit): one that was refused memory in a thread.
-struct TemporaryFile {
+// Removes a file, or a folder and everything in it, as far as that is allowed.
+// `name` is relative to the open folder `parent`. Needs no memory.
+void RemoveTree(int parent, const char* name) {
+  if (unlinkat(parent, name, 0) == 0) return;
+  const int folder =
+      openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return;
+  alignas(dirent64) char buffer[4096];
+  ssize_t size;
+  while ((size = getdents64(folder, buffer, sizeof(buffer))) > 0) {
+    for (ssize_t at = 0; at < size;) {
+      const auto* const entry = reinterpret_cast<const dirent64*>(buffer + at);
+      at += entry->d_reclen;
+      const absl::string_view name_in = entry->d_name;
+      if (name_in != "." && name_in != "..") RemoveTree(folder, entry->d_name);
+    }
+  }
+  close(folder);
+  unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+// The files and folders that destructors of AtomicFile and TemporaryFolder
+// would remove, for a process that ends without them (std::quick_exit): one
+// that was refused memory where no exception can go on.
+struct TemporaryPath {
   pid_t owner;  // a process that this one makes has a list, and not the files
   std::string path;
 };
-struct TemporaryFiles {
+struct TemporaryPaths {
   std::mutex mutex;
-  std::list<TemporaryFile> files;
+  std::list<TemporaryPath> paths;
 };
-TemporaryFiles& AllTemporaryFiles() {
-  static auto* const all = new TemporaryFiles;
+TemporaryPaths& AllTemporaryPaths() {
+  static auto* const all = new TemporaryPaths;
   return *all;
 }
 
 // Needs no memory.
-void RemoveAll(const TemporaryFiles& all) {
-  for (const TemporaryFile& file : all.files) {
-    if (file.owner == getpid()) std::remove(file.path.c_str());
+void RemoveAll(const TemporaryPaths& all) {
+  for (const TemporaryPath& temporary : all.paths) {
+    if (temporary.owner == getpid()) {
+      RemoveTree(AT_FDCWD, temporary.path.c_str());
+    }
   }
 }
 
-void RemoveTemporaryFiles() {
-  TemporaryFiles& all = AllTemporaryFiles();
+void RemoveTemporaryPaths() {
+  TemporaryPaths& all = AllTemporaryPaths();
   // The thread that ends the process may have it locked.
   const std::unique_lock<std::mutex> lock(all.mutex, std::try_to_lock);
   if (lock.owns_lock()) RemoveAll(all);
 }
 
-// mkstemp. All memory is taken before there is a file to be removed.
-int MakeTemporaryFile(std::string& path) {
-  TemporaryFiles& all = AllTemporaryFiles();
-  static const int registered = std::at_quick_exit(RemoveTemporaryFiles);
+// Makes what `path` is a template for, by mkstemp or mkdtemp; returns whether
+// make(path) did. All memory is taken before there is something to be removed.
+template <typename Make>
+bool MakeTemporary(std::string& path, const Make& make) {
+  TemporaryPaths& all = AllTemporaryPaths();
+  static const int registered = std::at_quick_exit(RemoveTemporaryPaths);
   static_cast<void>(registered);
-  std::list<TemporaryFile> file = {{getpid(), path}};
+  std::list<TemporaryPath> temporary = {{getpid(), path}};
   const std::lock_guard<std::mutex> lock(all.mutex);
-  const int descriptor = mkstemp(path.data());
-  if (descriptor < 0) return descriptor;
-  file.front().path = path;
-  all.files.splice(all.files.end(), file);
-  return descriptor;
+  if (!make(path.data())) return false;
+  temporary.front().path = path;
+  all.paths.splice(all.paths.end(), temporary);
+  return true;
 }
 
 // It has another name now, or is removed.
-void ForgetTemporaryFile(const std::string& path) {
-  TemporaryFiles& all = AllTemporaryFiles();
+void ForgetTemporary(const std::string& path) {
+  TemporaryPaths& all = AllTemporaryPaths();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  all.files.remove_if(
-      [&](const TemporaryFile& file) { return file.path == path; });
+  all.paths.remove_if(
+      [&](const TemporaryPath& temporary) { return temporary.path == path; });
 }
 
-void RemoveTemporaryFile(const std::string& path) {
-  std::remove(path.c_str());
-  ForgetTemporaryFile(path);
+void RemoveTemporary(const std::string& path) {
+  RemoveTree(AT_FDCWD, path.c_str());
+  ForgetTemporary(path);
 }
 
 // A stream for the descriptor, which is closed if there is none.
@@ -161,7 +188,8 @@ absl::StatusOr<TemporaryFolder> TemporaryFolder::Create(
       parent.empty() ? std::filesystem::temp_directory_path(none)
                      : std::filesystem::path(parent);
   std::string path = (folder / "convlab-XXXXXX").string();
-  if (none || mkdtemp(path.data()) == nullptr) {
+  const auto make = [](char* name) { return mkdtemp(name) != nullptr; };
+  if (none || !MakeTemporary(path, make)) {
     return FileError("make the temporary folder", path,
                      none ? none.value() : errno);
   }
@@ -169,9 +197,7 @@ absl::StatusOr<TemporaryFolder> TemporaryFolder::Create(
 }
 
 TemporaryFolder::~TemporaryFolder() {
-  if (path_.empty()) return;
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  if (!path_.empty()) RemoveTemporary(path_);
 }
 
 absl::StatusOr<FileReader> FileReader::Open(const std::string& path) {
@@ -250,20 +276,25 @@ absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& path) {
   ASSIGN_OR_RETURN(const Target target, FindTarget(path));
   // All of its memory is taken before there is a file to be removed.
   AtomicFile file(target.path, absl::StrCat(target.path, ".XXXXXX"));
-  const int descriptor = MakeTemporaryFile(file.temporary_path_);
-  if (descriptor < 0) return FileError("write", target.path, errno);
+  int descriptor = -1;
+  const auto make = [&](char* name) {
+    return (descriptor = mkstemp(name)) >= 0;
+  };
+  if (!MakeTemporary(file.temporary_path_, make)) {
+    return FileError("write", target.path, errno);
+  }
   fchmod(descriptor, target.mode);
   file.file_ = OpenStream(descriptor, "wb");
   if (file.file_ == nullptr) {
     const int error = errno;
-    RemoveTemporaryFile(file.temporary_path_);
+    RemoveTemporary(file.temporary_path_);
     return FileError("write", target.path, error);
   }
   return file;
 }
 
 AtomicFile::~AtomicFile() {
-  if (file_ != nullptr) RemoveTemporaryFile(temporary_path_);
+  if (file_ != nullptr) RemoveTemporary(temporary_path_);
 }
 
 absl::Status AtomicFile::Write(absl::string_view content) {
@@ -280,11 +311,11 @@ absl::Status AtomicFile::Commit() {
   const int error = errno;
   file_.reset();
   if (written && std::rename(temporary_path_.c_str(), path_.c_str()) == 0) {
-    ForgetTemporaryFile(temporary_path_);
+    ForgetTemporary(temporary_path_);
     return absl::OkStatus();
   }
   const int cause = written ? errno : error;
-  RemoveTemporaryFile(temporary_path_);
+  RemoveTemporary(temporary_path_);
   return FileError("write", path_, cause);
 }
 
@@ -296,7 +327,7 @@ absl::Status WriteFileAtomically(const std::string& path,
 }
 
 void AbandonTemporaryFiles() {
-  TemporaryFiles& all = AllTemporaryFiles();
+  TemporaryPaths& all = AllTemporaryPaths();
   all.mutex.lock();
   RemoveAll(all);
 }

@@ -125,8 +125,8 @@ absl::Status WriteFileAtomically(const std::string& path,
                                  absl::string_view content);
 
 // For a process that a signal is about to end: removes the temporary files of
-// each AtomicFile, wherever it is. A thread that makes or ends one from now on
-// waits for ever.
+// each AtomicFile and each TemporaryFolder, wherever they are. A thread that
+// makes or ends one from now on waits for ever.
 void AbandonTemporaryFiles();
 
 // Checks whether WriteFileAtomically(path) could begin, so that a program can

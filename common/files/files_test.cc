@@ -7,6 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -108,6 +112,24 @@ TEST_F(FilesTest, AProcessThatEndsWithoutDestructorsLeavesNoAtomicFile) {
   EXPECT_EQ(Entries(), 2);
   EXPECT_TRUE(ReadFile(others->temporary_path()).ok());
   EXPECT_EQ(*ReadFile(Path("whole")), "new");
+}
+
+// With all that is in it, but not what a link in it points to.
+TEST_F(FilesTest, AProcessThatEndsWithoutDestructorsLeavesNoTemporaryFolder) {
+  ASSERT_TRUE(WriteFileAtomically(Path("kept"), "old").ok());
+  const auto end = [this] {
+    const auto folder = TemporaryFolder::Create(Path(""));
+    const std::filesystem::path path = folder->path();
+    std::filesystem::create_directories(path / "a/b");
+    std::filesystem::create_directory_symlink(Path(""), path / "a/link");
+    for (int i = 0; i < 300; ++i) {
+      std::ofstream(path / "a" / std::to_string(i)) << i;
+    }
+    std::quick_exit(folder.ok() ? 0 : 1);
+  };
+  EXPECT_EXIT(end(), ::testing::ExitedWithCode(0), "");
+  EXPECT_EQ(Entries(), 1);
+  EXPECT_EQ(*ReadFile(Path("kept")), "old");
 }
 
 TEST_F(FilesTest, AProcessThatIsInterruptedLeavesNoAtomicFile) {
