@@ -260,18 +260,72 @@ struct Mending {
   }
 };
 
+// The rows of a tile's inputs that are in memory, where zeros stand around the
+// images and the tile is as wide as they are with them.
+struct InsetRows {
+  const float* first;  // the first input, of channel 0
+  int area;            // from channel to channel
+  int inputs;          // of a channel
+  int row;             // of the first input, in the tile
+
+  __device__ __forceinline__ InsetRows(const MendPlan& plan,
+                                       const Mending<true>& tile) {
+    const Inset& inset = plan.inset;
+    const int top = tile.area.row - inset.top;
+    const int begin = max(top, 0);
+    const int end = min(top + tile.area.rows + plan.K - 1, inset.height);
+    area = inset.height * inset.width;
+    first =
+        tile.x + tile.area.image * plan.C * area + int64_t{begin} * inset.width;
+    inputs = max(end - begin, 0) * inset.width;
+    row = begin - top;
+  }
+  // Where input i of a channel stands in the tile: row * W + column.
+  __device__ __forceinline__ int Place(const MendPlan& plan, int i) const {
+    const int h = i / plan.inset.width;
+    return (row + h) * plan.W + plan.inset.left + i - h * plan.inset.width;
+  }
+};
+
 // Finds the lossy inputs of a tile. They are read in runs, which are all its
-// rows of a channel if it is as wide as the image in memory, or single rows. A
-// warp takes a piece of a run at a time.
+// rows of a channel if it is as wide as the image, or single rows. A warp takes
+// a piece of a run at a time.
 template <bool kPadded>
 __device__ __forceinline__ void FindLossy(const MendPlan& plan,
                                           const Mending<kPadded>& tile,
                                           LossyInputs* lossy) {
   constexpr int kLoads = 8, kPiece = 32 * kLoads;
-  const bool whole = !kPadded && tile.area.columns == plan.tiles.width;
+  const bool whole = tile.area.columns == plan.tiles.width;
   const int input_rows = tile.area.rows + plan.K - 1;
-  const int length =
-      whole ? input_rows * plan.W : tile.area.columns + plan.K - 1;
+  int length = whole ? input_rows * plan.W : tile.area.columns + plan.K - 1;
+  if constexpr (kPadded) {
+    if (whole) length = InsetRows(plan, tile).inputs;
+  }
+  // A lane's inputs of a run, from its input `first` on; `row` is the run's.
+  const auto load = [&](int c, int row, int first, float(&v)[kLoads]) {
+    if constexpr (kPadded) {
+      if (whole) {
+        const InsetRows rows(plan, tile);
+        const float* const in = rows.first + int64_t{c} * rows.area + first;
+#pragma unroll
+        for (int j = 0; j < kLoads; ++j) {
+          v[j] = LoadIfBelow(first + 32 * j, length, in + 32 * j);
+        }
+        return;
+      }
+    }
+    const InputsFrom<kPadded> from = tile.Inputs(plan, row, first);
+#pragma unroll
+    for (int j = 0; j < kLoads; ++j) {
+      v[j] = from.LoadIfBelow(first + 32 * j, length, c, 0, 32 * j);
+    }
+  };
+  const auto place_of = [&](int row, int i) {
+    if constexpr (kPadded) {
+      if (whole) return InsetRows(plan, tile).Place(plan, i);
+    }
+    return row * plan.W + i;
+  };
   const int channel_runs = whole ? 1 : input_rows;
   const int pieces = CeilDivide(length, kPiece);
   const float scale = PowerOfTwo(tile.exponent);
@@ -282,12 +336,8 @@ __device__ __forceinline__ void FindLossy(const MendPlan& plan,
     const int run = i / pieces;
     const int c = run / channel_runs, row = run - c * channel_runs;
     const int first = (i - run * pieces) * kPiece + tile.thread % 32;
-    const InputsFrom<kPadded> from = tile.Inputs(plan, row, first);
     float v[kLoads];
-#pragma unroll
-    for (int j = 0; j < kLoads; ++j) {
-      v[j] = from.LoadIfBelow(first + 32 * j, length, c, 0, 32 * j);
-    }
+    load(c, row, first, v);
 #pragma unroll
     for (int j = 0; j < kLoads; ++j) {
       kept += v[j] != 0;
@@ -297,7 +347,7 @@ __device__ __forceinline__ void FindLossy(const MendPlan& plan,
       atomicMax(&lossy->lost, __float_as_uint(LostOf(v[j], scaled)));
       const int at = atomicAdd(&lossy->count, 1);
       if (at < kMostLossy) {
-        lossy->places[at] = row * plan.W + first + 32 * j;
+        lossy->places[at] = place_of(row, first + 32 * j);
       }
     }
   }
