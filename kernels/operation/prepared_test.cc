@@ -131,16 +131,24 @@ TEST_P(Prepared, ManyPaddedImagesOfOneChannel) {
   }
 }
 
-// Enough for each of a GPU's blocks to take several slabs of tensor_wgmma, some
-// of them with padding above or below: of images of scales of their own, so
-// that outputs are mended, and of integers, where an infinite weight makes NaN
-// of the padding.
-TEST_P(Prepared, ManySlabsOfPaddedImages) {
-  if (target_.kernel != "tensor_wgmma") GTEST_SKIP() << "has no slabs";
+// Enough for each worker of the kernels on tensor cores to take several items,
+// some of them with padding above or below: of images of scales of their own,
+// so that outputs are mended, and of integers, where an infinite weight makes
+// NaN of the padding.
+TEST_P(Prepared, ManyItemsOfPaddedImages) {
+  const std::string& kernel = target_.kernel;
+  if (kernel.rfind("tensor_", 0) != 0 && kernel.rfind("wgmma_", 0) != 0) {
+    GTEST_SKIP() << "is not a kernel on tensor cores";
+  }
   for (Operation o : {MakeOperation(50, 2, 150, 40, 9, 5, 5),
                       MakeOperation(80, 3, 32, 32, 24, 7, 7),
-                      MakeOperation(40, 8, 60, 36, 12, 3, 3)}) {
-    o.top = 2, o.bottom = 1, o.left = 3, o.right = 2;
+                      MakeOperation(40, 8, 60, 36, 12, 3, 3),
+                      MakeOperation(100, 8, 90, 90, 16, 3, 3),
+                      MakeOperation(1200, 1, 60, 20, 5, 5, 5),
+                      MakeOperation(1200, 1, 61, 21, 4, 7, 7)}) {
+    // Some images begin a word of two columns, in which these kernels load.
+    o.top = 2, o.bottom = 1, o.left = o.width % 4 == 0 ? 2 : 3, o.right = 2;
+    if (!Takes(o)) continue;
     SCOPED_TRACE(ToString(o));
     auto x = Uniform(o.input_elements(), 4);
     for (size_t i = 0; i < x.size(); ++i) {

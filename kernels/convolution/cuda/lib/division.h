@@ -21,6 +21,19 @@ constexpr int Divide(uint32_t n, uint32_t magic) {
 #endif
 }
 
+// n / d, for any d, from n2 = 2 * n: one multiplication and no branch. Exact
+// for n * d < 2^31.
+constexpr uint32_t HalvingMagic(int d) {
+  return ((uint64_t{1} << 31) + d - 1) / d;
+}
+constexpr int DivideTwice(uint32_t n2, uint32_t magic) {
+#ifdef __CUDA_ARCH__
+  return __umulhi(n2, magic);
+#else
+  return (uint64_t{n2} * magic) >> 32;
+#endif
+}
+
 // n / d for every n from 0 to 2^31 - 1, for a shift more. With 2^l the least
 // power of two that is not below d, `magic` is 2^(31+l) / d rounded up. Times d
 // it exceeds 2^(31+l) by e < d, and e * n < 2^(31+l) keeps the quotient right.

@@ -113,6 +113,14 @@ __device__ __forceinline__ SplitTile TileAt(const SplitPlan& plan,
   tile.area = image.area;
   tile.input_rows = tile.rows + plan.K - 1;
   tile.input_columns = tile.columns + plan.K - 1;
+  if constexpr (kPadded) {
+    tile.above = min(max(-tile.top, 0), tile.input_rows);
+    tile.inset_rows = max(
+        min(tile.top + tile.input_rows, plan.inset.height) - max(tile.top, 0),
+        0);
+  } else {
+    tile.above = 0, tile.inset_rows = tile.input_rows;
+  }
   return tile;
 }
 
@@ -126,6 +134,9 @@ __device__ __forceinline__ bool LoadScaled(const SplitPlan& plan,
                                            const SplitTile& tile,
                                            int* exponent) {
   if (*exponent == kNotScalable) *exponent = kUsualExponent;
+  if (kPadded && plan.linear && plan.tiles_y > 1) {
+    ClearRowsAround(plan, team, tile);
+  }
   for (;;) {
     Extent extent =
         CopyTile<kPadded>(plan, team, tile, PowerOfTwo(*exponent)).OfWarp();

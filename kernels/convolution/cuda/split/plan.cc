@@ -102,7 +102,13 @@ bool SetSplitTiles(int bands, int tile_columns, SplitPlan* plan) {
 
 void UseSplitInset(const Inset& inset, SplitPlan* plan) {
   plan->inset = inset;
-  plan->linear = plan->linear && !plan->padded();
+  if (!plan->padded()) return;
+  // A pixel of one channel is half a word, which may have a zero beside it.
+  plan->linear = plan->tiles_x == 1 && plan->plane_channels > 1;
+  if (plan->linear) {
+    plan->copy_columns = inset.width;
+    plan->copy_columns_magic = DivisionMagic(inset.width);
+  }
 }
 
 void SetSplitPhases(int phase_bands, int phase_filter_groups, SplitPlan* plan) {

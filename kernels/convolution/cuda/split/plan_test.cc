@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/convolution/cuda/lib/device_limits.h"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/cuda/lib/plan_testing.h"
 #include "kernels/convolution/problem.h"
 
@@ -156,6 +157,36 @@ TEST(SplitPlan, WhatDoesNotFitHasNone) {
   EXPECT_FALSE(MakeSplitPlan({1, 1500, 8, 9, 2, 7}, kH200, &plan));
   // Filters for global memory.
   EXPECT_TRUE(MakeSplitPlan({3, 1, 5, 5, 70000, 3}, kH200, &plan));
+}
+
+// Zeros around the images in memory: whole rows of several channels are copied
+// as one row in memory, and no pixel goes to two places.
+TEST(SplitPlan, InsetsAreCopiedAsOneRowIfTheirRowsAreWhole) {
+  int one_row = 0;
+  for (const int64_t channels : {1, 2, 5, 12}) {
+    for (const int K : {1, 3, 7}) {
+      for (const int padding : {1, 2, 40}) {
+        for (const int width : {1, 26, 27, 300}) {
+          const Inset inset = {padding, padding, 30, width};
+          const Problem problem = {
+              7, channels, 30 + 2 * padding, width + 2 * padding, 16, K};
+          if (problem.output_width() < 1) continue;
+          SplitPlan plan = PlanOf(problem);
+          UseSplitInset(inset, &plan);
+          SCOPED_TRACE(Describe(problem, plan));
+          ASSERT_TRUE(plan.padded());
+          ASSERT_EQ(plan.linear, plan.tiles_x == 1 && plan.plane_channels > 1);
+          CheckDivision(plan.input_rows * plan.copy_columns, plan.copy_columns,
+                        plan.copy_columns_magic);
+          if (!plan.linear) continue;
+          EXPECT_EQ(plan.copy_columns, width);
+          EXPECT_LE((padding + width) * plan.plane_channels, 2 * plan.pitch);
+          ++one_row;
+        }
+      }
+    }
+  }
+  EXPECT_GT(one_row, 20);
 }
 
 TEST(SplitEstimate, GrowsWithTheBatch) {

@@ -8,6 +8,7 @@
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/inset.h"
+#include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/split/plan.h"
 
 namespace convlab::cuda {
@@ -48,6 +49,8 @@ struct SplitTile {
   int64_t area;       // from channel to channel
   int rows, columns;  // of outputs
   int input_rows, input_columns;
+  int above;       // rows of inputs before the first in memory: zeros
+  int inset_rows;  // rows of inputs in memory
 };
 
 // kWords neighbouring words; where they are 2 or 4, their address is a multiple
@@ -65,9 +68,9 @@ __device__ __forceinline__ void StoreWords(const uint32_t (&words)[kWords],
   }
 }
 
-// How a plane is copied: as one row, row by row, or so with zeros where x has
-// no values (SplitPlan::linear, padded).
-enum class CopyMode { kLinear, kRows, kPadded };
+// How a plane is copied (SplitPlan::linear, padded): as one row, row by row, as
+// one row to rows amid zeros, or row by row with zeros where x has no values.
+enum class CopyMode { kLinear, kRows, kInset, kPadded };
 
 // Copies a plane to shared memory as scaled halves, with zeros for channels
 // that do not exist; `extent` grows by the values. An element is
@@ -81,21 +84,34 @@ __device__ __forceinline__ void CopyPlane(const SplitPlan& plan,
   constexpr int kValues = kCp == 1 ? 2 : kCp;
   constexpr int kWords = kValues / 2;
   constexpr int kPixels = kCp == 1 ? 2 : 1;  // of an element
-  const float* const from = tile.from + int64_t{plane} * kCp * tile.area;
+  constexpr bool kPadded = kMode == CopyMode::kPadded;
+  constexpr bool kInset = kMode == CopyMode::kInset;
+  constexpr bool kOneRow = kMode == CopyMode::kLinear || kInset;
+  const float* from = tile.from + int64_t{plane} * kCp * tile.area;
   const int channels = plan.C - plane * kCp;
-  uint32_t* const high = team.high + plane * plan.plane_words;
-  uint32_t* const low = team.low + plane * plan.plane_words;
-  const int count = kMode == CopyMode::kLinear
-                        ? tile.input_rows * plan.W / kPixels
-                        : tile.input_rows * plan.copy_columns;
+  int place = plane * plan.plane_words;
+  if constexpr (kInset) {
+    from += tile.above * plan.copy_columns - tile.left;
+    place += tile.above * plan.pitch - tile.left * kWords;
+  }
+  uint32_t* const high = team.high + place;
+  uint32_t* const low = team.low + place;
+  const int count =
+      kMode == CopyMode::kLinear
+          ? tile.input_rows * plan.W / kPixels
+          : (kInset ? tile.inset_rows : tile.input_rows) * plan.copy_columns;
   for (int first = team.tid; first < count; first += team.threads * kAtOnce) {
     float v[kAtOnce][kValues];
     int to[kAtOnce];
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const int e = first + team.threads * i;
-      if constexpr (kMode == CopyMode::kLinear) {
+      if constexpr (kOneRow) {
         to[i] = e * kWords;
+        if constexpr (kInset) {
+          to[i] += Divide(e, plan.copy_columns_magic) *
+                   (plan.pitch - plan.copy_columns * kWords);
+        }
         if constexpr (kCp == 1) {
           const float2 pair =
               e < count ? __ldcs(reinterpret_cast<const float2*>(from) + e)
@@ -112,7 +128,6 @@ __device__ __forceinline__ void CopyPlane(const SplitPlan& plan,
       } else {
         const int row = Divide(e, plan.copy_columns_magic);
         const int column = (e - row * plan.copy_columns) * kPixels;
-        constexpr bool kPadded = kMode == CopyMode::kPadded;
         const float* const at =
             from + int64_t{row} * (kPadded ? plan.inset.width : plan.W) +
             column;
@@ -127,9 +142,15 @@ __device__ __forceinline__ void CopyPlane(const SplitPlan& plan,
               pixel < tile.input_columns &&
               (!kPadded || static_cast<unsigned>(tile.left + pixel) <
                                static_cast<unsigned>(plan.inset.width));
-          const bool exists = e < count && row_exists && pixel_exists &&
-                              (kCp == 1 || j < channels);
-          v[i][j] = exists ? at[kCp == 1 ? j : j * tile.area] : 0.f;
+          const bool exists = e < count && row_exists && pixel_exists;
+          const float* const value = at + (kCp == 1 ? j : j * tile.area);
+          if constexpr (kPadded) {
+            // No branch, at whose end the compiler would wait for the load.
+            v[i][j] =
+                LoadIfBelow(kCp == 1 ? 0 : j, exists ? channels : 0, value);
+          } else {
+            v[i][j] = exists && (kCp == 1 || j < channels) ? *value : 0.f;
+          }
         }
       }
     }
@@ -149,6 +170,21 @@ __device__ __forceinline__ void CopyPlane(const SplitPlan& plan,
   }
 }
 
+// Writes zeros for the rows of inputs that are not in memory, before a tile's
+// planes are copied as one row each.
+__device__ __forceinline__ void ClearRowsAround(const SplitPlan& plan,
+                                                const SplitTeam& team,
+                                                const SplitTile& tile) {
+  const int zeros = tile.input_rows - tile.inset_rows;
+  for (int plane = 0; plane < plan.planes; ++plane) {
+    for (int i = team.tid; i < zeros * plan.pitch; i += team.threads) {
+      int at = plane * plan.plane_words + i;
+      if (i >= tile.above * plan.pitch) at += tile.inset_rows * plan.pitch;
+      team.high[at] = team.low[at] = 0;
+    }
+  }
+}
+
 template <int kCp, bool kPadded>
 __device__ __forceinline__ void CopyPlanes(const SplitPlan& plan,
                                            const SplitTeam& team,
@@ -156,7 +192,13 @@ __device__ __forceinline__ void CopyPlanes(const SplitPlan& plan,
                                            Extent& extent) {
   for (int plane = 0; plane < plan.planes; ++plane) {
     if constexpr (kPadded) {
-      CopyPlane<kCp, CopyMode::kPadded>(plan, team, tile, plane, scale, extent);
+      if (kCp > 1 && plan.linear) {
+        CopyPlane<kCp, CopyMode::kInset>(plan, team, tile, plane, scale,
+                                         extent);
+      } else {
+        CopyPlane<kCp, CopyMode::kPadded>(plan, team, tile, plane, scale,
+                                          extent);
+      }
     } else if (plan.linear) {
       CopyPlane<kCp, CopyMode::kLinear>(plan, team, tile, plane, scale, extent);
     } else {

@@ -45,7 +45,6 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int bands,
   plan->W = problem.width;
   plan->M = problem.filters, plan->K = K;
   plan->H_out = problem.output_height(), plan->W_out = problem.output_width();
-  plan->inset = {0, 0, plan->H, plan->W};
   plan->bands = std::min<int64_t>(bands, CeilDivide(plan->H_out, shape.rows));
   plan->strips = CeilDivide(plan->H_out, plan->strip_rows());
   plan->units = CeilDivide(plan->W_out, shape.shifts);
@@ -75,8 +74,9 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int bands,
   const int64_t words = stage * shape.filters() + 2 * image;
   if (words > kMost) return false;
   plan->plane_words = plane;
-  plan->plane_magic = DivisionMagic(plane);
+  plan->plane_magic = HalvingMagic(plane);
   plan->slab_words = RoundUp(image, 4);
+  UseStripsInset({0, 0, plan->H, plan->W}, plan);
   plan->stage_pitch = stage;
   plan->stage_words = stage * shape.filters();
   const int64_t fit = (limits.shared_per_block / 4 - plan->block_words() -
@@ -94,6 +94,18 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int bands,
       4 * (plan->filter_words() + plan->warps * plan->warp_words() +
            plan->block_words());
   return true;
+}
+
+void UseStripsInset(const Inset& inset, StripsPlan* plan) {
+  plan->inset = inset;
+  plan->inset_pitch =
+      inset.width % 2 == 0
+          ? inset.width / 2
+          : (inset.left + inset.width - 1) / 2 - inset.left / 2 + 1;
+  plan->inset_plane_words =
+      (plan->strip_rows() + plan->K - 1) * plan->inset_pitch;
+  plan->inset_pitch_magic = HalvingMagic(plan->inset_pitch);
+  plan->inset_plane_magic = HalvingMagic(plan->inset_plane_words);
 }
 
 namespace {

@@ -152,12 +152,17 @@ struct StripsPlan {
   int64_t block_items;
   // The distance of the channels' planes in a slab.
   int plane_words;
-  uint32_t plane_magic;
+  uint32_t plane_magic;  // HalvingMagic
   // Where the images in memory stand in the problem's, which have zeros around
   // them if it is padded().
   Inset inset;
   uint32_t zero;      // 0, which the compiler must not know
   Epilogue epilogue;  // pooling of 2 x 2, or none
+  // Words of inputs in a row in memory, and in a channel's rows of a slab:
+  // pairs of inputs, or, where the images' width is odd, the words of a slab's
+  // row that they take.
+  int inset_pitch, inset_plane_words;
+  uint32_t inset_pitch_magic, inset_plane_magic;  // HalvingMagic of both
 
   constexpr int strip_rows() const { return bands * kStripsShapes[shape].rows; }
   constexpr int64_t items() const { return batch * strips * parts; }
@@ -166,6 +171,10 @@ struct StripsPlan {
   }
   // Inputs of a channel in memory.
   constexpr int area() const { return inset.height * inset.width; }
+  // Whether pairs of inputs are shifted by one against a slab's words.
+  constexpr bool shifted() const {
+    return inset.left % 2 != 0 && inset.width % 2 == 0;
+  }
   constexpr int filter_words() const {
     return filter_groups * filter_vectors * 4;
   }
@@ -188,6 +197,9 @@ FilterLayout LayoutOf(const StripsPlan& plan);
 bool SetStripsPlan(const Problem& problem, int shape, int bands, int parts,
                    const DeviceLimits& limits, StripsPlan* plan,
                    const Epilogue& epilogue = {});
+
+// Makes it the plan of images that stand so in the problem's.
+void UseStripsInset(const Inset& inset, StripsPlan* plan);
 
 // The model that chooses between plans: cycles of a multiprocessor for all of
 // its items. Three things overlap, and the longest counts most: the

@@ -82,11 +82,12 @@ void CheckPlan(const Problem& problem, const StripsPlan& plan,
   constexpr int kMostAhead = 32 * 64;
   for (int c = 1; c <= plan.C; ++c) {
     const int n = c * plan.plane_words;
-    EXPECT_EQ(Divide(n - 1, plan.plane_magic), c - 1);
-    EXPECT_EQ(Divide(n, plan.plane_magic), c);
+    EXPECT_EQ(DivideTwice(2 * n - 2, plan.plane_magic), c - 1);
+    EXPECT_EQ(DivideTwice(2 * n, plan.plane_magic), c);
   }
   const int beyond = plan.C * plan.plane_words + kMostAhead;
-  EXPECT_EQ(Divide(beyond, plan.plane_magic), beyond / plan.plane_words);
+  EXPECT_EQ(DivideTwice(2 * beyond, plan.plane_magic),
+            beyond / plan.plane_words);
 }
 
 StripsPlan PlanOf(const Problem& problem) {
@@ -200,6 +201,55 @@ TEST(StripsPlan, ProblemsThatDoNotFitHaveNoPlan) {
     StripsPlan plan;
     EXPECT_FALSE(MakeStripsPlan(problem, kH200, &plan))
         << Describe(problem, {});
+  }
+}
+
+// The words of inputs in memory: they fit into a slab's row, and each one's row
+// and channel are found.
+void CheckInset(const StripsPlan& plan) {
+  const Inset& inset = plan.inset;
+  SCOPED_TRACE(Text({inset.top, inset.left, inset.height, inset.width}));
+  EXPECT_GE(2 * plan.inset_pitch, inset.width);
+  EXPECT_LE(2 * plan.inset_pitch, inset.width + 1);
+  EXPECT_LE(inset.left / 2 + plan.inset_pitch, plan.pitch);
+  EXPECT_LE(plan.inset_plane_words, plan.plane_words);
+  const int words = plan.C * plan.inset_plane_words;
+  constexpr int kMostAhead = 32 * 64;
+  for (const int n : {1, plan.inset_pitch, plan.inset_plane_words, words,
+                      words + kMostAhead}) {
+    EXPECT_EQ(DivideTwice(2 * (n - 1), plan.inset_pitch_magic),
+              (n - 1) / plan.inset_pitch);
+    EXPECT_EQ(DivideTwice(2 * n - 2, plan.inset_plane_magic),
+              (n - 1) / plan.inset_plane_words);
+  }
+}
+
+TEST(StripsPlan, InsetsFitIntoTheSlab) {
+  for (const int channels : {1, 3}) {
+    for (const int K : {3, 5, 7, 9}) {
+      if (channels * StripsSteps(K) > kStripsMostSteps) continue;
+      for (const int top : {0, 1, 4, 90}) {
+        for (const int left : {0, 1, 2, 3, 31}) {
+          for (const int right : {0, 1, 2}) {
+            for (const int width : {1, 2, 27, 28}) {
+              const Inset inset = {top, left, 28, width};
+              const Problem problem = {
+                  10, channels, inset.height + 2 * top, left + width + right,
+                  6,  K};
+              if (problem.output_width() < 1) continue;
+              StripsPlan plan;
+              ASSERT_TRUE(MakeStripsPlan(problem, kH200, &plan))
+                  << Describe(problem, {});
+              EXPECT_EQ(plan.inset_pitch, plan.pitch);
+              UseStripsInset(inset, &plan);
+              SCOPED_TRACE(Describe(problem, plan));
+              CheckInset(plan);
+              if (HasFailure()) return;
+            }
+          }
+        }
+      }
+    }
   }
 }
 

@@ -6,7 +6,9 @@
 #define KERNELS_CONVOLUTION_CUDA_STRIPS_RAW_STRIP_CUH_
 
 #include <cstdint>
+#include <type_traits>
 
+#include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/convolution/cuda/strips/strips.cuh"
@@ -86,6 +88,43 @@ struct Vectors {
   }
 };
 
+// Where the two inputs of word i of a padded strip stand among those of the
+// strip in memory, and which of them exist.
+struct PaddedWord {
+  int element;
+  bool first, second;
+
+  __device__ __forceinline__ PaddedWord(const WgmmaStripsPlan& plan,
+                                        const StripItem& item, int i) {
+    const auto width = static_cast<unsigned>(plan.inset.width);
+    const int row = Divide(i, plan.pitch_magic);
+    const int column = 2 * (i - row * plan.pitch) - plan.inset.left;
+    const int begin = (row - item.above) * plan.inset.width;
+    const bool exists =
+        static_cast<unsigned>(begin) < static_cast<unsigned>(item.inputs);
+    element = begin + column;
+    first = exists && static_cast<unsigned>(column) < width;
+    second = exists && static_cast<unsigned>(column + 1) < width;
+  }
+  // The word of a channel whose inputs begin at `from`.
+  __device__ __forceinline__ float2 Load(const float* from) const {
+    return {first ? from[element] : 0.f, second ? from[element + 1] : 0.f};
+  }
+};
+
+// Word i of a strip and a channel whose inputs begin at `from`.
+template <bool kPadded>
+__device__ __forceinline__ float2 LoadRawWord(const WgmmaStripsPlan& plan,
+                                              const StripItem& item,
+                                              const float* from,
+                                              WordLoads loads, int i) {
+  if constexpr (kPadded) {
+    return PaddedWord(plan, item, i).Load(from);
+  } else {
+    return LoadWord(plan, item, from, loads, i);
+  }
+}
+
 // A strip's inputs as they come from memory: planes of the channels, in which
 // the first input stands among those of a vector as it does in x.
 struct RawStrip {
@@ -139,13 +178,15 @@ struct RawStrip {
                                            const StripItem& item, int words,
                                            WordLoads loads, int thread,
                                            const Put& put) const {
-    WithLoads<kPadded>(loads, [&](auto constant) {
+    WithLoads(loads, [&](auto constant) {
       for (int c = 0; c < plan.C; ++c) {
         const float* const from = Plane(plan, item, c);
         const int first = c * plan.plane_words;
 #pragma unroll 4
         for (int i = thread; i < words; i += kWarpgroupThreads) {
-          put(first + i, LoadWord(plan, item, from, constant, i));
+          put(SlabWord{first + i},
+              LoadRawWord<kPadded>(plan, item, from, constant, i),
+              std::false_type());
         }
       }
     });

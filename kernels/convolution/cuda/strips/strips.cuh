@@ -59,7 +59,7 @@ __device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
     const Inset& inset = plan.inset;
     const int first = max(h - inset.top, 0);
     const int end = min(h - inset.top + item.input_rows, inset.height);
-    item.above = first - (h - inset.top);
+    item.above = min(first - (h - inset.top), item.input_rows);
     item.from = x + image * plan.C * plan.area() + int64_t{first} * inset.width;
     item.inputs = max(end - first, 0) * inset.width;
   } else {
@@ -82,51 +82,27 @@ __device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
 
 // How the words of a strip are loaded.
 enum class WordLoads {
-  kPairs,     // by one load each, since they are aligned words in memory, too
-  kElements,  // by two
-  kPadded     // by two, or none where the zeros around the image are
+  kPairs,    // by one load each, since they are aligned words in memory, too
+  kElements  // by two
 };
-template <typename Plan>
-__device__ __forceinline__ WordLoads WordLoadsOf(const Plan& plan, bool padded,
+template <bool kPadded, typename Plan>
+__device__ __forceinline__ WordLoads WordLoadsOf(const Plan& plan,
                                                  const float* x) {
-  if (padded) return WordLoads::kPadded;
-  return plan.W % 2 == 0 && reinterpret_cast<uintptr_t>(x) % 8 == 0
+  return (kPadded ? plan.inset.width : plan.W) % 2 == 0 &&
+                 reinterpret_cast<uintptr_t>(x) % 8 == 0
              ? WordLoads::kPairs
              : WordLoads::kElements;
 }
 
 // Calls use(loads) with a constant, so that each kind has code of its own.
-template <bool kPadded, typename Use>
+template <typename Use>
 __device__ __forceinline__ void WithLoads(WordLoads loads, const Use& use) {
-  if constexpr (kPadded) {
-    use(std::integral_constant<WordLoads, WordLoads::kPadded>());
-  } else if (loads == WordLoads::kPairs) {
+  if (loads == WordLoads::kPairs) {
     use(std::integral_constant<WordLoads, WordLoads::kPairs>());
   } else {
     use(std::integral_constant<WordLoads, WordLoads::kElements>());
   }
 }
-
-// Where the two inputs of word i of a padded strip stand among those of the
-// strip in memory, and which of them exist.
-struct PaddedWord {
-  int element;
-  bool first, second;
-
-  template <typename Plan>
-  __device__ __forceinline__ PaddedWord(const Plan& plan, const StripItem& item,
-                                        int i) {
-    const auto width = static_cast<unsigned>(plan.inset.width);
-    const int row = Divide(i, plan.pitch_magic);
-    const int column = 2 * (i - row * plan.pitch) - plan.inset.left;
-    const int begin = (row - item.above) * plan.inset.width;
-    const bool exists =
-        static_cast<unsigned>(begin) < static_cast<unsigned>(item.inputs);
-    element = begin + column;
-    first = exists && static_cast<unsigned>(column) < width;
-    second = exists && static_cast<unsigned>(column + 1) < width;
-  }
-};
 
 // Word i of a strip of one channel whose inputs begin at `from`: the inputs of
 // columns 2 * c and 2 * c + 1 of a row. The last word of a row of odd length
@@ -139,25 +115,38 @@ __device__ __forceinline__ float2 LoadWord(const Plan& plan,
   if (loads == WordLoads::kPairs) {
     return reinterpret_cast<const float2*>(from)[i];
   }
-  if (loads == WordLoads::kPadded) {
-    const PaddedWord at(plan, item, i);
-    return {at.first ? from[at.element] : 0.f,
-            at.second ? from[at.element + 1] : 0.f};
-  }
   const int element = 2 * i - plan.W % 2 * Divide(i, plan.pitch_magic);
   return {from[element], element + 1 < item.inputs ? from[element + 1] : 0.f};
+}
+
+// Where two inputs of a row go in a slab: to a word, or, shifted, to its second
+// half and the first half of the next.
+struct SlabWord {
+  int at;
+  bool exists = true;
+};
+template <bool kShifted>
+__device__ __forceinline__ void StoreSlabWord(uint32_t halves, uint32_t* word) {
+  if constexpr (kShifted) {
+    uint16_t* const half = reinterpret_cast<uint16_t*>(word);
+    half[1] = halves;
+    half[2] = halves >> 16;
+  } else {
+    *word = halves;
+  }
 }
 
 // Splits a strip, scaled by 2^exponent, to a slab: the high halves to words at
 // `high`, the low ones to words plan.slab_words later. `exponent` is at first
 // that of the strip before, which mostly fits. It becomes that of this strip's
 // own largest input, or kNotScalable if there are infinities or NaN. Returns
-// whether inputs are lossy. for_words(put) calls put(i, v) for every word i of
-// this thread, one of `threads`, or put(i, {0, 0}, false) where there is none;
-// largest(v) returns the largest v of all threads, which all call it; plane(c)
-// points to the strip's `inputs` inputs of channel c. With kExact inputs are
-// not called lossy that merely are small but have few bits; that takes
-// for_words a second time, and registers where it has a loop.
+// whether inputs are lossy. for_words(put) calls put(word, v, shifted) for
+// every SlabWord of this thread, one of `threads`, with zeros for those that do
+// not exist; `shifted` is a constant. largest(v) returns the largest v of all
+// threads, which all call it; plane(c) points to the strip's `inputs` inputs of
+// channel c. With kExact inputs are not called lossy that merely are small but
+// have few bits; that takes for_words a second time, and registers where it has
+// a loop.
 template <bool kExact, typename Plan, typename Plane, typename ForWords,
           typename Largest>
 __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
@@ -171,10 +160,13 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
     const float scale = PowerOfTwo(exponent);
     __half2 most_halves = __half2half2(__ushort_as_half(0));
     Extent extent;
-    for_words([&](int i, float2 v, bool is_there = true) {
+    for_words([&](SlabWord word, float2 v, auto shifted) {
       uint32_t h, l;
       Split(v.x * scale, v.y * scale, h, l);
-      if (is_there) high[i] = h, low[i] = l;
+      if (word.exists) {
+        StoreSlabWord<shifted.value>(h, high + word.at);
+        StoreSlabWord<shifted.value>(l, low + word.at);
+      }
       most_halves = __hmax2_nan(most_halves,
                                 __habs2(reinterpret_cast<const __half2&>(h)));
       extent.AddLeast(v.x), extent.AddLeast(v.y);
@@ -196,7 +188,7 @@ __device__ __forceinline__ bool SplitStrip(const Plan& plan, const Plane& plane,
       most_of_all = largest(most_half);
       if constexpr (kExact) {
         bool lost = false;
-        for_words([&](int, float2 v, bool = true) {
+        for_words([&](SlabWord, float2 v, auto) {
           lost |= IsLossy(v.x, v.x * scale) || IsLossy(v.y, v.y * scale);
         });
         lossy = largest(lost) != 0;

@@ -66,7 +66,7 @@ class StripsConvolution : public ArrangingKernel {
     if (!MakeStripsPlan(problem_, limits, &plan_, epilogue_)) {
       return {"StripsConvolution::Prepare", "no strip fits"};
     }
-    if (inset != nullptr) plan_.inset = *inset;
+    if (inset != nullptr) UseStripsInset(*inset, &plan_);
     const bool pooled = !epilogue_.empty();
     kernel_ = plan_.padded()
                   ? PaddedStripsFunction(plan_.shape, pooled)

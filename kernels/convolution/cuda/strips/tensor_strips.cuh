@@ -283,7 +283,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   uint32_t* const exponents = reinterpret_cast<uint32_t*>(block + 1);
   const DoubtfulTiles doubtful = {&block->doubtful, mend.tiles};
   if (threadIdx.x == 0) block->taken = plan.warps, block->doubtful = 0;
-  const WordLoads loads = WordLoadsOf(plan, kPadded, x);
+  const WordLoads loads = WordLoadsOf<kPadded>(plan, x);
   warp.ClearSlab(plan);
   WaitForKernelBefore();
   for (int i = threadIdx.x; i < plan.filter_words() / 4; i += blockDim.x) {
@@ -319,7 +319,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
   int exponent = kUsualExponent;  // of the strip before
   while (!walk.Done()) {
     const StripItem item = walk.Item<kPooled, kPadded>(plan, strip_rows, x, y);
-    const int words = WordsOf<s.one_channel>(plan, item);
+    const int words = WordsOf<s.one_channel, kPadded>(plan, item);
     const auto for_words = [&](const auto& put) {
       ForWords<s.one_channel, kPadded>(plan, item, words, loads, lane, ahead,
                                        put);

@@ -310,7 +310,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   __syncthreads();
 
   const StripsSizes<kPooled> sizes(plan, y);
-  const WordLoads loads = WordLoadsOf(plan, kPadded, x);
+  const WordLoads loads = WordLoadsOf<kPadded>(plan, x);
   const auto largest = [&](uint32_t v) { return warpgroup.Largest(v); };
   const int worker =
       blockIdx.x * plan.warpgroups + static_cast<int>(threadIdx.x) / kThreads;
