@@ -115,19 +115,36 @@ TEST_F(FilesTest, AProcessThatEndsWithoutDestructorsLeavesNoAtomicFile) {
 }
 
 // With all that is in it, but not what a link in it points to.
-TEST_F(FilesTest, AProcessThatEndsWithoutDestructorsLeavesNoTemporaryFolder) {
+TEST_F(FilesTest, ATemporaryFolderIsRemovedHoweverTheProcessEnds) {
   ASSERT_TRUE(WriteFileAtomically(Path("kept"), "old").ok());
-  const auto end = [this] {
-    const auto folder = TemporaryFolder::Create(Path(""));
+  const auto make = [this] {
+    auto folder = TemporaryFolder::Create(Path(""));
     const std::filesystem::path path = folder->path();
     std::filesystem::create_directories(path / "a/b");
     std::filesystem::create_directory_symlink(Path(""), path / "a/link");
     for (int i = 0; i < 300; ++i) {
       std::ofstream(path / "a" / std::to_string(i)) << i;
     }
+    return folder;
+  };
+  {
+    const auto folder = make();
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    EXPECT_EQ(Entries(), 2);
+  }
+  EXPECT_EQ(Entries(), 1);
+  const auto end = [&] {
+    const auto folder = make();
     std::quick_exit(folder.ok() ? 0 : 1);
   };
   EXPECT_EXIT(end(), ::testing::ExitedWithCode(0), "");
+  EXPECT_EQ(Entries(), 1);
+  const auto interrupt = [&] {
+    const auto folder = make();
+    AbandonTemporaryFiles();
+    std::_Exit(folder.ok() ? 0 : 1);
+  };
+  EXPECT_EXIT(interrupt(), ::testing::ExitedWithCode(0), "");
   EXPECT_EQ(Entries(), 1);
   EXPECT_EQ(*ReadFile(Path("kept")), "old");
 }
