@@ -55,7 +55,7 @@ void NoteRefusal() {
 // says that there is no memory cannot go on: nobody catches it in this thread,
 // or a function promises not to throw. (The system's library ends the program
 // there without the exception at hand.) No destructors run; at_quick_exit has
-// what is to be done all the same (AtomicFile).
+// what is to be done all the same (common/files).
 void EndWithoutMemory() {
   if (refused) std::quick_exit(TellNoMemory(program_invocation_short_name));
   __gnu_cxx::__verbose_terminate_handler();

@@ -90,8 +90,8 @@ struct SplitPlan {
   int bands, units;
   // A tile's inputs in shared memory.
   int pitch, plane_words, image_words;
-  // Copied as one row, since rows follow each other here and there, or, if it
-  // is padded(), there; then a row there has copy_columns columns. Otherwise
+  // Copied as one row: rows follow each other in x and in shared memory, or, if
+  // it is padded(), in x only, where they have copy_columns columns. Otherwise
   // element by element of copy_columns columns, or pairs of columns.
   bool linear;
   int copy_columns;

@@ -160,33 +160,39 @@ TEST(SplitPlan, WhatDoesNotFitHasNone) {
 }
 
 // Zeros around the images in memory: whole rows of several channels are copied
-// as one row in memory, and no pixel goes to two places.
+// as one row in memory, and fit amid the zeros of a tile's rows.
 TEST(SplitPlan, InsetsAreCopiedAsOneRowIfTheirRowsAreWhole) {
-  int one_row = 0;
+  int one_tile = 0, several_tiles = 0;
   for (const int64_t channels : {1, 2, 5, 12}) {
     for (const int K : {1, 3, 7}) {
       for (const int padding : {1, 2, 40}) {
-        for (const int width : {1, 26, 27, 300}) {
-          const Inset inset = {padding, padding, 30, width};
-          const Problem problem = {
-              7, channels, 30 + 2 * padding, width + 2 * padding, 16, K};
-          if (problem.output_width() < 1) continue;
-          SplitPlan plan = PlanOf(problem);
-          UseSplitInset(inset, &plan);
-          SCOPED_TRACE(Describe(problem, plan));
-          ASSERT_TRUE(plan.padded());
-          ASSERT_EQ(plan.linear, plan.tiles_x == 1 && plan.plane_channels > 1);
-          CheckDivision(plan.input_rows * plan.copy_columns, plan.copy_columns,
-                        plan.copy_columns_magic);
-          if (!plan.linear) continue;
-          EXPECT_EQ(plan.copy_columns, width);
-          EXPECT_LE((padding + width) * plan.plane_channels, 2 * plan.pitch);
-          ++one_row;
+        for (const int height : {20, 90}) {
+          for (const int width : {1, 26, 27, 90}) {
+            const Inset inset = {padding, padding, height, width};
+            const Problem problem = {
+                2000, channels, height + 2 * padding, width + 2 * padding,
+                16,   K};
+            if (problem.output_width() < 1) continue;
+            SplitPlan plan = PlanOf(problem);
+            UseSplitInset(inset, &plan);
+            SCOPED_TRACE(Describe(problem, plan));
+            ASSERT_TRUE(plan.padded());
+            ASSERT_EQ(plan.linear,
+                      plan.tiles_x == 1 && plan.plane_channels > 1);
+            CheckDivision(plan.input_rows * plan.copy_columns,
+                          plan.copy_columns, plan.copy_columns_magic);
+            if (!plan.linear) continue;
+            EXPECT_EQ(plan.copy_columns, width);
+            EXPECT_LE((padding + width) * plan.plane_channels, 2 * plan.pitch);
+            ++(plan.tiles_y == 1 ? one_tile : several_tiles);
+          }
         }
       }
     }
   }
-  EXPECT_GT(one_row, 20);
+  // Rows above and below are cleared for each of several tiles.
+  EXPECT_GT(one_tile, 5);
+  EXPECT_GT(several_tiles, 5);
 }
 
 TEST(SplitEstimate, GrowsWithTheBatch) {

@@ -98,10 +98,7 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int bands,
 
 void UseStripsInset(const Inset& inset, StripsPlan* plan) {
   plan->inset = inset;
-  plan->inset_pitch =
-      inset.width % 2 == 0
-          ? inset.width / 2
-          : (inset.left + inset.width - 1) / 2 - inset.left / 2 + 1;
+  plan->inset_pitch = CeilDivide(inset.width, 2);
   plan->inset_plane_words =
       (plan->strip_rows() + plan->K - 1) * plan->inset_pitch;
   plan->inset_pitch_magic = HalvingMagic(plan->inset_pitch);

@@ -158,9 +158,9 @@ struct StripsPlan {
   Inset inset;
   uint32_t zero;      // 0, which the compiler must not know
   Epilogue epilogue;  // pooling of 2 x 2, or none
-  // Words of inputs in a row in memory, and in a channel's rows of a slab:
-  // pairs of inputs, or, where the images' width is odd, the words of a slab's
-  // row that they take.
+  // Words of inputs in a row in memory, and in a channel's rows of a slab. If
+  // the images' width is odd they stand as in the slab, so that the first word
+  // of a row may lack its first input.
   int inset_pitch, inset_plane_words;
   uint32_t inset_pitch_magic, inset_plane_magic;  // HalvingMagic of both
 

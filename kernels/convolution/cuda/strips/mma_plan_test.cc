@@ -6,6 +6,7 @@
 
 #include "common/network/layer.h"
 #include "gtest/gtest.h"
+#include "kernels/convolution/cuda/lib/inset.h"
 #include "kernels/convolution/cuda/lib/plan_testing.h"
 #include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"

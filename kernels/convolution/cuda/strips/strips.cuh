@@ -82,7 +82,7 @@ __device__ __forceinline__ StripItem MakeStripItem(const Plan& plan,
 
 // How the words of a strip are loaded.
 enum class WordLoads {
-  kPairs,    // by one load each, since they are aligned words in memory, too
+  kPairs,    // by one load each, since they are aligned words in memory
   kElements  // by two
 };
 template <bool kPadded, typename Plan>
