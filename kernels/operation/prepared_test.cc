@@ -140,19 +140,21 @@ TEST_P(Prepared, ManyItemsOfPaddedImages) {
   if (kernel.rfind("tensor_", 0) != 0 && kernel.rfind("wgmma_", 0) != 0) {
     GTEST_SKIP() << "is not a kernel on tensor cores";
   }
-  for (Operation o : {MakeOperation(50, 2, 150, 40, 9, 5, 5),
-                      MakeOperation(80, 3, 32, 32, 24, 7, 7),
-                      MakeOperation(40, 8, 60, 36, 12, 3, 3),
-                      MakeOperation(100, 8, 90, 90, 16, 3, 3),
-                      MakeOperation(1200, 1, 60, 20, 5, 5, 5),
-                      MakeOperation(600, 1, 60, 22, 5, 5, 5),
-                      MakeOperation(1200, 1, 61, 21, 4, 7, 7),
-                      MakeOperation(300, 3, 31, 25, 6, 3, 3)}) {
-    // Kernels load words of two columns; some images begin amid one.
-    const bool even = o.width % 4 == 0 || o.width == 25;
-    o.top = 2, o.bottom = 1, o.left = even ? 2 : 3, o.right = 2;
-    // Some tiles have nothing but zeros.
-    if (o.width == 22 || o.width == 25) o.top = o.bottom = 40;
+  // Kernels load words of two columns; some images begin amid one. Of some,
+  // whole tiles have nothing but zeros.
+  const auto padded = [](Operation o, int above, int below, int left) {
+    o.top = above, o.bottom = below, o.left = left, o.right = 2;
+    return o;
+  };
+  for (const Operation& o :
+       {padded(MakeOperation(50, 2, 150, 40, 9, 5, 5), 2, 1, 2),
+        padded(MakeOperation(80, 3, 32, 32, 24, 7, 7), 2, 1, 2),
+        padded(MakeOperation(40, 8, 60, 36, 12, 3, 3), 2, 1, 2),
+        padded(MakeOperation(100, 8, 90, 90, 16, 3, 3), 2, 1, 3),
+        padded(MakeOperation(1200, 1, 60, 20, 5, 5, 5), 2, 1, 2),
+        padded(MakeOperation(600, 1, 60, 22, 5, 5, 5), 40, 40, 3),
+        padded(MakeOperation(1200, 1, 61, 21, 4, 7, 7), 2, 1, 3),
+        padded(MakeOperation(300, 3, 31, 25, 6, 3, 3), 40, 40, 2)}) {
     if (!Takes(o)) continue;
     SCOPED_TRACE(ToString(o));
     auto x = Uniform(o.input_elements(), 4);

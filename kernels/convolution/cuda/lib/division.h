@@ -21,12 +21,13 @@ constexpr int Divide(uint32_t n, uint32_t magic) {
 #endif
 }
 
-// n / d, for any d, from n2 = 2 * n: one multiplication and no branch. Exact
-// for n * d < 2^31.
-constexpr uint32_t HalvingMagic(int d) {
+// The factor for DivideDoubled: 2^31 / d rounded up.
+constexpr uint32_t DoubledMagic(int d) {
   return ((uint64_t{1} << 31) + d - 1) / d;
 }
-constexpr int DivideTwice(uint32_t n2, uint32_t magic) {
+// n / d from n2 = 2 * n for magic = DoubledMagic(d): one multiplication, and no
+// branch for d = 1. Exact for n * d < 2^31.
+constexpr int DivideDoubled(uint32_t n2, uint32_t magic) {
 #ifdef __CUDA_ARCH__
   return __umulhi(n2, magic);
 #else

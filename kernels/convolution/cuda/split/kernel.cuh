@@ -134,6 +134,7 @@ __device__ __forceinline__ bool LoadScaled(const SplitPlan& plan,
                                            const SplitTile& tile,
                                            int* exponent) {
   if (*exponent == kNotScalable) *exponent = kUsualExponent;
+  // Where a tile is the whole image, the zeros around it stay.
   if (kPadded && plan.linear && plan.tiles_y > 1) {
     ClearRowsAround(plan, team, tile);
   }

@@ -74,7 +74,7 @@ bool SetStripsPlan(const Problem& problem, int shape_index, int bands,
   const int64_t words = stage * shape.filters() + 2 * image;
   if (words > kMost) return false;
   plan->plane_words = plane;
-  plan->plane_magic = HalvingMagic(plane);
+  plan->plane_magic = DoubledMagic(plane);
   plan->slab_words = RoundUp(image, 4);
   UseStripsInset({0, 0, plan->H, plan->W}, plan);
   plan->stage_pitch = stage;
@@ -101,8 +101,8 @@ void UseStripsInset(const Inset& inset, StripsPlan* plan) {
   plan->inset_pitch = CeilDivide(inset.width, 2);
   plan->inset_plane_words =
       (plan->strip_rows() + plan->K - 1) * plan->inset_pitch;
-  plan->inset_pitch_magic = HalvingMagic(plan->inset_pitch);
-  plan->inset_plane_magic = HalvingMagic(plan->inset_plane_words);
+  plan->inset_pitch_magic = DoubledMagic(plan->inset_pitch);
+  plan->inset_plane_magic = DoubledMagic(plan->inset_plane_words);
 }
 
 namespace {

@@ -152,7 +152,7 @@ struct StripsPlan {
   int64_t block_items;
   // The distance of the channels' planes in a slab.
   int plane_words;
-  uint32_t plane_magic;  // HalvingMagic
+  uint32_t plane_magic;  // DoubledMagic
   // Where the images in memory stand in the problem's, which have zeros around
   // them if it is padded().
   Inset inset;
@@ -162,7 +162,7 @@ struct StripsPlan {
   // the images' width is odd they stand as in the slab, so that the first word
   // of a row may lack its first input.
   int inset_pitch, inset_plane_words;
-  uint32_t inset_pitch_magic, inset_plane_magic;  // HalvingMagic of both
+  uint32_t inset_pitch_magic, inset_plane_magic;  // DoubledMagic of both
 
   constexpr int strip_rows() const { return bands * kStripsShapes[shape].rows; }
   constexpr int64_t items() const { return batch * strips * parts; }

@@ -19,6 +19,9 @@ std::string Describe(const Problem& p, const StripsPlan& plan) {
          Text({plan.shape, plan.bands, plan.parts, plan.warps});
 }
 
+// Lanes ask for so many words beyond the last before they see that.
+constexpr int kMostAhead = 32 * 64;
+
 // Checks that the kernels stay in their memory and compute every output.
 void CheckPlan(const Problem& problem, const StripsPlan& plan,
                const DeviceLimits& device) {
@@ -79,15 +82,13 @@ void CheckPlan(const Problem& problem, const StripsPlan& plan,
        {plan.pitch - 1, plan.pitch, words - plan.pitch, words - 1}) {
     EXPECT_EQ(Divide(n, plan.pitch_magic), n / plan.pitch);
   }
-  // Also of words beyond the last, which lanes ask for before they see that.
-  constexpr int kMostAhead = 32 * 64;
   for (int c = 1; c <= plan.C; ++c) {
     const int n = c * plan.plane_words;
-    EXPECT_EQ(DivideTwice(2 * n - 2, plan.plane_magic), c - 1);
-    EXPECT_EQ(DivideTwice(2 * n, plan.plane_magic), c);
+    EXPECT_EQ(DivideDoubled(2 * n - 2, plan.plane_magic), c - 1);
+    EXPECT_EQ(DivideDoubled(2 * n, plan.plane_magic), c);
   }
   const int beyond = plan.C * plan.plane_words + kMostAhead;
-  EXPECT_EQ(DivideTwice(2 * beyond, plan.plane_magic),
+  EXPECT_EQ(DivideDoubled(2 * beyond, plan.plane_magic),
             beyond / plan.plane_words);
 }
 
@@ -215,12 +216,11 @@ void CheckInset(const StripsPlan& plan) {
   EXPECT_LE(inset.left / 2 + plan.inset_pitch, plan.pitch);
   EXPECT_LE(plan.inset_plane_words, plan.plane_words);
   const int words = plan.C * plan.inset_plane_words;
-  constexpr int kMostAhead = 32 * 64;
   for (const int n : {1, plan.inset_pitch, plan.inset_plane_words, words,
                       words + kMostAhead}) {
-    EXPECT_EQ(DivideTwice(2 * (n - 1), plan.inset_pitch_magic),
+    EXPECT_EQ(DivideDoubled(2 * (n - 1), plan.inset_pitch_magic),
               (n - 1) / plan.inset_pitch);
-    EXPECT_EQ(DivideTwice(2 * n - 2, plan.inset_plane_magic),
+    EXPECT_EQ(DivideDoubled(2 * n - 2, plan.inset_plane_magic),
               (n - 1) / plan.inset_plane_words);
   }
 }
