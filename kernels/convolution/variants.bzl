@@ -9,7 +9,7 @@ milestones and reports follow from the row.
 load("@local_cuda//:defs.bzl", "CUDA")
 load("//tools/cuda:cuda_library.bzl", "cuda_library")
 
-def _row(name, folder, deps = [], least_capability = 0):
+def _row(name, folder, deps = [], least_capability = 0, fast_compile = "max"):
     """A variant whose file lies in `folder`, below this one; the first part names its backend."""
     return struct(
         name = name,
@@ -17,6 +17,7 @@ def _row(name, folder, deps = [], least_capability = 0):
         backend = folder.split("/")[0],
         deps = deps,
         least_capability = least_capability,
+        fast_compile = fast_compile,
     )
 
 # It is one for all convolutions of a kernel, which take turns; those that are
@@ -122,7 +123,7 @@ VARIANTS = [
     _row("tensor_wgmma", "cuda/wgmma", [
         ":padded_kernel",
         ":wgmma_convolution",
-    ]),
+    ], fast_compile = "mid"),
 ]
 
 def _symbol(row):
@@ -150,6 +151,7 @@ def variant_libraries():
             cuda_library(
                 name = row.name,
                 srcs = [row.name + ".cu"],
+                fast_compile = row.fast_compile,
                 least_capability = row.least_capability,
                 deps = [
                     "//common/math:rounding",
