@@ -9,7 +9,7 @@ milestones and reports follow from the row.
 load("@local_cuda//:defs.bzl", "CUDA")
 load("//tools/cuda:cuda_library.bzl", "cuda_library")
 
-def _row(name, folder, deps = [], least_capability = 0, fast_compile = "max"):
+def _row(name, folder, deps = [], least_capability = 0, fast_compile_level = "max"):
     """A variant whose file lies in `folder`, below this one; the first part names its backend."""
     return struct(
         name = name,
@@ -17,7 +17,7 @@ def _row(name, folder, deps = [], least_capability = 0, fast_compile = "max"):
         backend = folder.split("/")[0],
         deps = deps,
         least_capability = least_capability,
-        fast_compile = fast_compile,
+        fast_compile_level = fast_compile_level,
     )
 
 # It is one for all convolutions of a kernel, which take turns; those that are
@@ -123,7 +123,7 @@ VARIANTS = [
     _row("tensor_wgmma", "cuda/wgmma", [
         ":padded_kernel",
         ":wgmma_convolution",
-    ], fast_compile = "mid"),
+    ], fast_compile_level = "mid"),
 ]
 
 def _symbol(row):
@@ -151,7 +151,7 @@ def variant_libraries():
             cuda_library(
                 name = row.name,
                 srcs = [row.name + ".cu"],
-                fast_compile = row.fast_compile,
+                fast_compile_level = row.fast_compile_level,
                 least_capability = row.least_capability,
                 deps = [
                     "//common/math:rounding",

@@ -46,7 +46,7 @@ def _compile(ctx, cc_toolchain, compilation_context, source):
     ))
     args.add_all(_compression_flags())
     if ctx.attr._fast_compile[BuildSettingInfo].value and _release_at_least(13, 0):
-        args.add("--Ofast-compile=" + ctx.attr.fast_compile)
+        args.add("--Ofast-compile=" + ctx.attr.fast_compile_level)
     args.add("-ccbin", cc_toolchain.compiler_executable)
 
     # Sandboxes share /tmp, where nvcc's temporary files would collide. Their
@@ -130,7 +130,7 @@ _cuda_library = rule(
         "host_copts": attr.string_list(doc = "for the host compiler"),
         "ptxasopts": attr.string_list(doc = "for the assembler, e.g. -v"),
         "archs": attr.string_list(doc = "instead of //tools/cuda:archs"),
-        "fast_compile": attr.string(
+        "fast_compile_level": attr.string(
             default = "max",
             values = ["min", "mid", "max"],
             doc = "nvcc's level for //tools/cuda:fast_compile. At max the assembler may have so much " +
