@@ -5,7 +5,6 @@
 // each number of images, and then started as a whole.
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "common/status/status.h"
 #include "kernels/compiled/compiled.h"
 #include "kernels/compiled/gpu_stages.h"
+#include "kernels/cuda/copy_past_caches.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/graph.h"
 #include "kernels/inference/inference.h"
@@ -190,11 +190,11 @@ class GpuCompiled : public CompiledNetwork {
   // By several threads where that is worth waking them.
   void Copy(const uint8_t* from, int64_t bytes, uint8_t* to) const {
     if (bytes <= 2 * kCopyBytes) {
-      std::memcpy(to, from, bytes);
+      cuda::CopyPastCaches(from, bytes, to);
       return;
     }
     workers_.For(bytes, kCopyBytes, [&](int, int64_t begin, int64_t end) {
-      std::memcpy(to + begin, from + begin, end - begin);
+      cuda::CopyPastCaches(from + begin, end - begin, to + begin);
     });
   }
 
