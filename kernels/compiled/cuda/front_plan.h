@@ -113,8 +113,8 @@ struct FrontLaunch {
   // 64.
   constexpr int runs() const { return (rows + 1) / 2 * shape.pooled; }
   constexpr int padded_runs() const {
-    const int product = shape.warpgroups ? 64 : 16;
-    return (runs() + product - 1) / product * product;
+    // Two constants, by which the kernels divide without a division.
+    return shape.warpgroups ? (runs() + 63) / 64 * 64 : (runs() + 15) / 16 * 16;
   }
   // The rows of pixels under a strip, and at most those of the source, with its
   // border, that they are mixed from.

@@ -29,7 +29,7 @@ inline FrontScale* FrontScalesOf(const FrontShape& shape, void* packed) {
 
 // Two positions, one below the other: where the upper one's window begins in
 // the pixels, and its place in the strip's result, both in words.
-struct FrontRun {
+struct alignas(kFrontRunBytes) FrontRun {
   uint16_t window, place;
 };
 static_assert(sizeof(FrontRun) == kFrontRunBytes);
