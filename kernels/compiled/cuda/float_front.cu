@@ -59,6 +59,8 @@ constexpr int kBlocks = 4;  // on a multiprocessor
 constexpr int kMostImages = 12;
 constexpr int kMostSharedBytes = 48 << 10;
 constexpr int kFilters = FloatFront::kMostFilters;
+// The images that have a kernel of their own: LeNet-5's.
+constexpr int kUsualImage = 32;
 
 #if __CUDA_ARCH__ >= 800
 
@@ -184,7 +186,10 @@ template <int kSize, Activation kActivation>
 Error LaunchGroups(const FloatFront& front, const FloatFrontSizes& sizes,
                    const float* in, float* out, cudaStream_t stream) {
   const int64_t blocks = CeilDivide(sizes.images, sizes.block_images);
-  const auto kernel = FloatFrontGroupKernel<kSize, kActivation>;
+  const auto kernel =
+      front.size == kUsualImage
+          ? FloatFrontGroupKernel<kSize, kActivation, kUsualImage>
+          : FloatFrontGroupKernel<kSize, kActivation, 0>;
   RETURN_IF_FAILED(AllowAllSharedMemory(reinterpret_cast<const void*>(kernel)));
   const int shared =
       FloatFrontShared::Bytes(kSize, front.size, sizes.block_images);

@@ -9,6 +9,7 @@
 #include "kernels/compiled/cuda/float_front.cuh"
 #include "kernels/compiled/cuda/front_strips.cuh"
 #include "kernels/convolution/cuda/lib/division.h"
+#include "kernels/convolution/cuda/lib/halves.cuh"
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/scaling.h"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
@@ -54,7 +55,9 @@ struct FloatFrontShared {
 
 #if __CUDA_ARCH_FEAT_SM90_ALL
 
-template <int kSize, Activation kActivation>
+// kImage: the height and width of images, by which addresses and divisions are
+// constants; 0: those of `sizes`.
+template <int kSize, Activation kActivation, int kImage>
 class FloatFrontGroups {
  public:
   // `barriers` and `factors`: one for each image.
@@ -67,13 +70,12 @@ class FloatFrontGroups {
         shared_(shared),
         barriers_(SharedAddress(barriers)),
         factors_(factors),
-        area_(sizes.pooled * sizes.pooled),
         count_(static_cast<int>(
             min(int64_t{sizes.block_images},
                 sizes.images - int64_t{blockIdx.x} * sizes.block_images))),
         in_(in + int64_t{blockIdx.x} * sizes.block_images * pixels()),
         out_(out + int64_t{blockIdx.x} * sizes.block_images * sizes.filters *
-                       area_) {}
+                       area()) {}
 
   __device__ void Run(const uint4* filters, const FrontScale* scales) {
     // A warp loads its own images, and waits for them alone.
@@ -111,10 +113,20 @@ class FloatFrontGroups {
   static constexpr int kSums = 4 * Shared::kTiles;
 
   static __device__ int lane() { return threadIdx.x % 32; }
-  __device__ int pixels() const { return sizes_.size * sizes_.size; }
+  static constexpr int kPooled = (kImage - kSize + 1) / 2;
+  __device__ int size() const { return kImage > 0 ? kImage : sizes_.size; }
+  __device__ int pooled() const { return kImage > 0 ? kPooled : sizes_.pooled; }
+  __device__ int pixels() const { return size() * size(); }
+  __device__ int area() const { return pooled() * pooled(); }
+  __device__ int pairs() const { return (pooled() + 1) / 2 * pooled(); }
+  __device__ int DivideByPairs(uint32_t n) const {
+    return kImage > 0 ? n / pairs() : Divide(n, sizes_.pairs_magic);
+  }
+  __device__ int DivideByPooled(uint32_t n) const {
+    return kImage > 0 ? n / pooled() : Divide(n, sizes_.pooled_magic);
+  }
   __device__ char* image(int i) const {
-    return shared_ + Shared::ImagesAt(kSize) +
-           i * Shared::ImageBytes(sizes_.size);
+    return shared_ + Shared::ImagesAt(kSize) + i * Shared::ImageBytes(size());
   }
 
   // [step][high and low][tile][row of the pair][lane].
@@ -164,31 +176,29 @@ class FloatFrontGroups {
     auto* const vectors = reinterpret_cast<float4*>(image(number)) + lane();
     const int count = pixels() / 4;
     float v[kFloatGroupVectors][4];
-    uint32_t most = 0;
+    Extent own;
 #pragma unroll
     for (int j = 0; j < kFloatGroupVectors; ++j) {
       const float4 four =
           lane() + 32 * j < count ? vectors[32 * j] : make_float4(0, 0, 0, 0);
       v[j][0] = four.x, v[j][1] = four.y, v[j][2] = four.z, v[j][3] = four.w;
 #pragma unroll
-      for (const float pixel : v[j]) most = LargerMagnitude(most, pixel);
+      for (const float pixel : v[j]) own.Add(pixel);
     }
-    most = __reduce_max_sync(0xffffffff, most);
+    const Extent all = own.OfWarp();
+    const uint32_t most = all.Most();
     const int power = most == 0 ? 0 : PowerOf(most);
     bool kept = IsFiniteMagnitude(most) && abs(power) <= kFloatFrontMostPower;
     if (kept) {
       const float scale = PowerOf2(14 - power);
-      bool small = false;
 #pragma unroll
       for (int j = 0; j < kFloatGroupVectors; ++j) {
 #pragma unroll
-        for (float& pixel : v[j]) {
-          pixel *= scale;
-          // Any other loses no bits of its low half.
-          small |= pixel != 0 && fabsf(pixel) < 0.25f;
-        }
+        for (float& pixel : v[j]) pixel *= scale;
       }
-      if (__any_sync(0xffffffff, small)) {
+      // A larger one loses no bits of its low half, once it is scaled.
+      constexpr float kLossless = 0.25f;
+      if (all.IsBelow(kLossless * PowerOf2(power - 14))) {
 #pragma unroll
         for (int j = 0; j < kFloatGroupVectors; ++j) {
 #pragma unroll
@@ -221,22 +231,21 @@ class FloatFrontGroups {
     bool has_lower;
   };
   __device__ __forceinline__ Pair PairOf(int i, int total) const {
-    const int pooled = sizes_.pooled, size = sizes_.size;
     // Pairs beyond the last repeat it.
     const int at = min(i, total - 1);
-    const int number = Divide(at, sizes_.pairs_magic);
-    const int in_image = at - number * ((pooled + 1) / 2 * pooled);
-    const int row = Divide(in_image, sizes_.pooled_magic);
-    const int column = in_image - row * pooled;
-    return {image(number) + 16 * (row * size) + 8 * column,
-            number * sizes_.filters * area_ + 2 * row * pooled + column,
-            i < total ? factors_[number] : 0, 2 * row + 1 < pooled};
+    const int number = DivideByPairs(at);
+    const int in_image = at - number * pairs();
+    const int row = DivideByPooled(in_image);
+    const int column = in_image - row * pooled();
+    return {image(number) + 16 * (row * size()) + 8 * column,
+            number * sizes_.filters * area() + 2 * row * pooled() + column,
+            i < total ? factors_[number] : 0, 2 * row + 1 < pooled()};
   }
 
   // 64 pairs at a time. A lane has pixels of two.
   __device__ __forceinline__ void Multiply(
       const FrontScale (&scales)[2]) const {
-    const int total = count_ * ((sizes_.pooled + 1) / 2 * sizes_.pooled);
+    const int total = count_ * pairs();
     const int own = threadIdx.x / 32 % 4 * 16 + lane() / 4;
     const uint32_t columns = static_cast<uint32_t>(
         ColumnsAt(__shfl_sync(0xffffffff, SharedAddress(shared_), 0)));
@@ -245,7 +254,7 @@ class FloatFrontGroups {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       exists[i] = FilterOf(i) < sizes_.filters;
-      out[i] = out_ + FilterOf(i) * area_;
+      out[i] = out_ + FilterOf(i) * area();
       // Otherwise the compiler makes the pointer anew for each store, by a
       // dozen instructions.
       asm("" : "+l"(out[i]));
@@ -286,7 +295,7 @@ class FloatFrontGroups {
 #pragma unroll
         for (int i = 0; i < 3; ++i) {
           if (exists[i / 2] && factors[i] != 0 && (below == 0 || lower[i])) {
-            out[i / 2][places[i] + below * sizes_.pooled] =
+            out[i / 2][places[i] + below * pooled()] =
                 Apply<kActivation>(most[i] * factors[i] + scales[i / 2].bias);
           }
         }
@@ -297,7 +306,7 @@ class FloatFrontGroups {
   __device__ __forceinline__ void LoadWindows(
       const Pair (&pairs)[2], uint32_t (&high)[kSteps + 1][4],
       uint32_t (&low)[kSteps + 1][4]) const {
-    const int row_bytes = 4 * sizes_.size;
+    const int row_bytes = 4 * size();
     const char* from[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -355,11 +364,11 @@ class FloatFrontGroups {
   // An image's results by multiply-adds.
   __device__ __forceinline__ void ComputeImage(int number) const {
     const auto* const from = reinterpret_cast<const float*>(image(number));
-    float* const to = out_ + number * sizes_.filters * area_;
-    for (int i = threadIdx.x; i < area_; i += kFloatGroupThreads) {
-      const int y = Divide(i, sizes_.pooled_magic), x = i - y * sizes_.pooled;
-      FinishWindow<kSize, kActivation>(from + 2 * (y * sizes_.size + x), sizes_,
-                                       parameters_, area_, to + i);
+    float* const to = out_ + number * sizes_.filters * area();
+    for (int i = threadIdx.x; i < area(); i += kFloatGroupThreads) {
+      const int y = DivideByPooled(i), x = i - y * pooled();
+      FinishWindow<kSize, kActivation>(from + 2 * (y * size() + x), sizes_,
+                                       parameters_, area(), to + i);
     }
   }
 
@@ -368,7 +377,7 @@ class FloatFrontGroups {
   char* const shared_;
   const uint32_t barriers_;
   float* const factors_;
-  const int area_, count_;
+  const int count_;
   const float* const in_;
   float* const out_;
 };
@@ -376,7 +385,7 @@ class FloatFrontGroups {
 #endif  // __CUDA_ARCH_FEAT_SM90_ALL
 
 // As FloatFrontKernel; images begin at multiples of 16 bytes.
-template <int kSize, Activation kActivation>
+template <int kSize, Activation kActivation, int kImage>
 __global__ void __launch_bounds__(kFloatGroupThreads, kFloatGroupBlocks)
     FloatFrontGroupKernel(
         const float* in, const uint4* filters, const FrontScale* scales,
@@ -387,8 +396,8 @@ __global__ void __launch_bounds__(kFloatGroupThreads, kFloatGroupBlocks)
   extern __shared__ __align__(128) char float_group_shared[];
   __shared__ uint64_t barriers[kFloatGroupImages];
   __shared__ float factors[kFloatGroupImages];
-  FloatFrontGroups<kSize, kActivation>(float_group_shared, barriers, factors,
-                                       sizes, parameters, in, out)
+  FloatFrontGroups<kSize, kActivation, kImage>(
+      float_group_shared, barriers, factors, sizes, parameters, in, out)
       .Run(filters, scales);
 #endif
 }

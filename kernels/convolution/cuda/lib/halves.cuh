@@ -78,6 +78,10 @@ struct Extent {
     all.least = __reduce_min_sync(0xffffffff, least);
     return all;
   }
+  // Whether a value that is not zero is smaller than that.
+  __device__ __forceinline__ bool IsBelow(float magnitude) const {
+    return least < 2 * __float_as_uint(magnitude) - 1;
+  }
   // The bits of the largest magnitude.
   __device__ __forceinline__ uint32_t Most() const { return most / 2; }
   // Whether inputs scaled by 2^exponent may be lossy: `least` is below this.
