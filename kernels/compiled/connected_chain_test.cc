@@ -27,10 +27,20 @@ DeviceBuffer Upload(const std::vector<float>& values) {
   return *std::move(buffer);
 }
 
+// What the weights and images are.
+enum class Values { kIntegers, kHalves, kFloats };
+
+// Rounds to 11 bits, as F16 has.
+float RoundToHalf(float v) {
+  const float grown = v * 8193;
+  return grown - (grown - v);
+}
+
 class ConnectedChainTest : public ::testing::TestWithParam<Widths> {
  protected:
   // Every second layer has no bias, and the activations take turns.
-  void Make(bool integers) {
+  void Make(Values kind) {
+    const bool integers = kind == Values::kIntegers;
     std::mt19937 random(5);
     std::uniform_real_distribution<float> uniform(-1, 1);
     std::uniform_int_distribution<int> integer(-2, 2);
@@ -46,6 +56,9 @@ class ConnectedChainTest : public ::testing::TestWithParam<Widths> {
       ChainLayer& layer = chain_.layers[chain_.count++];
       ASSERT_TRUE(TakesChainLayer(widths[i], widths[i + 1], &layer.shape));
       weights_.push_back(draw(int64_t{widths[i]} * widths[i + 1]));
+      if (kind == Values::kHalves) {
+        for (float& v : weights_.back()) v = RoundToHalf(v);
+      }
       biases_.push_back(draw(widths[i + 1]));
       const DeviceBuffer weight = Upload(weights_.back());
       auto packed =
@@ -54,7 +67,8 @@ class ConnectedChainTest : public ::testing::TestWithParam<Widths> {
       ASSERT_TRUE(ToStatus(LaunchPackMatrix(layer.shape, weight.floats(),
                                             packed->floats()))
                       .ok());
-      ASSERT_TRUE(Synchronize().ok());
+      ASSERT_NO_FATAL_FAILURE(
+          KeepHighHalves(*packed, kind != Values::kFloats, &layer));
       layer.packed = packed->floats();
       buffers_.push_back(*std::move(packed));
       buffers_.push_back(Upload(biases_.back()));
@@ -63,6 +77,27 @@ class ConnectedChainTest : public ::testing::TestWithParam<Widths> {
           integers || i % 2 == 0 ? Activation::kRelu : Activation::kTanh;
     }
     images_ = draw(kMost * widths.front());
+  }
+
+  // Waits for the packed weights, and gives the layer their high halves if
+  // these are all of them, which `halves` says.
+  void KeepHighHalves(const DeviceBuffer& packed, bool halves,
+                      ChainLayer* layer) {
+    auto high = DeviceBuffer::Allocate(layer->shape.words() / 2 * 4);
+    auto lost = DeviceBuffer::Allocate(4);
+    ASSERT_TRUE(high.ok() && lost.ok());
+    uint32_t bits = 0;
+    ASSERT_TRUE(CopyToDevice(lost->data(), &bits, sizeof(bits)).ok());
+    ASSERT_TRUE(
+        ToStatus(LaunchKeepHighHalves(layer->shape, packed.floats(),
+                                      static_cast<uint32_t*>(high->data()),
+                                      static_cast<uint32_t*>(lost->data())))
+            .ok());
+    ASSERT_TRUE(CopyToHost(&bits, lost->data(), sizeof(bits)).ok());
+    ASSERT_EQ(bits == 0, halves);
+    if (!halves) return;
+    layer->high = static_cast<const uint32_t*>(high->data());
+    buffers_.push_back(*std::move(high));
   }
 
   // The first `begin` floats of device memory belong to no image.
@@ -112,10 +147,17 @@ class ConnectedChainTest : public ::testing::TestWithParam<Widths> {
 
 TEST_P(ConnectedChainTest, IsWhatTheDefinitionGivesInAnyBatch) {
   if (!FindDevice().ok() || !RunsChain()) GTEST_SKIP() << "for a GPU";
-  for (const bool integers : {true, false}) {
-    SCOPED_TRACE(integers ? "integers" : "floats");
-    ASSERT_NO_FATAL_FAILURE(Make(integers));
+  for (const Values kind :
+       {Values::kIntegers, Values::kHalves, Values::kFloats}) {
+    const bool integers = kind == Values::kIntegers;
+    SCOPED_TRACE(integers                  ? "integers"
+                 : kind == Values::kHalves ? "weights of halves"
+                                           : "floats");
+    ASSERT_NO_FATAL_FAILURE(Make(kind));
     const std::vector<float> all = Run(kMost);
+    EXPECT_EQ(Run(kMost), all);
+    // Low halves that are zero change nothing.
+    for (int i = 0; i < chain_.count; ++i) chain_.layers[i].high = nullptr;
     EXPECT_EQ(Run(kMost), all);
     // The copy engine does not load images that begin anywhere.
     EXPECT_EQ(Run(kMost, 1), all);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -47,6 +48,24 @@ bool HasOneSign(const std::vector<float>& weight, int filters) {
     if (!(std::fabs(sum) <= magnitude * 0.75)) return true;
   }
   return false;
+}
+
+// The high halves of packed weights if the low ones are all zero, as those of
+// weights are that F16 holds; otherwise nothing.
+absl::StatusOr<cuda::DeviceBuffer> HighHalves(const cuda::MatrixShape& shape,
+                                              const float* packed) {
+  constexpr int64_t kWord = sizeof(uint32_t);
+  ASSIGN_OR_RETURN(cuda::DeviceBuffer high,
+                   cuda::DeviceBuffer::Allocate(shape.words() / 2 * kWord));
+  ASSIGN_OR_RETURN(const cuda::DeviceBuffer lost,
+                   cuda::DeviceBuffer::Allocate(kWord));
+  uint32_t bits = 0;
+  RETURN_IF_ERROR(cuda::CopyToDevice(lost.data(), &bits, kWord));
+  RETURN_IF_ERROR(cuda::ToStatus(cuda::LaunchKeepHighHalves(
+      shape, packed, static_cast<uint32_t*>(high.data()),
+      static_cast<uint32_t*>(lost.data()))));
+  RETURN_IF_ERROR(cuda::CopyToHost(&bits, lost.data(), kWord));
+  return bits == 0 ? std::move(high) : cuda::DeviceBuffer();
 }
 
 // The weights and the bias of a matrix.
@@ -261,12 +280,15 @@ absl::StatusOr<GpuStages::Step> GpuStages::MakeChain(
         cuda::DeviceBuffer::Allocate(layer.shape.packed_floats() * kFloat));
     RETURN_IF_ERROR(cuda::ToStatus(
         cuda::LaunchPackMatrix(layer.shape, weight.floats(), packed.floats())));
-    // Before the unpacked ones are freed.
-    RETURN_IF_ERROR(cuda::Synchronize());
+    // Waits for the packing, so that the unpacked ones may be freed.
+    ASSIGN_OR_RETURN(cuda::DeviceBuffer high,
+                     HighHalves(layer.shape, packed.floats()));
     layer.packed = packed.floats();
+    layer.high = static_cast<const uint32_t*>(high.data());
     layer.bias = bias.floats();
     layer.activation = own.activation;
     step.small.push_back(std::move(packed));
+    step.small.push_back(std::move(high));
     step.small.push_back(std::move(bias));
   }
   return step;

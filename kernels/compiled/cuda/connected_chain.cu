@@ -17,7 +17,8 @@
 // thread has the copy engine load chunks of weights as far ahead as there is
 // room, from one layer to the next; some warps load and split images, and apply
 // the activation of the layer before; and one or two warpgroups multiply, each
-// for its outputs.
+// for its outputs. Weights that F16 holds have no low halves: these are neither
+// loaded nor multiplied.
 //
 // By warps. Other GPUs, and images that begin at no multiple of 16 bytes, take
 // eight warps, each of which reads its weights from the second-level cache to
@@ -25,7 +26,8 @@
 //
 // The order of sums does not depend on how many images there are.
 //
-// Cost. LeNet-5: 59,000 weights, 236 KB as halves, which every block reads.
+// Cost. LeNet-5: 59,000 weights, 236 KB as two halves each, which every block
+// reads; half of that if F16 holds them.
 //
 // Bound. That traffic, and the waits between two layers.
 #include "common/math/rounding.h"
@@ -53,11 +55,11 @@ Error Launch(const Chain& chain, int64_t images, const float* in, float* out,
                            out, vector);
 }
 
-template <int kGroups, int kRows>
+template <int kGroups, int kRows, int kParts>
 Error LaunchStreamed(const Chain& chain, const ChainStream& streamed,
                      int64_t images, const float* in, float* out,
                      cudaStream_t stream) {
-  const auto kernel = StreamedChainKernel<kGroups, kRows>;
+  const auto kernel = StreamedChainKernel<kGroups, kRows, kParts>;
   const auto* const address = reinterpret_cast<const void*>(kernel);
   RETURN_IF_FAILED(AllowAllSharedMemory(address));
   return LaunchOverlapping(
@@ -74,13 +76,32 @@ bool MakeStream(const Chain& chain, int64_t images, const float* in,
   if (chain.layers[0].shape.inputs % 4 != 0 ||
       reinterpret_cast<uintptr_t>(in) % 16 != 0 ||
       RejectWithoutWarpgroupProducts(reinterpret_cast<const void*>(
-          StreamedChainKernel<1, kStreamRows[0]>)) != nullptr ||
+          StreamedChainKernel<1, kStreamRows[0], 2>)) != nullptr ||
       AskLimits(&limits).failed()) {
     return false;
   }
   MatrixShape shapes[kMostChainLayers];
-  for (int i = 0; i < chain.count; ++i) shapes[i] = chain.layers[i].shape;
-  return MakeChainStream(shapes, chain.count, images, limits, stream);
+  int parts = 1;
+  for (int i = 0; i < chain.count; ++i) {
+    shapes[i] = chain.layers[i].shape;
+    if (chain.layers[i].high == nullptr) parts = 2;
+  }
+  return MakeChainStream(shapes, chain.count, parts, images, limits, stream);
+}
+
+using Streamed = Error (*)(const Chain&, const ChainStream&, int64_t,
+                           const float*, float*, cudaStream_t);
+
+template <int kGroups, int kRows>
+Streamed StreamedOf(const ChainStream& streamed) {
+  return streamed.parts == 1 ? LaunchStreamed<kGroups, kRows, 1>
+                             : LaunchStreamed<kGroups, kRows, 2>;
+}
+template <int kGroups>
+Streamed StreamedOf(const ChainStream& streamed) {
+  return streamed.rows == kStreamRows[0]
+             ? StreamedOf<kGroups, kStreamRows[0]>(streamed)
+             : StreamedOf<kGroups, kStreamRows[1]>(streamed);
 }
 
 }  // namespace
@@ -95,6 +116,16 @@ bool RunsChain() {
              reinterpret_cast<const void*>(ChainKernel<1, 1>)) == nullptr;
 }
 
+Error LaunchKeepHighHalves(const MatrixShape& shape, const float* packed,
+                           uint32_t* high, uint32_t* lost) {
+  constexpr int kThreads = 256;
+  const int64_t count = shape.words() / 2;
+  KeepHighHalvesKernel<<<CeilDivide(count, int64_t{kThreads}), kThreads>>>(
+      reinterpret_cast<const uint32_t*>(packed + shape.columns()), count, high,
+      lost);
+  return CheckLaunch("KeepHighHalvesKernel");
+}
+
 Error LaunchChain(const Chain& chain, int64_t images, const float* in,
                   float* out, cudaStream_t stream) {
   int64_t tiles = 0;
@@ -104,12 +135,8 @@ Error LaunchChain(const Chain& chain, int64_t images, const float* in,
   ChainStream streamed;
   if (MakeStream(chain, images, in, &streamed)) {
     static_assert(kMostChainOutputs <= 2 * kStreamOutputs);
-    const bool few = streamed.rows == kStreamRows[0];
-    const auto launch = streamed.groups == 1
-                            ? few ? LaunchStreamed<1, kStreamRows[0]>
-                                  : LaunchStreamed<1, kStreamRows[1]>
-                        : few ? LaunchStreamed<2, kStreamRows[0]>
-                              : LaunchStreamed<2, kStreamRows[1]>;
+    const Streamed launch = streamed.groups == 1 ? StreamedOf<1>(streamed)
+                                                 : StreamedOf<2>(streamed);
     return launch(chain, streamed, images, in, out, stream);
   }
   // Layers that need no more warps are done as soon by blocks of few threads,

@@ -16,6 +16,9 @@ namespace convlab::cuda {
 struct ChainLayer {
   MatrixShape shape;
   const float* packed;
+  // Their high halves alone, in the same order, if the low ones are all zero;
+  // otherwise null.
+  const uint32_t* high;
   const float* bias;  // null: none
   Activation activation;
 };
@@ -31,6 +34,11 @@ constexpr int kChainThreads = 256;
 bool TakesChainLayer(int64_t inputs, int64_t outputs, MatrixShape* shape);
 // Whether the current device has the tensor cores for it.
 bool RunsChain();
+
+// Copies the high halves of packed weights, shape.words() / 2 words, and sets
+// bits of *lost if a low one is not zero, in the default stream.
+Error LaunchKeepHighHalves(const MatrixShape& shape, const float* packed,
+                           uint32_t* high, uint32_t* lost);
 
 // Queues the layers for `in` [images, inputs of the first] in `stream`; `out`
 // is [images, outputs of the last].

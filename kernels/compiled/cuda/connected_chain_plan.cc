@@ -10,10 +10,10 @@ namespace {
 // Bytes of weights that a chunk's products read: as if there were outputs for
 // whole warpgroups. What lies behind a chunk's weights is multiplied, too, but
 // nobody uses these sums.
-int ReadChunkBytes(int tiles) {
+int ReadChunkBytes(int tiles, int parts) {
   constexpr int kGroupTiles = kStreamOutputs / kMatrixTile;
   const int missing = RoundUp(tiles, kGroupTiles) - tiles;
-  return ChunkBytes(tiles) + missing * kTileWords * 4;
+  return (kChunkSteps * tiles + missing) * ChainStream::TileBytes(parts);
 }
 
 // What a block takes beside the launch's shared memory: barriers, and 1 KB of
@@ -22,15 +22,17 @@ constexpr int kOwnBytes = 512, kSystemBytes = 1024;
 
 }  // namespace
 
-bool MakeChainStream(const MatrixShape* shapes, int count, int64_t images,
-                     const DeviceLimits& limits, ChainStream* stream) {
+bool MakeChainStream(const MatrixShape* shapes, int count, int parts,
+                     int64_t images, const DeviceLimits& limits,
+                     ChainStream* stream) {
   *stream = {};
   stream->groups = 1;
+  stream->parts = parts;
   for (int i = 0; i < count; ++i) {
     if (shapes[i].outputs > kStreamOutputs) stream->groups = 2;
     stream->weight_bytes =
         std::max(stream->weight_bytes,
-                 ReadChunkBytes(static_cast<int>(shapes[i].tiles)));
+                 ReadChunkBytes(static_cast<int>(shapes[i].tiles), parts));
   }
   // A block takes hardly longer for a few images more, but another round of
   // blocks as long as the first.

@@ -10,14 +10,15 @@ namespace {
 
 // The launch for layers of these widths: the inputs of the first, and the
 // outputs of each.
-ChainStream Make(const std::vector<int>& widths, int64_t images) {
+ChainStream Make(const std::vector<int>& widths, int64_t images,
+                 int parts = 2) {
   std::vector<MatrixShape> shapes(widths.size() - 1);
   for (size_t i = 0; i + 1 < widths.size(); ++i) {
     EXPECT_TRUE(MakeMatrixShape(widths[i], widths[i + 1], &shapes[i]));
   }
   ChainStream stream;
   EXPECT_TRUE(MakeChainStream(shapes.data(), static_cast<int>(shapes.size()),
-                              images, kH200, &stream));
+                              parts, images, kH200, &stream));
   return stream;
 }
 
@@ -32,6 +33,7 @@ void ExpectFits(const ChainStream& stream, const std::vector<int>& widths) {
   EXPECT_LE(stream.stages, kStreamMostStages);
   EXPECT_EQ(ChainStream::ColumnsAt(stream.rows) % 16, 0);
   EXPECT_EQ(ChainStream::FactorsAt(stream.rows) % 8, 0);
+  EXPECT_EQ(ChainStream::StagingAt(stream.rows) % 16, 0);
   EXPECT_EQ(ChainStream::StagesAt(stream.rows) % 128, 0);
   EXPECT_EQ(stream.stage_bytes() % 128, 0);
   EXPECT_EQ(ChainStream::HalvesBytes(stream.rows) % 128, 0);
@@ -40,7 +42,8 @@ void ExpectFits(const ChainStream& stream, const std::vector<int>& widths) {
     const int tiles = (widths[i] + kMatrixTile - 1) / kMatrixTile;
     const int read_tiles = widths[i] > kStreamOutputs ? 16 : 8;
     // The last step of a chunk.
-    EXPECT_LE(((kChunkSteps - 1) * tiles + read_tiles) * kTileWords * 4,
+    EXPECT_LE(((kChunkSteps - 1) * tiles + read_tiles) *
+                  ChainStream::TileBytes(stream.parts),
               stream.weight_bytes);
   }
 }
@@ -54,7 +57,9 @@ TEST(ConnectedChainPlan, FitsTheBlocksMemory) {
                                          {4, 64}}) {
     for (const int64_t images : {1, 32, 33, 4096, 5000, 1 << 20}) {
       SCOPED_TRACE(images);
-      ExpectFits(Make(widths, images), widths);
+      for (const int parts : {1, 2}) {
+        ExpectFits(Make(widths, images, parts), widths);
+      }
     }
   }
 }
@@ -81,7 +86,7 @@ TEST(ConnectedChainPlan, SaysWhereThereIsNoRoom) {
   DeviceLimits small = kH200;
   small.shared_per_block = 100 << 10;
   ChainStream stream;
-  EXPECT_FALSE(MakeChainStream(&shape, 1, 4096, small, &stream));
+  EXPECT_FALSE(MakeChainStream(&shape, 1, /*parts=*/2, 4096, small, &stream));
 }
 
 }  // namespace

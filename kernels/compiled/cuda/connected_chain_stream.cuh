@@ -14,6 +14,7 @@
 #include "kernels/convolution/cuda/lib/ptx.cuh"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"
 #include "kernels/cuda/activation.cuh"
+#include "kernels/cuda/async_copy.cuh"
 #include "kernels/cuda/split.cuh"
 
 namespace convlab::cuda {
@@ -23,8 +24,9 @@ namespace convlab::cuda {
 // Outputs are the rows of a product and images its columns, both from shared
 // memory: the weights of 64 outputs then serve all images of the block.
 //
-// kGroups, kRows: the block's warpgroups that multiply, and its images.
-template <int kGroups, int kRows>
+// kGroups, kRows: the block's warpgroups that multiply, and its images. kParts:
+// of a weight.
+template <int kGroups, int kRows, int kParts>
 class StreamedChain {
  public:
   // `barriers`: kBarriers of them in shared memory.
@@ -66,10 +68,15 @@ class StreamedChain {
 
  private:
   static constexpr int kMultipliers = 128 * kGroups, kSplitters = 4 * kRows;
+  // Of 8 images and of 8 outputs, for a step.
   static constexpr int kTileBytes = kTileWords * 4;
+  static constexpr int kWeightTileBytes = ChainStream::TileBytes(kParts);
   // Of a chunk's step as halves.
   static constexpr int kStepBytes = kRows / 8 * kTileBytes;
   static constexpr int kSums = kRows / 2;  // of a thread
+  // Of a layer behind the first.
+  static constexpr int kMostChunks = kMostChainOutputs / kMatrixChunk;
+  static constexpr int kStagedVectors = kMatrixStep / 4;
   // Two warpgroups have no registers for the sums of 40 images twice.
   static constexpr bool kAhead = kGroups == 1 || kRows <= 32;
 
@@ -92,6 +99,10 @@ class StreamedChain {
   __device__ float2* columns() const {
     return reinterpret_cast<float2*>(shared_ + ChainStream::ColumnsAt(kRows));
   }
+  // [chunk % kStreamAhead][vector of four inputs][thread].
+  __device__ float4* staging() const {
+    return reinterpret_cast<float4*>(shared_ + ChainStream::StagingAt(kRows));
+  }
   __device__ float* factors(int stage) const {  // [row]
     return reinterpret_cast<float*>(shared_ + ChainStream::FactorsAt(kRows)) +
            stage * kRows;
@@ -113,8 +124,11 @@ class StreamedChain {
     Turn turn;
     for (int i = 0; i < chain_.count; ++i) {
       const ChainLayer& layer = chain_.layers[i];
-      const int bytes = ChunkBytes(static_cast<int>(layer.shape.tiles));
-      const float* from = layer.packed + layer.shape.columns();
+      const int bytes =
+          kChunkSteps * static_cast<int>(layer.shape.tiles) * kWeightTileBytes;
+      const float* from = kParts == 1
+                              ? reinterpret_cast<const float*>(layer.high)
+                              : layer.packed + layer.shape.columns();
 #pragma unroll 1
       for (int chunk = 0; chunk < chunks(i); ++chunk) {
         WaitFor(done_ + 8 * turn.stage, turn.parity ^ 1);
@@ -138,26 +152,39 @@ class StreamedChain {
     Turn turn;
     WaitForKernelBefore();
     {
-      // Chunks are under way from device memory, each in registers of its own.
-      constexpr int kUnderWay = 4;
       const int inputs = static_cast<int>(chain_.layers[0].shape.inputs);
       const float* const from =
           in_ + min(first_ + own_row(), images_ - 1) * int64_t{inputs};
-      float v[kUnderWay][kMatrixStep];
-      const auto load = [&](int chunk, float(&to)[kMatrixStep]) {
-        const int first = chunk * kMatrixChunk + own_step() * kMatrixStep;
-        LoadInputs(from + first, inputs - first, to);
+      // Chunks are on their way to memory, not to registers: the machine code
+      // has too few counters of loads to wait for one chunk's alone.
+      const auto staged = [&](int chunk) -> float4* {
+        return staging() + chunk % kStreamAhead * kStagedVectors * kSplitters +
+               threadIdx.x - kMultipliers;
       };
+      const auto start = [&](int chunk) {
+        const int first = chunk * kMatrixChunk + own_step() * kMatrixStep;
 #pragma unroll
-      for (int j = 0; j < kUnderWay; ++j) load(j, v[j]);
-#pragma unroll 1
-      for (int chunk = 0; chunk < chunks(0); chunk += kUnderWay) {
-#pragma unroll
-        for (int j = 0; j < kUnderWay; ++j) {
-          if (chunk + j >= chunks(0)) break;
-          SplitChunk(v[j], &turn);
-          load(chunk + j + kUnderWay, v[j]);
+        for (int i = 0; i < kStagedVectors; ++i) {
+          StartCopy<sizeof(float4)>(staged(chunk) + i * kSplitters,
+                                    from + first + 4 * i,
+                                    first + 4 * i < inputs);
         }
+        CommitCopies();
+      };
+#pragma unroll 1
+      for (int chunk = 0; chunk < kStreamAhead; ++chunk) start(chunk);
+#pragma unroll 1
+      for (int chunk = 0; chunk < chunks(0); ++chunk) {
+        WaitForCopies<kStreamAhead - 1>();
+        float v[kMatrixStep];
+#pragma unroll
+        for (int i = 0; i < kStagedVectors; ++i) {
+          const float4 four = staged(chunk)[i * kSplitters];
+          v[4 * i] = four.x, v[4 * i + 1] = four.y;
+          v[4 * i + 2] = four.z, v[4 * i + 3] = four.w;
+        }
+        SplitChunk(v, &turn);
+        start(chunk + kStreamAhead);
       }
     }
 #pragma unroll 1
@@ -166,16 +193,25 @@ class StreamedChain {
       const int inputs = static_cast<int>(chain_.layers[layer].shape.inputs);
       const float* const from =
           values(layer - 1) + own_row() * kChainValuePitch;
-#pragma unroll 1
-      for (int chunk = 0; chunk < chunks(layer); ++chunk) {
-        const int first = chunk * kMatrixChunk + own_step() * kMatrixStep;
-        float v[kMatrixStep];
-        LoadInputs(from + first, inputs - first, v);
-        WithActivation(chain_.layers[layer - 1].activation, [&](auto own) {
+      float v[kMostChunks][kMatrixStep];
 #pragma unroll
-          for (float& value : v) value = Apply<decltype(own)::value>(value);
-        });
-        SplitChunk(v, &turn);
+      for (int chunk = 0; chunk < kMostChunks; ++chunk) {
+        const int first = chunk * kMatrixChunk + own_step() * kMatrixStep;
+        LoadInputs(from + first, inputs - first, v[chunk]);
+      }
+      WithActivation(chain_.layers[layer - 1].activation, [&](auto own) {
+#pragma unroll
+        for (auto& of_chunk : v) {
+#pragma unroll
+          for (float& value : of_chunk) {
+            value = Apply<decltype(own)::value>(value);
+          }
+        }
+      });
+#pragma unroll
+      for (int chunk = 0; chunk < kMostChunks; ++chunk) {
+        if (chunk == chunks(layer)) break;
+        SplitChunk(v[chunk], &turn);
       }
     }
     StoreOutputs();
@@ -197,7 +233,6 @@ class StreamedChain {
     StoreHalves(v, scale.scale,
                 halves(turn->stage) + own_step() * kStepBytes +
                     row / 8 * kTileBytes + row % 8 * 16);
-    FenceAsyncProxy();
     Arrive(ready_ + 8 * turn->stage);
     turn->Next(stream_.stages);
   }
@@ -260,10 +295,13 @@ class StreamedChain {
                                            Turn* started, Turn* done,
                                            float (&totals)[kSums]) const {
     const int step_bytes =
-        static_cast<int>(chain_.layers[layer].shape.tiles) * kTileBytes;
+        static_cast<int>(chain_.layers[layer].shape.tiles) * kWeightTileBytes;
     const auto start = [&](Sums* sums) {
       WaitFor(ready_ + 8 * started->stage, started->parity);
-      Start(weights(started->stage) + first_tile * kTileBytes, step_bytes,
+      // For the halves. In a thread that stores them the fence would wait for
+      // its copies of later chunks, too.
+      FenceAsyncProxy();
+      Start(weights(started->stage) + first_tile * kWeightTileBytes, step_bytes,
             halves(started->stage), sums);
       started->Next(stream_.stages);
     };
@@ -325,13 +363,16 @@ class StreamedChain {
     FenceProducts();
 #pragma unroll
     for (int s = 0; s < kChunkSteps; ++s) {
-      const uint64_t high_rows = ColumnsAt<kTileBytes>(rows);
-      const uint64_t low_rows = ColumnsAt<kTileBytes>(rows + kTileBytes / 2);
+      const uint64_t high_rows = ColumnsAt<kWeightTileBytes>(rows);
       const uint64_t high = ColumnsAt<kTileBytes>(columns);
       const uint64_t low = ColumnsAt<kTileBytes>(columns + kTileBytes / 2);
       StartProduct(sums->small, high_rows, low, s > 0);
       StartProduct(sums->large, high_rows, high, s > 0);
-      StartProduct(sums->small, low_rows, high);
+      if constexpr (kParts == 2) {
+        StartProduct(sums->small,
+                     ColumnsAt<kWeightTileBytes>(rows + kWeightTileBytes / 2),
+                     high);
+      }
       rows += step_bytes;
       columns += kStepBytes;
     }
@@ -373,7 +414,7 @@ class StreamedChain {
 #endif
 
 // Rows of `in` begin at multiples of 16 bytes.
-template <int kGroups, int kRows>
+template <int kGroups, int kRows, int kParts>
 __global__ void __launch_bounds__(ChainStream::Threads(kGroups, kRows), 1)
     StreamedChainKernel(const __grid_constant__ Chain chain,
                         const __grid_constant__ ChainStream stream,
@@ -381,11 +422,25 @@ __global__ void __launch_bounds__(ChainStream::Threads(kGroups, kRows), 1)
 #if __CUDA_ARCH_FEAT_SM90_ALL
   LetNextKernelStart();
   extern __shared__ __align__(128) char streamed_chain_shared[];
-  __shared__ uint64_t barriers[StreamedChain<kGroups, kRows>::kBarriers];
-  StreamedChain<kGroups, kRows>(streamed_chain_shared, barriers, chain, stream,
-                                images, in, out)
+  __shared__ uint64_t
+      barriers[StreamedChain<kGroups, kRows, kParts>::kBarriers];
+  StreamedChain<kGroups, kRows, kParts>(streamed_chain_shared, barriers, chain,
+                                        stream, images, in, out)
       .Run();
 #endif
+}
+
+// A thread copies a word of the high halves. `count`: of them.
+__global__ void KeepHighHalvesKernel(const uint32_t* words, int64_t count,
+                                     uint32_t* high, uint32_t* lost) {
+  constexpr int kHighWords = kTileWords / 2;
+  const int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  const uint32_t* const from =
+      words + i / kHighWords * kTileWords + i % kHighWords;
+  high[i] = from[0];
+  const uint32_t low = from[kHighWords];
+  if (low != 0) atomicOr(lost, low);
 }
 
 }  // namespace convlab::cuda
