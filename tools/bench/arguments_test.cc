@@ -50,6 +50,8 @@ TEST(Bench, RefusesWrongArguments) {
                                 "--network sp19 --library",
                                 "--network sp19 --layers sp19",
                                 "--network sp19 --device cpu --gpus 2",
+                                "--network sp19 --weights /nowhere",
+                                "--weights /nowhere",
                                 "--library --network sp19 --accuracy",
                                 "--library --batch 10",
                                 "--gpus 2",

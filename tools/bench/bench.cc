@@ -26,6 +26,7 @@
 #include "common/record/recorded_command.h"
 #include "common/status/main.h"
 #include "common/status/status.h"
+#include "common/weights/weights.h"
 #include "gflags/gflags.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/library.h"
@@ -88,6 +89,9 @@ DEFINE_string(network, "",
               "cuDNN and cuBLAS layer by layer: names such as fa19,sp19, "
               "separated by commas; each with --batch images, 1 to 10000 if "
               "none are given");
+DEFINE_string(weights, "",
+              "with --network: take the weights of each network from this "
+              "folder, such as fa19.safetensors; without, they are random");
 DEFINE_bool(library, false,
             "measure the library for other programs instead (docs/library.md): "
             "what a call costs the host, and problems that people have");
@@ -301,6 +305,14 @@ absl::Status BenchWholeNetworks(const std::vector<std::string>& command) {
   }
   if (!FLAGS_json.empty()) {
     RETURN_IF_ERROR(CheckWritable(UserPath(FLAGS_json)));
+  }
+  if (!FLAGS_weights.empty()) {
+    for (const Network* network : options.networks) {
+      const std::string file = absl::StrCat(UserPath(FLAGS_weights), "/",
+                                            network->name, ".safetensors");
+      ASSIGN_OR_RETURN(options.weights.emplace_back(),
+                       LoadWeights(file, *network));
+    }
   }
   ASSIGN_OR_RETURN(options.backend, ChooseBackend());
   options.peers = FLAGS_peers;

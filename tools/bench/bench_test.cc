@@ -73,6 +73,7 @@ TEST(Bench, MeasuresWholeNetworks) {
   EXPECT_EQ(record->device, "cpu");
   EXPECT_EQ(record->threads, 2);
   EXPECT_THAT(record->method, HasSubstr("host clock"));
+  EXPECT_THAT(record->method, HasSubstr("random weights"));
   EXPECT_EQ(record->command[0], "bench");
   EXPECT_EQ(record->command[1], "--network");
   ASSERT_EQ(record->rows.size(), 4u);
@@ -90,6 +91,22 @@ TEST(Bench, MeasuresWholeNetworks) {
   EXPECT_EQ(unknown.exit_status, 2);
   EXPECT_THAT(unknown.output, HasSubstr("fa91"));
   EXPECT_EQ(Bench("--network sp19,sp19").exit_status, 2);
+}
+
+TEST(Bench, MeasuresNetworksWithWeightsOfFiles) {
+  const std::string json = Path("weights.json");
+  const Outcome outcome = Bench(absl::StrCat(
+      "--network lenet5 --weights common/weights/models --batch 2 --device cpu "
+      "--threads 1 --samples 4 --seconds 0.01 --json ",
+      json));
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.output;
+  const auto record = ReadNetworkRecord(json);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_THAT(record->method, HasSubstr("weights from files"));
+  EXPECT_EQ(record->rows.size(), 1u);
+  const Outcome missing = Bench("--network lenet5 --weights /nowhere");
+  EXPECT_EQ(missing.exit_status, 2);
+  EXPECT_THAT(missing.output, HasSubstr("/nowhere/lenet5.safetensors"));
 }
 
 TEST(Bench, AnswersOfNetworksAreCompared) {

@@ -42,6 +42,7 @@ constexpr struct {
     {"threads", kLayers | kTimed},
     {"kernel", kTimes},
     {"gpus", kNetwork},
+    {"weights", kNetwork},
     {"wide", kTimes | kNetwork},
     {"verbose", kTimes},
 };

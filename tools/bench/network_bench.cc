@@ -105,8 +105,8 @@ class NetworkBench {
     return absl::OkStatus();
   }
 
-  absl::Status MeasureNetwork(const Network& network) {
-    const NetworkWeights weights = RandomWeights(network);
+  absl::Status MeasureNetwork(const Network& network,
+                              const NetworkWeights& weights) {
     const ImageSet images = RandomImages(
         *std::max_element(options_.batches.begin(), options_.batches.end()));
     const NetworkCase one = {network, weights, images, options_.backend};
@@ -378,10 +378,14 @@ absl::Status BenchNetworks(const NetworkBenchOptions& options, Workers& workers,
             "path devices: host clock over rounds of calls on all GPUs, from a "
             "warm L2"
           : "",
-      "; percentiles by nearest rank");
+      "; percentiles by nearest rank; ",
+      options.weights.empty() ? "random weights" : "weights from files");
   absl::Status status;
-  for (const Network* network : options.networks) {
-    status = bench.MeasureNetwork(*network);
+  for (size_t i = 0; i < options.networks.size(); ++i) {
+    const Network& network = *options.networks[i];
+    status = bench.MeasureNetwork(network, options.weights.empty()
+                                               ? RandomWeights(network)
+                                               : options.weights[i]);
     if (!status.ok()) break;
   }
   for (const cuda::Library* library : cuda::OpenedLibraries()) {

@@ -13,6 +13,7 @@
 #include "common/network/network.h"
 #include "common/parallel/parallel.h"
 #include "common/record/network_record.h"
+#include "common/weights/weights.h"
 #include "kernels/convolution/convolution.h"
 
 namespace convlab {
@@ -23,7 +24,8 @@ absl::StatusOr<std::vector<const Network*>> ParseNetworks(
 
 struct NetworkBenchOptions {
   std::vector<const Network*> networks;
-  std::vector<int64_t> batches;  // images of a call, each once
+  std::vector<NetworkWeights> weights;  // of each; none: random ones
+  std::vector<int64_t> batches;         // images of a call, each once
   Backend backend;
   bool peers = true;   // also the library; there is none on the CPU
   int samples = 20;    // at least
@@ -40,9 +42,9 @@ std::string NetworkTableLine(const NetworkRow& row, const NetworkRow* peer,
 
 // Adds to the record, and prints, a row for each network, number of images,
 // path and provider, whose calls take turns. Images, of 28 x 28 bytes, and
-// weights are random. Before it is timed, each call is compared with the
-// network layer by layer: if the answers differ that is an error for ours, and
-// an omission for the library.
+// weights that are not given are random. Before it is timed, each call is
+// compared with the network layer by layer: if the answers differ that is an
+// error for ours, and an omission for the library.
 absl::Status BenchNetworks(const NetworkBenchOptions& options, Workers& workers,
                            NetworkRecord& record);
 
