@@ -239,7 +239,8 @@ class FloatFrontGroups {
     const int column = in_image - row * pooled();
     return {image(number) + 16 * (row * size()) + 8 * column,
             number * sizes_.filters * area() + 2 * row * pooled() + column,
-            i < total ? factors_[number] : 0, 2 * row + 1 < pooled()};
+            i < total ? factors_[number] : 0,
+            pooled() % 2 == 0 || 2 * row + 1 < pooled()};
   }
 
   // 64 pairs at a time. A lane has pixels of two.
@@ -253,17 +254,19 @@ class FloatFrontGroups {
     bool exists[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      exists[i] = FilterOf(i) < sizes_.filters;
+      // There are four at least.
+      exists[i] = i == 0 || FilterOf(i) < sizes_.filters;
       out[i] = out_ + FilterOf(i) * area();
       // Otherwise the compiler makes the pointer anew for each store, by a
       // dozen instructions.
       asm("" : "+l"(out[i]));
     }
+    int tile = threadIdx.x / 128 * 64;
+    Pair next[2] = {PairOf(tile + own, total), PairOf(tile + own + 8, total)};
 #pragma unroll 1
-    for (int tile = threadIdx.x / 128 * 64; tile < total;
-         tile += 64 * kFloatGroups) {
-      const Pair pairs[2] = {PairOf(tile + own, total),
-                             PairOf(tile + own + 8, total)};
+    while (tile < total) {
+      const Pair pairs[2] = {next[0], next[1]};
+      tile += 64 * kFloatGroups;
       uint32_t high[kSteps + 1][4], low[kSteps + 1][4];
       LoadWindows(pairs, high, low);
       float sums[2][kSums];
@@ -272,6 +275,9 @@ class FloatFrontGroups {
       for (int below = 0; below < 2; ++below) {
         Start(columns, high, low, below, sums[below]);
       }
+      // The next tile's, while the products run.
+      next[0] = PairOf(tile + own, total);
+      next[1] = PairOf(tile + own + 8, total);
       // Of four filters a lane finishes both pairs' windows, of the others
       // one's: then its neighbour finishes the other's.
       const bool odd = lane() % 2 == 1;
