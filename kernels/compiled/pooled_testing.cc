@@ -21,6 +21,7 @@ enum class Data {
   kScales,
   kFaint,
   kFaintCorner,
+  kFaintCornerAndBias,
   kSpecial
 };
 
@@ -51,15 +52,22 @@ PooledValues MakeValues(const Pooled& shape, int64_t images, Data data) {
     values.filters[i] = std::ldexp(values.filters[i], filter * 7 % 40 - 20);
   }
   // The last output of an image sees its last value, which is far smaller than
-  // the largest, and zeros.
+  // the largest, and zeros. A bias of half as much takes away what it gives, or
+  // would if it were lost.
+  constexpr float kFaint = 1e-12f;
+  const bool bias = data == Data::kFaintCornerAndBias;
+  const bool corner = data == Data::kFaintCorner || bias;
+  for (int m = 0; bias && m < shape.of.filters; ++m) {
+    values.bias[m] =
+        -kFaint / 2 * std::fabs(values.filters[(m + 1) * shape.weights() - 1]);
+  }
   const int size = shape.of.size,
             seen = shape.of.kernel_size + shape.of.pool.size;
-  for (int64_t i = 0; data == Data::kFaintCorner && i < images * of_image;
-       ++i) {
+  for (int64_t i = 0; corner && i < images * of_image; ++i) {
     const auto row = static_cast<int>(i / size % size);
     const auto column = static_cast<int>(i % size);
     if (row > size - seen && column > size - seen) in[i] = 0;
-    if ((i + 1) % of_image == 0) in[i] = 1e-12f;
+    if ((i + 1) % of_image == 0) in[i] = kFaint;
   }
   if (data == Data::kSpecial) {
     in[1] = std::numeric_limits<float>::infinity();
@@ -150,8 +158,9 @@ void ExpectWhatTheDefinitionGives(const PooledCase& of,
   for (const Activation activation :
        {Activation::kNone, Activation::kTanh, Activation::kRelu}) {
     const Pooled shape = {of, activation};
-    for (const Data data : {Data::kUniform, Data::kIntegers, Data::kScales,
-                            Data::kFaint, Data::kFaintCorner, Data::kSpecial}) {
+    for (const Data data :
+         {Data::kUniform, Data::kIntegers, Data::kScales, Data::kFaint,
+          Data::kFaintCorner, Data::kFaintCornerAndBias, Data::kSpecial}) {
       SCOPED_TRACE(absl::StrCat("activation ", static_cast<int>(activation),
                                 ", data ", static_cast<int>(data)));
       constexpr int64_t kImages = 5;
