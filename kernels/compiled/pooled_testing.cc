@@ -52,14 +52,14 @@ PooledValues MakeValues(const Pooled& shape, int64_t images, Data data) {
     values.filters[i] = std::ldexp(values.filters[i], filter * 7 % 40 - 20);
   }
   // The last output of an image sees its last value, which is far smaller than
-  // the largest, and zeros. A bias of half as much takes away what it gives, or
-  // would if it were lost.
-  constexpr float kFaint = 1e-12f;
+  // the largest, and zeros: 1e-12 grows as a half, and 1e-13 is lost. A bias
+  // takes half of what it gives.
   const bool bias = data == Data::kFaintCornerAndBias;
   const bool corner = data == Data::kFaintCorner || bias;
+  const float faint = bias ? 1e-13f : 1e-12f;
   for (int m = 0; bias && m < shape.of.filters; ++m) {
     values.bias[m] =
-        -kFaint / 2 * std::fabs(values.filters[(m + 1) * shape.weights() - 1]);
+        -faint / 2 * std::fabs(values.filters[(m + 1) * shape.weights() - 1]);
   }
   const int size = shape.of.size,
             seen = shape.of.kernel_size + shape.of.pool.size;
@@ -67,7 +67,7 @@ PooledValues MakeValues(const Pooled& shape, int64_t images, Data data) {
     const auto row = static_cast<int>(i / size % size);
     const auto column = static_cast<int>(i % size);
     if (row > size - seen && column > size - seen) in[i] = 0;
-    if ((i + 1) % of_image == 0) in[i] = kFaint;
+    if ((i + 1) % of_image == 0) in[i] = faint;
   }
   if (data == Data::kSpecial) {
     in[1] = std::numeric_limits<float>::infinity();
