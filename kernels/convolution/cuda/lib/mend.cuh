@@ -157,18 +157,17 @@ struct Mending {
   }
   // Whether an output is certain. Bias and activation are monotonic, so an
   // output beyond what sums of twice the least certain magnitude lead to is a
-  // certain sum's. So is the least output of all, such as relu's 0, if sums of
-  // four times that magnitude lead to it, too: an uncertain sum is less, and
-  // by how much it is wrong far less.
+  // certain sum's. So is relu's 0 where sums of four times that magnitude lead
+  // to it: an uncertain sum is less, and what it lost is far less.
   __device__ __forceinline__ bool IsCertain(const MendPlan& plan, int m,
                                             float least, float output) const {
+    const Activation activation = plan.epilogue.activation;
     const float bias =
         plan.epilogue.bias == nullptr ? 0 : plan.epilogue.bias[m];
-    const auto of = [&](float sum) {
-      return Apply(plan.epilogue.activation, bias + sum);
-    };
-    return output < of(-2 * least) || output > of(2 * least) ||
-           (output == of(4 * least) && output == of(-INFINITY));
+    return output < Apply(activation, bias - 2 * least) ||
+           output > Apply(activation, bias + 2 * least) ||
+           (activation == Activation::kRelu && output == 0 &&
+            bias <= -4 * least);
   }
   // Computes an output. With kLanes = 32 all lanes of a warp call this.
   template <int kLanes>
