@@ -53,7 +53,7 @@ PooledValues MakeValues(const Pooled& shape, int64_t images, Data data) {
   }
   // The last output of an image sees its last value, which is far smaller than
   // the largest, and zeros: 1e-12 grows as a half, and 1e-13 is lost. A bias
-  // takes half of what it gives.
+  // takes half of what it gives, so that a negative bias alone says nothing.
   const bool bias = data == Data::kFaintCornerAndBias;
   const bool corner = data == Data::kFaintCorner || bias;
   const float faint = bias ? 1e-13f : 1e-12f;

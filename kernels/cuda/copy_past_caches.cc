@@ -11,7 +11,6 @@ namespace convlab::cuda {
 
 void CopyPastCaches(const void* from, int64_t bytes, void* to) {
 #ifdef __SSE2__
-  // What is small is not worth the wait for the stores.
   constexpr int64_t kFewestBytes = 16 << 10;
   if (bytes < kFewestBytes) {
     std::memcpy(to, from, bytes);

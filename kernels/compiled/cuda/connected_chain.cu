@@ -17,8 +17,9 @@
 // thread has the copy engine load chunks of weights as far ahead as there is
 // room, from one layer to the next; some warps load and split images, and apply
 // the activation of the layer before; and one or two warpgroups multiply, each
-// for its outputs. Weights that F16 holds have no low halves: these are neither
-// loaded nor multiplied.
+// for its outputs. Images come by asynchronous copies, each thread's own, a few
+// chunks ahead. Where F16 holds all weights of all layers, low halves are
+// zeros, which are neither loaded nor multiplied.
 //
 // By warps. Other GPUs, and images that begin at no multiple of 16 bytes, take
 // eight warps, each of which reads its weights from the second-level cache to
@@ -27,7 +28,7 @@
 // The order of sums does not depend on how many images there are.
 //
 // Cost. LeNet-5: 59,000 weights, 236 KB as two halves each, which every block
-// reads; half of that if F16 holds them.
+// reads; half of that without low halves.
 //
 // Bound. That traffic, and the waits between two layers.
 #include "common/math/rounding.h"

@@ -43,7 +43,8 @@ struct ChainStream {
   // The weights of 8 outputs for a step.
   static constexpr int TileBytes(int parts) { return parts * kTileWords * 2; }
   // A stage's halves, of which each 8 images take kTileWords for a step, as
-  // each 8 outputs do (matrix_plan.h); the weights stand behind them.
+  // each 8 outputs of two parts do (matrix_plan.h); the weights stand behind
+  // them.
   static constexpr int HalvesBytes(int rows) {
     return kChunkSteps * rows / 8 * kTileWords * 4;
   }

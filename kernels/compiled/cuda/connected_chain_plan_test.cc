@@ -64,6 +64,15 @@ TEST(ConnectedChainPlan, FitsTheBlocksMemory) {
   }
 }
 
+TEST(ConnectedChainPlan, OnePartTakesHalfTheRoom) {
+  const ChainStream two = Make({400, 120, 84, 10}, 4096, /*parts=*/2);
+  const ChainStream one = Make({400, 120, 84, 10}, 4096, /*parts=*/1);
+  EXPECT_EQ(two.parts, 2);
+  EXPECT_EQ(one.parts, 1);
+  EXPECT_EQ(2 * one.weight_bytes, two.weight_bytes);
+  EXPECT_GT(one.stages, two.stages);
+}
+
 TEST(ConnectedChainPlan, TakesMoreImagesWhereThatSparesARoundOfBlocks) {
   // lenet5: 128 blocks at once; 40 images would be no quicker.
   EXPECT_EQ(Make({400, 120, 84, 10}, 4096).rows, 32);

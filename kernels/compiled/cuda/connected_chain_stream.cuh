@@ -1,6 +1,7 @@
 // The kernel of fully connected layers one after another by the products of
 // warpgroups; connected_chain.cu tells the idea. For compute capability 9.0; in
-// code for any other GPU its body is empty.
+// code for any other GPU its body is empty. And the kernel that keeps weights'
+// high halves for it.
 #ifndef KERNELS_COMPILED_CUDA_CONNECTED_CHAIN_STREAM_CUH_
 #define KERNELS_COMPILED_CUDA_CONNECTED_CHAIN_STREAM_CUH_
 
@@ -76,6 +77,7 @@ class StreamedChain {
   static constexpr int kSums = kRows / 2;  // of a thread
   // Of a layer behind the first.
   static constexpr int kMostChunks = kMostChainOutputs / kMatrixChunk;
+  static_assert(kMostChainOutputs % kMatrixChunk == 0);
   static constexpr int kStagedVectors = kMatrixStep / 4;
   // Two warpgroups have no registers for the sums of 40 images twice.
   static constexpr bool kAhead = kGroups == 1 || kRows <= 32;

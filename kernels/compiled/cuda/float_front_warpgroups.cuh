@@ -118,9 +118,10 @@ class FloatFrontGroups {
   __device__ int pooled() const { return kImage > 0 ? kPooled : sizes_.pooled; }
   __device__ int pixels() const { return size() * size(); }
   __device__ int area() const { return pooled() * pooled(); }
-  __device__ int pairs() const { return (pooled() + 1) / 2 * pooled(); }
+  // Windows one below the other, of an image.
+  __device__ int image_pairs() const { return (pooled() + 1) / 2 * pooled(); }
   __device__ int DivideByPairs(uint32_t n) const {
-    return kImage > 0 ? n / pairs() : Divide(n, sizes_.pairs_magic);
+    return kImage > 0 ? n / image_pairs() : Divide(n, sizes_.pairs_magic);
   }
   __device__ int DivideByPooled(uint32_t n) const {
     return kImage > 0 ? n / pooled() : Divide(n, sizes_.pooled_magic);
@@ -234,7 +235,7 @@ class FloatFrontGroups {
     // Pairs beyond the last repeat it.
     const int at = min(i, total - 1);
     const int number = DivideByPairs(at);
-    const int in_image = at - number * pairs();
+    const int in_image = at - number * image_pairs();
     const int row = DivideByPooled(in_image);
     const int column = in_image - row * pooled();
     return {image(number) + 16 * (row * size()) + 8 * column,
@@ -246,7 +247,7 @@ class FloatFrontGroups {
   // 64 pairs at a time. A lane has pixels of two.
   __device__ __forceinline__ void Multiply(
       const FrontScale (&scales)[2]) const {
-    const int total = count_ * pairs();
+    const int total = count_ * image_pairs();
     const int own = threadIdx.x / 32 % 4 * 16 + lane() / 4;
     const uint32_t columns = static_cast<uint32_t>(
         ColumnsAt(__shfl_sync(0xffffffff, SharedAddress(shared_), 0)));
@@ -254,7 +255,7 @@ class FloatFrontGroups {
     bool exists[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      // There are four at least.
+      // There are four at least (MakeFloatFront).
       exists[i] = i == 0 || FilterOf(i) < sizes_.filters;
       out[i] = out_ + FilterOf(i) * area();
       // Otherwise the compiler makes the pointer anew for each store, by a

@@ -157,8 +157,9 @@ struct Mending {
   }
   // Whether an output is certain. Bias and activation are monotonic, so an
   // output beyond what sums of twice the least certain magnitude lead to is a
-  // certain sum's. So is relu's 0 where sums of four times that magnitude lead
-  // to it: an uncertain sum is less, and what it lost is far less.
+  // certain sum's. relu's 0 is certain where sums of four times that magnitude
+  // lead to it, too: if the sum without losses is more, its own sum is certain;
+  // otherwise it leads to 0 as well.
   __device__ __forceinline__ bool IsCertain(const MendPlan& plan, int m,
                                             float least, float output) const {
     const Activation activation = plan.epilogue.activation;
@@ -167,7 +168,7 @@ struct Mending {
     return output < Apply(activation, bias - 2 * least) ||
            output > Apply(activation, bias + 2 * least) ||
            (activation == Activation::kRelu && output == 0 &&
-            bias <= -4 * least);
+            bias < -4 * least);
   }
   // Computes an output. With kLanes = 32 all lanes of a warp call this.
   template <int kLanes>
