@@ -26,7 +26,6 @@
 #include "common/record/recorded_command.h"
 #include "common/status/main.h"
 #include "common/status/status.h"
-#include "common/weights/weights.h"
 #include "gflags/gflags.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/library.h"
@@ -307,12 +306,8 @@ absl::Status BenchWholeNetworks(const std::vector<std::string>& command) {
     RETURN_IF_ERROR(CheckWritable(UserPath(FLAGS_json)));
   }
   if (!FLAGS_weights.empty()) {
-    for (const Network* network : options.networks) {
-      const std::string file = absl::StrCat(UserPath(FLAGS_weights), "/",
-                                            network->name, ".safetensors");
-      ASSIGN_OR_RETURN(options.weights.emplace_back(),
-                       LoadWeights(file, *network));
-    }
+    ASSIGN_OR_RETURN(options.weights,
+                     LoadWeightsOf(options.networks, UserPath(FLAGS_weights)));
   }
   ASSIGN_OR_RETURN(options.backend, ChooseBackend());
   options.peers = FLAGS_peers;

@@ -321,6 +321,18 @@ absl::StatusOr<std::vector<const Network*>> ParseNetworks(
   return networks;
 }
 
+absl::StatusOr<std::vector<NetworkWeights>> LoadWeightsOf(
+    const std::vector<const Network*>& networks, const std::string& folder) {
+  std::vector<NetworkWeights> weights;
+  for (const Network* network : networks) {
+    ASSIGN_OR_RETURN(
+        weights.emplace_back(),
+        LoadWeights(absl::StrCat(folder, "/", network->name, ".safetensors"),
+                    *network));
+  }
+  return weights;
+}
+
 std::string NetworkTableHead(bool wide) {
   if (!wide) {
     return absl::StrFormat("%-14s %7s %-7s %-8s %6s %10s %10s %11s %7s\n",

@@ -22,6 +22,10 @@ namespace convlab {
 absl::StatusOr<std::vector<const Network*>> ParseNetworks(
     absl::string_view text);
 
+// The weights of each, from FOLDER/NAME.safetensors.
+absl::StatusOr<std::vector<NetworkWeights>> LoadWeightsOf(
+    const std::vector<const Network*>& networks, const std::string& folder);
+
 struct NetworkBenchOptions {
   std::vector<const Network*> networks;
   std::vector<NetworkWeights> weights;  // of each; none: random ones
