@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
+#include "kernels/convolution/cuda/lib/round_to_half.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/error.h"
 #include "kernels/layers/cuda/launches.h"
@@ -29,12 +30,6 @@ DeviceBuffer Upload(const std::vector<float>& values) {
 
 // What the weights and images are.
 enum class Values { kIntegers, kHalves, kFloats };
-
-// Rounds to 11 bits, as F16 has.
-float RoundToHalf(float v) {
-  const float grown = v * 8193;
-  return grown - (grown - v);
-}
 
 class ConnectedChainTest : public ::testing::TestWithParam<Widths> {
  protected:
@@ -57,7 +52,9 @@ class ConnectedChainTest : public ::testing::TestWithParam<Widths> {
       ASSERT_TRUE(TakesChainLayer(widths[i], widths[i + 1], &layer.shape));
       weights_.push_back(draw(int64_t{widths[i]} * widths[i + 1]));
       if (kind == Values::kHalves) {
-        for (float& v : weights_.back()) v = RoundToHalf(v);
+        for (float& v : weights_.back()) {
+          v = static_cast<float>(RoundToHalf(v));
+        }
       }
       biases_.push_back(draw(widths[i + 1]));
       const DeviceBuffer weight = Upload(weights_.back());

@@ -34,6 +34,7 @@
 #include "common/math/rounding.h"
 #include "kernels/compiled/cuda/connected_chain.cuh"
 #include "kernels/compiled/cuda/connected_chain.h"
+#include "kernels/compiled/cuda/connected_chain_pack.cuh"
 #include "kernels/compiled/cuda/connected_chain_stream.cuh"
 #include "kernels/convolution/cuda/lib/launch.h"
 #include "kernels/convolution/cuda/lib/wgmma_ptx.cuh"

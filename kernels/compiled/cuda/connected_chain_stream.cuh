@@ -1,7 +1,6 @@
 // The kernel of fully connected layers one after another by the products of
 // warpgroups; connected_chain.cu tells the idea. For compute capability 9.0; in
-// code for any other GPU its body is empty. And the kernel that keeps weights'
-// high halves for it.
+// code for any other GPU its body is empty.
 #ifndef KERNELS_COMPILED_CUDA_CONNECTED_CHAIN_STREAM_CUH_
 #define KERNELS_COMPILED_CUDA_CONNECTED_CHAIN_STREAM_CUH_
 
@@ -430,19 +429,6 @@ __global__ void __launch_bounds__(ChainStream::Threads(kGroups, kRows), 1)
                                         stream, images, in, out)
       .Run();
 #endif
-}
-
-// A thread copies a word of the high halves. `count`: of them.
-__global__ void KeepHighHalvesKernel(const uint32_t* words, int64_t count,
-                                     uint32_t* high, uint32_t* lost) {
-  constexpr int kHighWords = kTileWords / 2;
-  const int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i >= count) return;
-  const uint32_t* const from =
-      words + i / kHighWords * kTileWords + i % kHighWords;
-  high[i] = from[0];
-  const uint32_t low = from[kHighWords];
-  if (low != 0) atomicOr(lost, low);
 }
 
 }  // namespace convlab::cuda
