@@ -159,14 +159,14 @@ class FloatFrontGroups {
     return i == 0 ? lane() % 4 : 4 + lane() % 4 / 2;
   }
 
-  // Whether two halves hold a scaled value as well as they hold any. Products
-  // of the others would lose more than float32 does (docs/numerics.md).
+  // Whether two halves hold a scaled value, which is no denormal half, as well
+  // as they hold any. Products of the others would lose more than float32 does
+  // (docs/numerics.md).
   static __device__ __forceinline__ bool Keeps(float v) {
     const __half high = __float2half_rn(v);
     const float rest = v - __half2float(high);
     const float lost = rest - __half2float(__float2half_rn(rest));
-    return v == 0 || (fabsf(v) >= kLeastNormal &&
-                      fabsf(lost) <= kFloatFrontMostLost * fabsf(v));
+    return fabsf(lost) <= kFloatFrontMostLost * fabsf(v);
   }
 
   // Puts in the place of each two pixels of an image a word of their high
@@ -200,6 +200,8 @@ class FloatFrontGroups {
       // A larger one loses no bits of its low half, once it is scaled.
       constexpr float kLossless = 0.25f;
       if (all.IsBelow(kLossless * PowerOf2(power - 14))) {
+        // Scaling may have taken the least ones to zero.
+        kept = !all.IsBelow(kLeastNormal * PowerOf2(power - 14));
 #pragma unroll
         for (int j = 0; j < kFloatGroupVectors; ++j) {
 #pragma unroll
