@@ -29,7 +29,12 @@ DeviceBuffer Upload(const std::vector<float>& values) {
 }
 
 // What the weights and images are.
-enum class Values { kIntegers, kHalves, kFloats };
+enum class Values {
+  kIntegers,
+  kHalves,
+  kMixed,  // weights of halves in the first layer, of floats behind it
+  kFloats
+};
 
 class ConnectedChainTest : public ::testing::TestWithParam<Widths> {
  protected:
@@ -51,7 +56,9 @@ class ConnectedChainTest : public ::testing::TestWithParam<Widths> {
       ChainLayer& layer = chain_.layers[chain_.count++];
       ASSERT_TRUE(TakesChainLayer(widths[i], widths[i + 1], &layer.shape));
       weights_.push_back(draw(int64_t{widths[i]} * widths[i + 1]));
-      if (kind == Values::kHalves) {
+      const bool halves = integers || kind == Values::kHalves ||
+                          (kind == Values::kMixed && i == 0);
+      if (halves) {
         for (float& v : weights_.back()) {
           v = static_cast<float>(RoundToHalf(v));
         }
@@ -64,8 +71,7 @@ class ConnectedChainTest : public ::testing::TestWithParam<Widths> {
       ASSERT_TRUE(ToStatus(LaunchPackMatrix(layer.shape, weight.floats(),
                                             packed->floats()))
                       .ok());
-      ASSERT_NO_FATAL_FAILURE(
-          KeepHighHalves(*packed, kind != Values::kFloats, &layer));
+      ASSERT_NO_FATAL_FAILURE(KeepHighHalves(*packed, halves, &layer));
       layer.packed = packed->floats();
       buffers_.push_back(*std::move(packed));
       buffers_.push_back(Upload(biases_.back()));
@@ -134,6 +140,20 @@ class ConnectedChainTest : public ::testing::TestWithParam<Widths> {
     return values;
   }
 
+  // Makes NaN of all packed weights, so that only their high halves by
+  // themselves give results.
+  void SpoilPackedWeights() {
+    for (int i = 0; i < chain_.count; ++i) {
+      const MatrixShape& shape = chain_.layers[i].shape;
+      ASSERT_TRUE(FillBytes(const_cast<float*>(chain_.layers[i].packed) +
+                                shape.columns(),
+                            0xff,
+                            shape.words() * static_cast<int64_t>(sizeof(float)))
+                      .ok());
+    }
+    ASSERT_TRUE(Synchronize().ok());
+  }
+
   static constexpr int64_t kMost = 133;
 
   Chain chain_;
@@ -145,10 +165,11 @@ class ConnectedChainTest : public ::testing::TestWithParam<Widths> {
 TEST_P(ConnectedChainTest, IsWhatTheDefinitionGivesInAnyBatch) {
   if (!FindDevice().ok() || !RunsChain()) GTEST_SKIP() << "for a GPU";
   for (const Values kind :
-       {Values::kIntegers, Values::kHalves, Values::kFloats}) {
+       {Values::kIntegers, Values::kHalves, Values::kMixed, Values::kFloats}) {
     const bool integers = kind == Values::kIntegers;
     SCOPED_TRACE(integers                  ? "integers"
                  : kind == Values::kHalves ? "weights of halves"
+                 : kind == Values::kMixed  ? "weights of halves, and of floats"
                                            : "floats");
     ASSERT_NO_FATAL_FAILURE(Make(kind));
     const std::vector<float> all = Run(kMost);
@@ -175,6 +196,34 @@ TEST_P(ConnectedChainTest, IsWhatTheDefinitionGivesInAnyBatch) {
       EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin()))
           << images << " images";
     }
+  }
+}
+
+// As many images as blocks take 40 of, and without low halves.
+TEST_P(ConnectedChainTest, ManyImagesGiveTheSameBits) {
+  const absl::StatusOr<DeviceFacts> device = FindDevice();
+  if (!device.ok() || !RunsChain()) GTEST_SKIP() << "for a GPU";
+  constexpr int64_t kMany = 5000;
+  for (const Values kind : {Values::kHalves, Values::kFloats}) {
+    ASSERT_NO_FATAL_FAILURE(Make(kind));
+    const std::vector<float> few = Run(kMost);
+    const int inputs = GetParam().front(), outputs = GetParam().back();
+    for (int64_t i = kMost * inputs; i < kMany * inputs; ++i) {
+      images_.push_back(images_[i - kMost * inputs]);
+    }
+    const auto expect_repeated = [&](const std::vector<float>& many) {
+      for (int64_t i = 0; i < kMany * outputs; ++i) {
+        ASSERT_EQ(many[i], few[i % (kMost * outputs)]) << "output " << i;
+      }
+    };
+    expect_repeated(Run(kMany));
+    if (kind == Values::kFloats || device->compute_capability != 90 ||
+        inputs % 4 != 0) {
+      continue;
+    }
+    ASSERT_NO_FATAL_FAILURE(SpoilPackedWeights());
+    EXPECT_EQ(Run(kMost), few);
+    expect_repeated(Run(kMany));
   }
 }
 
