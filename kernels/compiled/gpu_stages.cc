@@ -58,6 +58,20 @@ bool GpuStages::convolves() const {
   });
 }
 
+bool GpuStages::WritesLogitsOnce() const {
+  return std::all_of(steps_.begin(), steps_.end(), [&](const Step& step) {
+    if (step.end < plan_.stages.size() || step.kind == Kind::kChain) {
+      return true;
+    }
+    // Where there are no tensor cores for it, a bias or an activation is
+    // applied in place.
+    const Stage& stage = plan_.stages[step.first];
+    return step.kind == Kind::kConnect &&
+           cuda::TakesLayers(stage.input.values(), stage.output.values(),
+                             step.layers);
+  });
+}
+
 int64_t GpuStages::ImageBytes(const Network& network) {
   return std::tuple_size_v<decltype(Memory::values)> * WidestValues(network) *
          kFloat;

@@ -82,6 +82,9 @@ class GpuStages {
   static int64_t EvenPiece(int64_t count, int64_t most);
   // Whether a piece's number of images makes such a difference.
   bool convolves() const;
+  // Whether each logit is written once, as it stays, whatever the number of
+  // images.
+  bool WritesLogitsOnce() const;
 
   absl::StatusOr<Memory> Allocate(int64_t images) const;
   absl::StatusOr<Convolutions> MakeConvolutions(int64_t images) const;

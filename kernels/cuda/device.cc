@@ -246,6 +246,17 @@ absl::Status DeviceStream::Synchronize() const {
   return CudaStatus(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
 }
 
+absl::StatusOr<bool> DeviceStream::HasEnded() const {
+  const cudaError_t error = cudaStreamQuery(stream_);
+  if (error == cudaErrorNotReady) {
+    // It would be the last error of whatever asks for that next.
+    cudaGetLastError();
+    return false;
+  }
+  RETURN_IF_ERROR(CudaStatus(error, "cudaStreamQuery"));
+  return true;
+}
+
 absl::StatusOr<Event> Event::Create() {
   Event event;
   RETURN_IF_ERROR(

@@ -181,6 +181,8 @@ class DeviceStream {
 
   // Waits for the stream's work; an error may be that of an earlier launch.
   absl::Status Synchronize() const;
+  // Whether it has; does not wait.
+  absl::StatusOr<bool> HasEnded() const;
 
  private:
   DeviceStream() = default;

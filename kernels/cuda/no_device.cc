@@ -48,6 +48,7 @@ bool IsPinned(const void*, int64_t) { return false; }
 absl::StatusOr<DeviceStream> DeviceStream::Create() { return NoCuda(); }
 DeviceStream::~DeviceStream() {}
 absl::Status DeviceStream::Synchronize() const { return NoCuda(); }
+absl::StatusOr<bool> DeviceStream::HasEnded() const { return NoCuda(); }
 absl::StatusOr<Event> Event::Create() { return NoCuda(); }
 Event::~Event() {}
 absl::Status Event::Record(CUstream_st*) { return NoCuda(); }
