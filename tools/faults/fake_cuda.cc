@@ -232,6 +232,7 @@ cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes,
 MAKES(cudaStreamCreate, kStream, 1, cudaStream_t* made)
 MAKES(cudaStreamCreateWithFlags, kStream, 1, cudaStream_t* made, unsigned)
 REMOVES(cudaStreamDestroy, kStream, cudaStream_t)
+NOTHING_OR_FAIL(cudaStreamQuery, cudaErrorLaunchFailure, cudaStream_t)
 NOTHING_OR_FAIL(cudaStreamSynchronize, cudaErrorLaunchFailure, cudaStream_t)
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
   CALL_OR_FAIL(cudaErrorInvalidResourceHandle)
