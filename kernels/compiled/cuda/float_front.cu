@@ -38,6 +38,7 @@
 #include "common/math/rounding.h"
 #include "kernels/compiled/cuda/float_front.cuh"
 #include "kernels/compiled/cuda/float_front.h"
+#include "kernels/compiled/cuda/float_front_shared.h"
 #include "kernels/compiled/cuda/float_front_warpgroups.cuh"
 #include "kernels/compiled/cuda/front.h"
 #include "kernels/convolution/cuda/lib/division.h"
