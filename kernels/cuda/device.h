@@ -181,7 +181,8 @@ class DeviceStream {
 
   // Waits for the stream's work; an error may be that of an earlier launch.
   absl::Status Synchronize() const;
-  // Whether it has; does not wait.
+  // Whether all of it has ended, without waiting; errors are those of
+  // Synchronize.
   absl::StatusOr<bool> HasEnded() const;
 
  private:
