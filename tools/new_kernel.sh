@@ -212,7 +212,7 @@ const Variant k${class} = {
     "What it does, in one sentence.",
     "Why it should be fast, in one sentence.",
     SupportsAll,
-    [](const Problem& problem, const Resources& resources)
+    [](const Problem& problem, const Epilogue&, const Resources& resources)
         -> absl::StatusOr<std::unique_ptr<Convolution>> {
       return std::make_unique<${class}>(problem, *resources.workers);
     },
