@@ -246,6 +246,8 @@ class MpiRanks : public Ranks {
         LoseRank(from, kCannotReceive);
         return any;
       }
+      // Its beats, too, while an earlier message of many bytes is on its way.
+      heard_[from] = Clock::now();
       receiving_.emplace_back();
       Incoming& one = receiving_.back();
       one.message.from = from;

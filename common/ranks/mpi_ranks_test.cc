@@ -1,7 +1,9 @@
 // What becomes of the errors of MPI's functions, by functions that fail.
 #include "common/ranks/mpi_ranks.h"
 
+#include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <future>
 #include <string>
@@ -22,8 +24,12 @@ struct Fake {
   bool handler_fails, rank_fails, size_fails, count_fails, receive_fails,
       test_fails;
   bool taken;  // the message
+  // Messages go on coming, of which none is ever there as a whole.
+  bool parts_only;
 };
 Fake fake;
+// Of those the last one; without them the rank has fallen silent.
+std::atomic<bool> falls_silent;
 
 // Requests are told apart by their addresses.
 int sent, received;
@@ -57,6 +63,12 @@ int FakeIsend(const void*, int, MPI_Datatype, int, int, MPI_Comm,
 }
 int FakeIprobe(int, int, MPI_Comm, int* there, MPI_Status* status) {
   *there = fake.taken ? 0 : 1;
+  if (fake.parts_only) {
+    static auto last = std::chrono::steady_clock::now();
+    const auto now = std::chrono::steady_clock::now();
+    *there = !falls_silent && now - last > std::chrono::milliseconds(200);
+    if (*there != 0) last = now;
+  }
   status->MPI_SOURCE = 1;
   status->MPI_TAG = 1;
   return MPI_SUCCESS;
@@ -72,9 +84,9 @@ int FakeIrecv(void*, int, MPI_Datatype, int, int, MPI_Comm,
   return Code(fake.receive_fails);
 }
 int FakeTest(MPI_Request* request, int* done, MPI_Status*) {
-  *done = 1;
-  return Code(fake.test_fails &&
-              *request == reinterpret_cast<MPI_Request>(&received));
+  const bool is_received = *request == reinterpret_cast<MPI_Request>(&received);
+  *done = is_received && fake.parts_only ? 0 : 1;
+  return Code(fake.test_fails && is_received);
 }
 int FakeErrorString(int, char* text, int* length) {
   std::strcpy(text, "it is broken");
@@ -130,6 +142,29 @@ TEST(MpiRanks, ARankFromWhichNothingCanBeReceivedIsLost) {
     EXPECT_THAT(why.get(), HasSubstr("nothing can be received from it"));
     (*ranks)->Stop();
   }
+}
+
+// A large message is long on its way, and what comes behind it waits for it;
+// yet the rank is there.
+TEST(MpiRanks, ARankWhoseMessageIsLongOnItsWayIsNotLost) {
+  fake = {};
+  fake.parts_only = true;
+  falls_silent = false;
+  ASSERT_EQ(setenv("CONVLAB_SILENCE", "1", 1), 0);
+  auto ranks = JoinMpi(FakeMpi(), Ranks::ThisPlace());
+  unsetenv("CONVLAB_SILENCE");
+  ASSERT_TRUE(ranks.ok()) << ranks.status();
+  std::promise<std::string> lost;
+  (*ranks)->Start([](const RankMessage&) {},
+                  [&](int, const absl::Status& why) {
+                    lost.set_value(std::string(why.message()));
+                  });
+  std::future<std::string> why = lost.get_future();
+  EXPECT_EQ(why.wait_for(std::chrono::seconds(3)), std::future_status::timeout);
+  falls_silent = true;
+  ASSERT_EQ(why.wait_for(std::chrono::seconds(4)), std::future_status::ready);
+  EXPECT_THAT(why.get(), HasSubstr("has not been heard of for 1 s"));
+  (*ranks)->Stop();
 }
 
 }  // namespace

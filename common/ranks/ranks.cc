@@ -7,9 +7,11 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/files/files.h"
+#include "common/files/process_stat.h"
 #include "common/ranks/mpi_ranks.h"
 #include "common/ranks/quiet_ranks.h"
 #include "common/record/build_info.h"
@@ -99,13 +101,10 @@ bool Ranks::HasEnded(int rank) const {
       place.process_space != own.process_space) {
     return false;
   }
-  // The state stands behind the name, which may hold anything but ends with the
-  // last bracket. A process that has ended may wait for its parent.
   const auto stat = ReadFile(absl::StrCat("/proc/", place.process, "/stat"));
   if (!stat.ok()) return absl::IsNotFound(stat.status());
-  const size_t name_end = stat->rfind(')');
-  return name_end != std::string::npos && name_end + 2 < stat->size() &&
-         (*stat)[name_end + 2] == 'Z';
+  // A process that has ended may wait for its parent.
+  return absl::StartsWith(FieldsBehindName(*stat), "Z");
 }
 
 std::vector<int> Ranks::FindEnded() const {

@@ -74,8 +74,8 @@ class Ranks {
   virtual void Send(int to, int kind, std::string bytes) = 0;
   // No longer watches a rank, which may end.
   virtual void Release(int rank) = 0;
-  // Those that were seen to have ended and that nobody released; for a process
-  // that is being ended itself because another one died.
+  // Those whose processes are known to have ended, released or not; for a
+  // process that is being ended itself because another one died.
   std::vector<int> FindEnded() const;
 
   // Ends the messages, when all that was queued is out, or cannot be sent.
