@@ -101,28 +101,6 @@ absl::Status TakePositional(const ParsedFlags& parsed) {
   return absl::OkStatus();
 }
 
-// In a script, "--out=$file" with an unset variable does not mean "no file".
-absl::Status CheckNotEmpty(const ParsedFlags& parsed) {
-  const std::pair<const char*, const std::string&> texts[] = {
-      {"input", FLAGS_input},
-      {"data", FLAGS_data},
-      {"gpus", FLAGS_gpus},
-      {"record", FLAGS_record},
-      {"read", FLAGS_read},
-      {"labels", FLAGS_labels},
-      {"weights", FLAGS_weights},
-      {"out", FLAGS_out},
-      {"size", FLAGS_size},
-      {"plan_svg", FLAGS_plan_svg},
-      {"cpu_target", FLAGS_cpu_target}};
-  for (const auto& [flag, text] : texts) {
-    if (parsed.given.count(flag) == 0 || !text.empty()) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--", flag, " is empty, expected a value or no such flag"));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ParseGpus(ClassifyOptions& options) {
   if (FLAGS_gpus.empty()) return absl::OkStatus();
   int count = kAllGpus;
@@ -164,7 +142,6 @@ absl::StatusOr<ClassifyOptions> ParseClassifyOptions(
   ClassifyOptions options;
   options.help = parsed.help;
   if (options.help) return options;
-  RETURN_IF_ERROR(CheckNotEmpty(parsed));
   RETURN_IF_ERROR(TakePositional(parsed));
   ASSIGN_OR_RETURN(options.model, FindModel(FLAGS_model));
   if (!FLAGS_data.empty()) {

@@ -191,9 +191,12 @@ absl::Status Output::Write(const Piece& piece) {
     }
     RETURN_IF_ERROR(file_->WriteLabels(labels));
   }
+  // An allocation may be refused on the way.
+  counting_ = true;
   int64_t index = piece.first;
   for (const Answer& answer : piece.answers) answers_.Add(index++, answer);
   done_ = piece.first + piece.count;
+  counting_ = false;
   const bool save = options_.resume &&
                     std::chrono::steady_clock::now() - saved_ > kSavePeriod;
   return save ? Save() : absl::OkStatus();
@@ -213,7 +216,9 @@ std::string Output::GiveUp() {
   if (given_up_ || file_ == nullptr) return "";
   given_up_ = true;
   if (!options_.resume) return absl::StrCat("there is no new ", options_.path);
-  const absl::Status saved = Save();
+  const absl::Status saved =
+      counting_ ? absl::InternalError("a piece of answers is counted in part")
+                : Save();
   return saved.ok() ? absl::StrCat(done_, " of ", options_.of.count,
                                    " images are answered in ", options_.path,
                                    ", and --resume goes on behind them")

@@ -81,6 +81,8 @@ class Output {
   Answers answers_;
   std::unique_ptr<AnswersFile> file_;  // null: none
   int64_t done_ = 0;
+  // Whether the file has a piece that `answers_` and `done_` may not have.
+  bool counting_ = false;
   std::chrono::steady_clock::time_point saved_;
 };
 

@@ -10,6 +10,7 @@
 #include "common/status/main.h"
 #include "common/status/status.h"
 #include "kernels/cuda/device.h"
+#include "kernels/simd/cpu_target.h"
 #include "milestones/classifying/device.h"
 #include "milestones/classifying/input.h"
 #include "milestones/classifying/rank_feed.h"
@@ -31,6 +32,7 @@ struct Prepared {
 
 absl::Status Prepare(const ClassifyOptions& options, const RankJob& job,
                      int local_rank, Prepared& prepared) {
+  RETURN_IF_ERROR(ForceCpuTarget(options.cpu_target));
   ASSIGN_OR_RETURN(prepared.devices, ChooseDevices(options, local_rank));
   if (!options.read_each) return absl::OkStatus();
   ASSIGN_OR_RETURN(prepared.input, OpenInput(options));

@@ -1,10 +1,12 @@
 #include "milestones/classifying/run.h"
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -39,6 +41,9 @@
 
 namespace convlab {
 namespace {
+
+// What rank 0 has to end the other ranks after it has failed.
+constexpr std::chrono::seconds kPatience(2);
 
 // The output that is to be given up when the program is interrupted.
 class Unfinished {
@@ -255,7 +260,8 @@ absl::Status Classify(const std::vector<std::string>& command,
     Tell(absl::StrCat("running on ", device.text));
   }
   bool lost_any = false;
-  absl::Status status = ClassifyDealt(run, *output, lost_any);
+  const absl::Status status =
+      CatchRefusals([&] { return ClassifyDealt(run, *output, lost_any); });
   unfinished.Set(nullptr);
   if (!status.ok()) {
     const std::string kept = output->GiveUp();
@@ -272,11 +278,16 @@ absl::Status ParseAndClassify(const std::vector<std::string>& command,
                               Ending& ending) {
   absl::StatusOr<ClassifyOptions> options =
       ParseClassifyOptions({command.begin() + 1, command.end()});
-  // All ranks have the same arguments, and one tells what is wrong with them.
-  if (!options.ok() || options->help) {
-    if (Ranks::EnvironmentRank() > 0) return absl::OkStatus();
-    RETURN_IF_ERROR(options.status());
-    std::fputs(ClassifyHelp().c_str(), stdout);
+  const bool first = Ranks::EnvironmentRank() <= 0;
+  if (!options.ok()) {
+    // All ranks have the same arguments, and rank 0 tells what is wrong with
+    // them, whereupon the others are ended. One that is still there has an
+    // error of its own, such as a host without the model's file.
+    if (!first) std::this_thread::sleep_for(kPatience);
+    return options.status();
+  }
+  if (options->help) {
+    if (first) std::fputs(ClassifyHelp().c_str(), stdout);
     return absl::OkStatus();
   }
   int left = 0;
@@ -297,7 +308,6 @@ absl::Status ParseAndClassify(const std::vector<std::string>& command,
   if (ending.ranks->rank() == 0) {
     return Classify(command, *options, unfinished, ending);
   }
-  RETURN_IF_ERROR(ForceCpuTarget(options->cpu_target));
   return WorkForRankZero(*options, *ending.ranks, ending.in_order);
 }
 
