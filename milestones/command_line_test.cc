@@ -100,7 +100,7 @@ TEST_F(CommandLineTest, WrongArgumentsAreNamed) {
   EXPECT_THAT(Error({"0"}), HasSubstr("size is 0, expected at least 1"));
   EXPECT_THAT(Error({"-5"}), HasSubstr("size is -5, expected at least 1"));
   EXPECT_THAT(Error({"10x"}), HasSubstr("size is '10x'"));
-  EXPECT_THAT(Error({"--size="}), HasSubstr("size is ''"));
+  EXPECT_THAT(Error({"--size="}), HasSubstr("--size is empty"));
   EXPECT_THAT(Error({"99999999999999999999"}), HasSubstr("size is '9999"));
   EXPECT_THAT(Error({"--size=1.5"}), HasSubstr("expected a whole number"));
   EXPECT_THAT(Error({"--split=test"}), HasSubstr("expected t10k or train"));

@@ -86,6 +86,12 @@ absl::StatusOr<ParsedFlags> ParseFlags(
       return absl::InvalidArgumentError(
           absl::StrCat("unknown flag ", args[i], "; --help lists them"));
     }
+    // In a script, "--out=$file" with an unset variable does not mean "no
+    // file".
+    if (info.type == "string" && value.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--", name, " is empty, expected a value or no such flag"));
+    }
     if (gflags::SetCommandLineOption(name.c_str(), value.c_str()).empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "--", name, " is '", value, "', expected ", TypeName(info.type)));

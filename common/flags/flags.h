@@ -28,8 +28,9 @@ struct ParsedFlags {
 // Sets the flags that `source_file` defines (its __FILE__) from the arguments:
 // --name=value, --name value, --switch, --noswitch, one dash or two; "--" ends
 // the flags, and an argument like -5 is a number. InvalidArgument names the
-// flag that is unknown, lacks its value, has one of the wrong type, or is given
-// twice with different ones although it is not among the `repeatable`.
+// flag that is unknown, lacks its value, has an empty one or one of the wrong
+// type, or is given twice with different ones although it is not among the
+// `repeatable`.
 absl::StatusOr<ParsedFlags> ParseFlags(
     const std::vector<std::string>& args, absl::string_view source_file,
     const std::set<std::string>& repeatable = {});
