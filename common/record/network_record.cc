@@ -91,10 +91,11 @@ void Check(ValueChecker& check, const std::string& here,
 
 const NetworkRow* FindRow(const NetworkRecord& record,
                           absl::string_view network, int64_t images,
-                          absl::string_view provider, absl::string_view path) {
+                          absl::string_view provider, absl::string_view path,
+                          int gpus) {
   for (const NetworkRow& row : record.rows) {
     if (row.network == network && row.images == images &&
-        row.provider == provider && row.path == path) {
+        row.provider == provider && row.path == path && row.gpus == gpus) {
       return &row;
     }
   }
@@ -104,16 +105,18 @@ const NetworkRow* FindRow(const NetworkRecord& record,
 absl::Status CheckValues(const NetworkRecord& record) {
   ValueChecker check;
   check.Machine(record.host, record.gpu);
-  std::set<std::tuple<std::string, int64_t, std::string, std::string>> seen;
+  std::set<std::tuple<std::string, int64_t, std::string, std::string, int>>
+      seen;
   for (size_t i = 0; i < record.rows.size(); ++i) {
     const NetworkRow& row = record.rows[i];
     const std::string here = absl::StrCat("record.rows[", i, "].");
     Check(check, here, row);
-    if (!seen.insert({row.network, row.images, row.provider, row.path})
+    if (!seen.insert(
+                 {row.network, row.images, row.provider, row.path, row.gpus})
              .second) {
       check.Fail(absl::StrCat(here, "path is '", row.path,
                               "', as that of an earlier row of the same "
-                              "network, images and provider"));
+                              "network, images, provider and GPUs"));
     }
   }
   return check.Take();

@@ -60,7 +60,8 @@ struct NetworkRecord : BenchmarkRun {
 // The row of these; null if there is none.
 const NetworkRow* FindRow(const NetworkRecord& record,
                           absl::string_view network, int64_t images,
-                          absl::string_view provider, absl::string_view path);
+                          absl::string_view provider, absl::string_view path,
+                          int gpus = 1);
 
 // InvalidArgument, naming the first such field, if a value is one that no
 // benchmark has: a time that is not positive, percentiles that fall, a rate

@@ -63,8 +63,8 @@ void CheckNetworks(absl::string_view text) {
   const auto record = ParseNetworkRecord(text);
   if (!GoesRound(record, ParseNetworkRecord)) return;
   for (const NetworkRow& row : record->rows) {
-    Require(FindRow(*record, row.network, row.images, row.provider, row.path) ==
-            &row);
+    Require(FindRow(*record, row.network, row.images, row.provider, row.path,
+                    row.gpus) == &row);
     Require(row.p50_us > 0 && row.images_per_s > 0);
   }
 }

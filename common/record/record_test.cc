@@ -246,6 +246,14 @@ TEST(NetworkRecord, ValuesThatNoRunHasAreRefused) {
               HasSubstr("record.rows[1].stages_us[1] is -1"));
   EXPECT_THAT(error([](NetworkRow& row) { row.provider = "convlab"; }),
               HasSubstr("as that of an earlier row"));
+  // As many images by more GPUs are another row.
+  NetworkRecord several = NetworksExample();
+  several.rows.push_back(several.rows[0]);
+  several.rows.back().gpus = 2;
+  EXPECT_TRUE(ParseNetworkRecord(ToJson(several)).ok());
+  EXPECT_EQ(FindRow(several, several.rows[0].network, several.rows[0].images,
+                    several.rows[0].provider, several.rows[0].path, 2),
+            &several.rows.back());
 }
 
 TEST(BenchRecord, GoesThroughJson) {
