@@ -193,9 +193,9 @@ TEST_P(CompiledTest, InDeviceMemoryAnswersAreThoseFromTheHost) {
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const int classes = network_.Classes();
   // More than one piece, the last images among them, and no whole number of
-  // equal pieces.
+  // equal pieces: in device memory, pieces have up to 5,000 images.
   ImageSet many = images_;
-  many.count = 3001;
+  many.count = 10001;
   many.pixels.assign(many.count * 28 * 28, 77);
   std::copy(images_.pixels.begin(), images_.pixels.end(),
             many.pixels.end() - images_.pixels.size());

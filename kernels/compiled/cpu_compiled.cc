@@ -145,10 +145,10 @@ class CpuCompiled : public CompiledNetwork {
                               end - begin, logits + begin * network_.Classes());
     });
     run_ns_ += Since(start);
-    for (Worker& state : states_) {
-      if (!state.status.ok()) return std::exchange(state.status, {});
-    }
-    return absl::OkStatus();
+    absl::Status status;
+    for (Worker& state : states_)
+      status.Update(std::exchange(state.status, {}));
+    return status;
   }
 
   const Plan& plan() const override { return plan_; }

@@ -53,13 +53,20 @@ class GpuDeviceNetwork : public DeviceNetwork {
     const auto* const bytes = static_cast<const uint8_t*>(images);
     const int64_t part = GpuStages::EvenPiece(count, piece_);
     const bool branches = count > part;
+    const std::vector<GpuStages::Convolutions>& prepared = prepared_.at(part);
+    // A convolution is of as many images as it was prepared for.
+    const bool whole_pieces =
+        std::any_of(prepared[0].begin(), prepared[0].end(),
+                    [](const GpuStages::Chosen& chosen) {
+                      return chosen.convolution != nullptr;
+                    });
     if (branches) RETURN_IF_ERROR(side_.Fork(stream));
     bool side = false;
     for (int64_t next = 0; next < count; next += part) {
       int64_t first = next, images_now = std::min(part, count - next);
       // A piece that computes some of the images before it is in their piece's
       // stream: two may not write the same logits at the same time.
-      if (images_now < part && stages_->convolves()) {
+      if (images_now < part && whole_pieces) {
         first = count - part;
         images_now = part;
       } else if (next > 0) {
@@ -68,8 +75,8 @@ class GpuDeviceNetwork : public DeviceNetwork {
       const Stream own = side ? side_.get() : stream;
       float* const answers = logits + first * classes_;
       RETURN_IF_ERROR(stages_->Queue(images_now, bytes + first * image_bytes_,
-                                     answers, memory_[side],
-                                     prepared_.at(part)[side], own, {}));
+                                     answers, memory_[side], prepared[side],
+                                     own, {}));
       if (labels == nullptr) continue;
       RETURN_IF_ERROR(
           cuda::Label(images_now, classes_, answers, labels + first, own));
