@@ -279,6 +279,11 @@ TEST_F(ReportsTest, RankingTakesFoldersAsTheyAre) {
   ExpectRefused(
       "ranking", "$in/../class",
       "its folders ada, bob do: if each is a participant's, give each; ");
+  // Such a folder does not keep others from being ranked.
+  run = Run("ranking", "$in/../class/ada $in/../class --correct 9000");
+  EXPECT_EQ(run.exit_status, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("|    1 | ada  |"),
+                             HasSubstr("holds no records itself")));
   Write("class/bob/more/b.json", "{\"schema\": \"convlab.run/1\", \"x");
   run = Run("ranking", both + "$in/../class/carol --correct 9000");
   EXPECT_EQ(run.exit_status, 0) << run.err;

@@ -296,11 +296,13 @@ absl::StatusOr<Participant> ReadParticipant(const std::string& folder,
   participant.name = whole.parent_path().filename().string();
   const std::vector<std::string> folders = FoldersWithRecords(folder);
   if (folders.size() > 1) {
-    return absl::InvalidArgumentError(
+    participant.records.folder = folder;
+    participant.failure =
         absl::StrCat(folder, " holds no records itself, but its folders ",
                      absl::StrJoin(folders, ", "),
                      " do: if each is a participant's, give each; if they are "
-                     "one's, put the records into one folder"));
+                     "one's, put the records into one folder");
+    return participant;
   }
   ReadOptions options;
   options.seal_key = seal_key;

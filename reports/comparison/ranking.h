@@ -80,8 +80,8 @@ inline constexpr char kTieRule[] =
 
 // Reads the records below `folder`, which gives the participant's name. What
 // cannot be read is told in the participant's `failure` or in its records'
-// `broken`. InvalidArgument if the folder holds no records itself, but several
-// of its folders do: those look like participants.
+// `broken`. It is a failure, too, if the folder holds no records itself, but
+// several of its folders do: those look like participants.
 absl::StatusOr<Participant> ReadParticipant(const std::string& folder,
                                             const std::string& seal_key);
 
