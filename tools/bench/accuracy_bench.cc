@@ -64,6 +64,8 @@ class AccuracyBench {
     if (absl::IsUnavailable(measured.status())) {
       report_.Omit(layer, "cudnn", "", AccuracyClass::kFp32,
                    measured.status().message(), /*failed=*/false);
+      report_.Tell(absl::StrCat(
+          layer.name, ": not measured: cudnn: ", measured.status().message()));
       return absl::OkStatus();
     }
     if (!measured.ok()) return measured.status();

@@ -67,10 +67,13 @@ DEFINE_bool(accuracy, false,
             "data; 5 images of a layer if --batch does not say otherwise");
 DEFINE_string(device, "auto", "gpu, cpu, or auto: the GPU if there is one");
 DEFINE_string(json, "", "write the results to this file");
-DEFINE_int32(samples, 20, "take at least this many samples of each time");
+DEFINE_int32(samples, 20,
+             "samples of each time: at least this many, with --library or "
+             "several --gpus at most");
 DEFINE_double(seconds, 5,
-              "but stop measuring an implementation after this many seconds, "
-              "with at least three samples");
+              "stop measuring an implementation after this many seconds, with "
+              "at least three samples; with --network go on for as long, and "
+              "until there are all samples");
 DEFINE_bool(peers, true,
             "measure the library too: cuDNN or oneDNN (--nopeers: do not)");
 DEFINE_int32(threads, 0, "threads of the CPU; 0: one for each core");

@@ -30,7 +30,7 @@ constexpr struct {
 } kFlags[] = {
     {"layers", kLayers},
     {"variants", kLayers},
-    {"neighbours", kLayers},
+    {"neighbours", kTimes | Bit(BenchMode::kOnce)},
     {"batch", kLayers | kNetwork},
     {"class", kLayers | Bit(BenchMode::kList)},
     {"data", kTimes},
