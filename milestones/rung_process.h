@@ -30,7 +30,7 @@ class RungReporter {
   // Absent in a program that the user started.
   static std::optional<RungReporter> FromEnvironment();
 
-  // The index in Variants() of the first rung to run.
+  // The first rung to run: its index among those of the session.
   size_t first() const { return first_; }
 
   void Begin(const std::string& variant) const;

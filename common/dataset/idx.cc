@@ -240,7 +240,7 @@ absl::StatusOr<int64_t> IdxImageStream::Read(int64_t most, uint8_t* pixels) {
   if (found < images * pixels_) return EndsEarly(taken_ * pixels_ + found);
   taken_ += images;
   if (images > 0 && taken_ == count()) {
-    const int64_t bytes_in_all = taken_ * pixels_;  // less than 2^31 * 2^32
+    const int64_t bytes_in_all = taken_ * pixels_;  // at most 2^31 * 2^30
     RETURN_IF_ERROR(Annotate(
         CheckEnd(*stream_, dimensions_, bytes_in_all, bytes_in_all), name_));
   }
@@ -269,7 +269,7 @@ absl::Status IdxImageStream::ReadAt(int64_t first, int64_t images,
 
 absl::Status IdxImageStream::CheckSize() const {
   if (!random_access()) return absl::OkStatus();
-  const int64_t expected = count() * pixels_;  // less than 2^31 * 2^32
+  const int64_t expected = count() * pixels_;  // at most 2^31 * 2^30
   const int64_t found = source_->size() - kImagesHeader;
   if (found == expected) return absl::OkStatus();
   if (found < expected) return EndsEarly(found);

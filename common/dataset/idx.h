@@ -30,7 +30,7 @@ struct ImageSet {
 
 // Parses the images or labels in `content`, the bytes of a file.
 // InvalidArgument says what the file holds and what was expected: damaged or
-// truncated gzip, another magic number, a dimension below 1, more than 4 GiB in
+// truncated gzip, another magic number, a dimension below 1, more than 1 GiB in
 // all, fewer or more bytes than the header says, a label outside 0 to 9. Memory
 // grows with the bytes that the file holds, not with those that its header
 // promises, and the content of a large file is held once.

@@ -1,5 +1,5 @@
 /* The C interface between the library of a contributed kernel and the process
- * that runs it. The adapter that kernels/judge/compile generates round a
+ * that runs it. The adapter that kernels/judge/source generates round a
  * contributed file exports convlab_kernel(); process.h describes who calls it.
  * The header is C, free of CUDA types, and is compiled into both sides. */
 #ifndef KERNELS_JUDGE_SOURCE_ABI_H_
