@@ -260,7 +260,7 @@ absl::Status Classify(const std::vector<std::string>& command,
     Tell(absl::StrCat("running on ", device.text));
   }
   bool lost_any = false;
-  const absl::Status status =
+  absl::Status status =
       CatchRefusals([&] { return ClassifyDealt(run, *output, lost_any); });
   unfinished.Set(nullptr);
   if (!status.ok()) {
