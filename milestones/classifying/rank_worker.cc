@@ -1,6 +1,5 @@
 #include "milestones/classifying/rank_worker.h"
 
-#include <chrono>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,9 +19,6 @@
 
 namespace convlab {
 namespace {
-
-// What rank 0 has to end the run after it has failed.
-constexpr std::chrono::seconds kPatience(2);
 
 // What this rank has before it begins.
 struct Prepared {
@@ -114,7 +110,7 @@ absl::Status WorkForRankZero(const ClassifyOptions& options, Ranks& ranks,
   if (ending.status.ok() && ending.end == kRunFailed) {
     // Rank 0 ends this process. One that ended by itself would be taken for the
     // cause.
-    std::this_thread::sleep_for(kPatience);
+    std::this_thread::sleep_for(kRankPatience);
   }
   return ending.status;
 }

@@ -1,6 +1,5 @@
 #include "milestones/classifying/run.h"
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -41,9 +40,6 @@
 
 namespace convlab {
 namespace {
-
-// What rank 0 has to end the other ranks after it has failed.
-constexpr std::chrono::seconds kPatience(2);
 
 // The output that is to be given up when the program is interrupted.
 class Unfinished {
@@ -283,7 +279,7 @@ absl::Status ParseAndClassify(const std::vector<std::string>& command,
     // All ranks have the same arguments, and rank 0 tells what is wrong with
     // them, whereupon the others are ended. One that is still there has an
     // error of its own, such as a host without the model's file.
-    if (!first) std::this_thread::sleep_for(kPatience);
+    if (!first) std::this_thread::sleep_for(kRankPatience);
     return options.status();
   }
   if (options->help) {
