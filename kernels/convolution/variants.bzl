@@ -24,6 +24,19 @@ def _row(name, folder, deps = [], least_capability = 0, fast_compile_level = "ma
 # replayed from a recording do not.
 _CONSTANT_MEMORY = "//kernels/convolution/cuda/lib:constant_memory"
 
+# What every variant's library may use without saying so in its row.
+CPU_KERNEL_DEPS = [
+    "//common/math:rounding",
+    "//common/parallel",
+    "//common/status",
+    "//kernels/convolution",
+    "@abseil",
+]
+CUDA_KERNEL_DEPS = [
+    "//common/math:rounding",
+    "//kernels/convolution/cuda/lib:kernel",
+]
+
 VARIANTS = [
     # The path on the CPU.
     _row("naive", "cpu"),
@@ -138,13 +151,7 @@ def variant_libraries():
             native.cc_library(
                 name = row.name,
                 srcs = [row.name + ".cc"],
-                deps = [
-                    "//common/math:rounding",
-                    "//common/parallel",
-                    "//common/status",
-                    "//kernels/convolution",
-                    "@abseil",
-                ] + row.deps,
+                deps = CPU_KERNEL_DEPS + row.deps,
                 visibility = ["//kernels/convolution:__pkg__"],
             )
         else:
@@ -153,10 +160,7 @@ def variant_libraries():
                 srcs = [row.name + ".cu"],
                 fast_compile_level = row.fast_compile_level,
                 least_capability = row.least_capability,
-                deps = [
-                    "//common/math:rounding",
-                    "//kernels/convolution/cuda/lib:kernel",
-                ] + row.deps,
+                deps = CUDA_KERNEL_DEPS + row.deps,
                 visibility = ["//kernels:__subpackages__"],
             )
 
