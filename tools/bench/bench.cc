@@ -71,9 +71,8 @@ DEFINE_int32(samples, 20,
              "samples of each time: at least this many, with --library or "
              "several --gpus at most");
 DEFINE_double(seconds, 5,
-              "stop measuring an implementation after this many seconds, with "
-              "at least three samples; with --network go on for as long, and "
-              "until there are all samples");
+              "stop measuring an implementation after this many seconds and "
+              "three samples; --network takes all --samples as well");
 DEFINE_bool(peers, true,
             "measure the library too: cuDNN or oneDNN (--nopeers: do not)");
 DEFINE_int32(threads, 0, "threads of the CPU; 0: one for each core");
