@@ -155,9 +155,11 @@ __device__ __forceinline__ void MendOutputs(Group group, const Mend& mend,
   const MendPlan& plan = mend.plan;
   const int thread = group.thread(), threads = group.threads();
   const int count = *doubtful.count;
+  DoubtfulTile next = doubtful.At(0);
 #pragma unroll 1
   for (int i = 0; i < count; ++i) {
-    const DoubtfulTile tile = doubtful.At(i);
+    const DoubtfulTile tile = next;
+    if (i + 1 < count) next = doubtful.At(i + 1);  // arrives meanwhile
     Mending<kPadded> mending = {thread,
                                 threads,
                                 x,
@@ -170,15 +172,12 @@ __device__ __forceinline__ void MendOutputs(Group group, const Mend& mend,
                                 tile.exponent};
     group.Sync();  // all have done the tile before
     if (thread == 0) {
-      lossy->count = lossy->lost = lossy->kept = lossy->all_over = 0;
+      lossy->count = lossy->lost = lossy->kept = 0;
+      lossy->look_everywhere = 0;
     }
     group.Sync();
     if (tile.lossy && tile.exponent != kNotScalable) {
       FindLossy(plan, mending, lossy);
-    }
-    for (int m = tile.first_filter + thread; m < tile.end_filter;
-         m += threads) {
-      if (mending.LookAllOver(m)) lossy->all_over = 1;
     }
     group.Sync();
     mending.lossy = lossy->count;
@@ -190,13 +189,27 @@ __device__ __forceinline__ void MendOutputs(Group group, const Mend& mend,
         mending.dominated || mending.lossy > kMostLossy ||
         int64_t{mending.lossy} * plan.K * plan.K >=
             int64_t{mending.area.rows} * mending.area.columns;
-    if (everywhere || lossy->all_over != 0) {
 #pragma unroll 1
-      for (int m = tile.first_filter; m < tile.end_filter; ++m) {
-        if (everywhere || mending.LookAllOver(m)) mending.MendFilter(plan, m);
+    for (int first = tile.first_filter; first < tile.end_filter;
+         first += kMostBounds) {
+      mending.first_filter = first;
+      mending.end_filter = min(first + kMostBounds, tile.end_filter);
+      if (first > tile.first_filter) group.Sync();  // bounds are not used
+      for (int m = first + thread; m < mending.end_filter; m += threads) {
+        const OutputBounds bounds = mending.Bounds(plan, m, everywhere);
+        lossy->bounds[m - first] = bounds;
+        if (bounds.look == OutputBounds::kEverywhere) {
+          lossy->look_everywhere = 1;
+        }
+      }
+      group.Sync();
+      if (lossy->look_everywhere != 0) {
+        mending.MendEverywhere(plan, lossy->bounds);
+      }
+      if (!everywhere) {
+        mending.MendAround(plan, lossy->bounds, lossy->places, mending.lossy);
       }
     }
-    if (!everywhere) mending.MendAround(plan, lossy->places, mending.lossy);
   }
 }
 
