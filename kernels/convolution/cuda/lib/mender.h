@@ -36,9 +36,10 @@ struct Mend {
   MendPlan plan;
 };
 
-constexpr int kMostLossy = 1024;  // inputs whose places a block remembers
+constexpr int kMostMendingGroups = 4;  // of a block
+constexpr int kMostLossy = 512;        // inputs whose places a group remembers
 
-constexpr int kMostBounds = 64;   // filters that are mended together
+constexpr int kMostBounds = 64;  // filters that are mended together
 
 // An output of a filter is uncertain if it is neither less than `lower` nor
 // more than `upper`.
@@ -49,7 +50,7 @@ struct OutputBounds {
   Look look;  // which outputs may be uncertain
 };
 
-// What a block knows of a tile that it mends: the places, row * W + column, of
+// What the threads that mend a tile share: the places, row * W + column, of
 // its lossy inputs and the bits of the largest loss; how many inputs are kept,
 // zeros apart; the bounds of some filters, and whether all outputs of some
 // filter are looked at.
@@ -91,7 +92,7 @@ class Mender {
   }
   // The dynamic shared memory to launch with for a kernel that uses so much.
   static constexpr int SharedBytes(int bytes) {
-    constexpr int kLeast = sizeof(LossyInputs);
+    constexpr int kLeast = kMostMendingGroups * sizeof(LossyInputs);
     return bytes < kLeast ? kLeast : bytes;
   }
 

@@ -52,7 +52,7 @@ template <int kLanes, bool kPadded>
 __device__ __forceinline__ float ExactSum(const MendPlan& plan,
                                           const InputsFrom<kPadded>& in,
                                           const float* k, int lane) {
-  constexpr int kAtOnce = 4;
+  constexpr int kAtOnce = kLanes == 1 ? 4 : 8;
   const int K = plan.K, terms = plan.C * K * K;
   // From a lane's term to its next.
   const int step_q = kLanes % K, step_p = kLanes / K % K;
@@ -146,9 +146,9 @@ struct Mending {
   }
   // Between which outputs filter m's are uncertain. Bias and activation are
   // monotonic, so an output beyond what sums of twice the least certain
-  // magnitude lead to is a certain sum's. relu's 0 is certain where sums of four
-  // times that magnitude lead to it, too: if the sum without losses is more, its
-  // own sum is certain; otherwise it leads to 0 as well.
+  // magnitude lead to is a certain sum's. relu's 0 is certain where sums of
+  // four times that magnitude lead to it, too: if the sum without losses is
+  // more, its own sum is certain; otherwise it leads to 0 as well.
   __device__ __forceinline__ OutputBounds Bounds(const MendPlan& plan, int m,
                                                  bool everywhere) const {
     const float least = LeastCertain(plan, m);
@@ -261,8 +261,7 @@ struct Mending {
       uint32_t found = 0;
 #pragma unroll
       for (int j = 0; j < kAtOnce; ++j, advance()) {
-        if ((looked_at >> j & 1) != 0 &&
-            IsUncertain(bounds[m], outputs[j])) {
+        if ((looked_at >> j & 1) != 0 && IsUncertain(bounds[m], outputs[j])) {
           found |= 1u << j;
         }
       }
@@ -285,15 +284,16 @@ struct Mending {
   };
   // Mends the outputs that lossy inputs reach, of filters of which only those
   // are looked at. The inputs come in any order, and several reach the same
-  // output, so all outputs are computed in the same way: otherwise results would
-  // differ from run to run.
+  // output, so all outputs are computed in the same way: otherwise results
+  // would differ from run to run.
   __device__ __forceinline__ void MendAround(const MendPlan& plan,
                                              const OutputBounds* bounds,
                                              const int* inputs,
                                              int inputs_count) const {
     const int end = end_filter - first_filter;
     const int height = rows(plan), width = columns(plan);
-    const int square = plan.span * plan.span, count = inputs_count * end * square;
+    const int square = plan.span * plan.span,
+              count = inputs_count * end * square;
     const auto place_of = [&](int e) -> Place {
       if (e >= count) return {-1, 0, 0};
       const int filter = plan.by_square.Quotient(e);
