@@ -228,6 +228,7 @@ struct Mending {
     constexpr int kAtOnce = 8;
     const int height = rows(plan), width = columns(plan);
     const int count = height * width, pieces = CeilDivide(count, 32);
+    if (count <= 0) return;
     const int end = end_filter - first_filter;
     const int warp = thread / 32, lane = thread % 32, warps = threads / 32;
     float* const first = Output(plan, first_filter, 0, 0);
