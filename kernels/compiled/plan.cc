@@ -109,18 +109,6 @@ Stage MakeStage(const Network& network, const std::vector<TensorShape>& shapes,
 
 }  // namespace
 
-absl::string_view Name(StageKind kind) {
-  switch (kind) {
-    case StageKind::kConvolve:
-      return "convolution";
-    case StageKind::kConnect:
-      return "matrix";
-    case StageKind::kPool:
-      break;
-  }
-  return "pooling";
-}
-
 int64_t Plan::LayerFlops(const Stage& stage) const {
   int64_t flops = 0;
   for (size_t i = stage.first; i < stage.end; ++i) flops += layer_flops[i];

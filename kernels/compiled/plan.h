@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "common/network/network.h"
 
 namespace convlab {
@@ -24,8 +23,6 @@ enum class StageKind {
   kConnect,   // a matrix: a fully connected layer or folded layers
   kPool,      // what has no linear layer before it: pooling and activation
 };
-
-absl::string_view Name(StageKind kind);  // "convolution", "matrix", "pooling"
 
 // The layers `first` to `end` - 1 of the network. The first `linear` of them
 // are linear, and more than one is folded; the others are `activation` and

@@ -11,12 +11,23 @@ using ::testing::ElementsAre;
 constexpr MaxPool kHalve{2, 2, false};
 constexpr Activation kTanh = Activation::kTanh;
 
+std::string Name(StageKind kind) {
+  switch (kind) {
+    case StageKind::kConvolve:
+      return "convolution";
+    case StageKind::kConnect:
+      return "matrix";
+    case StageKind::kPool:
+      break;
+  }
+  return "pooling";
+}
+
 std::vector<std::string> Texts(const Network& network) {
   std::vector<std::string> texts;
   const Plan plan = MakePlan(network);
   for (const Stage& stage : plan.stages) {
-    texts.push_back(std::string(Name(stage.kind)) + ": " +
-                    Describe(network, stage));
+    texts.push_back(Name(stage.kind) + ": " + Describe(network, stage));
   }
   return texts;
 }
