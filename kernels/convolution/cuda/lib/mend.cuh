@@ -4,10 +4,11 @@
 //
 // A block of the kernel lists its doubtful tiles: those with lossy inputs, or
 // whose scales some filters' outputs do not go with. When its outputs are
-// written it takes one of them after the other. It finds the lossy inputs,
-// looks at the outputs that they reach, and computes those that are too small
-// to be certain (scaling.h). Outputs of filters with lossy weights are looked
-// at all over the tile.
+// written, its warpgroups share these tiles, or all threads mend one after the
+// other if they are few. They find the lossy inputs, look at the outputs that
+// those reach, and compute the ones that are too small to be certain
+// (scaling.h). Outputs of filters with lossy weights are looked at all over the
+// tile.
 //
 // So the kernel pays for one comparison of each tile, and on ordinary data
 // there is little to look at.
@@ -123,43 +124,52 @@ __device__ __forceinline__ void FindLossy(const MendPlan& plan,
   if (tile.thread % 32 == 0) atomicAdd(&lossy->kept, kept);
 }
 
-// The threads that mend: whole warps, which number themselves from 0 on. Their
-// lanes need not be together when they synchronize, as behind a loop that some
-// of them left early; SyncGroup would count a warp once for each part of it.
-struct MendingBlock {  // all threads of the block
-  __device__ __forceinline__ int thread() const { return threadIdx.x; }
-  __device__ __forceinline__ int threads() const { return blockDim.x; }
-  __device__ __forceinline__ void Sync() const { __syncthreads(); }
-};
-template <int kThreads, int kBarrier>  // the first kThreads, with that barrier
+// Threads that mend a tile together: whole warps, numbered from 0 on, and the
+// barrier at which they meet. The lanes of a warp need not be together there,
+// as behind a loop that some of them left early.
 struct MendingGroup {
-  __device__ __forceinline__ int thread() const { return threadIdx.x; }
-  __device__ __forceinline__ int threads() const { return kThreads; }
+  int thread, threads, barrier;
+
   __device__ __forceinline__ void Sync() const {
-    __syncwarp();
-    SyncGroup(kBarrier, kThreads);
+    __syncwarp();  // SyncGroup would count a warp once for each part of it
+    SyncGroup(barrier, threads);
   }
 };
 
 // Mends the outputs y of the block's doubtful tiles, of which there are some.
-// All threads of the group call this, when they see these outputs.
-// *lossy is shared memory that nobody uses any more. Inlined, although on
-// ordinary data it is not reached: in a kernel that calls a function the
-// compiler may keep what is the same for all lanes, such as the descriptors of
-// products, in registers of each lane.
-template <bool kPadded = false, typename Group>
-__device__ __forceinline__ void MendOutputs(Group group, const Mend& mend,
+// The block's first `threads` threads call this, when they see these outputs.
+// `lossy` is shared memory that nobody uses any more, kMostMendingGroups of
+// them. Inlined, although on ordinary data it is not reached: in a kernel that
+// calls a function the compiler may keep what is the same for all lanes, such
+// as the descriptors of products, in registers of each lane.
+template <bool kPadded = false>
+__device__ __forceinline__ void MendOutputs(int threads, const Mend& mend,
                                             const float* x, float* y,
                                             DoubtfulTiles doubtful,
                                             LossyInputs* lossy) {
-  const MendPlan& plan = mend.plan;
-  const int thread = group.thread(), threads = group.threads();
+  constexpr int kWarpgroup = 128;
+  // Of 16 the last, which no kernel uses otherwise.
+  constexpr int kFirstBarrier = 16 - kMostMendingGroups;
   const int count = *doubtful.count;
+  MendingGroup group = {static_cast<int>(threadIdx.x), threads, kFirstBarrier};
+  group.Sync();  // all have read the count, which may lie where `lossy` does
+  int first = 0, step = 1;
+  // Threads mostly wait: for loads, and for each other. So each warpgroup mends
+  // tiles of its own, where there are as many.
+  if (threads % kWarpgroup == 0 && threads <= kMostMendingGroups * kWarpgroup &&
+      count >= threads / kWarpgroup) {
+    first = group.thread / kWarpgroup, step = threads / kWarpgroup;
+    group = {group.thread % kWarpgroup, kWarpgroup, kFirstBarrier + first};
+    lossy += first;
+  }
+  const MendPlan& plan = mend.plan;
+  DoubtfulTile next = doubtful.At(first);
 #pragma unroll 1
-  for (int i = 0; i < count; ++i) {
-    const DoubtfulTile tile = doubtful.At(i);
-    Mending<kPadded> mending = {thread,
-                                threads,
+  for (int i = first; i < count; i += step) {
+    const DoubtfulTile tile = next;
+    if (i + step < count) next = doubtful.At(i + step);  // arrives meanwhile
+    Mending<kPadded> mending = {group.thread,
+                                group.threads,
                                 x,
                                 mend.k,
                                 y,
@@ -169,16 +179,13 @@ __device__ __forceinline__ void MendOutputs(Group group, const Mend& mend,
                                 plan.tiles.At(tile.index),
                                 tile.exponent};
     group.Sync();  // all have done the tile before
-    if (thread == 0) {
-      lossy->count = lossy->lost = lossy->kept = lossy->all_over = 0;
+    if (group.thread == 0) {
+      lossy->count = lossy->lost = lossy->kept = 0;
+      lossy->look_everywhere = 0;
     }
     group.Sync();
     if (tile.lossy && tile.exponent != kNotScalable) {
       FindLossy(plan, mending, lossy);
-    }
-    for (int m = tile.first_filter + thread; m < tile.end_filter;
-         m += threads) {
-      if (mending.LookAllOver(m)) lossy->all_over = 1;
     }
     group.Sync();
     mending.lossy = lossy->count;
@@ -190,23 +197,38 @@ __device__ __forceinline__ void MendOutputs(Group group, const Mend& mend,
         mending.dominated || mending.lossy > kMostLossy ||
         int64_t{mending.lossy} * plan.K * plan.K >=
             int64_t{mending.area.rows} * mending.area.columns;
-    if (everywhere || lossy->all_over != 0) {
 #pragma unroll 1
-      for (int m = tile.first_filter; m < tile.end_filter; ++m) {
-        if (everywhere || mending.LookAllOver(m)) mending.MendFilter(plan, m);
+    for (int begin = tile.first_filter; begin < tile.end_filter;
+         begin += kMostBounds) {
+      mending.first_filter = begin;
+      mending.end_filter = min(begin + kMostBounds, tile.end_filter);
+      if (begin > tile.first_filter) group.Sync();  // bounds are not used
+      for (int m = begin + group.thread; m < mending.end_filter;
+           m += group.threads) {
+        const OutputBounds bounds = mending.Bounds(plan, m, everywhere);
+        lossy->bounds[m - begin] = bounds;
+        if (bounds.look == OutputBounds::kEverywhere) {
+          lossy->look_everywhere = 1;
+        }
+      }
+      group.Sync();
+      if (lossy->look_everywhere != 0) {
+        mending.MendEverywhere(plan, lossy->bounds);
+      }
+      if (!everywhere) {
+        mending.MendAround(plan, lossy->bounds, lossy->places, mending.lossy);
       }
     }
-    if (!everywhere) mending.MendAround(plan, lossy->places, mending.lossy);
   }
 }
 
 // The same by a call, for kernels that are faster so.
-template <bool kPadded = false, typename Group>
-__device__ __noinline__ void CallMendOutputs(Group group, const Mend& mend,
+template <bool kPadded = false>
+__device__ __noinline__ void CallMendOutputs(int threads, const Mend& mend,
                                              const float* x, float* y,
                                              DoubtfulTiles doubtful,
                                              LossyInputs* lossy) {
-  MendOutputs<kPadded>(group, mend, x, y, doubtful, lossy);
+  MendOutputs<kPadded>(threads, mend, x, y, doubtful, lossy);
 }
 
 #endif

@@ -52,7 +52,7 @@ template <int kLanes, bool kPadded>
 __device__ __forceinline__ float ExactSum(const MendPlan& plan,
                                           const InputsFrom<kPadded>& in,
                                           const float* k, int lane) {
-  constexpr int kAtOnce = 4;
+  constexpr int kAtOnce = kLanes == 1 ? 4 : 8;
   const int K = plan.K, terms = plan.C * K * K;
   // From a lane's term to its next.
   const int step_q = kLanes % K, step_p = kLanes / K % K;
@@ -144,20 +144,29 @@ struct Mending {
                 area.column + w,
             0, 0};
   }
-  // Whether an output is certain. Bias and activation are monotonic, so an
-  // output beyond what sums of twice the least certain magnitude lead to is a
-  // certain sum's. relu's 0 is certain where sums of four times that magnitude
-  // lead to it, too: if the sum without losses is more, its own sum is certain;
-  // otherwise it leads to 0 as well.
-  __device__ __forceinline__ bool IsCertain(const MendPlan& plan, int m,
-                                            float least, float output) const {
+  // Between which outputs filter m's are uncertain. Bias and activation are
+  // monotonic, so an output beyond what sums of twice the least certain
+  // magnitude lead to is a certain sum's. relu's 0 is certain where sums of
+  // four times that magnitude lead to it, too: if the sum without losses is
+  // more, its own sum is certain; otherwise it leads to 0 as well.
+  __device__ __forceinline__ OutputBounds Bounds(const MendPlan& plan, int m,
+                                                 bool everywhere) const {
+    const float least = LeastCertain(plan, m);
+    if (least == 0) return {0, 0, OutputBounds::kNowhere};
     const Activation activation = plan.epilogue.activation;
     const float bias =
         plan.epilogue.bias == nullptr ? 0 : plan.epilogue.bias[m];
-    return output < Apply(activation, bias - 2 * least) ||
-           output > Apply(activation, bias + 2 * least) ||
-           (activation == Activation::kRelu && output == 0 &&
-            bias < -4 * least);
+    OutputBounds bounds = {Apply(activation, bias - 2 * least),
+                           Apply(activation, bias + 2 * least),
+                           OutputBounds::kAroundLossyInputs};
+    if (activation == Activation::kRelu && bias < -4 * least) {
+      bounds.lower = INFINITY;  // all but NaN are less
+    }
+    if (everywhere || filters[m].lossy > 0 ||
+        !CanScaleBack(exponent, filters[m].exponent)) {
+      bounds.look = OutputBounds::kEverywhere;
+    }
+    return bounds;
   }
   // Computes an output. With kLanes = 32 all lanes of a warp call this.
   template <int kLanes>
@@ -197,60 +206,157 @@ struct Mending {
     }
   }
 
-  // Looks at all outputs of filter m. Where many of a warp's are to be
-  // computed, each lane computes its own.
-  __device__ __forceinline__ void MendFilter(const MendPlan& plan,
-                                             int m) const {
-    const float least = LeastCertain(plan, m);
-    if (least == 0) return;
-    const int count = rows(plan) * columns(plan);
-#pragma unroll 1
-    for (int first = thread / 32 * 32; first < count; first += threads) {
-      const int e = first + thread % 32;
-      const int h = e / columns(plan), w = e - h * columns(plan);
-      const bool found = e < count && !IsCertain(plan, m, least,
-                                                 __ldcg(Output(plan, m, h, w)));
-      constexpr int kMany = 8;
-      if (__popc(__ballot_sync(0xffffffff, found)) <= kMany) {
-        ComputeFound(plan, found, m, h, w);
-      } else if (found) {
-        Compute<1>(plan, m, h, w, 0);
-      }
-    }
-  }
-  // Looks at the outputs that lossy inputs reach, of all filters but those of
-  // which all outputs are looked at. The inputs come in any order, and several
-  // reach the same output, so all outputs are computed in the same way:
-  // otherwise results would differ from run to run.
-  __device__ __forceinline__ void MendAround(const MendPlan& plan,
-                                             const int* places,
-                                             int count) const {
-    const int pool = plan.pool, K = plan.K;
-    // Outputs side by side that an input reaches, of which the last may be
-    // none.
-    const int span = (K + pool - 2) / pool + 1;
-    const int around = span * span * (end_filter - first_filter);
-#pragma unroll 1
-    for (int first = thread / 32 * 32; first < count * around;
-         first += threads) {
-      const int e = first + thread % 32;
-      const int place = places[min(e / around, count - 1)];
-      const int row = place / plan.W, column = place - row * plan.W;
-      const int m = first_filter + e % around / span / span;
-      const int h = max(row - K + 1, 0) / pool + e / span % span;
-      const int w = max(column - K + 1, 0) / pool + e % span;
-      bool found = false;
-      if (e < count * around && h <= row / pool && h < rows(plan) &&
-          w <= column / pool && w < columns(plan) && !LookAllOver(m)) {
-        found = !IsCertain(plan, m, LeastCertain(plan, m),
-                           __ldcg(Output(plan, m, h, w)));
-      }
+  // Computes those of a warp's outputs that are `found`, each lane's own where
+  // they are many.
+  __device__ __forceinline__ void ComputeFoundOrMany(const MendPlan& plan,
+                                                     bool found, int m, int h,
+                                                     int w) const {
+    constexpr int kMany = 8;
+    if (__popc(__ballot_sync(0xffffffff, found)) <= kMany) {
       ComputeFound(plan, found, m, h, w);
+    } else if (found) {
+      Compute<1>(plan, m, h, w, 0);
     }
   }
-  // Whether outputs of filter m may be uncertain wherever they are.
-  __device__ __forceinline__ bool LookAllOver(int m) const {
-    return filters[m].lossy > 0 || !CanScaleBack(exponent, filters[m].exponent);
+
+  // Mends filters of which all outputs are looked at; `bounds` are those of the
+  // filters from the first one on. A warp takes 32 outputs of a filter at a
+  // time, and loads those of several filters or places together, so that it
+  // waits for them once.
+  __device__ __forceinline__ void MendEverywhere(
+      const MendPlan& plan, const OutputBounds* bounds) const {
+    constexpr int kAtOnce = 8;
+    const int height = rows(plan), width = columns(plan);
+    const int count = height * width, pieces = CeilDivide(count, 32);
+    if (count <= 0) return;
+    const int end = end_filter - first_filter;
+    const int warp = thread / 32, lane = thread % 32, warps = threads / 32;
+    float* const first = Output(plan, first_filter, 0, 0);
+    const int64_t plane = int64_t{plan.out_height} * plan.out_width;
+    const bool whole_rows = width == plan.out_width;
+    // From a warp's piece to its next, of filter `m` from the first one on.
+    const int step_m = warps / pieces, step = warps - step_m * pieces;
+    int m = warp / pieces, piece = warp - m * pieces;
+    const auto advance = [&] {
+      m += step_m, piece += step;
+      if (piece >= pieces) piece -= pieces, ++m;
+    };
+#pragma unroll 1
+    while (m < end) {
+      const int begin_m = m, begin_piece = piece;
+      float outputs[kAtOnce];
+      uint32_t looked_at = 0;
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j, advance()) {
+        outputs[j] = 0;
+        const int i = 32 * piece + lane;
+        if (m < end && i < count &&
+            bounds[m].look == OutputBounds::kEverywhere) {
+          looked_at |= 1u << j;
+          int at = i;
+          if (!whole_rows) at += i / width * (plan.out_width - width);
+          outputs[j] = __ldcg(first + m * plane + at);
+        }
+      }
+      m = begin_m, piece = begin_piece;
+      uint32_t found = 0;
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j, advance()) {
+        if ((looked_at >> j & 1) != 0 && IsUncertain(bounds[m], outputs[j])) {
+          found |= 1u << j;
+        }
+      }
+      if (!__any_sync(0xffffffff, found != 0)) continue;
+      const int next_m = m, next_piece = piece;
+      m = begin_m, piece = begin_piece;
+#pragma unroll 1
+      for (int j = 0; j < kAtOnce; ++j, advance()) {
+        const int i = 32 * piece + lane, h = i / width;
+        ComputeFoundOrMany(plan, (found >> j & 1) != 0, first_filter + m, h,
+                           i - h * width);
+      }
+      m = next_m, piece = next_piece;
+    }
+  }
+
+  // An output of the filter `first_filter + m`, or none if m < 0.
+  struct Place {
+    int m, h, w;
+  };
+  // Mends the outputs that lossy inputs reach, of filters of which only those
+  // are looked at. The inputs come in any order, and several reach the same
+  // output, so all outputs are computed in the same way: otherwise results
+  // would differ from run to run.
+  __device__ __forceinline__ void MendAround(const MendPlan& plan,
+                                             const OutputBounds* bounds,
+                                             const int* inputs,
+                                             int inputs_count) const {
+    const int end = end_filter - first_filter;
+    const int height = rows(plan), width = columns(plan);
+    const int square = plan.span * plan.span,
+              count = inputs_count * end * square;
+    const auto place_of = [&](int e) -> Place {
+      if (e >= count) return {-1, 0, 0};
+      const int filter = plan.by_square.Quotient(e);
+      const int input = filter / end;
+      const int from = e - filter * square, dh = plan.by_span.Quotient(from);
+      const int row = plan.by_width.Quotient(inputs[input]);
+      const int column = inputs[input] - row * plan.W;
+      const int m = filter - input * end;
+      const int h = plan.by_pool.Quotient(max(row - plan.K + 1, 0)) + dh;
+      const int w = plan.by_pool.Quotient(max(column - plan.K + 1, 0)) + from -
+                    dh * plan.span;
+      const bool reached = h <= plan.by_pool.Quotient(row) && h < height &&
+                           w <= plan.by_pool.Quotient(column) && w < width;
+      const bool looked_at =
+          reached && bounds[m].look == OutputBounds::kAroundLossyInputs;
+      return {looked_at ? m : -1, h, w};
+    };
+    float* const outputs = Output(plan, first_filter, 0, 0);
+    const int64_t plane = int64_t{plan.out_height} * plan.out_width;
+    const auto is_uncertain = [&](const Place& at, float output) {
+      return at.m >= 0 && IsUncertain(bounds[at.m], output);
+    };
+    const auto load = [&](const Place& at) {
+      return at.m < 0 ? 0
+                      : __ldcg(outputs + at.m * plane + at.h * plan.out_width +
+                               at.w);
+    };
+    constexpr int kAtOnce = 4;
+    int first = thread;
+#pragma unroll 1
+    while (first - thread % 32 < count) {
+      uint32_t found = 0;
+      int looks = 1;
+      if (first - thread % 32 + threads < count) {
+        float v[kAtOnce];
+#pragma unroll
+        for (int j = 0; j < kAtOnce; ++j) {
+          v[j] = load(place_of(first + j * threads));
+        }
+#pragma unroll
+        for (int j = 0; j < kAtOnce; ++j) {
+          if (is_uncertain(place_of(first + j * threads), v[j])) {
+            found |= 1u << j;
+          }
+        }
+        looks = kAtOnce;
+      } else {
+        const Place at = place_of(first);
+        found = is_uncertain(at, load(at));
+      }
+#pragma unroll 1
+      for (int j = 0; __any_sync(0xffffffff, found >> j != 0); ++j) {
+        const Place at = place_of(first + j * threads);
+        ComputeFound(plan, (found >> j & 1) != 0, first_filter + at.m, at.h,
+                     at.w);
+      }
+      first += looks * threads;
+    }
+  }
+  static __device__ __forceinline__ bool IsUncertain(const OutputBounds& bounds,
+                                                     float output) {
+    return !(output < bounds.lower || output > bounds.upper);
   }
 };
 

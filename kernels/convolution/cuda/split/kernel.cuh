@@ -380,7 +380,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
   if (*doubtful.count > 0) {
-    CallMendOutputs<kPadded>(MendingBlock(), mend, x, y, doubtful,
+    CallMendOutputs<kPadded>(blockDim.x, mend, x, y, doubtful,
                              reinterpret_cast<LossyInputs*>(shared));
   }
 #endif

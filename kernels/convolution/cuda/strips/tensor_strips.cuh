@@ -367,7 +367,7 @@ __global__ void __launch_bounds__(kStripsThreads, 1)
 #endif
   __syncthreads();
   if (*doubtful.count > 0) {
-    MendOutputs<kPadded>(MendingBlock(), mend, x, y, doubtful,
+    MendOutputs<kPadded>(blockDim.x, mend, x, y, doubtful,
                          reinterpret_cast<LossyInputs*>(shared));
   }
 #endif

@@ -387,7 +387,7 @@ __global__ void __launch_bounds__(kWgmmaStripsShapes[kShape].threads(), 1)
   WaitForBulkStores();
   __syncthreads();
   if (doubtful_count > 0) {
-    MendOutputs<kPadded>(MendingBlock(), mend, x, y, doubtful,
+    MendOutputs<kPadded>(blockDim.x, mend, x, y, doubtful,
                          reinterpret_cast<LossyInputs*>(shared));
   }
 #endif

@@ -83,8 +83,8 @@ __global__ void __launch_bounds__(WgmmaConstants<kShape>::kThreads, 1)
   SyncGroup(kBarrier, kThreads);
   if (doubtful_count > 0) {
     if constexpr (!C::kDirect) WaitFor(block.written, 0);
-    CallMendOutputs<kPadded>(MendingGroup<kThreads, kBarrier>(), mend, x, y,
-                             doubtful, reinterpret_cast<LossyInputs*>(shared));
+    CallMendOutputs<kPadded>(kThreads, mend, x, y, doubtful,
+                             reinterpret_cast<LossyInputs*>(shared));
   }
 #endif
 }
