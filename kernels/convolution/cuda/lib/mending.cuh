@@ -191,6 +191,14 @@ struct Mending {
       *Output(plan, m, h, w) = Apply(plan.epilogue.activation, largest);
     }
   }
+  // Whether an output is this tile's, not another's that covers it, too. If
+  // both computed it, when the other may yet write it, its last bits would be
+  // either's.
+  __device__ __forceinline__ bool IsOwn(const MendPlan& plan, int h,
+                                        int w) const {
+    return area.Has(plan.pool * h, plan.pool * w);
+  }
+
   // Each lane of a warp has an output, or none, to be computed by the whole
   // warp.
   __device__ __forceinline__ void ComputeFound(const MendPlan& plan, bool found,
@@ -271,9 +279,9 @@ struct Mending {
       m = begin_m, piece = begin_piece;
 #pragma unroll 1
       for (int j = 0; j < kAtOnce; ++j, advance()) {
-        const int i = 32 * piece + lane, h = i / width;
-        ComputeFoundOrMany(plan, (found >> j & 1) != 0, first_filter + m, h,
-                           i - h * width);
+        const int i = 32 * piece + lane, h = i / width, w = i - h * width;
+        ComputeFoundOrMany(plan, (found >> j & 1) != 0 && IsOwn(plan, h, w),
+                           first_filter + m, h, w);
       }
       m = next_m, piece = next_piece;
     }
@@ -348,8 +356,8 @@ struct Mending {
 #pragma unroll 1
       for (int j = 0; __any_sync(0xffffffff, found >> j != 0); ++j) {
         const Place at = place_of(first + j * threads);
-        ComputeFound(plan, (found >> j & 1) != 0, first_filter + at.m, at.h,
-                     at.w);
+        ComputeFound(plan, (found >> j & 1) != 0 && IsOwn(plan, at.h, at.w),
+                     first_filter + at.m, at.h, at.w);
       }
       first += looks * threads;
     }

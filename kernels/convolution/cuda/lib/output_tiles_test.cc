@@ -7,7 +7,7 @@
 namespace convlab::cuda {
 namespace {
 
-// How many tiles have each output of an image; all are within it.
+// How many tiles have each output of an image as their own; all are within it.
 std::vector<int> TilesOfOutputs(const OutputTiles& tiles, int64_t image) {
   std::vector<int> count(tiles.height * tiles.width);
   for (int tile = 0; tile < tiles.of_image; ++tile) {
@@ -17,7 +17,8 @@ std::vector<int> TilesOfOutputs(const OutputTiles& tiles, int64_t image) {
     EXPECT_GT(area.columns, 0);
     for (int h = area.row; h < area.row + area.rows; ++h) {
       for (int w = area.column; w < area.column + area.columns; ++w) {
-        ++count.at(h * tiles.width + w);
+        count.at(h * tiles.width + w) +=
+            area.Has(h - area.row, w - area.column);
       }
     }
   }
@@ -34,22 +35,24 @@ TEST(OutputTiles, RowsCoverAnImageOnce) {
 
 TEST(OutputTiles, TilesOfSomeColumnsCoverAnImageOnce) {
   const OutputTiles tiles = {
-      /*height=*/13, /*width=*/11,     /*of_image=*/9,
-      /*across=*/3,  /*columns=*/4,
-      /*units=*/1,   /*band_units=*/1, /*rows=*/5};
+      /*height=*/13,     /*width=*/11,     /*of_image=*/9,
+      /*across=*/3,      /*columns=*/4,
+      /*units=*/1,       /*band_units=*/1, /*rows=*/5,
+      /*unit_columns=*/4};
   for (const int count : TilesOfOutputs(tiles, 1 << 30)) EXPECT_EQ(count, 1);
 }
 
 // Tiles of 64 units, where a band of 3 rows has 14.
-TEST(OutputTiles, TilesThatBeginWithinABandCoverAllOfIt) {
+TEST(OutputTiles, TilesThatBeginWithinABandShareIt) {
   const OutputTiles tiles = {
-      /*height=*/27, /*width=*/27,      /*of_image=*/2,
-      /*across=*/1,  /*columns=*/27,
-      /*units=*/64,  /*band_units=*/14, /*rows=*/3};
+      /*height=*/27,     /*width=*/27,      /*of_image=*/2,
+      /*across=*/1,      /*columns=*/27,
+      /*units=*/64,      /*band_units=*/14, /*rows=*/3,
+      /*unit_columns=*/2};
   EXPECT_EQ(tiles.At(0).rows, 15);
   EXPECT_EQ(tiles.At(1).row, 12);
   EXPECT_EQ(tiles.At(1).rows, 15);
-  for (const int count : TilesOfOutputs(tiles, 0)) EXPECT_GE(count, 1);
+  for (const int count : TilesOfOutputs(tiles, 0)) EXPECT_EQ(count, 1);
 }
 
 }  // namespace

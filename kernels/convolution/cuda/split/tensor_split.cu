@@ -66,7 +66,7 @@ class SplitConvolution : public ArrangingKernel {
     mender_ = Mender(
         problem_, epilogue_,
         {plan_.H_out, plan_.W_out, tiles, plan_.tiles_x, plan_.tile_columns,
-         /*units=*/1, /*band_units=*/1, plan_.tile_rows});
+         /*units=*/1, /*band_units=*/1, plan_.tile_rows, plan_.tile_columns});
     mender_.UseInset(plan_.inset);
     const FilterLayout layout = LayoutOf(plan_);
     ReserveFilters(layout.filters(), LaneFilterBytes(layout),

@@ -46,7 +46,9 @@ class WgmmaConvolution : public ArrangingKernel {
     mender_ =
         Mender(problem_, epilogue_,
                {plan_.H_out, plan_.W_out, plan_.slabs, /*across=*/1,
-                plan_.W_out, plan_.slab_units, plan_.band_units, shape.rows});
+                plan_.W_out, plan_.slab_units, plan_.band_units, shape.rows,
+                // Pooling slabs are whole images.
+                shape.pool > 0 ? plan_.W_out : shape.shifts});
     mender_.UseInset(plan_.inset);
     ReserveFilters(filters(), plan_.filter_bytes(kParts),
                    blocks_ * CeilDivide(plan_.slab_count(), blocks_));
