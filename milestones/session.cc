@@ -24,6 +24,7 @@
 #include "kernels/cuda/library.h"
 #include "kernels/cuda/trace.h"
 #include "kernels/judge/verdict.h"
+#include "kernels/measure/gpu_facts.h"
 #include "kernels/simd/cpu_target.h"
 #include "milestones/counts.h"
 #include "milestones/course_output.h"
@@ -114,15 +115,7 @@ RunRecord Describe(const Session& session,
   record.started =
       absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());
   record.host = ReadHostFacts();
-  record.gpu = {session.gpu.name,
-                session.gpu.compute_capability,
-                session.gpu.multiprocessors,
-                session.gpu.memory_bytes,
-                session.gpu.driver_version,
-                session.gpu.runtime_version,
-                session.gpu.multiprocessor_clock_khz,
-                session.gpu.memory_clock_khz,
-                {}};
+  record.gpu = FactsOf(session.gpu);
   record.weights = weights_file.substr(weights_file.rfind('/') + 1);
   record.weights_metadata = session.weights.metadata;
   return record;

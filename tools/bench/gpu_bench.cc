@@ -15,6 +15,7 @@
 #include "kernels/baseline/convolution.h"
 #include "kernels/cuda/device.h"
 #include "kernels/measure/gpu_ceilings.h"
+#include "kernels/measure/gpu_facts.h"
 #include "kernels/measure/gpu_tensors.h"
 #include "kernels/measure/gpu_timer.h"
 #include "kernels/measure/hard_limits.h"
@@ -327,15 +328,7 @@ absl::Status RunOnGpuOnce(const BenchOptions& options, Workers& workers) {
 
 absl::StatusOr<cuda::DeviceFacts> SetGpuFacts(BenchmarkRun& record) {
   ASSIGN_OR_RETURN(const cuda::DeviceFacts device, cuda::FindDevice());
-  record.gpu = {device.name,
-                device.compute_capability,
-                device.multiprocessors,
-                device.memory_bytes,
-                device.driver_version,
-                device.runtime_version,
-                device.multiprocessor_clock_khz,
-                device.memory_clock_khz,
-                {}};
+  record.gpu = FactsOf(device);
   return device;
 }
 
