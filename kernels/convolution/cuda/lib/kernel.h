@@ -164,9 +164,8 @@ Kernel* MakePadded(const Problem& problem, const Epilogue& epilogue,
   return kernel;
 }
 
-// The largest grid in x, and in y and z.
+// The largest grid in x.
 constexpr int64_t kMaxGridX = 0x7fffffff;
-constexpr int64_t kMaxGridYZ = 65535;
 
 // Reasons for KernelVariant::reject.
 inline constexpr char kTileTooLarge[] =
