@@ -24,7 +24,7 @@ struct DoubtfulTile {
   int64_t index;
   int first_filter, end_filter;
   int exponent;  // that its inputs were scaled by, or kNotScalable
-  bool lossy;    // whether some of its inputs are
+  int lossy;     // whether some of its inputs are
 };
 
 // Filters in the order of a product's kernel, on the device.
