@@ -69,11 +69,8 @@ absl::StatusOr<Tiling> TilingOf(Problem problem) {
   constexpr int kParts = 2;
   if (cuda::WgmmaPlan plan;
       cuda::MakeWgmmaPlan(problem, kParts, kH200, &plan)) {
-    found.push_back(
-        {cuda::EstimateWgmmaNs(problem, kParts, kH200),
-         {"tensor_wgmma",
-          {height, width, plan.slabs, /*across=*/1, width, plan.slab_units,
-           plan.band_units, cuda::kWgmmaShapes[plan.shape].rows}}});
+    found.push_back({cuda::EstimateWgmmaNs(problem, kParts, kH200),
+                     {"tensor_wgmma", cuda::SlabTiles(plan)}});
   }
   if (found.empty()) {
     return absl::UnimplementedError(

@@ -23,8 +23,9 @@ struct TileArea {
 
 // An image's tiles stand in rows of `across` tiles, each `columns` columns
 // wide. A row of tiles has `units` units, of which `band_units` side by side
-// make a band of `rows` rows. A tile that has only some units of a band covers
-// all of it, so that tiles may overlap; TileArea::Has tells whose a sum is.
+// make a band of `rows` rows; a unit is `unit_columns` columns wide. A tile
+// that has only some units of a band covers all of it, so that tiles may
+// overlap; TileArea::Has tells which sums are its own.
 struct OutputTiles {
   int height, width;  // of the image
   int of_image;       // tiles

@@ -7,6 +7,7 @@
 #include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/inset.h"
+#include "kernels/convolution/cuda/lib/output_tiles.h"
 #include "kernels/convolution/cuda/lib/time_model.h"
 
 namespace convlab::cuda {
@@ -328,6 +329,15 @@ bool MakeWgmmaPlan(const Problem& problem, int parts,
   if (best.cost < 0) return false;
   *plan = best.plan;
   return true;
+}
+
+OutputTiles SlabTiles(const WgmmaPlan& plan) {
+  const WgmmaShape& shape = kWgmmaShapes[plan.shape];
+  // A column of windows counts as a unit.
+  const int unit_columns = shape.pool > 0 ? shape.pool : shape.shifts;
+  return {plan.H_out,      plan.W_out, plan.slabs,
+          /*across=*/1,    plan.W_out, plan.slab_units,
+          plan.band_units, shape.rows, unit_columns};
 }
 
 double EstimateWgmmaNs(const Problem& problem, int parts,

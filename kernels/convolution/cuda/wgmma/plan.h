@@ -21,6 +21,7 @@
 #include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/inset.h"
+#include "kernels/convolution/cuda/lib/output_tiles.h"
 #include "kernels/convolution/cuda/wgmma/ring.h"
 #include "kernels/convolution/cuda/wgmma/shape.h"
 #include "kernels/convolution/epilogue.h"
@@ -120,6 +121,9 @@ constexpr int64_t WgmmaSlabsOfTile(int64_t columns_of_image) {
 bool MakeWgmmaPlan(const Problem& problem, int parts,
                    const DeviceLimits& limits, WgmmaPlan* plan,
                    const Epilogue& epilogue = {}, const Inset* inset = nullptr);
+
+// The tiles that have a scale of their own: a plan's slabs.
+OutputTiles SlabTiles(const WgmmaPlan& plan);
 
 // For KernelVariant::estimate_ns: nanoseconds of the cheapest plan, or negative
 // if there is none.

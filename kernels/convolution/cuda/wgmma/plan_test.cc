@@ -13,6 +13,7 @@
 #include "kernels/convolution/cuda/lib/device_limits.h"
 #include "kernels/convolution/cuda/lib/division.h"
 #include "kernels/convolution/cuda/lib/inset.h"
+#include "kernels/convolution/cuda/lib/output_tiles.h"
 #include "kernels/convolution/cuda/lib/plan_testing.h"
 #include "kernels/convolution/epilogue.h"
 #include "kernels/convolution/problem.h"
@@ -23,6 +24,24 @@ namespace {
 std::string Describe(const Problem& p, const WgmmaPlan& plan) {
   return DescribeProblem(p) + "shape: " + Text({plan.shape}) +
          "slab: " + Text({plan.slab_bands});
+}
+
+// Checks that each sum in `height` rows and `width` columns of an image belongs
+// to one slab's tile.
+void CheckTiles(const WgmmaPlan& plan, int64_t height, int64_t width) {
+  const OutputTiles tiles = SlabTiles(plan);
+  std::vector<int> count(height * width);
+  for (int slab = 0; slab < plan.slabs; ++slab) {
+    const TileArea area = tiles.At(slab);
+    for (int h = 0; h < area.rows; ++h) {
+      for (int w = 0; w < area.columns; ++w) {
+        const int row = area.row + h, column = area.column + w;
+        if (row >= height || column >= width || !area.Has(h, w)) continue;
+        ++count.at(row * width + column);
+      }
+    }
+  }
+  EXPECT_EQ(std::count(count.begin(), count.end(), 1), height * width);
 }
 
 // Checks that the kernel stays within its memory and computes every output.
@@ -43,6 +62,7 @@ void CheckPlan(const Problem& problem, const WgmmaPlan& plan) {
             (plan.H_out + shape.rows - 1) / shape.rows * plan.band_units);
   EXPECT_GE(int64_t{plan.slabs} * plan.slab_units, plan.units);
   EXPECT_LT(int64_t{plan.slabs - 1} * plan.slab_units, plan.units);
+  CheckTiles(plan, plan.H_out, plan.W_out);
   const int slab_rows = plan.slab_bands * shape.rows;
   for (int slab = 0; slab < plan.slabs; ++slab) {
     const int first = slab * plan.slab_units;
@@ -276,6 +296,9 @@ void CheckPooled(const Problem& problem, const Epilogue& epilogue,
   const int64_t width = epilogue.pool.Output(plan.W_out);
   const int windows = shape.rows / shape.pool;
   EXPECT_EQ(plan.pooled_area, height * width);
+  // Of the sums in windows.
+  CheckTiles(plan, std::min<int64_t>(height * shape.pool, plan.H_out),
+             std::min<int64_t>(width * shape.pool, plan.W_out));
   EXPECT_EQ(plan.band_units, width);
   EXPECT_EQ(plan.units, (height + windows - 1) / windows * width);
   EXPECT_EQ(plan.slabs, 1);

@@ -42,13 +42,7 @@ class WgmmaConvolution : public ArrangingKernel {
     blocks_ = plan_.slab_count() < limits.multiprocessors
                   ? plan_.slab_count()
                   : limits.multiprocessors;
-    const WgmmaShape& shape = kWgmmaShapes[plan_.shape];
-    mender_ =
-        Mender(problem_, epilogue_,
-               {plan_.H_out, plan_.W_out, plan_.slabs, /*across=*/1,
-                plan_.W_out, plan_.slab_units, plan_.band_units, shape.rows,
-                // Pooling slabs are whole images.
-                shape.pool > 0 ? plan_.W_out : shape.shifts});
+    mender_ = Mender(problem_, epilogue_, SlabTiles(plan_));
     mender_.UseInset(plan_.inset);
     ReserveFilters(filters(), plan_.filter_bytes(kParts),
                    blocks_ * CeilDivide(plan_.slab_count(), blocks_));
