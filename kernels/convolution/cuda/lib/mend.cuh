@@ -4,11 +4,11 @@
 //
 // A block of the kernel lists its doubtful tiles: those with lossy inputs, or
 // whose scales some filters' outputs do not go with. When its outputs are
-// written, its warpgroups share these tiles, or all threads mend one after the
-// other if they are few. They find the lossy inputs, look at the outputs that
-// those reach, and compute the ones that are too small to be certain
-// (scaling.h). Outputs of filters with lossy weights are looked at all over the
-// tile.
+// written, its warpgroups share these tiles; if the tiles are few, or the block
+// has other threads than whole warpgroups, all threads mend one tile after the
+// other. They find the lossy inputs, look at the outputs that those reach, and
+// compute the ones that are too small to be certain (scaling.h). Outputs of
+// filters with lossy weights are looked at all over the tile.
 //
 // So the kernel pays for one comparison of each tile, and on ordinary data
 // there is little to look at.
@@ -148,7 +148,7 @@ __device__ __forceinline__ void MendOutputs(int threads, const Mend& mend,
                                             DoubtfulTiles doubtful,
                                             LossyInputs* lossy) {
   constexpr int kWarpgroup = 128;
-  // Of 16 the last, which no kernel uses otherwise.
+  // Of 16 the last. Some may be those of tensor_split's teams, which are done.
   constexpr int kFirstBarrier = 16 - kMostMendingGroups;
   const int count = *doubtful.count;
   MendingGroup group = {static_cast<int>(threadIdx.x), threads, kFirstBarrier};

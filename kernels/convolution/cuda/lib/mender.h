@@ -21,7 +21,7 @@ struct MendPlan {
   int out_height, out_width;
   // Outputs side by side that an input reaches, of which the last may be none.
   int span;
-  // Divide by W, pool, span and span * span.
+  // Divisors by W, pool, span and span * span.
   Divisor by_width, by_pool, by_span, by_square;
   OutputTiles tiles;
   Epilogue epilogue;

@@ -144,11 +144,11 @@ struct Mending {
                 area.column + w,
             0, 0};
   }
-  // Between which outputs filter m's are uncertain. Bias and activation are
-  // monotonic, so an output beyond what sums of twice the least certain
-  // magnitude lead to is a certain sum's. relu's 0 is certain where sums of
-  // four times that magnitude lead to it, too: if the sum without losses is
-  // more, its own sum is certain; otherwise it leads to 0 as well.
+  // Returns the bounds between which filter m's outputs are uncertain. Bias and
+  // activation are monotonic, so an output beyond what sums of twice the least
+  // certain magnitude lead to is a certain sum's. relu's 0 is certain where
+  // sums of four times that magnitude lead to it, too: if the sum without
+  // losses is more, its own sum is certain; otherwise it leads to 0 as well.
   __device__ __forceinline__ OutputBounds Bounds(const MendPlan& plan, int m,
                                                  bool everywhere) const {
     const float least = LeastCertain(plan, m);
@@ -191,9 +191,9 @@ struct Mending {
       *Output(plan, m, h, w) = Apply(plan.epilogue.activation, largest);
     }
   }
-  // Whether an output is this tile's, not another's that covers it, too. If
-  // both computed it, when the other may yet write it, its last bits would be
-  // either's.
+  // Whether an output belongs to this tile, and not to another that covers it,
+  // too. If both tiles computed it, its last bits would depend on which of them
+  // wrote last.
   __device__ __forceinline__ bool IsOwn(const MendPlan& plan, int h,
                                         int w) const {
     return area.Has(plan.pool * h, plan.pool * w);
