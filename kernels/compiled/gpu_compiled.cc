@@ -1,9 +1,11 @@
 // The GPU's way through a plan. Images come and logits go through pinned
 // memory, piece by piece; images that are in such memory go from where they
-// are. Several slots take turns, so that the host copies ahead, and one piece's
-// copies and kernels run beside another's. A piece's work is recorded once for
-// each number of images, and then started as a whole.
+// are. Of a call that is one piece the work is started first, and waits for the
+// images (gpu_upload.h). Several slots take turns, so that the host copies
+// ahead, and one piece's copies and kernels run beside another's. A piece's
+// work is recorded once for each number of images, and then started as a whole.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,7 +18,7 @@
 #include "common/status/status.h"
 #include "kernels/compiled/compiled.h"
 #include "kernels/compiled/gpu_stages.h"
-#include "kernels/cuda/copy_past_caches.h"
+#include "kernels/compiled/gpu_upload.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/graph.h"
 #include "kernels/inference/inference.h"
@@ -32,8 +34,6 @@ constexpr int64_t kFewImages = 256;
 constexpr int64_t kFirstShare = 4;
 // The numbers of images for which a slot keeps what it prepared.
 constexpr size_t kMostPrepared = 16;
-// What a thread copies at a time.
-constexpr int64_t kCopyBytes = 256 << 10;
 
 constexpr int64_t kFloat = sizeof(float);
 
@@ -47,12 +47,15 @@ constexpr uint32_t kNotThere = 0xffffdead;
 // Looks at the logits between two questions whether the stream has ended.
 constexpr int kLooks = 2000;
 
+// Where a piece's images are when its work starts: in the slot's pinned memory,
+// on their way there, or on the device.
+enum Source { kPinned, kArriving, kOnDevice, kSources };
+
 // What is ready for a number of images.
 struct Prepared {
   GpuStages::Convolutions convolutions;
-  bool ran = false;
-  // From the slot's pinned memory, and without the copy from there.
-  std::optional<cuda::Graph> graph, after_copy;
+  std::array<bool, kSources> ran = {};
+  std::array<std::optional<cuda::Graph>, kSources> graphs;
 };
 
 // Memory and a stream for one piece.
@@ -63,9 +66,11 @@ struct Slot {
   GpuStages::Memory memory;
   cuda::DeviceBuffer device_images, device_logits;
   cuda::PinnedBuffer images, logits;
+  OverlappedUpload upload;
   std::map<int64_t, Prepared> prepared;
-  int64_t running = 0;   // images of the piece that was started
-  float* out = nullptr;  // where its logits go
+  int64_t running = 0;      // images of the piece that was started
+  Source source = kPinned;  // its images'
+  float* out = nullptr;     // where its logits go
 };
 
 class GpuCompiled : public CompiledNetwork {
@@ -90,6 +95,7 @@ class GpuCompiled : public CompiledNetwork {
     ASSIGN_OR_RETURN(slot->device_logits, cuda::DeviceBuffer::Allocate(out));
     ASSIGN_OR_RETURN(slot->images, cuda::PinnedBuffer::Allocate(in));
     ASSIGN_OR_RETURN(slot->logits, cuda::PinnedBuffer::Allocate(out));
+    ASSIGN_OR_RETURN(slot->upload, OverlappedUpload::Allocate());
     slots_.push_back(std::move(slot));
     return absl::OkStatus();
   }
@@ -143,6 +149,7 @@ class GpuCompiled : public CompiledNetwork {
     // To ask takes a microsecond, which is much for a few images.
     in_place_ =
         count > kFewImages && cuda::IsPinned(images, count * image_bytes_);
+    alone_ = count <= piece_;
     size_t turn = 0;
     int64_t next = 0;
     // Of many pieces one more goes first, with few images.
@@ -172,14 +179,24 @@ class GpuCompiled : public CompiledNetwork {
     if (turn == slots_.size()) RETURN_IF_ERROR(MakeSlot());
     Slot& slot = *slots_[turn];
     RETURN_IF_ERROR(Collect(slot));
-    // Few of them are read from the slot's own memory.
-    const bool in_place = in_place_ && count > kFewImages;
-    if (in_place) {
-      RETURN_IF_ERROR(cuda::QueueCopy(slot.device_images.data(), images,
-                                      count * image_bytes_, slot.stream.get()));
-    } else {
-      Copy(images, count * image_bytes_,
-           static_cast<uint8_t*>(slot.images.data()));
+    const int64_t bytes = count * image_bytes_;
+    auto* const pinned = static_cast<uint8_t*>(slot.images.data());
+    Source source = kPinned;
+    if (in_place_ && count > kFewImages) {
+      source = kOnDevice;
+      RETURN_IF_ERROR(cuda::QueueCopy(slot.device_images.data(), images, bytes,
+                                      slot.stream.get()));
+    } else if (alone_ && count > kFewImages && OverlappedUpload::Takes(bytes)) {
+      source = kArriving;
+    }
+    ASSIGN_OR_RETURN(Prepared* const prepared, Find(slot, count));
+    // To queue and to record takes longer than the GPU waits.
+    const bool starts_first =
+        source == kArriving && prepared->graphs[source].has_value();
+    if (starts_first) {
+      slot.upload.Expect(bytes);
+    } else if (source != kOnDevice) {
+      CopyForGpu(images, bytes, pinned, workers_);
     }
     if (SeesLogits(count)) {
       std::fill_n(static_cast<uint32_t*>(slot.logits.data()), count * classes_,
@@ -187,7 +204,10 @@ class GpuCompiled : public CompiledNetwork {
     }
     slot.out = logits;
     slot.running = count;
-    RETURN_IF_ERROR(Start(slot, count, in_place));
+    slot.source = source;
+    const absl::Status started = Start(slot, *prepared);
+    if (starts_first) slot.upload.Copy(images, bytes, pinned, workers_);
+    RETURN_IF_ERROR(started);
     images_of_[count] += count;
     return absl::OkStatus();
   }
@@ -203,6 +223,11 @@ class GpuCompiled : public CompiledNetwork {
     RETURN_IF_ERROR(SeesLogits(slot.running)
                         ? WaitForLogits(slot, slot.running * classes_)
                         : slot.stream.Synchronize());
+    if (slot.source == kArriving && slot.upload.TakeMissed()) {
+      ASSIGN_OR_RETURN(Prepared* const prepared, Find(slot, slot.running));
+      RETURN_IF_ERROR(Start(slot, *prepared));
+      RETURN_IF_ERROR(slot.stream.Synchronize());
+    }
     std::copy_n(static_cast<const float*>(slot.logits.data()),
                 slot.running * classes_, slot.out);
     slot.running = 0;
@@ -225,17 +250,6 @@ class GpuCompiled : public CompiledNetwork {
     return absl::OkStatus();
   }
 
-  // By several threads where that is worth waking them.
-  void Copy(const uint8_t* from, int64_t bytes, uint8_t* to) const {
-    if (bytes <= 2 * kCopyBytes) {
-      cuda::CopyPastCaches(from, bytes, to);
-      return;
-    }
-    workers_.For(bytes, kCopyBytes, [&](int, int64_t begin, int64_t end) {
-      cuda::CopyPastCaches(from + begin, end - begin, to + begin);
-    });
-  }
-
   absl::StatusOr<Prepared*> Find(Slot& slot, int64_t count) const {
     const auto found = slot.prepared.find(count);
     if (found != slot.prepared.end()) return &found->second;
@@ -245,20 +259,17 @@ class GpuCompiled : public CompiledNetwork {
     return &slot.prepared.emplace(count, std::move(made)).first->second;
   }
 
-  // Starts a piece whose images are in the slot's pinned memory or, if they are
-  // `copied`, on the device. The first time its work is queued as it is, which
+  // Starts the slot's piece. The first time its work is queued as it is, which
   // loads the kernels; then it is recorded.
-  absl::Status Start(Slot& slot, int64_t count, bool copied) const {
-    ASSIGN_OR_RETURN(Prepared* const prepared, Find(slot, count));
+  absl::Status Start(Slot& slot, Prepared& prepared) const {
     const auto queue = [&] {
-      return QueuePiece(slot, *prepared, count, copied, {});
+      return QueuePiece(slot, prepared, slot.running, slot.source, {});
     };
-    if (!prepared->ran) {
-      prepared->ran = true;
+    if (!prepared.ran[slot.source]) {
+      prepared.ran[slot.source] = true;
       return queue();
     }
-    std::optional<cuda::Graph>& graph =
-        copied ? prepared->after_copy : prepared->graph;
+    std::optional<cuda::Graph>& graph = prepared.graphs[slot.source];
     if (!graph.has_value()) {
       ASSIGN_OR_RETURN(graph, cuda::Graph::Record(slot.stream, queue));
     }
@@ -266,7 +277,7 @@ class GpuCompiled : public CompiledNetwork {
   }
 
   absl::Status QueuePiece(
-      Slot& slot, const Prepared& prepared, int64_t count, bool copied,
+      Slot& slot, const Prepared& prepared, int64_t count, Source source,
       const std::function<absl::Status(size_t)>& passed) const {
     const bool few = count <= kFewImages;
     auto* const images = static_cast<uint8_t*>(few ? slot.images.data()
@@ -274,9 +285,13 @@ class GpuCompiled : public CompiledNetwork {
     auto* const logits = static_cast<float*>(few ? slot.logits.data()
                                                  : slot.device_logits.data());
     CUstream_st* const stream = slot.stream.get();
-    if (!few && !copied) {
-      RETURN_IF_ERROR(cuda::QueueCopy(images, slot.images.data(),
-                                      count * image_bytes_, stream));
+    const int64_t bytes = count * image_bytes_;
+    if (source == kArriving) {
+      RETURN_IF_ERROR(
+          slot.upload.Queue(bytes, slot.images.data(), images, stream));
+    } else if (source == kPinned && !few) {
+      RETURN_IF_ERROR(
+          cuda::QueueCopy(images, slot.images.data(), bytes, stream));
     }
     if (passed) RETURN_IF_ERROR(passed(0));
     RETURN_IF_ERROR(stages_->Queue(count, images, logits, slot.memory,
@@ -300,6 +315,7 @@ class GpuCompiled : public CompiledNetwork {
     constexpr int kPasses = 5;
     Slot& slot = SlotOf(count);
     ASSIGN_OR_RETURN(Prepared* const prepared, Find(slot, count));
+    const Source source = in_place_ && count > kFewImages ? kOnDevice : kPinned;
     std::vector<int64_t> least(plan_.stages.size() + 1, 0);
     for (int pass = 0; pass < kPasses; ++pass) {
       std::vector<std::pair<size_t, cuda::Event>> events;
@@ -309,8 +325,7 @@ class GpuCompiled : public CompiledNetwork {
         events.emplace_back(stage, std::move(event));
         return absl::OkStatus();
       };
-      RETURN_IF_ERROR(QueuePiece(slot, *prepared, count,
-                                 in_place_ && count > kFewImages, passed));
+      RETURN_IF_ERROR(QueuePiece(slot, *prepared, count, source, passed));
       RETURN_IF_ERROR(slot.stream.Synchronize());
       for (size_t i = 1; i < events.size(); ++i) {
         ASSIGN_OR_RETURN(const int64_t ns,
@@ -330,6 +345,9 @@ class GpuCompiled : public CompiledNetwork {
   const bool writes_logits_once_;
   Workers& workers_;
   std::vector<std::unique_ptr<Slot>> slots_;
+  // Whether the last call was of one piece: kernels that wait for images keep
+  // no other piece's from running.
+  bool alone_ = false;
   bool in_place_ = false;  // whether the last call's images were pinned
   std::map<int64_t, int64_t> images_of_;  // all, in pieces of each size
   int64_t all_images_ = 0;
