@@ -195,7 +195,9 @@ class GpuCompiled : public CompiledNetwork {
         source == kArriving && prepared->graphs[source].has_value();
     if (starts_first) {
       slot.upload.Expect(bytes);
-    } else if (source != kOnDevice) {
+    } else if (source == kArriving) {
+      slot.upload.Copy(images, bytes, pinned, workers_);
+    } else if (source == kPinned) {
       CopyForGpu(images, bytes, pinned, workers_);
     }
     if (SeesLogits(count)) {
