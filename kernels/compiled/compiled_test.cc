@@ -1,13 +1,19 @@
 #include "kernels/compiled/compiled.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -160,6 +166,83 @@ TEST_P(CompiledTest, CallsInARowGiveTheirOwnLogits) {
                 expected[call % 2])
           << "call " << call;
     }
+  }
+}
+
+// A host that is stopped while it copies images: memory whose first reader
+// waits much longer than a GPU does.
+class SlowMemory {
+ public:
+  static constexpr auto kPause = std::chrono::milliseconds(20);
+
+  explicit SlowMemory(size_t bytes) : bytes_(bytes) {
+    memory_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_NE(memory_, MAP_FAILED);
+    slow_ = this;
+    struct sigaction action = {};
+    action.sa_sigaction = Pause;
+    action.sa_flags = SA_SIGINFO;
+    EXPECT_EQ(sigaction(SIGSEGV, &action, &before_), 0);
+  }
+  ~SlowMemory() {
+    sigaction(SIGSEGV, &before_, nullptr);
+    munmap(memory_, bytes_);
+  }
+  SlowMemory(const SlowMemory&) = delete;
+  SlowMemory& operator=(const SlowMemory&) = delete;
+
+  uint8_t* data() const { return static_cast<uint8_t*>(memory_); }
+  void SlowDown() { EXPECT_EQ(mprotect(memory_, bytes_, PROT_NONE), 0); }
+  // How often a reader has waited.
+  int pauses() const { return pauses_; }
+
+ private:
+  static void Pause(int signal, siginfo_t* info, void*) {
+    const auto* const at = static_cast<const uint8_t*>(info->si_addr);
+    SlowMemory& slow = *slow_;
+    if (at < slow.data() || at >= slow.data() + slow.bytes_) {
+      sigaction(signal, &slow.before_, nullptr);  // it comes again
+      return;
+    }
+    ++slow.pauses_;
+    std::this_thread::sleep_for(kPause);
+    mprotect(slow.memory_, slow.bytes_, PROT_READ | PROT_WRITE);
+  }
+
+  static inline SlowMemory* slow_ = nullptr;
+  void* memory_;
+  const size_t bytes_;
+  std::atomic<int> pauses_{0};
+  struct sigaction before_;
+};
+
+// Work that has started before its images are copied, and has given them up,
+// starts again.
+TEST_P(CompiledTest, AStoppedHostGetsItsOwnLogits) {
+  if (!on_gpu()) GTEST_SKIP() << "for the GPU";
+  auto compiled = Compile(workers_);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const int classes = network_.Classes();
+  constexpr int64_t kCount = 300, kBytes = kCount * 28 * 28;
+  SlowMemory memory(kBytes);
+  for (int call = 0; call < 8; ++call) {
+    SCOPED_TRACE(::testing::Message() << "call " << call);
+    ImageSet set = images_;
+    set.pixels.resize(kBytes);
+    for (int64_t i = 0; i < kBytes; ++i) {
+      set.pixels[i] = static_cast<uint8_t>(i * (2 * call + 3) >> 4);
+    }
+    std::copy(set.pixels.begin(), set.pixels.end(), memory.data());
+    const bool slow = call == 3 || call == 5 || call == 6;
+    const int pauses = memory.pauses();
+    if (slow) memory.SlowDown();
+    std::vector<float> logits(kCount * classes);
+    ASSERT_TRUE((*compiled)->Run(memory.data(), kCount, logits.data()).ok());
+    EXPECT_EQ(memory.pauses() > pauses, slow);
+    auto other = Compile(workers_);
+    ASSERT_TRUE(other.ok()) << other.status();
+    EXPECT_EQ(LogitsOf(**other, set, kCount, classes), logits);
   }
 }
 

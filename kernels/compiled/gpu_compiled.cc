@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "common/status/status.h"
 #include "kernels/compiled/compiled.h"
 #include "kernels/compiled/gpu_stages.h"
@@ -46,6 +47,11 @@ constexpr int64_t kSeenImages = 16;
 constexpr uint32_t kNotThere = 0xffffdead;
 // Looks at the logits between two questions whether the stream has ended.
 constexpr int kLooks = 2000;
+
+// Where the GPU gave up images so many times in a row, starting its work waits
+// for the work's end, as under a profiler. Images are copied first from then
+// on.
+constexpr int kMostMisses = 2;
 
 // Where a piece's images are when its work starts: in the slot's pinned memory,
 // on their way there, or on the device.
@@ -102,13 +108,15 @@ class GpuCompiled : public CompiledNetwork {
 
   absl::Status Run(const uint8_t* images, int64_t count,
                    float* logits) override {
+    // If the call fails or throws, nothing may go on writing.
+    absl::Cleanup stop([this] {
+      for (const auto& slot : slots_) {
+        slot->stream.Synchronize().IgnoreError();
+        slot->running = 0;
+      }
+    });
     absl::Status status = RunPieces(images, count, logits);
-    if (status.ok()) return status;
-    // Nothing may go on writing.
-    for (const auto& slot : slots_) {
-      slot->stream.Synchronize().IgnoreError();
-      slot->running = 0;
-    }
+    if (status.ok()) std::move(stop).Cancel();
     return status;
   }
 
@@ -149,19 +157,19 @@ class GpuCompiled : public CompiledNetwork {
     // To ask takes a microsecond, which is much for a few images.
     in_place_ =
         count > kFewImages && cuda::IsPinned(images, count * image_bytes_);
-    alone_ = count <= piece_;
     size_t turn = 0;
     int64_t next = 0;
     // Of many pieces one more goes first, with few images.
     if (count > 2 * piece_ && !stages_->convolves()) {
       next = std::max<int64_t>(1, piece_ / kFirstShare);
-      RETURN_IF_ERROR(RunPiece(turn++, images, next, logits));
+      RETURN_IF_ERROR(RunPiece(turn++, images, next, /*alone=*/false, logits));
     }
     const int64_t part =
         count == 0 ? 1 : GpuStages::EvenPiece(count - next, piece_);
     for (; next < count; next += part) {
       const int64_t first = std::min(next, count - part);
       RETURN_IF_ERROR(RunPiece(turn++, images + first * image_bytes_, part,
+                               /*alone=*/count <= piece_,
                                logits + first * classes_));
     }
     // In the order of pieces, so that logits are copied while the last compute.
@@ -173,8 +181,10 @@ class GpuCompiled : public CompiledNetwork {
   }
 
   // Starts the piece of this number in the call, as soon as its slot is free.
+  // One that is `alone` may wait on the GPU for its images: no other piece of
+  // this network needs the multiprocessors meanwhile.
   absl::Status RunPiece(size_t piece, const uint8_t* images, int64_t count,
-                        float* logits) {
+                        bool alone, float* logits) {
     const size_t turn = piece % GpuStages::kPieces;
     if (turn == slots_.size()) RETURN_IF_ERROR(MakeSlot());
     Slot& slot = *slots_[turn];
@@ -186,13 +196,14 @@ class GpuCompiled : public CompiledNetwork {
       source = kOnDevice;
       RETURN_IF_ERROR(cuda::QueueCopy(slot.device_images.data(), images, bytes,
                                       slot.stream.get()));
-    } else if (alone_ && count > kFewImages && OverlappedUpload::Takes(bytes)) {
+    } else if (alone && count > kFewImages && OverlappedUpload::Takes(bytes)) {
       source = kArriving;
     }
     ASSIGN_OR_RETURN(Prepared* const prepared, Find(slot, count));
     // To queue and to record takes longer than the GPU waits.
-    const bool starts_first =
-        source == kArriving && prepared->graphs[source].has_value();
+    const bool starts_first = source == kArriving &&
+                              prepared->graphs[source].has_value() &&
+                              misses_ < kMostMisses;
     if (starts_first) {
       slot.upload.Expect(bytes);
     } else if (source == kArriving) {
@@ -220,12 +231,15 @@ class GpuCompiled : public CompiledNetwork {
   }
 
   // Waits for the slot's piece, if it has one, and hands out its logits.
-  absl::Status Collect(Slot& slot) const {
+  absl::Status Collect(Slot& slot) {
     if (slot.running == 0) return absl::OkStatus();
     RETURN_IF_ERROR(SeesLogits(slot.running)
                         ? WaitForLogits(slot, slot.running * classes_)
                         : slot.stream.Synchronize());
-    if (slot.source == kArriving && slot.upload.TakeMissed()) {
+    const bool missed = slot.source == kArriving && slot.upload.TakeMissed();
+    if (!missed && misses_ < kMostMisses) misses_ = 0;
+    if (missed) {
+      ++misses_;
       ASSIGN_OR_RETURN(Prepared* const prepared, Find(slot, slot.running));
       RETURN_IF_ERROR(Start(slot, *prepared));
       RETURN_IF_ERROR(slot.stream.Synchronize());
@@ -347,9 +361,7 @@ class GpuCompiled : public CompiledNetwork {
   const bool writes_logits_once_;
   Workers& workers_;
   std::vector<std::unique_ptr<Slot>> slots_;
-  // Whether the last call was of one piece: kernels that wait for images keep
-  // no other piece's from running.
-  bool alone_ = false;
+  int misses_ = 0;         // in a row
   bool in_place_ = false;  // whether the last call's images were pinned
   std::map<int64_t, int64_t> images_of_;  // all, in pieces of each size
   int64_t all_images_ = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/status/status.h"
+#include "kernels/compiled/cuda/pull.h"
 #include "kernels/cuda/copy_past_caches.h"
 #include "kernels/cuda/error.h"
 
@@ -34,7 +35,7 @@ absl::StatusOr<OverlappedUpload> OverlappedUpload::Allocate() {
   ASSIGN_OR_RETURN(upload.words_,
                    cuda::PinnedBuffer::Allocate(kWords * sizeof(Word)));
   for (int64_t i = 0; i < kMostParts; ++i) new (&upload.there(i)) Word(1);
-  new (&upload.given_up()) Word(0);
+  new (&upload.missed()) Word(0);
   return upload;
 }
 
@@ -45,16 +46,16 @@ OverlappedUpload::Word& OverlappedUpload::there(int64_t part) const {
 absl::Status OverlappedUpload::Queue(int64_t bytes, const void* pinned,
                                      void* device, CUstream_st* stream) const {
   const auto* const words = static_cast<const uint32_t*>(words_.data());
-  auto* const given_up = reinterpret_cast<uint32_t*>(&this->given_up());
+  auto* const missed_word = reinterpret_cast<uint32_t*>(&missed());
   return cuda::ToStatus(cuda::LaunchPull(
-      {pinned, device, bytes, kPartBytes, words, given_up}, stream));
+      {pinned, device, bytes, kPartBytes, words, missed_word}, stream));
 }
 
 void OverlappedUpload::Expect(int64_t bytes) const {
   for (int64_t i = 0; i < Parts(bytes); ++i) {
     there(i).store(0, std::memory_order_relaxed);
   }
-  given_up().store(0, std::memory_order_release);
+  missed().store(0, std::memory_order_release);
 }
 
 void OverlappedUpload::Copy(const uint8_t* from, int64_t bytes, uint8_t* pinned,
@@ -76,7 +77,7 @@ void OverlappedUpload::Copy(const uint8_t* from, int64_t bytes, uint8_t* pinned,
 }
 
 bool OverlappedUpload::TakeMissed() const {
-  return given_up().exchange(0, std::memory_order_acq_rel) != 0;
+  return missed().exchange(0, std::memory_order_acq_rel) != 0;
 }
 
 }  // namespace convlab

@@ -8,7 +8,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/parallel/parallel.h"
-#include "kernels/compiled/cuda/pull.h"
 #include "kernels/cuda/device.h"
 
 namespace convlab {
@@ -32,7 +31,8 @@ void CopyForGpu(const uint8_t* from, int64_t bytes, uint8_t* to,
 // there. Both memories begin at multiples of 16 bytes.
 class OverlappedUpload {
  public:
-  // Whether so many bytes are there before the GPU gives them up.
+  // Whether there are words for so many bytes, and the host can copy them
+  // before the GPU gives them up. No other function may be called with more.
   static bool Takes(int64_t bytes) { return bytes <= kMostBytes; }
 
   static absl::StatusOr<OverlappedUpload> Allocate();
@@ -57,7 +57,7 @@ class OverlappedUpload {
   static_assert(sizeof(Word) == sizeof(uint32_t));
 
   Word& there(int64_t part) const;
-  Word& given_up() const { return there(kMostParts); }
+  Word& missed() const { return there(kMostParts); }
   static int64_t Parts(int64_t bytes) {
     return (bytes + kPartBytes - 1) / kPartBytes;
   }

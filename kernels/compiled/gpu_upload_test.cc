@@ -1,8 +1,10 @@
 #include "kernels/compiled/gpu_upload.h"
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -58,8 +60,7 @@ class OverlappedUploadTest : public ::testing::Test {
   std::minstd_rand random_{1};
 };
 
-// The second of three calls waits for the copy, which begins later, and reads
-// none of the bytes that the first one left.
+// All bytes are the call's own, none those that the one before left.
 TEST_F(OverlappedUploadTest, BringsAllBytesAndNoMore) {
   for (const int64_t bytes :
        {int64_t{1}, int64_t{15}, int64_t{784}, int64_t{32767}, int64_t{32768},
@@ -85,6 +86,36 @@ TEST_F(OverlappedUploadTest, BringsAllBytesAndNoMore) {
       ASSERT_EQ(OnDevice(bytes), values) << "call " << call;
     }
   }
+}
+
+// Waiting for bytes is no reason to give them up. Now and then the host loses
+// its core for longer than the GPU waits.
+TEST_F(OverlappedUploadTest, WaitsForTheHost) {
+  constexpr int64_t kBytes = 1000000;
+  constexpr auto kLate = std::chrono::microseconds(500);
+  upload_.Expect(0);
+  auto graph = cuda::Graph::Record(*stream_, [&] { return Queue(kBytes); });
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ASSERT_TRUE(graph->Launch(*stream_).ok());
+  ASSERT_TRUE(stream_->Synchronize().ok());
+  for (int call = 0; call < 20; ++call) {
+    std::vector<uint8_t> values = RandomBytes(kBytes);
+    upload_.Expect(kBytes);
+    const auto begin = std::chrono::steady_clock::now();
+    ASSERT_TRUE(graph->Launch(*stream_).ok());
+    if (std::chrono::steady_clock::now() - begin > 2 * kLate) {
+      GTEST_SKIP() << "starting work waits for its end";
+    }
+    std::this_thread::sleep_for(kLate);
+    upload_.Copy(values.data(), kBytes, pinned(), workers_);
+    ASSERT_TRUE(stream_->Synchronize().ok());
+    if (upload_.TakeMissed()) continue;
+    std::vector<uint8_t> found = OnDevice(kBytes);
+    found.resize(kBytes);
+    ASSERT_EQ(found, values);
+    return;
+  }
+  FAIL() << "each copy was given up";
 }
 
 // A copy that never comes is given up, and one that has come is found.
